@@ -1,0 +1,494 @@
+//! The rules of the house, run over the whole repository.
+//!
+//! What must hold: crates depend on each other along the arrows of `docs/ARCHITECTURE.md` and on the libraries that
+//! are theirs; files stay small, say at their head what they are, and carry no marker of unfinished work; `lib.rs`
+//! has no logic; unsafe code is forbidden; nothing names the machine that it was written on. The words that are
+//! looked for are put together here from parts, so that this file holds to its own rules.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Lines that a Rust file may have.
+const FILE_LINES: usize = 700;
+
+/// Files that are longer, each with its ceiling: lower a ceiling when the file shrinks, never raise one.
+const LONGER_FILES: [(&str, usize); 0] = [];
+
+/// The crates of this workspace that each crate may name.
+const EDGES: [(&str, &[&str]); 7] = [
+    ("hushdb-crypto", &[]),
+    ("hushdb-keys", &["hushdb-crypto"]),
+    ("hushdb-storage", &["hushdb-crypto", "hushdb-keys"]),
+    (
+        "hushdb",
+        &["hushdb-crypto", "hushdb-keys", "hushdb-storage"],
+    ),
+    ("hushdb-cli", &["hushdb"]),
+    (
+        "hushdb-bench",
+        &["hushdb", "hushdb-storage", "hushdb-keys", "hushdb-crypto"],
+    ),
+    (
+        "hushdb-sim",
+        &["hushdb", "hushdb-storage", "hushdb-keys", "hushdb-crypto"],
+    ),
+];
+
+/// Libraries (by the start of their name) that stay within the named crates.
+const OWNED_LIBRARIES: [(&str, &[&str]); 12] = [
+    ("aws-lc", &["hushdb-crypto", "hushdb-bench"]),
+    ("ring", &[]),
+    ("openssl", &[]),
+    ("aes", &["hushdb-crypto"]),
+    ("ctr", &["hushdb-crypto"]),
+    ("argon2", &["hushdb-crypto"]),
+    ("getrandom", &["hushdb-crypto"]),
+    ("vortex", &["hushdb-storage"]),
+    ("datafusion", &["hushdb"]),
+    ("sqlparser", &["hushdb"]),
+    ("tpchgen", &["hushdb"]),
+    ("rustyline", &["hushdb-cli"]),
+];
+
+#[test]
+fn crates_depend_along_the_arrows() {
+    let members = workspace_packages();
+    let names: Vec<&str> = members
+        .iter()
+        .map(|package| text(package, "name"))
+        .collect();
+    let mut faults = Vec::new();
+    for package in &members {
+        let name = text(package, "name");
+        let Some((_, allowed)) = EDGES.iter().find(|(from, _)| *from == name) else {
+            faults.push(format!("{name} is not in the plan of the house"));
+            continue;
+        };
+        for dependency in dependencies(package) {
+            if names.contains(&dependency) && dependency != name && !allowed.contains(&dependency) {
+                faults.push(format!("{name} must not depend on {dependency}"));
+            }
+        }
+    }
+    none(faults);
+}
+
+#[test]
+fn libraries_stay_with_their_owners() {
+    let mut faults = Vec::new();
+    for package in workspace_packages() {
+        let name = text(&package, "name");
+        for dependency in dependencies(&package) {
+            for (library, owners) in OWNED_LIBRARIES {
+                let named = dependency == library || dependency.starts_with(&format!("{library}-"));
+                if named && !owners.contains(&name) {
+                    faults.push(format!("{name} must not depend on {dependency}"));
+                }
+            }
+        }
+    }
+    none(faults);
+}
+
+#[test]
+fn unsafe_code_is_forbidden_everywhere() {
+    let mut faults = Vec::new();
+    let root = read(&workspace().join("Cargo.toml"));
+    let lints = root
+        .split("[workspace.lints.rust]")
+        .nth(1)
+        .unwrap_or_default();
+    let lints = lints.split("\n[").next().unwrap_or_default();
+    if !lints
+        .lines()
+        .any(|line| line.trim() == "unsafe_code = \"forbid\"")
+    {
+        faults.push("the workspace's lints do not forbid unsafe code".to_owned());
+    }
+    for file in files()
+        .into_iter()
+        .filter(|file| file.ends_with("Cargo.toml"))
+    {
+        let manifest = read(&file);
+        if manifest.contains("[package]") && !manifest.contains("[lints]\nworkspace = true") {
+            faults.push(format!(
+                "{} does not take the workspace's lints",
+                shown(&file)
+            ));
+        }
+    }
+    let loosened = ["allow", "warn", "expect"].map(|level| format!("{level}(unsafe{}", "_code"));
+    for (file, line, content) in rust_lines() {
+        if loosened.iter().any(|attribute| content.contains(attribute)) {
+            faults.push(format!(
+                "{}:{line} loosens the lint on unsafe code",
+                shown(&file)
+            ));
+        }
+    }
+    none(faults);
+}
+
+#[test]
+fn files_stay_small() {
+    let mut faults = Vec::new();
+    let mut longer: Vec<&str> = LONGER_FILES.iter().map(|(path, _)| *path).collect();
+    for file in rust_files() {
+        let path = shown(&file);
+        let lines = read(&file).lines().count();
+        match LONGER_FILES.iter().find(|(longer, _)| *longer == path) {
+            Some((_, ceiling)) => {
+                longer.retain(|entry| *entry != path);
+                if lines > *ceiling {
+                    faults.push(format!(
+                        "{path} has {lines} lines, its ceiling is {ceiling}"
+                    ));
+                } else if lines <= FILE_LINES {
+                    faults.push(format!("{path} is short enough: take it off the list"));
+                }
+            }
+            None if lines > FILE_LINES => {
+                faults.push(format!("{path} has {lines} lines, over {FILE_LINES}"))
+            }
+            None => {}
+        }
+    }
+    faults.extend(
+        longer
+            .into_iter()
+            .map(|path| format!("{path} is listed as longer and does not exist")),
+    );
+    none(faults);
+}
+
+#[test]
+fn every_rust_file_opens_with_what_it_is() {
+    let bare = rust_files()
+        .into_iter()
+        .filter(|file| !read(file).starts_with("//! "));
+    none(
+        bare.map(|file| format!("{} does not open with //!", shown(&file)))
+            .collect(),
+    );
+}
+
+#[test]
+fn no_unfinished_work_is_marked() {
+    let words =
+        [["TO", "DO"], ["FIX", "ME"], ["XX", "X"], ["HA", "CK"]].map(|parts| parts.concat());
+    let macros =
+        [["to", "do"], ["unimplem", "ented"], ["db", "g"]].map(|parts| parts.concat() + "!");
+    let mut faults = Vec::new();
+    for file in files() {
+        if !["rs", "toml", "md", "py", "sh", "slt", ""].contains(&extension(&file)) {
+            continue;
+        }
+        for (number, line) in (1..).zip(read(&file).lines()) {
+            let marked = line
+                .split(|c: char| !c.is_ascii_alphanumeric())
+                .any(|word| words.iter().any(|w| w == word));
+            let stub = extension(&file) == "rs" && macros.iter().any(|name| line.contains(name));
+            if marked || stub {
+                faults.push(format!("{}:{number} marks unfinished work", shown(&file)));
+            }
+        }
+    }
+    none(faults);
+}
+
+#[test]
+fn modules_are_named_after_what_they_own() {
+    let refused = [
+        "util", "utils", "common", "helper", "helpers", "types", "core", "manager", "misc",
+    ];
+    let mut faults = Vec::new();
+    for file in rust_files() {
+        let path = file
+            .strip_prefix(workspace())
+            .unwrap_or(&file)
+            .with_extension("");
+        if path
+            .iter()
+            .any(|part| refused.iter().any(|name| part == *name))
+        {
+            faults.push(format!("{} is named after nothing", shown(&file)));
+        }
+    }
+    for (file, line, content) in rust_lines() {
+        let declared = content
+            .trim_start()
+            .trim_start_matches("pub ")
+            .strip_prefix("mod ");
+        let name = declared.and_then(|rest| rest.split([' ', ';', '{']).next());
+        if name.is_some_and(|name| refused.contains(&name)) {
+            faults.push(format!(
+                "{}:{line} declares a module named after nothing",
+                shown(&file)
+            ));
+        }
+    }
+    none(faults);
+}
+
+#[test]
+fn lib_files_have_no_logic() {
+    let mut faults = Vec::new();
+    for file in rust_files()
+        .into_iter()
+        .filter(|file| file.ends_with("src/lib.rs"))
+    {
+        if let Some(item) = first_logic(&read(&file)) {
+            faults.push(format!(
+                "{} has more than modules and uses: {item}",
+                shown(&file)
+            ));
+        }
+    }
+    none(faults);
+}
+
+#[test]
+fn the_judge_of_lib_files_tells_logic_from_modules() {
+    let plain = "//! Doc; with { braces }.\n#![warn(missing_docs)]\n#[cfg(test)]\nmod a;\npub mod b;\n\n/// Why.\npub use a::{C, d::{E, F}};\n";
+    assert_eq!(first_logic(plain), None);
+    for logic in [
+        "fn f() {}",
+        "pub const N: u8 = 1;",
+        "mod a { fn f() {} }",
+        "#[derive(Debug)] struct S;",
+        "macro_rules! m { () => {} }",
+    ] {
+        assert!(
+            first_logic(&format!("{plain}{logic}\n")).is_some(),
+            "{logic}"
+        );
+    }
+}
+
+#[test]
+fn nothing_names_the_machine_it_was_written_on() {
+    let folders =
+        ["work", "farm", "root", "home", "tmp", "Users"].map(|folder| format!("/{folder}/"));
+    let hosts = ["registry", "proxy", "index", "mirror"];
+    let mut faults = Vec::new();
+    for file in files()
+        .into_iter()
+        .filter(|file| !file.ends_with("Cargo.lock"))
+    {
+        for (number, line) in (1..).zip(read(&file).lines()) {
+            let path = folders.iter().any(|folder| {
+                line.match_indices(folder.as_str()).any(|(at, _)| {
+                    let before = line[..at].chars().next_back();
+                    let after = line[at + folder.len()..].chars().next();
+                    before.is_none_or(|c| !c.is_alphanumeric() && !"._-})]*".contains(c))
+                        && after.is_some_and(char::is_alphanumeric)
+                })
+            });
+            let registry = line.split("://").skip(1).any(|rest| {
+                let host = rest
+                    .split(['/', ' ', '"', ')', '>'])
+                    .next()
+                    .unwrap_or_default();
+                host.split('.').any(|label| hosts.contains(&label))
+            });
+            if path || registry {
+                faults.push(format!(
+                    "{}:{number} names a machine or a registry",
+                    shown(&file)
+                ));
+            }
+        }
+    }
+    none(faults);
+}
+
+#[test]
+fn one_module_seals_and_one_opens_files() {
+    let sealing = ["seal_in_place(", "open_in_place("];
+    let opening = [
+        "File::open",
+        "File::create",
+        "OpenOptions::new",
+        "fs::read(",
+        "fs::write(",
+    ];
+    let mut faults = Vec::new();
+    for file in rust_files() {
+        let path = shown(&file);
+        if !path.starts_with("crates/storage/src/") {
+            continue;
+        }
+        let source = read(&file);
+        let product = source.split("#[cfg(test)]").next().unwrap_or_default();
+        let stem = file
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .unwrap_or_default();
+        if stem != "sealed_file" && sealing.iter().any(|call| product.contains(call)) {
+            faults.push(format!("{path} calls the cipher beside sealed_file"));
+        }
+        if stem != "os_file" && opening.iter().any(|call| product.contains(call)) {
+            faults.push(format!("{path} opens files beside os_file"));
+        }
+    }
+    none(faults);
+}
+
+fn none(faults: Vec<String>) {
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+}
+
+fn workspace() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn workspace_packages() -> Vec<Value> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(cargo)
+        .args([
+            "metadata",
+            "--no-deps",
+            "--offline",
+            "--format-version",
+            "1",
+        ])
+        .current_dir(workspace())
+        .output()
+        .expect("cargo runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Value =
+        serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
+    let packages = metadata["packages"].as_array().cloned().unwrap_or_default();
+    assert!(
+        packages.len() >= EDGES.len(),
+        "cargo metadata lists the crates"
+    );
+    packages
+}
+
+fn text<'a>(value: &'a Value, member: &str) -> &'a str {
+    value[member].as_str().unwrap_or_default()
+}
+
+/// Names of what a package depends on, of every kind: normal, build and dev.
+fn dependencies(package: &Value) -> impl Iterator<Item = &str> {
+    package["dependencies"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|dependency| text(dependency, "name"))
+}
+
+/// The repository's text files that are tracked: sources, manifests, scripts and documents. Without git, all there are.
+fn files() -> Vec<PathBuf> {
+    let mut files = tracked().unwrap_or_else(|| below(workspace()));
+    let data = |path: &Path| {
+        path.iter()
+            .any(|part| part == "answers" || part == "corpus")
+    };
+    files.retain(|path| !data(path) && fs::read_to_string(path).is_ok());
+    files.sort();
+    assert!(files.len() > 20, "the repository is found");
+    files
+}
+
+fn tracked() -> Option<Vec<PathBuf>> {
+    let output = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(workspace())
+        .output()
+        .ok()?;
+    let paths = String::from_utf8(output.stdout).ok()?;
+    let paths = paths.split_terminator('\0');
+    output
+        .status
+        .success()
+        .then(|| paths.map(|path| workspace().join(path)).collect())
+}
+
+fn below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).expect("the repository is readable") {
+        let path = entry.expect("the repository is readable").path();
+        if !path.is_dir() {
+            files.push(path);
+        } else if !path.ends_with(".git") && !path.ends_with("target") {
+            files.extend(below(&path));
+        }
+    }
+    files
+}
+
+fn rust_files() -> Vec<PathBuf> {
+    files()
+        .into_iter()
+        .filter(|file| extension(file) == "rs")
+        .collect()
+}
+
+/// Every line of Rust with its file and number.
+fn rust_lines() -> Vec<(PathBuf, usize, String)> {
+    let numbered = |file: PathBuf| -> Vec<(PathBuf, usize, String)> {
+        (1..)
+            .zip(read(&file).lines())
+            .map(|(number, line)| (file.clone(), number, line.to_owned()))
+            .collect()
+    };
+    rust_files().into_iter().flat_map(numbered).collect()
+}
+
+fn read(file: &Path) -> String {
+    fs::read_to_string(file).expect("a text file is readable")
+}
+
+fn extension(file: &Path) -> &str {
+    file.extension()
+        .and_then(|extension| extension.to_str())
+        .unwrap_or_default()
+}
+
+fn shown(file: &Path) -> String {
+    file.strip_prefix(workspace())
+        .unwrap_or(file)
+        .display()
+        .to_string()
+}
+
+/// The first item of a `lib.rs` that is neither an attribute nor a `mod` or `use` declaration.
+fn first_logic(source: &str) -> Option<String> {
+    let code: Vec<&str> = source
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect();
+    let code = code.join("\n");
+    let mut rest = code.trim_start();
+    while !rest.is_empty() {
+        if rest.starts_with('#') {
+            let mut depth = 0;
+            let close = rest.find(|c| {
+                depth += i32::from(c == '[') - i32::from(c == ']');
+                c == ']' && depth == 0
+            });
+            rest = rest.get(close? + 1..)?.trim_start();
+            continue;
+        }
+        let end = rest.find(';').map_or(rest.len(), |at| at + 1);
+        let item = &rest[..end];
+        let declared = item
+            .trim_start_matches("pub(crate) ")
+            .trim_start_matches("pub ");
+        let module = declared.starts_with("mod ") && !declared.contains('{');
+        if !module && !declared.starts_with("use ") {
+            return item.lines().next().map(str::to_owned);
+        }
+        rest = rest[end..].trim_start();
+    }
+    None
+}
