@@ -24,8 +24,10 @@ const KBKDF: [u8; 32] = hex("df40f66275c2f842edfe89c394e5f11ceb2328fbd714fd541f0
 const PBKDF2: [u8; 32] = hex("7febb3f8fcec5a19faa406545edd87e059d80b581ea392c323f74baa137be357");
 const ARGON2ID: [u8; 32] = hex("cb483dd9946c3bc97c25aecdd762767692d683d0dee2b42b0aafa47a4a5bec46");
 
+type Test = fn(&CryptoProvider) -> bool;
+
 pub(crate) fn run(provider: &CryptoProvider) -> Result<(), SelfTestError> {
-    let tests: [(&'static str, fn(&CryptoProvider) -> bool); 9] = [
+    let tests: [(&'static str, Test); 9] = [
         ("AES-256-GCM", gcm),
         ("AES-256-CTR", ctr),
         ("AES-256-KW", key_wrap),

@@ -1,0 +1,94 @@
+//! The keys of an opened database. They exist only behind a verified header.
+
+use std::fmt;
+
+use hushdb_crypto::{CryptoProvider, CtrKey, GcmKey, KdfLabel, SecretKey};
+
+use crate::layout::put;
+use crate::master_key::MasterKey;
+use crate::{DatabaseId, HeaderError, Suite};
+
+/// Master key, system DEK and ring key of one database.
+pub struct DatabaseKeys {
+    pub(crate) database_id: DatabaseId,
+    pub(crate) master: MasterKey,
+    pub(crate) system_key_id: u32,
+    pub(crate) system_dek: SecretKey,
+    pub(crate) previous: Option<(u32, SecretKey)>,
+    pub(crate) ring_key: SecretKey,
+}
+
+/// A key for blocks of one suite, data key and epoch.
+#[derive(Debug)]
+pub enum BlockKey {
+    /// Suite 1.
+    Gcm(GcmKey),
+    /// Suite 2.
+    Ctr(CtrKey),
+}
+
+impl DatabaseKeys {
+    /// The database that these keys open.
+    pub fn database_id(&self) -> &DatabaseId {
+        &self.database_id
+    }
+
+    /// The id of the data key that new blocks of the system use.
+    pub fn system_key_id(&self) -> u32 {
+        self.system_key_id
+    }
+
+    /// Whether the header holds the data key with this id.
+    pub fn has_key(&self, key_id: u32) -> bool {
+        self.data_key(key_id).is_some()
+    }
+
+    /// The key that wraps the data keys of tables and columns in the key ring.
+    pub fn ring_key(&self) -> &SecretKey {
+        &self.ring_key
+    }
+
+    /// The key of blocks: KBKDF(DEK, "HUSH1 blk", database id || key id || suite || epoch salt), expanded.
+    ///
+    /// # Errors
+    /// [`HeaderError::UnknownKeyId`] for a data key that the header does not hold, [`HeaderError::NotEncrypted`] for
+    /// the plain suite.
+    pub fn block_key(
+        &self,
+        crypto: &CryptoProvider,
+        key_id: u32,
+        suite: Suite,
+        epoch_salt: &[u8; 16],
+    ) -> Result<BlockKey, HeaderError> {
+        let data_key = self
+            .data_key(key_id)
+            .ok_or(HeaderError::UnknownKeyId { key_id })?;
+        let mut context = [0; 37];
+        put(&mut context, 0, self.database_id.as_bytes());
+        put(&mut context, 16, &key_id.to_le_bytes());
+        put(&mut context, 20, &[suite.to_wire()]);
+        put(&mut context, 21, epoch_salt);
+        let key = crypto.kbkdf(data_key, KdfLabel::Block, &context);
+        match suite {
+            Suite::Gcm => Ok(BlockKey::Gcm(crypto.gcm_key(&key))),
+            Suite::Ctr => Ok(BlockKey::Ctr(crypto.ctr_key(&key))),
+            Suite::Plain => Err(HeaderError::NotEncrypted),
+        }
+    }
+
+    fn data_key(&self, key_id: u32) -> Option<&SecretKey> {
+        if key_id == self.system_key_id {
+            return Some(&self.system_dek);
+        }
+        self.previous
+            .as_ref()
+            .filter(|(id, _)| *id == key_id)
+            .map(|(_, key)| key)
+    }
+}
+
+impl fmt::Debug for DatabaseKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DatabaseKeys({}, [secret])", self.database_id)
+    }
+}

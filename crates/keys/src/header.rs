@@ -1,0 +1,302 @@
+//! A header that is known to be genuine: just made, or verified. Key-slot operations live here.
+//!
+//! What must hold
+//! - The page is always complete: CRC and MAC fit the content.
+//! - Each operation raises the sequence by one, or fails and changes nothing.
+//! - An encrypted database keeps at least one slot.
+//!
+//! Removing a slot binds honest programs only: who kept an older header and knows its passphrase has the master key.
+//! Only a new master key (rekeying) locks such a person out.
+
+use hushdb_crypto::CryptoProvider;
+
+use crate::header_fields::{HeaderFields, WrappedSecrets};
+use crate::layout::{HEADER_LEN, MAC_AT, Page, field, put};
+use crate::master_key::MasterKey;
+use crate::slot::{KeySlot, is_valid_label, key_encryption_key};
+use crate::{
+    DatabaseId, DatabaseKeys, HeaderError, KeyContext, KeyError, KeyMaterial, KeyProvider,
+    SLOT_COUNT, SlotInfo, SlotKdf, Stretch, Suite,
+};
+
+/// What a new slot is given besides its key.
+#[derive(Clone, Debug, Default)]
+pub struct SlotOptions {
+    /// The owner's name for the slot, readable without a key; at most [`MAX_LABEL_LEN`](crate::MAX_LABEL_LEN) bytes.
+    pub label: String,
+    /// How a passphrase is stretched.
+    pub stretch: Stretch,
+}
+
+/// A verified header.
+#[derive(Clone, Debug)]
+pub struct Header {
+    fields: HeaderFields,
+    page: Box<Page>,
+}
+
+impl Header {
+    /// The header of a new encrypted database: fresh database id, master key, system DEK and ring key, one slot.
+    ///
+    /// # Errors
+    /// [`HeaderError::Key`] when the provider has no key, [`HeaderError::NotEncrypted`] for the plain suite,
+    /// [`HeaderError::InvalidLabel`], [`HeaderError::BlobAreaFull`], [`HeaderError::Random`].
+    pub fn create(
+        crypto: &CryptoProvider,
+        suite: Suite,
+        provider: &dyn KeyProvider,
+        options: &SlotOptions,
+    ) -> Result<(Self, DatabaseKeys), HeaderError> {
+        if !suite.is_encrypted() {
+            return Err(HeaderError::NotEncrypted);
+        }
+        let database_id = new_database_id(crypto)?;
+        let master = MasterKey::new(crypto, &database_id, crypto.random_key()?);
+        let (system_dek, ring_key) = (crypto.random_key()?, crypto.random_key()?);
+        let mut slots = [const { None }; SLOT_COUNT];
+        slots[0] = Some(new_slot(crypto, &database_id, &master, provider, options)?);
+        let secrets = WrappedSecrets {
+            commitment: *master.commitment(),
+            system_key_id: 1,
+            system_dek: crypto.wrap_key(master.wrapping_key(), &system_dek),
+            previous: None,
+            ring_key: crypto.wrap_key(master.wrapping_key(), &ring_key),
+            slots,
+        };
+        if !secrets.blobs_fit() {
+            return Err(HeaderError::BlobAreaFull);
+        }
+        let fields = HeaderFields {
+            suite,
+            database_id,
+            sequence: 1,
+            secrets: Some(secrets),
+        };
+        let keys = DatabaseKeys {
+            database_id,
+            master,
+            system_key_id: 1,
+            system_dek,
+            previous: None,
+            ring_key,
+        };
+        let page = authenticated_page(crypto, &fields, &keys);
+        Ok((Self { fields, page }, keys))
+    }
+
+    /// The header of a new plain database: a checksum, no key, no MAC.
+    ///
+    /// # Errors
+    /// [`HeaderError::Random`].
+    pub fn create_plain(crypto: &CryptoProvider) -> Result<Self, HeaderError> {
+        let database_id = new_database_id(crypto)?;
+        let fields = HeaderFields {
+            suite: Suite::Plain,
+            database_id,
+            sequence: 1,
+            secrets: None,
+        };
+        let page = fields.render();
+        Ok(Self { fields, page })
+    }
+
+    pub(crate) fn from_verified(fields: HeaderFields, page: Box<Page>) -> Self {
+        Self { fields, page }
+    }
+
+    /// The cipher suite.
+    pub fn suite(&self) -> Suite {
+        self.fields.suite
+    }
+
+    /// The database id.
+    pub fn database_id(&self) -> &DatabaseId {
+        &self.fields.database_id
+    }
+
+    /// How often the header has been written.
+    pub fn sequence(&self) -> u64 {
+        self.fields.sequence
+    }
+
+    /// The header's MAC, which the superblock holds (zeros in a plain database).
+    pub fn mac(&self) -> [u8; 32] {
+        field(&*self.page, MAC_AT)
+    }
+
+    /// The page to write, both copies alike.
+    pub fn to_page(&self) -> Box<[u8; HEADER_LEN]> {
+        self.page.clone()
+    }
+
+    /// The key slots in use.
+    pub fn slots(&self) -> Vec<SlotInfo> {
+        self.fields.slots()
+    }
+
+    /// Adds a key slot in the first free place and returns its index. No data is rewritten.
+    ///
+    /// # Errors
+    /// [`HeaderError::SlotsFull`], and as [`Self::create`].
+    pub fn add_slot(
+        &mut self,
+        crypto: &CryptoProvider,
+        keys: &DatabaseKeys,
+        provider: &dyn KeyProvider,
+        options: &SlotOptions,
+    ) -> Result<usize, HeaderError> {
+        let free = self
+            .secrets(keys)?
+            .slots
+            .iter()
+            .position(Option::is_none)
+            .ok_or(HeaderError::SlotsFull)?;
+        let slot = new_slot(crypto, &keys.database_id, &keys.master, provider, options)?;
+        self.replace_slot(crypto, keys, free, Some(slot))?;
+        Ok(free)
+    }
+
+    /// Puts a new key into a slot that is in use: its old key opens the new header no more.
+    ///
+    /// # Errors
+    /// [`HeaderError::NoSuchSlot`], and as [`Self::create`].
+    pub fn change_slot(
+        &mut self,
+        crypto: &CryptoProvider,
+        keys: &DatabaseKeys,
+        slot: usize,
+        provider: &dyn KeyProvider,
+        options: &SlotOptions,
+    ) -> Result<(), HeaderError> {
+        self.slot_in_use(keys, slot)?;
+        let new = new_slot(crypto, &keys.database_id, &keys.master, provider, options)?;
+        self.replace_slot(crypto, keys, slot, Some(new))
+    }
+
+    /// Empties a slot.
+    ///
+    /// # Errors
+    /// [`HeaderError::NoSuchSlot`], and [`HeaderError::LastSlot`] when no other is in use.
+    pub fn remove_slot(
+        &mut self,
+        crypto: &CryptoProvider,
+        keys: &DatabaseKeys,
+        slot: usize,
+    ) -> Result<(), HeaderError> {
+        self.slot_in_use(keys, slot)?;
+        if self.fields.slots().len() == 1 {
+            return Err(HeaderError::LastSlot);
+        }
+        self.replace_slot(crypto, keys, slot, None)
+    }
+
+    fn replace_slot(
+        &mut self,
+        crypto: &CryptoProvider,
+        keys: &DatabaseKeys,
+        index: usize,
+        slot: Option<KeySlot>,
+    ) -> Result<(), HeaderError> {
+        let mut fields = self.fields.clone();
+        let sequence = fields.sequence.checked_add(1);
+        fields.sequence = sequence.ok_or(HeaderError::Tampered {
+            what: "the header's sequence",
+        })?;
+        let secrets = fields.secrets.as_mut().ok_or(HeaderError::NotEncrypted)?;
+        *secrets
+            .slots
+            .get_mut(index)
+            .ok_or(HeaderError::NoSuchSlot { slot: index })? = slot;
+        if !secrets.blobs_fit() {
+            return Err(HeaderError::BlobAreaFull);
+        }
+        self.page = authenticated_page(crypto, &fields, keys);
+        self.fields = fields;
+        Ok(())
+    }
+
+    fn slot_in_use(&self, keys: &DatabaseKeys, slot: usize) -> Result<(), HeaderError> {
+        let in_use = self
+            .secrets(keys)?
+            .slots
+            .get(slot)
+            .is_some_and(Option::is_some);
+        if in_use {
+            Ok(())
+        } else {
+            Err(HeaderError::NoSuchSlot { slot })
+        }
+    }
+
+    /// The wrapped keys, if `keys` are theirs.
+    fn secrets(&self, keys: &DatabaseKeys) -> Result<&WrappedSecrets, HeaderError> {
+        let secrets = self
+            .fields
+            .secrets
+            .as_ref()
+            .ok_or(HeaderError::NotEncrypted)?;
+        if keys.database_id != self.fields.database_id
+            || *keys.master.commitment() != secrets.commitment
+        {
+            return Err(HeaderError::ForeignKeys);
+        }
+        Ok(secrets)
+    }
+}
+
+fn new_database_id(crypto: &CryptoProvider) -> Result<DatabaseId, HeaderError> {
+    let mut id = [0; 16];
+    crypto.random(&mut id)?;
+    Ok(DatabaseId::from_bytes(id))
+}
+
+fn new_slot(
+    crypto: &CryptoProvider,
+    database_id: &DatabaseId,
+    master: &MasterKey,
+    provider: &dyn KeyProvider,
+    options: &SlotOptions,
+) -> Result<KeySlot, HeaderError> {
+    if !is_valid_label(&options.label) {
+        return Err(HeaderError::InvalidLabel);
+    }
+    let (material, blob) = provider.establish(&KeyContext {
+        database_id: *database_id,
+    })?;
+    if blob.is_empty() == provider.keeps_blob() {
+        let what = "its blob does not fit what it says of itself: report this".to_owned();
+        return Err(KeyError::Service {
+            provider: "of the slot",
+            what,
+        }
+        .into());
+    }
+    let kdf = match material {
+        KeyMaterial::Raw(_) => SlotKdf::None,
+        KeyMaterial::Passphrase(_) => options.stretch.kdf(),
+    };
+    let mut salt = [0; 32];
+    crypto.random(&mut salt)?;
+    let kek = key_encryption_key(crypto, database_id, &material, kdf, &salt)?
+        .ok_or(HeaderError::WrongKey)?;
+    let wrapped_master_key = master.wrapped(crypto, &kek);
+    Ok(KeySlot {
+        kind: provider.kind(),
+        kdf,
+        salt,
+        wrapped_master_key,
+        label: options.label.clone(),
+        blob,
+    })
+}
+
+fn authenticated_page(
+    crypto: &CryptoProvider,
+    fields: &HeaderFields,
+    keys: &DatabaseKeys,
+) -> Box<Page> {
+    let mut page = fields.render();
+    let mac = crypto.hmac_sha256(keys.master.mac_key(), &[&page[..MAC_AT]]);
+    put(&mut *page, MAC_AT, &mac);
+    page
+}

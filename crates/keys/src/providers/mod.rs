@@ -1,0 +1,15 @@
+//! The places keys come from: text, environment, file, command, prompt.
+//!
+//! Each yields key text (see [`KeyMaterial::parse`](crate::KeyMaterial::parse)); none keeps a blob in its slot.
+
+mod command_key;
+mod env_key;
+mod file_key;
+mod key_text;
+mod prompt_key;
+
+pub use command_key::CommandKey;
+pub use env_key::EnvKey;
+pub use file_key::FileKey;
+pub use key_text::KeyText;
+pub use prompt_key::PromptKey;

@@ -1,0 +1,165 @@
+//! A key slot: one wrapped copy of the master key, and what is needed to unwrap it. FORMAT.md, "Key slots".
+//!
+//! | offset | bytes | field |
+//! | --- | --- | --- |
+//! | 0 | 1 | state: 0 empty (then the whole slot is zero), 1 in use |
+//! | 1 | 1 | provider kind: 1 text, 2 environment, 3 file, 4 command, 5 prompt; a hint for people |
+//! | 2 | 1 | KDF: 0 none (raw key), 1 Argon2id 1.3, 2 PBKDF2-HMAC-SHA-512 |
+//! | 3 | 1 | length of the label, 0..=96 |
+//! | 4 | 4 | first KDF parameter, u32: Argon2id memory in KiB, PBKDF2 iterations, else zero |
+//! | 8 | 4 | second KDF parameter, u32: Argon2id passes, else zero |
+//! | 12 | 4 | third KDF parameter, u32: Argon2id lanes, else zero |
+//! | 16 | 32 | salt, random: of the KDF and of the KEK's derivation |
+//! | 48 | 40 | master key, wrapped under the KEK (RFC 3394) |
+//! | 88 | 2 | length of the blob, u16; its place follows from the slots before |
+//! | 90 | 6 | zero |
+//! | 96 | 96 | label, UTF-8 without control characters, padded with zeros |
+//! | 192 | 64 | zero |
+//!
+//! KEK = KBKDF(root, "HUSH1 kek", database id || salt); root is the raw key, or the passphrase stretched with the salt.
+
+use hushdb_crypto::{CryptoProvider, KdfLabel, SecretKey};
+
+use crate::layout::{SLOT_LEN, field, put};
+use crate::{DatabaseId, HeaderError, KeyMaterial, ProviderKind, SlotKdf};
+
+/// Key slots in a header.
+pub const SLOT_COUNT: usize = 8;
+
+/// Most bytes in a slot's label.
+pub const MAX_LABEL_LEN: usize = 96;
+
+const KIND_AT: usize = 1;
+const KDF_AT: usize = 2;
+const LABEL_LEN_AT: usize = 3;
+const PARAMETERS_AT: usize = 4;
+const SALT_AT: usize = 16;
+const WRAPPED_AT: usize = 48;
+const BLOB_LEN_AT: usize = 88;
+const LABEL_AT: usize = 96;
+
+const EMPTY: u8 = 0;
+const IN_USE: u8 = 1;
+
+const _: () = assert!(WRAPPED_AT == SALT_AT + 32 && BLOB_LEN_AT == WRAPPED_AT + 40);
+const _: () = assert!(LABEL_AT + MAX_LABEL_LEN <= SLOT_LEN);
+
+/// What a slot tells without a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotInfo {
+    /// The slot's index, 0 to 7.
+    pub slot: usize,
+    /// Which kind of provider made it.
+    pub kind: ProviderKind,
+    /// How its passphrase is stretched.
+    pub kdf: SlotKdf,
+    /// The owner's name for it.
+    pub label: String,
+    /// Bytes that a key service keeps in the header for it.
+    pub blob_len: usize,
+}
+
+/// A slot in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeySlot {
+    pub(crate) kind: ProviderKind,
+    pub(crate) kdf: SlotKdf,
+    pub(crate) salt: [u8; 32],
+    pub(crate) wrapped_master_key: [u8; 40],
+    pub(crate) label: String,
+    pub(crate) blob: Vec<u8>,
+}
+
+impl KeySlot {
+    /// Reads the slot at `index`. Its blob is taken from the front of `blobs`. Bytes without a meaning are not looked
+    /// at: whoever reads a header holds the page against what it would write.
+    pub(crate) fn parse(
+        index: usize,
+        bytes: &[u8],
+        blobs: &mut &[u8],
+    ) -> Result<Option<Self>, HeaderError> {
+        let tampered = HeaderError::Tampered { what: "a key slot" };
+        let [state, kind, kdf, label_len] = field::<4>(bytes, 0);
+        match state {
+            EMPTY => return Ok(None),
+            IN_USE => {}
+            _ => return Err(tampered),
+        }
+        let parameters = [0, 4, 8].map(|at| u32::from_le_bytes(field(bytes, PARAMETERS_AT + at)));
+        let kdf =
+            SlotKdf::from_wire(kdf, parameters).ok_or(HeaderError::AbsurdKdf { slot: index })?;
+        let label = field::<MAX_LABEL_LEN>(bytes, LABEL_AT);
+        let label = label
+            .get(..usize::from(label_len))
+            .and_then(|label| std::str::from_utf8(label).ok());
+        let label = label
+            .filter(|label| is_valid_label(label))
+            .ok_or(tampered.clone())?;
+        let blob_len = usize::from(u16::from_le_bytes(field(bytes, BLOB_LEN_AT)));
+        let (blob, rest) = blobs.split_at_checked(blob_len).ok_or(tampered)?;
+        *blobs = rest;
+        Ok(Some(Self {
+            kind: ProviderKind(kind),
+            kdf,
+            salt: field(bytes, SALT_AT),
+            wrapped_master_key: field(bytes, WRAPPED_AT),
+            label: label.to_owned(),
+            blob: blob.to_vec(),
+        }))
+    }
+
+    /// Writes the slot; its blob is written by the header.
+    pub(crate) fn render(&self, bytes: &mut [u8]) {
+        let (kdf, parameters) = self.kdf.to_wire();
+        put(bytes, 0, &[IN_USE]);
+        put(bytes, KIND_AT, &[self.kind.0]);
+        put(bytes, KDF_AT, &[kdf]);
+        put(bytes, LABEL_LEN_AT, &[self.label.len() as u8]);
+        for (at, parameter) in [0, 4, 8].into_iter().zip(parameters) {
+            put(bytes, PARAMETERS_AT + at, &parameter.to_le_bytes());
+        }
+        put(bytes, SALT_AT, &self.salt);
+        put(bytes, WRAPPED_AT, &self.wrapped_master_key);
+        put(bytes, BLOB_LEN_AT, &(self.blob.len() as u16).to_le_bytes());
+        put(bytes, LABEL_AT, self.label.as_bytes());
+    }
+
+    pub(crate) fn info(&self, slot: usize) -> SlotInfo {
+        SlotInfo {
+            slot,
+            kind: self.kind,
+            kdf: self.kdf,
+            label: self.label.clone(),
+            blob_len: self.blob.len(),
+        }
+    }
+}
+
+/// Labels are shown on terminals by people who do not have the key: nothing in one may steer a terminal.
+pub(crate) fn is_valid_label(label: &str) -> bool {
+    label.len() <= MAX_LABEL_LEN && !label.chars().any(char::is_control)
+}
+
+/// The key-encryption key of a slot from its key material, or `None` when the slot takes another kind of material (a
+/// raw key where it stretches a passphrase, or the reverse).
+pub(crate) fn key_encryption_key(
+    crypto: &CryptoProvider,
+    database_id: &DatabaseId,
+    material: &KeyMaterial,
+    kdf: SlotKdf,
+    salt: &[u8; 32],
+) -> Result<Option<SecretKey>, HeaderError> {
+    let derive = |root: &SecretKey| {
+        let mut context = [0; 48];
+        put(&mut context, 0, database_id.as_bytes());
+        put(&mut context, 16, salt);
+        crypto.kbkdf(root, KdfLabel::KeyEncryption, &context)
+    };
+    Ok(match (material, kdf) {
+        (KeyMaterial::Raw(root), SlotKdf::None) => Some(derive(root)),
+        (KeyMaterial::Passphrase(passphrase), kdf) => kdf
+            .stretch(crypto, passphrase.expose(), salt)?
+            .map(|root| derive(&root)),
+        (KeyMaterial::Raw(_), _) => None,
+    })
+}
