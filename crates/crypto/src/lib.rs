@@ -23,6 +23,9 @@ mod provider;
 mod secret;
 mod self_test;
 
+#[cfg(test)]
+mod known_answers;
+
 pub use argon2id::Argon2Params;
 pub use constant_time::constant_time_eq;
 pub use ctr_key::CtrKey;
