@@ -1,1 +1,25 @@
-//! Placeholder.
+//! The database file: sealed blocks under one root, and the tables in them. Speaks Arrow arrays, never SQL.
+//!
+//! ```text
+//! table, catalog   row groups of compressed column segments; immutable versions of a catalog
+//! store            file header copies, superblock, extents: commit by copy-on-write and a flip of the root
+//! block            payload <-> sealed sectors; refs that pin a child by its tag; pool of opened blocks
+//! file             the one joint to the disk: StorageFile
+//! ```
+//!
+//! What must hold: no byte of data is written but through a sealed block; what is read was authenticated first, against
+//! the tag that its parent holds; nothing durable is overwritten before the root that replaces it is durable. No thread
+//! is started here.
+
+mod block;
+mod error;
+mod file;
+mod store;
+
+pub use block::{
+    BlockBuf, BlockKeys, BlockRef, BufferPool, MAX_BLOCK_BYTES, MAX_PAYLOAD_BYTES, PoolStats,
+    Protection, Role, SECTOR_BYTES, SealedBlock, SealedFile,
+};
+pub use error::{Error, ErrorKind, Place, Result};
+pub use file::{MemFile, OsFile, StorageFile};
+pub use store::{BlockStore, HeaderCopies, Notice, StoreInfo, StoreOptions};

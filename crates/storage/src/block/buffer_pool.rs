@@ -1,0 +1,261 @@
+//! `BufferPool`: opened blocks in memory, under one budget for every database of a process.
+//!
+//! What must hold:
+//! - What the pool holds is at most the budget, but for the one block that is being put in.
+//! - A block is found only under the whole of its ref, tag included: a sector that was given back and written again in the
+//!   same generation is another block.
+//! - No lock is held while a block is read or opened. Two threads that miss the same block may both read it.
+//!
+//! Eviction is by clock: a block that was asked for since the hand last passed is spared once.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use super::{BlockRef, Role};
+
+const SHARDS: usize = 64;
+
+/// Opened blocks under a budget. Shared by many stores behind an `Arc`.
+pub struct BufferPool {
+    shards: Vec<Mutex<Shard>>,
+    hasher: RandomState,
+    budget_bytes: AtomicUsize,
+    held_bytes: AtomicUsize,
+    next_store: AtomicU64,
+    next_victim: AtomicUsize,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    evictions: AtomicU64,
+}
+
+/// What a pool holds and did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolStats {
+    /// Bytes that it may hold.
+    pub budget_bytes: usize,
+    /// Bytes that it holds.
+    pub held_bytes: usize,
+    /// Blocks that it holds.
+    pub blocks: usize,
+    /// Questions that it answered.
+    pub hits: u64,
+    /// Questions that it could not answer.
+    pub misses: u64,
+    /// Blocks that it let go to stay within the budget.
+    pub evictions: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct PoolKey {
+    pub(crate) store: u64,
+    pub(crate) role: Role,
+    pub(crate) block: BlockRef,
+}
+
+/// A clock over slots; freed slots are filled again.
+#[derive(Default)]
+struct Shard {
+    places: HashMap<PoolKey, usize>,
+    slots: Vec<Option<Slot>>,
+    vacant: Vec<usize>,
+    hand: usize,
+}
+
+struct Slot {
+    key: PoolKey,
+    payload: Bytes,
+    held_bytes: usize,
+    asked_for: bool,
+}
+
+impl BufferPool {
+    /// A pool that holds up to `budget_bytes`.
+    pub fn new(budget_bytes: usize) -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            hasher: RandomState::new(),
+            budget_bytes: AtomicUsize::new(budget_bytes),
+            held_bytes: AtomicUsize::new(0),
+            next_store: AtomicU64::new(0),
+            next_victim: AtomicUsize::new(0),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            evictions: AtomicU64::new(0),
+        }
+    }
+
+    /// Changes the budget, and lets blocks go if it shrank.
+    pub fn set_budget(&self, budget_bytes: usize) {
+        self.budget_bytes.store(budget_bytes, Ordering::Relaxed);
+        self.shrink_to(budget_bytes);
+    }
+
+    /// Lets blocks go until `bytes` are free or nothing is left; returns how many bytes that made free.
+    pub fn evict(&self, bytes: usize) -> usize {
+        let held = self.held_bytes.load(Ordering::Relaxed);
+        self.shrink_to(held.saturating_sub(bytes));
+        held.saturating_sub(self.held_bytes.load(Ordering::Relaxed))
+    }
+
+    /// Lets everything go.
+    pub fn clear(&self) {
+        self.remove_where(|_| true);
+    }
+
+    /// What it holds and did.
+    pub fn stats(&self) -> PoolStats {
+        PoolStats {
+            budget_bytes: self.budget_bytes.load(Ordering::Relaxed),
+            held_bytes: self.held_bytes.load(Ordering::Relaxed),
+            blocks: self
+                .shards
+                .iter()
+                .map(|shard| shard.lock().places.len())
+                .sum(),
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            evictions: self.evictions.load(Ordering::Relaxed),
+        }
+    }
+
+    /// A number that no other store of this pool has.
+    pub(crate) fn register_store(&self) -> u64 {
+        self.next_store.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Drops all blocks of a store that is closed.
+    pub(crate) fn remove_store(&self, store: u64) {
+        self.remove_where(|key| key.store == store);
+    }
+
+    pub(crate) fn get(&self, key: &PoolKey) -> Option<Bytes> {
+        let found = self.shard(key).lock().get(key);
+        let counter = if found.is_some() {
+            &self.hits
+        } else {
+            &self.misses
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        found
+    }
+
+    /// Takes in a block that occupies `held_bytes` of memory. One that is larger than the budget is not kept.
+    pub(crate) fn put(&self, key: PoolKey, payload: Bytes, held_bytes: usize) {
+        let budget = self.budget_bytes.load(Ordering::Relaxed);
+        if held_bytes > budget {
+            return;
+        }
+        // Counted first: whoever evicts the block must find it counted.
+        self.held_bytes.fetch_add(held_bytes, Ordering::Relaxed);
+        if !self.shard(&key).lock().put(Slot {
+            key,
+            payload,
+            held_bytes,
+            asked_for: false,
+        }) {
+            self.held_bytes.fetch_sub(held_bytes, Ordering::Relaxed);
+        }
+        self.shrink_to(budget);
+    }
+
+    fn shard(&self, key: &PoolKey) -> &Mutex<Shard> {
+        &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
+    }
+
+    fn shrink_to(&self, target_bytes: usize) {
+        let mut empty = 0;
+        while self.held_bytes.load(Ordering::Relaxed) > target_bytes && empty < SHARDS {
+            let victim = self.next_victim.fetch_add(1, Ordering::Relaxed) % SHARDS;
+            let freed = self.shards[victim].lock().evict_one();
+            match freed {
+                Some(bytes) => {
+                    self.held_bytes.fetch_sub(bytes, Ordering::Relaxed);
+                    self.evictions.fetch_add(1, Ordering::Relaxed);
+                    empty = 0;
+                }
+                None => empty += 1,
+            }
+        }
+    }
+
+    fn remove_where(&self, goes: impl Fn(&PoolKey) -> bool) {
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            let keys: Vec<PoolKey> = shard
+                .places
+                .keys()
+                .filter(|key| goes(key))
+                .copied()
+                .collect();
+            for key in keys {
+                let freed = shard.remove(&key);
+                self.held_bytes.fetch_sub(freed, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Shard {
+    fn get(&mut self, key: &PoolKey) -> Option<Bytes> {
+        let slot = self.slots.get_mut(*self.places.get(key)?)?.as_mut()?;
+        slot.asked_for = true;
+        Some(slot.payload.clone())
+    }
+
+    /// False if it was there already.
+    fn put(&mut self, slot: Slot) -> bool {
+        if self.places.contains_key(&slot.key) {
+            return false;
+        }
+        let key = slot.key;
+        let place = match self.vacant.pop() {
+            Some(place) => {
+                self.slots[place] = Some(slot);
+                place
+            }
+            None => {
+                self.slots.push(Some(slot));
+                self.slots.len() - 1
+            }
+        };
+        self.places.insert(key, place);
+        true
+    }
+
+    /// Bytes that this made free.
+    fn remove(&mut self, key: &PoolKey) -> usize {
+        let Some(place) = self.places.remove(key) else {
+            return 0;
+        };
+        self.vacant.push(place);
+        self.slots[place].take().map_or(0, |slot| slot.held_bytes)
+    }
+
+    /// Bytes that this made free; `None` if there is nothing to evict.
+    fn evict_one(&mut self) -> Option<usize> {
+        if self.places.is_empty() {
+            return None;
+        }
+        loop {
+            self.hand = (self.hand + 1) % self.slots.len();
+            match &mut self.slots[self.hand] {
+                Some(slot) if slot.asked_for => slot.asked_for = false,
+                Some(slot) => {
+                    let key = slot.key;
+                    return Some(self.remove(&key));
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for BufferPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.stats().fmt(f)
+    }
+}

@@ -1,0 +1,22 @@
+//! Blocks: how a payload becomes sealed sectors and is opened again.
+//!
+//! ```text
+//! BlockBuf   64 B room | payload ........ | room up to a sector boundary
+//!            envelope  | ciphertext                            | tag 16
+//! ```
+
+mod block_buf;
+mod block_ref;
+mod buffer_pool;
+mod envelope;
+mod role;
+mod sealed_file;
+
+pub use block_buf::BlockBuf;
+pub use block_ref::BlockRef;
+pub use buffer_pool::{BufferPool, PoolStats};
+pub use envelope::{MAX_BLOCK_BYTES, MAX_PAYLOAD_BYTES, SECTOR_BYTES};
+pub use role::Role;
+pub use sealed_file::{BlockKeys, Protection, SealedBlock, SealedFile};
+
+pub(crate) use buffer_pool::PoolKey;

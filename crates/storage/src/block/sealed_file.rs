@@ -1,0 +1,370 @@
+//! `SealedFile`: a storage file whose blocks are sealed. The only caller of the cipher on file data.
+//!
+//! What must hold:
+//! - A block key seals fewer than 2^20 blocks: seals are counted before they happen, over all threads. Then, and after a
+//!   fork, and whenever a file is opened, a new random epoch salt gives a new key. No counter on disk is trusted.
+//! - What a block claims about itself decides nothing: it must say what its parent (or its fixed place) says, tag
+//!   included, before the cipher is asked; the suite comes from the file header.
+//! - No lock is held while bytes are sealed, opened, read or written.
+//!
+//! Refuses a block that is damaged, edited, moved, older or of another role, each by its own error.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use bytes::Bytes;
+use hushdb_crypto::{CryptoProvider, GcmKey};
+use hushdb_keys::{BlockKey, DatabaseKeys, Suite};
+use parking_lot::RwLock;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128_with_seed};
+
+use super::envelope::{
+    ENVELOPE_HEAD_BYTES, ENVELOPE_OVERHEAD_BYTES, Envelope, RawBlock, SECTOR_BYTES, TAG_BYTES,
+};
+use super::{BlockBuf, BlockRef, Role};
+use crate::error::{Error, Place, Result};
+use crate::file::StorageFile;
+
+/// Seals after which a key is left (FORMAT.md, "Sealing").
+const SEALS_PER_EPOCH: u32 = 1 << 20;
+/// Keys of older epochs that are kept expanded. A file has one per writing session, so few hold nearly all blocks.
+const CACHED_KEYS: usize = 256;
+/// Payloads begin on such a boundary in memory: a cache line, and all that vector code asks for.
+const ALIGNMENT: usize = 64;
+
+/// Where block keys come from.
+pub trait BlockKeys: Send + Sync {
+    /// The key that seals blocks under `key_id` in the epoch of `epoch_salt`.
+    ///
+    /// # Errors
+    /// When there is no such data key.
+    fn block_key(
+        &self,
+        crypto: &CryptoProvider,
+        key_id: u32,
+        epoch_salt: &[u8; 16],
+    ) -> Result<GcmKey>;
+}
+
+impl BlockKeys for DatabaseKeys {
+    fn block_key(
+        &self,
+        crypto: &CryptoProvider,
+        key_id: u32,
+        epoch_salt: &[u8; 16],
+    ) -> Result<GcmKey> {
+        match Self::block_key(self, crypto, key_id, Suite::Gcm, epoch_salt)? {
+            BlockKey::Gcm(key) => Ok(key),
+            BlockKey::Ctr(_) => Err(Error::Unsupported("cipher suite AES-256-CTR".into())),
+        }
+    }
+}
+
+/// How the blocks of a file are protected.
+#[derive(Clone)]
+pub enum Protection {
+    /// Suite 0: a checksum in the tag's place.
+    Plain,
+    /// Suite 1: AES-256-GCM.
+    Gcm {
+        /// Source of block keys.
+        keys: Arc<dyn BlockKeys>,
+        /// The data key that new blocks are sealed under.
+        key_id: u32,
+    },
+}
+
+/// A file of sealed blocks.
+pub struct SealedFile {
+    file: Arc<dyn StorageFile>,
+    crypto: CryptoProvider,
+    database_id: [u8; 16],
+    protection: Protection,
+    epoch: RwLock<Option<Arc<Epoch>>>,
+    keys: RwLock<HashMap<(u32, [u8; 16]), Arc<GcmKey>>>,
+    seals: AtomicU64,
+    seals_per_epoch: u32,
+}
+
+/// One key's time.
+struct Epoch {
+    salt: [u8; 16],
+    key: Arc<GcmKey>,
+    seals: AtomicU32,
+    process: u32,
+}
+
+/// A block that is ready to be written.
+pub struct SealedBlock {
+    /// What its parent keeps.
+    pub block_ref: BlockRef,
+    /// Whole sectors.
+    pub bytes: Vec<u8>,
+}
+
+impl SealedFile {
+    /// Blocks of the database `database_id` in `file`.
+    pub fn new(
+        file: Arc<dyn StorageFile>,
+        crypto: CryptoProvider,
+        database_id: [u8; 16],
+        protection: Protection,
+    ) -> Self {
+        Self {
+            file,
+            crypto,
+            database_id,
+            protection,
+            epoch: RwLock::new(None),
+            keys: RwLock::new(HashMap::new()),
+            seals: AtomicU64::new(0),
+            seals_per_epoch: SEALS_PER_EPOCH,
+        }
+    }
+
+    /// The file below.
+    pub fn file(&self) -> &Arc<dyn StorageFile> {
+        &self.file
+    }
+
+    /// Blocks sealed since it was opened, failed attempts included.
+    pub fn seals(&self) -> u64 {
+        self.seals.load(Ordering::Relaxed)
+    }
+
+    /// Seals `buf` where it lies, as the block that will live at `sector`.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a payload that is too large; `Crypto` when there are no random bytes.
+    pub fn seal(
+        &self,
+        role: Role,
+        sector: u64,
+        birth_generation: u64,
+        buf: BlockBuf,
+    ) -> Result<SealedBlock> {
+        let (payload_len, sectors) = buf.measure()?;
+        let mut bytes = buf.into_padded(sectors);
+        let tag_at = bytes.len() - TAG_BYTES;
+        let body = &mut bytes[ENVELOPE_HEAD_BYTES..tag_at];
+        let mut envelope = Envelope {
+            suite: self.suite(),
+            role,
+            key_id: self.key_id(),
+            sectors,
+            sector,
+            birth_generation,
+            epoch_salt: [0; 16],
+        };
+        let (nonce, tag) = match &self.protection {
+            Protection::Plain => {
+                self.seals.fetch_add(1, Ordering::Relaxed);
+                ([0; 12], checksum(&envelope.aad(&self.database_id), body))
+            }
+            Protection::Gcm { keys, key_id } => {
+                let epoch = self.epoch_for_seal(keys.as_ref(), *key_id)?;
+                envelope.epoch_salt = epoch.salt;
+                let sealed = epoch
+                    .key
+                    .seal_in_place(&envelope.aad(&self.database_id), body);
+                sealed.map_err(|_| Error::Crypto("sealing failed"))?
+            }
+        };
+        envelope.write(&mut bytes, &nonce, &tag);
+        let block_ref = BlockRef {
+            sector,
+            payload_len,
+            key_id: envelope.key_id,
+            birth_generation,
+            tag,
+        };
+        Ok(SealedBlock { block_ref, bytes })
+    }
+
+    /// Writes a sealed block to its place.
+    pub fn write(&self, block: &SealedBlock) -> Result<()> {
+        let offset = offset_of(block.block_ref.sector)
+            .ok_or(Error::InvalidInput("sector out of range".into()))?;
+        Ok(self.file.write_all_at(offset, &block.bytes)?)
+    }
+
+    /// Reads and opens the block behind `r`, in one buffer: the payload is a slice of what was read, and begins on a
+    /// 64-byte boundary. `end_sector` bounds the file, so that nothing is allocated for a length that cannot be.
+    ///
+    /// # Errors
+    /// `Malformed` for a ref that cannot be, `BlockReplaced`, `BlockEdited`, `BlockDamaged` for a block that is not what
+    /// the ref says, `Truncated` where the file ends before the block does.
+    pub fn read(&self, role: Role, r: &BlockRef, end_sector: u64) -> Result<Bytes> {
+        let malformed = |what| Error::malformed(role, r.sector, what);
+        let sectors = r
+            .sectors()
+            .ok_or_else(|| malformed("its length is beyond the limit"))?;
+        let end = r.sector.checked_add(u64::from(sectors));
+        if end.is_none_or(|end| end > end_sector) {
+            return Err(malformed("it reaches beyond the end of the file"));
+        }
+        let offset = offset_of(r.sector).ok_or_else(|| malformed("its sector is out of range"))?;
+        let len = sectors as usize * SECTOR_BYTES;
+
+        let mut bytes: Vec<u8> = Vec::with_capacity(len + ALIGNMENT);
+        let start = bytes.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        bytes.resize(start, 0);
+        match self.file.append_exact_at(offset, len, &mut bytes) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                let expected_bytes = offset + len as u64;
+                return Err(Error::Truncated {
+                    expected_bytes,
+                    found_bytes: self.file.len()?,
+                });
+            }
+            Err(error) => return Err(error.into()),
+        }
+        self.open(role, r, sectors, &mut bytes[start..])?;
+        let payload = start + ENVELOPE_HEAD_BYTES;
+        Ok(Bytes::from(bytes).slice(payload..payload + r.payload_len as usize))
+    }
+
+    /// Opens a block where it lies; the payload is then behind the first 64 bytes.
+    ///
+    /// # Errors
+    /// As [`SealedFile::read`].
+    pub fn open_in_place(&self, role: Role, r: &BlockRef, block: &mut [u8]) -> Result<()> {
+        let malformed = || Error::malformed(role, r.sector, "its length is not what its ref says");
+        let sectors = r.sectors().ok_or_else(malformed)?;
+        if block.len() != sectors as usize * SECTOR_BYTES {
+            return Err(malformed());
+        }
+        self.open(role, r, sectors, block)
+    }
+
+    /// Opens a superblock, which no ref pins: its place is fixed, its age and tag are what the sector says. Returns a ref
+    /// that describes it, and its payload.
+    pub(crate) fn open_superblock<'a>(
+        &self,
+        sector: u64,
+        block: &'a mut [u8; SECTOR_BYTES],
+    ) -> Result<(BlockRef, &'a [u8])> {
+        let raw = RawBlock::split(block).ok_or(Error::SuperblockDamaged)?;
+        let r = BlockRef {
+            sector,
+            payload_len: (SECTOR_BYTES - ENVELOPE_OVERHEAD_BYTES) as u32,
+            key_id: self.key_id(),
+            birth_generation: raw.birth_generation(),
+            tag: raw.tag,
+        };
+        self.open(Role::Superblock, &r, 1, block)?;
+        Ok((r, &block[ENVELOPE_HEAD_BYTES..SECTOR_BYTES - TAG_BYTES]))
+    }
+
+    fn open(&self, role: Role, r: &BlockRef, sectors: u32, block: &mut [u8]) -> Result<()> {
+        let place = Place {
+            role,
+            sector: r.sector,
+        };
+        let raw = RawBlock::split(block).ok_or(Error::BlockDamaged(place))?;
+        let envelope = Envelope::expected(self.suite(), role, r, sectors, raw.epoch_salt());
+        if !raw.says(&envelope) || raw.tag != r.tag {
+            return Err(if raw.is_intact() {
+                Error::BlockReplaced(place)
+            } else {
+                Error::BlockDamaged(place)
+            });
+        }
+        let (nonce, aad) = (raw.nonce(), envelope.aad(&self.database_id));
+        match &self.protection {
+            Protection::Plain if checksum(&aad, raw.body) == r.tag => Ok(()),
+            Protection::Plain => Err(Error::BlockDamaged(place)),
+            Protection::Gcm { keys, .. } => {
+                let key = self.key_for_open(keys.as_ref(), r.key_id, &envelope.epoch_salt)?;
+                key.open_in_place(&nonce, &aad, raw.body, &r.tag)
+                    .map_err(|_| match raw.is_intact() {
+                        true => Error::BlockEdited(place),
+                        false => Error::BlockDamaged(place),
+                    })
+            }
+        }
+    }
+
+    fn suite(&self) -> u8 {
+        match self.protection {
+            Protection::Plain => Suite::Plain.to_wire(),
+            Protection::Gcm { .. } => Suite::Gcm.to_wire(),
+        }
+    }
+
+    fn key_id(&self) -> u32 {
+        match self.protection {
+            Protection::Plain => 0,
+            Protection::Gcm { key_id, .. } => key_id,
+        }
+    }
+
+    /// The epoch of the next seal, which is counted by asking for it.
+    fn epoch_for_seal(&self, keys: &dyn BlockKeys, key_id: u32) -> Result<Arc<Epoch>> {
+        self.seals.fetch_add(1, Ordering::Relaxed);
+        let process = std::process::id();
+        let counted = |epoch: &Option<Arc<Epoch>>| {
+            let epoch = epoch.as_ref().filter(|epoch| epoch.process == process)?;
+            (epoch.seals.fetch_add(1, Ordering::Relaxed) < self.seals_per_epoch)
+                .then(|| Arc::clone(epoch))
+        };
+        if let Some(epoch) = counted(&self.epoch.read()) {
+            return Ok(epoch);
+        }
+        let mut current = self.epoch.write();
+        if let Some(epoch) = counted(&current) {
+            return Ok(epoch);
+        }
+        let mut salt = [0; 16];
+        self.crypto
+            .random(&mut salt)
+            .map_err(|_| Error::Crypto("there are no random bytes"))?;
+        let key = Arc::new(keys.block_key(&self.crypto, key_id, &salt)?);
+        let epoch = Arc::new(Epoch {
+            salt,
+            key,
+            seals: AtomicU32::new(1),
+            process,
+        });
+        *current = Some(Arc::clone(&epoch));
+        Ok(epoch)
+    }
+
+    fn key_for_open(
+        &self,
+        keys: &dyn BlockKeys,
+        key_id: u32,
+        salt: &[u8; 16],
+    ) -> Result<Arc<GcmKey>> {
+        if let Some(key) = self.keys.read().get(&(key_id, *salt)) {
+            return Ok(Arc::clone(key));
+        }
+        let key = Arc::new(keys.block_key(&self.crypto, key_id, salt)?);
+        let mut cache = self.keys.write();
+        if cache.len() >= CACHED_KEYS {
+            cache.clear();
+        }
+        cache.insert((key_id, *salt), Arc::clone(&key));
+        Ok(key)
+    }
+}
+
+impl std::fmt::Debug for SealedFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SealedFile")
+            .field("file", &self.file)
+            .field("suite", &self.suite())
+            .finish()
+    }
+}
+
+/// Suite 0's tag: XXH3-128, little-endian, of the padded payload, seeded with the XXH3-64 of the associated data.
+fn checksum(aad: &[u8], body: &[u8]) -> [u8; TAG_BYTES] {
+    xxh3_128_with_seed(body, xxh3_64(aad)).to_le_bytes()
+}
+
+fn offset_of(sector: u64) -> Option<u64> {
+    sector.checked_mul(SECTOR_BYTES as u64)
+}

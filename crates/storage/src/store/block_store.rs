@@ -1,0 +1,554 @@
+//! `BlockStore`: one open database file. Blocks are written into free space; a commit makes a new root of the file name
+//! them; until then nothing that was durable is touched.
+//!
+//! What must hold:
+//! - Order of a commit: blocks, sync; superblock into slot (generation & 1), sync; the same bytes into the other slot,
+//!   sync. Only then may extents be used again that the superblock before it needed.
+//! - Order of a change of the file header: standby copy, sync; a commit that names it; the other copy, sync.
+//! - After a write or sync of any of these failed, what is on disk is not known: this handle writes nothing more.
+//! - No lock is held while a block is sealed, opened, read or written.
+//!
+//! Refuses to write when opened read-only.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use bytes::Bytes;
+use hushdb_crypto::CryptoProvider;
+use hushdb_keys::{DatabaseKeys, Header, HeaderError, KeyProvider, SlotOptions, Suite};
+use parking_lot::{Mutex, RwLock};
+
+use super::extents::Extent;
+use super::file_map::{
+    FIRST_SECTOR, FIXED_BYTES, HEADER_OFFSETS, SUPERBLOCK_OFFSETS, SUPERBLOCK_SECTOR,
+};
+use super::opening::{Opening, SealedRoot, sealed_file};
+use super::space::{FreeListPlan, Space, extent_of};
+use super::superblock::{Superblock, WalState};
+use super::{Notice, StoreInfo, StoreOptions, free_list};
+use crate::block::{BlockBuf, BlockRef, BufferPool, PoolKey, Role, SECTOR_BYTES, SealedFile};
+use crate::error::{Error, Result};
+use crate::file::StorageFile;
+
+const ROOT_LABEL: &[u8] = b"HUSHROOT";
+
+/// One open database file. May be used from many threads; one transaction at a time writes.
+pub struct BlockStore {
+    crypto: CryptoProvider,
+    keys: Option<Arc<DatabaseKeys>>,
+    header: Mutex<Header>,
+    sealed: SealedFile,
+    pool: Arc<BufferPool>,
+    pool_id: u64,
+    /// What the newest superblock says.
+    root: RwLock<Arc<Root>>,
+    /// `None` when read-only.
+    space: Option<Mutex<Space>>,
+    /// The first sector behind every block that may be read, which is `space`'s, for readers who take no lock.
+    end: AtomicU64,
+    /// One flip at a time.
+    flip: Mutex<()>,
+    write_failed: AtomicBool,
+    notices: Vec<Notice>,
+}
+
+struct Root {
+    sealed: SealedRoot,
+    free_list_blocks: Vec<BlockRef>,
+    /// Seals in the life of the file before it was opened.
+    seals_before: u64,
+}
+
+impl BlockStore {
+    /// Makes a database in an empty file: encrypted when there is a key.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a file with something in it, and what the key, the cipher or the file refuse.
+    pub fn create(
+        file: Arc<dyn StorageFile>,
+        key: Option<&dyn KeyProvider>,
+        options: &StoreOptions,
+    ) -> Result<Self> {
+        Self::create_with(file, key, &SlotOptions::default(), options)
+    }
+
+    /// As [`BlockStore::create`], with a label and stretching parameters for the first key slot.
+    pub fn create_with(
+        file: Arc<dyn StorageFile>,
+        key: Option<&dyn KeyProvider>,
+        slot: &SlotOptions,
+        options: &StoreOptions,
+    ) -> Result<Self> {
+        if options.read_only {
+            return Err(Error::ReadOnly);
+        }
+        if !file.is_empty()? {
+            return Err(Error::InvalidInput(
+                "a database is made in an empty file".into(),
+            ));
+        }
+        let (header, keys) = match key {
+            Some(key) => {
+                let (header, keys) = Header::create(&options.crypto, Suite::Gcm, key, slot)?;
+                (header, Some(Arc::new(keys)))
+            }
+            None => (Header::create_plain(&options.crypto)?, None),
+        };
+        let sealed = sealed_file(Arc::clone(&file), options.crypto, &header, keys.as_ref())?;
+        let superblock = Superblock {
+            generation: 1,
+            total_sectors: FIRST_SECTOR,
+            catalog: None,
+            free_list: None,
+            key_ring: None,
+            header_sequence: header.sequence(),
+            header_mac: header.mac(),
+            wal: WalState::default(),
+            seals: 1,
+            previous_tag: [0; 16],
+        };
+        let root = seal_root(&sealed, superblock)?;
+        file.set_len(FIXED_BYTES)?;
+        for offset in SUPERBLOCK_OFFSETS {
+            file.write_all_at(offset, root.page.as_slice())?;
+        }
+        let page = header.to_page();
+        file.write_all_at(HEADER_OFFSETS[1], page.as_slice())?;
+        file.sync()?;
+        // Last: a file whose making was interrupted is no database, rather than a damaged one.
+        file.write_all_at(HEADER_OFFSETS[0], page.as_slice())?;
+        file.sync()?;
+        file.sync_directory()?;
+        let opening = Opening {
+            header,
+            keys,
+            sealed,
+            root,
+            notices: Vec::new(),
+            repairs: Vec::new(),
+        };
+        Self::from_opening(opening, options)
+    }
+
+    /// Opens a database. Unless read-only, damage to one of two copies is put right; [`BlockStore::notices`] tells.
+    ///
+    /// # Errors
+    /// Everything that [`Error`] has under wrong keys, tampering and damage, each by its name.
+    pub fn open(
+        file: Arc<dyn StorageFile>,
+        key: Option<&dyn KeyProvider>,
+        options: &StoreOptions,
+    ) -> Result<Self> {
+        let opening = Opening::of(&file, key, options)?;
+        if !options.read_only && !opening.repairs.is_empty() {
+            for (offset, page) in &opening.repairs {
+                file.write_all_at(*offset, page.as_slice())?;
+            }
+            file.sync()?;
+        }
+        Self::from_opening(opening, options)
+    }
+
+    fn from_opening(opening: Opening, options: &StoreOptions) -> Result<Self> {
+        let Opening {
+            header,
+            keys,
+            sealed,
+            root,
+            notices,
+            ..
+        } = opening;
+        let total = root.superblock.total_sectors;
+        let (mut space, mut free_list_blocks) = (None, Vec::new());
+        if !options.read_only {
+            let read = |r: &BlockRef| sealed.read(Role::FreeList, r, total);
+            let (free, blocks) = free_list::read_chain(root.superblock.free_list, total, read)?;
+            space = Some(Mutex::new(Space::new(total, &free)?));
+            free_list_blocks = blocks;
+        }
+        let seals_before = root.superblock.seals - sealed.seals().min(root.superblock.seals);
+        Ok(Self {
+            crypto: options.crypto,
+            keys,
+            header: Mutex::new(header),
+            sealed,
+            pool: Arc::clone(&options.pool),
+            pool_id: options.pool.register_store(),
+            root: RwLock::new(Arc::new(Root {
+                sealed: root,
+                free_list_blocks,
+                seals_before,
+            })),
+            space,
+            end: AtomicU64::new(total),
+            flip: Mutex::new(()),
+            write_failed: AtomicBool::new(false),
+            notices,
+        })
+    }
+
+    /// A buffer for a payload of about that many bytes.
+    pub fn block_buffer(payload_len_hint: usize) -> BlockBuf {
+        BlockBuf::with_capacity(payload_len_hint)
+    }
+
+    /// Finds room, seals and writes. The block is durable and named only with the next commit.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `Full`, `InvalidInput` for a payload over the limit, `Io`.
+    pub fn write(&self, role: Role, buf: BlockBuf) -> Result<BlockRef> {
+        let (_, sectors) = buf.measure()?;
+        let sector = {
+            let mut space = self.space()?.lock();
+            let sector = space.allocate(self.sealed.file().as_ref(), sectors)?;
+            self.end.store(space.extents().end(), Ordering::Release);
+            sector
+        };
+        self.write_at(role, sector, buf)
+            .inspect_err(|_| self.give_back(Extent::new(sector, u64::from(sectors))))
+    }
+
+    /// The payload of a block, through the pool.
+    ///
+    /// # Errors
+    /// As [`SealedFile::read`].
+    pub fn read(&self, role: Role, r: &BlockRef) -> Result<Bytes> {
+        let key = PoolKey {
+            store: self.pool_id,
+            role,
+            block: *r,
+        };
+        if let Some(payload) = self.pool.get(&key) {
+            return Ok(payload);
+        }
+        let payload = self.read_from_disk(role, r)?;
+        let held_bytes = r.sectors().unwrap_or_default() as usize * SECTOR_BYTES;
+        self.pool.put(key, payload.clone(), held_bytes);
+        Ok(payload)
+    }
+
+    /// The payload of a block as the disk has it now, past the pool.
+    ///
+    /// # Errors
+    /// As [`SealedFile::read`].
+    pub fn read_from_disk(&self, role: Role, r: &BlockRef) -> Result<Bytes> {
+        if r.sector < FIRST_SECTOR {
+            return Err(Error::malformed(
+                role,
+                r.sector,
+                "it lies in the fixed part of the file",
+            ));
+        }
+        self.sealed.read(role, r, self.end.load(Ordering::Acquire))
+    }
+
+    /// The state that is being prepared needs this block no more. One that was written since the last commit is free at
+    /// once; others after the commit, when no reader needs them.
+    pub fn free(&self, r: &BlockRef) {
+        if let Some(extent) = extent_of(r) {
+            self.give_back(extent);
+        }
+    }
+
+    /// Makes what was written since the last commit durable, with `catalog` as its root. Extents freed by this and
+    /// earlier commits are used again once nobody reads a generation before `oldest_snapshot_generation`: pass the
+    /// oldest generation that a reader has or may still take, which is the current one unless older ones are held.
+    /// Returns the new generation.
+    ///
+    /// # Errors
+    /// Before the superblock is written: the commit did not happen, and [`BlockStore::rollback`] gives back its blocks.
+    /// After that the handle turns read-only, and opening again tells which of the two states is there.
+    pub fn commit(&self, catalog: BlockRef, oldest_snapshot_generation: u64) -> Result<u64> {
+        let space = self.space()?;
+        let _flip = self.flip.lock();
+        let root = self.root();
+        let old_list: Vec<Extent> = root.free_list_blocks.iter().filter_map(extent_of).collect();
+        let free_list_blocks = self.write_free_list(&old_list)?;
+        let before = &root.sealed.superblock;
+        let superblock = Superblock {
+            generation: before.generation + 1,
+            total_sectors: space.lock().extents().end(),
+            catalog: Some(catalog),
+            free_list: free_list_blocks.first().copied(),
+            ..before.clone()
+        };
+        let flipped = self.sync().and_then(|()| self.flip(&root, superblock));
+        let sealed =
+            flipped.inspect_err(|_| free_list_blocks.iter().for_each(|block| self.free(block)))?;
+        let generation = sealed.superblock.generation;
+        *self.root.write() = Arc::new(Root {
+            sealed,
+            free_list_blocks,
+            seals_before: root.seals_before,
+        });
+        let mut space = space.lock();
+        space.committed(generation, &old_list, oldest_snapshot_generation)?;
+        self.end.store(space.extents().end(), Ordering::Release);
+        Ok(generation)
+    }
+
+    /// Gives back what was written since the last commit, and forgets what was freed since.
+    pub fn rollback(&self) {
+        if let Some(space) = &self.space
+            && space.lock().rollback().is_err()
+        {
+            self.write_failed.store(true, Ordering::Release);
+        }
+    }
+
+    /// Lets freed extents be used again that only readers of generations before `oldest_snapshot_generation` needed.
+    pub fn release(&self, oldest_snapshot_generation: u64) -> Result<()> {
+        self.space()?.lock().release(oldest_snapshot_generation)
+    }
+
+    /// Changes the key slots, in an order in which every interruption leaves a header that the superblock names. No
+    /// block is rewritten.
+    ///
+    /// # Errors
+    /// What `change` refuses, and as [`BlockStore::commit`].
+    pub fn change_header<T>(
+        &self,
+        change: impl FnOnce(&mut Header, &CryptoProvider, &DatabaseKeys) -> Result<T, HeaderError>,
+    ) -> Result<T> {
+        self.space()?;
+        let _flip = self.flip.lock();
+        let keys = self.keys.as_ref().ok_or(Error::NotEncrypted)?;
+        let mut header = self.header.lock().clone();
+        let before = header.sequence();
+        let result = change(&mut header, &self.crypto, keys)?;
+        if header.sequence() == before {
+            return Ok(result);
+        }
+        let page = header.to_page();
+        let standby = (header.sequence() & 1) as usize;
+        self.write_fixed(HEADER_OFFSETS[standby], page.as_slice())?;
+        let root = self.root();
+        let superblock = Superblock {
+            generation: root.sealed.superblock.generation + 1,
+            header_sequence: header.sequence(),
+            header_mac: header.mac(),
+            ..root.sealed.superblock.clone()
+        };
+        let sealed = self.flip(&root, superblock)?;
+        let (free_list_blocks, seals_before) = (root.free_list_blocks.clone(), root.seals_before);
+        *self.root.write() = Arc::new(Root {
+            sealed,
+            free_list_blocks,
+            seals_before,
+        });
+        *self.header.lock() = header;
+        self.write_fixed(HEADER_OFFSETS[1 - standby], page.as_slice())?;
+        Ok(result)
+    }
+
+    /// The verified file header.
+    pub fn header(&self) -> Header {
+        self.header.lock().clone()
+    }
+
+    /// The root of what was committed last; `None` in a new database.
+    pub fn catalog_ref(&self) -> Option<BlockRef> {
+        self.root().sealed.superblock.catalog
+    }
+
+    /// Blocks of the free list of what was committed last. Empty when opened read-only.
+    pub fn free_list_refs(&self) -> Vec<BlockRef> {
+        self.root().free_list_blocks.clone()
+    }
+
+    /// What is free once nobody reads an older generation, as (first sector, sectors), in order. Empty when read-only.
+    ///
+    /// # Errors
+    /// `Malformed` when a block was freed twice.
+    pub fn free_extents(&self) -> Result<Vec<(u64, u64)>> {
+        match &self.space {
+            Some(space) => space.lock().free_extents(),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Generation of the newest superblock.
+    pub fn generation(&self) -> u64 {
+        self.root().sealed.superblock.generation
+    }
+
+    /// SHA-256 over "HUSHROOT", the database id and the newest superblock as it stands on disk.
+    pub fn root_digest(&self) -> [u8; 32] {
+        let root = self.root();
+        let id = *self.header.lock().database_id();
+        self.crypto
+            .sha256(&[ROOT_LABEL, id.as_bytes(), root.sealed.page.as_slice()])
+    }
+
+    /// Facts about the file.
+    pub fn info(&self) -> StoreInfo {
+        let (root, header) = (self.root(), self.header());
+        let superblock = &root.sealed.superblock;
+        let space = self.space.as_ref().map(|space| {
+            let space = space.lock();
+            (
+                space.extents().free_sectors(),
+                space.extents().retired_sectors(),
+            )
+        });
+        StoreInfo {
+            database_id: *header.database_id(),
+            suite: header.suite(),
+            read_only: self.read_only(),
+            generation: superblock.generation,
+            root_digest: self.root_digest(),
+            total_sectors: superblock.total_sectors,
+            free_sectors: space.map(|(free, _)| free),
+            retired_sectors: space.map_or(0, |(_, retired)| retired),
+            file_bytes: self.sealed.file().len().unwrap_or_default(),
+            header_sequence: header.sequence(),
+            seals: root.seals_before + self.sealed.seals(),
+        }
+    }
+
+    /// What opening found and could bear.
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
+    /// The pool that opened blocks are kept in.
+    pub fn pool(&self) -> &Arc<BufferPool> {
+        &self.pool
+    }
+
+    /// The cryptographic parts.
+    pub fn crypto(&self) -> &CryptoProvider {
+        &self.crypto
+    }
+
+    /// True if nothing may be written: opened so, or after a write failed.
+    pub fn read_only(&self) -> bool {
+        self.space().is_err()
+    }
+
+    fn space(&self) -> Result<&Mutex<Space>> {
+        if self.write_failed.load(Ordering::Acquire) {
+            return Err(Error::WriteFailedEarlier);
+        }
+        self.space.as_ref().ok_or(Error::ReadOnly)
+    }
+
+    fn root(&self) -> Arc<Root> {
+        Arc::clone(&self.root.read())
+    }
+
+    fn write_at(&self, role: Role, sector: u64, buf: BlockBuf) -> Result<BlockRef> {
+        let birth_generation = self.generation() + 1;
+        let block = self.sealed.seal(role, sector, birth_generation, buf)?;
+        self.sealed.write(&block)?;
+        Ok(block.block_ref)
+    }
+
+    fn give_back(&self, extent: Extent) {
+        if let Some(space) = &self.space
+            && space.lock().drop_extent(extent).is_err()
+        {
+            // An extent that is free already was freed again: the books are wrong, so no more is written by them.
+            self.write_failed.store(true, Ordering::Release);
+        }
+    }
+
+    /// Writes the free list that goes with the commit at hand; back to front, since each block names the next.
+    fn write_free_list(&self, old: &[Extent]) -> Result<Vec<BlockRef>> {
+        let FreeListPlan { mut blocks } = self
+            .space()?
+            .lock()
+            .plan_free_list(self.sealed.file().as_ref(), old)?;
+        let mut written: Vec<BlockRef> = Vec::new();
+        while let Some((sector, extents, room)) = blocks.pop() {
+            let buf = free_list::encode(&extents, room, written.last());
+            match self.write_at(Role::FreeList, sector, buf) {
+                Ok(block) => written.push(block),
+                Err(error) => {
+                    blocks.push((sector, extents, room));
+                    let unwritten = blocks.iter().map(|(sector, _, room)| {
+                        let sectors = BlockBuf::sectors_for(free_list::payload_len(*room));
+                        Extent::new(*sector, u64::from(sectors))
+                    });
+                    unwritten
+                        .chain(written.iter().filter_map(extent_of))
+                        .for_each(|extent| self.give_back(extent));
+                    return Err(error);
+                }
+            }
+        }
+        written.reverse();
+        Ok(written)
+    }
+
+    /// Seals `superblock` as the successor of `root` and writes it into both slots.
+    fn flip(&self, root: &Root, superblock: Superblock) -> Result<SealedRoot> {
+        let seals = root.seals_before + self.sealed.seals() + 1;
+        let sealed = seal_root(
+            &self.sealed,
+            Superblock {
+                seals,
+                previous_tag: root.sealed.tag,
+                ..superblock
+            },
+        )?;
+        let first = (sealed.superblock.generation & 1) as usize;
+        for slot in [first, 1 - first] {
+            self.write_fixed(SUPERBLOCK_OFFSETS[slot], sealed.page.as_slice())?;
+        }
+        Ok(sealed)
+    }
+
+    /// Writes one of the fixed parts and waits until it is durable.
+    fn write_fixed(&self, offset: u64, page: &[u8]) -> Result<()> {
+        let written = self.sealed.file().write_all_at(offset, page);
+        written.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?;
+        self.sync()
+    }
+
+    fn sync(&self) -> Result<()> {
+        let synced = self.sealed.file().sync();
+        Ok(synced.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?)
+    }
+}
+
+impl Drop for BlockStore {
+    fn drop(&mut self) {
+        self.pool.remove_store(self.pool_id);
+        if self.space().is_ok() {
+            // What the file grew by and nobody used. A longer file is legal, so that it may fail.
+            let file = self.sealed.file();
+            let total_bytes = self.root().sealed.superblock.total_sectors * SECTOR_BYTES as u64;
+            if file.len().is_ok_and(|len| len > total_bytes) {
+                let _ = file.set_len(total_bytes);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for BlockStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BlockStore")
+            .field("sealed", &self.sealed)
+            .field("generation", &self.generation())
+            .finish()
+    }
+}
+
+fn seal_root(sealed: &SealedFile, superblock: Superblock) -> Result<SealedRoot> {
+    let mut buf = BlockBuf::with_capacity(SECTOR_BYTES);
+    buf.extend_from_slice(&superblock.to_payload());
+    let block = sealed.seal(
+        Role::Superblock,
+        SUPERBLOCK_SECTOR,
+        superblock.generation,
+        buf,
+    )?;
+    let page = block.bytes.into_boxed_slice().try_into();
+    let page = page.map_err(|_| Error::InvalidInput("a superblock is one sector".into()))?;
+    Ok(SealedRoot {
+        superblock,
+        tag: block.block_ref.tag,
+        page,
+    })
+}

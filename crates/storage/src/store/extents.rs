@@ -1,0 +1,308 @@
+//! `Extents`: which sectors are free, and when freed ones may be used again.
+//!
+//! ```text
+//!            allocate            commit G                     release(oldest >= G)
+//!   free ----------> fresh ----------------> in use
+//!    ^                 | rollback/free         | free: dropped --commit G--> retired at G
+//!    +-----------------+-----------------------+------------------------------------------+
+//! ```
+//!
+//! What must hold:
+//! - A sector is in at most one of free, fresh, dropped and retired, and those lie before `end`.
+//! - A sector that superblock G-1 needs is not handed out before superblock G is durable in both slots and no reader of
+//!   an older generation than G is left.
+//!
+//! Refuses to take back what is free already, or what lies beyond the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A run of sectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Extent {
+    pub(crate) sector: u64,
+    pub(crate) sectors: u64,
+}
+
+impl Extent {
+    pub(crate) fn new(sector: u64, sectors: u64) -> Self {
+        Self { sector, sectors }
+    }
+
+    /// The first sector behind it; `None` past the end of numbers.
+    pub(crate) fn end(self) -> Option<u64> {
+        self.sector.checked_add(self.sectors)
+    }
+}
+
+/// The sectors of one file.
+#[derive(Debug)]
+pub(crate) struct Extents {
+    first: u64,
+    end: u64,
+    free: FreeSpace,
+    fresh: BTreeMap<u64, u64>,
+    dropped: Vec<Extent>,
+    retired: Vec<(u64, Extent)>,
+}
+
+/// Free extents by place and by size, coalesced.
+#[derive(Debug, Default, Clone)]
+struct FreeSpace {
+    by_sector: BTreeMap<u64, u64>,
+    by_size: BTreeSet<(u64, u64)>,
+}
+
+/// An extent was given back that was not in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotInUse;
+
+impl Extents {
+    /// A file whose blocks lie in `first..end`, of which `free` is free.
+    pub(crate) fn new(first: u64, end: u64, free: &[Extent]) -> Result<Self, NotInUse> {
+        let mut this = Self {
+            first,
+            end,
+            free: FreeSpace::default(),
+            fresh: BTreeMap::new(),
+            dropped: Vec::new(),
+            retired: Vec::new(),
+        };
+        for &extent in free {
+            this.give_back(extent)?;
+        }
+        Ok(this)
+    }
+
+    /// The first sector behind everything that is in use or remembered.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Free sectors before the end.
+    pub(crate) fn free_sectors(&self) -> u64 {
+        self.free.by_sector.values().sum()
+    }
+
+    /// Sectors that wait for readers of older generations.
+    pub(crate) fn retired_sectors(&self) -> u64 {
+        self.retired.iter().map(|(_, extent)| extent.sectors).sum()
+    }
+
+    /// The smallest free extent that is large enough, else the end of the file. `None` when sector numbers run out.
+    pub(crate) fn allocate(&mut self, sectors: u64) -> Option<u64> {
+        let sector = match self.free.take(sectors) {
+            Some(sector) => sector,
+            None => {
+                let tail = self.free.take_tail(self.end).unwrap_or(self.end);
+                self.end = self.end.max(tail.checked_add(sectors)?);
+                tail
+            }
+        };
+        self.fresh.insert(sector, sectors);
+        Some(sector)
+    }
+
+    /// An extent is needed no more by the state that is being prepared. One that was allocated since the last commit is
+    /// free at once: nothing durable names it.
+    pub(crate) fn drop_extent(&mut self, extent: Extent) -> Result<(), NotInUse> {
+        if self.fresh.get(&extent.sector) == Some(&extent.sectors) {
+            self.fresh.remove(&extent.sector);
+            return self.give_back(extent);
+        }
+        self.dropped.push(extent);
+        Ok(())
+    }
+
+    /// How many extents [`Extents::after_commit`] may list at most, once `more` have been dropped.
+    pub(crate) fn listed_at_most(&self, more: usize) -> usize {
+        self.free.by_sector.len() + self.dropped.len() + self.retired.len() + more
+    }
+
+    /// What is free once the state that is being prepared is the only one: in order, coalesced.
+    pub(crate) fn after_commit(&self, and_also: &[Extent]) -> Result<Vec<Extent>, NotInUse> {
+        let mut free = self.free.clone();
+        let retired = self.retired.iter().map(|(_, extent)| extent);
+        for &extent in self.dropped.iter().chain(retired).chain(and_also) {
+            free.insert(extent)?;
+        }
+        Ok(free
+            .by_sector
+            .iter()
+            .map(|(&sector, &sectors)| Extent { sector, sectors })
+            .collect())
+    }
+
+    /// Superblock `generation`, which does not name what was dropped, is durable in both slots.
+    pub(crate) fn committed(&mut self, generation: u64, and_also: &[Extent]) {
+        self.fresh.clear();
+        let dropped = self.dropped.drain(..).chain(and_also.iter().copied());
+        self.retired
+            .extend(dropped.map(|extent| (generation, extent)));
+    }
+
+    /// Frees what no reader of generation `oldest` or later can need.
+    pub(crate) fn release(&mut self, oldest: u64) -> Result<(), NotInUse> {
+        let (over, waiting) = std::mem::take(&mut self.retired)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(generation, _)| *generation <= oldest);
+        self.retired = waiting;
+        for (_, extent) in over {
+            self.give_back(extent)?;
+        }
+        if let Some(tail) = self.free.take_tail(self.end) {
+            self.end = tail;
+        }
+        Ok(())
+    }
+
+    /// Forgets everything since the last commit.
+    pub(crate) fn rollback(&mut self) -> Result<(), NotInUse> {
+        self.dropped.clear();
+        for (sector, sectors) in std::mem::take(&mut self.fresh) {
+            self.give_back(Extent { sector, sectors })?;
+        }
+        Ok(())
+    }
+
+    fn give_back(&mut self, extent: Extent) -> Result<(), NotInUse> {
+        match extent.end() {
+            Some(end) if extent.sector >= self.first && end <= self.end => self.free.insert(extent),
+            _ => Err(NotInUse),
+        }
+    }
+}
+
+impl FreeSpace {
+    fn insert(&mut self, extent: Extent) -> Result<(), NotInUse> {
+        let Extent {
+            mut sector,
+            mut sectors,
+        } = extent;
+        let end = extent.end().ok_or(NotInUse)?;
+        if sectors == 0 {
+            return Err(NotInUse);
+        }
+        if let Some((&before, &len)) = self.by_sector.range(..end).next_back() {
+            match before + len {
+                reach if reach > sector => return Err(NotInUse),
+                reach if reach == sector => {
+                    self.remove(before, len);
+                    sector = before;
+                    sectors += len;
+                }
+                _ => {}
+            }
+        }
+        if let Some(&len) = self.by_sector.get(&end) {
+            self.remove(end, len);
+            sectors += len;
+        }
+        self.by_sector.insert(sector, sectors);
+        self.by_size.insert((sectors, sector));
+        Ok(())
+    }
+
+    /// Takes the front of the smallest extent that is large enough.
+    fn take(&mut self, sectors: u64) -> Option<u64> {
+        let &(len, sector) = self.by_size.range((sectors, 0)..).next()?;
+        self.remove(sector, len);
+        if len > sectors {
+            self.by_sector.insert(sector + sectors, len - sectors);
+            self.by_size.insert((len - sectors, sector + sectors));
+        }
+        Some(sector)
+    }
+
+    /// Takes the extent that reaches `end`, if there is one, and says where it began.
+    fn take_tail(&mut self, end: u64) -> Option<u64> {
+        let (&sector, &len) = self.by_sector.last_key_value()?;
+        (sector + len == end).then(|| {
+            self.remove(sector, len);
+            sector
+        })
+    }
+
+    fn remove(&mut self, sector: u64, len: u64) {
+        self.by_sector.remove(&sector);
+        self.by_size.remove(&(len, sector));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn empty() -> Extents {
+        Extents::new(16, 16, &[]).unwrap()
+    }
+
+    #[test]
+    fn freed_extents_wait_for_the_flip_and_for_readers() {
+        let mut extents = empty();
+        assert_eq!(extents.allocate(4), Some(16));
+        assert_eq!(extents.allocate(1), Some(20));
+        extents.committed(1, &[]);
+        extents.drop_extent(Extent::new(16, 4)).unwrap();
+        assert_eq!(extents.allocate(4), Some(21), "generation 1 still needs it");
+        assert_eq!(extents.after_commit(&[]).unwrap(), [Extent::new(16, 4)]);
+        extents.committed(2, &[]);
+        extents.release(1).unwrap();
+        assert_eq!(
+            extents.allocate(4),
+            Some(25),
+            "a reader of generation 1 still needs it"
+        );
+        extents.release(2).unwrap();
+        assert_eq!(extents.allocate(4), Some(16));
+    }
+
+    #[test]
+    fn rollback_gives_back_what_was_allocated_and_keeps_what_was_dropped() {
+        let mut extents = empty();
+        extents.allocate(4);
+        extents.committed(1, &[]);
+        extents.drop_extent(Extent::new(16, 4)).unwrap();
+        extents.allocate(8);
+        extents.rollback().unwrap();
+        assert_eq!(extents.allocate(8), Some(20));
+        extents.committed(2, &[]);
+        extents.release(u64::MAX).unwrap();
+        assert_eq!(extents.allocate(1), Some(28), "16..20 is in use again");
+    }
+
+    #[test]
+    fn the_best_fit_is_taken_and_neighbours_grow_together() {
+        let free = [Extent::new(20, 10), Extent::new(40, 3)];
+        let mut extents = Extents::new(16, 50, &free).unwrap();
+        assert_eq!(extents.allocate(3), Some(40));
+        assert_eq!(extents.allocate(3), Some(20));
+        extents.drop_extent(Extent::new(20, 3)).unwrap();
+        assert_eq!(extents.allocate(10), Some(20));
+    }
+
+    #[test]
+    fn the_end_moves_back_over_free_sectors_and_forward_from_a_free_tail() {
+        let mut extents = Extents::new(16, 50, &[Extent::new(45, 5)]).unwrap();
+        assert_eq!(extents.allocate(8), Some(45));
+        assert_eq!(extents.end(), 53);
+        extents.rollback().unwrap();
+        extents.release(u64::MAX).unwrap();
+        assert_eq!(extents.end(), 45);
+    }
+
+    #[test]
+    fn what_is_free_already_or_outside_is_refused() {
+        for wrong in [
+            Extent::new(20, 1),
+            Extent::new(18, 3),
+            Extent::new(29, 2),
+            Extent::new(15, 1),
+            Extent::new(49, 2),
+        ] {
+            let free = [Extent::new(20, 10), wrong];
+            assert!(Extents::new(16, 50, &free).is_err(), "{wrong:?}");
+        }
+        assert!(Extents::new(16, 50, &[Extent::new(u64::MAX, 2)]).is_err());
+        assert!(Extents::new(16, 50, &[Extent::new(20, 0)]).is_err());
+    }
+}

@@ -1,0 +1,19 @@
+//! One open database file: header copies, superblock, extents, and the `BlockStore` that ties them to sealed blocks.
+
+mod block_store;
+mod extents;
+mod file_map;
+mod free_list;
+mod header_copies;
+mod notice;
+mod opening;
+mod space;
+mod store_info;
+mod store_options;
+mod superblock;
+
+pub use block_store::BlockStore;
+pub use header_copies::HeaderCopies;
+pub use notice::Notice;
+pub use store_info::StoreInfo;
+pub use store_options::StoreOptions;

@@ -1,0 +1,81 @@
+//! `Notice`: what opening a file found and could bear, for a person to read.
+
+use std::fmt;
+
+/// A finding that did not keep the file from opening. Unless the file was opened read-only, it has been put right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// A copy of the file header is damaged or was changed.
+    HeaderCopyDamaged {
+        /// 0 for copy A, 1 for copy B.
+        copy: usize,
+    },
+    /// A copy of the file header is older than the one that the superblock names: a slot change that was interrupted, or an
+    /// old copy put back.
+    HeaderCopyOlder {
+        /// 0 for copy A, 1 for copy B.
+        copy: usize,
+    },
+    /// A copy of the file header is newer than the one that the superblock names: a slot change that was interrupted.
+    HeaderCopyUnfinished {
+        /// 0 for copy A, 1 for copy B.
+        copy: usize,
+    },
+    /// A superblock slot is damaged or was changed.
+    SuperblockSlotDamaged {
+        /// 0 or 1.
+        slot: usize,
+    },
+    /// A superblock slot holds an older superblock: a commit that was interrupted, or an old copy put back.
+    SuperblockSlotOlder {
+        /// 0 or 1.
+        slot: usize,
+        /// The generation that it holds.
+        found: u64,
+        /// The newest generation.
+        newest: u64,
+    },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let copy_name = |copy: usize| if copy == 0 { 'A' } else { 'B' };
+        match *self {
+            Self::HeaderCopyDamaged { copy } => {
+                write!(
+                    f,
+                    "file header copy {} is damaged or was changed; the other one holds",
+                    copy_name(copy)
+                )
+            }
+            Self::HeaderCopyOlder { copy } => write!(
+                f,
+                "file header copy {} is older than the superblock says: an interrupted key change, or an old copy put back",
+                copy_name(copy)
+            ),
+            Self::HeaderCopyUnfinished { copy } => {
+                write!(
+                    f,
+                    "file header copy {} is from a key change that was interrupted",
+                    copy_name(copy)
+                )
+            }
+            Self::SuperblockSlotDamaged { slot } => {
+                write!(
+                    f,
+                    "superblock slot {slot} is damaged or was changed; the other one holds"
+                )
+            }
+            Self::SuperblockSlotOlder {
+                slot,
+                found,
+                newest,
+            } => write!(
+                f,
+                "superblock slot {slot} holds generation {found} where {newest} is the newest: an interrupted commit, or an \
+                 old copy put back"
+            ),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! `Opening`: from the bytes of a file to its one header and its one superblock.
+//!
+//! ```text
+//! header copies A, B --key--> a header and keys --> superblock slots 0, 1 --> newest superblock
+//!        ^                                                                        |
+//!        +---- only the header whose sequence and MAC it names is accepted <------+
+//! ```
+//!
+//! What must hold: no superblock is accepted without the header that it names, so a header with a removed password cannot
+//! be put back over a newer body. One damaged or older copy of two does not keep the file from opening; it is reported,
+//! and put right by who may write.
+
+use std::sync::Arc;
+
+use hushdb_crypto::CryptoProvider;
+use hushdb_keys::{DatabaseKeys, Header, KeyProvider, Suite, UnverifiedHeader};
+
+use super::file_map::{HEADER_OFFSETS, SUPERBLOCK_OFFSETS, SUPERBLOCK_SECTOR};
+use super::{HeaderCopies, Notice, StoreOptions, superblock::Superblock};
+use crate::block::{BlockKeys, Protection, SECTOR_BYTES, SealedFile};
+use crate::error::{Error, Result};
+use crate::file::StorageFile;
+
+type Page = Box<[u8; SECTOR_BYTES]>;
+
+/// A superblock with the bytes that it has on disk.
+#[derive(Clone, Debug)]
+pub(super) struct SealedRoot {
+    pub(super) superblock: Superblock,
+    pub(super) tag: [u8; 16],
+    pub(super) page: Page,
+}
+
+/// A file whose header and superblock hold.
+pub(super) struct Opening {
+    pub(super) header: Header,
+    pub(super) keys: Option<Arc<DatabaseKeys>>,
+    pub(super) sealed: SealedFile,
+    pub(super) root: SealedRoot,
+    pub(super) notices: Vec<Notice>,
+    /// What must be written, and where, to have both copies of everything again.
+    pub(super) repairs: Vec<(u64, Page)>,
+}
+
+impl Opening {
+    pub(super) fn of(
+        file: &Arc<dyn StorageFile>,
+        key: Option<&dyn KeyProvider>,
+        options: &StoreOptions,
+    ) -> Result<Self> {
+        let copies = HeaderCopies::read(file.as_ref())?;
+        let candidates = copies.candidates();
+        if candidates.is_empty() {
+            return Err(copies.refusal());
+        }
+        let mut refusals = Vec::new();
+        for (copy, candidate) in candidates {
+            match Self::with_header(file, candidate, key, options) {
+                Ok(mut this) => {
+                    this.compare_copies(&copies, copy);
+                    this.check_length(copies.file_bytes)?;
+                    return Ok(this);
+                }
+                Err(error) => refusals.push((candidate.sequence(), error)),
+            }
+        }
+        Err(most_telling(refusals))
+    }
+
+    /// Opens with one copy of the header, if the superblock names it.
+    fn with_header(
+        file: &Arc<dyn StorageFile>,
+        candidate: &UnverifiedHeader,
+        key: Option<&dyn KeyProvider>,
+        options: &StoreOptions,
+    ) -> Result<Self> {
+        let (header, keys) = match key {
+            Some(key) => {
+                let (header, keys) = candidate.unlock(&options.crypto, key, options.kdf_budget)?;
+                (header, Some(Arc::new(keys)))
+            }
+            None => (candidate.open_plain()?, None),
+        };
+        let sealed = sealed_file(Arc::clone(file), options.crypto, &header, keys.as_ref())?;
+        let (root, notices, repairs) = read_slots(&sealed)?;
+        let named = &root.superblock;
+        if (named.header_sequence, named.header_mac) != (header.sequence(), header.mac()) {
+            return Err(Error::HeaderReplaced {
+                expected: named.header_sequence,
+                found: header.sequence(),
+            });
+        }
+        Ok(Self {
+            header,
+            keys,
+            sealed,
+            root,
+            notices,
+            repairs,
+        })
+    }
+
+    fn compare_copies(&mut self, copies: &HeaderCopies, accepted: usize) {
+        let other = 1 - accepted;
+        let (page, other_page) = (&copies.pages[accepted], &copies.pages[other]);
+        if page == other_page {
+            return;
+        }
+        let sequence = copies.copies[other]
+            .as_ref()
+            .map(UnverifiedHeader::sequence);
+        self.notices.push(match sequence {
+            Ok(sequence) if sequence < self.header.sequence() => {
+                Notice::HeaderCopyOlder { copy: other }
+            }
+            Ok(sequence) if sequence > self.header.sequence() => {
+                Notice::HeaderCopyUnfinished { copy: other }
+            }
+            _ => Notice::HeaderCopyDamaged { copy: other },
+        });
+        self.repairs.push((HEADER_OFFSETS[other], page.clone()));
+    }
+
+    fn check_length(&self, found_bytes: u64) -> Result<()> {
+        let total = self.root.superblock.total_sectors;
+        match total.checked_mul(SECTOR_BYTES as u64) {
+            Some(expected_bytes) if expected_bytes <= found_bytes => Ok(()),
+            expected_bytes => Err(Error::Truncated {
+                expected_bytes: expected_bytes.unwrap_or(u64::MAX),
+                found_bytes,
+            }),
+        }
+    }
+}
+
+/// The sealed file that goes with a header.
+pub(super) fn sealed_file(
+    file: Arc<dyn StorageFile>,
+    crypto: CryptoProvider,
+    header: &Header,
+    keys: Option<&Arc<DatabaseKeys>>,
+) -> Result<SealedFile> {
+    let protection = match (header.suite(), keys) {
+        (Suite::Plain, _) => Protection::Plain,
+        (Suite::Gcm, Some(keys)) => Protection::Gcm {
+            keys: Arc::clone(keys) as Arc<dyn BlockKeys>,
+            key_id: keys.system_key_id(),
+        },
+        (Suite::Ctr, _) => return Err(Error::Unsupported("cipher suite AES-256-CTR".into())),
+        (_, None) => return Err(Error::KeyRequired),
+    };
+    Ok(SealedFile::new(
+        file,
+        crypto,
+        *header.database_id().as_bytes(),
+        protection,
+    ))
+}
+
+/// Reads both superblock slots: the newest that opens, and what is wrong with the other.
+fn read_slots(sealed: &SealedFile) -> Result<(SealedRoot, Vec<Notice>, Vec<(u64, Page)>)> {
+    let slots = [read_slot(sealed, 0), read_slot(sealed, 1)];
+    let newest = match &slots {
+        [Ok(a), Ok(b)]
+            if a.superblock.generation == b.superblock.generation && a.page != b.page =>
+        {
+            return Err(Error::SuperblockForked {
+                generation: a.superblock.generation,
+            });
+        }
+        [Ok(a), Ok(b)] if b.superblock.generation > a.superblock.generation => b,
+        [Ok(a), _] => a,
+        [_, Ok(b)] => b,
+        [Err(_), Err(_)] => {
+            let [a, b] = slots.map(|slot| slot.err().unwrap_or(Error::SuperblockDamaged));
+            return Err(no_slot(a, b));
+        }
+    };
+    let (mut notices, mut repairs) = (Vec::new(), Vec::new());
+    for (slot, found) in slots.iter().enumerate() {
+        match found {
+            Ok(root) if root.page == newest.page => continue,
+            Ok(root) => notices.push(Notice::SuperblockSlotOlder {
+                slot,
+                found: root.superblock.generation,
+                newest: newest.superblock.generation,
+            }),
+            Err(Error::Io(error)) => return Err(std::io::Error::from(error.kind()).into()),
+            Err(_) => notices.push(Notice::SuperblockSlotDamaged { slot }),
+        }
+        repairs.push((SUPERBLOCK_OFFSETS[slot], newest.page.clone()));
+    }
+    Ok((newest.clone(), notices, repairs))
+}
+
+fn read_slot(sealed: &SealedFile, slot: usize) -> Result<SealedRoot> {
+    let mut page = Box::new([0; SECTOR_BYTES]);
+    sealed
+        .file()
+        .read_exact_at(SUPERBLOCK_OFFSETS[slot], page.as_mut_slice())?;
+    let mut opened = page.clone();
+    let (block_ref, payload) = sealed.open_superblock(SUPERBLOCK_SECTOR, &mut opened)?;
+    let superblock = Superblock::from_payload(payload)?;
+    if superblock.generation != block_ref.birth_generation {
+        return Err(Error::SuperblockDamaged);
+    }
+    Ok(SealedRoot {
+        superblock,
+        tag: block_ref.tag,
+        page,
+    })
+}
+
+/// Neither slot opens. An edit is worse news than damage, and a superblock of a later release is no damage.
+fn no_slot(a: Error, b: Error) -> Error {
+    match (a, b) {
+        (error @ (Error::Io(_) | Error::Unsupported(_)), _)
+        | (_, error @ (Error::Io(_) | Error::Unsupported(_))) => error,
+        (Error::BlockEdited(_) | Error::BlockReplaced(_), _)
+        | (_, Error::BlockEdited(_) | Error::BlockReplaced(_)) => Error::SuperblockEdited,
+        _ => Error::SuperblockDamaged,
+    }
+}
+
+/// No copy of the header opened the file. The copy that the superblock names has the last word; then what an edit did,
+/// then what is wrong with the key.
+fn most_telling(refusals: Vec<(u64, Error)>) -> Error {
+    let named = refusals.iter().find_map(|(_, error)| match error {
+        Error::HeaderReplaced { expected, .. } => Some(*expected),
+        _ => None,
+    });
+    let rank = |(sequence, error): &(u64, Error)| match error {
+        _ if named == Some(*sequence) => 9,
+        Error::HeaderReplaced { .. } => 8,
+        Error::HeaderEdited | Error::AbsurdKdf { .. } => 7,
+        Error::KeyRequired => 6,
+        Error::WrongKey => 5,
+        Error::NotEncrypted => 4,
+        _ => 3,
+    };
+    refusals
+        .into_iter()
+        .max_by_key(rank)
+        .map_or(Error::NotADatabase, |(_, error)| error)
+}

@@ -1,0 +1,137 @@
+//! `Space`: the extents of a file together with how far the file itself reaches. The file grows in steps.
+
+use super::extents::{Extent, Extents, NotInUse};
+use super::file_map::FIRST_SECTOR;
+use super::free_list::{self, EXTENTS_PER_BLOCK};
+use crate::block::{BlockBuf, BlockRef, Role, SECTOR_BYTES};
+use crate::error::{Error, Result};
+use crate::file::StorageFile;
+
+/// The most sectors that a file may have: its bytes are still a signed 64-bit offset.
+const MAX_SECTORS: u64 = i64::MAX as u64 / SECTOR_BYTES as u64;
+/// The file grows by an eighth, but by no less and no more than this many sectors (64 KiB, 64 MiB).
+const GROWTH_SECTORS: std::ops::RangeInclusive<u64> = 16..=16_384;
+
+/// Sectors of a file that is open for writing.
+#[derive(Debug)]
+pub(super) struct Space {
+    extents: Extents,
+    file_sectors: u64,
+}
+
+/// Room for a free list: a place and a number of extents for each block of its chain, and what it has to say.
+pub(super) struct FreeListPlan {
+    pub(super) blocks: Vec<(u64, Vec<Extent>, usize)>,
+}
+
+impl Space {
+    /// A file of `total_sectors` whose free extents are known.
+    pub(super) fn new(total_sectors: u64, free: &[Extent]) -> Result<Self> {
+        let extents = Extents::new(FIRST_SECTOR, total_sectors, free).map_err(freed_twice)?;
+        Ok(Self {
+            extents,
+            file_sectors: total_sectors,
+        })
+    }
+
+    pub(super) fn extents(&self) -> &Extents {
+        &self.extents
+    }
+
+    /// Room for a block, inside of the file.
+    pub(super) fn allocate(&mut self, file: &dyn StorageFile, sectors: u32) -> Result<u64> {
+        let sectors = u64::from(sectors);
+        let sector = self.extents.allocate(sectors).ok_or_else(file_too_large)?;
+        let end = self.extents.end();
+        if end > self.file_sectors {
+            let step = (end / 8).clamp(*GROWTH_SECTORS.start(), *GROWTH_SECTORS.end());
+            let grown = match end + step {
+                grown if grown <= MAX_SECTORS => Ok(grown),
+                _ => Err(file_too_large()),
+            };
+            let grown = grown
+                .and_then(|grown| Ok(file.set_len(grown * SECTOR_BYTES as u64).map(|()| grown)?));
+            match grown {
+                Ok(grown) => self.file_sectors = grown,
+                Err(error) => {
+                    self.drop_extent(Extent::new(sector, sectors))?;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(sector)
+    }
+
+    pub(super) fn drop_extent(&mut self, extent: Extent) -> Result<()> {
+        self.extents.drop_extent(extent).map_err(freed_twice)
+    }
+
+    /// Allocates the next free list and says what goes into it; `old` are the blocks of the one that it replaces.
+    pub(super) fn plan_free_list(
+        &mut self,
+        file: &dyn StorageFile,
+        old: &[Extent],
+    ) -> Result<FreeListPlan> {
+        let mut left = self.extents.listed_at_most(old.len());
+        let mut rooms = Vec::new();
+        while left > 0 {
+            let room = left.min(EXTENTS_PER_BLOCK);
+            let sectors = BlockBuf::sectors_for(free_list::payload_len(room));
+            rooms.push((self.allocate(file, sectors)?, room, sectors));
+            left -= room;
+        }
+        let listed = self.extents.after_commit(old).map_err(freed_twice)?;
+        let mut listed = listed.as_slice();
+        let mut blocks = Vec::new();
+        for (sector, room, sectors) in rooms {
+            let (these, rest) = listed.split_at(room.min(listed.len()));
+            listed = rest;
+            match these.is_empty() {
+                true => self.drop_extent(Extent::new(sector, u64::from(sectors)))?,
+                false => blocks.push((sector, these.to_vec(), room)),
+            }
+        }
+        Ok(FreeListPlan { blocks })
+    }
+
+    /// What is free once nobody reads an older generation, as (first sector, sectors).
+    pub(super) fn free_extents(&self) -> Result<Vec<(u64, u64)>> {
+        let extents = self.extents.after_commit(&[]).map_err(freed_twice)?;
+        Ok(extents
+            .into_iter()
+            .map(|extent| (extent.sector, extent.sectors))
+            .collect())
+    }
+
+    /// Superblock `generation` is durable in both slots; nobody reads a generation before `oldest`.
+    pub(super) fn committed(
+        &mut self,
+        generation: u64,
+        old_list: &[Extent],
+        oldest: u64,
+    ) -> Result<()> {
+        self.extents.committed(generation, old_list);
+        self.release(oldest)
+    }
+
+    pub(super) fn release(&mut self, oldest: u64) -> Result<()> {
+        self.extents.release(oldest).map_err(freed_twice)
+    }
+
+    pub(super) fn rollback(&mut self) -> Result<()> {
+        self.extents.rollback().map_err(freed_twice)
+    }
+}
+
+/// The sectors of a block; `None` for a ref that no block has.
+pub(super) fn extent_of(r: &BlockRef) -> Option<Extent> {
+    Some(Extent::new(r.sector, u64::from(r.sectors()?)))
+}
+
+fn freed_twice(_: NotInUse) -> Error {
+    Error::malformed(Role::FreeList, 0, "a block was freed that is free already")
+}
+
+fn file_too_large() -> Error {
+    Error::Full(std::io::ErrorKind::FileTooLarge.into())
+}

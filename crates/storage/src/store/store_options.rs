@@ -1,0 +1,39 @@
+//! `StoreOptions`: how a store is opened. Numbers are settings, the rest are parts.
+
+use std::sync::Arc;
+
+use hushdb_crypto::CryptoProvider;
+
+use crate::block::BufferPool;
+
+/// Bytes of a pool that nobody chose.
+const DEFAULT_POOL_BYTES: usize = 256 << 20;
+/// Rows after which a row group ends.
+const DEFAULT_ROW_GROUP_ROWS: usize = 122_880;
+
+/// Settings and parts of a store.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// The cryptographic parts.
+    pub crypto: CryptoProvider,
+    /// Opens without the right, or the need, to write.
+    pub read_only: bool,
+    /// Rows after which a row group ends.
+    pub row_group_rows: usize,
+    /// Opened blocks, shared by all databases of a process.
+    pub pool: Arc<BufferPool>,
+    /// What one open may spend on stretching passphrases, over all key slots.
+    pub kdf_budget: hushdb_keys::KdfBudget,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            crypto: CryptoProvider::aws_lc(),
+            read_only: false,
+            row_group_rows: DEFAULT_ROW_GROUP_ROWS,
+            pool: Arc::new(BufferPool::new(DEFAULT_POOL_BYTES)),
+            kdf_budget: hushdb_keys::KdfBudget::default(),
+        }
+    }
+}
