@@ -1,0 +1,153 @@
+//! One state of the whole database.
+//!
+//! Holds: immutable once published; schema `main` is always there; within a schema no table and view share a name.
+//! While a version lives, the blocks that it names are not reused.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use super::view::View;
+use super::wire::{Reader, WireError, Writer};
+use crate::block::{BlockRef, Role};
+use crate::error::{Error, Result};
+use crate::store::BlockStore;
+use crate::table::TableVersion;
+
+/// The schema that every database has.
+pub const MAIN_SCHEMA: &str = "main";
+
+const VERSION: u8 = 1;
+
+/// The database as one snapshot sees it.
+#[derive(Clone, Debug)]
+pub struct CatalogVersion {
+    /// The superblock that published it.
+    pub generation: u64,
+    /// Schemas by name.
+    pub schemas: BTreeMap<String, Arc<SchemaVersion>>,
+    /// The id that the next table gets.
+    pub(crate) next_table_id: u64,
+    /// Where the root is stored; `None` for a database that has never been committed to.
+    pub(crate) block: Option<BlockRef>,
+}
+
+/// A schema as one snapshot sees it.
+#[derive(Clone, Debug, Default)]
+pub struct SchemaVersion {
+    /// Tables by name.
+    pub tables: BTreeMap<String, Arc<TableVersion>>,
+    /// Views by name.
+    pub views: BTreeMap<String, Arc<View>>,
+}
+
+impl CatalogVersion {
+    /// The catalog of a new database.
+    pub(crate) fn empty(generation: u64) -> Self {
+        let schemas = BTreeMap::from([(MAIN_SCHEMA.to_owned(), Arc::default())]);
+        Self { generation, schemas, next_table_id: 1, block: None }
+    }
+
+    /// The schema of that name, compared exactly.
+    pub fn schema(&self, name: &str) -> Option<&Arc<SchemaVersion>> {
+        self.schemas.get(name)
+    }
+
+    /// The table of that name, compared exactly.
+    pub fn table(&self, schema: &str, name: &str) -> Option<&Arc<TableVersion>> {
+        self.schemas.get(schema)?.tables.get(name)
+    }
+
+    /// All tables.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableVersion>> {
+        self.schemas.values().flat_map(|schema| schema.tables.values())
+    }
+
+    /// Reads the catalog that `root` names, with all table records; row-group directories are left for first use.
+    pub(crate) fn load(blocks: &Arc<BlockStore>, root: BlockRef, generation: u64) -> Result<Self> {
+        let malformed = |at: &BlockRef, what| Error::malformed(Role::Metadata, at.sector, what);
+        let bytes = blocks.read(Role::Metadata, &root)?;
+        let (mut catalog, tables) =
+            Self::decode(&bytes, root, generation).map_err(|_| malformed(&root, "catalog"))?;
+        let mut ids = HashSet::new();
+        for (schema, refs) in tables {
+            for block in refs {
+                let bytes = blocks.read(Role::Metadata, &block)?;
+                let table = TableVersion::decode(&bytes, block, blocks)
+                    .map_err(|_| malformed(&block, "table"))?;
+                if !ids.insert(table.id) || table.id >= catalog.next_table_id {
+                    return Err(malformed(&block, "table id"));
+                }
+                let into = catalog.schemas.get_mut(&schema).and_then(Arc::get_mut);
+                let into = into.ok_or_else(|| malformed(&root, "catalog"))?;
+                let taken = into.views.contains_key(&table.name);
+                if taken || into.tables.insert(table.name.clone(), Arc::new(table)).is_some() {
+                    return Err(malformed(&block, "table name"));
+                }
+            }
+        }
+        Ok(catalog)
+    }
+
+    /// Bytes of the root; all tables must be stored.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.u8(VERSION);
+        out.u64(self.next_table_id);
+        out.count(self.schemas.len());
+        for (name, schema) in &self.schemas {
+            out.text(name);
+            out.count(schema.tables.len());
+            for table in schema.tables.values() {
+                out.raw(&BlockRef::option_to_bytes(table.block.as_ref()));
+            }
+            out.count(schema.views.len());
+            for view in schema.views.values() {
+                view.write(&mut out);
+            }
+        }
+        out.into_bytes()
+    }
+
+    /// Parses a root: the catalog without its tables, and the refs of these by schema.
+    fn decode(bytes: &[u8], block: BlockRef, generation: u64) -> Result<Parsed, WireError> {
+        let mut reader = Reader::new(bytes);
+        if reader.u8()? != VERSION {
+            return Err(WireError);
+        }
+        let next_table_id = reader.u64()?;
+        let mut schemas = BTreeMap::new();
+        let mut tables = Vec::new();
+        for _ in 0..reader.count(4 + 4 + 4)? {
+            let name = reader.text()?;
+            let mut refs = Vec::new();
+            for _ in 0..reader.count(TableVersion::SMALLEST)? {
+                refs.push(BlockRef::from_bytes(&reader.array()?));
+            }
+            let mut schema = SchemaVersion::default();
+            for _ in 0..reader.count(View::SMALLEST)? {
+                let view = View::read(&mut reader)?;
+                if schema.views.insert(view.name.clone(), Arc::new(view)).is_some() {
+                    return Err(WireError);
+                }
+            }
+            tables.push((name.clone(), refs));
+            if schemas.insert(name, Arc::new(schema)).is_some() {
+                return Err(WireError);
+            }
+        }
+        reader.finish()?;
+        if !schemas.contains_key(MAIN_SCHEMA) {
+            return Err(WireError);
+        }
+        Ok((Self { generation, schemas, next_table_id, block: Some(block) }, tables))
+    }
+
+    /// Whether arbitrary bytes are refused without harm; for tests of the decoder.
+    #[cfg(test)]
+    pub(crate) fn parses(bytes: &[u8]) -> bool {
+        let nowhere = BlockRef::from_bytes(&[0; BlockRef::BYTES]);
+        Self::decode(bytes, nowhere, 1).is_ok()
+    }
+}
+
+type Parsed = (CatalogVersion, Vec<(String, Vec<BlockRef>)>);

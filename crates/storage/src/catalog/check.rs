@@ -1,0 +1,196 @@
+//! Walking the whole file: every ref is followed, every block opened, every segment decoded.
+//!
+//! Holds: a damaged block does not end the walk, it becomes a finding; nothing is written. Findings name places, never
+//! content. What is looked at is the newest committed state and what the file below keeps for itself.
+
+use std::collections::BTreeMap;
+
+use arrow_array::Array;
+
+use super::catalog_version::CatalogVersion;
+use super::store::Store;
+use crate::block::{BlockRef, Role};
+use crate::codec::SegmentCodec;
+use crate::error::{Error, Result};
+use crate::table::{DistinctSketch, RowGroup, TableVersion};
+
+/// What [`Store::check`] saw.
+#[derive(Debug, Default)]
+pub struct CheckReport {
+    /// Blocks that were opened.
+    pub blocks: u64,
+    /// Bytes of payload in them.
+    pub bytes: u64,
+    /// Column segments that were decoded.
+    pub segments: u64,
+    /// Rows in all tables that are not deleted.
+    pub rows: u64,
+    /// Blocks by role.
+    pub by_role: BTreeMap<Role, u64>,
+    /// What is wrong; empty for a sound file.
+    pub findings: Vec<Finding>,
+}
+
+/// Something wrong with the file.
+#[derive(Debug)]
+pub struct Finding {
+    /// The role of the block.
+    pub role: Role,
+    /// Its first sector.
+    pub sector: u64,
+    /// What is wrong.
+    pub error: Error,
+}
+
+impl Store {
+    /// Opens and decodes everything that the newest state names and holds the places of all blocks against each other
+    /// and the free list. `on_block` is called once for each block, for progress.
+    ///
+    /// # Errors
+    /// None for what is wrong with the file: that is in the report.
+    pub fn check(&self, on_block: &mut dyn FnMut(Role, &BlockRef)) -> Result<CheckReport> {
+        let snapshot = self.snapshot();
+        let mut walk =
+            Walk { store: self, on_block, report: CheckReport::default(), places: BTreeMap::new() };
+        walk.own_blocks();
+        walk.catalog(&snapshot);
+        walk.places();
+        Ok(walk.report)
+    }
+}
+
+struct Walk<'a> {
+    store: &'a Store,
+    on_block: &'a mut dyn FnMut(Role, &BlockRef),
+    report: CheckReport,
+    /// First sector, number of sectors and role of every block.
+    places: BTreeMap<u64, (u64, Role)>,
+}
+
+impl Walk<'_> {
+    fn finding(&mut self, role: Role, sector: u64, error: Error) {
+        self.report.findings.push(Finding { role, sector, error });
+    }
+
+    /// Opens a block afresh, not from the pool, and notes its place.
+    fn open(&mut self, role: Role, block: &BlockRef) -> Option<bytes::Bytes> {
+        (self.on_block)(role, block);
+        self.note(role, block);
+        match self.store.blocks.read_from_disk(role, block) {
+            Ok(bytes) => Some(bytes),
+            Err(error) => {
+                self.finding(role, block.sector, error);
+                None
+            }
+        }
+    }
+
+    fn note(&mut self, role: Role, block: &BlockRef) {
+        self.report.blocks += 1;
+        self.report.bytes += u64::from(block.payload_len);
+        *self.report.by_role.entry(role).or_default() += 1;
+        let sectors = block.sectors().map_or(1, u64::from);
+        if self.places.insert(block.sector, (sectors, role)).is_some() {
+            self.overlap(role, block.sector);
+        }
+    }
+
+    fn overlap(&mut self, role: Role, sector: u64) {
+        let error = Error::malformed(role, sector, "two blocks stand in one place");
+        self.finding(role, sector, error);
+    }
+
+    /// The free list's own blocks.
+    fn own_blocks(&mut self) {
+        for block in self.store.blocks.free_list_refs() {
+            self.open(Role::FreeList, &block);
+        }
+    }
+
+    fn catalog(&mut self, catalog: &CatalogVersion) {
+        if let Some(root) = &catalog.block {
+            self.open(Role::Metadata, root);
+        }
+        for table in catalog.tables() {
+            if let Some(block) = &table.block {
+                self.open(Role::Metadata, block);
+            }
+            self.report.rows += table.row_count();
+            for page in &table.pages {
+                if let Some(block) = &page.block {
+                    self.open(Role::Metadata, block);
+                }
+                match table.page_groups(page) {
+                    Ok(groups) => groups.iter().for_each(|group| self.row_group(table, group)),
+                    Err(error) => {
+                        let sector = page.block.map_or(0, |block| block.sector);
+                        self.finding(Role::Metadata, sector, error);
+                    }
+                }
+            }
+        }
+    }
+
+    fn row_group(&mut self, table: &TableVersion, group: &RowGroup) {
+        if let Some(block) = &group.deletes_block
+            && let Some(bytes) = self.open(Role::Metadata, block)
+            && group.deletes_from_bytes(&bytes).is_err()
+        {
+            let error = Error::malformed(Role::Metadata, block.sector, "delete vector");
+            self.finding(Role::Metadata, block.sector, error);
+        }
+        if let Some(block) = &group.sketches
+            && let Some(bytes) = self.open(Role::Statistics, block)
+            && DistinctSketch::read_all(&bytes).is_err()
+        {
+            let error = Error::malformed(Role::Statistics, block.sector, "distinct sketches");
+            self.finding(Role::Statistics, block.sector, error);
+        }
+        for segment in &group.segments {
+            let Some(bytes) = self.open(Role::ColumnData, &segment.block) else { continue };
+            let column = table.columns.iter().find(|column| column.id == segment.column_id);
+            let decoded = column
+                .and_then(|c| self.store.codec.decode(&c.ty, group.rows, &bytes, None).ok())
+                .filter(|array| array.null_count() as u64 == segment.null_count);
+            self.report.segments += 1;
+            if decoded.is_none() {
+                let sector = segment.block.sector;
+                let error = Error::malformed(Role::ColumnData, sector, "column segment");
+                self.finding(Role::ColumnData, sector, error);
+            }
+        }
+    }
+
+    /// No two blocks overlap, none lies outside the file, none is on the free list.
+    fn places(&mut self) {
+        let total = self.store.info().total_sectors;
+        let mut wrong = Vec::new();
+        let free = self.store.blocks.free_extents().unwrap_or_else(|error| {
+            self.finding(Role::FreeList, 0, error);
+            Vec::new()
+        });
+        let mut taken_to = 0;
+        for (sector, (sectors, role)) in &self.places {
+            let end = sector.saturating_add(*sectors);
+            if *sector < taken_to {
+                wrong.push((*role, *sector, "two blocks stand in one place"));
+            }
+            if end > total {
+                wrong.push((*role, *sector, "a block lies outside the file"));
+            }
+            taken_to = taken_to.max(end);
+        }
+        for (sector, sectors) in free {
+            let end = sector.saturating_add(sectors);
+            let before = self.places.range(..end).next_back();
+            if let Some((at, (len, role))) = before
+                && at.saturating_add(*len) > sector
+            {
+                wrong.push((*role, *at, "a block in use is on the free list"));
+            }
+        }
+        for (role, sector, what) in wrong {
+            self.finding(role, sector, Error::malformed(role, sector, what));
+        }
+    }
+}

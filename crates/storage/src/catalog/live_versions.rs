@@ -1,0 +1,25 @@
+//! Which catalog versions somebody still reads.
+//!
+//! Holds: the oldest generation reported is not above that of any version alive. A version dies with its last `Arc`.
+
+use std::sync::{Arc, Weak};
+
+use super::catalog_version::CatalogVersion;
+
+/// Published versions that may still be in use.
+#[derive(Default)]
+pub(crate) struct LiveVersions {
+    published: Vec<(u64, Weak<CatalogVersion>)>,
+}
+
+impl LiveVersions {
+    pub(crate) fn add(&mut self, version: &Arc<CatalogVersion>) {
+        self.published.push((version.generation, Arc::downgrade(version)));
+    }
+
+    /// The oldest generation in use, or `newest` if none older is.
+    pub(crate) fn oldest(&mut self, newest: u64) -> u64 {
+        self.published.retain(|(_, version)| version.strong_count() > 0);
+        self.published.iter().map(|(generation, _)| *generation).min().unwrap_or(newest).min(newest)
+    }
+}

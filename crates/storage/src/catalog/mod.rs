@@ -1,0 +1,24 @@
+//! The catalog: all schemas, tables and views as immutable versions, and the store that publishes them.
+//!
+//! Holds: a version never changes; committing makes a new one that shares what did not change; the file holds the
+//! newest one, as a tree of sealed metadata blocks (FORMAT.md, "Catalog").
+
+mod catalog_version;
+mod check;
+mod live_versions;
+mod pending_epoch;
+mod pending_row_group;
+mod store;
+mod transaction;
+mod transaction_commit;
+mod transaction_ddl;
+mod view;
+pub(crate) mod wire;
+mod writer_slot;
+
+pub use catalog_version::{CatalogVersion, MAIN_SCHEMA, SchemaVersion};
+pub use check::{CheckReport, Finding};
+pub use pending_row_group::PendingRowGroup;
+pub use store::Store;
+pub use transaction::Transaction;
+pub use view::View;

@@ -1,0 +1,311 @@
+//! A database file with its catalog: snapshots for readers, one transaction at a time for the writer.
+//!
+//! Holds: a snapshot stays readable as long as its `Arc` lives, whatever is committed meanwhile; a row group is written
+//! before anything names it; nothing here starts a thread.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, new_empty_array, new_null_array};
+use arrow_buffer::BooleanBuffer;
+use hushdb_keys::KeyProvider;
+use parking_lot::{Mutex, RwLock};
+
+use super::catalog_version::CatalogVersion;
+use super::live_versions::LiveVersions;
+use super::pending_epoch::PendingEpoch;
+use super::pending_row_group::PendingRowGroup;
+use super::transaction::Transaction;
+use super::writer_slot::WriterSlot;
+use crate::block::{BlockBuf, BlockRef, MAX_PAYLOAD_BYTES, Role};
+use crate::codec::{CodecError, SegmentCodec, VortexCodec};
+use crate::error::{Error, Result};
+use crate::file::{MemFile, OsFile, StorageFile};
+use crate::store::{BlockStore, StoreInfo, StoreOptions};
+use crate::table::{Column, DistinctSketch, MAX_ROW_GROUP_ROWS, RowGroup, Segment, Statistics};
+
+/// One open database.
+pub struct Store {
+    pub(crate) blocks: Arc<BlockStore>,
+    pub(crate) codec: VortexCodec,
+    pub(crate) epochs: Arc<PendingEpoch>,
+    pub(super) writer: WriterSlot,
+    current: RwLock<Arc<CatalogVersion>>,
+    live: Mutex<LiveVersions>,
+    row_group_rows: usize,
+}
+
+impl Store {
+    /// Makes a new database in an empty file: encrypted with a key, plain without.
+    ///
+    /// # Errors
+    /// As [`BlockStore::create`].
+    pub fn create(
+        file: Arc<dyn StorageFile>,
+        key: Option<&dyn KeyProvider>,
+        options: &StoreOptions,
+    ) -> Result<Self> {
+        Self::over(BlockStore::create(file, key, options)?, options)
+    }
+
+    /// Opens a database.
+    ///
+    /// # Errors
+    /// As [`BlockStore::open`], and when the catalog does not open or does not parse.
+    pub fn open(
+        file: Arc<dyn StorageFile>,
+        key: Option<&dyn KeyProvider>,
+        options: &StoreOptions,
+    ) -> Result<Self> {
+        Self::over(BlockStore::open(file, key, options)?, options)
+    }
+
+    /// Makes a new database at `path`, where no file may be.
+    ///
+    /// # Errors
+    /// As [`Store::create`], and of the operating system.
+    pub fn create_path(
+        path: &Path,
+        key: Option<&dyn KeyProvider>,
+        options: &StoreOptions,
+    ) -> Result<Self> {
+        Self::create(Arc::new(OsFile::create(path)?), key, options)
+    }
+
+    /// Opens the database at `path`.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and of the operating system.
+    pub fn open_path(
+        path: &Path,
+        key: Option<&dyn KeyProvider>,
+        options: &StoreOptions,
+    ) -> Result<Self> {
+        Self::open(Arc::new(OsFile::open(path, options.read_only)?), key, options)
+    }
+
+    /// A database that lives in memory only, plain.
+    ///
+    /// # Errors
+    /// As [`Store::create`].
+    pub fn open_in_memory(options: &StoreOptions) -> Result<Self> {
+        Self::create(Arc::new(MemFile::default()), None, options)
+    }
+
+    fn over(blocks: BlockStore, options: &StoreOptions) -> Result<Self> {
+        let blocks = Arc::new(blocks);
+        let generation = blocks.generation();
+        let catalog = match blocks.catalog_ref() {
+            Some(root) => CatalogVersion::load(&blocks, root, generation)?,
+            None => CatalogVersion::empty(generation),
+        };
+        let catalog = Arc::new(catalog);
+        let mut live = LiveVersions::default();
+        live.add(&catalog);
+        Ok(Self {
+            blocks,
+            codec: VortexCodec::new(),
+            epochs: Arc::default(),
+            writer: WriterSlot::default(),
+            current: RwLock::new(catalog),
+            live: Mutex::new(live),
+            row_group_rows: options.row_group_rows.clamp(1, MAX_ROW_GROUP_ROWS as usize),
+        })
+    }
+
+    /// The newest committed state. Keep it as long as anything of it is read.
+    pub fn snapshot(&self) -> Arc<CatalogVersion> {
+        Arc::clone(&self.current.read())
+    }
+
+    /// Begins the one write transaction; waits while another one is open.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`] on a store that was opened read-only.
+    pub fn begin(&self) -> Result<Transaction<'_>> {
+        if self.blocks.read_only() {
+            return Err(Error::ReadOnly);
+        }
+        Ok(Transaction::new(self, self.writer.take()))
+    }
+
+    /// Compresses, seals and writes one row group; many threads may do so at once. `arrays` are in the order of
+    /// `columns`, of their Arrow types and of one length.
+    ///
+    /// # Errors
+    /// InvalidInput if the arrays do not fit the columns, Unsupported if a column's data does not fit a block, Full and
+    /// Io of the file.
+    pub fn write_row_group(&self, columns: &[Column], arrays: &[ArrayRef]) -> Result<PendingRowGroup> {
+        let rows = arrays.first().map_or(0, |array| array.len());
+        let fits = |(column, array): (&Column, &ArrayRef)| {
+            array.len() == rows && array.data_type() == &column.ty.arrow()
+        };
+        let sound = columns.len() == arrays.len()
+            && columns.iter().zip(arrays).all(fits)
+            && (1..=MAX_ROW_GROUP_ROWS as usize).contains(&rows);
+        if !sound {
+            return Err(Error::InvalidInput("the arrays do not make a row group of the table".into()));
+        }
+        if self.blocks.read_only() {
+            return Err(Error::ReadOnly);
+        }
+        let group = RowGroup {
+            first_row_id: 0,
+            rows: u32::try_from(rows).unwrap_or(MAX_ROW_GROUP_ROWS),
+            segments: Vec::with_capacity(columns.len()),
+            deletes: None,
+            deletes_block: None,
+            sketches: None,
+        };
+        let (epoch, pending) = self.epochs.allocate(|| {
+            let mut group = group;
+            let result = self.write_segments(&mut group, columns, arrays);
+            (group, result)
+        });
+        let (group, result) = pending;
+        // On failure, dropping the pending row group gives back what was written of it.
+        let pending = PendingRowGroup::new(group, columns, &self.blocks, &self.epochs, epoch);
+        result.map(|()| pending)
+    }
+
+    fn write_segments(
+        &self,
+        group: &mut RowGroup,
+        columns: &[Column],
+        arrays: &[ArrayRef],
+    ) -> Result<()> {
+        let mut sketches = Vec::with_capacity(columns.len());
+        for (column, array) in columns.iter().zip(arrays) {
+            if let Some((segment, sketch)) = self.write_segment(column, array)? {
+                group.segments.push(segment);
+                sketches.push((column.id, sketch));
+            }
+        }
+        group.segments.sort_by_key(|segment| segment.column_id);
+        if !sketches.is_empty() {
+            let bytes = DistinctSketch::write_all(&sketches);
+            group.sketches = Some(self.write_block(Role::Statistics, &bytes)?);
+        }
+        Ok(())
+    }
+
+    /// Writes one column's slice; nothing is written for one that is all NULL.
+    pub(crate) fn write_segment(
+        &self,
+        column: &Column,
+        array: &ArrayRef,
+    ) -> Result<Option<(Segment, DistinctSketch)>> {
+        if array.null_count() == array.len() {
+            return Ok(None);
+        }
+        let encoded = self.codec.encode(&column.ty, array).map_err(|error| match error {
+            CodecError::TooLarge => too_large(),
+            CodecError::WrongType | CodecError::Malformed => {
+                Error::InvalidInput("the array is not of the column's type".into())
+            }
+        })?;
+        if encoded.len() > MAX_PAYLOAD_BYTES {
+            return Err(too_large());
+        }
+        let mut buf = BlockBuf::with_capacity(encoded.len());
+        for piece in encoded.pieces() {
+            buf.extend_from_slice(piece);
+        }
+        let block = self.blocks.write(Role::ColumnData, buf)?;
+        let statistics = Statistics::of(&column.ty, array);
+        let segment = Segment {
+            column_id: column.id,
+            block,
+            null_count: u64::from(statistics.null_count),
+            min: statistics.min,
+            max: statistics.max,
+            exact: statistics.exact,
+            raw_bytes: statistics.raw_bytes,
+        };
+        Ok(Some((segment, statistics.distinct)))
+    }
+
+    pub(crate) fn write_block(&self, role: Role, bytes: &[u8]) -> Result<BlockRef> {
+        if bytes.len() > MAX_PAYLOAD_BYTES {
+            return Err(Error::Unsupported("a catalog this large".into()));
+        }
+        let mut buf = BlockBuf::with_capacity(bytes.len());
+        buf.extend_from_slice(bytes);
+        self.blocks.write(role, buf)
+    }
+
+    /// The rows of a column that `mask` selects (all without one), deleted rows included. The mask has one bit for each
+    /// row of the row group. A column without a segment is NULL in every row.
+    ///
+    /// # Errors
+    /// Tampered or Corrupted if the segment does not open or does not decode to the column's type and row count;
+    /// InvalidInput if the mask has another length.
+    pub fn read_column(
+        &self,
+        group: &RowGroup,
+        column: &Column,
+        mask: Option<&BooleanBuffer>,
+    ) -> Result<ArrayRef> {
+        let rows = group.rows as usize;
+        if mask.is_some_and(|mask| mask.len() != rows) {
+            return Err(Error::InvalidInput("the mask does not have the row group's length".into()));
+        }
+        let selected = mask.map_or(rows, BooleanBuffer::count_set_bits);
+        if selected == 0 {
+            return Ok(new_empty_array(&column.ty.arrow()));
+        }
+        let Some(segment) = group.segment(column.id) else {
+            return Ok(new_null_array(&column.ty.arrow(), selected));
+        };
+        let malformed = |what| Error::malformed(Role::ColumnData, segment.block.sector, what);
+        let bytes = self.blocks.read(Role::ColumnData, &segment.block)?;
+        let array = self.codec.decode(&column.ty, group.rows, &bytes, mask);
+        let array = array.map_err(|_| malformed("column segment"))?;
+        if selected == rows && array.null_count() as u64 != segment.null_count {
+            return Err(malformed("null count of a column segment"));
+        }
+        Ok(array)
+    }
+
+    /// Rows after which a row group of this store ends.
+    pub fn row_group_rows(&self) -> usize {
+        self.row_group_rows
+    }
+
+    /// What is known about the file.
+    pub fn info(&self) -> StoreInfo {
+        self.blocks.info()
+    }
+
+    /// What opening found and could bear, for a person to read.
+    pub fn notices(&self) -> Vec<String> {
+        self.blocks.notices().iter().map(ToString::to_string).collect()
+    }
+
+    /// Digest of the superblock, which pins every block of the file (FORMAT.md, "Anchors").
+    pub fn root_digest(&self) -> [u8; 32] {
+        self.blocks.root_digest()
+    }
+
+    /// The file below: blocks and their buffer pool.
+    pub fn blocks(&self) -> &Arc<BlockStore> {
+        &self.blocks
+    }
+
+    /// The oldest generation that a reader may need once `newest` is published.
+    pub(super) fn oldest_in_use(&self, newest: u64) -> u64 {
+        self.live.lock().oldest(newest)
+    }
+
+    /// Makes a committed version the newest one.
+    pub(super) fn publish(&self, version: CatalogVersion) -> Arc<CatalogVersion> {
+        let version = Arc::new(version);
+        self.live.lock().add(&version);
+        *self.current.write() = Arc::clone(&version);
+        version
+    }
+}
+
+fn too_large() -> Error {
+    Error::Unsupported("a value so large that its row group does not fit a block of 64 MiB".into())
+}

@@ -1,0 +1,297 @@
+//! Changing what there is: schemas, tables, columns, views.
+//!
+//! Holds: schema `main` cannot be dropped; a table keeps at least one column; ids of tables and columns are not given
+//! twice. Refuses names that are taken and things that are not there; the caller knows their names and says them.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, UInt32Array};
+
+use super::catalog_version::MAIN_SCHEMA;
+use super::transaction::{Transaction, no_such_table, row_blocks};
+use super::view::View;
+use crate::block::Role;
+use crate::error::{Error, Result};
+use crate::table::{Check, Column, ColumnDef, DistinctSketch, Page, RowGroup, TableVersion};
+
+impl Transaction<'_> {
+    /// Makes an empty schema.
+    ///
+    /// # Errors
+    /// InvalidInput if the name is taken.
+    pub fn create_schema(&mut self, name: &str) -> Result<()> {
+        if self.catalog.schemas.contains_key(name) {
+            return Err(invalid("there is a schema of this name already"));
+        }
+        self.catalog.schemas.insert(name.to_owned(), Arc::default());
+        self.changed = true;
+        Ok(())
+    }
+
+    /// Drops a schema with everything in it.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such schema, or for `main`.
+    pub fn drop_schema(&mut self, name: &str) -> Result<()> {
+        if name == MAIN_SCHEMA {
+            return Err(invalid("the schema main cannot be dropped"));
+        }
+        let schema = Arc::clone(
+            self.catalog.schemas.get(name).ok_or_else(|| invalid("there is no such schema"))?,
+        );
+        for table in schema.tables.keys() {
+            self.drop_table(name, table)?;
+        }
+        self.catalog.schemas.remove(name);
+        self.changed = true;
+        Ok(())
+    }
+
+    /// Makes a table without rows and returns its id.
+    ///
+    /// # Errors
+    /// InvalidInput if the schema is not there, the name is taken, or the columns are none, unsound or not distinct.
+    pub fn create_table(
+        &mut self,
+        schema: &str,
+        name: &str,
+        columns: Vec<ColumnDef>,
+        checks: Vec<Check>,
+    ) -> Result<u64> {
+        let blocks = Arc::clone(&self.store.blocks);
+        let id = self.catalog.next_table_id;
+        self.free_name(schema, name)?;
+        let mut with_ids: Vec<Column> = Vec::with_capacity(columns.len());
+        for (column_id, column) in (0..).zip(columns) {
+            let taken = with_ids.iter().any(|other| other.name == column.name);
+            if taken || !column.ty.is_valid() {
+                return Err(invalid("two columns of one name, or a decimal type that cannot be"));
+            }
+            with_ids.push(column.with_id(column_id));
+        }
+        if with_ids.is_empty() {
+            return Err(invalid("a table has at least one column"));
+        }
+        let table = TableVersion::new(id, name.to_owned(), with_ids, checks, blocks);
+        self.schema_mut(schema)?.tables.insert(name.to_owned(), Arc::new(table));
+        self.catalog.next_table_id += 1;
+        Ok(id)
+    }
+
+    /// Drops a table with its rows.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such table; whatever reading its directory reports.
+    pub fn drop_table(&mut self, schema: &str, name: &str) -> Result<()> {
+        let table = Arc::clone(self.catalog.table(schema, name).ok_or_else(no_such_table)?);
+        let blocks = row_blocks(&table)?;
+        self.release(blocks.into_iter().chain(table.block));
+        self.schema_mut(schema)?.tables.remove(name);
+        Ok(())
+    }
+
+    /// Gives a table another name in its schema.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such table or the new name is taken.
+    pub fn rename_table(&mut self, schema: &str, name: &str, new_name: &str) -> Result<()> {
+        self.free_name(schema, new_name)?;
+        self.table_mut(schema, name)?.name = new_name.to_owned();
+        let tables = &mut self.schema_mut(schema)?.tables;
+        if let Some(table) = tables.remove(name) {
+            tables.insert(new_name.to_owned(), table);
+        }
+        Ok(())
+    }
+
+    /// Adds a column as the last one. `fill` is one row of the column's type that all present rows get; without it
+    /// they get NULL.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such table, the name is taken or `fill` is not one row of the type; Full and Io of
+    /// the file.
+    pub fn add_column(
+        &mut self,
+        schema: &str,
+        table: &str,
+        column: ColumnDef,
+        fill: Option<ArrayRef>,
+    ) -> Result<()> {
+        let target = Arc::clone(self.catalog.table(schema, table).ok_or_else(no_such_table)?);
+        if target.column(&column.name).is_some() || !column.ty.is_valid() {
+            return Err(invalid("there is a column of this name already"));
+        }
+        let fill = fill.filter(|fill| fill.null_count() == 0);
+        if fill.as_ref().is_some_and(|f| f.len() != 1 || f.data_type() != &column.ty.arrow()) {
+            return Err(invalid("the value for present rows is not one row of the column's type"));
+        }
+        let id = target.next_column_id;
+        let next = id.checked_add(1).ok_or_else(|| Error::Unsupported("more columns".into()))?;
+        let column = column.with_id(id);
+        if let Some(fill) = fill {
+            self.change_groups(&target, schema, table, |this, group| this.fill(group, &column, &fill))?;
+        }
+        let target = self.table_mut(schema, table)?;
+        target.next_column_id = next;
+        target.columns.push(column);
+        Ok(())
+    }
+
+    /// Drops a column with its values.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such table or column, or it is the last one.
+    pub fn drop_column(&mut self, schema: &str, table: &str, column: &str) -> Result<()> {
+        let target = Arc::clone(self.catalog.table(schema, table).ok_or_else(no_such_table)?);
+        let id = target.column(column).ok_or_else(no_such_column)?.id;
+        if target.columns.len() == 1 {
+            return Err(invalid("a table has at least one column"));
+        }
+        self.change_groups(&target, schema, table, |this, group| {
+            let Some(segment) = group.segment(id) else { return Ok(None) };
+            this.release([segment.block]);
+            let mut changed = group.clone();
+            changed.segments.retain(|segment| segment.column_id != id);
+            Ok(Some(changed))
+        })?;
+        self.table_mut(schema, table)?.columns.retain(|column| column.id != id);
+        Ok(())
+    }
+
+    /// Gives a column another name.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such table or column, or the new name is taken.
+    pub fn rename_column(&mut self, schema: &str, table: &str, column: &str, new_name: &str) -> Result<()> {
+        let target = self.catalog.table(schema, table).ok_or_else(no_such_table)?;
+        if column != new_name && target.column(new_name).is_some() {
+            return Err(invalid("there is a column of this name already"));
+        }
+        self.column_mut(schema, table, column)?.name = new_name.to_owned();
+        Ok(())
+    }
+
+    /// Sets whether a column allows NULL, and its default. The caller has made sure that present rows comply.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such table or column.
+    pub fn set_column(
+        &mut self,
+        schema: &str,
+        table: &str,
+        column: &str,
+        nullable: bool,
+        default: Option<String>,
+    ) -> Result<()> {
+        let column = self.column_mut(schema, table, column)?;
+        column.nullable = nullable;
+        column.default = default;
+        Ok(())
+    }
+
+    /// Replaces the conditions on a table's rows. The caller has made sure that present rows comply.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such table.
+    pub fn set_checks(&mut self, schema: &str, table: &str, checks: Vec<Check>) -> Result<()> {
+        self.table_mut(schema, table)?.checks = checks;
+        Ok(())
+    }
+
+    /// Makes a view.
+    ///
+    /// # Errors
+    /// InvalidInput if the schema is not there or the name is taken.
+    pub fn create_view(&mut self, schema: &str, view: View) -> Result<()> {
+        self.free_name(schema, &view.name)?;
+        self.schema_mut(schema)?.views.insert(view.name.clone(), Arc::new(view));
+        Ok(())
+    }
+
+    /// Drops a view.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such view.
+    pub fn drop_view(&mut self, schema: &str, name: &str) -> Result<()> {
+        let removed = self.schema_mut(schema)?.views.remove(name);
+        removed.map(|_| ()).ok_or_else(|| invalid("there is no such view"))
+    }
+
+    fn free_name(&self, schema: &str, name: &str) -> Result<()> {
+        let schema = self.catalog.schema(schema).ok_or_else(|| invalid("there is no such schema"))?;
+        if schema.tables.contains_key(name) || schema.views.contains_key(name) {
+            return Err(invalid("there is a table or view of this name already"));
+        }
+        Ok(())
+    }
+
+    fn column_mut(&mut self, schema: &str, table: &str, column: &str) -> Result<&mut Column> {
+        let columns = &mut self.table_mut(schema, table)?.columns;
+        columns.iter_mut().find(|known| known.name == column).ok_or_else(no_such_column)
+    }
+
+    /// Replaces the row groups for which `change` gives a new one.
+    fn change_groups(
+        &mut self,
+        target: &TableVersion,
+        schema: &str,
+        table: &str,
+        mut change: impl FnMut(&mut Self, &RowGroup) -> Result<Option<RowGroup>>,
+    ) -> Result<()> {
+        self.broken = true;
+        let mut pages = Vec::with_capacity(target.pages.len());
+        for page in &target.pages {
+            let mut groups = Vec::new();
+            let mut touched = false;
+            for group in target.page_groups(page)? {
+                let changed = change(self, group)?;
+                touched |= changed.is_some();
+                groups.push(changed.map_or_else(|| Arc::clone(group), Arc::new));
+            }
+            if touched {
+                self.release(page.block);
+                pages.push(Arc::new(Page::new(groups)));
+            } else {
+                pages.push(Arc::clone(page));
+            }
+        }
+        self.table_mut(schema, table)?.set_pages(pages);
+        self.broken = false;
+        Ok(())
+    }
+
+    /// The row group with a segment of `column` that is `fill` in every row.
+    fn fill(&mut self, group: &RowGroup, column: &Column, fill: &ArrayRef) -> Result<Option<RowGroup>> {
+        let rows = UInt32Array::from(vec![0; group.rows as usize]);
+        let values = arrow_select::take::take(fill.as_ref(), &rows, None)
+            .map_err(|_| invalid("the value for present rows cannot be repeated"))?;
+        let mut changed = group.clone();
+        let Some((segment, sketch)) = self.store.write_segment(column, &values)? else {
+            return Ok(None);
+        };
+        self.fresh.insert(segment.block);
+        changed.segments.push(segment);
+
+        let mut sketches = Vec::new();
+        if let Some(block) = group.sketches {
+            let bytes = self.store.blocks.read(Role::Statistics, &block)?;
+            let malformed = |_| Error::malformed(Role::Statistics, block.sector, "distinct sketches");
+            sketches = DistinctSketch::read_all(&bytes).map_err(malformed)?;
+            self.release([block]);
+        }
+        sketches.push((column.id, sketch));
+        let bytes = DistinctSketch::write_all(&sketches);
+        let block = self.store.write_block(Role::Statistics, &bytes)?;
+        self.fresh.insert(block);
+        changed.sketches = Some(block);
+        Ok(Some(changed))
+    }
+}
+
+fn invalid(what: &str) -> Error {
+    Error::InvalidInput(what.to_owned())
+}
+
+fn no_such_column() -> Error {
+    invalid("there is no such column")
+}

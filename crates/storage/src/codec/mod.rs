@@ -1,0 +1,15 @@
+//! Column segments: from Arrow array to compressed bytes and back.
+//!
+//! Holds: what is decoded has exactly the column's Arrow type and the expected number of rows, and its text is UTF-8;
+//! no panic of the compression library passes this module.
+//! Refuses: segments of another type or row count, unknown codecs and encodings, lengths that do not add up.
+
+mod encoding_set;
+mod parts;
+mod segment_codec;
+mod segment_header;
+mod verify;
+mod vortex_codec;
+
+pub use segment_codec::{CodecError, EncodedSegment, SegmentCodec};
+pub use vortex_codec::VortexCodec;

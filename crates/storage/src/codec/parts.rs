@@ -1,0 +1,203 @@
+//! The flat arrays that a column is compressed as.
+//!
+//! Holds: a part is a Boolean, an integer, a float, text or bytes, so little of the compression library is ever reached
+//! by a file; wide values are split into numbers that compress well on their own; NULLs live in the first part only.
+//! Dates, times, timestamps and narrow decimals are their integers.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal64Type, Decimal128Type, Int32Type, Int64Type, IntervalMonthDayNano,
+    IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt64Type,
+};
+use arrow_array::{
+    Array, ArrayRef, Decimal64Array, Decimal128Array, FixedSizeBinaryArray, Int32Array, Int64Array,
+    PrimitiveArray, UInt64Array,
+};
+use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
+use arrow_schema::{DataType, TimeUnit};
+
+use super::segment_codec::CodecError;
+use crate::table::{ColumnType, MAX_DECIMAL64_PRECISION};
+
+/// The most parts a type is split into.
+pub(crate) const MAX_PARTS: usize = 3;
+
+/// Arrow types of the parts of `ty`, in order.
+pub(crate) fn part_types(ty: &ColumnType) -> Vec<DataType> {
+    match ty {
+        ColumnType::Decimal { precision, .. } if *precision <= MAX_DECIMAL64_PRECISION => {
+            vec![DataType::Int64]
+        }
+        ColumnType::Decimal { .. } => vec![DataType::Int64, DataType::UInt64],
+        ColumnType::Date => vec![DataType::Int32],
+        ColumnType::Time | ColumnType::Timestamp(..) => vec![DataType::Int64],
+        ColumnType::Interval => vec![DataType::Int32, DataType::Int32, DataType::Int64],
+        ColumnType::Uuid => vec![DataType::UInt64, DataType::UInt64],
+        flat => vec![flat.arrow()],
+    }
+}
+
+/// Splits an array of type `ty.arrow()` into its parts. NULLs are in the first part.
+pub(crate) fn split(ty: &ColumnType, array: &ArrayRef) -> Result<Vec<ArrayRef>, CodecError> {
+    if array.data_type() != &ty.arrow() {
+        return Err(CodecError::WrongType);
+    }
+    let nulls = array.nulls().cloned();
+    Ok(match ty {
+        ColumnType::Decimal { precision, .. } if *precision <= MAX_DECIMAL64_PRECISION => {
+            vec![Arc::new(array.as_primitive::<Decimal64Type>().reinterpret_cast::<Int64Type>())]
+        }
+        ColumnType::Decimal { .. } => {
+            let values = array.as_primitive::<Decimal128Type>().values();
+            let at = |row: usize, value: &i128| if is_null(&nulls, row) { 0 } else { *value };
+            let cleaned: Vec<i128> = values.iter().enumerate().map(|(row, v)| at(row, v)).collect();
+            // Truncating to the halves is the point of the two casts.
+            let high: ScalarBuffer<i64> = cleaned.iter().map(|v| (v >> 64) as i64).collect();
+            let low: ScalarBuffer<u64> = cleaned.iter().map(|v| *v as u64).collect();
+            vec![Arc::new(Int64Array::new(high, nulls)), Arc::new(UInt64Array::new(low, None))]
+        }
+        ColumnType::Date => {
+            vec![Arc::new(array.as_primitive::<Date32Type>().reinterpret_cast::<Int32Type>())]
+        }
+        ColumnType::Time => vec![Arc::new(
+            array.as_primitive::<Time64MicrosecondType>().reinterpret_cast::<Int64Type>(),
+        )],
+        ColumnType::Timestamp(unit, _) => vec![Arc::new(timestamp_ticks(array, *unit))],
+        ColumnType::Interval => {
+            let values = array.as_primitive::<IntervalMonthDayNanoType>().values();
+            let zero = IntervalMonthDayNano::new(0, 0, 0);
+            let cleaned: Vec<IntervalMonthDayNano> = values
+                .iter()
+                .enumerate()
+                .map(|(row, v)| if is_null(&nulls, row) { zero } else { *v })
+                .collect();
+            let months: ScalarBuffer<i32> = cleaned.iter().map(|v| v.months).collect();
+            let days: ScalarBuffer<i32> = cleaned.iter().map(|v| v.days).collect();
+            let nanos: ScalarBuffer<i64> = cleaned.iter().map(|v| v.nanoseconds).collect();
+            vec![
+                Arc::new(Int32Array::new(months, nulls)),
+                Arc::new(Int32Array::new(days, None)),
+                Arc::new(Int64Array::new(nanos, None)),
+            ]
+        }
+        ColumnType::Uuid => {
+            let values = array.as_fixed_size_binary();
+            let number = |row: usize| {
+                if is_null(&nulls, row) {
+                    return 0;
+                }
+                values.value(row).try_into().map_or(0, u128::from_be_bytes)
+            };
+            let cleaned: Vec<u128> = (0..values.len()).map(number).collect();
+            let high: ScalarBuffer<u64> = cleaned.iter().map(|v| (v >> 64) as u64).collect();
+            let low: ScalarBuffer<u64> = cleaned.iter().map(|v| *v as u64).collect();
+            vec![Arc::new(UInt64Array::new(high, nulls)), Arc::new(UInt64Array::new(low, None))]
+        }
+        _ => vec![Arc::clone(array)],
+    })
+}
+
+/// Puts the parts of one segment together again. All parts have the same length and the types of [`part_types`].
+pub(crate) fn join(ty: &ColumnType, mut parts: Vec<ArrayRef>) -> Result<ArrayRef, CodecError> {
+    let malformed = || CodecError::Malformed;
+    let types = part_types(ty);
+    let len = parts.first().ok_or_else(malformed)?.len();
+    let fits = |(part, ty): (&ArrayRef, &DataType)| part.data_type() == ty && part.len() == len;
+    if parts.len() != types.len() || !parts.iter().zip(&types).all(fits) {
+        return Err(CodecError::Malformed);
+    }
+    let first = parts.swap_remove(0);
+    let nulls = first.nulls().cloned();
+    Ok(match ty {
+        ColumnType::Decimal { precision, scale } if *precision <= MAX_DECIMAL64_PRECISION => {
+            let values = first.as_primitive::<Int64Type>().values().clone();
+            let array = Decimal64Array::new(values, nulls);
+            Arc::new(array.with_precision_and_scale(*precision, *scale).map_err(|_| malformed())?)
+        }
+        ColumnType::Decimal { precision, scale } => {
+            let high = first.as_primitive::<Int64Type>().values();
+            let low = parts.first().ok_or_else(malformed)?.as_primitive::<UInt64Type>().values();
+            let values: ScalarBuffer<i128> = high
+                .iter()
+                .zip(low.iter())
+                .map(|(high, low)| (i128::from(*high) << 64) | i128::from(*low))
+                .collect();
+            let array = Decimal128Array::new(values, nulls);
+            Arc::new(array.with_precision_and_scale(*precision, *scale).map_err(|_| malformed())?)
+        }
+        ColumnType::Date => {
+            let values = first.as_primitive::<Int32Type>().values().clone();
+            Arc::new(PrimitiveArray::<Date32Type>::new(values, nulls))
+        }
+        ColumnType::Time => {
+            let values = first.as_primitive::<Int64Type>().values().clone();
+            Arc::new(PrimitiveArray::<Time64MicrosecondType>::new(values, nulls))
+        }
+        ColumnType::Timestamp(unit, zoned) => {
+            let values = first.as_primitive::<Int64Type>().values().clone();
+            timestamps(values, nulls, *unit, *zoned)
+        }
+        ColumnType::Interval => {
+            // `swap_remove` put the last part in front of the second.
+            let nanos = parts.first().ok_or_else(malformed)?.as_primitive::<Int64Type>();
+            let days = parts.get(1).ok_or_else(malformed)?.as_primitive::<Int32Type>();
+            let months = first.as_primitive::<Int32Type>();
+            let values: ScalarBuffer<IntervalMonthDayNano> = months
+                .values()
+                .iter()
+                .zip(days.values().iter())
+                .zip(nanos.values().iter())
+                .map(|((months, days), nanos)| IntervalMonthDayNano::new(*months, *days, *nanos))
+                .collect();
+            Arc::new(PrimitiveArray::<IntervalMonthDayNanoType>::new(values, nulls))
+        }
+        ColumnType::Uuid => {
+            let high = first.as_primitive::<UInt64Type>().values();
+            let low = parts.first().ok_or_else(malformed)?.as_primitive::<UInt64Type>().values();
+            let mut bytes = Vec::with_capacity(16 * len);
+            for (high, low) in high.iter().zip(low.iter()) {
+                bytes.extend_from_slice(&high.to_be_bytes());
+                bytes.extend_from_slice(&low.to_be_bytes());
+            }
+            let array = FixedSizeBinaryArray::try_new(16, Buffer::from_vec(bytes), nulls);
+            Arc::new(array.map_err(|_| malformed())?)
+        }
+        _ => first,
+    })
+}
+
+fn is_null(nulls: &Option<NullBuffer>, row: usize) -> bool {
+    nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+}
+
+fn timestamp_ticks(array: &ArrayRef, unit: TimeUnit) -> Int64Array {
+    match unit {
+        TimeUnit::Second => array.as_primitive::<TimestampSecondType>().reinterpret_cast(),
+        TimeUnit::Millisecond => array.as_primitive::<TimestampMillisecondType>().reinterpret_cast(),
+        TimeUnit::Microsecond => array.as_primitive::<TimestampMicrosecondType>().reinterpret_cast(),
+        TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().reinterpret_cast(),
+    }
+}
+
+fn timestamps(
+    values: ScalarBuffer<i64>,
+    nulls: Option<NullBuffer>,
+    unit: TimeUnit,
+    zoned: bool,
+) -> ArrayRef {
+    macro_rules! build {
+        ($ty:ty) => {{
+            let array = PrimitiveArray::<$ty>::new(values, nulls);
+            if zoned { Arc::new(array.with_timezone("UTC")) } else { Arc::new(array) }
+        }};
+    }
+    match unit {
+        TimeUnit::Second => build!(TimestampSecondType),
+        TimeUnit::Millisecond => build!(TimestampMillisecondType),
+        TimeUnit::Microsecond => build!(TimestampMicrosecondType),
+        TimeUnit::Nanosecond => build!(TimestampNanosecondType),
+    }
+}

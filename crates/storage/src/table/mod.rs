@@ -1,0 +1,26 @@
+//! Tables: columns, row groups, segments and what is known about them without opening them.
+//!
+//! Holds: everything here is immutable once published in a catalog version; a change makes a new value.
+
+mod column;
+mod column_type;
+mod distinct_sketch;
+mod page;
+mod row_group;
+mod row_group_builder;
+mod segment;
+mod stat_value;
+mod statistics;
+mod table_version;
+
+pub use column::{Check, Column, ColumnDef};
+pub use column_type::{ColumnType, MAX_DECIMAL_PRECISION, MAX_DECIMAL64_PRECISION};
+pub use distinct_sketch::DistinctSketch;
+pub use row_group::{MAX_ROW_GROUP_ROWS, RowGroup};
+pub use row_group_builder::RowGroupBuilder;
+pub use segment::Segment;
+pub use stat_value::StatValue;
+pub use table_version::TableVersion;
+
+pub(crate) use page::{PAGE_GROUPS, Page};
+pub(crate) use statistics::Statistics;

@@ -1,0 +1,146 @@
+//! A piece of a table's row-group directory: up to [`PAGE_GROUPS`] row groups in one block.
+//!
+//! Holds: the pages of a table cover its row groups in order of their row ids; a page is written anew when one of its
+//! row groups changes and shared between catalog versions otherwise. What is in it is loaded on first use.
+
+use std::sync::{Arc, OnceLock};
+
+use super::{Column, RowGroup};
+use crate::block::{BlockRef, Role};
+use crate::catalog::wire::{Reader, WireError, Writer};
+use crate::error::{Error, Result};
+use crate::store::BlockStore;
+
+/// The most row groups in a page: what one small append writes anew.
+pub(crate) const PAGE_GROUPS: usize = 64;
+
+const VERSION: u8 = 1;
+
+/// Part of a row-group directory.
+#[derive(Debug)]
+pub(crate) struct Page {
+    /// Where it is stored; `None` while it is not.
+    pub(crate) block: Option<BlockRef>,
+    pub(crate) first_row_id: u64,
+    /// Row ids in it are below this.
+    pub(crate) end_row_id: u64,
+    pub(crate) visible_rows: u64,
+    groups: OnceLock<Vec<Arc<RowGroup>>>,
+}
+
+impl Page {
+    /// The fewest bytes a page's entry takes in a table's record.
+    pub(crate) const SMALLEST: usize = BlockRef::BYTES + 8 + 8 + 8;
+
+    /// A page that is not stored yet. `groups` are in order and not empty.
+    pub(crate) fn new(groups: Vec<Arc<RowGroup>>) -> Self {
+        let first_row_id = groups.first().map_or(0, |group| group.first_row_id);
+        let end_of = |group: &Arc<RowGroup>| group.first_row_id.saturating_add(u64::from(group.rows));
+        let end_row_id = groups.last().map_or(0, end_of);
+        let visible_rows = groups.iter().map(|group| u64::from(group.visible_rows())).sum();
+        Self { block: None, first_row_id, end_row_id, visible_rows, groups: groups.into() }
+    }
+
+    /// The same page, stored in `block`.
+    pub(crate) fn stored(groups: Vec<Arc<RowGroup>>, block: BlockRef) -> Self {
+        Self { block: Some(block), ..Self::new(groups) }
+    }
+
+    /// The row groups, read from the file on first use and held against `columns` and this page's entry.
+    pub(crate) fn groups(&self, blocks: &BlockStore, columns: &[Column]) -> Result<&[Arc<RowGroup>]> {
+        if let Some(groups) = self.groups.get() {
+            return Ok(groups);
+        }
+        let groups = match &self.block {
+            Some(block) => self.load(block, blocks, columns)?,
+            None => Vec::new(),
+        };
+        // A second thread may have been faster; its result is the same.
+        Ok(self.groups.get_or_init(|| groups))
+    }
+
+    fn load(
+        &self,
+        block: &BlockRef,
+        blocks: &BlockStore,
+        columns: &[Column],
+    ) -> Result<Vec<Arc<RowGroup>>> {
+        let malformed = |what| Error::malformed(Role::Metadata, block.sector, what);
+        let bytes = blocks.read(Role::Metadata, block)?;
+        let mut groups = Self::decode(&bytes).map_err(|_| malformed("row-group directory"))?;
+        for group in &mut groups {
+            let known = |id| columns.iter().find(|column| column.id == id);
+            if !group.segments.iter().all(|s| known(s.column_id).is_some_and(|c| s.suits(c))) {
+                return Err(malformed("bounds of another type"));
+            }
+            if let Some(deletes) = &group.deletes_block {
+                let bytes = blocks.read(Role::Metadata, deletes)?;
+                let bitmap = group.deletes_from_bytes(&bytes);
+                let bitmap = bitmap
+                    .map_err(|_| Error::malformed(Role::Metadata, deletes.sector, "delete vector"))?;
+                group.deletes = Some(Arc::new(bitmap));
+            }
+        }
+        let groups: Vec<_> = groups.into_iter().map(Arc::new).collect();
+        let fresh = Self::new(groups.clone());
+        let same = (fresh.first_row_id, fresh.end_row_id, fresh.visible_rows)
+            == (self.first_row_id, self.end_row_id, self.visible_rows);
+        if same { Ok(groups) } else { Err(malformed("row-group directory and table disagree")) }
+    }
+
+    /// Bytes of a page block.
+    pub(crate) fn encode(groups: &[Arc<RowGroup>]) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.u8(VERSION);
+        out.count(groups.len());
+        for group in groups {
+            group.write(&mut out);
+        }
+        out.into_bytes()
+    }
+
+    /// Parses a page block: row groups in ascending order, not overlapping.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<RowGroup>, WireError> {
+        let mut reader = Reader::new(bytes);
+        if reader.u8()? != VERSION {
+            return Err(WireError);
+        }
+        let count = reader.count(RowGroup::SMALLEST)?;
+        if count == 0 || count > PAGE_GROUPS {
+            return Err(WireError);
+        }
+        let mut groups = Vec::with_capacity(count);
+        let mut free_id = 0;
+        for _ in 0..count {
+            let group = RowGroup::read(&mut reader)?;
+            if group.first_row_id < free_id {
+                return Err(WireError);
+            }
+            free_id = group.first_row_id.checked_add(u64::from(group.rows)).ok_or(WireError)?;
+            groups.push(group);
+        }
+        reader.finish()?;
+        Ok(groups)
+    }
+
+    /// Writes this page's entry of a table's record; the page must be stored.
+    pub(crate) fn write_entry(&self, out: &mut Writer) {
+        out.raw(&BlockRef::option_to_bytes(self.block.as_ref()));
+        out.u64(self.first_row_id);
+        out.u64(self.end_row_id);
+        out.u64(self.visible_rows);
+    }
+
+    pub(crate) fn read_entry(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let block = BlockRef::option_from_bytes(&reader.array()?).ok_or(WireError)?;
+        let first_row_id = reader.u64()?;
+        let end_row_id = reader.u64()?;
+        let visible_rows = reader.u64()?;
+        let ids = end_row_id.checked_sub(first_row_id).ok_or(WireError)?;
+        if visible_rows == 0 || visible_rows > ids {
+            return Err(WireError);
+        }
+        let groups = OnceLock::new();
+        Ok(Self { block: Some(block), first_row_id, end_row_id, visible_rows, groups })
+    }
+}

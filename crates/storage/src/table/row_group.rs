@@ -1,0 +1,115 @@
+//! A horizontal slice of a table: its segments and which of its rows are gone.
+//!
+//! Holds: segments are in ascending order of their column ids; a deleted row's offset is below `rows`; a row group
+//! without a visible row is dropped from its table.
+
+use std::sync::Arc;
+
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use roaring::RoaringBitmap;
+
+use super::Segment;
+use crate::block::BlockRef;
+use crate::catalog::wire::{Reader, WireError, Writer};
+
+/// The most rows a row group can have, whatever the options say.
+pub const MAX_ROW_GROUP_ROWS: u32 = 1 << 20;
+
+/// A row group. Its rows have the ids `first_row_id..first_row_id + rows`.
+#[derive(Clone, Debug)]
+pub struct RowGroup {
+    /// Id of the first row.
+    pub first_row_id: u64,
+    /// Rows, deleted ones included.
+    pub rows: u32,
+    /// Segments; a column without one is NULL in every row.
+    pub segments: Vec<Segment>,
+    /// Offsets of the rows that are gone.
+    pub deletes: Option<Arc<RoaringBitmap>>,
+    /// Where `deletes` is stored; `None` while it is not.
+    pub(crate) deletes_block: Option<BlockRef>,
+    /// Where the distinct sketches of the segments are.
+    pub(crate) sketches: Option<BlockRef>,
+}
+
+impl RowGroup {
+    /// The fewest bytes a row group takes in a file.
+    pub(crate) const SMALLEST: usize = 8 + 4 + 2 * BlockRef::BYTES + 4;
+
+    /// The segment of a column; `None` means that the column is NULL in every row.
+    pub fn segment(&self, column_id: u32) -> Option<&Segment> {
+        let found = self.segments.binary_search_by_key(&column_id, |segment| segment.column_id);
+        found.ok().and_then(|index| self.segments.get(index))
+    }
+
+    /// Number of rows that are not deleted.
+    pub fn visible_rows(&self) -> u32 {
+        let deleted = self.deletes.as_ref().map_or(0, |deletes| deletes.len());
+        self.rows.saturating_sub(u32::try_from(deleted).unwrap_or(u32::MAX))
+    }
+
+    /// Which rows are not deleted; `None` if all are there.
+    pub fn visible(&self) -> Option<BooleanBuffer> {
+        let deletes = self.deletes.as_ref()?;
+        let rows = self.rows as usize;
+        let mut visible = BooleanBufferBuilder::new(rows);
+        visible.append_n(rows, true);
+        for offset in deletes.iter().map(|offset| offset as usize).filter(|offset| *offset < rows) {
+            visible.set_bit(offset, false);
+        }
+        Some(visible.finish())
+    }
+
+    /// All blocks that only this row group needs.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = BlockRef> {
+        let segments = self.segments.iter().map(|segment| segment.block);
+        segments.chain(self.deletes_block).chain(self.sketches)
+    }
+
+    /// Writes what the directory holds. Deletes must have been stored in a block before.
+    pub(crate) fn write(&self, out: &mut Writer) {
+        out.u64(self.first_row_id);
+        out.u32(self.rows);
+        out.raw(&BlockRef::option_to_bytes(self.deletes_block.as_ref()));
+        out.raw(&BlockRef::option_to_bytes(self.sketches.as_ref()));
+        out.count(self.segments.len());
+        for segment in &self.segments {
+            segment.write(out);
+        }
+    }
+
+    /// Reads what [`Self::write`] wrote; deletes are not loaded yet.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let first_row_id = reader.u64()?;
+        let rows = reader.u32()?;
+        let deletes_block = BlockRef::option_from_bytes(&reader.array()?);
+        let sketches = BlockRef::option_from_bytes(&reader.array()?);
+        let count = reader.count(Segment::SMALLEST)?;
+        let mut segments = Vec::with_capacity(count);
+        for _ in 0..count {
+            segments.push(Segment::read(reader)?);
+        }
+        let ascending = segments.is_sorted_by(|a, b| a.column_id < b.column_id);
+        let counts_hold = segments.iter().all(|segment| segment.null_count <= u64::from(rows));
+        if rows == 0 || rows > MAX_ROW_GROUP_ROWS || !ascending || !counts_hold {
+            return Err(WireError);
+        }
+        Ok(Self { first_row_id, rows, segments, deletes: None, deletes_block, sketches })
+    }
+
+    /// Bytes of a delete vector block: the portable Roaring format.
+    pub(crate) fn deletes_to_bytes(deletes: &RoaringBitmap) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(deletes.serialized_size());
+        // Writing into a vector does not fail.
+        let _ = deletes.serialize_into(&mut bytes);
+        bytes
+    }
+
+    /// Reads a delete vector and holds it against the number of rows.
+    pub(crate) fn deletes_from_bytes(&self, mut bytes: &[u8]) -> Result<RoaringBitmap, WireError> {
+        let deletes = RoaringBitmap::deserialize_from(&mut bytes).map_err(|_| WireError)?;
+        let within = deletes.max().is_some_and(|last| last < self.rows);
+        let some_left = deletes.len() < u64::from(self.rows);
+        if bytes.is_empty() && within && some_left { Ok(deletes) } else { Err(WireError) }
+    }
+}

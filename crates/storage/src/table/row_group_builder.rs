@@ -1,0 +1,125 @@
+//! Cuts a stream of record batches into row groups.
+//!
+//! Holds: rows keep their order; a row group has at most `rows_per_group` rows, and none of its columns more than
+//! 16 MiB of raw data unless a single row has.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_select::concat::concat;
+
+use super::{Column, MAX_ROW_GROUP_ROWS};
+use crate::error::{Error, Result};
+
+/// A row group ends when one column has this much raw data.
+const MAX_COLUMN_RAW_BYTES: u64 = 16 << 20;
+
+/// Gathers batches until a row group is full.
+pub struct RowGroupBuilder {
+    columns: Vec<Column>,
+    rows_per_group: usize,
+    pending: Vec<RecordBatch>,
+    pending_rows: usize,
+    /// Raw bytes gathered per column of text or bytes; others cannot pass the limit.
+    pending_bytes: Vec<u64>,
+}
+
+impl RowGroupBuilder {
+    /// A builder for rows of `columns`.
+    pub fn new(columns: &[Column], rows_per_group: usize) -> Self {
+        Self {
+            columns: columns.to_vec(),
+            rows_per_group: rows_per_group.clamp(1, MAX_ROW_GROUP_ROWS as usize),
+            pending: Vec::new(),
+            pending_rows: 0,
+            pending_bytes: vec![0; columns.len()],
+        }
+    }
+
+    /// Takes a batch and returns the row groups that are full, as one array per column.
+    ///
+    /// # Errors
+    /// InvalidInput if the batch does not have the columns' types in order.
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<Vec<Vec<ArrayRef>>> {
+        let fits = |(array, column): (&ArrayRef, &Column)| array.data_type() == &column.ty.arrow();
+        if batch.num_columns() != self.columns.len()
+            || !batch.columns().iter().zip(&self.columns).all(fits)
+        {
+            return Err(Error::InvalidInput("the rows do not have the table's columns".into()));
+        }
+        let mut full = Vec::new();
+        let mut rest = batch.clone();
+        while rest.num_rows() > 0 {
+            let take = self.rows_that_fit(&rest);
+            if take > 0 {
+                self.take(rest.slice(0, take));
+                rest = rest.slice(take, rest.num_rows() - take);
+            }
+            if self.pending_rows >= self.rows_per_group || rest.num_rows() > 0 {
+                full.extend(self.flush()?);
+            }
+        }
+        Ok(full)
+    }
+
+    /// The last row group, if any row is left.
+    ///
+    /// # Errors
+    /// InvalidInput if Arrow cannot join the batches.
+    pub fn finish(mut self) -> Result<Option<Vec<ArrayRef>>> {
+        self.flush()
+    }
+
+    /// How many rows of `batch` still go into the current row group; at least one if it is empty.
+    fn rows_that_fit(&self, batch: &RecordBatch) -> usize {
+        let mut rows = batch.num_rows().min(self.rows_per_group - self.pending_rows);
+        for (array, gathered) in batch.columns().iter().zip(&self.pending_bytes) {
+            let Some(views) = views_of(array) else { continue };
+            let mut total = *gathered;
+            let mut fits = |view: &u128| {
+                total += u64::from(*view as u32);
+                total <= MAX_COLUMN_RAW_BYTES
+            };
+            rows = views.iter().take(rows).take_while(|view| fits(view)).count();
+        }
+        if self.pending_rows == 0 { rows.max(1) } else { rows }
+    }
+
+    fn take(&mut self, batch: RecordBatch) {
+        for (array, gathered) in batch.columns().iter().zip(&mut self.pending_bytes) {
+            if let Some(views) = views_of(array) {
+                *gathered += views.iter().map(|view| u64::from(*view as u32)).sum::<u64>();
+            }
+        }
+        self.pending_rows += batch.num_rows();
+        self.pending.push(batch);
+    }
+
+    fn flush(&mut self) -> Result<Option<Vec<ArrayRef>>> {
+        if self.pending_rows == 0 {
+            return Ok(None);
+        }
+        let batches = std::mem::take(&mut self.pending);
+        self.pending_rows = 0;
+        self.pending_bytes.fill(0);
+        let mut arrays = Vec::with_capacity(self.columns.len());
+        for index in 0..self.columns.len() {
+            let pieces: Vec<&ArrayRef> = batches.iter().map(|batch| batch.column(index)).collect();
+            arrays.push(match pieces.as_slice() {
+                [only] => Arc::clone(only),
+                _ => {
+                    let pieces: Vec<&dyn Array> = pieces.iter().map(|piece| piece.as_ref()).collect();
+                    concat(&pieces).map_err(|e| Error::InvalidInput(e.to_string()))?
+                }
+            });
+        }
+        Ok(Some(arrays))
+    }
+}
+
+/// The views of an array of text or bytes; the low 32 bits of a view are the value's length.
+fn views_of(array: &ArrayRef) -> Option<&[u128]> {
+    let text = array.as_string_view_opt().map(|array| array.views().as_ref());
+    text.or_else(|| array.as_binary_view_opt().map(|array| array.views().as_ref()))
+}

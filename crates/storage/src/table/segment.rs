@@ -1,0 +1,88 @@
+//! What the row-group directory holds about one column segment.
+//!
+//! Holds: `min` and `max` enclose every value of the segment, deleted rows included.
+
+use super::{Column, ColumnType, StatValue};
+use crate::block::BlockRef;
+use crate::catalog::wire::{Reader, WireError, Writer};
+
+const FLAG_EXACT: u8 = 1;
+
+/// One column of one row group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Segment {
+    /// The column it belongs to.
+    pub column_id: u32,
+    /// Where its compressed values are.
+    pub block: BlockRef,
+    /// Rows that are NULL, deleted ones included.
+    pub null_count: u64,
+    /// Lower bound of the values.
+    pub min: Option<StatValue>,
+    /// Upper bound of the values.
+    pub max: Option<StatValue>,
+    /// Whether the bounds are values of the segment; false when a string was cut.
+    pub exact: bool,
+    /// Bytes of the values before compression.
+    pub raw_bytes: u64,
+}
+
+impl Segment {
+    /// The fewest bytes a segment takes in a file.
+    pub(crate) const SMALLEST: usize = 4 + BlockRef::BYTES + 4 + 1 + 1 + 1 + 8;
+
+    pub(crate) fn write(&self, out: &mut Writer) {
+        out.u32(self.column_id);
+        out.raw(&self.block.to_bytes());
+        out.count(usize::try_from(self.null_count).unwrap_or(usize::MAX));
+        out.u8(if self.exact { FLAG_EXACT } else { 0 });
+        StatValue::write(self.min.as_ref(), out);
+        StatValue::write(self.max.as_ref(), out);
+        out.u64(self.raw_bytes);
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            column_id: reader.u32()?,
+            block: BlockRef::from_bytes(&reader.array()?),
+            null_count: u64::from(reader.u32()?),
+            exact: reader.flag()?,
+            min: StatValue::read(reader)?,
+            max: StatValue::read(reader)?,
+            raw_bytes: reader.u64()?,
+        })
+    }
+
+    /// Whether the bounds are of the kind that the column's type has, so that nobody has to ask again.
+    pub(crate) fn suits(&self, column: &Column) -> bool {
+        let kind = |bound: &StatValue| match (bound, &column.ty) {
+            (StatValue::Bool(_), ty) => *ty == ColumnType::Boolean,
+            (StatValue::UInt(_), ty) => matches!(
+                ty,
+                ColumnType::UInt8 | ColumnType::UInt16 | ColumnType::UInt32 | ColumnType::UInt64
+            ),
+            (StatValue::Float(value), ty) => {
+                matches!(ty, ColumnType::Float | ColumnType::Double) && !value.is_nan()
+            }
+            (StatValue::Bytes(bytes), ColumnType::Varchar) => std::str::from_utf8(bytes).is_ok(),
+            (StatValue::Bytes(_), ColumnType::Blob) => true,
+            (StatValue::Bytes(bytes), ColumnType::Uuid) => bytes.len() == 16,
+            (StatValue::Bytes(_), _) => false,
+            (StatValue::Int128(_), ColumnType::Decimal { precision, .. }) => *precision > 18,
+            (StatValue::Int128(_), _) => false,
+            (StatValue::Int(value), ty) => fits_signed(*value, ty),
+        };
+        self.min.as_ref().is_none_or(kind) && self.max.as_ref().is_none_or(kind)
+    }
+}
+
+fn fits_signed(value: i64, ty: &ColumnType) -> bool {
+    match ty {
+        ColumnType::Int8 => i8::try_from(value).is_ok(),
+        ColumnType::Int16 => i16::try_from(value).is_ok(),
+        ColumnType::Int32 | ColumnType::Date => i32::try_from(value).is_ok(),
+        ColumnType::Int64 | ColumnType::Time | ColumnType::Timestamp(..) => true,
+        ColumnType::Decimal { precision, .. } => *precision <= 18,
+        _ => false,
+    }
+}

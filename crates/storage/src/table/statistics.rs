@@ -1,0 +1,217 @@
+//! What is recorded about a column's values when a row group is written.
+//!
+//! Holds: bounds enclose every non-null value under the order the engine compares in (integers by value, floats by
+//! IEEE 754 totalOrder, text and bytes bytewise); no bounds if there is no value, a NaN, or no order (INTERVAL).
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::*;
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+use arrow_schema::TimeUnit;
+
+use super::{ColumnType, DistinctSketch, MAX_DECIMAL64_PRECISION, StatValue};
+
+/// Statistics of one segment.
+pub(crate) struct Statistics {
+    pub(crate) null_count: u32,
+    pub(crate) min: Option<StatValue>,
+    pub(crate) max: Option<StatValue>,
+    /// Whether `min` and `max` occur in the segment, rather than merely enclosing it.
+    pub(crate) exact: bool,
+    /// Size in bytes before compression: values without their offsets.
+    pub(crate) raw_bytes: u64,
+    pub(crate) distinct: DistinctSketch,
+}
+
+type Bounds = (Option<StatValue>, Option<StatValue>);
+
+impl Statistics {
+    /// Statistics of `array`, which must have the type `ty.arrow()`.
+    pub(crate) fn of(ty: &ColumnType, array: &ArrayRef) -> Self {
+        let mut distinct = DistinctSketch::default();
+        let mut exact = true;
+        let sketch = &mut distinct;
+        let (min, max) = match ty {
+            ColumnType::Boolean => booleans(array, sketch),
+            ColumnType::Int8 => signed::<Int8Type>(array, sketch),
+            ColumnType::Int16 => signed::<Int16Type>(array, sketch),
+            ColumnType::Int32 => signed::<Int32Type>(array, sketch),
+            ColumnType::Int64 => signed::<Int64Type>(array, sketch),
+            ColumnType::UInt8 => unsigned::<UInt8Type>(array, sketch),
+            ColumnType::UInt16 => unsigned::<UInt16Type>(array, sketch),
+            ColumnType::UInt32 => unsigned::<UInt32Type>(array, sketch),
+            ColumnType::UInt64 => unsigned::<UInt64Type>(array, sketch),
+            ColumnType::Float => floats(array.as_primitive::<Float32Type>(), f64::from, sketch),
+            ColumnType::Double => floats(array.as_primitive::<Float64Type>(), |value| value, sketch),
+            ColumnType::Decimal { precision, .. } if *precision <= MAX_DECIMAL64_PRECISION => {
+                signed::<Decimal64Type>(array, sketch)
+            }
+            ColumnType::Decimal { .. } => {
+                let array = array.as_primitive::<Decimal128Type>();
+                each(array, |value| sketch.add_bytes(&value.to_le_bytes()));
+                wrap(min_max(array, |value| value), StatValue::Int128)
+            }
+            ColumnType::Date => signed::<Date32Type>(array, sketch),
+            ColumnType::Time => signed::<Time64MicrosecondType>(array, sketch),
+            ColumnType::Timestamp(TimeUnit::Second, _) => signed::<TimestampSecondType>(array, sketch),
+            ColumnType::Timestamp(TimeUnit::Millisecond, _) => {
+                signed::<TimestampMillisecondType>(array, sketch)
+            }
+            ColumnType::Timestamp(TimeUnit::Microsecond, _) => {
+                signed::<TimestampMicrosecondType>(array, sketch)
+            }
+            ColumnType::Timestamp(TimeUnit::Nanosecond, _) => {
+                signed::<TimestampNanosecondType>(array, sketch)
+            }
+            ColumnType::Interval => {
+                each(array.as_primitive::<IntervalMonthDayNanoType>(), |value| {
+                    let mut bytes = [0; 16];
+                    let (months, rest) = bytes.split_at_mut(4);
+                    let (days, nanos) = rest.split_at_mut(4);
+                    months.copy_from_slice(&value.months.to_le_bytes());
+                    days.copy_from_slice(&value.days.to_le_bytes());
+                    nanos.copy_from_slice(&value.nanoseconds.to_le_bytes());
+                    sketch.add_bytes(&bytes);
+                });
+                (None, None)
+            }
+            ColumnType::Varchar => {
+                let values = array.as_string_view().iter().map(|v| v.map(str::as_bytes));
+                byte_strings(values, true, sketch, &mut exact)
+            }
+            ColumnType::Blob => {
+                byte_strings(array.as_binary_view().iter(), false, sketch, &mut exact)
+            }
+            ColumnType::Uuid => {
+                byte_strings(array.as_fixed_size_binary().iter(), false, sketch, &mut exact)
+            }
+        };
+        let null_count = u32::try_from(array.null_count()).unwrap_or(u32::MAX);
+        Self { null_count, min, max, exact, raw_bytes: raw_bytes(array), distinct }
+    }
+}
+
+/// Bytes that the values of an array take, before compression.
+pub(crate) fn raw_bytes(array: &ArrayRef) -> u64 {
+    let lengths = |views: &[u128]| views.iter().map(|view| u64::from(*view as u32)).sum();
+    if let Some(text) = array.as_string_view_opt() {
+        return lengths(text.views());
+    }
+    if let Some(bytes) = array.as_binary_view_opt() {
+        return lengths(bytes.views());
+    }
+    let rows = array.len() as u64;
+    match array.data_type().primitive_width() {
+        Some(width) => rows * width as u64,
+        None if array.as_fixed_size_binary_opt().is_some() => rows * 16,
+        None => rows.div_ceil(8),
+    }
+}
+
+fn each<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, mut f: impl FnMut(T::Native)) {
+    if array.null_count() == 0 {
+        array.values().iter().for_each(|value| f(*value));
+    } else {
+        array.iter().flatten().for_each(f);
+    }
+}
+
+fn min_max<T: ArrowPrimitiveType, V: Ord + Copy>(
+    array: &PrimitiveArray<T>,
+    key: impl Fn(T::Native) -> V,
+) -> Option<(V, V)> {
+    let fold = |bounds: Option<(V, V)>, value: V| match bounds {
+        None => Some((value, value)),
+        Some((low, high)) => Some((low.min(value), high.max(value))),
+    };
+    if array.null_count() == 0 {
+        array.values().iter().map(|value| key(*value)).fold(None, fold)
+    } else {
+        array.iter().flatten().map(key).fold(None, fold)
+    }
+}
+
+fn wrap<V>(bounds: Option<(V, V)>, value: impl Fn(V) -> StatValue) -> Bounds {
+    match bounds {
+        Some((low, high)) => (Some(value(low)), Some(value(high))),
+        None => (None, None),
+    }
+}
+
+fn signed<T>(array: &ArrayRef, sketch: &mut DistinctSketch) -> Bounds
+where
+    T: ArrowPrimitiveType,
+    T::Native: Into<i64>,
+{
+    let array = array.as_primitive::<T>();
+    each(array, |value| sketch.add_number(value.into().cast_unsigned()));
+    wrap(min_max(array, |value| value.into()), StatValue::Int)
+}
+
+fn unsigned<T>(array: &ArrayRef, sketch: &mut DistinctSketch) -> Bounds
+where
+    T: ArrowPrimitiveType,
+    T::Native: Into<u64>,
+{
+    let array = array.as_primitive::<T>();
+    each(array, |value| sketch.add_number(value.into()));
+    wrap(min_max(array, |value| value.into()), StatValue::UInt)
+}
+
+fn floats<T: ArrowPrimitiveType>(
+    array: &PrimitiveArray<T>,
+    widen: impl Fn(T::Native) -> f64,
+    sketch: &mut DistinctSketch,
+) -> Bounds {
+    let mut bounds: Option<(f64, f64)> = None;
+    let mut has_nan = false;
+    each(array, |value| {
+        let value = widen(value);
+        has_nan |= value.is_nan();
+        // -0.0 and 0.0 are one value to SQL, and so are all NaNs.
+        let counted = if value == 0.0 { 0.0 } else if value.is_nan() { f64::NAN } else { value };
+        sketch.add_number(counted.to_bits());
+        bounds = Some(match bounds {
+            None => (value, value),
+            Some((low, high)) => (
+                if value.total_cmp(&low).is_lt() { value } else { low },
+                if value.total_cmp(&high).is_gt() { value } else { high },
+            ),
+        });
+    });
+    if has_nan { (None, None) } else { wrap(bounds, StatValue::Float) }
+}
+
+fn booleans(array: &ArrayRef, sketch: &mut DistinctSketch) -> Bounds {
+    let array = array.as_boolean();
+    let set = array.true_count();
+    let clear = array.len() - array.null_count() - set;
+    if clear > 0 {
+        sketch.add_number(0);
+    }
+    if set > 0 {
+        sketch.add_number(1);
+    }
+    let bounds = (set + clear > 0).then_some((clear == 0, set > 0));
+    wrap(bounds, StatValue::Bool)
+}
+
+fn byte_strings<'a>(
+    values: impl Iterator<Item = Option<&'a [u8]>>,
+    text: bool,
+    sketch: &mut DistinctSketch,
+    exact: &mut bool,
+) -> Bounds {
+    let mut bounds: Option<(&[u8], &[u8])> = None;
+    for value in values.flatten() {
+        sketch.add_bytes(value);
+        bounds = Some(match bounds {
+            None => (value, value),
+            Some((low, high)) => (low.min(value), high.max(value)),
+        });
+    }
+    let Some((low, high)) = bounds else { return (None, None) };
+    let (min, min_exact) = StatValue::lower_bound(low, text);
+    let (max, max_exact) = StatValue::upper_bound(high, text);
+    *exact = min_exact && max_exact;
+    (Some(min), max)
+}

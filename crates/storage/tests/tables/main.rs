@@ -1,0 +1,6 @@
+//! Tables through the public face of the crate: one binary, one module a subject.
+
+mod fixture;
+mod markers;
+mod round_trip;
+mod snapshots;
