@@ -63,17 +63,28 @@ impl DatabaseKeys {
         let data_key = self
             .data_key(key_id)
             .ok_or(HeaderError::UnknownKeyId { key_id })?;
-        let mut context = [0; 37];
-        put(&mut context, 0, self.database_id.as_bytes());
-        put(&mut context, 16, &key_id.to_le_bytes());
-        put(&mut context, 20, &[suite.to_wire()]);
-        put(&mut context, 21, epoch_salt);
-        let key = crypto.kbkdf(data_key, KdfLabel::Block, &context);
+        let key = self.derive_block_key(crypto, data_key, key_id, suite, epoch_salt);
         match suite {
             Suite::Gcm => Ok(BlockKey::Gcm(crypto.gcm_key(&key))),
             Suite::Ctr => Ok(BlockKey::Ctr(crypto.ctr_key(&key))),
             Suite::Plain => Err(HeaderError::NotEncrypted),
         }
+    }
+
+    pub(crate) fn derive_block_key(
+        &self,
+        crypto: &CryptoProvider,
+        data_key: &SecretKey,
+        key_id: u32,
+        suite: Suite,
+        epoch_salt: &[u8; 16],
+    ) -> SecretKey {
+        let mut context = [0; 37];
+        put(&mut context, 0, self.database_id.as_bytes());
+        put(&mut context, 16, &key_id.to_le_bytes());
+        put(&mut context, 20, &[suite.to_wire()]);
+        put(&mut context, 21, epoch_salt);
+        crypto.kbkdf(data_key, KdfLabel::Block, &context)
     }
 
     fn data_key(&self, key_id: u32) -> Option<&SecretKey> {

@@ -31,6 +31,13 @@ mod stretch;
 mod suite;
 mod unverified_header;
 
+#[cfg(test)]
+mod known_answers;
+#[cfg(test)]
+mod refusals;
+#[cfg(test)]
+mod slot_operations;
+
 pub use database_id::DatabaseId;
 pub use database_keys::{BlockKey, DatabaseKeys};
 pub use header::{Header, SlotOptions};
