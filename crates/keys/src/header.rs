@@ -15,8 +15,8 @@ use crate::layout::{HEADER_LEN, MAC_AT, Page, field, put};
 use crate::master_key::MasterKey;
 use crate::slot::{KeySlot, is_valid_label, key_encryption_key};
 use crate::{
-    DatabaseId, DatabaseKeys, HeaderError, KeyContext, KeyError, KeyMaterial, KeyProvider,
-    SLOT_COUNT, SlotInfo, SlotKdf, Stretch, Suite,
+    DatabaseId, DatabaseKeys, HeaderError, KeyContext, KeyMaterial, KeyProvider, SLOT_COUNT,
+    SlotInfo, SlotKdf, Stretch, Suite,
 };
 
 /// What a new slot is given besides its key.
@@ -235,9 +235,8 @@ impl Header {
             .secrets
             .as_ref()
             .ok_or(HeaderError::NotEncrypted)?;
-        if keys.database_id != self.fields.database_id
-            || *keys.master.commitment() != secrets.commitment
-        {
+        // The database id enters the commitment.
+        if *keys.master.commitment() != secrets.commitment {
             return Err(HeaderError::ForeignKeys);
         }
         Ok(secrets)
@@ -263,14 +262,6 @@ fn new_slot(
     let (material, blob) = provider.establish(&KeyContext {
         database_id: *database_id,
     })?;
-    if blob.is_empty() == provider.keeps_blob() {
-        let what = "its blob does not fit what it says of itself: report this".to_owned();
-        return Err(KeyError::Service {
-            provider: "of the slot",
-            what,
-        }
-        .into());
-    }
     let kdf = match material {
         KeyMaterial::Raw(_) => SlotKdf::None,
         KeyMaterial::Passphrase(_) => options.stretch.kdf(),

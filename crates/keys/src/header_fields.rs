@@ -108,7 +108,7 @@ impl WrappedSecrets {
         let previous_key_id = u32::from_le_bytes(field(page, PREVIOUS_KEY_ID_AT));
         if system_key_id == 0 || previous_key_id == system_key_id {
             return Err(HeaderError::Tampered {
-                what: "the file header",
+                what: "the set of data keys",
             });
         }
         if slots.iter().all(Option::is_none) {

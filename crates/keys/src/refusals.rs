@@ -188,8 +188,16 @@ fn edited_sequence_database_id_and_key_ids() {
     };
     assert_eq!(refusal(&edited(SEQUENCE_AT, &[2])), by_mac);
     assert_eq!(refusal(&edited(SYSTEM_KEY_ID_AT, &[2])), by_mac);
-    assert_eq!(refusal(&edited(SYSTEM_KEY_ID_AT, &[0])), by_mac);
-    assert_eq!(refusal(&edited(PREVIOUS_KEY_ID_AT, &[1])), by_mac);
+    // Ids that no program writes are seen without a key.
+    let ids = HeaderError::Tampered {
+        what: "the set of data keys",
+    };
+    assert_eq!(refusal(&edited(SYSTEM_KEY_ID_AT, &[0])), ids);
+    assert_eq!(refusal(&edited(PREVIOUS_KEY_ID_AT, &[1])), ids);
+    let mut page = edited(SYSTEM_KEY_ID_AT, &[0]);
+    page[PREVIOUS_KEY_ID_AT] = 1;
+    fix_crc(&mut page);
+    assert_eq!(refusal(&page), ids);
     assert_eq!(refusal(&edited(PREVIOUS_KEY_ID_AT, &[2])), by_mac);
     // The id enters the key-encryption key.
     assert_eq!(

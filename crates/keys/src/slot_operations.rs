@@ -359,6 +359,12 @@ fn a_key_service_keeps_its_blob_in_the_header() {
         Err(HeaderError::Key(KeyError::Service { .. }))
     ));
 
+    assert_eq!(
+        stranger.asked.load(Ordering::Relaxed),
+        2,
+        "asked for the slots of its kind only"
+    );
+
     // When a slot goes, the blobs behind it move up.
     header.remove_slot(&crypto, &keys, 0).unwrap();
     assert_eq!(open(&header, &second), Ok(1));

@@ -220,14 +220,13 @@ impl UnverifiedHeader {
     }
 }
 
-/// The slots that this provider can try, those of its kind first. A provider with blobs gets only its own kind's: no
-/// blob is sent to a service that did not make it.
+/// The slots that this provider can try, those of its kind first. A provider that keeps blobs gets only its own kind's:
+/// no blob is sent to a service that did not make it.
 fn candidates<'a>(secrets: &'a WrappedSecrets, provider: &dyn KeyProvider) -> Vec<&'a KeySlot> {
     let mut slots: Vec<_> = secrets
         .slots
         .iter()
         .flatten()
-        .filter(|slot| slot.blob.is_empty() != provider.keeps_blob())
         .filter(|slot| !provider.keeps_blob() || slot.kind == provider.kind())
         .collect();
     slots.sort_by_key(|slot| slot.kind != provider.kind());
