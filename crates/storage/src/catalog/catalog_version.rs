@@ -44,7 +44,12 @@ impl CatalogVersion {
     /// The catalog of a new database.
     pub(crate) fn empty(generation: u64) -> Self {
         let schemas = BTreeMap::from([(MAIN_SCHEMA.to_owned(), Arc::default())]);
-        Self { generation, schemas, next_table_id: 1, block: None }
+        Self {
+            generation,
+            schemas,
+            next_table_id: 1,
+            block: None,
+        }
     }
 
     /// The schema of that name, compared exactly.
@@ -59,7 +64,9 @@ impl CatalogVersion {
 
     /// All tables.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableVersion>> {
-        self.schemas.values().flat_map(|schema| schema.tables.values())
+        self.schemas
+            .values()
+            .flat_map(|schema| schema.tables.values())
     }
 
     /// Reads the catalog that `root` names, with all table records; row-group directories are left for first use.
@@ -80,7 +87,12 @@ impl CatalogVersion {
                 let into = catalog.schemas.get_mut(&schema).and_then(Arc::get_mut);
                 let into = into.ok_or_else(|| malformed(&root, "catalog"))?;
                 let taken = into.views.contains_key(&table.name);
-                if taken || into.tables.insert(table.name.clone(), Arc::new(table)).is_some() {
+                if taken
+                    || into
+                        .tables
+                        .insert(table.name.clone(), Arc::new(table))
+                        .is_some()
+                {
                     return Err(malformed(&block, "table name"));
                 }
             }
@@ -126,7 +138,11 @@ impl CatalogVersion {
             let mut schema = SchemaVersion::default();
             for _ in 0..reader.count(View::SMALLEST)? {
                 let view = View::read(&mut reader)?;
-                if schema.views.insert(view.name.clone(), Arc::new(view)).is_some() {
+                if schema
+                    .views
+                    .insert(view.name.clone(), Arc::new(view))
+                    .is_some()
+                {
                     return Err(WireError);
                 }
             }
@@ -139,7 +155,15 @@ impl CatalogVersion {
         if !schemas.contains_key(MAIN_SCHEMA) {
             return Err(WireError);
         }
-        Ok((Self { generation, schemas, next_table_id, block: Some(block) }, tables))
+        Ok((
+            Self {
+                generation,
+                schemas,
+                next_table_id,
+                block: Some(block),
+            },
+            tables,
+        ))
     }
 
     /// Whether arbitrary bytes are refused without harm; for tests of the decoder.

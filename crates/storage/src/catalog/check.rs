@@ -50,8 +50,12 @@ impl Store {
     /// None for what is wrong with the file: that is in the report.
     pub fn check(&self, on_block: &mut dyn FnMut(Role, &BlockRef)) -> Result<CheckReport> {
         let snapshot = self.snapshot();
-        let mut walk =
-            Walk { store: self, on_block, report: CheckReport::default(), places: BTreeMap::new() };
+        let mut walk = Walk {
+            store: self,
+            on_block,
+            report: CheckReport::default(),
+            places: BTreeMap::new(),
+        };
         walk.own_blocks();
         walk.catalog(&snapshot);
         walk.places();
@@ -69,7 +73,11 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn finding(&mut self, role: Role, sector: u64, error: Error) {
-        self.report.findings.push(Finding { role, sector, error });
+        self.report.findings.push(Finding {
+            role,
+            sector,
+            error,
+        });
     }
 
     /// Opens a block afresh, not from the pool, and notes its place.
@@ -147,10 +155,20 @@ impl Walk<'_> {
             self.finding(Role::Statistics, block.sector, error);
         }
         for segment in &group.segments {
-            let Some(bytes) = self.open(Role::ColumnData, &segment.block) else { continue };
-            let column = table.columns.iter().find(|column| column.id == segment.column_id);
+            let Some(bytes) = self.open(Role::ColumnData, &segment.block) else {
+                continue;
+            };
+            let column = table
+                .columns
+                .iter()
+                .find(|column| column.id == segment.column_id);
             let decoded = column
-                .and_then(|c| self.store.codec.decode(&c.ty, group.rows, &bytes, None).ok())
+                .and_then(|c| {
+                    self.store
+                        .codec
+                        .decode(&c.ty, group.rows, &bytes, None)
+                        .ok()
+                })
                 .filter(|array| array.null_count() as u64 == segment.null_count);
             self.report.segments += 1;
             if decoded.is_none() {

@@ -14,12 +14,19 @@ pub(crate) struct LiveVersions {
 
 impl LiveVersions {
     pub(crate) fn add(&mut self, version: &Arc<CatalogVersion>) {
-        self.published.push((version.generation, Arc::downgrade(version)));
+        self.published
+            .push((version.generation, Arc::downgrade(version)));
     }
 
     /// The oldest generation in use, or `newest` if none older is.
     pub(crate) fn oldest(&mut self, newest: u64) -> u64 {
-        self.published.retain(|(_, version)| version.strong_count() > 0);
-        self.published.iter().map(|(generation, _)| *generation).min().unwrap_or(newest).min(newest)
+        self.published
+            .retain(|(_, version)| version.strong_count() > 0);
+        self.published
+            .iter()
+            .map(|(generation, _)| *generation)
+            .min()
+            .unwrap_or(newest)
+            .min(newest)
     }
 }

@@ -27,9 +27,18 @@ impl PendingRowGroup {
         epochs: &Arc<PendingEpoch>,
         epoch: u64,
     ) -> Self {
-        let columns = columns.iter().map(|column| (column.id, column.ty.clone())).collect();
+        let columns = columns
+            .iter()
+            .map(|column| (column.id, column.ty.clone()))
+            .collect();
         let (blocks, epochs) = (Arc::clone(blocks), Arc::clone(epochs));
-        Self { group: Some(group), columns, blocks, epochs, epoch }
+        Self {
+            group: Some(group),
+            columns,
+            blocks,
+            epochs,
+            epoch,
+        }
     }
 
     /// Number of rows.
@@ -39,7 +48,10 @@ impl PendingRowGroup {
 
     /// Bytes that its blocks hold.
     pub fn stored_bytes(&self) -> u64 {
-        self.refs().iter().map(|block| u64::from(block.payload_len)).sum()
+        self.refs()
+            .iter()
+            .map(|block| u64::from(block.payload_len))
+            .sum()
     }
 
     /// Whether it may be appended to a table of these columns: written into this store for the same ids and types.

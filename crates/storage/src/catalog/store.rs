@@ -81,7 +81,11 @@ impl Store {
         key: Option<&dyn KeyProvider>,
         options: &StoreOptions,
     ) -> Result<Self> {
-        Self::open(Arc::new(OsFile::open(path, options.read_only)?), key, options)
+        Self::open(
+            Arc::new(OsFile::open(path, options.read_only)?),
+            key,
+            options,
+        )
     }
 
     /// A database that lives in memory only, plain.
@@ -135,7 +139,11 @@ impl Store {
     /// # Errors
     /// InvalidInput if the arrays do not fit the columns, Unsupported if a column's data does not fit a block, Full and
     /// Io of the file.
-    pub fn write_row_group(&self, columns: &[Column], arrays: &[ArrayRef]) -> Result<PendingRowGroup> {
+    pub fn write_row_group(
+        &self,
+        columns: &[Column],
+        arrays: &[ArrayRef],
+    ) -> Result<PendingRowGroup> {
         let rows = arrays.first().map_or(0, |array| array.len());
         let fits = |(column, array): (&Column, &ArrayRef)| {
             array.len() == rows && array.data_type() == &column.ty.arrow()
@@ -144,7 +152,9 @@ impl Store {
             && columns.iter().zip(arrays).all(fits)
             && (1..=MAX_ROW_GROUP_ROWS as usize).contains(&rows);
         if !sound {
-            return Err(Error::InvalidInput("the arrays do not make a row group of the table".into()));
+            return Err(Error::InvalidInput(
+                "the arrays do not make a row group of the table".into(),
+            ));
         }
         if self.blocks.read_only() {
             return Err(Error::ReadOnly);
@@ -198,12 +208,15 @@ impl Store {
         if array.null_count() == array.len() {
             return Ok(None);
         }
-        let encoded = self.codec.encode(&column.ty, array).map_err(|error| match error {
-            CodecError::TooLarge => too_large(),
-            CodecError::WrongType | CodecError::Malformed => {
-                Error::InvalidInput("the array is not of the column's type".into())
-            }
-        })?;
+        let encoded = self
+            .codec
+            .encode(&column.ty, array)
+            .map_err(|error| match error {
+                CodecError::TooLarge => too_large(),
+                CodecError::WrongType | CodecError::Malformed => {
+                    Error::InvalidInput("the array is not of the column's type".into())
+                }
+            })?;
         if encoded.len() > MAX_PAYLOAD_BYTES {
             return Err(too_large());
         }
@@ -248,7 +261,9 @@ impl Store {
     ) -> Result<ArrayRef> {
         let rows = group.rows as usize;
         if mask.is_some_and(|mask| mask.len() != rows) {
-            return Err(Error::InvalidInput("the mask does not have the row group's length".into()));
+            return Err(Error::InvalidInput(
+                "the mask does not have the row group's length".into(),
+            ));
         }
         let selected = mask.map_or(rows, BooleanBuffer::count_set_bits);
         if selected == 0 {
@@ -279,7 +294,11 @@ impl Store {
 
     /// What opening found and could bear, for a person to read.
     pub fn notices(&self) -> Vec<String> {
-        self.blocks.notices().iter().map(ToString::to_string).collect()
+        self.blocks
+            .notices()
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     /// Digest of the superblock, which pins every block of the file (FORMAT.md, "Anchors").

@@ -61,11 +61,24 @@ impl<'s> Transaction<'s> {
     ///
     /// # Errors
     /// InvalidInput if there is no such table or a row group was not written for its columns.
-    pub fn append(&mut self, schema: &str, table: &str, groups: Vec<PendingRowGroup>) -> Result<u64> {
+    pub fn append(
+        &mut self,
+        schema: &str,
+        table: &str,
+        groups: Vec<PendingRowGroup>,
+    ) -> Result<u64> {
         let blocks = &self.store.blocks;
-        let target = self.catalog.table(schema, table).ok_or_else(no_such_table)?;
-        if !groups.iter().all(|group| group.suits(&target.columns, blocks)) {
-            return Err(Error::InvalidInput("the rows were not written for this table's columns".into()));
+        let target = self
+            .catalog
+            .table(schema, table)
+            .ok_or_else(no_such_table)?;
+        if !groups
+            .iter()
+            .all(|group| group.suits(&target.columns, blocks))
+        {
+            return Err(Error::InvalidInput(
+                "the rows were not written for this table's columns".into(),
+            ));
         }
         if groups.is_empty() {
             return Ok(0);
@@ -77,15 +90,27 @@ impl<'s> Transaction<'s> {
         };
         let total: u64 = groups.iter().map(|group| u64::from(group.rows())).sum();
         let Some(_) = target.next_row_id.checked_add(total) else {
-            return Err(Error::Unsupported("more rows than there are row ids".into()));
+            return Err(Error::Unsupported(
+                "more rows than there are row ids".into(),
+            ));
         };
 
         let mut next_row_id = target.next_row_id;
         let mut pages = target.pages.clone();
-        let mut tail = if open_page.len() < PAGE_GROUPS { open_page } else { Vec::new() };
-        let replaced = if tail.is_empty() { None } else { pages.pop().and_then(|page| page.block) };
+        let mut tail = if open_page.len() < PAGE_GROUPS {
+            open_page
+        } else {
+            Vec::new()
+        };
+        let replaced = if tail.is_empty() {
+            None
+        } else {
+            pages.pop().and_then(|page| page.block)
+        };
         for pending in groups {
-            let Some(mut group) = pending.take() else { continue };
+            let Some(mut group) = pending.take() else {
+                continue;
+            };
             self.fresh.extend(group.blocks());
             group.first_row_id = next_row_id;
             next_row_id += u64::from(group.rows);
@@ -110,7 +135,10 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// InvalidInput if there is no such table; whatever reading the table's directory reports.
     pub fn delete_rows(&mut self, schema: &str, table: &str, row_ids: &[u64]) -> Result<u64> {
-        let target = self.catalog.table(schema, table).ok_or_else(no_such_table)?;
+        let target = self
+            .catalog
+            .table(schema, table)
+            .ok_or_else(no_such_table)?;
         let mut ids = row_ids.to_vec();
         ids.sort_unstable();
         let mut pages = Vec::with_capacity(target.pages.len());
@@ -132,7 +160,9 @@ impl<'s> Transaction<'s> {
                 }
                 match kept {
                     Some(kept) => groups.push(kept),
-                    None => released.extend(group.blocks().filter(|b| Some(*b) != group.deletes_block)),
+                    None => {
+                        released.extend(group.blocks().filter(|b| Some(*b) != group.deletes_block))
+                    }
                 }
                 deleted += gone;
             }
@@ -157,7 +187,10 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// InvalidInput if there is no such table; whatever reading the table's directory reports.
     pub fn truncate(&mut self, schema: &str, table: &str) -> Result<u64> {
-        let target = self.catalog.table(schema, table).ok_or_else(no_such_table)?;
+        let target = self
+            .catalog
+            .table(schema, table)
+            .ok_or_else(no_such_table)?;
         let rows = target.row_count();
         let blocks = row_blocks(target)?;
         if !blocks.is_empty() {
@@ -171,12 +204,18 @@ impl<'s> Transaction<'s> {
     pub(super) fn schema_mut(&mut self, schema: &str) -> Result<&mut SchemaVersion> {
         self.changed = true;
         let found = self.catalog.schemas.get_mut(schema);
-        found.map(Arc::make_mut).ok_or_else(|| Error::InvalidInput("there is no such schema".into()))
+        found
+            .map(Arc::make_mut)
+            .ok_or_else(|| Error::InvalidInput("there is no such schema".into()))
     }
 
     /// The private copy of a table, whose record is to be written anew.
     pub(super) fn table_mut(&mut self, schema: &str, table: &str) -> Result<&mut TableVersion> {
-        let stored = self.catalog.table(schema, table).ok_or_else(no_such_table)?.block;
+        let stored = self
+            .catalog
+            .table(schema, table)
+            .ok_or_else(no_such_table)?
+            .block;
         self.release(stored);
         let found = self.schema_mut(schema)?.tables.get_mut(table);
         let found = found.map(Arc::make_mut).ok_or_else(no_such_table)?;
@@ -248,5 +287,9 @@ fn delete_from(group: &Arc<RowGroup>, ids: &[u64]) -> (Option<Arc<RowGroup>>, u6
 }
 
 fn with_deletes(group: &RowGroup, deletes: RoaringBitmap) -> RowGroup {
-    RowGroup { deletes: Some(Arc::new(deletes)), deletes_block: None, ..group.clone() }
+    RowGroup {
+        deletes: Some(Arc::new(deletes)),
+        deletes_block: None,
+        ..group.clone()
+    }
 }

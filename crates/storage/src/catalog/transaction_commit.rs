@@ -18,7 +18,9 @@ impl Transaction<'_> {
     /// Full and Io of the file, InvalidInput after a change that failed half-way: nothing was committed.
     pub fn commit(mut self) -> Result<Arc<CatalogVersion>> {
         if self.broken {
-            return Err(Error::InvalidInput("a change in this transaction failed: roll it back".into()));
+            return Err(Error::InvalidInput(
+                "a change in this transaction failed: roll it back".into(),
+            ));
         }
         if !self.changed {
             return Ok(self.store.snapshot());
@@ -26,7 +28,9 @@ impl Transaction<'_> {
         self.store_tables()?;
         let replaced = self.catalog.block.take();
         self.release(replaced);
-        let root = self.store.write_block(Role::Metadata, &self.catalog.encode())?;
+        let root = self
+            .store
+            .write_block(Role::Metadata, &self.catalog.encode())?;
         self.fresh.insert(root);
 
         let blocks = &self.store.blocks;
@@ -62,7 +66,11 @@ impl Transaction<'_> {
                     continue;
                 }
                 let schema = Arc::make_mut(schema);
-                for table in schema.tables.values_mut().filter(|table| table.block.is_none()) {
+                for table in schema
+                    .tables
+                    .values_mut()
+                    .filter(|table| table.block.is_none())
+                {
                     self.store_table(Arc::make_mut(table))?;
                 }
             }
@@ -96,7 +104,10 @@ impl Transaction<'_> {
         match &group.deletes {
             Some(deletes) if group.deletes_block.is_none() => {
                 let block = self.write(&RowGroup::deletes_to_bytes(deletes))?;
-                let stored = RowGroup { deletes_block: Some(block), ..RowGroup::clone(group) };
+                let stored = RowGroup {
+                    deletes_block: Some(block),
+                    ..RowGroup::clone(group)
+                };
                 Ok(Arc::new(stored))
             }
             _ => Ok(Arc::clone(group)),

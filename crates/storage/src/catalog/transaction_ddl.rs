@@ -37,7 +37,10 @@ impl Transaction<'_> {
             return Err(invalid("the schema main cannot be dropped"));
         }
         let schema = Arc::clone(
-            self.catalog.schemas.get(name).ok_or_else(|| invalid("there is no such schema"))?,
+            self.catalog
+                .schemas
+                .get(name)
+                .ok_or_else(|| invalid("there is no such schema"))?,
         );
         for table in schema.tables.keys() {
             self.drop_table(name, table)?;
@@ -65,7 +68,9 @@ impl Transaction<'_> {
         for (column_id, column) in (0..).zip(columns) {
             let taken = with_ids.iter().any(|other| other.name == column.name);
             if taken || !column.ty.is_valid() {
-                return Err(invalid("two columns of one name, or a decimal type that cannot be"));
+                return Err(invalid(
+                    "two columns of one name, or a decimal type that cannot be",
+                ));
             }
             with_ids.push(column.with_id(column_id));
         }
@@ -73,7 +78,9 @@ impl Transaction<'_> {
             return Err(invalid("a table has at least one column"));
         }
         let table = TableVersion::new(id, name.to_owned(), with_ids, checks, blocks);
-        self.schema_mut(schema)?.tables.insert(name.to_owned(), Arc::new(table));
+        self.schema_mut(schema)?
+            .tables
+            .insert(name.to_owned(), Arc::new(table));
         self.catalog.next_table_id += 1;
         Ok(id)
     }
@@ -117,19 +124,32 @@ impl Transaction<'_> {
         column: ColumnDef,
         fill: Option<ArrayRef>,
     ) -> Result<()> {
-        let target = Arc::clone(self.catalog.table(schema, table).ok_or_else(no_such_table)?);
+        let target = Arc::clone(
+            self.catalog
+                .table(schema, table)
+                .ok_or_else(no_such_table)?,
+        );
         if target.column(&column.name).is_some() || !column.ty.is_valid() {
             return Err(invalid("there is a column of this name already"));
         }
         let fill = fill.filter(|fill| fill.null_count() == 0);
-        if fill.as_ref().is_some_and(|f| f.len() != 1 || f.data_type() != &column.ty.arrow()) {
-            return Err(invalid("the value for present rows is not one row of the column's type"));
+        if fill
+            .as_ref()
+            .is_some_and(|f| f.len() != 1 || f.data_type() != &column.ty.arrow())
+        {
+            return Err(invalid(
+                "the value for present rows is not one row of the column's type",
+            ));
         }
         let id = target.next_column_id;
-        let next = id.checked_add(1).ok_or_else(|| Error::Unsupported("more columns".into()))?;
+        let next = id
+            .checked_add(1)
+            .ok_or_else(|| Error::Unsupported("more columns".into()))?;
         let column = column.with_id(id);
         if let Some(fill) = fill {
-            self.change_groups(&target, schema, table, |this, group| this.fill(group, &column, &fill))?;
+            self.change_groups(&target, schema, table, |this, group| {
+                this.fill(group, &column, &fill)
+            })?;
         }
         let target = self.table_mut(schema, table)?;
         target.next_column_id = next;
@@ -142,19 +162,27 @@ impl Transaction<'_> {
     /// # Errors
     /// InvalidInput if there is no such table or column, or it is the last one.
     pub fn drop_column(&mut self, schema: &str, table: &str, column: &str) -> Result<()> {
-        let target = Arc::clone(self.catalog.table(schema, table).ok_or_else(no_such_table)?);
+        let target = Arc::clone(
+            self.catalog
+                .table(schema, table)
+                .ok_or_else(no_such_table)?,
+        );
         let id = target.column(column).ok_or_else(no_such_column)?.id;
         if target.columns.len() == 1 {
             return Err(invalid("a table has at least one column"));
         }
         self.change_groups(&target, schema, table, |this, group| {
-            let Some(segment) = group.segment(id) else { return Ok(None) };
+            let Some(segment) = group.segment(id) else {
+                return Ok(None);
+            };
             this.release([segment.block]);
             let mut changed = group.clone();
             changed.segments.retain(|segment| segment.column_id != id);
             Ok(Some(changed))
         })?;
-        self.table_mut(schema, table)?.columns.retain(|column| column.id != id);
+        self.table_mut(schema, table)?
+            .columns
+            .retain(|column| column.id != id);
         Ok(())
     }
 
@@ -162,8 +190,17 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// InvalidInput if there is no such table or column, or the new name is taken.
-    pub fn rename_column(&mut self, schema: &str, table: &str, column: &str, new_name: &str) -> Result<()> {
-        let target = self.catalog.table(schema, table).ok_or_else(no_such_table)?;
+    pub fn rename_column(
+        &mut self,
+        schema: &str,
+        table: &str,
+        column: &str,
+        new_name: &str,
+    ) -> Result<()> {
+        let target = self
+            .catalog
+            .table(schema, table)
+            .ok_or_else(no_such_table)?;
         if column != new_name && target.column(new_name).is_some() {
             return Err(invalid("there is a column of this name already"));
         }
@@ -204,7 +241,9 @@ impl Transaction<'_> {
     /// InvalidInput if the schema is not there or the name is taken.
     pub fn create_view(&mut self, schema: &str, view: View) -> Result<()> {
         self.free_name(schema, &view.name)?;
-        self.schema_mut(schema)?.views.insert(view.name.clone(), Arc::new(view));
+        self.schema_mut(schema)?
+            .views
+            .insert(view.name.clone(), Arc::new(view));
         Ok(())
     }
 
@@ -214,11 +253,16 @@ impl Transaction<'_> {
     /// InvalidInput if there is no such view.
     pub fn drop_view(&mut self, schema: &str, name: &str) -> Result<()> {
         let removed = self.schema_mut(schema)?.views.remove(name);
-        removed.map(|_| ()).ok_or_else(|| invalid("there is no such view"))
+        removed
+            .map(|_| ())
+            .ok_or_else(|| invalid("there is no such view"))
     }
 
     fn free_name(&self, schema: &str, name: &str) -> Result<()> {
-        let schema = self.catalog.schema(schema).ok_or_else(|| invalid("there is no such schema"))?;
+        let schema = self
+            .catalog
+            .schema(schema)
+            .ok_or_else(|| invalid("there is no such schema"))?;
         if schema.tables.contains_key(name) || schema.views.contains_key(name) {
             return Err(invalid("there is a table or view of this name already"));
         }
@@ -227,7 +271,10 @@ impl Transaction<'_> {
 
     fn column_mut(&mut self, schema: &str, table: &str, column: &str) -> Result<&mut Column> {
         let columns = &mut self.table_mut(schema, table)?.columns;
-        columns.iter_mut().find(|known| known.name == column).ok_or_else(no_such_column)
+        columns
+            .iter_mut()
+            .find(|known| known.name == column)
+            .ok_or_else(no_such_column)
     }
 
     /// Replaces the row groups for which `change` gives a new one.
@@ -261,7 +308,12 @@ impl Transaction<'_> {
     }
 
     /// The row group with a segment of `column` that is `fill` in every row.
-    fn fill(&mut self, group: &RowGroup, column: &Column, fill: &ArrayRef) -> Result<Option<RowGroup>> {
+    fn fill(
+        &mut self,
+        group: &RowGroup,
+        column: &Column,
+        fill: &ArrayRef,
+    ) -> Result<Option<RowGroup>> {
         let rows = UInt32Array::from(vec![0; group.rows as usize]);
         let values = arrow_select::take::take(fill.as_ref(), &rows, None)
             .map_err(|_| invalid("the value for present rows cannot be repeated"))?;
@@ -275,7 +327,8 @@ impl Transaction<'_> {
         let mut sketches = Vec::new();
         if let Some(block) = group.sketches {
             let bytes = self.store.blocks.read(Role::Statistics, &block)?;
-            let malformed = |_| Error::malformed(Role::Statistics, block.sector, "distinct sketches");
+            let malformed =
+                |_| Error::malformed(Role::Statistics, block.sector, "distinct sketches");
             sketches = DistinctSketch::read_all(&bytes).map_err(malformed)?;
             self.release([block]);
         }

@@ -112,7 +112,11 @@ impl<'a> Reader<'a> {
     pub(crate) fn count(&mut self, smallest: usize) -> Result<usize, WireError> {
         let count = usize::try_from(self.u32()?).map_err(|_| WireError)?;
         let needed = count.checked_mul(smallest.max(1)).ok_or(WireError)?;
-        if needed > self.left.len() { Err(WireError) } else { Ok(count) }
+        if needed > self.left.len() {
+            Err(WireError)
+        } else {
+            Ok(count)
+        }
     }
 
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], WireError> {
@@ -122,15 +126,25 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn text(&mut self) -> Result<String, WireError> {
         let bytes = self.bytes()?;
-        Ok(std::str::from_utf8(bytes).map_err(|_| WireError)?.to_owned())
+        Ok(std::str::from_utf8(bytes)
+            .map_err(|_| WireError)?
+            .to_owned())
     }
 
     pub(crate) fn optional_text(&mut self) -> Result<Option<String>, WireError> {
-        if self.flag()? { self.text().map(Some) } else { Ok(None) }
+        if self.flag()? {
+            self.text().map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     /// Nothing may be left.
     pub(crate) fn finish(self) -> Result<(), WireError> {
-        if self.left.is_empty() { Ok(()) } else { Err(WireError) }
+        if self.left.is_empty() {
+            Ok(())
+        } else {
+            Err(WireError)
+        }
     }
 }

@@ -48,22 +48,39 @@ pub(crate) fn split(ty: &ColumnType, array: &ArrayRef) -> Result<Vec<ArrayRef>, 
     let nulls = array.nulls().cloned();
     Ok(match ty {
         ColumnType::Decimal { precision, .. } if *precision <= MAX_DECIMAL64_PRECISION => {
-            vec![Arc::new(array.as_primitive::<Decimal64Type>().reinterpret_cast::<Int64Type>())]
+            vec![Arc::new(
+                array
+                    .as_primitive::<Decimal64Type>()
+                    .reinterpret_cast::<Int64Type>(),
+            )]
         }
         ColumnType::Decimal { .. } => {
             let values = array.as_primitive::<Decimal128Type>().values();
             let at = |row: usize, value: &i128| if is_null(&nulls, row) { 0 } else { *value };
-            let cleaned: Vec<i128> = values.iter().enumerate().map(|(row, v)| at(row, v)).collect();
+            let cleaned: Vec<i128> = values
+                .iter()
+                .enumerate()
+                .map(|(row, v)| at(row, v))
+                .collect();
             // Truncating to the halves is the point of the two casts.
             let high: ScalarBuffer<i64> = cleaned.iter().map(|v| (v >> 64) as i64).collect();
             let low: ScalarBuffer<u64> = cleaned.iter().map(|v| *v as u64).collect();
-            vec![Arc::new(Int64Array::new(high, nulls)), Arc::new(UInt64Array::new(low, None))]
+            vec![
+                Arc::new(Int64Array::new(high, nulls)),
+                Arc::new(UInt64Array::new(low, None)),
+            ]
         }
         ColumnType::Date => {
-            vec![Arc::new(array.as_primitive::<Date32Type>().reinterpret_cast::<Int32Type>())]
+            vec![Arc::new(
+                array
+                    .as_primitive::<Date32Type>()
+                    .reinterpret_cast::<Int32Type>(),
+            )]
         }
         ColumnType::Time => vec![Arc::new(
-            array.as_primitive::<Time64MicrosecondType>().reinterpret_cast::<Int64Type>(),
+            array
+                .as_primitive::<Time64MicrosecondType>()
+                .reinterpret_cast::<Int64Type>(),
         )],
         ColumnType::Timestamp(unit, _) => vec![Arc::new(timestamp_ticks(array, *unit))],
         ColumnType::Interval => {
@@ -94,7 +111,10 @@ pub(crate) fn split(ty: &ColumnType, array: &ArrayRef) -> Result<Vec<ArrayRef>, 
             let cleaned: Vec<u128> = (0..values.len()).map(number).collect();
             let high: ScalarBuffer<u64> = cleaned.iter().map(|v| (v >> 64) as u64).collect();
             let low: ScalarBuffer<u64> = cleaned.iter().map(|v| *v as u64).collect();
-            vec![Arc::new(UInt64Array::new(high, nulls)), Arc::new(UInt64Array::new(low, None))]
+            vec![
+                Arc::new(UInt64Array::new(high, nulls)),
+                Arc::new(UInt64Array::new(low, None)),
+            ]
         }
         _ => vec![Arc::clone(array)],
     })
@@ -115,18 +135,30 @@ pub(crate) fn join(ty: &ColumnType, mut parts: Vec<ArrayRef>) -> Result<ArrayRef
         ColumnType::Decimal { precision, scale } if *precision <= MAX_DECIMAL64_PRECISION => {
             let values = first.as_primitive::<Int64Type>().values().clone();
             let array = Decimal64Array::new(values, nulls);
-            Arc::new(array.with_precision_and_scale(*precision, *scale).map_err(|_| malformed())?)
+            Arc::new(
+                array
+                    .with_precision_and_scale(*precision, *scale)
+                    .map_err(|_| malformed())?,
+            )
         }
         ColumnType::Decimal { precision, scale } => {
             let high = first.as_primitive::<Int64Type>().values();
-            let low = parts.first().ok_or_else(malformed)?.as_primitive::<UInt64Type>().values();
+            let low = parts
+                .first()
+                .ok_or_else(malformed)?
+                .as_primitive::<UInt64Type>()
+                .values();
             let values: ScalarBuffer<i128> = high
                 .iter()
                 .zip(low.iter())
                 .map(|(high, low)| (i128::from(*high) << 64) | i128::from(*low))
                 .collect();
             let array = Decimal128Array::new(values, nulls);
-            Arc::new(array.with_precision_and_scale(*precision, *scale).map_err(|_| malformed())?)
+            Arc::new(
+                array
+                    .with_precision_and_scale(*precision, *scale)
+                    .map_err(|_| malformed())?,
+            )
         }
         ColumnType::Date => {
             let values = first.as_primitive::<Int32Type>().values().clone();
@@ -142,8 +174,14 @@ pub(crate) fn join(ty: &ColumnType, mut parts: Vec<ArrayRef>) -> Result<ArrayRef
         }
         ColumnType::Interval => {
             // `swap_remove` put the last part in front of the second.
-            let nanos = parts.first().ok_or_else(malformed)?.as_primitive::<Int64Type>();
-            let days = parts.get(1).ok_or_else(malformed)?.as_primitive::<Int32Type>();
+            let nanos = parts
+                .first()
+                .ok_or_else(malformed)?
+                .as_primitive::<Int64Type>();
+            let days = parts
+                .get(1)
+                .ok_or_else(malformed)?
+                .as_primitive::<Int32Type>();
             let months = first.as_primitive::<Int32Type>();
             let values: ScalarBuffer<IntervalMonthDayNano> = months
                 .values()
@@ -152,11 +190,17 @@ pub(crate) fn join(ty: &ColumnType, mut parts: Vec<ArrayRef>) -> Result<ArrayRef
                 .zip(nanos.values().iter())
                 .map(|((months, days), nanos)| IntervalMonthDayNano::new(*months, *days, *nanos))
                 .collect();
-            Arc::new(PrimitiveArray::<IntervalMonthDayNanoType>::new(values, nulls))
+            Arc::new(PrimitiveArray::<IntervalMonthDayNanoType>::new(
+                values, nulls,
+            ))
         }
         ColumnType::Uuid => {
             let high = first.as_primitive::<UInt64Type>().values();
-            let low = parts.first().ok_or_else(malformed)?.as_primitive::<UInt64Type>().values();
+            let low = parts
+                .first()
+                .ok_or_else(malformed)?
+                .as_primitive::<UInt64Type>()
+                .values();
             let mut bytes = Vec::with_capacity(16 * len);
             for (high, low) in high.iter().zip(low.iter()) {
                 bytes.extend_from_slice(&high.to_be_bytes());
@@ -175,10 +219,18 @@ fn is_null(nulls: &Option<NullBuffer>, row: usize) -> bool {
 
 fn timestamp_ticks(array: &ArrayRef, unit: TimeUnit) -> Int64Array {
     match unit {
-        TimeUnit::Second => array.as_primitive::<TimestampSecondType>().reinterpret_cast(),
-        TimeUnit::Millisecond => array.as_primitive::<TimestampMillisecondType>().reinterpret_cast(),
-        TimeUnit::Microsecond => array.as_primitive::<TimestampMicrosecondType>().reinterpret_cast(),
-        TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().reinterpret_cast(),
+        TimeUnit::Second => array
+            .as_primitive::<TimestampSecondType>()
+            .reinterpret_cast(),
+        TimeUnit::Millisecond => array
+            .as_primitive::<TimestampMillisecondType>()
+            .reinterpret_cast(),
+        TimeUnit::Microsecond => array
+            .as_primitive::<TimestampMicrosecondType>()
+            .reinterpret_cast(),
+        TimeUnit::Nanosecond => array
+            .as_primitive::<TimestampNanosecondType>()
+            .reinterpret_cast(),
     }
 }
 
@@ -191,7 +243,11 @@ fn timestamps(
     macro_rules! build {
         ($ty:ty) => {{
             let array = PrimitiveArray::<$ty>::new(values, nulls);
-            if zoned { Arc::new(array.with_timezone("UTC")) } else { Arc::new(array) }
+            if zoned {
+                Arc::new(array.with_timezone("UTC"))
+            } else {
+                Arc::new(array)
+            }
         }};
     }
     match unit {

@@ -70,10 +70,14 @@ impl SegmentHeader {
             return Err(WireError);
         }
         let rows = reader.u32()?;
-        let part_lens = (0..parts).map(|_| reader.u32()).collect::<Result<Vec<_>, _>>()?;
+        let part_lens = (0..parts)
+            .map(|_| reader.u32())
+            .collect::<Result<Vec<_>, _>>()?;
         let codes = reader.raw(encodings)?;
-        let encodings =
-            codes.iter().map(|code| id_of(*code).ok_or(WireError)).collect::<Result<Vec<_>, _>>()?;
+        let encodings = codes
+            .iter()
+            .map(|code| id_of(*code).ok_or(WireError))
+            .collect::<Result<Vec<_>, _>>()?;
 
         let mut start = 12 + 4 * parts + codes.len();
         let mut end = start;
@@ -88,6 +92,15 @@ impl SegmentHeader {
             return Err(WireError);
         }
         let nullable = flags & FLAG_NULLABLE != 0;
-        Ok((Self { ty, nullable, rows, part_lens, encodings }, ranges))
+        Ok((
+            Self {
+                ty,
+                nullable,
+                rows,
+                part_lens,
+                encodings,
+            },
+            ranges,
+        ))
     }
 }

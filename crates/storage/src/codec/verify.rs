@@ -12,7 +12,10 @@ const MAX_INLINE: u32 = 12;
 /// Whether all views are in bounds and, if `text`, all values UTF-8.
 pub(crate) fn views<T: ByteViewType>(array: &GenericByteViewArray<T>, text: bool) -> bool {
     let buffers = array.data_buffers();
-    let ascii: Vec<bool> = buffers.iter().map(|buffer| !text || buffer.is_ascii()).collect();
+    let ascii: Vec<bool> = buffers
+        .iter()
+        .map(|buffer| !text || buffer.is_ascii())
+        .collect();
     let mut close = Vec::new();
     for (row, view) in array.views().iter().enumerate() {
         // The low 32 bits are the length; the rest is the value, or prefix, buffer index and offset.
@@ -31,7 +34,9 @@ pub(crate) fn views<T: ByteViewType>(array: &GenericByteViewArray<T>, text: bool
             }
             return false;
         };
-        let in_bounds = offset.checked_add(len as usize).is_some_and(|end| end <= buffer.len());
+        let in_bounds = offset
+            .checked_add(len as usize)
+            .is_some_and(|end| end <= buffer.len());
         if !in_bounds && array.is_valid(row) {
             return false;
         }
@@ -39,7 +44,9 @@ pub(crate) fn views<T: ByteViewType>(array: &GenericByteViewArray<T>, text: bool
             close.push(row);
         }
     }
-    close.into_iter().all(|row| array.is_null(row) || value_is_utf8(array, row))
+    close
+        .into_iter()
+        .all(|row| array.is_null(row) || value_is_utf8(array, row))
 }
 
 fn inline_is_ascii(view: u128) -> bool {
@@ -48,7 +55,9 @@ fn inline_is_ascii(view: u128) -> bool {
 }
 
 fn value_is_utf8<T: ByteViewType>(array: &GenericByteViewArray<T>, row: usize) -> bool {
-    let Some(view) = array.views().get(row) else { return false };
+    let Some(view) = array.views().get(row) else {
+        return false;
+    };
     let len = *view as u32 as usize;
     let inline = view.to_le_bytes();
     let bytes = if len <= MAX_INLINE as usize {
@@ -57,7 +66,9 @@ fn value_is_utf8<T: ByteViewType>(array: &GenericByteViewArray<T>, row: usize) -
         let index = (*view >> 64) as u32 as usize;
         let offset = (*view >> 96) as u32 as usize;
         array.data_buffers().get(index).and_then(|buffer| {
-            offset.checked_add(len).and_then(|end| buffer.as_slice().get(offset..end))
+            offset
+                .checked_add(len)
+                .and_then(|end| buffer.as_slice().get(offset..end))
         })
     };
     bytes.is_some_and(|bytes| std::str::from_utf8(bytes).is_ok())

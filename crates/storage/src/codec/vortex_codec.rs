@@ -62,7 +62,11 @@ impl VortexCodec {
         enable_frozen_editions(&session);
         let compressor = BtrBlocksCompressor::from_session(&session);
         let export = Arc::new(ArrowExportOptions::default().with(CompactBuffers(false)));
-        Self { session, compressor, export }
+        Self {
+            session,
+            compressor,
+            export,
+        }
     }
 
     /// One part in the library's serialized form, with the encodings that occur added to `context`.
@@ -73,11 +77,19 @@ impl VortexCodec {
         context: &ArrayContext,
         compress: bool,
     ) -> VortexResult<Vec<ByteBuffer>> {
-        let mut array = self.session.arrow().from_arrow_array(Arc::clone(array), nullable)?;
+        let mut array = self
+            .session
+            .arrow()
+            .from_arrow_array(Arc::clone(array), nullable)?;
         if compress {
-            array = self.compressor.compress(&array, &mut self.session.create_execution_ctx())?;
+            array = self
+                .compressor
+                .compress(&array, &mut self.session.create_execution_ctx())?;
         }
-        let options = SerializeOptions { offset: 0, include_padding: true };
+        let options = SerializeOptions {
+            offset: 0,
+            include_padding: true,
+        };
         array.serialize(context, &self.session, &options)
     }
 
@@ -92,7 +104,10 @@ impl VortexCodec {
         let context = ArrayContext::empty();
         let mut bodies = Vec::with_capacity(parts.len());
         for (index, part) in parts.iter().enumerate() {
-            bodies.push(self.encode_part(part, nullable && index == 0, &context, compress).ok()?);
+            bodies.push(
+                self.encode_part(part, nullable && index == 0, &context, compress)
+                    .ok()?,
+            );
         }
         let encodings = context.to_ids();
         if encodings.iter().any(|id| code_of(id).is_none()) {
@@ -101,7 +116,13 @@ impl VortexCodec {
         let len_of = |body: &Vec<ByteBuffer>| body.iter().map(|piece| piece.len()).sum::<usize>();
         let part_lens = bodies.iter().map(|body| u32::try_from(len_of(body)).ok());
         let part_lens = part_lens.collect::<Option<Vec<u32>>>()?;
-        let header = SegmentHeader { ty: ty.clone(), nullable, rows, part_lens, encodings };
+        let header = SegmentHeader {
+            ty: ty.clone(),
+            nullable,
+            rows,
+            part_lens,
+            encodings,
+        };
         let header = header.to_bytes()?;
 
         let mut len = header.len();
@@ -129,13 +150,16 @@ impl VortexCodec {
         let field = Field::new("", part_type.clone(), nullable);
         let arrow = self.session.arrow();
         let dtype = arrow.from_arrow_field(&field)?;
-        let array = SerializedArray::try_from(bytes)?.decode(&dtype, rows, context, &self.session)?;
+        let array =
+            SerializedArray::try_from(bytes)?.decode(&dtype, rows, context, &self.session)?;
         let array = match mask {
             Some(mask) => array.filter(mask.clone())?,
             None => array,
         };
         let mut execution = self.session.create_execution_ctx();
-        arrow.exporter(&self.export).execute_arrow(array, Some(&field), &mut execution)
+        arrow
+            .exporter(&self.export)
+            .execute_arrow(array, Some(&field), &mut execution)
     }
 
     fn try_decode(
@@ -173,8 +197,12 @@ impl VortexCodec {
         }
         let array = join(ty, parts)?;
         let sound = match ty {
-            ColumnType::Varchar => array.as_string_view_opt().is_some_and(|a| verify::views(a, true)),
-            ColumnType::Blob => array.as_binary_view_opt().is_some_and(|a| verify::views(a, false)),
+            ColumnType::Varchar => array
+                .as_string_view_opt()
+                .is_some_and(|a| verify::views(a, true)),
+            ColumnType::Blob => array
+                .as_binary_view_opt()
+                .is_some_and(|a| verify::views(a, false)),
             _ => true,
         };
         if sound { Ok(array) } else { Err(malformed(())) }
@@ -194,7 +222,9 @@ impl SegmentCodec for VortexCodec {
             catch_unwind(AssertUnwindSafe(run)).ok().flatten()
         };
         // What the compressor cannot take is stored as it is rather than refused.
-        attempt(true).or_else(|| attempt(false)).ok_or(CodecError::TooLarge)
+        attempt(true)
+            .or_else(|| attempt(false))
+            .ok_or(CodecError::TooLarge)
     }
 
     fn decode(

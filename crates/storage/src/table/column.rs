@@ -48,8 +48,19 @@ pub struct Check {
 impl ColumnDef {
     /// The column that this becomes under `id`.
     pub(crate) fn with_id(self, id: u32) -> Column {
-        let Self { name, ty, nullable, default } = self;
-        Column { id, name, ty, nullable, default }
+        let Self {
+            name,
+            ty,
+            nullable,
+            default,
+        } = self;
+        Column {
+            id,
+            name,
+            ty,
+            nullable,
+            default,
+        }
     }
 }
 
@@ -71,7 +82,13 @@ impl Column {
         let ty = ColumnType::from_wire(reader)?;
         let nullable = reader.flag()?;
         let default = reader.optional_text()?;
-        Ok(Self { id, name, ty, nullable, default })
+        Ok(Self {
+            id,
+            name,
+            ty,
+            nullable,
+            default,
+        })
     }
 }
 
@@ -85,6 +102,9 @@ impl Check {
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self { name: reader.optional_text()?, sql: reader.text()? })
+        Ok(Self {
+            name: reader.optional_text()?,
+            sql: reader.text()?,
+        })
     }
 }

@@ -84,9 +84,7 @@ impl ColumnType {
             Self::Blob => DataType::BinaryView,
             Self::Date => DataType::Date32,
             Self::Time => DataType::Time64(TimeUnit::Microsecond),
-            Self::Timestamp(unit, zoned) => {
-                DataType::Timestamp(*unit, zoned.then(|| "UTC".into()))
-            }
+            Self::Timestamp(unit, zoned) => DataType::Timestamp(*unit, zoned.then(|| "UTC".into())),
             Self::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
             Self::Uuid => DataType::FixedSizeBinary(16),
         }
@@ -154,8 +152,15 @@ impl ColumnType {
             11 => Self::Double,
             12 => {
                 let scale = i8::try_from(b).map_err(|_| WireError)?;
-                let decimal = Self::Decimal { precision: a, scale };
-                return if decimal.is_valid() { Ok(decimal) } else { Err(WireError) };
+                let decimal = Self::Decimal {
+                    precision: a,
+                    scale,
+                };
+                return if decimal.is_valid() {
+                    Ok(decimal)
+                } else {
+                    Err(WireError)
+                };
             }
             13 => Self::Varchar,
             14 => Self::Blob,
@@ -169,12 +174,20 @@ impl ColumnType {
                     3 => TimeUnit::Nanosecond,
                     _ => return Err(WireError),
                 };
-                return if b <= 1 { Ok(Self::Timestamp(unit, b == 1)) } else { Err(WireError) };
+                return if b <= 1 {
+                    Ok(Self::Timestamp(unit, b == 1))
+                } else {
+                    Err(WireError)
+                };
             }
             18 => Self::Interval,
             19 => Self::Uuid,
             _ => return Err(WireError),
         };
-        if (a, b) == (0, 0) { Ok(plain) } else { Err(WireError) }
+        if (a, b) == (0, 0) {
+            Ok(plain)
+        } else {
+            Err(WireError)
+        }
     }
 }

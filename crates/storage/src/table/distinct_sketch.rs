@@ -30,7 +30,9 @@ pub struct DistinctSketch {
 
 impl Default for DistinctSketch {
     fn default() -> Self {
-        Self { registers: Box::new([0; REGISTERS]) }
+        Self {
+            registers: Box::new([0; REGISTERS]),
+        }
     }
 }
 
@@ -92,16 +94,28 @@ impl DistinctSketch {
         z += m * sigma(count(0) / m);
         let alpha = 0.5 / std::f64::consts::LN_2;
         let estimate = alpha * m * m / z;
-        if estimate.is_finite() { estimate.round() as u64 } else { 0 }
+        if estimate.is_finite() {
+            estimate.round() as u64
+        } else {
+            0
+        }
     }
 
     /// The shorter of two forms: the registers that are not zero, or all of them as 4-bit offsets from their smallest
     /// with the few larger ones listed.
     pub(crate) fn write(&self, out: &mut Writer) {
         let base = self.registers.iter().copied().min().unwrap_or(0);
-        let used = self.registers.iter().filter(|register| **register != 0).count();
+        let used = self
+            .registers
+            .iter()
+            .filter(|register| **register != 0)
+            .count();
         let is_large = |register: &u8| *register >= base + 15;
-        let large = self.registers.iter().filter(|register| is_large(register)).count();
+        let large = self
+            .registers
+            .iter()
+            .filter(|register| is_large(register))
+            .count();
         if 3 * used <= REGISTERS / 2 + 3 * large {
             out.u8(FORM_SPARSE);
             self.write_listed(out, |register| *register != 0);
@@ -117,7 +131,12 @@ impl DistinctSketch {
     }
 
     fn write_listed(&self, out: &mut Writer, listed: impl Fn(&u8) -> bool) {
-        out.u16(self.registers.iter().filter(|register| listed(register)).count() as u16);
+        out.u16(
+            self.registers
+                .iter()
+                .filter(|register| listed(register))
+                .count() as u16,
+        );
         for (index, register) in self.registers.iter().enumerate() {
             if listed(register) {
                 out.u16(index as u16);

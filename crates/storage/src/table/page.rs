@@ -35,19 +35,36 @@ impl Page {
     /// A page that is not stored yet. `groups` are in order and not empty.
     pub(crate) fn new(groups: Vec<Arc<RowGroup>>) -> Self {
         let first_row_id = groups.first().map_or(0, |group| group.first_row_id);
-        let end_of = |group: &Arc<RowGroup>| group.first_row_id.saturating_add(u64::from(group.rows));
+        let end_of =
+            |group: &Arc<RowGroup>| group.first_row_id.saturating_add(u64::from(group.rows));
         let end_row_id = groups.last().map_or(0, end_of);
-        let visible_rows = groups.iter().map(|group| u64::from(group.visible_rows())).sum();
-        Self { block: None, first_row_id, end_row_id, visible_rows, groups: groups.into() }
+        let visible_rows = groups
+            .iter()
+            .map(|group| u64::from(group.visible_rows()))
+            .sum();
+        Self {
+            block: None,
+            first_row_id,
+            end_row_id,
+            visible_rows,
+            groups: groups.into(),
+        }
     }
 
     /// The same page, stored in `block`.
     pub(crate) fn stored(groups: Vec<Arc<RowGroup>>, block: BlockRef) -> Self {
-        Self { block: Some(block), ..Self::new(groups) }
+        Self {
+            block: Some(block),
+            ..Self::new(groups)
+        }
     }
 
     /// The row groups, read from the file on first use and held against `columns` and this page's entry.
-    pub(crate) fn groups(&self, blocks: &BlockStore, columns: &[Column]) -> Result<&[Arc<RowGroup>]> {
+    pub(crate) fn groups(
+        &self,
+        blocks: &BlockStore,
+        columns: &[Column],
+    ) -> Result<&[Arc<RowGroup>]> {
         if let Some(groups) = self.groups.get() {
             return Ok(groups);
         }
@@ -70,14 +87,19 @@ impl Page {
         let mut groups = Self::decode(&bytes).map_err(|_| malformed("row-group directory"))?;
         for group in &mut groups {
             let known = |id| columns.iter().find(|column| column.id == id);
-            if !group.segments.iter().all(|s| known(s.column_id).is_some_and(|c| s.suits(c))) {
+            if !group
+                .segments
+                .iter()
+                .all(|s| known(s.column_id).is_some_and(|c| s.suits(c)))
+            {
                 return Err(malformed("bounds of another type"));
             }
             if let Some(deletes) = &group.deletes_block {
                 let bytes = blocks.read(Role::Metadata, deletes)?;
                 let bitmap = group.deletes_from_bytes(&bytes);
-                let bitmap = bitmap
-                    .map_err(|_| Error::malformed(Role::Metadata, deletes.sector, "delete vector"))?;
+                let bitmap = bitmap.map_err(|_| {
+                    Error::malformed(Role::Metadata, deletes.sector, "delete vector")
+                })?;
                 group.deletes = Some(Arc::new(bitmap));
             }
         }
@@ -85,7 +107,11 @@ impl Page {
         let fresh = Self::new(groups.clone());
         let same = (fresh.first_row_id, fresh.end_row_id, fresh.visible_rows)
             == (self.first_row_id, self.end_row_id, self.visible_rows);
-        if same { Ok(groups) } else { Err(malformed("row-group directory and table disagree")) }
+        if same {
+            Ok(groups)
+        } else {
+            Err(malformed("row-group directory and table disagree"))
+        }
     }
 
     /// Bytes of a page block.
@@ -116,7 +142,10 @@ impl Page {
             if group.first_row_id < free_id {
                 return Err(WireError);
             }
-            free_id = group.first_row_id.checked_add(u64::from(group.rows)).ok_or(WireError)?;
+            free_id = group
+                .first_row_id
+                .checked_add(u64::from(group.rows))
+                .ok_or(WireError)?;
             groups.push(group);
         }
         reader.finish()?;
@@ -141,6 +170,12 @@ impl Page {
             return Err(WireError);
         }
         let groups = OnceLock::new();
-        Ok(Self { block: Some(block), first_row_id, end_row_id, visible_rows, groups })
+        Ok(Self {
+            block: Some(block),
+            first_row_id,
+            end_row_id,
+            visible_rows,
+            groups,
+        })
     }
 }

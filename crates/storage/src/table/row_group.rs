@@ -38,14 +38,17 @@ impl RowGroup {
 
     /// The segment of a column; `None` means that the column is NULL in every row.
     pub fn segment(&self, column_id: u32) -> Option<&Segment> {
-        let found = self.segments.binary_search_by_key(&column_id, |segment| segment.column_id);
+        let found = self
+            .segments
+            .binary_search_by_key(&column_id, |segment| segment.column_id);
         found.ok().and_then(|index| self.segments.get(index))
     }
 
     /// Number of rows that are not deleted.
     pub fn visible_rows(&self) -> u32 {
         let deleted = self.deletes.as_ref().map_or(0, |deletes| deletes.len());
-        self.rows.saturating_sub(u32::try_from(deleted).unwrap_or(u32::MAX))
+        self.rows
+            .saturating_sub(u32::try_from(deleted).unwrap_or(u32::MAX))
     }
 
     /// Which rows are not deleted; `None` if all are there.
@@ -54,7 +57,11 @@ impl RowGroup {
         let rows = self.rows as usize;
         let mut visible = BooleanBufferBuilder::new(rows);
         visible.append_n(rows, true);
-        for offset in deletes.iter().map(|offset| offset as usize).filter(|offset| *offset < rows) {
+        for offset in deletes
+            .iter()
+            .map(|offset| offset as usize)
+            .filter(|offset| *offset < rows)
+        {
             visible.set_bit(offset, false);
         }
         Some(visible.finish())
@@ -90,11 +97,20 @@ impl RowGroup {
             segments.push(Segment::read(reader)?);
         }
         let ascending = segments.is_sorted_by(|a, b| a.column_id < b.column_id);
-        let counts_hold = segments.iter().all(|segment| segment.null_count <= u64::from(rows));
+        let counts_hold = segments
+            .iter()
+            .all(|segment| segment.null_count <= u64::from(rows));
         if rows == 0 || rows > MAX_ROW_GROUP_ROWS || !ascending || !counts_hold {
             return Err(WireError);
         }
-        Ok(Self { first_row_id, rows, segments, deletes: None, deletes_block, sketches })
+        Ok(Self {
+            first_row_id,
+            rows,
+            segments,
+            deletes: None,
+            deletes_block,
+            sketches,
+        })
     }
 
     /// Bytes of a delete vector block: the portable Roaring format.
@@ -110,6 +126,10 @@ impl RowGroup {
         let deletes = RoaringBitmap::deserialize_from(&mut bytes).map_err(|_| WireError)?;
         let within = deletes.max().is_some_and(|last| last < self.rows);
         let some_left = deletes.len() < u64::from(self.rows);
-        if bytes.is_empty() && within && some_left { Ok(deletes) } else { Err(WireError) }
+        if bytes.is_empty() && within && some_left {
+            Ok(deletes)
+        } else {
+            Err(WireError)
+        }
     }
 }

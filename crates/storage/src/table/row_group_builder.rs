@@ -46,7 +46,9 @@ impl RowGroupBuilder {
         if batch.num_columns() != self.columns.len()
             || !batch.columns().iter().zip(&self.columns).all(fits)
         {
-            return Err(Error::InvalidInput("the rows do not have the table's columns".into()));
+            return Err(Error::InvalidInput(
+                "the rows do not have the table's columns".into(),
+            ));
         }
         let mut full = Vec::new();
         let mut rest = batch.clone();
@@ -73,23 +75,38 @@ impl RowGroupBuilder {
 
     /// How many rows of `batch` still go into the current row group; at least one if it is empty.
     fn rows_that_fit(&self, batch: &RecordBatch) -> usize {
-        let mut rows = batch.num_rows().min(self.rows_per_group - self.pending_rows);
+        let mut rows = batch
+            .num_rows()
+            .min(self.rows_per_group - self.pending_rows);
         for (array, gathered) in batch.columns().iter().zip(&self.pending_bytes) {
-            let Some(views) = views_of(array) else { continue };
+            let Some(views) = views_of(array) else {
+                continue;
+            };
             let mut total = *gathered;
             let mut fits = |view: &u128| {
                 total += u64::from(*view as u32);
                 total <= MAX_COLUMN_RAW_BYTES
             };
-            rows = views.iter().take(rows).take_while(|view| fits(view)).count();
+            rows = views
+                .iter()
+                .take(rows)
+                .take_while(|view| fits(view))
+                .count();
         }
-        if self.pending_rows == 0 { rows.max(1) } else { rows }
+        if self.pending_rows == 0 {
+            rows.max(1)
+        } else {
+            rows
+        }
     }
 
     fn take(&mut self, batch: RecordBatch) {
         for (array, gathered) in batch.columns().iter().zip(&mut self.pending_bytes) {
             if let Some(views) = views_of(array) {
-                *gathered += views.iter().map(|view| u64::from(*view as u32)).sum::<u64>();
+                *gathered += views
+                    .iter()
+                    .map(|view| u64::from(*view as u32))
+                    .sum::<u64>();
             }
         }
         self.pending_rows += batch.num_rows();
@@ -109,7 +126,8 @@ impl RowGroupBuilder {
             arrays.push(match pieces.as_slice() {
                 [only] => Arc::clone(only),
                 _ => {
-                    let pieces: Vec<&dyn Array> = pieces.iter().map(|piece| piece.as_ref()).collect();
+                    let pieces: Vec<&dyn Array> =
+                        pieces.iter().map(|piece| piece.as_ref()).collect();
                     concat(&pieces).map_err(|e| Error::InvalidInput(e.to_string()))?
                 }
             });
@@ -120,6 +138,12 @@ impl RowGroupBuilder {
 
 /// The views of an array of text or bytes; the low 32 bits of a view are the value's length.
 fn views_of(array: &ArrayRef) -> Option<&[u128]> {
-    let text = array.as_string_view_opt().map(|array| array.views().as_ref());
-    text.or_else(|| array.as_binary_view_opt().map(|array| array.views().as_ref()))
+    let text = array
+        .as_string_view_opt()
+        .map(|array| array.views().as_ref());
+    text.or_else(|| {
+        array
+            .as_binary_view_opt()
+            .map(|array| array.views().as_ref())
+    })
 }

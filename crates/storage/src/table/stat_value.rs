@@ -90,7 +90,11 @@ impl StatValue {
         if cut == value.len() {
             return (Some(Self::Bytes(head.to_vec())), true);
         }
-        let above = if text { next_text(head) } else { next_bytes(head) };
+        let above = if text {
+            next_text(head)
+        } else {
+            next_bytes(head)
+        };
         (above.map(Self::Bytes), false)
     }
 }

@@ -41,7 +41,9 @@ impl Statistics {
             ColumnType::UInt32 => unsigned::<UInt32Type>(array, sketch),
             ColumnType::UInt64 => unsigned::<UInt64Type>(array, sketch),
             ColumnType::Float => floats(array.as_primitive::<Float32Type>(), f64::from, sketch),
-            ColumnType::Double => floats(array.as_primitive::<Float64Type>(), |value| value, sketch),
+            ColumnType::Double => {
+                floats(array.as_primitive::<Float64Type>(), |value| value, sketch)
+            }
             ColumnType::Decimal { precision, .. } if *precision <= MAX_DECIMAL64_PRECISION => {
                 signed::<Decimal64Type>(array, sketch)
             }
@@ -52,7 +54,9 @@ impl Statistics {
             }
             ColumnType::Date => signed::<Date32Type>(array, sketch),
             ColumnType::Time => signed::<Time64MicrosecondType>(array, sketch),
-            ColumnType::Timestamp(TimeUnit::Second, _) => signed::<TimestampSecondType>(array, sketch),
+            ColumnType::Timestamp(TimeUnit::Second, _) => {
+                signed::<TimestampSecondType>(array, sketch)
+            }
             ColumnType::Timestamp(TimeUnit::Millisecond, _) => {
                 signed::<TimestampMillisecondType>(array, sketch)
             }
@@ -81,12 +85,22 @@ impl Statistics {
             ColumnType::Blob => {
                 byte_strings(array.as_binary_view().iter(), false, sketch, &mut exact)
             }
-            ColumnType::Uuid => {
-                byte_strings(array.as_fixed_size_binary().iter(), false, sketch, &mut exact)
-            }
+            ColumnType::Uuid => byte_strings(
+                array.as_fixed_size_binary().iter(),
+                false,
+                sketch,
+                &mut exact,
+            ),
         };
         let null_count = u32::try_from(array.null_count()).unwrap_or(u32::MAX);
-        Self { null_count, min, max, exact, raw_bytes: raw_bytes(array), distinct }
+        Self {
+            null_count,
+            min,
+            max,
+            exact,
+            raw_bytes: raw_bytes(array),
+            distinct,
+        }
     }
 }
 
@@ -124,7 +138,11 @@ fn min_max<T: ArrowPrimitiveType, V: Ord + Copy>(
         Some((low, high)) => Some((low.min(value), high.max(value))),
     };
     if array.null_count() == 0 {
-        array.values().iter().map(|value| key(*value)).fold(None, fold)
+        array
+            .values()
+            .iter()
+            .map(|value| key(*value))
+            .fold(None, fold)
     } else {
         array.iter().flatten().map(key).fold(None, fold)
     }
@@ -143,7 +161,9 @@ where
     T::Native: Into<i64>,
 {
     let array = array.as_primitive::<T>();
-    each(array, |value| sketch.add_number(value.into().cast_unsigned()));
+    each(array, |value| {
+        sketch.add_number(value.into().cast_unsigned())
+    });
     wrap(min_max(array, |value| value.into()), StatValue::Int)
 }
 
@@ -168,17 +188,35 @@ fn floats<T: ArrowPrimitiveType>(
         let value = widen(value);
         has_nan |= value.is_nan();
         // -0.0 and 0.0 are one value to SQL, and so are all NaNs.
-        let counted = if value == 0.0 { 0.0 } else if value.is_nan() { f64::NAN } else { value };
+        let counted = if value == 0.0 {
+            0.0
+        } else if value.is_nan() {
+            f64::NAN
+        } else {
+            value
+        };
         sketch.add_number(counted.to_bits());
         bounds = Some(match bounds {
             None => (value, value),
             Some((low, high)) => (
-                if value.total_cmp(&low).is_lt() { value } else { low },
-                if value.total_cmp(&high).is_gt() { value } else { high },
+                if value.total_cmp(&low).is_lt() {
+                    value
+                } else {
+                    low
+                },
+                if value.total_cmp(&high).is_gt() {
+                    value
+                } else {
+                    high
+                },
             ),
         });
     });
-    if has_nan { (None, None) } else { wrap(bounds, StatValue::Float) }
+    if has_nan {
+        (None, None)
+    } else {
+        wrap(bounds, StatValue::Float)
+    }
 }
 
 fn booleans(array: &ArrayRef, sketch: &mut DistinctSketch) -> Bounds {
@@ -209,7 +247,9 @@ fn byte_strings<'a>(
             Some((low, high)) => (low.min(value), high.max(value)),
         });
     }
-    let Some((low, high)) = bounds else { return (None, None) };
+    let Some((low, high)) = bounds else {
+        return (None, None);
+    };
     let (min, min_exact) = StatValue::lower_bound(low, text);
     let (max, max_exact) = StatValue::upper_bound(high, text);
     *exact = min_exact && max_exact;

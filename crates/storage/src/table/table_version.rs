@@ -40,7 +40,12 @@ pub struct TableVersion {
 impl std::fmt::Debug for TableVersion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let rows = self.row_count();
-        write!(f, "TableVersion {{ id: {}, columns: {}, rows: {rows} }}", self.id, self.columns.len())
+        write!(
+            f,
+            "TableVersion {{ id: {}, columns: {}, rows: {rows} }}",
+            self.id,
+            self.columns.len()
+        )
     }
 }
 
@@ -56,7 +61,11 @@ impl TableVersion {
         checks: Vec<Check>,
         blocks: Arc<BlockStore>,
     ) -> Self {
-        let next_column_id = columns.iter().map(|column| column.id + 1).max().unwrap_or(0);
+        let next_column_id = columns
+            .iter()
+            .map(|column| column.id + 1)
+            .max()
+            .unwrap_or(0);
         Self {
             id,
             name,
@@ -113,15 +122,22 @@ impl TableVersion {
                 self.sketches.get_or_init(|| merged)
             }
         };
-        Ok(Some(sketches.get(&column_id).map_or(0, DistinctSketch::estimate)))
+        Ok(Some(
+            sketches.get(&column_id).map_or(0, DistinctSketch::estimate),
+        ))
     }
 
     fn merge_sketches(&self) -> Result<BTreeMap<u32, DistinctSketch>> {
         let mut merged = BTreeMap::<u32, DistinctSketch>::new();
-        for block in self.row_groups()?.iter().filter_map(|group| group.sketches.as_ref()) {
+        for block in self
+            .row_groups()?
+            .iter()
+            .filter_map(|group| group.sketches.as_ref())
+        {
             let bytes = self.blocks.read(Role::Statistics, block)?;
-            let sketches = DistinctSketch::read_all(&bytes)
-                .map_err(|_| Error::malformed(Role::Statistics, block.sector, "distinct sketches"))?;
+            let sketches = DistinctSketch::read_all(&bytes).map_err(|_| {
+                Error::malformed(Role::Statistics, block.sector, "distinct sketches")
+            })?;
             for (column_id, sketch) in sketches {
                 merged.entry(column_id).or_default().merge(&sketch);
             }

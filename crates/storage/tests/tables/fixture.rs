@@ -24,8 +24,15 @@ impl Fixture {
     pub(crate) fn new(kind: &str) -> Self {
         let encrypted = kind != "plain";
         let crypto = CryptoProvider::by_name(if encrypted { kind } else { "aws-lc-rs" });
-        let options = StoreOptions { crypto: crypto.unwrap(), ..StoreOptions::default() };
-        Self { file: Arc::new(MemFile::new()), options, encrypted }
+        let options = StoreOptions {
+            crypto: crypto.unwrap(),
+            ..StoreOptions::default()
+        };
+        Self {
+            file: Arc::new(MemFile::new()),
+            options,
+            encrypted,
+        }
     }
 
     fn key(&self) -> Option<KeyText> {
@@ -36,19 +43,37 @@ impl Fixture {
     pub(crate) fn create(&self) -> Store {
         let key = self.key();
         let key = key.as_ref().map(|key| key as &dyn KeyProvider);
-        Store::create(Arc::clone(&self.file) as Arc<dyn StorageFile>, key, &self.options).unwrap()
+        Store::create(
+            Arc::clone(&self.file) as Arc<dyn StorageFile>,
+            key,
+            &self.options,
+        )
+        .unwrap()
     }
 
     pub(crate) fn open(&self) -> Store {
         let key = self.key();
         let key = key.as_ref().map(|key| key as &dyn KeyProvider);
-        let options = StoreOptions { pool: Arc::new(BufferPool::new(64 << 20)), ..self.options.clone() };
-        Store::open(Arc::clone(&self.file) as Arc<dyn StorageFile>, key, &options).unwrap()
+        let options = StoreOptions {
+            pool: Arc::new(BufferPool::new(64 << 20)),
+            ..self.options.clone()
+        };
+        Store::open(
+            Arc::clone(&self.file) as Arc<dyn StorageFile>,
+            key,
+            &options,
+        )
+        .unwrap()
     }
 }
 
 pub(crate) fn def(name: &str, ty: ColumnType) -> ColumnDef {
-    ColumnDef { name: name.into(), ty, nullable: true, default: None }
+    ColumnDef {
+        name: name.into(),
+        ty,
+        nullable: true,
+        default: None,
+    }
 }
 
 /// Makes a table and appends one row group.
@@ -66,20 +91,34 @@ pub(crate) fn append(txn: &mut Transaction<'_>, name: &str, arrays: &[ArrayRef])
 }
 
 /// All row groups of a column, one array each.
-pub(crate) fn read(store: &Store, catalog: &CatalogVersion, table: &str, column: &str) -> Vec<ArrayRef> {
+pub(crate) fn read(
+    store: &Store,
+    catalog: &CatalogVersion,
+    table: &str,
+    column: &str,
+) -> Vec<ArrayRef> {
     let table = catalog.table("main", table).unwrap();
     let column = table.column(column).unwrap();
     let groups = table.row_groups().unwrap().iter();
-    groups.map(|group| store.read_column(group, column, None).unwrap()).collect()
+    groups
+        .map(|group| store.read_column(group, column, None).unwrap())
+        .collect()
 }
 
 /// The visible values of an integer column, in order.
-pub(crate) fn integers(store: &Store, catalog: &CatalogVersion, table: &str, column: &str) -> Vec<Option<i64>> {
+pub(crate) fn integers(
+    store: &Store,
+    catalog: &CatalogVersion,
+    table: &str,
+    column: &str,
+) -> Vec<Option<i64>> {
     let table = catalog.table("main", table).unwrap();
     let column = table.column(column).unwrap();
     let mut all = Vec::new();
     for group in table.row_groups().unwrap() {
-        let array = store.read_column(group, column, group.visible().as_ref()).unwrap();
+        let array = store
+            .read_column(group, column, group.visible().as_ref())
+            .unwrap();
         all.extend(cast::AsArray::as_primitive::<Int64Type>(&array).iter());
     }
     all
@@ -90,55 +129,198 @@ pub(crate) fn every_type() -> Vec<(ColumnType, ArrayRef)> {
     let decimal = |precision, scale| ColumnType::Decimal { precision, scale };
     let max38 = 10i128.pow(38) - 1;
     let decimal128 = Decimal128Array::from(vec![0, 1, -1, max38, -max38, 1 << 64, -(1 << 64), 7]);
-    let decimal64 = Decimal64Array::from(vec![0, 1, -1, 10i64.pow(18) - 1, 1 - 10i64.pow(18), 5, 6, 7]);
+    let decimal64 = Decimal64Array::from(vec![
+        0,
+        1,
+        -1,
+        10i64.pow(18) - 1,
+        1 - 10i64.pow(18),
+        5,
+        6,
+        7,
+    ]);
     let long = "x".repeat(70_000);
-    let text = ["", "a", "twelve bytes", "thirteen byte", "Grüße, 世界", "\u{10FFFF}", long.as_str(), "a"];
-    let blobs: [&[u8]; 8] = [b"", b"\0", b"\xff\xfe", b"abc", long.as_bytes(), &[0xff; 80], b"\x80", b"z"];
+    let text = [
+        "",
+        "a",
+        "twelve bytes",
+        "thirteen byte",
+        "Grüße, 世界",
+        "\u{10FFFF}",
+        long.as_str(),
+        "a",
+    ];
+    let blobs: [&[u8]; 8] = [
+        b"",
+        b"\0",
+        b"\xff\xfe",
+        b"abc",
+        long.as_bytes(),
+        &[0xff; 80],
+        b"\x80",
+        b"z",
+    ];
     let uuids = (0..8u8).map(|i| [i.wrapping_mul(37); 16]);
-    let intervals = [(0, 0, 0), (1, -1, 1), (i32::MAX, i32::MIN, i64::MAX), (i32::MIN, i32::MAX, i64::MIN)];
+    let intervals = [
+        (0, 0, 0),
+        (1, -1, 1),
+        (i32::MAX, i32::MIN, i64::MAX),
+        (i32::MIN, i32::MAX, i64::MIN),
+    ];
     let intervals = intervals.iter().cycle().take(8);
     let intervals = intervals.map(|(m, d, n)| IntervalMonthDayNanoType::make_value(*m, *d, *n));
     let i64s = vec![0, 1, -1, i64::MAX, i64::MIN, 2, 3, 4];
     let stamps = |unit, zoned| {
         let array: ArrayRef = match unit {
             TimeUnit::Second => Arc::new(zone(TimestampSecondArray::from(i64s.clone()), zoned)),
-            TimeUnit::Millisecond => Arc::new(zone(TimestampMillisecondArray::from(i64s.clone()), zoned)),
-            TimeUnit::Microsecond => Arc::new(zone(TimestampMicrosecondArray::from(i64s.clone()), zoned)),
-            TimeUnit::Nanosecond => Arc::new(zone(TimestampNanosecondArray::from(i64s.clone()), zoned)),
+            TimeUnit::Millisecond => {
+                Arc::new(zone(TimestampMillisecondArray::from(i64s.clone()), zoned))
+            }
+            TimeUnit::Microsecond => {
+                Arc::new(zone(TimestampMicrosecondArray::from(i64s.clone()), zoned))
+            }
+            TimeUnit::Nanosecond => {
+                Arc::new(zone(TimestampNanosecondArray::from(i64s.clone()), zoned))
+            }
         };
         (ColumnType::Timestamp(unit, zoned), array)
     };
-    let floats = [0.0, -0.0, 1.5, f64::MAX, f64::MIN, f64::INFINITY, f64::NEG_INFINITY, f64::EPSILON];
+    let floats = [
+        0.0,
+        -0.0,
+        1.5,
+        f64::MAX,
+        f64::MIN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::EPSILON,
+    ];
     vec![
-        (ColumnType::Boolean, Arc::new(BooleanArray::from(vec![true, false, true, true, false, false, true, true]))),
-        (ColumnType::Int8, Arc::new(Int8Array::from(vec![0, 1, -1, i8::MAX, i8::MIN, 2, 3, 4]))),
-        (ColumnType::Int16, Arc::new(Int16Array::from(vec![0, 1, -1, i16::MAX, i16::MIN, 2, 3, 4]))),
-        (ColumnType::Int32, Arc::new(Int32Array::from(vec![0, 1, -1, i32::MAX, i32::MIN, 2, 3, 4]))),
+        (
+            ColumnType::Boolean,
+            Arc::new(BooleanArray::from(vec![
+                true, false, true, true, false, false, true, true,
+            ])),
+        ),
+        (
+            ColumnType::Int8,
+            Arc::new(Int8Array::from(vec![0, 1, -1, i8::MAX, i8::MIN, 2, 3, 4])),
+        ),
+        (
+            ColumnType::Int16,
+            Arc::new(Int16Array::from(vec![
+                0,
+                1,
+                -1,
+                i16::MAX,
+                i16::MIN,
+                2,
+                3,
+                4,
+            ])),
+        ),
+        (
+            ColumnType::Int32,
+            Arc::new(Int32Array::from(vec![
+                0,
+                1,
+                -1,
+                i32::MAX,
+                i32::MIN,
+                2,
+                3,
+                4,
+            ])),
+        ),
         (ColumnType::Int64, Arc::new(Int64Array::from(i64s.clone()))),
-        (ColumnType::UInt8, Arc::new(UInt8Array::from(vec![0, 1, 2, u8::MAX, 4, 5, 6, 7]))),
-        (ColumnType::UInt16, Arc::new(UInt16Array::from(vec![0, 1, 2, u16::MAX, 4, 5, 6, 7]))),
-        (ColumnType::UInt32, Arc::new(UInt32Array::from(vec![0, 1, 2, u32::MAX, 4, 5, 6, 7]))),
-        (ColumnType::UInt64, Arc::new(UInt64Array::from(vec![0, 1, 2, u64::MAX, 4, 5, 6, 7]))),
-        (ColumnType::Float, Arc::new(Float32Array::from(floats.map(|v| v as f32).to_vec()))),
-        (ColumnType::Double, Arc::new(Float64Array::from(floats.to_vec()))),
-        (decimal(18, 3), Arc::new(decimal64.with_precision_and_scale(18, 3).unwrap())),
-        (decimal(38, 10), Arc::new(decimal128.with_precision_and_scale(38, 10).unwrap())),
-        (ColumnType::Varchar, Arc::new(StringViewArray::from_iter_values(text))),
-        (ColumnType::Blob, Arc::new(BinaryViewArray::from_iter_values(blobs))),
-        (ColumnType::Date, Arc::new(Date32Array::from(vec![0, 1, -1, i32::MAX, i32::MIN, 2, 3, 4]))),
-        (ColumnType::Time, Arc::new(Time64MicrosecondArray::from(vec![0, 1, 2, 3, 4, 5, 6, 86_399_999_999]))),
+        (
+            ColumnType::UInt8,
+            Arc::new(UInt8Array::from(vec![0, 1, 2, u8::MAX, 4, 5, 6, 7])),
+        ),
+        (
+            ColumnType::UInt16,
+            Arc::new(UInt16Array::from(vec![0, 1, 2, u16::MAX, 4, 5, 6, 7])),
+        ),
+        (
+            ColumnType::UInt32,
+            Arc::new(UInt32Array::from(vec![0, 1, 2, u32::MAX, 4, 5, 6, 7])),
+        ),
+        (
+            ColumnType::UInt64,
+            Arc::new(UInt64Array::from(vec![0, 1, 2, u64::MAX, 4, 5, 6, 7])),
+        ),
+        (
+            ColumnType::Float,
+            Arc::new(Float32Array::from(floats.map(|v| v as f32).to_vec())),
+        ),
+        (
+            ColumnType::Double,
+            Arc::new(Float64Array::from(floats.to_vec())),
+        ),
+        (
+            decimal(18, 3),
+            Arc::new(decimal64.with_precision_and_scale(18, 3).unwrap()),
+        ),
+        (
+            decimal(38, 10),
+            Arc::new(decimal128.with_precision_and_scale(38, 10).unwrap()),
+        ),
+        (
+            ColumnType::Varchar,
+            Arc::new(StringViewArray::from_iter_values(text)),
+        ),
+        (
+            ColumnType::Blob,
+            Arc::new(BinaryViewArray::from_iter_values(blobs)),
+        ),
+        (
+            ColumnType::Date,
+            Arc::new(Date32Array::from(vec![
+                0,
+                1,
+                -1,
+                i32::MAX,
+                i32::MIN,
+                2,
+                3,
+                4,
+            ])),
+        ),
+        (
+            ColumnType::Time,
+            Arc::new(Time64MicrosecondArray::from(vec![
+                0,
+                1,
+                2,
+                3,
+                4,
+                5,
+                6,
+                86_399_999_999,
+            ])),
+        ),
         stamps(TimeUnit::Second, false),
         stamps(TimeUnit::Millisecond, false),
         stamps(TimeUnit::Microsecond, true),
         stamps(TimeUnit::Nanosecond, false),
         stamps(TimeUnit::Nanosecond, true),
-        (ColumnType::Interval, Arc::new(IntervalMonthDayNanoArray::from_iter_values(intervals))),
-        (ColumnType::Uuid, Arc::new(FixedSizeBinaryArray::try_from_iter(uuids).unwrap())),
+        (
+            ColumnType::Interval,
+            Arc::new(IntervalMonthDayNanoArray::from_iter_values(intervals)),
+        ),
+        (
+            ColumnType::Uuid,
+            Arc::new(FixedSizeBinaryArray::try_from_iter(uuids).unwrap()),
+        ),
     ]
 }
 
 fn zone<T: ArrowTimestampType>(array: PrimitiveArray<T>, zoned: bool) -> PrimitiveArray<T> {
-    if zoned { array.with_timezone("UTC") } else { array }
+    if zoned {
+        array.with_timezone("UTC")
+    } else {
+        array
+    }
 }
 
 /// The array with every row of an odd number NULL.

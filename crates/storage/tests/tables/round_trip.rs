@@ -52,18 +52,30 @@ fn masks_select_rows_of_every_type() {
         let long = arrow_select::take::take(&array, &rows, None).unwrap();
         for (suffix, array) in [("full", long.clone()), ("holes", with_nulls(&long))] {
             let name = format!("t{index}{suffix}");
-            fill(&store, &name, vec![def("c", ty.clone())], std::slice::from_ref(&array));
+            fill(
+                &store,
+                &name,
+                vec![def("c", ty.clone())],
+                std::slice::from_ref(&array),
+            );
             let snapshot = store.snapshot();
             let table = snapshot.table("main", &name).unwrap();
             let group = &table.row_groups().unwrap()[0];
             for step in [1, 2, 3, 700, 4999, 6000] {
                 let mask = BooleanBuffer::collect_bool(5000, |row| row % step == step / 2);
-                let expected = arrow_select::filter::filter(&array, &BooleanArray::from(mask.clone())).unwrap();
-                let read = store.read_column(group, &table.columns[0], Some(&mask)).unwrap();
+                let expected =
+                    arrow_select::filter::filter(&array, &BooleanArray::from(mask.clone()))
+                        .unwrap();
+                let read = store
+                    .read_column(group, &table.columns[0], Some(&mask))
+                    .unwrap();
                 assert_eq!(read.data_type(), &ty.arrow());
                 assert_eq!(&read, &expected, "{ty:?} {suffix} step {step}");
             }
-            assert_eq!(table.distinct_count(table.columns[0].id).unwrap().unwrap() > 0, true);
+            assert_eq!(
+                table.distinct_count(table.columns[0].id).unwrap().unwrap() > 0,
+                true
+            );
         }
     }
 }

@@ -8,11 +8,19 @@ use super::fixture::*;
 fn appended_rows_are_seen_after_commit_only() {
     let fixture = Fixture::new("aws-lc-rs");
     let store = fixture.create();
-    fill(&store, "t", vec![def("n", ColumnType::Int64)], &[int64s(0..1000)]);
+    fill(
+        &store,
+        "t",
+        vec![def("n", ColumnType::Int64)],
+        &[int64s(0..1000)],
+    );
     let before = store.snapshot();
     let mut txn = store.begin().unwrap();
     assert_eq!(append(&mut txn, "t", &[int64s(1000..1500)]), 500);
-    assert_eq!(store.snapshot().table("main", "t").unwrap().row_count(), 1000);
+    assert_eq!(
+        store.snapshot().table("main", "t").unwrap().row_count(),
+        1000
+    );
     assert_eq!(txn.catalog().table("main", "t").unwrap().row_count(), 1500);
     let after = txn.commit().unwrap();
     assert_eq!(integers(&store, &before, "t", "n").len(), 1000);
