@@ -165,13 +165,69 @@ impl CatalogVersion {
             tables,
         ))
     }
-
-    /// Whether arbitrary bytes are refused without harm; for tests of the decoder.
-    #[cfg(test)]
-    pub(crate) fn parses(bytes: &[u8]) -> bool {
-        let nowhere = BlockRef::from_bytes(&[0; BlockRef::BYTES]);
-        Self::decode(bytes, nowhere, 1).is_ok()
-    }
 }
 
 type Parsed = (CatalogVersion, Vec<(String, Vec<BlockRef>)>);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn decode(bytes: &[u8]) -> Result<Parsed, WireError> {
+        CatalogVersion::decode(bytes, BlockRef::from_bytes(&[0; BlockRef::BYTES]), 1)
+    }
+
+    fn sample() -> Vec<u8> {
+        let mut catalog = CatalogVersion::empty(1);
+        let view = View {
+            name: "v".into(),
+            sql: "SELECT 1".into(),
+            columns: vec!["a".into()],
+        };
+        let mut schema = SchemaVersion::default();
+        schema.views.insert(view.name.clone(), Arc::new(view));
+        catalog.schemas.insert("s".into(), Arc::new(schema));
+        catalog.encode()
+    }
+
+    #[test]
+    fn a_root_comes_back() {
+        let (catalog, tables) = decode(&sample()).unwrap();
+        assert_eq!(catalog.schemas["s"].views["v"].columns, ["a"]);
+        assert_eq!(tables.len(), 2);
+    }
+
+    #[test]
+    fn a_root_without_main_or_with_absurd_counts_is_refused() {
+        let mut without_main = CatalogVersion::empty(1);
+        without_main.schemas.clear();
+        assert!(decode(&without_main.encode()).is_err());
+        let sample = sample();
+        // Number of schemas, length of the first name, number of its tables, of its views.
+        for at in [9, 13, 21, 25] {
+            let mut bytes = sample.clone();
+            bytes[at..at + 4].copy_from_slice(&[0xff; 4]);
+            assert!(decode(&bytes).is_err(), "at {at}");
+        }
+        for len in 0..sample.len() {
+            assert!(decode(&sample[..len]).is_err(), "cut to {len}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode(&bytes);
+        }
+
+        #[test]
+        fn no_edit_makes_the_decoder_panic(at in 0usize..100, value: u8) {
+            let mut bytes = sample();
+            let at = at % bytes.len();
+            bytes[at] = value;
+            let _ = decode(&bytes);
+        }
+    }
+}

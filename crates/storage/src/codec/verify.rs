@@ -1,7 +1,8 @@
 //! Holds decoded text and bytes against what Arrow takes for granted.
 //!
 //! Holds: after [`views`] says yes, every view of a non-null row lies inside its buffer and, for text, is UTF-8.
-//! The check is written for the usual case, ASCII, where it is a mask per row; only other text is looked at closely.
+//! A first pass without branches settles the usual case, short or ASCII values in bounds; only if it cannot is every
+//! row looked at.
 
 use arrow_array::types::ByteViewType;
 use arrow_array::{Array, GenericByteViewArray};
@@ -11,65 +12,100 @@ const MAX_INLINE: u32 = 12;
 
 /// Whether all views are in bounds and, if `text`, all values UTF-8.
 pub(crate) fn views<T: ByteViewType>(array: &GenericByteViewArray<T>, text: bool) -> bool {
-    let buffers = array.data_buffers();
-    let ascii: Vec<bool> = buffers
-        .iter()
-        .map(|buffer| !text || buffer.is_ascii())
-        .collect();
-    let mut close = Vec::new();
-    for (row, view) in array.views().iter().enumerate() {
-        // The low 32 bits are the length; the rest is the value, or prefix, buffer index and offset.
-        let len = *view as u32;
-        if len <= MAX_INLINE {
-            if text && !inline_is_ascii(*view) {
-                close.push(row);
-            }
-            continue;
-        }
-        let index = (*view >> 64) as u32 as usize;
-        let offset = (*view >> 96) as u32 as usize;
-        let Some(buffer) = buffers.get(index) else {
-            if array.is_null(row) {
-                continue;
-            }
-            return false;
-        };
-        let in_bounds = offset
-            .checked_add(len as usize)
-            .is_some_and(|end| end <= buffer.len());
-        if !in_bounds && array.is_valid(row) {
-            return false;
-        }
-        if !ascii.get(index).copied().unwrap_or(false) {
-            close.push(row);
-        }
-    }
-    close
-        .into_iter()
-        .all(|row| array.is_null(row) || value_is_utf8(array, row))
+    plainly_sound(array, text)
+        || (0..array.len()).all(|row| array.is_null(row) || sound(array, row, text))
 }
 
-fn inline_is_ascii(view: u128) -> bool {
+/// Length, buffer index and offset in a view; the last two only for values that are not inline.
+fn fields(view: u128) -> (u32, u32, u32) {
+    (view as u32, (view >> 64) as u32, (view >> 96) as u32)
+}
+
+/// True only if all values are in bounds and, if `text`, ASCII. NULL rows are not told apart.
+fn plainly_sound<T: ByteViewType>(array: &GenericByteViewArray<T>, text: bool) -> bool {
     const HIGH_BITS: u128 = 0x8080_8080_8080_8080_8080_8080_0000_0000;
-    view & HIGH_BITS == 0
+    let high_bits = if text { HIGH_BITS } else { 0 };
+    // A buffer that is not ASCII, and one that is not there, count as empty.
+    let limit = |len: usize, ascii: bool| if ascii { len as u64 } else { 0 };
+    let buffers = array.data_buffers().iter();
+    let mut limits: Vec<u64> = buffers
+        .map(|b| limit(b.len(), !text || b.is_ascii()))
+        .collect();
+    let missing = limits.len();
+    limits.push(0);
+    let mut unsure = false;
+    for view in array.views().iter() {
+        let (len, index, offset) = fields(*view);
+        let limit = limits
+            .get((index as usize).min(missing))
+            .copied()
+            .unwrap_or(0);
+        let is_inline = len <= MAX_INLINE;
+        let inline_unsure = view & high_bits != 0;
+        let buffer_unsure = u64::from(offset) + u64::from(len) > limit;
+        unsure |= (is_inline & inline_unsure) | (!is_inline & buffer_unsure);
+    }
+    !unsure
 }
 
-fn value_is_utf8<T: ByteViewType>(array: &GenericByteViewArray<T>, row: usize) -> bool {
+/// Whether the value of one row is in bounds and, if `text`, UTF-8.
+fn sound<T: ByteViewType>(array: &GenericByteViewArray<T>, row: usize, text: bool) -> bool {
     let Some(view) = array.views().get(row) else {
         return false;
     };
-    let len = *view as u32 as usize;
+    let (len, index, offset) = fields(*view);
     let inline = view.to_le_bytes();
-    let bytes = if len <= MAX_INLINE as usize {
-        inline.get(4..4 + len)
+    let value = if len <= MAX_INLINE {
+        inline.get(4..4 + len as usize)
     } else {
-        let index = (*view >> 64) as u32 as usize;
-        let offset = (*view >> 96) as u32 as usize;
-        array.data_buffers().get(index).and_then(|buffer| {
-            offset
-                .checked_add(len)
-                .and_then(|end| buffer.as_slice().get(offset..end))
-        })
+        let end = (offset as usize).checked_add(len as usize);
+        let buffer = array.data_buffers().get(index as usize);
+        buffer
+            .zip(end)
+            .and_then(|(buffer, end)| buffer.as_slice().get(offset as usize..end))
     };
-    bytes.is_some_and(|bytes| std::str::from_utf8(bytes).is_ok())
+    value.is_some_and(|value| !text || std::str::from_utf8(value).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::builder::make_view;
+    use arrow_array::{BinaryViewArray, StringViewArray};
+    use arrow_buffer::{Buffer, ScalarBuffer};
+
+    use super::views;
+
+    fn binary(view: u128, buffer: &[u8]) -> Option<BinaryViewArray> {
+        let views = ScalarBuffer::from(vec![view]);
+        BinaryViewArray::try_new(views, vec![Buffer::from(buffer)], None).ok()
+    }
+
+    #[test]
+    fn text_of_every_kind_is_sound() {
+        let text = [
+            "",
+            "abc",
+            "Grüße",
+            "longer than twelve bytes",
+            "länger als zwölf Bytes, 世界",
+        ];
+        assert!(views(&StringViewArray::from_iter_values(text), true));
+        assert!(views(
+            &StringViewArray::from(vec![None, Some("ü"), None]),
+            true
+        ));
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_found_as_text_only() {
+        for value in [
+            b"\xff".as_slice(),
+            b"more than twelve bytes \xff",
+            b"cut here \xe4\xb8",
+        ] {
+            let array = binary(make_view(value, 0, 0), value).unwrap();
+            assert!(!views(&array, true));
+            assert!(views(&array, false));
+        }
+    }
 }

@@ -255,3 +255,122 @@ fn enable_frozen_editions(session: &VortexSession) {
     let enabled = session.enable_edition(newest);
     debug_assert!(enabled.is_ok(), "the edition was declared above");
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Decimal128Array, Float64Array, Int64Array, StringViewArray};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bytes_of(ty: &ColumnType, array: &ArrayRef) -> Bytes {
+        Bytes::from(VortexCodec::new().encode(ty, array).unwrap().to_vec())
+    }
+
+    fn round_trip(ty: &ColumnType, array: ArrayRef, mask: &[bool]) {
+        let codec = VortexCodec::new();
+        let bytes = Bytes::from(codec.encode(ty, &array).unwrap().to_vec());
+        let rows = array.len() as u32;
+        assert_eq!(&codec.decode(ty, rows, &bytes, None).unwrap(), &array);
+        let mask = BooleanBuffer::collect_bool(array.len(), |row| mask[row % mask.len()]);
+        let selected = codec.decode(ty, rows, &bytes, Some(&mask)).unwrap();
+        let mask = arrow_array::BooleanArray::from(mask);
+        assert_eq!(
+            &selected,
+            &arrow_select::filter::filter(&array, &mask).unwrap()
+        );
+    }
+
+    fn mask() -> impl Strategy<Value = Vec<bool>> {
+        prop::collection::vec(any::<bool>(), 1..50)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn integers_come_back(
+            values in prop::collection::vec(prop::option::of(any::<i64>()), 0..3000),
+            mask in mask(),
+        ) {
+            round_trip(&ColumnType::Int64, Arc::new(Int64Array::from(values)), &mask);
+        }
+
+        #[test]
+        fn small_integers_in_runs_come_back(
+            runs in prop::collection::vec((prop::option::of(-5i64..5), 1usize..300), 0..30),
+            mask in mask(),
+        ) {
+            let values = runs.into_iter().flat_map(|(value, len)| std::iter::repeat_n(value, len));
+            round_trip(&ColumnType::Int64, Arc::new(Int64Array::from_iter(values)), &mask);
+        }
+
+        #[test]
+        fn floats_come_back(
+            values in prop::collection::vec(prop::option::of((-9999i32..9999).prop_map(|v| f64::from(v) / 100.0)), 0..3000),
+            mask in mask(),
+        ) {
+            round_trip(&ColumnType::Double, Arc::new(Float64Array::from(values)), &mask);
+        }
+
+        #[test]
+        fn text_comes_back(
+            values in prop::collection::vec(prop::option::of("[a-c]{0,5}|\\PC{0,40}"), 0..1500),
+            mask in mask(),
+        ) {
+            round_trip(&ColumnType::Varchar, Arc::new(StringViewArray::from(values)), &mask);
+        }
+
+        #[test]
+        fn wide_decimals_come_back(
+            values in prop::collection::vec(prop::option::of(any::<i64>()), 0..1500),
+            shift in 0u32..60,
+            mask in mask(),
+        ) {
+            let wide = values.into_iter().map(|value| value.map(|value| i128::from(value) << shift));
+            let array = Decimal128Array::from_iter(wide).with_precision_and_scale(38, 2).unwrap();
+            let ty = ColumnType::Decimal { precision: 38, scale: 2 };
+            round_trip(&ty, Arc::new(array), &mask);
+        }
+    }
+
+    #[test]
+    fn an_edited_segment_is_refused_or_decodes_to_the_right_shape() {
+        let text = (0..500).map(|n| format!("value number {} of a few", n % 40));
+        let text: ArrayRef = Arc::new(StringViewArray::from_iter_values(text));
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter(
+            (0..500).map(|n| (n % 7 > 0).then_some(n * n)),
+        ));
+        let codec = VortexCodec::new();
+        for (ty, array) in [(ColumnType::Varchar, text), (ColumnType::Int64, numbers)] {
+            let sound = bytes_of(&ty, &array);
+            // The description of the arrays stands at the end; bits there do the most harm.
+            let places = (0..64).chain(sound.len().saturating_sub(500)..sound.len());
+            for place in places {
+                let mut edited = sound.to_vec();
+                edited[place] ^= 1 << (place % 8);
+                if let Ok(decoded) = codec.decode(&ty, 500, &Bytes::from(edited), None) {
+                    assert_eq!((decoded.len(), decoded.data_type()), (500, &ty.arrow()));
+                }
+            }
+            for len in [0, 1, 11, 63, 64, sound.len() / 2, sound.len() - 1] {
+                assert!(
+                    codec.decode(&ty, 500, &sound.slice(..len), None).is_err(),
+                    "cut to {len}"
+                );
+            }
+            assert!(codec.decode(&ty, 499, &sound, None).is_err());
+            assert!(codec.decode(&ColumnType::Blob, 500, &sound, None).is_err());
+        }
+    }
+
+    #[test]
+    fn a_segment_of_a_few_rows_fits_one_sector() {
+        let array: ArrayRef = Arc::new(StringViewArray::from(vec![
+            Some("one"),
+            None,
+            Some("three"),
+        ]));
+        assert!(bytes_of(&ColumnType::Varchar, &array).len() < 1000);
+    }
+}

@@ -179,3 +179,81 @@ impl Page {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::table::{Segment, StatValue};
+
+    fn group(first_row_id: u64, rows: u32) -> Arc<RowGroup> {
+        let block = BlockRef::from_bytes(&[7; BlockRef::BYTES]);
+        let segment = |column_id| Segment {
+            column_id,
+            block,
+            null_count: 1,
+            min: Some(StatValue::Bytes(b"abc".to_vec())),
+            max: Some(StatValue::Float(2.5)),
+            exact: false,
+            raw_bytes: 99,
+        };
+        Arc::new(RowGroup {
+            first_row_id,
+            rows,
+            segments: vec![segment(0), segment(4)],
+            deletes: None,
+            deletes_block: Some(block),
+            sketches: None,
+        })
+    }
+
+    #[test]
+    fn a_page_comes_back() {
+        let groups = [group(0, 10), group(10, 5), group(100, 1)];
+        let read = Page::decode(&Page::encode(&groups)).unwrap();
+        assert_eq!(read.len(), 3);
+        assert_eq!(read[1].segments, groups[1].segments);
+        assert_eq!(read[2].first_row_id, 100);
+        assert_eq!(read[2].deletes_block, groups[2].deletes_block);
+    }
+
+    #[test]
+    fn absurd_counts_and_orders_are_refused() {
+        let page = Page::encode(&[group(0, 10)]);
+        // Version, number of row groups, rows, number of segments.
+        for (at, bytes) in [
+            (0, &[9][..]),
+            (1, &[0xff; 4]),
+            (1, &[0; 4]),
+            (13, &[0; 4]),
+            (97, &[0xff; 4]),
+        ] {
+            let mut page = page.clone();
+            page[at..at + bytes.len()].copy_from_slice(bytes);
+            assert!(Page::decode(&page).is_err(), "at {at}");
+        }
+        assert!(Page::decode(&Page::encode(&[group(5, 10), group(14, 1)])).is_err());
+        assert!(Page::decode(&Page::encode(&[group(u64::MAX, 2)])).is_err());
+        assert!(Page::decode(&Page::encode(&vec![group(0, 1); PAGE_GROUPS + 1])).is_err());
+        assert!(Page::decode(&[&page[..], &[0]].concat()).is_err());
+        for len in 0..page.len() {
+            assert!(Page::decode(&page[..len]).is_err(), "cut to {len}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = Page::decode(&bytes);
+        }
+
+        #[test]
+        fn no_edit_makes_the_decoder_panic(at in 0usize..230, value: u8) {
+            let mut page = Page::encode(&[group(0, 10)]);
+            let at = at % page.len();
+            page[at] = value;
+            let _ = Page::decode(&page);
+        }
+    }
+}

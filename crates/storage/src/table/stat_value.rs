@@ -141,3 +141,66 @@ fn next_text(head: &[u8]) -> Option<Vec<u8>> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bytes(value: StatValue) -> Vec<u8> {
+        match value {
+            StatValue::Bytes(bytes) => bytes,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn cut_bounds_of_text_enclose_it(value in "\\PC{0,100}") {
+            let (low, _) = StatValue::lower_bound(value.as_bytes(), true);
+            let low = String::from_utf8(bytes(low)).unwrap();
+            prop_assert!(low.len() <= MAX_BOUND_BYTES && *low <= *value);
+            if let (Some(high), exact) = StatValue::upper_bound(value.as_bytes(), true) {
+                let high = String::from_utf8(bytes(high)).unwrap();
+                prop_assert!(high.len() <= MAX_BOUND_BYTES && *high >= *value);
+                prop_assert_eq!(exact, high == value);
+            }
+        }
+
+        #[test]
+        fn cut_bounds_of_bytes_enclose_them(value in prop::collection::vec(200u8.., 0..100)) {
+            let (low, _) = StatValue::lower_bound(&value, false);
+            prop_assert!(bytes(low) <= value);
+            if let (Some(high), _) = StatValue::upper_bound(&value, false) {
+                prop_assert!(bytes(high) >= value);
+            }
+        }
+    }
+
+    #[test]
+    fn there_is_no_bound_above_the_largest_strings() {
+        assert_eq!(StatValue::upper_bound(&[0xff; 65], false), (None, false));
+        let text = "\u{10FFFF}".repeat(17);
+        assert_eq!(StatValue::upper_bound(text.as_bytes(), true), (None, false));
+        assert!(StatValue::upper_bound(&[0xff; 64], false).1);
+    }
+
+    #[test]
+    fn the_successor_of_text_skips_surrogates_and_may_be_shorter() {
+        let text = format!("a{}x", "\u{D7FF}".repeat(21));
+        let (bound, exact) = StatValue::upper_bound(text.as_bytes(), true);
+        let expected = format!("a{}\u{E000}", "\u{D7FF}".repeat(20));
+        assert_eq!(
+            (bytes(bound.unwrap()), exact),
+            (expected.into_bytes(), false)
+        );
+        // The successor of DEL takes two bytes, which do not fit behind 63 others.
+        let text = format!("b{}{}", "\u{7F}".repeat(63), "x");
+        let bound = bytes(StatValue::upper_bound(text.as_bytes(), true).0.unwrap());
+        assert_eq!(
+            bound,
+            format!("b{}\u{80}", "\u{7F}".repeat(61)).into_bytes()
+        );
+    }
+}

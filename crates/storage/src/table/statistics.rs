@@ -255,3 +255,85 @@ fn byte_strings<'a>(
     *exact = min_exact && max_exact;
     (Some(min), max)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{BooleanArray, Decimal128Array, Float64Array, Int32Array, StringViewArray};
+
+    use super::*;
+
+    fn of(ty: ColumnType, array: impl Array + 'static) -> Statistics {
+        let array: ArrayRef = Arc::new(array);
+        Statistics::of(&ty, &array)
+    }
+
+    fn bounds(statistics: &Statistics) -> (Option<&StatValue>, Option<&StatValue>) {
+        (statistics.min.as_ref(), statistics.max.as_ref())
+    }
+
+    #[test]
+    fn numbers_are_bounded_without_their_nulls() {
+        let values = vec![Some(3), None, Some(-7), Some(3)];
+        let statistics = of(ColumnType::Int32, Int32Array::from(values));
+        let expected = (Some(&StatValue::Int(-7)), Some(&StatValue::Int(3)));
+        assert_eq!(bounds(&statistics), expected);
+        assert_eq!((statistics.null_count, statistics.raw_bytes), (1, 16));
+        assert_eq!(statistics.distinct.estimate(), 2);
+    }
+
+    #[test]
+    fn wide_decimals_are_bounded() {
+        let array = Decimal128Array::from(vec![i128::from(u64::MAX) + 1, -5]);
+        let array = array.with_precision_and_scale(38, 0).unwrap();
+        let statistics = of(
+            ColumnType::Decimal {
+                precision: 38,
+                scale: 0,
+            },
+            array,
+        );
+        let high = StatValue::Int128(i128::from(u64::MAX) + 1);
+        assert_eq!(
+            bounds(&statistics),
+            (Some(&StatValue::Int128(-5)), Some(&high))
+        );
+    }
+
+    #[test]
+    fn floats_are_bounded_in_total_order_unless_one_is_nan() {
+        let statistics = of(ColumnType::Double, Float64Array::from(vec![0.0, -0.0, 2.5]));
+        let Some(StatValue::Float(low)) = statistics.min else {
+            panic!()
+        };
+        assert!(low == 0.0 && low.is_sign_negative());
+        assert_eq!(statistics.distinct.estimate(), 2);
+        let statistics = of(ColumnType::Double, Float64Array::from(vec![1.0, f64::NAN]));
+        assert_eq!(bounds(&statistics), (None, None));
+    }
+
+    #[test]
+    fn long_text_has_cut_bounds_and_says_so() {
+        let (low, high) = ("a".repeat(100), "b".repeat(100));
+        let array = StringViewArray::from(vec![Some(low.as_str()), None, Some(high.as_str())]);
+        let statistics = of(ColumnType::Varchar, array);
+        let expected_high = format!("{}c", "b".repeat(63));
+        let low = StatValue::Bytes(vec![b'a'; 64]);
+        let high = StatValue::Bytes(expected_high.into_bytes());
+        assert_eq!(bounds(&statistics), (Some(&low), Some(&high)));
+        assert!(!statistics.exact);
+        assert_eq!(statistics.raw_bytes, 200);
+    }
+
+    #[test]
+    fn booleans_are_bounded() {
+        let statistics = of(
+            ColumnType::Boolean,
+            BooleanArray::from(vec![Some(true), None]),
+        );
+        let yes = StatValue::Bool(true);
+        assert_eq!(bounds(&statistics), (Some(&yes), Some(&yes)));
+        assert_eq!(statistics.distinct.estimate(), 1);
+    }
+}
