@@ -5,7 +5,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, GenericByteViewArray, PrimitiveArray};
 use arrow_schema::TimeUnit;
 
 use super::{ColumnType, DistinctSketch, MAX_DECIMAL64_PRECISION, StatValue};
@@ -78,19 +78,16 @@ impl Statistics {
                 });
                 (None, None)
             }
-            ColumnType::Varchar => {
-                let values = array.as_string_view().iter().map(|v| v.map(str::as_bytes));
-                byte_strings(values, true, sketch, &mut exact)
+            ColumnType::Varchar => views(array.as_string_view(), true, sketch, &mut exact),
+            ColumnType::Blob => views(array.as_binary_view(), false, sketch, &mut exact),
+            ColumnType::Uuid => {
+                let mut extremes = Extremes::default();
+                for value in array.as_fixed_size_binary().iter().flatten() {
+                    sketch.add_bytes(value);
+                    extremes.see(value);
+                }
+                extremes.bounds(false, &mut exact)
             }
-            ColumnType::Blob => {
-                byte_strings(array.as_binary_view().iter(), false, sketch, &mut exact)
-            }
-            ColumnType::Uuid => byte_strings(
-                array.as_fixed_size_binary().iter(),
-                false,
-                sketch,
-                &mut exact,
-            ),
         };
         let null_count = u32::try_from(array.null_count()).unwrap_or(u32::MAX);
         Self {
@@ -233,27 +230,73 @@ fn booleans(array: &ArrayRef, sketch: &mut DistinctSketch) -> Bounds {
     wrap(bounds, StatValue::Bool)
 }
 
-fn byte_strings<'a>(
-    values: impl Iterator<Item = Option<&'a [u8]>>,
+/// Short values that were seen lately, by a hash of their view. Seeing a value twice changes no statistic, and columns
+/// of few short values are common.
+struct SeenLately([u128; 256]);
+
+impl SeenLately {
+    /// Whether this view, which holds its whole value, was seen; notes it.
+    fn note(&mut self, view: u128) -> bool {
+        let folded = (view as u64) ^ ((view >> 64) as u64);
+        let slot = (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize;
+        self.0
+            .get_mut(slot)
+            .is_some_and(|seen| std::mem::replace(seen, view) == view)
+    }
+}
+
+fn views<T: ByteViewType>(
+    array: &GenericByteViewArray<T>,
     text: bool,
     sketch: &mut DistinctSketch,
     exact: &mut bool,
 ) -> Bounds {
-    let mut bounds: Option<(&[u8], &[u8])> = None;
-    for value in values.flatten() {
+    const MAX_INLINE: u32 = 12;
+    // No view is all ones: its length would be larger than any value's.
+    let mut seen = SeenLately([u128::MAX; 256]);
+    let mut extremes = Extremes::default();
+    for (row, view) in array.views().iter().enumerate() {
+        let repeated = *view as u32 <= MAX_INLINE && seen.note(*view);
+        if repeated || array.is_null(row) {
+            continue;
+        }
+        let value: &[u8] = array.value(row).as_ref();
         sketch.add_bytes(value);
-        bounds = Some(match bounds {
-            None => (value, value),
-            Some((low, high)) => (low.min(value), high.max(value)),
-        });
+        extremes.see(value);
     }
-    let Some((low, high)) = bounds else {
-        return (None, None);
-    };
-    let (min, min_exact) = StatValue::lower_bound(low, text);
-    let (max, max_exact) = StatValue::upper_bound(high, text);
-    *exact = min_exact && max_exact;
-    (Some(min), max)
+    extremes.bounds(text, exact)
+}
+
+/// Smallest and largest byte string so far, each with its first four bytes as a number.
+#[derive(Default)]
+struct Extremes<'a>(Option<[(u32, &'a [u8]); 2]>);
+
+impl<'a> Extremes<'a> {
+    fn see(&mut self, value: &'a [u8]) {
+        let mut prefix = [0; 4];
+        prefix
+            .iter_mut()
+            .zip(value)
+            .for_each(|(to, from)| *to = *from);
+        // Zeros stand for what is not there, so prefixes in order mean values in order, but equal ones mean nothing.
+        let keyed = (u32::from_be_bytes(prefix), value);
+        let [low, high] = self.0.get_or_insert([keyed, keyed]);
+        if keyed < *low {
+            *low = keyed;
+        } else if keyed > *high {
+            *high = keyed;
+        }
+    }
+
+    fn bounds(&self, text: bool, exact: &mut bool) -> Bounds {
+        let Some([(_, low), (_, high)]) = self.0 else {
+            return (None, None);
+        };
+        let (min, min_exact) = StatValue::lower_bound(low, text);
+        let (max, max_exact) = StatValue::upper_bound(high, text);
+        *exact = min_exact && max_exact;
+        (Some(min), max)
+    }
 }
 
 #[cfg(test)]
