@@ -259,3 +259,109 @@ impl std::fmt::Debug for BufferPool {
         self.stats().fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(store: u64, sector: u64) -> PoolKey {
+        let block = BlockRef {
+            sector,
+            payload_len: 1,
+            key_id: 1,
+            birth_generation: 1,
+            tag: [0; 16],
+        };
+        PoolKey {
+            store,
+            role: Role::ColumnData,
+            block,
+        }
+    }
+
+    fn fill(pool: &BufferPool, store: u64, blocks: u64) {
+        (0..blocks).for_each(|sector| pool.put(key(store, sector), Bytes::from_static(b"x"), 100));
+    }
+
+    #[test]
+    fn it_stays_within_its_budget() {
+        let pool = BufferPool::new(1000);
+        fill(&pool, 0, 500);
+        let stats = pool.stats();
+        assert_eq!(
+            (stats.held_bytes, stats.blocks, stats.evictions),
+            (1000, 10, 490)
+        );
+        pool.put(key(0, 999), Bytes::from_static(b"x"), 1001);
+        assert!(
+            pool.get(&key(0, 999)).is_none(),
+            "a block over the budget is not kept"
+        );
+        pool.set_budget(350);
+        assert_eq!(pool.stats().held_bytes, 300);
+        assert_eq!(pool.evict(150), 200);
+        pool.clear();
+        assert_eq!((pool.stats().held_bytes, pool.stats().blocks), (0, 0));
+    }
+
+    #[test]
+    fn a_block_is_found_only_under_its_whole_ref() {
+        let pool = BufferPool::new(1000);
+        fill(&pool, 0, 1);
+        assert!(pool.get(&key(0, 0)).is_some());
+        let mut other = key(0, 0);
+        other.block.tag[3] = 1;
+        assert!(pool.get(&other).is_none());
+        assert!(pool.get(&key(1, 0)).is_none());
+        assert_eq!((pool.stats().hits, pool.stats().misses), (1, 2));
+    }
+
+    #[test]
+    fn a_closed_store_leaves_nothing() {
+        let pool = BufferPool::new(10_000);
+        fill(&pool, 0, 10);
+        fill(&pool, 1, 10);
+        pool.remove_store(0);
+        assert_eq!((pool.stats().blocks, pool.stats().held_bytes), (10, 1000));
+        assert!(pool.get(&key(1, 3)).is_some());
+    }
+
+    #[test]
+    fn what_was_asked_for_is_spared() {
+        let mut shard = Shard::default();
+        for sector in 0..4 {
+            shard.put(Slot {
+                key: key(0, sector),
+                payload: Bytes::new(),
+                held_bytes: 1,
+                asked_for: false,
+            });
+        }
+        assert!(shard.get(&key(0, 1)).is_some());
+        assert!(shard.get(&key(0, 3)).is_some());
+        assert_eq!((shard.evict_one(), shard.evict_one()), (Some(1), Some(1)));
+        assert!(shard.places.contains_key(&key(0, 1)) && shard.places.contains_key(&key(0, 3)));
+    }
+
+    #[test]
+    fn threads_share_it() {
+        let pool = BufferPool::new(2000);
+        std::thread::scope(|scope| {
+            for store in 0..4 {
+                let pool = &pool;
+                scope.spawn(move || {
+                    for sector in (0..200).cycle().take(5000) {
+                        if pool.get(&key(store, sector)).is_none() {
+                            pool.put(key(store, sector), Bytes::from_static(b"x"), 100);
+                        }
+                    }
+                });
+            }
+        });
+        let stats = pool.stats();
+        assert!(
+            stats.held_bytes <= 2000 && stats.held_bytes == stats.blocks * 100,
+            "{stats:?}"
+        );
+    }
+}

@@ -82,10 +82,13 @@ pub struct SealedFile {
     database_id: [u8; 16],
     protection: Protection,
     epoch: RwLock<Option<Arc<Epoch>>>,
-    keys: RwLock<HashMap<(u32, [u8; 16]), Arc<GcmKey>>>,
+    keys: RwLock<KeyCache>,
     seals: AtomicU64,
     seals_per_epoch: u32,
 }
+
+/// Expanded keys by data key and epoch salt.
+type KeyCache = HashMap<(u32, [u8; 16]), Arc<GcmKey>>;
 
 /// One key's time.
 struct Epoch {
@@ -254,6 +257,10 @@ impl SealedFile {
             birth_generation: raw.birth_generation(),
             tag: raw.tag,
         };
+        // Nothing but its checksum covers the checksum, and a superblock must be the same to the last byte in both slots.
+        if !raw.is_intact() {
+            return Err(Error::SuperblockDamaged);
+        }
         self.open(Role::Superblock, &r, 1, block)?;
         Ok((r, &block[ENVELOPE_HEAD_BYTES..SECTOR_BYTES - TAG_BYTES]))
     }
@@ -367,4 +374,243 @@ fn checksum(aad: &[u8], body: &[u8]) -> [u8; TAG_BYTES] {
 
 fn offset_of(sector: u64) -> Option<u64> {
     sector.checked_mul(SECTOR_BYTES as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use aes_gcm::aead::{AeadInOut, KeyInit};
+    use hushdb_crypto::{KdfLabel, SecretKey};
+
+    use super::*;
+    use crate::file::MemFile;
+
+    const KEY_ID: u32 = 1;
+
+    /// Block keys from one data key, as the header's keys make them.
+    struct OneKey {
+        database_id: [u8; 16],
+        data_key: SecretKey,
+    }
+
+    impl OneKey {
+        fn derived(
+            &self,
+            crypto: &CryptoProvider,
+            key_id: u32,
+            epoch_salt: &[u8; 16],
+        ) -> SecretKey {
+            let mut context = self.database_id.to_vec();
+            context.extend_from_slice(&key_id.to_le_bytes());
+            context.push(1);
+            context.extend_from_slice(epoch_salt);
+            crypto.kbkdf(&self.data_key, KdfLabel::Block, &context)
+        }
+    }
+
+    impl BlockKeys for OneKey {
+        fn block_key(
+            &self,
+            crypto: &CryptoProvider,
+            key_id: u32,
+            epoch_salt: &[u8; 16],
+        ) -> Result<GcmKey> {
+            Ok(crypto.gcm_key(&self.derived(crypto, key_id, epoch_salt)))
+        }
+    }
+
+    fn database_id() -> [u8; 16] {
+        std::array::from_fn(|i| i as u8)
+    }
+
+    fn keys() -> OneKey {
+        OneKey {
+            database_id: database_id(),
+            data_key: SecretKey::from_bytes([0x22; 32]),
+        }
+    }
+
+    fn sealed_file(crypto: CryptoProvider) -> SealedFile {
+        let protection = Protection::Gcm {
+            keys: Arc::new(keys()),
+            key_id: KEY_ID,
+        };
+        SealedFile::new(Arc::new(MemFile::new()), crypto, database_id(), protection)
+    }
+
+    fn buf(payload: &[u8]) -> BlockBuf {
+        let mut buf = BlockBuf::with_capacity(payload.len());
+        buf.extend_from_slice(payload);
+        buf
+    }
+
+    /// Seals as `SealedFile::seal` does, but with the salt and nonce of the known answers.
+    fn known_block(payload: &[u8]) -> SealedBlock {
+        let salt: [u8; 16] = std::array::from_fn(|i| 0xa0 + i as u8);
+        let nonce: [u8; 12] = std::array::from_fn(|i| 0xb0 + i as u8);
+        let buf = buf(payload);
+        let (payload_len, sectors) = buf.measure().unwrap();
+        let mut bytes = buf.into_padded(sectors);
+        let (sector, birth_generation) = (16, 42);
+        let envelope = Envelope {
+            suite: 1,
+            role: Role::ColumnData,
+            key_id: KEY_ID,
+            sectors,
+            sector,
+            birth_generation,
+            epoch_salt: salt,
+        };
+        let key = keys().derived(&CryptoProvider::portable(), KEY_ID, &salt);
+        let cipher = aes_gcm::Aes256Gcm::new(key.expose().into());
+        let tag_at = bytes.len() - TAG_BYTES;
+        let body = &mut bytes[ENVELOPE_HEAD_BYTES..tag_at];
+        let tag = cipher
+            .encrypt_inout_detached(&nonce.into(), &envelope.aad(&database_id()), body.into())
+            .unwrap();
+        envelope.write(&mut bytes, &nonce, &tag.into());
+        let block_ref = BlockRef {
+            sector,
+            payload_len,
+            key_id: KEY_ID,
+            birth_generation,
+            tag: tag.into(),
+        };
+        SealedBlock { block_ref, bytes }
+    }
+
+    /// Answers of an implementation in another language that shares no code with this one.
+    #[test]
+    fn known_answers() {
+        let large: Vec<u8> = (0..262_064u32).map(|i| (i % 251) as u8).collect();
+        let cases = [
+            (
+                b"hello block".as_slice(),
+                "9995684e333246add115fbe4417528bf1f87a1c081d1d027c711bde46c239411",
+                "10000000000000000b000000010000002a00000000000000fdf51bf0fc76b9e7a05dba5a7ad98754",
+            ),
+            (
+                large.as_slice(),
+                "b65d42a42c492300df6a3f8082569ccbee1554ad2be36a8c57653ec481860450",
+                "1000000000000000b0ff0300010000002a000000000000007371059946c3909d41fcfbf4fa65de0b",
+            ),
+        ];
+        for (payload, digest, block_ref) in cases {
+            let block = known_block(payload);
+            assert_eq!(hex::encode(block.block_ref.to_bytes()), block_ref);
+            for crypto in CryptoProvider::all() {
+                assert_eq!(hex::encode(crypto.sha256(&[&block.bytes])), digest);
+                let mut bytes = block.bytes.clone();
+                sealed_file(crypto)
+                    .open_in_place(Role::ColumnData, &block.block_ref, &mut bytes)
+                    .unwrap();
+                assert_eq!(
+                    &bytes[ENVELOPE_HEAD_BYTES..ENVELOPE_HEAD_BYTES + payload.len()],
+                    payload
+                );
+            }
+        }
+        let envelope = "4855534201010300010000000100000010000000000000002a00000000000000\
+                        a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babb77cbec55";
+        assert_eq!(
+            hex::encode(&known_block(b"hello block").bytes[..64]),
+            envelope
+        );
+    }
+
+    #[test]
+    fn every_payload_length_around_a_sector_boundary_comes_back() {
+        for crypto in CryptoProvider::all() {
+            let sealed = sealed_file(crypto);
+            for len in [0, 1, 4015, 4016, 4017, 8111, 8112, 8113] {
+                let payload = vec![7; len];
+                let block = sealed.seal(Role::Index, 16, 3, buf(&payload)).unwrap();
+                assert_eq!(block.bytes.len() % SECTOR_BYTES, 0);
+                sealed.write(&block).unwrap();
+                let read = sealed.read(Role::Index, &block.block_ref, 100).unwrap();
+                assert_eq!(read, payload);
+                assert!(
+                    !block.bytes.windows(16).any(|window| window == [7; 16]),
+                    "nothing in the clear"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_payload_over_the_limit_is_refused() {
+        let mut buf = BlockBuf::with_capacity(0);
+        buf.resize(super::super::MAX_PAYLOAD_BYTES + 1);
+        let error = sealed_file(CryptoProvider::aws_lc())
+            .seal(Role::Index, 16, 3, buf)
+            .err();
+        assert!(matches!(error, Some(Error::InvalidInput(_))));
+    }
+
+    fn salt_of(block: &SealedBlock) -> [u8; 16] {
+        let mut salt = [0; 16];
+        salt.copy_from_slice(&block.bytes[32..48]);
+        salt
+    }
+
+    #[test]
+    fn no_epoch_seals_more_than_its_limit_over_all_threads() {
+        let mut sealed = sealed_file(CryptoProvider::aws_lc());
+        sealed.seals_per_epoch = 10;
+        let salts = std::sync::Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        let block = sealed.seal(Role::Index, 16, 3, buf(b"x")).unwrap();
+                        salts.lock().unwrap().push(salt_of(&block));
+                    }
+                });
+            }
+        });
+        let salts = salts.into_inner().unwrap();
+        let distinct: BTreeSet<_> = salts.iter().collect();
+        assert!(
+            distinct.len() >= 40,
+            "{} salts for 400 seals",
+            distinct.len()
+        );
+        for salt in distinct {
+            assert!(salts.iter().filter(|other| *other == salt).count() <= 10);
+        }
+        assert_eq!(sealed.seals(), 400);
+    }
+
+    #[test]
+    fn a_new_epoch_begins_with_every_opening_and_after_a_fork() {
+        let seal =
+            |sealed: &SealedFile| salt_of(&sealed.seal(Role::Index, 16, 3, buf(b"x")).unwrap());
+        let first = sealed_file(CryptoProvider::aws_lc());
+        let salt = seal(&first);
+        assert_eq!(seal(&first), salt);
+        assert_ne!(seal(&sealed_file(CryptoProvider::aws_lc())), salt);
+        let parents = first.epoch.read().clone().unwrap();
+        // What a child process finds: an epoch that another process began.
+        let (key, seals) = (Arc::clone(&parents.key), AtomicU32::new(1));
+        *first.epoch.write() = Some(Arc::new(Epoch {
+            salt,
+            key,
+            seals,
+            process: parents.process ^ 1,
+        }));
+        assert_ne!(seal(&first), salt);
+    }
+
+    #[test]
+    fn equal_payloads_look_different_each_time() {
+        let sealed = sealed_file(CryptoProvider::aws_lc());
+        let blocks = [(); 2].map(|()| {
+            sealed
+                .seal(Role::Index, 16, 3, buf(b"equal"))
+                .unwrap()
+                .bytes
+        });
+        assert_ne!(blocks[0][64..], blocks[1][64..]);
+    }
 }

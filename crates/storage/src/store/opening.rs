@@ -22,6 +22,8 @@ use crate::error::{Error, Result};
 use crate::file::StorageFile;
 
 type Page = Box<[u8; SECTOR_BYTES]>;
+/// A page and the offset that it belongs to.
+type Repair = (u64, Page);
 
 /// A superblock with the bytes that it has on disk.
 #[derive(Clone, Debug)]
@@ -39,7 +41,7 @@ pub(super) struct Opening {
     pub(super) root: SealedRoot,
     pub(super) notices: Vec<Notice>,
     /// What must be written, and where, to have both copies of everything again.
-    pub(super) repairs: Vec<(u64, Page)>,
+    pub(super) repairs: Vec<Repair>,
 }
 
 impl Opening {
@@ -158,7 +160,7 @@ pub(super) fn sealed_file(
 }
 
 /// Reads both superblock slots: the newest that opens, and what is wrong with the other.
-fn read_slots(sealed: &SealedFile) -> Result<(SealedRoot, Vec<Notice>, Vec<(u64, Page)>)> {
+fn read_slots(sealed: &SealedFile) -> Result<(SealedRoot, Vec<Notice>, Vec<Repair>)> {
     let slots = [read_slot(sealed, 0), read_slot(sealed, 1)];
     let newest = match &slots {
         [Ok(a), Ok(b)]
