@@ -9,6 +9,7 @@ mod block_buf;
 mod block_ref;
 mod buffer_pool;
 mod envelope;
+mod key_epochs;
 mod role;
 mod sealed_file;
 
@@ -16,7 +17,8 @@ pub use block_buf::BlockBuf;
 pub use block_ref::BlockRef;
 pub use buffer_pool::{BufferPool, PoolStats};
 pub use envelope::{MAX_BLOCK_BYTES, MAX_PAYLOAD_BYTES, SECTOR_BYTES};
+pub use key_epochs::BlockKeys;
 pub use role::Role;
-pub use sealed_file::{BlockKeys, Protection, SealedBlock, SealedFile};
+pub use sealed_file::{Protection, SealedBlock, SealedFile};
 
 pub(crate) use buffer_pool::PoolKey;

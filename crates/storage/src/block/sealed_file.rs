@@ -1,65 +1,31 @@
 //! `SealedFile`: a storage file whose blocks are sealed. The only caller of the cipher on file data.
 //!
 //! What must hold:
-//! - A block key seals fewer than 2^20 blocks: seals are counted before they happen, over all threads. Then, and after a
-//!   fork, and whenever a file is opened, a new random epoch salt gives a new key. No counter on disk is trusted.
+//! - A block is sealed under the key of the current epoch ([`KeyEpochs`]), which has counted it first.
 //! - What a block claims about itself decides nothing: it must say what its parent (or its fixed place) says, tag
 //!   included, before the cipher is asked; the suite comes from the file header.
 //! - No lock is held while bytes are sealed, opened, read or written.
 //!
 //! Refuses a block that is damaged, edited, moved, older or of another role, each by its own error.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use hushdb_crypto::{CryptoProvider, GcmKey};
-use hushdb_keys::{BlockKey, DatabaseKeys, Suite};
-use parking_lot::RwLock;
+use hushdb_crypto::CryptoProvider;
+use hushdb_keys::Suite;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128_with_seed};
 
 use super::envelope::{
     ENVELOPE_HEAD_BYTES, ENVELOPE_OVERHEAD_BYTES, Envelope, RawBlock, SECTOR_BYTES, TAG_BYTES,
 };
+use super::key_epochs::{BlockKeys, KeyEpochs};
 use super::{BlockBuf, BlockRef, Role};
 use crate::error::{Error, Place, Result};
 use crate::file::StorageFile;
 
-/// Seals after which a key is left (FORMAT.md, "Sealing").
-const SEALS_PER_EPOCH: u32 = 1 << 20;
-/// Keys of older epochs that are kept expanded. A file has one per writing session, so few hold nearly all blocks.
-const CACHED_KEYS: usize = 256;
 /// Payloads begin on such a boundary in memory: a cache line, and all that vector code asks for.
 const ALIGNMENT: usize = 64;
-
-/// Where block keys come from.
-pub trait BlockKeys: Send + Sync {
-    /// The key that seals blocks under `key_id` in the epoch of `epoch_salt`.
-    ///
-    /// # Errors
-    /// When there is no such data key.
-    fn block_key(
-        &self,
-        crypto: &CryptoProvider,
-        key_id: u32,
-        epoch_salt: &[u8; 16],
-    ) -> Result<GcmKey>;
-}
-
-impl BlockKeys for DatabaseKeys {
-    fn block_key(
-        &self,
-        crypto: &CryptoProvider,
-        key_id: u32,
-        epoch_salt: &[u8; 16],
-    ) -> Result<GcmKey> {
-        match Self::block_key(self, crypto, key_id, Suite::Gcm, epoch_salt)? {
-            BlockKey::Gcm(key) => Ok(key),
-            BlockKey::Ctr(_) => Err(Error::Unsupported("cipher suite AES-256-CTR".into())),
-        }
-    }
-}
 
 /// How the blocks of a file are protected.
 #[derive(Clone)]
@@ -80,22 +46,9 @@ pub struct SealedFile {
     file: Arc<dyn StorageFile>,
     crypto: CryptoProvider,
     database_id: [u8; 16],
-    protection: Protection,
-    epoch: RwLock<Option<Arc<Epoch>>>,
-    keys: RwLock<KeyCache>,
+    /// `None` in a plain database.
+    epochs: Option<KeyEpochs>,
     seals: AtomicU64,
-    seals_per_epoch: u32,
-}
-
-/// Expanded keys by data key and epoch salt.
-type KeyCache = HashMap<(u32, [u8; 16]), Arc<GcmKey>>;
-
-/// One key's time.
-struct Epoch {
-    salt: [u8; 16],
-    key: Arc<GcmKey>,
-    seals: AtomicU32,
-    process: u32,
 }
 
 /// A block that is ready to be written.
@@ -114,15 +67,16 @@ impl SealedFile {
         database_id: [u8; 16],
         protection: Protection,
     ) -> Self {
+        let epochs = match protection {
+            Protection::Plain => None,
+            Protection::Gcm { keys, key_id } => Some(KeyEpochs::new(keys, key_id)),
+        };
         Self {
             file,
             crypto,
             database_id,
-            protection,
-            epoch: RwLock::new(None),
-            keys: RwLock::new(HashMap::new()),
+            epochs,
             seals: AtomicU64::new(0),
-            seals_per_epoch: SEALS_PER_EPOCH,
         }
     }
 
@@ -160,13 +114,11 @@ impl SealedFile {
             birth_generation,
             epoch_salt: [0; 16],
         };
-        let (nonce, tag) = match &self.protection {
-            Protection::Plain => {
-                self.seals.fetch_add(1, Ordering::Relaxed);
-                ([0; 12], checksum(&envelope.aad(&self.database_id), body))
-            }
-            Protection::Gcm { keys, key_id } => {
-                let epoch = self.epoch_for_seal(keys.as_ref(), *key_id)?;
+        self.seals.fetch_add(1, Ordering::Relaxed);
+        let (nonce, tag) = match &self.epochs {
+            None => ([0; 12], checksum(&envelope.aad(&self.database_id), body)),
+            Some(epochs) => {
+                let epoch = epochs.for_seal(&self.crypto)?;
                 envelope.epoch_salt = epoch.salt;
                 let sealed = epoch
                     .key
@@ -280,11 +232,11 @@ impl SealedFile {
             });
         }
         let (nonce, aad) = (raw.nonce(), envelope.aad(&self.database_id));
-        match &self.protection {
-            Protection::Plain if checksum(&aad, raw.body) == r.tag => Ok(()),
-            Protection::Plain => Err(Error::BlockDamaged(place)),
-            Protection::Gcm { keys, .. } => {
-                let key = self.key_for_open(keys.as_ref(), r.key_id, &envelope.epoch_salt)?;
+        match &self.epochs {
+            None if checksum(&aad, raw.body) == r.tag => Ok(()),
+            None => Err(Error::BlockDamaged(place)),
+            Some(epochs) => {
+                let key = epochs.for_open(&self.crypto, r.key_id, &envelope.epoch_salt)?;
                 key.open_in_place(&nonce, &aad, raw.body, &r.tag)
                     .map_err(|_| match raw.is_intact() {
                         true => Error::BlockEdited(place),
@@ -295,66 +247,16 @@ impl SealedFile {
     }
 
     fn suite(&self) -> u8 {
-        match self.protection {
-            Protection::Plain => Suite::Plain.to_wire(),
-            Protection::Gcm { .. } => Suite::Gcm.to_wire(),
-        }
+        let suite = if self.epochs.is_some() {
+            Suite::Gcm
+        } else {
+            Suite::Plain
+        };
+        suite.to_wire()
     }
 
     fn key_id(&self) -> u32 {
-        match self.protection {
-            Protection::Plain => 0,
-            Protection::Gcm { key_id, .. } => key_id,
-        }
-    }
-
-    /// The epoch of the next seal, which is counted by asking for it.
-    fn epoch_for_seal(&self, keys: &dyn BlockKeys, key_id: u32) -> Result<Arc<Epoch>> {
-        self.seals.fetch_add(1, Ordering::Relaxed);
-        let process = std::process::id();
-        let counted = |epoch: &Option<Arc<Epoch>>| {
-            let epoch = epoch.as_ref().filter(|epoch| epoch.process == process)?;
-            (epoch.seals.fetch_add(1, Ordering::Relaxed) < self.seals_per_epoch)
-                .then(|| Arc::clone(epoch))
-        };
-        if let Some(epoch) = counted(&self.epoch.read()) {
-            return Ok(epoch);
-        }
-        let mut current = self.epoch.write();
-        if let Some(epoch) = counted(&current) {
-            return Ok(epoch);
-        }
-        let mut salt = [0; 16];
-        self.crypto
-            .random(&mut salt)
-            .map_err(|_| Error::Crypto("there are no random bytes"))?;
-        let key = Arc::new(keys.block_key(&self.crypto, key_id, &salt)?);
-        let epoch = Arc::new(Epoch {
-            salt,
-            key,
-            seals: AtomicU32::new(1),
-            process,
-        });
-        *current = Some(Arc::clone(&epoch));
-        Ok(epoch)
-    }
-
-    fn key_for_open(
-        &self,
-        keys: &dyn BlockKeys,
-        key_id: u32,
-        salt: &[u8; 16],
-    ) -> Result<Arc<GcmKey>> {
-        if let Some(key) = self.keys.read().get(&(key_id, *salt)) {
-            return Ok(Arc::clone(key));
-        }
-        let key = Arc::new(keys.block_key(&self.crypto, key_id, salt)?);
-        let mut cache = self.keys.write();
-        if cache.len() >= CACHED_KEYS {
-            cache.clear();
-        }
-        cache.insert((key_id, *salt), Arc::clone(&key));
-        Ok(key)
+        self.epochs.as_ref().map_or(0, KeyEpochs::key_id)
     }
 }
 
@@ -378,10 +280,8 @@ fn offset_of(sector: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use aes_gcm::aead::{AeadInOut, KeyInit};
-    use hushdb_crypto::{KdfLabel, SecretKey};
+    use hushdb_crypto::{GcmKey, KdfLabel, SecretKey};
 
     use super::*;
     use crate::file::MemFile;
@@ -546,60 +446,6 @@ mod tests {
             .seal(Role::Index, 16, 3, buf)
             .err();
         assert!(matches!(error, Some(Error::InvalidInput(_))));
-    }
-
-    fn salt_of(block: &SealedBlock) -> [u8; 16] {
-        let mut salt = [0; 16];
-        salt.copy_from_slice(&block.bytes[32..48]);
-        salt
-    }
-
-    #[test]
-    fn no_epoch_seals_more_than_its_limit_over_all_threads() {
-        let mut sealed = sealed_file(CryptoProvider::aws_lc());
-        sealed.seals_per_epoch = 10;
-        let salts = std::sync::Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    for _ in 0..100 {
-                        let block = sealed.seal(Role::Index, 16, 3, buf(b"x")).unwrap();
-                        salts.lock().unwrap().push(salt_of(&block));
-                    }
-                });
-            }
-        });
-        let salts = salts.into_inner().unwrap();
-        let distinct: BTreeSet<_> = salts.iter().collect();
-        assert!(
-            distinct.len() >= 40,
-            "{} salts for 400 seals",
-            distinct.len()
-        );
-        for salt in distinct {
-            assert!(salts.iter().filter(|other| *other == salt).count() <= 10);
-        }
-        assert_eq!(sealed.seals(), 400);
-    }
-
-    #[test]
-    fn a_new_epoch_begins_with_every_opening_and_after_a_fork() {
-        let seal =
-            |sealed: &SealedFile| salt_of(&sealed.seal(Role::Index, 16, 3, buf(b"x")).unwrap());
-        let first = sealed_file(CryptoProvider::aws_lc());
-        let salt = seal(&first);
-        assert_eq!(seal(&first), salt);
-        assert_ne!(seal(&sealed_file(CryptoProvider::aws_lc())), salt);
-        let parents = first.epoch.read().clone().unwrap();
-        // What a child process finds: an epoch that another process began.
-        let (key, seals) = (Arc::clone(&parents.key), AtomicU32::new(1));
-        *first.epoch.write() = Some(Arc::new(Epoch {
-            salt,
-            key,
-            seals,
-            process: parents.process ^ 1,
-        }));
-        assert_ne!(seal(&first), salt);
     }
 
     #[test]

@@ -1,0 +1,214 @@
+//! `KeyEpochs`: which key seals the next block, and which one opens an older one.
+//!
+//! What must hold: a block key seals fewer than 2^20 blocks. Seals are counted before they happen, over all threads. Then,
+//! and after a fork, and whenever a file is opened, a new random epoch salt gives a new key. No counter on disk is trusted.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use hushdb_crypto::{CryptoProvider, GcmKey};
+use hushdb_keys::{BlockKey, DatabaseKeys, Suite};
+use parking_lot::RwLock;
+
+use crate::error::{Error, Result};
+
+/// Seals after which a key is left (FORMAT.md, "Sealing").
+const SEALS_PER_EPOCH: u32 = 1 << 20;
+/// Keys of older epochs that are kept expanded. A file has one per writing session, so few hold nearly all blocks.
+const CACHED_KEYS: usize = 256;
+/// Where block keys come from.
+pub trait BlockKeys: Send + Sync {
+    /// The key that seals blocks under `key_id` in the epoch of `epoch_salt`.
+    ///
+    /// # Errors
+    /// When there is no such data key.
+    fn block_key(
+        &self,
+        crypto: &CryptoProvider,
+        key_id: u32,
+        epoch_salt: &[u8; 16],
+    ) -> Result<GcmKey>;
+}
+
+impl BlockKeys for DatabaseKeys {
+    fn block_key(
+        &self,
+        crypto: &CryptoProvider,
+        key_id: u32,
+        epoch_salt: &[u8; 16],
+    ) -> Result<GcmKey> {
+        match Self::block_key(self, crypto, key_id, Suite::Gcm, epoch_salt)? {
+            BlockKey::Gcm(key) => Ok(key),
+            BlockKey::Ctr(_) => Err(Error::Unsupported("cipher suite AES-256-CTR".into())),
+        }
+    }
+}
+
+/// The keys of one file's blocks.
+pub(super) struct KeyEpochs {
+    keys: Arc<dyn BlockKeys>,
+    key_id: u32,
+    current: RwLock<Option<Arc<Epoch>>>,
+    opened: RwLock<OpenedKeys>,
+    seals_per_epoch: u32,
+}
+
+/// Expanded keys by data key and epoch salt.
+type OpenedKeys = HashMap<(u32, [u8; 16]), Arc<GcmKey>>;
+
+/// One key's time.
+pub(super) struct Epoch {
+    pub(super) salt: [u8; 16],
+    pub(super) key: Arc<GcmKey>,
+    seals: AtomicU32,
+    process: u32,
+}
+
+impl KeyEpochs {
+    /// Epochs of the data key `key_id`; the first begins with the first seal.
+    pub(super) fn new(keys: Arc<dyn BlockKeys>, key_id: u32) -> Self {
+        let (current, opened) = (RwLock::new(None), RwLock::new(HashMap::new()));
+        Self {
+            keys,
+            key_id,
+            current,
+            opened,
+            seals_per_epoch: SEALS_PER_EPOCH,
+        }
+    }
+
+    /// The data key that new blocks are sealed under.
+    pub(super) fn key_id(&self) -> u32 {
+        self.key_id
+    }
+
+    /// The epoch of the next seal, which is counted by asking for it.
+    pub(super) fn for_seal(&self, crypto: &CryptoProvider) -> Result<Arc<Epoch>> {
+        let process = std::process::id();
+        let counted = |epoch: &Option<Arc<Epoch>>| {
+            let epoch = epoch.as_ref().filter(|epoch| epoch.process == process)?;
+            (epoch.seals.fetch_add(1, Ordering::Relaxed) < self.seals_per_epoch)
+                .then(|| Arc::clone(epoch))
+        };
+        if let Some(epoch) = counted(&self.current.read()) {
+            return Ok(epoch);
+        }
+        let mut current = self.current.write();
+        if let Some(epoch) = counted(&current) {
+            return Ok(epoch);
+        }
+        let mut salt = [0; 16];
+        crypto
+            .random(&mut salt)
+            .map_err(|_| Error::Crypto("there are no random bytes"))?;
+        let key = Arc::new(self.keys.block_key(crypto, self.key_id, &salt)?);
+        let epoch = Arc::new(Epoch {
+            salt,
+            key,
+            seals: AtomicU32::new(1),
+            process,
+        });
+        *current = Some(Arc::clone(&epoch));
+        Ok(epoch)
+    }
+
+    /// The key that a block of that epoch was sealed with.
+    pub(super) fn for_open(
+        &self,
+        crypto: &CryptoProvider,
+        key_id: u32,
+        salt: &[u8; 16],
+    ) -> Result<Arc<GcmKey>> {
+        if let Some(key) = self.opened.read().get(&(key_id, *salt)) {
+            return Ok(Arc::clone(key));
+        }
+        let key = Arc::new(self.keys.block_key(crypto, key_id, salt)?);
+        let mut cache = self.opened.write();
+        if cache.len() >= CACHED_KEYS {
+            cache.clear();
+        }
+        cache.insert((key_id, *salt), Arc::clone(&key));
+        Ok(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use hushdb_crypto::SecretKey;
+
+    use super::*;
+
+    struct AnyKey;
+
+    impl BlockKeys for AnyKey {
+        fn block_key(&self, crypto: &CryptoProvider, _: u32, _: &[u8; 16]) -> Result<GcmKey> {
+            Ok(crypto.gcm_key(&SecretKey::from_bytes([1; 32])))
+        }
+    }
+
+    fn epochs(seals_per_epoch: u32) -> KeyEpochs {
+        KeyEpochs {
+            seals_per_epoch,
+            ..KeyEpochs::new(Arc::new(AnyKey), 1)
+        }
+    }
+
+    fn salt_for_seal(epochs: &KeyEpochs) -> [u8; 16] {
+        epochs.for_seal(&CryptoProvider::aws_lc()).unwrap().salt
+    }
+
+    #[test]
+    fn no_epoch_seals_more_than_its_limit_over_all_threads() {
+        let epochs = epochs(10);
+        let seals = parking_lot::Mutex::new(BTreeMap::<[u8; 16], u32>::new());
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        let salt = salt_for_seal(&epochs);
+                        *seals.lock().entry(salt).or_default() += 1;
+                    }
+                });
+            }
+        });
+        let seals = seals.into_inner();
+        assert_eq!(seals.values().sum::<u32>(), 400);
+        assert!(
+            seals.len() >= 40 && seals.values().all(|&count| count <= 10),
+            "{:?}",
+            seals.values()
+        );
+    }
+
+    #[test]
+    fn a_new_epoch_begins_with_every_opening_and_after_a_fork() {
+        let first = epochs(10);
+        let salt = salt_for_seal(&first);
+        assert_eq!(salt_for_seal(&first), salt);
+        assert_ne!(salt_for_seal(&epochs(10)), salt);
+        let parents = first.current.read().clone().unwrap();
+        // What a child process finds: an epoch that another process began.
+        let (key, seals) = (Arc::clone(&parents.key), AtomicU32::new(1));
+        *first.current.write() = Some(Arc::new(Epoch {
+            salt,
+            key,
+            seals,
+            process: parents.process ^ 1,
+        }));
+        assert_ne!(salt_for_seal(&first), salt);
+    }
+
+    #[test]
+    fn keys_of_many_epochs_do_not_pile_up() {
+        let epochs = epochs(10);
+        for i in 0..3 * CACHED_KEYS as u128 {
+            epochs
+                .for_open(&CryptoProvider::aws_lc(), 1, &i.to_le_bytes())
+                .unwrap();
+        }
+        assert!(epochs.opened.read().len() <= CACHED_KEYS);
+    }
+}
