@@ -2,10 +2,8 @@
 //! them; until then nothing that was durable is touched.
 //!
 //! What must hold:
-//! - Order of a commit: blocks, sync; superblock into slot (generation & 1), sync; the same bytes into the other slot,
-//!   sync. Only then may extents be used again that the superblock before it needed.
-//! - Order of a change of the file header: standby copy, sync; a commit that names it; the other copy, sync.
-//! - After a write or sync of any of these failed, what is on disk is not known: this handle writes nothing more.
+//! - Blocks are written only where the newest superblock has nothing, and where no reader of an older one looks.
+//! - Committing keeps to the order of steps in `committing.rs`.
 //! - No lock is held while a block is sealed, opened, read or written.
 //!
 //! Refuses to write when opened read-only.
@@ -15,15 +13,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
-use hushdb_keys::{DatabaseKeys, Header, HeaderError, KeyProvider, SlotOptions, Suite};
+use hushdb_keys::{DatabaseKeys, Header, KeyProvider, SlotOptions, Suite};
 use parking_lot::{Mutex, RwLock};
 
+use super::committing::seal_root;
 use super::extents::Extent;
-use super::file_map::{
-    FIRST_SECTOR, FIXED_BYTES, HEADER_OFFSETS, SUPERBLOCK_OFFSETS, SUPERBLOCK_SECTOR,
-};
+use super::file_map::{FIRST_SECTOR, FIXED_BYTES, HEADER_OFFSETS, SUPERBLOCK_OFFSETS};
 use super::opening::{Opening, SealedRoot, sealed_file};
-use super::space::{FreeListPlan, Space, extent_of};
+use super::space::{Space, extent_of};
 use super::superblock::{Superblock, WalState};
 use super::{Notice, StoreInfo, StoreOptions, free_list};
 use crate::block::{BlockBuf, BlockRef, BufferPool, PoolKey, Role, SECTOR_BYTES, SealedFile};
@@ -34,29 +31,30 @@ const ROOT_LABEL: &[u8] = b"HUSHROOT";
 
 /// One open database file. May be used from many threads; one transaction at a time writes.
 pub struct BlockStore {
-    crypto: CryptoProvider,
-    keys: Option<Arc<DatabaseKeys>>,
-    header: Mutex<Header>,
-    sealed: SealedFile,
+    pub(super) crypto: CryptoProvider,
+    pub(super) keys: Option<Arc<DatabaseKeys>>,
+    pub(super) header: Mutex<Header>,
+    pub(super) sealed: SealedFile,
     pool: Arc<BufferPool>,
     pool_id: u64,
     /// What the newest superblock says.
-    root: RwLock<Arc<Root>>,
+    pub(super) root: RwLock<Arc<Root>>,
     /// `None` when read-only.
     space: Option<Mutex<Space>>,
     /// The first sector behind every block that may be read, which is `space`'s, for readers who take no lock.
-    end: AtomicU64,
+    pub(super) end: AtomicU64,
     /// One flip at a time.
-    flip: Mutex<()>,
-    write_failed: AtomicBool,
+    pub(super) flip: Mutex<()>,
+    pub(super) write_failed: AtomicBool,
     notices: Vec<Notice>,
 }
 
-struct Root {
-    sealed: SealedRoot,
-    free_list_blocks: Vec<BlockRef>,
+/// What is known of the newest superblock.
+pub(super) struct Root {
+    pub(super) sealed: SealedRoot,
+    pub(super) free_list_blocks: Vec<BlockRef>,
     /// Seals in the life of the file before it was opened.
-    seals_before: u64,
+    pub(super) seals_before: u64,
 }
 
 impl BlockStore {
@@ -250,43 +248,6 @@ impl BlockStore {
         }
     }
 
-    /// Makes what was written since the last commit durable, with `catalog` as its root. Extents freed by this and
-    /// earlier commits are used again once nobody reads a generation before `oldest_snapshot_generation`: pass the
-    /// oldest generation that a reader has or may still take, which is the current one unless older ones are held.
-    /// Returns the new generation.
-    ///
-    /// # Errors
-    /// Before the superblock is written: the commit did not happen, and [`BlockStore::rollback`] gives back its blocks.
-    /// After that the handle turns read-only, and opening again tells which of the two states is there.
-    pub fn commit(&self, catalog: BlockRef, oldest_snapshot_generation: u64) -> Result<u64> {
-        let space = self.space()?;
-        let _flip = self.flip.lock();
-        let root = self.root();
-        let old_list: Vec<Extent> = root.free_list_blocks.iter().filter_map(extent_of).collect();
-        let free_list_blocks = self.write_free_list(&old_list)?;
-        let before = &root.sealed.superblock;
-        let superblock = Superblock {
-            generation: before.generation + 1,
-            total_sectors: space.lock().extents().end(),
-            catalog: Some(catalog),
-            free_list: free_list_blocks.first().copied(),
-            ..before.clone()
-        };
-        let flipped = self.sync().and_then(|()| self.flip(&root, superblock));
-        let sealed =
-            flipped.inspect_err(|_| free_list_blocks.iter().for_each(|block| self.free(block)))?;
-        let generation = sealed.superblock.generation;
-        *self.root.write() = Arc::new(Root {
-            sealed,
-            free_list_blocks,
-            seals_before: root.seals_before,
-        });
-        let mut space = space.lock();
-        space.committed(generation, &old_list, oldest_snapshot_generation)?;
-        self.end.store(space.extents().end(), Ordering::Release);
-        Ok(generation)
-    }
-
     /// Gives back what was written since the last commit, and forgets what was freed since.
     pub fn rollback(&self) {
         if let Some(space) = &self.space
@@ -299,46 +260,6 @@ impl BlockStore {
     /// Lets freed extents be used again that only readers of generations before `oldest_snapshot_generation` needed.
     pub fn release(&self, oldest_snapshot_generation: u64) -> Result<()> {
         self.space()?.lock().release(oldest_snapshot_generation)
-    }
-
-    /// Changes the key slots, in an order in which every interruption leaves a header that the superblock names. No
-    /// block is rewritten.
-    ///
-    /// # Errors
-    /// What `change` refuses, and as [`BlockStore::commit`].
-    pub fn change_header<T>(
-        &self,
-        change: impl FnOnce(&mut Header, &CryptoProvider, &DatabaseKeys) -> Result<T, HeaderError>,
-    ) -> Result<T> {
-        self.space()?;
-        let _flip = self.flip.lock();
-        let keys = self.keys.as_ref().ok_or(Error::NotEncrypted)?;
-        let mut header = self.header.lock().clone();
-        let before = header.sequence();
-        let result = change(&mut header, &self.crypto, keys)?;
-        if header.sequence() == before {
-            return Ok(result);
-        }
-        let page = header.to_page();
-        let standby = (header.sequence() & 1) as usize;
-        self.write_fixed(HEADER_OFFSETS[standby], page.as_slice())?;
-        let root = self.root();
-        let superblock = Superblock {
-            generation: root.sealed.superblock.generation + 1,
-            header_sequence: header.sequence(),
-            header_mac: header.mac(),
-            ..root.sealed.superblock.clone()
-        };
-        let sealed = self.flip(&root, superblock)?;
-        let (free_list_blocks, seals_before) = (root.free_list_blocks.clone(), root.seals_before);
-        *self.root.write() = Arc::new(Root {
-            sealed,
-            free_list_blocks,
-            seals_before,
-        });
-        *self.header.lock() = header;
-        self.write_fixed(HEADER_OFFSETS[1 - standby], page.as_slice())?;
-        Ok(result)
     }
 
     /// The verified file header.
@@ -426,89 +347,31 @@ impl BlockStore {
         self.space().is_err()
     }
 
-    fn space(&self) -> Result<&Mutex<Space>> {
+    pub(super) fn space(&self) -> Result<&Mutex<Space>> {
         if self.write_failed.load(Ordering::Acquire) {
             return Err(Error::WriteFailedEarlier);
         }
         self.space.as_ref().ok_or(Error::ReadOnly)
     }
 
-    fn root(&self) -> Arc<Root> {
+    pub(super) fn root(&self) -> Arc<Root> {
         Arc::clone(&self.root.read())
     }
 
-    fn write_at(&self, role: Role, sector: u64, buf: BlockBuf) -> Result<BlockRef> {
+    pub(super) fn write_at(&self, role: Role, sector: u64, buf: BlockBuf) -> Result<BlockRef> {
         let birth_generation = self.generation() + 1;
         let block = self.sealed.seal(role, sector, birth_generation, buf)?;
         self.sealed.write(&block)?;
         Ok(block.block_ref)
     }
 
-    fn give_back(&self, extent: Extent) {
+    pub(super) fn give_back(&self, extent: Extent) {
         if let Some(space) = &self.space
             && space.lock().drop_extent(extent).is_err()
         {
             // An extent that is free already was freed again: the books are wrong, so no more is written by them.
             self.write_failed.store(true, Ordering::Release);
         }
-    }
-
-    /// Writes the free list that goes with the commit at hand; back to front, since each block names the next.
-    fn write_free_list(&self, old: &[Extent]) -> Result<Vec<BlockRef>> {
-        let FreeListPlan { mut blocks } = self
-            .space()?
-            .lock()
-            .plan_free_list(self.sealed.file().as_ref(), old)?;
-        let mut written: Vec<BlockRef> = Vec::new();
-        while let Some((sector, extents, room)) = blocks.pop() {
-            let buf = free_list::encode(&extents, room, written.last());
-            match self.write_at(Role::FreeList, sector, buf) {
-                Ok(block) => written.push(block),
-                Err(error) => {
-                    blocks.push((sector, extents, room));
-                    let unwritten = blocks.iter().map(|(sector, _, room)| {
-                        let sectors = BlockBuf::sectors_for(free_list::payload_len(*room));
-                        Extent::new(*sector, u64::from(sectors))
-                    });
-                    unwritten
-                        .chain(written.iter().filter_map(extent_of))
-                        .for_each(|extent| self.give_back(extent));
-                    return Err(error);
-                }
-            }
-        }
-        written.reverse();
-        Ok(written)
-    }
-
-    /// Seals `superblock` as the successor of `root` and writes it into both slots.
-    fn flip(&self, root: &Root, superblock: Superblock) -> Result<SealedRoot> {
-        let seals = root.seals_before + self.sealed.seals() + 1;
-        let sealed = seal_root(
-            &self.sealed,
-            Superblock {
-                seals,
-                previous_tag: root.sealed.tag,
-                ..superblock
-            },
-        )?;
-        let first = (sealed.superblock.generation & 1) as usize;
-        for slot in [first, 1 - first] {
-            self.write_fixed(SUPERBLOCK_OFFSETS[slot], sealed.page.as_slice())?;
-        }
-        Ok(sealed)
-    }
-
-    /// Writes one of the fixed parts and waits until it is durable.
-    fn write_fixed(&self, offset: u64, page: &[u8]) -> Result<()> {
-        let written = self.sealed.file().write_all_at(offset, page);
-        written.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?;
-        self.sync()
-    }
-
-    fn sync(&self) -> Result<()> {
-        let synced = self.sealed.file().sync();
-        Ok(synced.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?)
     }
 }
 
@@ -533,22 +396,4 @@ impl std::fmt::Debug for BlockStore {
             .field("generation", &self.generation())
             .finish()
     }
-}
-
-fn seal_root(sealed: &SealedFile, superblock: Superblock) -> Result<SealedRoot> {
-    let mut buf = BlockBuf::with_capacity(SECTOR_BYTES);
-    buf.extend_from_slice(&superblock.to_payload());
-    let block = sealed.seal(
-        Role::Superblock,
-        SUPERBLOCK_SECTOR,
-        superblock.generation,
-        buf,
-    )?;
-    let page = block.bytes.into_boxed_slice().try_into();
-    let page = page.map_err(|_| Error::InvalidInput("a superblock is one sector".into()))?;
-    Ok(SealedRoot {
-        superblock,
-        tag: block.block_ref.tag,
-        page,
-    })
 }

@@ -1,6 +1,7 @@
 //! One open database file: header copies, superblock, extents, and the `BlockStore` that ties them to sealed blocks.
 
 mod block_store;
+mod committing;
 mod extents;
 mod file_map;
 mod free_list;

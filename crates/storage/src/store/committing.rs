@@ -1,0 +1,179 @@
+//! Committing: the steps by which a new root takes the place of the old one.
+//!
+//! What must hold:
+//! - Order of a commit: blocks, sync; superblock into slot (generation & 1), sync; the same bytes into the other slot,
+//!   sync. Only then may extents be used again that the superblock before it needed.
+//! - Order of a change of the file header: standby copy, sync; a superblock that names it; the other copy, sync.
+//! - After a write or sync of any of these failed, what is on disk is not known: this handle writes nothing more.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use hushdb_crypto::CryptoProvider;
+use hushdb_keys::{DatabaseKeys, Header, HeaderError};
+
+use super::block_store::{BlockStore, Root};
+use super::extents::Extent;
+use super::file_map::{HEADER_OFFSETS, SUPERBLOCK_OFFSETS, SUPERBLOCK_SECTOR};
+use super::free_list;
+use super::opening::SealedRoot;
+use super::space::{FreeListPlan, extent_of};
+use super::superblock::Superblock;
+use crate::block::{BlockBuf, BlockRef, Role, SECTOR_BYTES, SealedFile};
+use crate::error::{Error, Result};
+
+impl BlockStore {
+    /// Makes what was written since the last commit durable, with `catalog` as its root. Extents freed by this and
+    /// earlier commits are used again once nobody reads a generation before `oldest_snapshot_generation`: pass the
+    /// oldest generation that a reader has or may still take, which is the current one unless older ones are held.
+    /// Returns the new generation.
+    ///
+    /// # Errors
+    /// Before the superblock is written: the commit did not happen, and [`BlockStore::rollback`] gives back its blocks.
+    /// After that the handle turns read-only, and opening again tells which of the two states is there.
+    pub fn commit(&self, catalog: BlockRef, oldest_snapshot_generation: u64) -> Result<u64> {
+        let space = self.space()?;
+        let _flip = self.flip.lock();
+        let root = self.root();
+        let old_list: Vec<Extent> = root.free_list_blocks.iter().filter_map(extent_of).collect();
+        let free_list_blocks = self.write_free_list(&old_list)?;
+        let before = &root.sealed.superblock;
+        let superblock = Superblock {
+            generation: before.generation + 1,
+            total_sectors: space.lock().extents().end(),
+            catalog: Some(catalog),
+            free_list: free_list_blocks.first().copied(),
+            ..before.clone()
+        };
+        let flipped = self.sync().and_then(|()| self.flip(&root, superblock));
+        let sealed =
+            flipped.inspect_err(|_| free_list_blocks.iter().for_each(|block| self.free(block)))?;
+        let generation = sealed.superblock.generation;
+        *self.root.write() = Arc::new(Root {
+            sealed,
+            free_list_blocks,
+            seals_before: root.seals_before,
+        });
+        let mut space = space.lock();
+        space.committed(generation, &old_list, oldest_snapshot_generation)?;
+        self.end.store(space.extents().end(), Ordering::Release);
+        Ok(generation)
+    }
+
+    /// Changes the key slots, in an order in which every interruption leaves a header that the superblock names. No
+    /// block is rewritten.
+    ///
+    /// # Errors
+    /// What `change` refuses, and as [`BlockStore::commit`].
+    pub fn change_header<T>(
+        &self,
+        change: impl FnOnce(&mut Header, &CryptoProvider, &DatabaseKeys) -> Result<T, HeaderError>,
+    ) -> Result<T> {
+        self.space()?;
+        let _flip = self.flip.lock();
+        let keys = self.keys.as_ref().ok_or(Error::NotEncrypted)?;
+        let mut header = self.header.lock().clone();
+        let before = header.sequence();
+        let result = change(&mut header, &self.crypto, keys)?;
+        if header.sequence() == before {
+            return Ok(result);
+        }
+        let page = header.to_page();
+        let standby = (header.sequence() & 1) as usize;
+        self.write_fixed(HEADER_OFFSETS[standby], page.as_slice())?;
+        let root = self.root();
+        let superblock = Superblock {
+            generation: root.sealed.superblock.generation + 1,
+            header_sequence: header.sequence(),
+            header_mac: header.mac(),
+            ..root.sealed.superblock.clone()
+        };
+        let sealed = self.flip(&root, superblock)?;
+        let (free_list_blocks, seals_before) = (root.free_list_blocks.clone(), root.seals_before);
+        *self.root.write() = Arc::new(Root {
+            sealed,
+            free_list_blocks,
+            seals_before,
+        });
+        *self.header.lock() = header;
+        self.write_fixed(HEADER_OFFSETS[1 - standby], page.as_slice())?;
+        Ok(result)
+    }
+
+    /// Writes the free list that goes with the commit at hand; back to front, since each block names the next.
+    fn write_free_list(&self, old: &[Extent]) -> Result<Vec<BlockRef>> {
+        let FreeListPlan { mut blocks } = self
+            .space()?
+            .lock()
+            .plan_free_list(self.sealed.file().as_ref(), old)?;
+        let mut written: Vec<BlockRef> = Vec::new();
+        while let Some((sector, extents, room)) = blocks.pop() {
+            let buf = free_list::encode(&extents, room, written.last());
+            match self.write_at(Role::FreeList, sector, buf) {
+                Ok(block) => written.push(block),
+                Err(error) => {
+                    blocks.push((sector, extents, room));
+                    let unwritten = blocks.iter().map(|(sector, _, room)| {
+                        let sectors = BlockBuf::sectors_for(free_list::payload_len(*room));
+                        Extent::new(*sector, u64::from(sectors))
+                    });
+                    unwritten
+                        .chain(written.iter().filter_map(extent_of))
+                        .for_each(|extent| self.give_back(extent));
+                    return Err(error);
+                }
+            }
+        }
+        written.reverse();
+        Ok(written)
+    }
+
+    /// Seals `superblock` as the successor of `root` and writes it into both slots.
+    fn flip(&self, root: &Root, superblock: Superblock) -> Result<SealedRoot> {
+        let seals = root.seals_before + self.sealed.seals() + 1;
+        let sealed = seal_root(
+            &self.sealed,
+            Superblock {
+                seals,
+                previous_tag: root.sealed.tag,
+                ..superblock
+            },
+        )?;
+        let first = (sealed.superblock.generation & 1) as usize;
+        for slot in [first, 1 - first] {
+            self.write_fixed(SUPERBLOCK_OFFSETS[slot], sealed.page.as_slice())?;
+        }
+        Ok(sealed)
+    }
+
+    /// Writes one of the fixed parts and waits until it is durable.
+    fn write_fixed(&self, offset: u64, page: &[u8]) -> Result<()> {
+        let written = self.sealed.file().write_all_at(offset, page);
+        written.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?;
+        self.sync()
+    }
+
+    fn sync(&self) -> Result<()> {
+        let synced = self.sealed.file().sync();
+        Ok(synced.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?)
+    }
+}
+
+/// Seals a superblock.
+pub(super) fn seal_root(sealed: &SealedFile, superblock: Superblock) -> Result<SealedRoot> {
+    let mut buf = BlockBuf::with_capacity(SECTOR_BYTES);
+    buf.extend_from_slice(&superblock.to_payload());
+    let block = sealed.seal(
+        Role::Superblock,
+        SUPERBLOCK_SECTOR,
+        superblock.generation,
+        buf,
+    )?;
+    let page = block.bytes.into_boxed_slice().try_into();
+    let page = page.map_err(|_| Error::InvalidInput("a superblock is one sector".into()))?;
+    Ok(SealedRoot {
+        superblock,
+        tag: block.block_ref.tag,
+        page,
+    })
+}
