@@ -125,12 +125,13 @@ impl Store {
     /// Begins the one write transaction; waits while another one is open.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`] on a store that was opened read-only.
+    /// [`Error::ReadOnly`] on a store that was opened read-only, [`Error::WriteFailedEarlier`] after a failed commit.
     pub fn begin(&self) -> Result<Transaction<'_>> {
-        if self.blocks.read_only() {
-            return Err(Error::ReadOnly);
-        }
-        Ok(Transaction::new(self, self.writer.take()))
+        let ticket = self.writer.take();
+        // Readers have gone since the last commit: what only they needed can be written over now.
+        self.blocks
+            .release(self.oldest_in_use(self.snapshot().generation))?;
+        Ok(Transaction::new(self, ticket))
     }
 
     /// Compresses, seals and writes one row group; many threads may do so at once. `arrays` are in the order of
@@ -155,9 +156,6 @@ impl Store {
             return Err(Error::InvalidInput(
                 "the arrays do not make a row group of the table".into(),
             ));
-        }
-        if self.blocks.read_only() {
-            return Err(Error::ReadOnly);
         }
         let group = RowGroup {
             first_row_id: 0,

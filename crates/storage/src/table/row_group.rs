@@ -133,3 +133,58 @@ impl RowGroup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn group(rows: u32) -> RowGroup {
+        RowGroup {
+            first_row_id: 0,
+            rows,
+            segments: Vec::new(),
+            deletes: None,
+            deletes_block: None,
+            sketches: None,
+        }
+    }
+
+    #[test]
+    fn delete_vectors_that_cannot_be_are_refused() {
+        let bytes = |offsets: &[u32]| RowGroup::deletes_to_bytes(&offsets.iter().collect());
+        assert!(group(10).deletes_from_bytes(&bytes(&[0, 9])).is_ok());
+        assert!(group(10).deletes_from_bytes(&bytes(&[])).is_err());
+        assert!(group(10).deletes_from_bytes(&bytes(&[10])).is_err());
+        assert!(group(2).deletes_from_bytes(&bytes(&[0, 1])).is_err());
+        let long = [bytes(&[1]), vec![0]].concat();
+        assert!(group(10).deletes_from_bytes(&long).is_err());
+    }
+
+    #[test]
+    fn visible_is_what_is_not_deleted() {
+        let mut group = group(4);
+        assert!(group.visible().is_none());
+        group.deletes = Some(Arc::new([1, 3].into_iter().collect()));
+        let visible: Vec<bool> = group.visible().unwrap().iter().collect();
+        assert_eq!(visible, [true, false, true, false]);
+        assert_eq!(group.visible_rows(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = group(1000).deletes_from_bytes(&bytes);
+        }
+
+        #[test]
+        fn no_edit_makes_the_decoder_panic(at: usize, value: u8) {
+            let deletes: RoaringBitmap = (0..5000).step_by(3).chain(70_000..90_000).collect();
+            let mut bytes = RowGroup::deletes_to_bytes(&deletes);
+            let at = at % bytes.len();
+            bytes[at] = value;
+            let _ = group(100_000).deletes_from_bytes(&bytes);
+        }
+    }
+}

@@ -147,3 +147,73 @@ fn views_of(array: &ArrayRef) -> Option<&[u128]> {
             .map(|array| array.views().as_ref())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Int32Array, StringViewArray};
+    use arrow_schema::{Field, Schema};
+
+    use super::*;
+    use crate::table::ColumnType;
+
+    fn column(name: &str, ty: ColumnType) -> Column {
+        Column {
+            id: 0,
+            name: name.into(),
+            ty,
+            nullable: true,
+            default: None,
+        }
+    }
+
+    fn batch(array: ArrayRef) -> RecordBatch {
+        let field = Field::new("c", array.data_type().clone(), true);
+        RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![array]).unwrap()
+    }
+
+    fn lens(groups: &[Vec<ArrayRef>]) -> Vec<usize> {
+        groups.iter().map(|group| group[0].len()).collect()
+    }
+
+    #[test]
+    fn rows_are_cut_by_number_and_keep_their_order() {
+        let mut builder = RowGroupBuilder::new(&[column("c", ColumnType::Int32)], 100);
+        let mut groups = Vec::new();
+        let mut next = 0;
+        for len in [30, 0, 70, 250, 1] {
+            let array = Int32Array::from_iter_values(next..next + len);
+            groups.extend(builder.push(&batch(Arc::new(array))).unwrap());
+            next += len;
+        }
+        groups.extend(builder.finish().unwrap());
+        assert_eq!(lens(&groups), [100, 100, 100, 51]);
+        let values = groups.iter().flat_map(|group| {
+            group[0]
+                .as_primitive::<arrow_array::types::Int32Type>()
+                .values()
+                .to_vec()
+        });
+        assert!(values.eq(0..351));
+    }
+
+    #[test]
+    fn rows_are_cut_by_raw_bytes_and_a_larger_value_stands_alone() {
+        let mut builder = RowGroupBuilder::new(&[column("c", ColumnType::Varchar)], 1000);
+        let (mega, large) = ("m".repeat(6 << 20), "l".repeat(20 << 20));
+        let texts = [&mega, &mega, &mega, &large, &mega].map(|text| text.as_str());
+        let array = StringViewArray::from_iter_values(texts);
+        let mut groups = builder.push(&batch(Arc::new(array))).unwrap();
+        groups.extend(builder.finish().unwrap());
+        assert_eq!(lens(&groups), [2, 1, 1, 1]);
+    }
+
+    #[test]
+    fn batches_of_other_types_are_refused() {
+        let mut builder = RowGroupBuilder::new(&[column("c", ColumnType::Varchar)], 100);
+        assert!(
+            builder
+                .push(&batch(Arc::new(Int32Array::from(vec![1]))))
+                .is_err()
+        );
+    }
+}

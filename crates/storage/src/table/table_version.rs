@@ -245,3 +245,85 @@ impl TableVersion {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::file::MemFile;
+    use crate::store::StoreOptions;
+    use crate::table::ColumnType;
+
+    fn blocks() -> Arc<BlockStore> {
+        let store = BlockStore::create(Arc::new(MemFile::new()), None, &StoreOptions::default());
+        Arc::new(store.unwrap())
+    }
+
+    fn sample(blocks: &Arc<BlockStore>) -> Vec<u8> {
+        let column = |id, name: &str| Column {
+            id,
+            name: name.into(),
+            ty: ColumnType::Decimal {
+                precision: 12,
+                scale: 2,
+            },
+            nullable: id > 0,
+            default: (id > 0).then(|| "0".into()),
+        };
+        let checks = vec![Check {
+            name: None,
+            sql: "a > 0".into(),
+        }];
+        let columns = vec![column(0, "a"), column(7, "b")];
+        TableVersion::new(3, "t".into(), columns, checks, Arc::clone(blocks)).encode()
+    }
+
+    fn decode(bytes: &[u8], blocks: &Arc<BlockStore>) -> Result<TableVersion, WireError> {
+        TableVersion::decode(bytes, BlockRef::from_bytes(&[0; BlockRef::BYTES]), blocks)
+    }
+
+    #[test]
+    fn a_record_comes_back_and_no_part_of_it_is_one() {
+        let blocks = blocks();
+        let sample = sample(&blocks);
+        let table = decode(&sample, &blocks).unwrap();
+        assert_eq!(
+            (table.id, table.next_column_id, table.row_count()),
+            (3, 8, 0)
+        );
+        assert_eq!(table.encode(), sample);
+        for len in 0..sample.len() {
+            assert!(decode(&sample[..len], &blocks).is_err(), "cut to {len}");
+        }
+        assert!(decode(&[&sample[..], &[0]].concat(), &blocks).is_err());
+    }
+
+    #[test]
+    fn absurd_lengths_are_refused() {
+        let blocks = blocks();
+        let sample = sample(&blocks);
+        // Length of the name, number of columns, of pages (last); then a version and a column id that cannot be.
+        for at in [9, 26, sample.len() - 4] {
+            let mut bytes = sample.clone();
+            bytes[at..at + 4].copy_from_slice(&[0xff; 4]);
+            assert!(decode(&bytes, &blocks).is_err(), "at {at}");
+        }
+        for (at, value) in [(0, 2), (30, 9), (30, 7)] {
+            let mut bytes = sample.clone();
+            bytes[at] = value;
+            assert!(decode(&bytes, &blocks).is_err(), "at {at}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_edit_makes_the_decoder_panic(at: usize, value: u8) {
+            let blocks = blocks();
+            let mut bytes = sample(&blocks);
+            let at = at % bytes.len();
+            bytes[at] = value;
+            let _ = decode(&bytes, &blocks);
+        }
+    }
+}

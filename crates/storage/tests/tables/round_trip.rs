@@ -72,10 +72,8 @@ fn masks_select_rows_of_every_type() {
                 assert_eq!(read.data_type(), &ty.arrow());
                 assert_eq!(&read, &expected, "{ty:?} {suffix} step {step}");
             }
-            assert_eq!(
-                table.distinct_count(table.columns[0].id).unwrap().unwrap() > 0,
-                true
-            );
+            let distinct = table.distinct_count(table.columns[0].id).unwrap();
+            assert!(distinct.is_some_and(|count| (1..=9).contains(&count)));
         }
     }
 }
