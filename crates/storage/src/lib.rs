@@ -30,7 +30,9 @@ pub use catalog::{
 pub use codec::{CodecError, EncodedSegment, SegmentCodec, VortexCodec};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use file::{MemFile, OsFile, StorageFile};
-pub use store::{BlockStore, HeaderCopies, Notice, StoreInfo, StoreOptions};
+pub use store::{
+    BlockStore, DEFAULT_ROW_GROUP_ROWS, HeaderCopies, Notice, StoreInfo, StoreOptions,
+};
 pub use table::{
     Check, Column, ColumnDef, ColumnType, DistinctSketch, MAX_DECIMAL_PRECISION,
     MAX_DECIMAL64_PRECISION, MAX_ROW_GROUP_ROWS, RowGroup, RowGroupBuilder, Segment, StatValue,

@@ -17,4 +17,4 @@ pub use block_store::BlockStore;
 pub use header_copies::HeaderCopies;
 pub use notice::Notice;
 pub use store_info::StoreInfo;
-pub use store_options::StoreOptions;
+pub use store_options::{DEFAULT_ROW_GROUP_ROWS, StoreOptions};

@@ -8,8 +8,8 @@ use crate::block::BufferPool;
 
 /// Bytes of a pool that nobody chose.
 const DEFAULT_POOL_BYTES: usize = 256 << 20;
-/// Rows after which a row group ends.
-const DEFAULT_ROW_GROUP_ROWS: usize = 122_880;
+/// Rows after which a row group ends, unless options say otherwise.
+pub const DEFAULT_ROW_GROUP_ROWS: usize = 122_880;
 
 /// Settings and parts of a store.
 #[derive(Clone, Debug)]
