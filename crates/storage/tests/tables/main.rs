@@ -2,6 +2,7 @@
 
 mod damage;
 mod definitions;
+mod failures;
 mod fixture;
 mod markers;
 mod round_trip;
