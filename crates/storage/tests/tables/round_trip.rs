@@ -44,6 +44,28 @@ fn every_type_comes_back_with_and_without_nulls() {
 }
 
 #[test]
+fn crypto_providers_read_each_others_files() {
+    for (writer, reader) in [("aws-lc-rs", "rustcrypto"), ("rustcrypto", "aws-lc-rs")] {
+        let mut fixture = Fixture::new(writer);
+        let store = fixture.create();
+        fill(
+            &store,
+            "t",
+            vec![def("n", ColumnType::Int64)],
+            &[int64s(0..5000)],
+        );
+        drop(store);
+        fixture.options.crypto = Fixture::new(reader).options.crypto;
+        let store = fixture.open();
+        assert_eq!(integers(&store, &store.snapshot(), "t", "n").len(), 5000);
+        let mut txn = store.begin().unwrap();
+        append(&mut txn, "t", &[int64s(5000..6000)]);
+        txn.commit().unwrap();
+        assert!(store.check(&mut |_, _| {}).unwrap().findings.is_empty());
+    }
+}
+
+#[test]
 fn masks_select_rows_of_every_type() {
     let store = Fixture::new("aws-lc-rs").create();
     for (index, (ty, array)) in every_type().into_iter().enumerate() {
