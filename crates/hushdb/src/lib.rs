@@ -1,1 +1,38 @@
-//! Placeholder.
+//! HushDB: an embedded analytical SQL database that keeps everything it writes secret and notices what was changed.
+//!
+//! ```
+//! let database = hushdb::Database::open_in_memory()?;
+//! let connection = database.connect()?;
+//! connection.execute("CREATE TABLE t AS SELECT 42 AS answer")?;
+//! let batches = connection.execute("SELECT answer FROM t")?.collect_batches()?;
+//! assert_eq!(batches[0].num_rows(), 1);
+//! # Ok::<(), hushdb::Error>(())
+//! ```
+//!
+//! `Database` holds the attached files, `Connection` runs statements, `QueryResult` streams Arrow batches. What lies in a
+//! file is written and verified by `hushdb-storage`; DataFusion plans and runs the queries.
+
+mod connection;
+mod database;
+mod error;
+mod exec;
+mod functions;
+mod plan;
+mod result;
+mod scan;
+mod sql;
+pub mod tpch;
+
+pub use connection::{Connection, InterruptHandle, ProgressHandle};
+pub use database::{Database, DatabaseOptions, KeySource};
+pub use error::{Error, ErrorKind, Result};
+pub use result::{QueryResult, ResultKind};
+pub use sql::types::display_type;
+pub use sql::{StatementSplit, split_statements};
+
+/// What tools that look into files need: headers without a key, checks, key slots.
+pub mod files {
+    pub use hushdb_crypto::{CryptoProvider, SecretBytes};
+    pub use hushdb_keys as keys;
+    pub use hushdb_storage as storage;
+}

@@ -1,0 +1,171 @@
+//! `Connection`: runs statements one at a time, each against one snapshot.
+
+use crate::database::Shared;
+use crate::error::{Error, Result};
+use crate::exec;
+use crate::plan::{Planner, Snapshot};
+use crate::result::QueryResult;
+use crate::scan::ScanProgress;
+use crate::sql;
+use datafusion::execution::SessionState;
+use datafusion::sql::sqlparser::ast;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// A session: current database and schema, settings, prepared statements. Blocking; run one statement at a time.
+pub struct Connection {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) session: Mutex<Session>,
+    running: Arc<Mutex<Arc<ScanProgress>>>,
+}
+
+/// What belongs to one connection.
+pub(crate) struct Session {
+    pub(crate) database: String,
+    pub(crate) schema: String,
+    pub(crate) prepared: HashMap<String, ast::Statement>,
+}
+
+/// Cancels a connection's running statement from another thread.
+#[derive(Clone)]
+pub struct InterruptHandle(Arc<Mutex<Arc<ScanProgress>>>);
+
+impl InterruptHandle {
+    /// Asks the running statement to stop; it ends with an `Interrupted` error.
+    pub fn interrupt(&self) {
+        self.0.lock().interrupt();
+    }
+}
+
+/// Watches a connection's running statement from another thread.
+#[derive(Clone)]
+pub struct ProgressHandle(Arc<Mutex<Arc<ScanProgress>>>);
+
+impl ProgressHandle {
+    /// Share of the running statement's work that is done, 0 to 1; `None` when it cannot be told.
+    pub fn progress(&self) -> Option<f64> {
+        self.0.lock().fraction()
+    }
+}
+
+impl Connection {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let session = Session {
+            database: shared.default_database.clone(),
+            schema: "main".into(),
+            prepared: HashMap::new(),
+        };
+        Self {
+            shared,
+            session: Mutex::new(session),
+            running: Arc::new(Mutex::new(Arc::default())),
+        }
+    }
+
+    /// Runs all statements of a text and gives the last one's result; earlier results are read and dropped.
+    ///
+    /// # Errors
+    /// The first statement's error that comes up; statements before it have taken effect.
+    pub fn execute(&self, sql: &str) -> Result<QueryResult> {
+        let split = sql::split_statements(sql);
+        let mut last = QueryResult::done();
+        let rest = (!split.rest.is_empty()).then_some(split.rest);
+        for statement in split.statements.into_iter().chain(rest) {
+            for batch in &mut last {
+                batch?;
+            }
+            last = self.run(statement)?;
+        }
+        Ok(last)
+    }
+
+    /// Runs exactly one statement.
+    ///
+    /// # Errors
+    /// Whatever is wrong with it; nothing of it has taken effect then.
+    pub fn run(&self, statement: &str) -> Result<QueryResult> {
+        let progress = Arc::new(ScanProgress::default());
+        *self.running.lock() = Arc::clone(&progress);
+        let trimmed = statement.trim().trim_end_matches(';');
+        exec::run(self, sql::parse(trimmed)?, progress)
+    }
+
+    /// A handle that cancels this connection's statements.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        InterruptHandle(Arc::clone(&self.running))
+    }
+
+    /// A handle that watches this connection's statements.
+    pub fn progress_handle(&self) -> ProgressHandle {
+        ProgressHandle(Arc::clone(&self.running))
+    }
+
+    /// Name of the database that unqualified names are looked for in.
+    pub fn current_database(&self) -> String {
+        self.session.lock().database.clone()
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let session = self.session.lock();
+        self.shared.snapshot(&session.database, &session.schema)
+    }
+
+    pub(crate) fn planner<'a>(
+        &'a self,
+        snapshot: &'a Snapshot,
+        progress: &Arc<ScanProgress>,
+    ) -> Planner<'a> {
+        Planner::new(&self.shared.state, snapshot, Arc::clone(progress))
+    }
+
+    pub(crate) fn state(&self) -> &SessionState {
+        &self.shared.state
+    }
+
+    /// Runs a future of this statement to its end, or until someone cancels it.
+    pub(crate) fn block_on<T>(
+        &self,
+        progress: &ScanProgress,
+        future: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        self.shared.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = progress.interrupted() => Err(crate::result::interrupted()),
+                result = future => result,
+            }
+        })
+    }
+
+    pub(crate) fn prepare(&self, name: String, statement: ast::Statement) {
+        self.session.lock().prepared.insert(name, statement);
+    }
+
+    pub(crate) fn prepared(&self, name: &str) -> Result<ast::Statement> {
+        self.session
+            .lock()
+            .prepared
+            .get(name)
+            .cloned()
+            .ok_or_else(|| Error::binder(format!("Prepared statement \"{name}\" does not exist")))
+    }
+
+    pub(crate) fn deallocate(&self, name: &str) -> Result<()> {
+        match self.session.lock().prepared.remove(name) {
+            Some(_) => Ok(()),
+            None => Err(Error::binder(format!(
+                "Prepared statement \"{name}\" does not exist"
+            ))),
+        }
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("database", &self.current_database())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,342 @@
+//! `Database`: the attached files of one process, and what their connections share.
+//!
+//! What must hold: a file is attached once; keys stay inside `hushdb-keys` and are asked for when a file is opened.
+
+use crate::connection::Connection;
+use crate::error::{Error, Result};
+use crate::plan::{DatabaseSnapshot, Snapshot, session_state};
+use datafusion::execution::SessionState;
+use hushdb_crypto::{CryptoProvider, SecretBytes};
+use hushdb_keys::KeyProvider;
+use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey};
+use hushdb_storage::{BufferPool, Store, StoreOptions};
+use parking_lot::RwLock;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+/// Name of the in-memory database that is always attached.
+pub(crate) const MEMORY: &str = "memory";
+/// Share of physical memory that the buffer pool may take when nothing else is said.
+const DEFAULT_POOL_SHARE: f64 = 0.4;
+
+/// Where a key comes from. The caller chooses; nothing named in a file is ever run or opened.
+pub enum KeySource {
+    /// Key text as in FORMAT.md "Key text": `hex:`, `base64:`, `pass:` or a bare passphrase.
+    Text(SecretBytes),
+    /// Key text in an environment variable.
+    Env(String),
+    /// Key text in a file.
+    File(PathBuf),
+    /// Key text as a command's standard output.
+    Command(String),
+    /// A passphrase typed on the terminal, without echo.
+    Prompt,
+}
+
+impl Clone for KeySource {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Text(text) => Self::Text(text.duplicate()),
+            Self::Env(name) => Self::Env(name.clone()),
+            Self::File(path) => Self::File(path.clone()),
+            Self::Command(command) => Self::Command(command.clone()),
+            Self::Prompt => Self::Prompt,
+        }
+    }
+}
+
+impl fmt::Debug for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text(_) => "KeySource::Text",
+            Self::Env(_) => "KeySource::Env",
+            Self::File(_) => "KeySource::File",
+            Self::Command(_) => "KeySource::Command",
+            Self::Prompt => "KeySource::Prompt",
+        })
+    }
+}
+
+impl KeySource {
+    /// The provider that yields the key when a file is opened.
+    ///
+    /// # Errors
+    /// `MalformedKey` for key text that is not a key.
+    pub fn provider(&self) -> Result<Box<dyn KeyProvider>> {
+        Ok(match self {
+            Self::Text(text) => Box::new(KeyText::new(text.duplicate())),
+            Self::Env(name) => Box::new(EnvKey::new(name)),
+            Self::File(path) => Box::new(FileKey::new(path)),
+            Self::Command(command) => Box::new(CommandKey::new(command)),
+            Self::Prompt => Box::new(PromptKey::new("Passphrase: ")),
+        })
+    }
+}
+
+/// How a database is opened.
+#[derive(Clone, Debug)]
+pub struct DatabaseOptions {
+    /// Refuse every write; other processes may read the file at the same time.
+    pub read_only: bool,
+    /// Opens an encrypted file, or makes a new file encrypted.
+    pub key: Option<KeySource>,
+    /// Budget of the buffer pool in bytes.
+    pub memory_limit_bytes: Option<usize>,
+    /// Threads that run queries; as many as the machine has cores when not given.
+    pub threads: Option<usize>,
+    /// Which cryptographic library seals and opens blocks.
+    pub crypto: CryptoProvider,
+    /// Rows after which a row group ends.
+    pub row_group_rows: usize,
+}
+
+impl Default for DatabaseOptions {
+    fn default() -> Self {
+        Self {
+            read_only: false,
+            key: None,
+            memory_limit_bytes: None,
+            threads: None,
+            crypto: CryptoProvider::aws_lc(),
+            row_group_rows: hushdb_storage::DEFAULT_ROW_GROUP_ROWS,
+        }
+    }
+}
+
+/// One attached database.
+pub(crate) struct Attached {
+    pub(crate) store: Arc<Store>,
+    /// `None` for a database in memory.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) read_only: bool,
+}
+
+pub(crate) struct Shared {
+    pub(crate) attached: RwLock<BTreeMap<String, Arc<Attached>>>,
+    pub(crate) state: SessionState,
+    pub(crate) runtime: Arc<Runtime>,
+    pub(crate) threads: usize,
+    pub(crate) default_database: String,
+    crypto: CryptoProvider,
+    pool: Arc<BufferPool>,
+    row_group_rows: usize,
+}
+
+/// The library's entry: open one, then `connect`. Clones share everything.
+#[derive(Clone)]
+pub struct Database {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Database {
+    /// A database that lives in memory only.
+    ///
+    /// # Errors
+    /// `Io` when threads cannot be started.
+    pub fn open_in_memory() -> Result<Self> {
+        Self::open_with(None, DatabaseOptions::default())
+    }
+
+    /// Opens a plain database file, or creates it.
+    ///
+    /// # Errors
+    /// `KeyRequired` when the file is encrypted, `Busy` when another process writes to it, and all that opening can find
+    /// wrong with a file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(Some(path.as_ref()), DatabaseOptions::default())
+    }
+
+    /// Opens with options. A path is attached under its stem as name and becomes the current database; it is created
+    /// when absent, encrypted if a key is given.
+    ///
+    /// # Errors
+    /// As `open`, and `WrongKey`, `NotEncrypted` and `MalformedKey`.
+    pub fn open_with(path: Option<&Path>, options: DatabaseOptions) -> Result<Self> {
+        options
+            .crypto
+            .self_test()
+            .map_err(|e| Error::internal(e.to_string()))?;
+        let threads = options
+            .threads
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+            .max(1);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("hushdb")
+            .enable_time()
+            .build()
+            .map_err(|e| {
+                Error::new(
+                    crate::ErrorKind::Io,
+                    format!("threads could not be started: {e}"),
+                )
+            })?;
+        let budget = options
+            .memory_limit_bytes
+            .unwrap_or_else(default_pool_bytes);
+        let pool = Arc::new(BufferPool::new(budget));
+        let store_options = StoreOptions {
+            crypto: options.crypto,
+            read_only: false,
+            row_group_rows: options.row_group_rows,
+            pool: Arc::clone(&pool),
+            ..StoreOptions::default()
+        };
+        let memory = Attached {
+            store: Arc::new(Store::open_in_memory(&store_options)?),
+            path: None,
+            read_only: false,
+        };
+        let default_database = path.map_or_else(|| MEMORY.to_string(), database_name);
+        let shared = Shared {
+            attached: RwLock::new([(MEMORY.to_string(), Arc::new(memory))].into()),
+            state: session_state(threads)?,
+            runtime: Arc::new(runtime),
+            threads,
+            default_database: default_database.clone(),
+            crypto: options.crypto,
+            pool,
+            row_group_rows: options.row_group_rows,
+        };
+        if let Some(path) = path {
+            shared.attach(
+                path,
+                &default_database,
+                options.key.as_ref(),
+                options.read_only,
+            )?;
+        }
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// A connection; each has its own current database, settings and prepared statements.
+    ///
+    /// # Errors
+    /// None now; reserved for limits.
+    pub fn connect(&self) -> Result<Connection> {
+        Ok(Connection::new(Arc::clone(&self.shared)))
+    }
+
+    /// Drops every opened block from memory, so that the next scan reads and opens them again.
+    pub fn clear_buffer_pool(&self) {
+        self.shared.pool.clear();
+    }
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database")
+            .field("current", &self.shared.default_database)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Opens a file, or creates it, and attaches it under a name.
+    pub(crate) fn attach(
+        &self,
+        path: &Path,
+        name: &str,
+        key: Option<&KeySource>,
+        read_only: bool,
+    ) -> Result<()> {
+        if self.attached.read().contains_key(name) {
+            return Err(Error::binder(format!(
+                "Failed to attach database: database with name \"{name}\" already exists; give it another name with AS"
+            )));
+        }
+        let provider = key.map(KeySource::provider).transpose()?;
+        let options = StoreOptions {
+            crypto: self.crypto,
+            read_only,
+            row_group_rows: self.row_group_rows,
+            pool: Arc::clone(&self.pool),
+            ..StoreOptions::default()
+        };
+        let store = if path.as_os_str() == ":memory:" {
+            if provider.is_some() {
+                return Err(Error::invalid(
+                    "a database in memory is never written to a file and takes no key",
+                ));
+            }
+            Store::open_in_memory(&options)?
+        } else if path.exists() {
+            Store::open_path(path, provider.as_deref(), &options)?
+        } else if read_only {
+            return Err(Error::new(
+                crate::ErrorKind::Io,
+                format!(
+                    "Cannot open file \"{}\": it does not exist, and READ_ONLY creates nothing",
+                    path.display()
+                ),
+            ));
+        } else {
+            Store::create_path(path, provider.as_deref(), &options)?
+        };
+        let path = (path.as_os_str() != ":memory:").then(|| path.to_path_buf());
+        let attached = Attached {
+            store: Arc::new(store),
+            path,
+            read_only,
+        };
+        self.attached
+            .write()
+            .insert(name.to_string(), Arc::new(attached));
+        Ok(())
+    }
+
+    pub(crate) fn database(&self, name: &str) -> Result<Arc<Attached>> {
+        self.attached
+            .read()
+            .get(name)
+            .cloned()
+            .ok_or_else(|| Error::catalog(format!("Database with name \"{name}\" does not exist!")))
+    }
+
+    /// The latest version of every attached database.
+    pub(crate) fn snapshot(&self, current_database: &str, current_schema: &str) -> Snapshot {
+        let attached = self.attached.read();
+        let databases = attached
+            .iter()
+            .map(|(name, db)| {
+                let snapshot = DatabaseSnapshot {
+                    store: Arc::clone(&db.store),
+                    version: db.store.snapshot(),
+                    path: db.path.clone(),
+                };
+                (name.clone(), snapshot)
+            })
+            .collect();
+        Snapshot {
+            databases,
+            current_database: current_database.to_string(),
+            current_schema: current_schema.to_string(),
+        }
+    }
+}
+
+/// The name under which a file is attached: its stem.
+pub(crate) fn database_name(path: &Path) -> String {
+    path.file_stem().map_or_else(
+        || "db".to_string(),
+        |stem| stem.to_string_lossy().into_owned(),
+    )
+}
+
+/// A share of the machine's memory as the kernel reports it, or 1 GiB where it does not.
+fn default_pool_bytes() -> usize {
+    let total_kib = std::fs::read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|l| l.starts_with("MemTotal:"))?;
+            line.split_whitespace().nth(1)?.parse::<u64>().ok()
+        });
+    total_kib.map_or(1 << 30, |kib| {
+        (kib as f64 * 1024.0 * DEFAULT_POOL_SHARE) as usize
+    })
+}

@@ -1,0 +1,302 @@
+//! The library's one error type: a kind that tells the caller what to do, and a sentence for a person.
+//!
+//! What must hold: no message carries a key, a password or a stored value beyond what the statement itself named.
+
+use datafusion::common::DataFusionError;
+use datafusion::common::arrow::error::ArrowError;
+use std::fmt;
+
+/// What went wrong, by what the caller can do about it. The names in messages follow DuckDB's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The SQL text is not well formed.
+    Parser,
+    /// The statement names something that does not fit: an unknown column, a type that does not match.
+    Binder,
+    /// A table, view, schema or database does not exist, or exists already.
+    Catalog,
+    /// A value cannot be converted to the type asked for.
+    Conversion,
+    /// A number does not fit its type.
+    OutOfRange,
+    /// NOT NULL or CHECK does not hold; the statement changed nothing.
+    Constraint,
+    /// The key does not open this file.
+    WrongKey,
+    /// The file is encrypted and no key was given.
+    KeyRequired,
+    /// A key was given and the file is plain.
+    NotEncrypted,
+    /// Key text that is not a key.
+    MalformedKey,
+    /// Something in the file was changed, moved or replayed.
+    Tampered,
+    /// Something in the file is damaged.
+    Corrupted,
+    /// Two writers met; run the transaction again.
+    Conflict,
+    /// Someone else holds the file.
+    Busy,
+    /// No space left.
+    Full,
+    /// An argument or setting is not valid.
+    InvalidInput,
+    /// Valid, but this version cannot do it.
+    Unsupported,
+    /// The statement was cancelled.
+    Interrupted,
+    /// The operating system refused to read or write.
+    Io,
+    /// A defect in HushDB; please report it.
+    Internal,
+}
+
+impl ErrorKind {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Parser => "Parser Error",
+            Self::Binder => "Binder Error",
+            Self::Catalog => "Catalog Error",
+            Self::Conversion => "Conversion Error",
+            Self::OutOfRange => "Out of Range Error",
+            Self::Constraint => "Constraint Error",
+            Self::WrongKey => "Wrong Key",
+            Self::KeyRequired => "Key Required",
+            Self::NotEncrypted => "Not Encrypted",
+            Self::MalformedKey => "Malformed Key",
+            Self::Tampered => "Tampered",
+            Self::Corrupted => "Corrupted",
+            Self::Conflict => "Conflict",
+            Self::Busy => "Busy",
+            Self::Full => "Full",
+            Self::InvalidInput => "Invalid Input Error",
+            Self::Unsupported => "Not implemented Error",
+            Self::Interrupted => "Interrupted",
+            Self::Io => "IO Error",
+            Self::Internal => "Internal Error",
+        }
+    }
+}
+
+/// An error of the library: `kind()` for programs, `Display` for people.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// `std::result::Result` with the library's error.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Makes an error of one kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    /// What the caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The sentence without the kind's title.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(crate) fn parser(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Parser, message)
+    }
+    pub(crate) fn binder(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Binder, message)
+    }
+    pub(crate) fn catalog(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Catalog, message)
+    }
+    pub(crate) fn constraint(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Constraint, message)
+    }
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidInput, message)
+    }
+    pub(crate) fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported, message)
+    }
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind.title(), self.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|e| e.as_ref() as _)
+    }
+}
+
+impl From<hushdb_storage::Error> for Error {
+    fn from(error: hushdb_storage::Error) -> Self {
+        use hushdb_storage::ErrorKind as S;
+        let kind = match error.kind() {
+            S::WrongKey => ErrorKind::WrongKey,
+            S::KeyRequired => ErrorKind::KeyRequired,
+            S::NotEncrypted => ErrorKind::NotEncrypted,
+            S::Tampered => ErrorKind::Tampered,
+            S::Corrupted => ErrorKind::Corrupted,
+            S::Conflict => ErrorKind::Conflict,
+            S::Busy => ErrorKind::Busy,
+            S::Full => ErrorKind::Full,
+            S::InvalidInput => ErrorKind::InvalidInput,
+            S::Unsupported => ErrorKind::Unsupported,
+            S::Io => ErrorKind::Io,
+            _ => ErrorKind::Internal,
+        };
+        Self {
+            kind,
+            message: error.to_string(),
+            source: Some(Box::new(error)),
+        }
+    }
+}
+
+/// Lets an error of ours travel through DataFusion's streams and come out whole.
+impl From<Error> for DataFusionError {
+    fn from(error: Error) -> Self {
+        DataFusionError::External(Box::new(error))
+    }
+}
+
+impl From<ArrowError> for Error {
+    fn from(error: ArrowError) -> Self {
+        let kind = match &error {
+            ArrowError::ArithmeticOverflow(_) | ArrowError::DivideByZero => ErrorKind::OutOfRange,
+            ArrowError::CastError(_) | ArrowError::ParseError(_) => ErrorKind::Conversion,
+            ArrowError::NotYetImplemented(_) => ErrorKind::Unsupported,
+            ArrowError::IoError(..) => ErrorKind::Io,
+            ArrowError::ExternalError(_) => {
+                let ArrowError::ExternalError(inner) = error else {
+                    unreachable!("matched above")
+                };
+                return from_boxed(inner);
+            }
+            _ => ErrorKind::InvalidInput,
+        };
+        let text = error.to_string();
+        let message = text
+            .split_once(" error: ")
+            .map_or(text.as_str(), |(_, rest)| rest)
+            .to_string();
+        Self {
+            kind,
+            message,
+            source: None,
+        }
+    }
+}
+
+fn from_boxed(inner: Box<dyn std::error::Error + Send + Sync>) -> Error {
+    let inner = match inner.downcast::<Error>() {
+        Ok(ours) => return *ours,
+        Err(other) => other,
+    };
+    match inner.downcast::<DataFusionError>() {
+        Ok(df) => Error::from(*df),
+        Err(other) => Error::new(ErrorKind::Internal, other.to_string()),
+    }
+}
+
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Self {
+        use DataFusionError as D;
+        match error {
+            D::External(inner) => from_boxed(inner),
+            D::ArrowError(inner, _) => (*inner).into(),
+            D::Context(_, inner) | D::Diagnostic(_, inner) => (*inner).into(),
+            D::Shared(inner) => match shared(&inner) {
+                Some((kind, message)) => Error::new(kind, message),
+                None => Error::new(ErrorKind::Internal, strip(&inner.to_string())),
+            },
+            D::Collection(mut all) if !all.is_empty() => all.swap_remove(0).into(),
+            D::SQL(inner, _) => Error::parser(inner.to_string().replace("sql parser error: ", "")),
+            D::NotImplemented(message) => Error::unsupported(strip(&message)),
+            D::Plan(message) => {
+                let kind = if message.contains("does not exist") && message.starts_with("Catalog") {
+                    ErrorKind::Catalog
+                } else {
+                    ErrorKind::Binder
+                };
+                Error::new(kind, strip(&message))
+            }
+            D::SchemaError(inner, _) => Error::binder(strip(&inner.to_string())),
+            D::Configuration(message) => Error::invalid(strip(&message)),
+            D::ResourcesExhausted(message) => Error::new(ErrorKind::Full, strip(&message)),
+            D::Execution(message) => {
+                let lower = message.to_lowercase();
+                let kind = if lower.contains("overflow") || lower.contains("out of range") {
+                    ErrorKind::OutOfRange
+                } else if lower.contains("cast") || lower.contains("pars") {
+                    ErrorKind::Conversion
+                } else {
+                    ErrorKind::InvalidInput
+                };
+                Error::new(kind, strip(&message))
+            }
+            D::IoError(inner) => Error::new(ErrorKind::Io, inner.to_string()),
+            D::ParquetError(inner) => Error::new(ErrorKind::InvalidInput, inner.to_string()),
+            other => Error::new(ErrorKind::Internal, strip(&other.to_string())),
+        }
+    }
+}
+
+/// A shared error cannot be taken apart, so its kind and text are copied out.
+fn shared(error: &DataFusionError) -> Option<(ErrorKind, String)> {
+    match error.find_root() {
+        DataFusionError::External(inner) => {
+            let ours = inner.downcast_ref::<Error>()?;
+            Some((ours.kind, ours.message.clone()))
+        }
+        DataFusionError::ArrowError(inner, _) => match inner.as_ref() {
+            ArrowError::ArithmeticOverflow(m) => Some((ErrorKind::OutOfRange, m.clone())),
+            ArrowError::CastError(m) | ArrowError::ParseError(m) => {
+                Some((ErrorKind::Conversion, m.clone()))
+            }
+            ArrowError::ExternalError(inner) => {
+                let ours = inner.downcast_ref::<Error>()?;
+                Some((ours.kind, ours.message.clone()))
+            }
+            _ => None,
+        },
+        DataFusionError::Execution(m) => Some((ErrorKind::InvalidInput, strip(m))),
+        _ => None,
+    }
+}
+
+/// DataFusion's advice to file a bug against DataFusion would send people to the wrong door.
+fn strip(message: &str) -> String {
+    let end = message
+        .find("\nThis issue was likely caused by a bug")
+        .unwrap_or(message.len());
+    let text = message[..end].trim();
+    for prefix in [
+        "Error during planning: ",
+        "Execution error: ",
+        "Arrow error: ",
+        "Schema error: ",
+    ] {
+        if let Some(rest) = text.strip_prefix(prefix) {
+            return rest.to_string();
+        }
+    }
+    text.to_string()
+}

@@ -1,0 +1,485 @@
+//! COPY FROM and COPY TO, CSV and Parquet, and the same files in FROM.
+
+use super::ddl::resolve_for_write;
+use super::load::{self, RowRules};
+use super::query;
+use crate::connection::Connection;
+use crate::error::{Error, ErrorKind, Result};
+use crate::functions::{format_blob, format_uuid};
+use crate::plan::{Planner, name_parts};
+use crate::result::QueryResult;
+use crate::scan::ScanProgress;
+use crate::sql::types::display_type;
+use crate::sql::{self, CopyTarget, OptionValue};
+use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
+use datafusion::arrow::csv::WriterBuilder;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::datasource::file_format::FileFormat;
+use datafusion::datasource::file_format::csv::CsvFormat;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{
+    ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
+};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{LogicalPlanBuilder, TableSource};
+use datafusion::object_store::ObjectStoreExt;
+use datafusion::sql::sqlparser::ast::{self, ObjectName};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Format {
+    Csv,
+    Parquet,
+}
+
+/// Options of COPY, with DuckDB's names.
+struct Options {
+    format: Format,
+    header: Option<bool>,
+    delimiter: Option<u8>,
+    quote: u8,
+    escape: u8,
+    null: String,
+    compression: Compression,
+}
+
+fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
+    let lower = path.to_ascii_lowercase();
+    let mut options = Options {
+        format: if lower.ends_with(".parquet") {
+            Format::Parquet
+        } else {
+            Format::Csv
+        },
+        header: None,
+        delimiter: lower.ends_with(".tsv").then_some(b'\t'),
+        quote: b'"',
+        escape: b'"',
+        null: String::new(),
+        compression: Compression::SNAPPY,
+    };
+    for (name, value) in given {
+        let text = match value {
+            OptionValue::Text(text) => Some(text.as_str()),
+            OptionValue::None => None,
+            OptionValue::List(_) => {
+                return Err(Error::binder(format!("the option {name} takes one value")));
+            }
+        };
+        let required =
+            || text.ok_or_else(|| Error::binder(format!("the option {name} needs a value")));
+        match name.as_str() {
+            "format" => {
+                options.format = match required()?.to_ascii_lowercase().as_str() {
+                    "csv" => Format::Csv,
+                    "parquet" => Format::Parquet,
+                    other => {
+                        return Err(Error::unsupported(format!(
+                            "COPY format {other} is not there; use csv or parquet"
+                        )));
+                    }
+                }
+            }
+            "csv" => options.format = Format::Csv,
+            "header" => {
+                options.header = Some(!matches!(text, Some("false" | "FALSE" | "0" | "off")))
+            }
+            "delimiter" | "delim" | "sep" => options.delimiter = Some(one_byte(name, required()?)?),
+            "quote" => options.quote = one_byte(name, required()?)?,
+            "escape" => options.escape = one_byte(name, required()?)?,
+            "null" | "nullstr" => options.null = required()?.to_string(),
+            "compression" | "codec" => {
+                options.compression = match required()?.to_ascii_lowercase().as_str() {
+                    "snappy" => Compression::SNAPPY,
+                    "zstd" => Compression::ZSTD(ZstdLevel::default()),
+                    "lz4" | "lz4_raw" => Compression::LZ4_RAW,
+                    "uncompressed" | "none" => Compression::UNCOMPRESSED,
+                    other => {
+                        return Err(Error::unsupported(format!(
+                            "compression {other} is not supported"
+                        )));
+                    }
+                }
+            }
+            "auto_detect" => {}
+            "encryption_config" | "encryption_key" => {
+                return Err(Error::unsupported(
+                    "encrypted exports are not there yet; write to an attached encrypted database",
+                ));
+            }
+            other => {
+                return Err(Error::binder(format!(
+                    "Unrecognized option for COPY: \"{other}\""
+                )));
+            }
+        }
+    }
+    Ok(options)
+}
+
+fn one_byte(name: &str, text: &str) -> Result<u8> {
+    match text.as_bytes() {
+        [byte] => Ok(*byte),
+        b"\\t" => Ok(b'\t'),
+        _ => Err(Error::binder(format!(
+            "the option {name} takes one ASCII character"
+        ))),
+    }
+}
+
+fn open_error(path: &str, error: &std::io::Error) -> Error {
+    Error::new(
+        ErrorKind::Io,
+        format!("Cannot open file \"{path}\": {error}"),
+    )
+}
+
+/// The first line, the sniffed delimiter in it, and whether the file is empty.
+fn first_line(path: &str) -> Result<Option<String>> {
+    let file = File::open(path).map_err(|e| open_error(path, &e))?;
+    let mut line = vec![];
+    // A line of more than this is no header.
+    std::io::Read::take(&mut BufReader::new(file), 1 << 20)
+        .read_until(b'\n', &mut line)
+        .map_err(|e| open_error(path, &e))?;
+    let text = String::from_utf8_lossy(&line)
+        .trim_end_matches(['\n', '\r'])
+        .to_string();
+    Ok((!line.is_empty()).then_some(text))
+}
+
+fn sniff_delimiter(line: &str) -> u8 {
+    let count = |c: u8| line.bytes().filter(|b| *b == c).count();
+    [b',', b'|', b';', b'\t']
+        .into_iter()
+        .max_by_key(|c| (count(*c), *c == b','))
+        .unwrap_or(b',')
+}
+
+fn csv_format(options: &Options, header: bool, delimiter: u8) -> CsvFormat {
+    let format = CsvFormat::default()
+        .with_has_header(header)
+        .with_delimiter(delimiter)
+        .with_quote(options.quote)
+        .with_newlines_in_values(true);
+    let escape = (options.escape != options.quote).then_some(options.escape);
+    let mut csv = format.with_escape(escape).options().clone();
+    csv.null_regex = Some(format!("^{}$", escape_regex(&options.null)));
+    CsvFormat::default().with_options(csv)
+}
+
+fn escape_regex(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| {
+            if c.is_alphanumeric() {
+                vec![c]
+            } else {
+                vec!['\\', c]
+            }
+        })
+        .collect()
+}
+
+fn listing(
+    path: &str,
+    format: Arc<dyn FileFormat>,
+    schema: SchemaRef,
+) -> Result<Arc<dyn TableSource>> {
+    let config = ListingTableConfig::new(url(path)?)
+        .with_listing_options(ListingOptions::new(format).with_file_extension(""))
+        .with_schema(schema);
+    Ok(provider_as_source(Arc::new(ListingTable::try_new(config)?)))
+}
+
+fn url(path: &str) -> Result<ListingTableUrl> {
+    let full = std::fs::canonicalize(path).map_err(|e| open_error(path, &e))?;
+    if !full.is_file() {
+        return Err(Error::new(
+            ErrorKind::Io,
+            format!("\"{path}\" is not a file"),
+        ));
+    }
+    Ok(ListingTableUrl::parse(full.to_string_lossy())?)
+}
+
+fn infer(planner: &Planner<'_>, path: &str, format: &dyn FileFormat) -> Result<SchemaRef> {
+    let url = url(path)?;
+    // Reading a local file needs no runtime: the object store falls back to plain calls outside of one.
+    futures::executor::block_on(async {
+        let store = planner.state.runtime_env().object_store(&url)?;
+        let meta = store
+            .head(url.prefix())
+            .await
+            .map_err(datafusion::error::DataFusionError::from)?;
+        Ok(format.infer_schema(planner.state, &store, &[meta]).await?)
+    })
+}
+
+/// A CSV file as a table, its column types inferred.
+pub(super) fn csv_source(
+    planner: &Planner<'_>,
+    path: &str,
+    given: &[(String, OptionValue)],
+) -> Result<Arc<dyn TableSource>> {
+    let options = options(path, given)?;
+    let line = first_line(path)?
+        .ok_or_else(|| Error::invalid(format!("\"{path}\" is empty: it has no columns")))?;
+    let delimiter = options.delimiter.unwrap_or_else(|| sniff_delimiter(&line));
+    let format = csv_format(&options, options.header.unwrap_or(true), delimiter);
+    let schema = infer(planner, path, &format)?;
+    listing(path, Arc::new(format), schema)
+}
+
+/// A Parquet file as a table.
+pub(super) fn parquet_source(planner: &Planner<'_>, path: &str) -> Result<Arc<dyn TableSource>> {
+    let format = ParquetFormat::default().with_force_view_types(true);
+    let schema = infer(planner, path, &format)?;
+    listing(path, Arc::new(format), schema)
+}
+
+pub(super) fn copy_from(
+    connection: &Connection,
+    table: &ObjectName,
+    columns: &[String],
+    path: &str,
+    given: &[(String, OptionValue)],
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    let options = options(path, given)?;
+    let (_, name, attached) = resolve_for_write(connection, table)?;
+    let mut transaction = attached.store.begin()?;
+    let snapshot = connection.snapshot();
+    let (_, version) = snapshot.table(&[
+        name.database.clone(),
+        name.schema.clone(),
+        name.name.clone(),
+    ])?;
+    let mut targets = vec![];
+    for column in columns {
+        let position = version.columns.iter().position(|c| c.name == *column);
+        targets.push(position.ok_or_else(|| {
+            Error::binder(format!(
+                "Table \"{}\" does not have a column with name \"{column}\"",
+                name.name
+            ))
+        })?);
+    }
+    if targets.is_empty() {
+        targets = (0..version.columns.len()).collect();
+    }
+    let planner = connection.planner(&snapshot, progress);
+    let source = match options.format {
+        Format::Parquet => parquet_source(&planner, path)?,
+        Format::Csv => {
+            let Some(line) = first_line(path)? else {
+                return QueryResult::count(0);
+            };
+            let delimiter = options.delimiter.unwrap_or_else(|| sniff_delimiter(&line));
+            let names: Vec<&str> = targets
+                .iter()
+                .map(|t| version.columns[*t].name.as_str())
+                .collect();
+            let header = options
+                .header
+                .unwrap_or_else(|| is_header(&line, delimiter, options.quote, &names));
+            // Everything is read as text and cast by the same rules as an INSERT.
+            let fields: Vec<Field> = names
+                .iter()
+                .map(|n| Field::new(*n, DataType::Utf8, true))
+                .collect();
+            let format = csv_format(&options, header, delimiter);
+            listing(path, Arc::new(format), Arc::new(Schema::new(fields)))?
+        }
+    };
+    let given = source.schema().fields().len();
+    if given != targets.len() {
+        return Err(Error::binder(format!(
+            "table {} takes {} columns and \"{path}\" has {given}",
+            name.name,
+            targets.len()
+        )));
+    }
+    let plan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
+    let mut sources = vec![None; version.columns.len()];
+    for (i, target) in targets.iter().enumerate() {
+        sources[*target] = Some(i);
+    }
+    let plan = load::project(&planner, plan, &version.columns, &sources)?;
+    let rules = RowRules::new(&planner, &name.name, &version.columns, &version.checks)?;
+    let groups = load::load(connection, &attached.store, &plan, rules, progress)?;
+    let rows = transaction.append(&name.schema, &name.name, groups)?;
+    transaction.commit()?;
+    QueryResult::count(rows)
+}
+
+/// Whether a CSV file's first line names the columns.
+fn is_header(line: &str, delimiter: u8, quote: u8, names: &[&str]) -> bool {
+    let fields: Vec<&str> = line
+        .split(delimiter as char)
+        .map(|f| f.trim().trim_matches(quote as char))
+        .collect();
+    fields.len() == names.len()
+        && fields
+            .iter()
+            .zip(names)
+            .all(|(field, name)| field.eq_ignore_ascii_case(name))
+}
+
+pub(super) fn copy_to(
+    connection: &Connection,
+    what: CopyTarget,
+    path: &str,
+    given: &[(String, OptionValue)],
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    let options = options(path, given)?;
+    let query = match what {
+        CopyTarget::Query(query) => *query,
+        CopyTarget::Table(name, columns) => {
+            name_parts(&name)?;
+            let items = match columns.as_slice() {
+                [] => "*".to_string(),
+                some => some
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            };
+            match sql::parse_one(&format!("SELECT {items} FROM {name}"))? {
+                ast::Statement::Query(query) => *query,
+                _ => return Err(Error::internal("a SELECT was parsed as something else")),
+            }
+        }
+    };
+    let snapshot = connection.snapshot();
+    let plan = connection.planner(&snapshot, progress).plan_query(query)?;
+    let result = query::stream(connection, &plan, progress)?;
+
+    // Written beside its place and renamed, so that a failed COPY leaves the old file whole.
+    let target = Path::new(path);
+    let directory = target
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let file_name = target
+        .file_name()
+        .ok_or_else(|| Error::invalid("COPY TO needs the name of a file"))?;
+    let temporary = directory.join(format!("tmp_{}", file_name.to_string_lossy()));
+    let file = File::create(&temporary).map_err(|e| open_error(path, &e))?;
+    let written = match options.format {
+        Format::Csv => write_csv(result, BufWriter::new(&file), &options),
+        Format::Parquet => write_parquet(result, BufWriter::new(&file), &options),
+    };
+    let written = written.and_then(|rows| {
+        file.sync_all()
+            .and_then(|()| std::fs::rename(&temporary, target))
+            .map_err(|e| open_error(path, &e))?;
+        Ok(rows)
+    });
+    if written.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    QueryResult::count(written?)
+}
+
+fn write_csv(result: QueryResult, out: impl Write, options: &Options) -> Result<u64> {
+    let schema = result.schema();
+    let mut writer = WriterBuilder::new()
+        .with_header(options.header.unwrap_or(true))
+        .with_delimiter(options.delimiter.unwrap_or(b','))
+        .with_quote(options.quote)
+        .with_escape(options.escape)
+        .with_double_quote(options.escape == options.quote)
+        .with_null(options.null.clone())
+        .with_date_format("%Y-%m-%d".into())
+        .with_time_format("%H:%M:%S%.f".into())
+        .with_timestamp_format("%Y-%m-%d %H:%M:%S%.f".into())
+        .with_timestamp_tz_format("%Y-%m-%d %H:%M:%S%.f%#z".into())
+        .build(out);
+    let mut rows = 0;
+    let mut wrote = false;
+    for batch in result {
+        let batch = text_batch(&batch?, &schema)?;
+        rows += batch.num_rows() as u64;
+        writer.write(&batch)?;
+        wrote = true;
+    }
+    if !wrote {
+        writer.write(&text_batch(
+            &RecordBatch::new_empty(Arc::clone(&schema)),
+            &schema,
+        )?)?;
+    }
+    writer
+        .into_inner()
+        .flush()
+        .map_err(|e| Error::new(ErrorKind::Io, e.to_string()))?;
+    Ok(rows)
+}
+
+/// Turns the columns that a CSV writer has no form for into text.
+fn text_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let (mut fields, mut columns) = (vec![], vec![]);
+    for (field, column) in schema.fields().iter().zip(batch.columns()) {
+        let text: Option<ArrayRef> = match column.data_type() {
+            DataType::FixedSizeBinary(_) if display_type(field) == "UUID" => {
+                let values = column
+                    .as_fixed_size_binary()
+                    .iter()
+                    .map(|v| v.map(format_uuid));
+                Some(Arc::new(values.collect::<StringArray>()))
+            }
+            DataType::FixedSizeBinary(_) => {
+                let values = column
+                    .as_fixed_size_binary()
+                    .iter()
+                    .map(|v| v.map(format_blob));
+                Some(Arc::new(values.collect::<StringArray>()))
+            }
+            DataType::BinaryView => {
+                let values = column.as_binary_view().iter().map(|v| v.map(format_blob));
+                Some(Arc::new(values.collect::<StringArray>()))
+            }
+            DataType::Binary => {
+                let values = column.as_binary::<i32>().iter().map(|v| v.map(format_blob));
+                Some(Arc::new(values.collect::<StringArray>()))
+            }
+            DataType::Utf8View => Some(datafusion::arrow::compute::cast(column, &DataType::Utf8)?),
+            _ => None,
+        };
+        let column = text.unwrap_or_else(|| Arc::clone(column));
+        fields.push(Field::new(field.name(), column.data_type().clone(), true));
+        columns.push(column);
+    }
+    Ok(RecordBatch::try_new(
+        Arc::new(Schema::new(fields)),
+        columns,
+    )?)
+}
+
+fn write_parquet(result: QueryResult, out: impl Write + Send, options: &Options) -> Result<u64> {
+    let properties = WriterProperties::builder()
+        .set_compression(options.compression)
+        .build();
+    let failed = |e: parquet::errors::ParquetError| Error::new(ErrorKind::Io, e.to_string());
+    let mut writer =
+        ArrowWriter::try_new(out, result.schema(), Some(properties)).map_err(failed)?;
+    let mut rows = 0;
+    for batch in result {
+        let batch = batch?;
+        rows += batch.num_rows() as u64;
+        writer.write(&batch).map_err(failed)?;
+    }
+    writer
+        .into_inner()
+        .map_err(failed)?
+        .flush()
+        .map_err(|e| Error::new(ErrorKind::Io, e.to_string()))?;
+    Ok(rows)
+}

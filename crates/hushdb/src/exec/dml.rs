@@ -1,0 +1,406 @@
+//! INSERT, UPDATE, DELETE and TRUNCATE.
+//!
+//! Each is planned as a SELECT of row ids and new values, run, and fed to one storage transaction; DataFusion's own DML
+//! hooks are never used. An UPDATE deletes rows and inserts them under new row ids.
+
+use super::ddl::{resolve_for_write, writable};
+use super::load::{self, RowRules};
+use super::query;
+use crate::connection::Connection;
+use crate::error::{Error, Result};
+use crate::plan::{DML_TARGET, DmlTarget, Snapshot, TableName, name_parts};
+use crate::result::QueryResult;
+use crate::scan::{ROW_ID, ScanProgress};
+use crate::sql;
+use datafusion::arrow::array::{Array, AsArray, UInt64Array};
+use datafusion::arrow::compute::filter_record_batch;
+use datafusion::arrow::datatypes::UInt64Type;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::catalog::MemTable;
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::sql::sqlparser::ast::{
+    self, Assignment, AssignmentTarget, Expr, FromTable, Ident, ObjectName, SetExpr, TableFactor,
+    TableObject, TableWithJoins, UpdateTableFromKind,
+};
+use hushdb_storage::TableVersion;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+const CONFLICTS: &str = "ON CONFLICT, OR REPLACE and RETURNING come with transactions";
+
+pub(super) fn insert(
+    connection: &Connection,
+    insert: ast::Insert,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    if insert.on.is_some()
+        || insert.or.is_some()
+        || insert.returning.is_some()
+        || insert.replace_into
+    {
+        return Err(Error::unsupported(CONFLICTS));
+    }
+    let TableObject::TableName(name) = &insert.table else {
+        return Err(Error::binder("INSERT INTO takes the name of a table"));
+    };
+    let (_, name, attached) = resolve_for_write(connection, name)?;
+    let mut transaction = attached.store.begin()?;
+    let snapshot = connection.snapshot();
+    let table = table_of(&snapshot, &name)?;
+    let targets = insert_targets(&table, &insert.columns)?;
+    let planner = connection.planner(&snapshot, progress);
+
+    let (plan, sources) = match insert.source {
+        // DEFAULT VALUES
+        None => (
+            LogicalPlanBuilder::empty(true).build()?,
+            vec![None; table.columns.len()],
+        ),
+        Some(mut source) => {
+            replace_defaults(&mut source, &table, &targets)?;
+            let plan = planner.plan_query(*source)?;
+            let given = plan.schema().fields().len();
+            // As in DuckDB, without a column list the number of values has to be that of the columns.
+            if given != targets.len() {
+                return Err(Error::binder(format!(
+                    "table {} has {} columns but {given} values were supplied",
+                    name.name,
+                    targets.len()
+                )));
+            }
+            let mut sources = vec![None; table.columns.len()];
+            for (i, target) in targets.iter().enumerate() {
+                sources[*target] = Some(i);
+            }
+            (plan, sources)
+        }
+    };
+    let plan = load::project(&planner, plan, &table.columns, &sources)?;
+    let rules = RowRules::new(&planner, &name.name, &table.columns, &table.checks)?;
+    let groups = load::load(connection, &attached.store, &plan, rules, progress)?;
+    let rows = transaction.append(&name.schema, &name.name, groups)?;
+    transaction.commit()?;
+    QueryResult::count(rows)
+}
+
+fn table_of(snapshot: &Snapshot, name: &TableName) -> Result<Arc<TableVersion>> {
+    Ok(snapshot
+        .table(&[
+            name.database.clone(),
+            name.schema.clone(),
+            name.name.clone(),
+        ])?
+        .1)
+}
+
+/// Positions in the table of the columns that INSERT names, all of them if it names none.
+fn insert_targets(table: &TableVersion, columns: &[ObjectName]) -> Result<Vec<usize>> {
+    if columns.is_empty() {
+        return Ok((0..table.columns.len()).collect());
+    }
+    let mut targets: Vec<usize> = vec![];
+    for column in columns {
+        let parts = name_parts(column)?;
+        let name = parts.last().cloned().unwrap_or_default();
+        let position = position(table, &name)?;
+        if targets.contains(&position) {
+            return Err(Error::binder(format!("column \"{name}\" is given twice")));
+        }
+        targets.push(position);
+    }
+    Ok(targets)
+}
+
+fn position(table: &TableVersion, name: &str) -> Result<usize> {
+    table
+        .columns
+        .iter()
+        .position(|c| c.name == name)
+        .ok_or_else(|| {
+            Error::binder(format!(
+                "Table \"{}\" does not have a column with name \"{name}\"",
+                table.name
+            ))
+        })
+}
+
+/// Puts the column's default where VALUES says DEFAULT.
+fn replace_defaults(query: &mut ast::Query, table: &TableVersion, targets: &[usize]) -> Result<()> {
+    let SetExpr::Values(values) = query.body.as_mut() else {
+        return Ok(());
+    };
+    for row in &mut values.rows {
+        for (expr, target) in row.iter_mut().zip(targets) {
+            if matches!(expr, Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
+            {
+                let default = table.columns[*target].default.as_deref().unwrap_or("NULL");
+                *expr = load::parse_expr(default)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn update(
+    connection: &Connection,
+    update: ast::Update,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    if update.returning.is_some()
+        || update.or.is_some()
+        || !update.order_by.is_empty()
+        || update.limit.is_some()
+    {
+        return Err(Error::unsupported(CONFLICTS));
+    }
+    if !update.table.joins.is_empty() {
+        return Err(Error::parser(
+            "UPDATE takes one table; join others with FROM",
+        ));
+    }
+    let (name, alias) = target_name(&update.table.relation)?;
+    let (_, name, attached) = resolve_for_write(connection, &name)?;
+    let mut transaction = attached.store.begin()?;
+    let snapshot = connection.snapshot();
+    let table = table_of(&snapshot, &name)?;
+
+    let assigned = assignments(&table, &update.assignments)?;
+    let alias = alias.unwrap_or_else(|| Ident::with_quote('"', name.name.clone()));
+    let mut items = vec![format!("{alias}.\"{ROW_ID}\"")];
+    for (i, column) in table.columns.iter().enumerate() {
+        let value = match assigned.iter().find(|(target, _)| *target == i) {
+            Some((_, expr)) if is_default(expr) => {
+                column.default.clone().unwrap_or_else(|| "NULL".into())
+            }
+            Some((_, expr)) => expr.to_string(),
+            None => format!("{alias}.{}", quoted(&column.name)),
+        };
+        items.push(format!("({value}) AS \"$new{i}\""));
+    }
+    let from = match update.from {
+        Some(UpdateTableFromKind::AfterSet(tables) | UpdateTableFromKind::BeforeSet(tables)) => {
+            tables
+        }
+        None => vec![],
+    };
+    let plan = target_plan(
+        connection,
+        &snapshot,
+        &name,
+        &table,
+        &alias,
+        &items,
+        from,
+        update.selection,
+        progress,
+    )?;
+    let changed = query::collect(connection, &plan, progress)?;
+    let (row_ids, batches) = first_of_each_row(changed)?;
+    if row_ids.is_empty() {
+        return QueryResult::count(0);
+    }
+    let planner = connection.planner(&snapshot, progress);
+    let new_rows = new_rows_plan(&plan, batches)?;
+    let sources: Vec<Option<usize>> = (1..=table.columns.len()).map(Some).collect();
+    let new_rows = load::project(&planner, new_rows, &table.columns, &sources)?;
+    let rules = RowRules::new(&planner, &name.name, &table.columns, &table.checks)?;
+    let groups = load::load(connection, &attached.store, &new_rows, rules, progress)?;
+    let rows = transaction.delete_rows(&name.schema, &name.name, &row_ids)?;
+    transaction.append(&name.schema, &name.name, groups)?;
+    transaction.commit()?;
+    QueryResult::count(rows)
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn is_default(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
+}
+
+/// Table name and alias of the table that UPDATE or DELETE changes.
+fn target_name(factor: &TableFactor) -> Result<(ObjectName, Option<Ident>)> {
+    match factor {
+        TableFactor::Table { name, alias, .. } => {
+            Ok((name.clone(), alias.as_ref().map(|a| a.name.clone())))
+        }
+        _ => Err(Error::parser("UPDATE and DELETE change a table")),
+    }
+}
+
+/// Column positions and their new values; `(a, b) = (x, y)` is taken apart.
+fn assignments(table: &TableVersion, assignments: &[Assignment]) -> Result<Vec<(usize, Expr)>> {
+    let mut assigned: Vec<(usize, Expr)> = vec![];
+    for assignment in assignments {
+        let pairs: Vec<(ObjectName, Expr)> = match (&assignment.target, &assignment.value) {
+            (AssignmentTarget::ColumnName(name), value) => vec![(name.clone(), value.clone())],
+            (AssignmentTarget::Tuple(names), Expr::Tuple(values))
+                if names.len() == values.len() =>
+            {
+                names.iter().cloned().zip(values.iter().cloned()).collect()
+            }
+            _ => {
+                return Err(Error::unsupported(
+                    "SET (a, b) = ... takes as many values as columns",
+                ));
+            }
+        };
+        for (name, value) in pairs {
+            let column = name_parts(&name)?.pop().unwrap_or_default();
+            let position = position(table, &column)?;
+            if assigned.iter().any(|(p, _)| *p == position) {
+                return Err(Error::binder(format!(
+                    "Multiple assignments to same column \"{column}\""
+                )));
+            }
+            assigned.push((position, value));
+        }
+    }
+    Ok(assigned)
+}
+
+/// `SELECT items FROM target AS alias, from... WHERE selection`, where the target carries its row ids.
+#[expect(clippy::too_many_arguments, reason = "the parts of one statement")]
+fn target_plan(
+    connection: &Connection,
+    snapshot: &Snapshot,
+    name: &TableName,
+    table: &Arc<TableVersion>,
+    alias: &Ident,
+    items: &[String],
+    from: Vec<TableWithJoins>,
+    selection: Option<Expr>,
+    progress: &Arc<ScanProgress>,
+) -> Result<LogicalPlan> {
+    let text = format!(
+        "SELECT {} FROM \"{DML_TARGET}\" AS {alias}",
+        items.join(", ")
+    );
+    let ast::Statement::Query(mut query) = sql::parse_one(&text)? else {
+        return Err(Error::internal("a SELECT was parsed as something else"));
+    };
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        select.from.extend(from);
+        select.selection = selection;
+    }
+    let target = DmlTarget {
+        database: name.database.clone(),
+        table: Arc::clone(table),
+    };
+    connection
+        .planner(snapshot, progress)
+        .with_target(target)
+        .plan_query(*query)
+}
+
+/// Splits the row ids off; a row that a join found twice counts once, by its first match.
+fn first_of_each_row(batches: Vec<RecordBatch>) -> Result<(Vec<u64>, Vec<RecordBatch>)> {
+    let mut seen = HashSet::new();
+    let mut row_ids = vec![];
+    let mut kept = vec![];
+    for batch in batches {
+        let ids = row_ids_of(&batch)?;
+        let first: datafusion::arrow::array::BooleanArray = ids
+            .values()
+            .iter()
+            .map(|id| Some(seen.insert(*id)))
+            .collect();
+        row_ids.extend(
+            ids.values()
+                .iter()
+                .zip(first.values())
+                .filter(|(_, f)| *f)
+                .map(|(id, _)| *id),
+        );
+        kept.push(if first.true_count() == batch.num_rows() {
+            batch
+        } else {
+            filter_record_batch(&batch, &first)?
+        });
+    }
+    Ok((row_ids, kept))
+}
+
+fn row_ids_of(batch: &RecordBatch) -> Result<&UInt64Array> {
+    batch
+        .column(0)
+        .as_primitive_opt::<UInt64Type>()
+        .filter(|ids| ids.null_count() == 0)
+        .ok_or_else(|| Error::internal("a DML plan gave no row ids"))
+}
+
+/// The collected rows as a plan, to be cast and checked like those of an INSERT.
+fn new_rows_plan(plan: &LogicalPlan, batches: Vec<RecordBatch>) -> Result<LogicalPlan> {
+    let schema = batches
+        .first()
+        .map_or_else(|| Arc::clone(plan.schema().inner()), RecordBatch::schema);
+    let rows = MemTable::try_new(schema, vec![batches])?;
+    Ok(LogicalPlanBuilder::scan("new_rows", provider_as_source(Arc::new(rows)), None)?.build()?)
+}
+
+pub(super) fn delete(
+    connection: &Connection,
+    delete: ast::Delete,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    if delete.returning.is_some() || !delete.order_by.is_empty() || delete.limit.is_some() {
+        return Err(Error::unsupported(CONFLICTS));
+    }
+    let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = delete.from;
+    let [TableWithJoins { relation, joins }] = tables.as_slice() else {
+        return Err(Error::parser(
+            "DELETE takes one table; join others with USING",
+        ));
+    };
+    if !joins.is_empty() {
+        return Err(Error::parser(
+            "DELETE takes one table; join others with USING",
+        ));
+    }
+    let (name, alias) = target_name(relation)?;
+    let (_, name, attached) = resolve_for_write(connection, &name)?;
+    let mut transaction = attached.store.begin()?;
+    let snapshot = connection.snapshot();
+    let table = table_of(&snapshot, &name)?;
+    if delete.selection.is_none() && delete.using.is_none() {
+        let rows = transaction.truncate(&name.schema, &name.name)?;
+        transaction.commit()?;
+        return QueryResult::count(rows);
+    }
+    let alias = alias.unwrap_or_else(|| Ident::with_quote('"', name.name.clone()));
+    let items = [format!("{alias}.\"{ROW_ID}\"")];
+    let using = delete.using.unwrap_or_default();
+    let plan = target_plan(
+        connection,
+        &snapshot,
+        &name,
+        &table,
+        &alias,
+        &items,
+        using,
+        delete.selection,
+        progress,
+    )?;
+    let (row_ids, _) = first_of_each_row(query::collect(connection, &plan, progress)?)?;
+    if row_ids.is_empty() {
+        return QueryResult::count(0);
+    }
+    let rows = transaction.delete_rows(&name.schema, &name.name, &row_ids)?;
+    transaction.commit()?;
+    QueryResult::count(rows)
+}
+
+pub(super) fn truncate(connection: &Connection, truncate: &ast::Truncate) -> Result<QueryResult> {
+    let mut total = 0;
+    for target in &truncate.table_names {
+        let (snapshot, name, _) = resolve_for_write(connection, &target.name)?;
+        table_of(&snapshot, &name)?;
+        let attached = writable(connection, &name.database)?;
+        let mut transaction = attached.store.begin()?;
+        total += transaction.truncate(&name.schema, &name.name)?;
+        transaction.commit()?;
+    }
+    QueryResult::count(total)
+}

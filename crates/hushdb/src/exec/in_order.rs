@@ -1,0 +1,212 @@
+//! `InOrderExec`: many partitions to one, in partition order, so that rows come out in insertion order.
+//!
+//! Partitions run at once; each may be a few batches ahead of the reader.
+
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::Partitioning;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::limit::GlobalLimitExec;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
+    PhysicalExpr, PlanProperties, ReplaceChildrenOptions,
+};
+use futures::StreamExt;
+use std::fmt;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// Batches that a partition may be ahead.
+const AHEAD: usize = 4;
+
+#[derive(Debug)]
+pub(super) struct InOrderExec {
+    input: Arc<dyn ExecutionPlan>,
+    fetch: Option<usize>,
+    properties: Arc<PlanProperties>,
+}
+
+impl InOrderExec {
+    fn new(input: Arc<dyn ExecutionPlan>, fetch: Option<usize>) -> Self {
+        let properties = input
+            .properties()
+            .as_ref()
+            .clone()
+            .with_partitioning(Partitioning::UnknownPartitioning(1));
+        Self {
+            input,
+            fetch,
+            properties: Arc::new(properties),
+        }
+    }
+
+    /// Puts the node on top when there is more than one partition.
+    pub(super) fn over(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        if input.output_partitioning().partition_count() > 1 {
+            Arc::new(Self::new(input, None))
+        } else {
+            input
+        }
+    }
+}
+
+impl DisplayAs for InOrderExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "InOrderExec")?;
+        if let Some(fetch) = self.fetch {
+            write!(f, ": fetch={fetch}")?;
+        }
+        Ok(())
+    }
+}
+
+impl ExecutionPlan for InOrderExec {
+    fn name(&self) -> &'static str {
+        "InOrderExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(Self::new(children.swap_remove(0), self.fetch)))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(
+            children,
+            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
+        )
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        if partition != 0 {
+            return internal_err!("InOrderExec has one partition");
+        }
+        let partitions = self.input.output_partitioning().partition_count();
+        let mut tasks = JoinSet::new();
+        let mut receivers = Vec::with_capacity(partitions);
+        for partition in 0..partitions {
+            let mut stream = self.input.execute(partition, Arc::clone(&context))?;
+            let (sender, receiver) = tokio::sync::mpsc::channel::<Result<RecordBatch>>(AHEAD);
+            tasks.spawn(async move {
+                while let Some(batch) = stream.next().await {
+                    let failed = batch.is_err();
+                    if sender.send(batch).await.is_err() || failed {
+                        break;
+                    }
+                }
+            });
+            receivers.push(receiver);
+        }
+        receivers.reverse();
+        let state = (receivers, tasks, self.fetch.unwrap_or(usize::MAX));
+        let stream =
+            futures::stream::unfold(state, |(mut receivers, mut tasks, left)| async move {
+                if left == 0 {
+                    return None;
+                }
+                while let Some(receiver) = receivers.last_mut() {
+                    match receiver.recv().await {
+                        Some(Ok(batch)) => {
+                            let rows = batch.num_rows().min(left);
+                            return Some((
+                                Ok(batch.slice(0, rows)),
+                                (receivers, tasks, left - rows),
+                            ));
+                        }
+                        Some(Err(error)) => return Some((Err(error), (vec![], tasks, 0))),
+                        None => drop(receivers.pop()),
+                    }
+                }
+                // All senders are gone: a panic in a partition must not pass for its end.
+                while let Some(joined) = tasks.join_next().await {
+                    if let Err(error) = joined {
+                        let failed = internal_err!("a partition failed: {error}");
+                        return Some((failed, (vec![], tasks, 0)));
+                    }
+                }
+                None
+            });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.input.schema(),
+            stream,
+        )))
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.fetch
+    }
+}
+
+/// Makes LIMIT without ORDER BY take the first rows in insertion order, as DuckDB does.
+#[derive(Debug)]
+pub(crate) struct OrderedLimits;
+
+impl PhysicalOptimizerRule for OrderedLimits {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_down(|node| {
+            if let Some(coalesce) = node.downcast_ref::<CoalescePartitionsExec>()
+                && coalesce.fetch().is_some()
+            {
+                let input = Arc::clone(coalesce.input());
+                return Ok(Transformed::yes(Arc::new(InOrderExec::new(
+                    input,
+                    coalesce.fetch(),
+                ))));
+            }
+            if let Some(limit) = node.downcast_ref::<GlobalLimitExec>()
+                && let Some(coalesce) = limit.input().downcast_ref::<CoalescePartitionsExec>()
+            {
+                let input: Arc<dyn ExecutionPlan> = Arc::new(InOrderExec::new(
+                    Arc::clone(coalesce.input()),
+                    coalesce.fetch(),
+                ));
+                let limit = GlobalLimitExec::new(input, limit.skip(), limit.fetch());
+                return Ok(Transformed::yes(Arc::new(limit) as Arc<dyn ExecutionPlan>));
+            }
+            Ok(Transformed::no(node))
+        })
+        .map(|t| t.data)
+    }
+
+    fn name(&self) -> &str {
+        "ordered_limits"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,271 @@
+//! Writing rows: a plan's batches become compressed, sealed row groups, in parallel and in order.
+//!
+//! What must hold: a row is checked before it is written, and nothing counts until the transaction commits.
+
+use super::query;
+use crate::connection::Connection;
+use crate::error::{Error, Result};
+use crate::plan::Planner;
+use crate::scan::ScanProgress;
+use crate::sql;
+use crate::sql::types::{arrow_field, column_type_name};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::compute::{CastOptions, cast_with_options};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::common::DFSchema;
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion::physical_plan::{ExecutionPlanProperties, PhysicalExpr};
+use datafusion::sql::sqlparser::dialect::DuckDbDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+use futures::StreamExt;
+use hushdb_storage::{Check, Column, PendingRowGroup, RowGroupBuilder, Store};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+
+/// What every new row of a table must satisfy.
+pub(super) struct RowRules {
+    schema: SchemaRef,
+    columns: Vec<Column>,
+    table: String,
+    checks: Vec<(String, Arc<dyn PhysicalExpr>)>,
+}
+
+impl RowRules {
+    pub(super) fn new(
+        planner: &Planner<'_>,
+        table: &str,
+        columns: &[Column],
+        checks: &[Check],
+    ) -> Result<Self> {
+        let fields: Vec<_> = columns
+            .iter()
+            .map(|c| arrow_field(&c.name, &c.ty, true))
+            .collect();
+        let schema = Arc::new(Schema::new(fields));
+        let df_schema = Arc::new(DFSchema::try_from(Arc::clone(&schema))?);
+        let checks = checks
+            .iter()
+            .map(|check| {
+                let expr = planner.plan_expr(parse_expr(&check.sql)?, &df_schema)?;
+                let expr = Expr::Cast(Cast::new(Box::new(expr), DataType::Boolean));
+                let name = check.name.clone().unwrap_or_else(|| check.sql.clone());
+                Ok((name, planner.physical_expr(expr, &df_schema)?))
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            schema,
+            columns: columns.to_vec(),
+            table: table.to_string(),
+            checks,
+        })
+    }
+
+    /// Brings a batch to the table's exact types and holds it against NOT NULL and CHECK.
+    fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let strict = CastOptions {
+            safe: false,
+            ..CastOptions::default()
+        };
+        let arrays = batch
+            .columns()
+            .iter()
+            .zip(&self.columns)
+            .map(|(array, column)| {
+                let to = column.ty.arrow();
+                let array = if array.data_type() == &to {
+                    Arc::clone(array)
+                } else {
+                    cast_with_options(array, &to, &strict)?
+                };
+                if !column.nullable && array.null_count() > 0 {
+                    return Err(Error::constraint(format!(
+                        "NOT NULL constraint failed: {}.{}",
+                        self.table, column.name
+                    )));
+                }
+                Ok(array)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?;
+        for (name, check) in &self.checks {
+            let holds = check.evaluate(&batch)?.into_array(batch.num_rows())?;
+            // As in SQL's standard, a CHECK that is NULL holds.
+            if holds.as_boolean().iter().any(|held| held == Some(false)) {
+                return Err(Error::constraint(format!(
+                    "CHECK constraint failed on table {} with expression {name}",
+                    self.table
+                )));
+            }
+        }
+        Ok(batch)
+    }
+}
+
+/// Parses a stored expression, such as a default.
+pub(super) fn parse_expr(text: &str) -> Result<datafusion::sql::sqlparser::ast::Expr> {
+    Parser::new(&DuckDbDialect {})
+        .try_with_sql(text)
+        .and_then(|mut parser| parser.parse_expr())
+        .map_err(|e| Error::parser(e.to_string()))
+}
+
+/// Projects a plan to a table's columns. `sources[i]` is the plan's column for table column `i`; `None` takes the default.
+pub(super) fn project(
+    planner: &Planner<'_>,
+    plan: LogicalPlan,
+    columns: &[Column],
+    sources: &[Option<usize>],
+) -> Result<LogicalPlan> {
+    let schema = Arc::clone(plan.schema());
+    let exprs = columns
+        .iter()
+        .zip(sources)
+        .map(|(column, source)| {
+            let expr = match source {
+                Some(index) => Expr::Column(schema.columns()[*index].clone()),
+                None => match &column.default {
+                    Some(default) => planner.plan_expr(parse_expr(default)?, &DFSchema::empty())?,
+                    None => lit(datafusion::common::ScalarValue::Null),
+                },
+            };
+            Ok(convert(expr, &schema, column)?.alias(&column.name))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(LogicalPlanBuilder::from(plan).project(exprs)?.build()?)
+}
+
+/// Casts an expression to a column's type.
+pub(super) fn convert(expr: Expr, schema: &DFSchema, column: &Column) -> Result<Expr> {
+    let from = expr.get_type(schema)?;
+    let to = column.ty.arrow();
+    if from == to {
+        return Ok(expr);
+    }
+    if matches!(
+        from,
+        DataType::List(_) | DataType::Struct(_) | DataType::Map(..)
+    ) {
+        return Err(Error::binder(format!(
+            "a {} value cannot be stored in column {} of type {}",
+            sql::types::type_name(&from),
+            column.name,
+            column_type_name(&column.ty)
+        )));
+    }
+    Ok(Expr::Cast(Cast::new_from_field(
+        Box::new(expr),
+        Arc::new(arrow_field(&column.name, &column.ty, true)),
+    )))
+}
+
+/// Runs a plan and writes its rows. Partitions are written at once and come back in order.
+pub(super) fn load(
+    connection: &Connection,
+    store: &Arc<Store>,
+    plan: &LogicalPlan,
+    rules: RowRules,
+    progress: &Arc<ScanProgress>,
+) -> Result<Vec<PendingRowGroup>> {
+    let physical = query::physical(connection, plan, progress)?;
+    let context = connection.state().task_ctx();
+    let rules = Arc::new(rules);
+    let partitions = physical.output_partitioning().partition_count();
+    let writers = connection.shared.threads.div_ceil(partitions).max(1);
+    connection.block_on(progress, async {
+        let mut tasks = vec![];
+        for partition in 0..partitions {
+            let mut stream = physical.execute(partition, Arc::clone(&context))?;
+            let mut sink = RowGroupSink::new(store, &rules.columns, writers);
+            let rules = Arc::clone(&rules);
+            tasks.push(Abort(tokio::spawn(async move {
+                while let Some(batch) = stream.next().await {
+                    sink.push(rules.apply(&batch?)?).await?;
+                }
+                sink.finish().await
+            })));
+        }
+        let mut groups = vec![];
+        for mut task in tasks {
+            let written = (&mut task.0)
+                .await
+                .map_err(|e| Error::internal(format!("a writer failed: {e}")))?;
+            groups.extend(written?);
+        }
+        Ok(groups)
+    })
+}
+
+/// A task that does not outlive the statement that started it.
+struct Abort<T>(JoinHandle<T>);
+
+impl<T> Drop for Abort<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Cuts rows into row groups and writes them on other threads, a few at a time, keeping their order.
+pub(super) struct RowGroupSink {
+    store: Arc<Store>,
+    columns: Arc<[Column]>,
+    builder: RowGroupBuilder,
+    running: VecDeque<JoinHandle<Result<PendingRowGroup>>>,
+    limit: usize,
+    done: Vec<PendingRowGroup>,
+}
+
+impl RowGroupSink {
+    pub(super) fn new(store: &Arc<Store>, columns: &[Column], limit: usize) -> Self {
+        Self {
+            store: Arc::clone(store),
+            columns: columns.into(),
+            builder: RowGroupBuilder::new(columns, store.row_group_rows()),
+            running: VecDeque::new(),
+            limit,
+            done: vec![],
+        }
+    }
+
+    pub(super) async fn push(&mut self, batch: RecordBatch) -> Result<()> {
+        for arrays in self.builder.push(&batch)? {
+            self.write(arrays).await?;
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self, arrays: Vec<ArrayRef>) -> Result<()> {
+        while self.running.len() >= self.limit {
+            self.wait().await?;
+        }
+        let (store, columns) = (Arc::clone(&self.store), Arc::clone(&self.columns));
+        self.running.push_back(tokio::task::spawn_blocking(move || {
+            Ok(store.write_row_group(&columns, &arrays)?)
+        }));
+        Ok(())
+    }
+
+    async fn wait(&mut self) -> Result<()> {
+        if let Some(task) = self.running.front_mut() {
+            let written = task
+                .await
+                .map_err(|e| Error::internal(format!("a writer failed: {e}")))?;
+            self.running.pop_front();
+            self.done.push(written?);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn finish(mut self) -> Result<Vec<PendingRowGroup>> {
+        let empty = RowGroupBuilder::new(&self.columns, 1);
+        if let Some(arrays) = std::mem::replace(&mut self.builder, empty).finish()? {
+            self.write(arrays).await?;
+        }
+        while !self.running.is_empty() {
+            self.wait().await?;
+        }
+        Ok(std::mem::take(&mut self.done))
+    }
+}

@@ -1,0 +1,164 @@
+//! Running statements: which part of this folder a statement goes to.
+
+mod attach;
+mod copy;
+mod ddl;
+mod dml;
+mod in_order;
+mod load;
+mod query;
+mod settings;
+mod show;
+pub(crate) mod table_functions;
+mod tpch_load;
+
+use crate::connection::Connection;
+use crate::error::{Error, Result};
+use crate::result::QueryResult;
+use crate::scan::ScanProgress;
+use crate::sql::{self, Statement, quote};
+use datafusion::sql::sqlparser::ast;
+use std::sync::Arc;
+
+pub(crate) use in_order::OrderedLimits;
+
+/// Runs one statement.
+pub(crate) fn run(
+    connection: &Connection,
+    statement: Statement,
+    progress: Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    match statement {
+        Statement::Sql(statement) => run_sql(connection, *statement, &progress),
+        Statement::Attach {
+            path,
+            name,
+            if_not_exists,
+            options,
+        } => attach::attach(connection, &path, name, if_not_exists, options),
+        Statement::Detach { name, if_exists } => attach::detach(connection, &name, if_exists),
+        Statement::Use(parts) => attach::use_database(connection, &parts),
+        Statement::Call { name, args, named } => call(connection, &name, args, named, &progress),
+        Statement::Pragma(name) => settings::pragma(connection, &name),
+        Statement::Set { name, value } => settings::set(connection, &name, &value),
+        Statement::Reset(name) => settings::reset(&name),
+        Statement::CopyFrom {
+            table,
+            columns,
+            path,
+            options,
+        } => copy::copy_from(connection, &table, &columns, &path, &options, &progress),
+        Statement::CopyTo {
+            what,
+            path,
+            options,
+        } => copy::copy_to(connection, what, &path, &options, &progress),
+        Statement::Describe(query) => show::describe(connection, query, &progress),
+        Statement::ShowTables { from, all } => show::tables(connection, from.as_deref(), all),
+        Statement::ShowDatabases => show::databases(connection),
+        Statement::ShowSchemas => show::schemas(connection),
+        Statement::Show(name) => show::setting_or_table(connection, &name, &progress),
+        Statement::Checkpoint(name) => {
+            // Every statement commits with a checkpoint of its own: there is no log to empty yet.
+            if let Some(name) = name {
+                connection.shared.database(&name)?;
+            }
+            Ok(QueryResult::done())
+        }
+        Statement::Extension(name) => settings::extension(&name),
+        Statement::NotYet(text) => Err(Error::unsupported(text)),
+    }
+}
+
+fn run_sql(
+    connection: &Connection,
+    statement: ast::Statement,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    use ast::Statement as S;
+    match statement {
+        S::Query(_) => query::run(connection, statement, progress),
+        S::Explain { ref statement, .. } if !matches!(**statement, S::Query(_)) => {
+            Err(Error::unsupported(
+                "EXPLAIN works on queries; write the SELECT that the statement reads",
+            ))
+        }
+        S::Explain { .. } => query::explain(connection, statement, progress),
+        S::ExplainTable { table_name, .. } => {
+            let text = format!("SELECT * FROM {table_name}");
+            match sql::parse_one(&text)? {
+                S::Query(query) => show::describe(connection, *query, progress),
+                _ => Err(Error::internal("a SELECT was parsed as something else")),
+            }
+        }
+        S::Insert(insert) => dml::insert(connection, insert, progress),
+        S::Update(update) => dml::update(connection, update, progress),
+        S::Delete(delete) => dml::delete(connection, delete, progress),
+        S::Truncate(truncate) => dml::truncate(connection, &truncate),
+        S::CreateTable(create) => ddl::create_table(connection, create, progress),
+        S::CreateView(view) => ddl::create_view(connection, view, progress),
+        S::CreateSchema {
+            schema_name,
+            if_not_exists,
+            ..
+        } => ddl::create_schema(connection, &schema_name, if_not_exists),
+        S::AlterTable(alter) => ddl::alter_table(connection, alter, progress),
+        S::Drop {
+            object_type,
+            if_exists,
+            names,
+            cascade,
+            ..
+        } => ddl::drop(connection, object_type, if_exists, &names, cascade),
+        S::Prepare {
+            name, statement, ..
+        } => {
+            connection.prepare(sql::normalize(&name), *statement);
+            Ok(QueryResult::done())
+        }
+        S::Execute {
+            name: Some(name),
+            parameters,
+            ..
+        } => {
+            let mut prepared = connection.prepared(&name.to_string().to_lowercase())?;
+            sql::substitute_parameters(&mut prepared, &parameters)?;
+            run_sql(connection, prepared, progress)
+        }
+        S::Deallocate { name, .. } => {
+            connection.deallocate(&sql::normalize(&name))?;
+            Ok(QueryResult::done())
+        }
+        S::CreateIndex(_) => Err(Error::unsupported(
+            "CREATE INDEX comes with keys and transactions; scans skip row groups by their bounds until then",
+        )),
+        other => {
+            let text = other.to_string();
+            let words: Vec<&str> = text.split_whitespace().take(2).collect();
+            Err(Error::unsupported(format!(
+                "the statement {} is not supported",
+                words.join(" ")
+            )))
+        }
+    }
+}
+
+/// `CALL f(...)`: procedures of ours, else any table function.
+fn call(
+    connection: &Connection,
+    name: &str,
+    args: Vec<ast::Expr>,
+    named: Vec<(String, ast::Expr)>,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    if name == "dbgen" {
+        return tpch_load::dbgen(connection, &args, &named, progress);
+    }
+    let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+    let statement = sql::parse_one(&format!(
+        "SELECT * FROM {}({})",
+        quote(name),
+        args.join(", ")
+    ))?;
+    query::run(connection, statement, progress)
+}

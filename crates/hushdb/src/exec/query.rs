@@ -1,0 +1,104 @@
+//! SELECT and EXPLAIN.
+
+use super::in_order::InOrderExec;
+use crate::connection::Connection;
+use crate::error::{Error, Result};
+use crate::result::QueryResult;
+use crate::scan::ScanProgress;
+use datafusion::arrow::array::{ArrayRef, AsArray, StringArray};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::sql::sqlparser::ast;
+use futures::StreamExt;
+use std::sync::Arc;
+
+/// Plans a query and gives its rows as a stream.
+pub(super) fn run(
+    connection: &Connection,
+    statement: ast::Statement,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    let snapshot = connection.snapshot();
+    let planner = connection.planner(&snapshot, progress);
+    let plan = planner.plan_statement(statement)?;
+    stream(connection, &plan, progress)
+}
+
+/// Runs a logical plan.
+pub(super) fn stream(
+    connection: &Connection,
+    plan: &LogicalPlan,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    let physical = physical(connection, plan, progress)?;
+    let runtime = &connection.shared.runtime;
+    let _entered = runtime.enter();
+    let stream = InOrderExec::over(physical).execute(0, connection.state().task_ctx())?;
+    Ok(QueryResult::stream(
+        stream,
+        Arc::clone(runtime),
+        Arc::clone(progress),
+    ))
+}
+
+/// Optimises a logical plan and makes it executable.
+pub(super) fn physical(
+    connection: &Connection,
+    plan: &LogicalPlan,
+    progress: &Arc<ScanProgress>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    connection.block_on(progress, async {
+        Ok(connection.state().create_physical_plan(plan).await?)
+    })
+}
+
+/// Reads a small result into memory.
+pub(super) fn collect(
+    connection: &Connection,
+    plan: &LogicalPlan,
+    progress: &Arc<ScanProgress>,
+) -> Result<Vec<RecordBatch>> {
+    stream(connection, plan, progress)?.collect_batches()
+}
+
+/// EXPLAIN and EXPLAIN ANALYZE, as rows of `explain_key` and `explain_value` like DuckDB's.
+pub(super) fn explain(
+    connection: &Connection,
+    statement: ast::Statement,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    let snapshot = connection.snapshot();
+    let plan = connection
+        .planner(&snapshot, progress)
+        .plan_statement(statement)?;
+    let physical = physical(connection, &plan, progress)?;
+    let batches = connection.block_on(progress, async {
+        let mut stream = physical.execute(0, connection.state().task_ctx())?;
+        let mut batches = vec![];
+        while let Some(batch) = stream.next().await {
+            batches.push(batch?);
+        }
+        Ok(batches)
+    })?;
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("explain_key", DataType::Utf8, false),
+        Field::new("explain_value", DataType::Utf8, false),
+    ]));
+    let mut result = vec![];
+    for batch in batches {
+        let columns = (0..2)
+            .map(|i| {
+                let text = datafusion::arrow::compute::cast(batch.column(i), &DataType::Utf8)?;
+                let rows = text
+                    .as_string::<i32>()
+                    .iter()
+                    .map(|s| s.unwrap_or_default().to_string());
+                Ok(Arc::new(StringArray::from_iter_values(rows)) as ArrayRef)
+            })
+            .collect::<Result<Vec<_>, Error>>()?;
+        result.push(RecordBatch::try_new(Arc::clone(&schema), columns)?);
+    }
+    Ok(QueryResult::rows(schema, result))
+}

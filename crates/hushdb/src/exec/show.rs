@@ -1,0 +1,218 @@
+//! DESCRIBE and SHOW.
+
+use super::settings;
+use crate::connection::Connection;
+use crate::error::Result;
+use crate::result::QueryResult;
+use crate::scan::ScanProgress;
+use crate::sql::types::display_type;
+use crate::sql::{self, quote};
+use datafusion::arrow::array::{ArrayRef, StringArray};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::sql::sqlparser::ast::{self, SetExpr, TableFactor};
+use std::sync::Arc;
+
+/// A result of text columns.
+pub(super) fn text_table(names: &[&str], rows: &[Vec<Option<String>>]) -> Result<QueryResult> {
+    let fields: Vec<Field> = names
+        .iter()
+        .map(|n| Field::new(*n, DataType::Utf8, true))
+        .collect();
+    let columns = (0..names.len())
+        .map(|i| {
+            Arc::new(
+                rows.iter()
+                    .map(|row| row[i].clone())
+                    .collect::<StringArray>(),
+            ) as ArrayRef
+        })
+        .collect();
+    let schema = Arc::new(Schema::new(fields));
+    let batch = RecordBatch::try_new(Arc::clone(&schema), columns)?;
+    Ok(QueryResult::rows(schema, vec![batch]))
+}
+
+/// One row a column: name, type, nullability, key, default, extra, as DuckDB's DESCRIBE.
+pub(super) fn describe(
+    connection: &Connection,
+    query: ast::Query,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    let snapshot = connection.snapshot();
+    let table = only_table(&query).and_then(|parts| snapshot.table(&parts).ok());
+    let names = [
+        "column_name",
+        "column_type",
+        "null",
+        "key",
+        "default",
+        "extra",
+    ];
+    let rows: Vec<Vec<Option<String>>> = match table {
+        Some((_, table)) => table
+            .columns
+            .iter()
+            .map(|c| {
+                let null = if c.nullable { "YES" } else { "NO" };
+                let ty = sql::types::column_type_name(&c.ty);
+                vec![
+                    Some(c.name.clone()),
+                    Some(ty),
+                    Some(null.into()),
+                    None,
+                    c.default.clone(),
+                    None,
+                ]
+            })
+            .collect(),
+        None => {
+            let plan = connection.planner(&snapshot, progress).plan_query(query)?;
+            let plan = connection.state().optimize(&plan)?;
+            plan.schema()
+                .fields()
+                .iter()
+                .map(|f| {
+                    vec![
+                        Some(f.name().clone()),
+                        Some(display_type(f)),
+                        Some("YES".into()),
+                        None,
+                        None,
+                        None,
+                    ]
+                })
+                .collect()
+        }
+    };
+    text_table(&names, &rows)
+}
+
+/// The table of `SELECT * FROM t`.
+fn only_table(query: &ast::Query) -> Option<Vec<String>> {
+    let SetExpr::Select(select) = query.body.as_ref() else {
+        return None;
+    };
+    let [from] = select.from.as_slice() else {
+        return None;
+    };
+    let TableFactor::Table {
+        name, args: None, ..
+    } = &from.relation
+    else {
+        return None;
+    };
+    let bare = from.joins.is_empty()
+        && matches!(select.projection.as_slice(), [ast::SelectItem::Wildcard(options)] if *options == Default::default());
+    if bare {
+        crate::plan::name_parts(name).ok()
+    } else {
+        None
+    }
+}
+
+pub(super) fn tables(
+    connection: &Connection,
+    from: Option<&[String]>,
+    all: bool,
+) -> Result<QueryResult> {
+    let snapshot = connection.snapshot();
+    let (database, schema) = match from {
+        None => (
+            snapshot.current_database.clone(),
+            Some(snapshot.current_schema.clone()),
+        ),
+        Some([name]) if snapshot.databases.contains_key(name) => (name.clone(), None),
+        Some([name]) => (snapshot.current_database.clone(), Some(name.clone())),
+        Some(parts) => (parts[0].clone(), parts.get(1).cloned()),
+    };
+    snapshot.database(&database)?;
+    let mut rows = vec![];
+    let (mut column_names, mut column_types) = (vec![], vec![]);
+    for (db_name, db) in &snapshot.databases {
+        for (schema_name, version) in &db.version.schemas {
+            if !all && (*db_name != database || schema.as_ref().is_some_and(|s| s != schema_name)) {
+                continue;
+            }
+            let mut names: Vec<(&String, Option<_>)> =
+                version.tables.iter().map(|(n, t)| (n, Some(t))).collect();
+            names.extend(version.views.keys().map(|n| (n, None)));
+            names.sort_by_key(|(name, _)| *name);
+            for (name, table) in names {
+                rows.push(vec![
+                    Some(db_name.clone()),
+                    Some(schema_name.clone()),
+                    Some(name.clone()),
+                ]);
+                let columns = table.map_or(&[][..], |t| t.columns.as_slice());
+                column_names.push(
+                    columns
+                        .iter()
+                        .map(|c| c.name.clone())
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                );
+                let types: Vec<_> = columns
+                    .iter()
+                    .map(|c| sql::types::column_type_name(&c.ty))
+                    .collect();
+                column_types.push(types.join(", "));
+            }
+        }
+    }
+    if !all {
+        let rows: Vec<_> = rows
+            .into_iter()
+            .map(|mut r| vec![r.swap_remove(2)])
+            .collect();
+        return text_table(&["name"], &rows);
+    }
+    for ((row, names), types) in rows.iter_mut().zip(column_names).zip(column_types) {
+        row.extend([Some(names), Some(types)]);
+    }
+    text_table(
+        &["database", "schema", "name", "column_names", "column_types"],
+        &rows,
+    )
+}
+
+pub(super) fn databases(connection: &Connection) -> Result<QueryResult> {
+    let names = connection
+        .shared
+        .attached
+        .read()
+        .keys()
+        .map(|n| vec![Some(n.clone())])
+        .collect::<Vec<_>>();
+    text_table(&["database_name"], &names)
+}
+
+pub(super) fn schemas(connection: &Connection) -> Result<QueryResult> {
+    let snapshot = connection.snapshot();
+    let mut rows = vec![];
+    for (name, db) in &snapshot.databases {
+        rows.extend(
+            db.version
+                .schemas
+                .keys()
+                .map(|s| vec![Some(name.clone()), Some(s.clone())]),
+        );
+    }
+    text_table(&["database_name", "schema_name"], &rows)
+}
+
+/// `SHOW x`: a setting of that name, else the columns of a table.
+pub(super) fn setting_or_table(
+    connection: &Connection,
+    name: &str,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    if let Some(value) = settings::value(connection, name) {
+        return text_table(&[name], &[vec![Some(value)]]);
+    }
+    let parts: Vec<String> = name.split('.').map(quote).collect();
+    match sql::parse_one(&format!("SELECT * FROM {}", parts.join(".")))? {
+        ast::Statement::Query(query) => describe(connection, *query, progress),
+        _ => Ok(QueryResult::done()),
+    }
+}

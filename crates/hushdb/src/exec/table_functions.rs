@@ -1,0 +1,197 @@
+//! Functions in FROM: `read_csv`, `read_parquet`, `range`, `generate_series`, `tpch_queries`, `databases`.
+
+use crate::error::{Error, Result};
+use crate::plan::Planner;
+use datafusion::arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::catalog::MemTable;
+use datafusion::common::ScalarValue;
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{Expr, TableSource};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use hushdb_keys::Suite;
+use std::sync::Arc;
+
+/// The table that a call in FROM stands for.
+pub(crate) fn call(
+    planner: &Planner<'_>,
+    name: &str,
+    args: Vec<Expr>,
+) -> Result<Arc<dyn TableSource>> {
+    let args = args
+        .into_iter()
+        .map(|arg| constant(planner, name, arg))
+        .collect::<Result<Vec<_>>>()?;
+    match name {
+        "read_csv" | "read_csv_auto" | "read_parquet" | "parquet_scan" => {
+            let path = match args.as_slice() {
+                [value] => text(value),
+                _ => None,
+            };
+            let path = path.ok_or_else(|| {
+                Error::binder(format!(
+                    "{name} takes the path of one file; options go into COPY ... FROM"
+                ))
+            })?;
+            if name.starts_with("read_csv") {
+                super::copy::csv_source(planner, &path, &[])
+            } else {
+                super::copy::parquet_source(planner, &path)
+            }
+        }
+        "range" => series(&args, false),
+        "generate_series" => series(&args, true),
+        "tpch_queries" if args.is_empty() => tpch_queries(),
+        "databases" | "duckdb_databases" if args.is_empty() => databases(planner),
+        _ => Err(Error::catalog(format!(
+            "Table Function with name {name} does not exist!"
+        ))),
+    }
+}
+
+/// A file named in FROM, as in `FROM 'data.csv'`.
+pub(crate) fn file_source(
+    name: &str,
+    planner: &Planner<'_>,
+) -> Result<Option<Arc<dyn TableSource>>> {
+    let lower = name.to_ascii_lowercase();
+    if lower.ends_with(".csv") || lower.ends_with(".tsv") {
+        return super::copy::csv_source(planner, name, &[]).map(Some);
+    }
+    if lower.ends_with(".parquet") {
+        return super::copy::parquet_source(planner, name).map(Some);
+    }
+    Ok(None)
+}
+
+fn constant(planner: &Planner<'_>, name: &str, arg: Expr) -> Result<ScalarValue> {
+    let context = SimplifyContext::builder()
+        .with_config_options(Arc::clone(planner.state.config_options()))
+        .build();
+    match ExprSimplifier::new(context).simplify(arg)? {
+        Expr::Literal(value, _) => Ok(value),
+        _ => Err(Error::binder(format!(
+            "the arguments of {name} must be constants"
+        ))),
+    }
+}
+
+fn text(value: &ScalarValue) -> Option<String> {
+    value.try_as_str().flatten().map(str::to_string)
+}
+
+/// Rows of a series that are kept in memory; past this, a recursive query is the better way.
+const MAX_SERIES: i64 = 100_000_000;
+
+fn series(args: &[ScalarValue], inclusive: bool) -> Result<Arc<dyn TableSource>> {
+    let name = if inclusive {
+        "generate_series"
+    } else {
+        "range"
+    };
+    let numbers = args
+        .iter()
+        .map(|v| match v.cast_to(&DataType::Int64) {
+            Ok(ScalarValue::Int64(Some(n))) => Ok(n),
+            _ => Err(Error::binder(format!("{name} takes integers"))),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let (start, stop, step) = match numbers.as_slice() {
+        [stop] => (0, *stop, 1),
+        [start, stop] => (*start, *stop, 1),
+        [start, stop, step] => (*start, *stop, *step),
+        _ => {
+            return Err(Error::binder(format!(
+                "{name} takes one to three arguments"
+            )));
+        }
+    };
+    if step == 0 {
+        return Err(Error::binder("interval cannot be 0!"));
+    }
+    let distance = i128::from(stop) - i128::from(start);
+    let rows =
+        distance / i128::from(step) + i128::from(inclusive || distance % i128::from(step) != 0);
+    let rows = if (distance < 0) != (step < 0) && distance != 0 {
+        0
+    } else {
+        rows
+    };
+    if rows > i128::from(MAX_SERIES) {
+        return Err(Error::invalid(format!(
+            "{name} would have more than {MAX_SERIES} rows"
+        )));
+    }
+    let values: Int64Array = (0..rows as i64).map(|i| Some(start + i * step)).collect();
+    table(vec![(name, Arc::new(values))])
+}
+
+fn table(columns: Vec<(&str, ArrayRef)>) -> Result<Arc<dyn TableSource>> {
+    let fields: Vec<_> = columns
+        .iter()
+        .map(|(n, a)| Field::new(*n, a.data_type().clone(), true))
+        .collect();
+    let schema = Arc::new(Schema::new(fields));
+    let batch = RecordBatch::try_new(
+        Arc::clone(&schema),
+        columns.into_iter().map(|(_, a)| a).collect(),
+    )?;
+    Ok(provider_as_source(Arc::new(MemTable::try_new(
+        schema,
+        vec![vec![batch]],
+    )?)))
+}
+
+fn tpch_queries() -> Result<Arc<dyn TableSource>> {
+    let numbers: Int64Array = (1..=crate::tpch::QUERIES)
+        .map(|n| Some(i64::from(n)))
+        .collect();
+    let texts: StringArray = (1..=crate::tpch::QUERIES).map(crate::tpch::query).collect();
+    table(vec![
+        ("query_nr", Arc::new(numbers)),
+        ("query", Arc::new(texts)),
+    ])
+}
+
+/// One row an attached database; never a key.
+fn databases(planner: &Planner<'_>) -> Result<Arc<dyn TableSource>> {
+    let rows: Vec<_> = planner
+        .snapshot
+        .databases
+        .iter()
+        .map(|(name, db)| (name, &db.path, db.store.info()))
+        .collect();
+    let names: StringArray = rows.iter().map(|(name, ..)| Some(name.as_str())).collect();
+    let paths: StringArray = rows
+        .iter()
+        .map(|(_, path, _)| path.as_ref().map(|p| p.display().to_string()))
+        .collect();
+    let read_only: BooleanArray = rows.iter().map(|(.., info)| Some(info.read_only)).collect();
+    let encrypted: BooleanArray = rows
+        .iter()
+        .map(|(.., info)| Some(cipher(info.suite).is_some()))
+        .collect();
+    let ciphers: StringArray = rows.iter().map(|(.., info)| cipher(info.suite)).collect();
+    let generations: Int64Array = rows
+        .iter()
+        .map(|(.., info)| i64::try_from(info.generation).ok())
+        .collect();
+    table(vec![
+        ("database_name", Arc::new(names)),
+        ("path", Arc::new(paths)),
+        ("readonly", Arc::new(read_only)),
+        ("encrypted", Arc::new(encrypted)),
+        ("cipher", Arc::new(ciphers)),
+        ("generation", Arc::new(generations)),
+    ])
+}
+
+fn cipher(suite: Suite) -> Option<&'static str> {
+    match suite {
+        Suite::Plain => None,
+        Suite::Gcm => Some("GCM"),
+        Suite::Ctr => Some("CTR"),
+    }
+}

@@ -1,0 +1,382 @@
+//! `+ - * % //` on integers and decimals, as functions that fail where DataFusion's operators would wrap.
+//!
+//! What must hold: both arguments have been brought to one storage class (and, but for `*`, one scale) by the planner,
+//! so a result's type follows from the argument types alone. Result types follow DuckDB's decimal rules: precision grows
+//! until 18 digits and stays there with a check while both sides fit 64 bits, then grows to 38.
+
+use crate::error::{Error, ErrorKind};
+use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
+use datafusion::arrow::compute::{binary, try_binary};
+use datafusion::arrow::datatypes::{
+    DataType, Decimal64Type, Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::{Result, exec_err, internal_err};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use std::sync::{Arc, LazyLock};
+
+/// Digits that 64 bits and 128 bits hold.
+pub(crate) const MAX_DIGITS_64: u8 = 18;
+pub(crate) const MAX_DIGITS_128: u8 = 38;
+
+/// One of the checked operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Op {
+    Add,
+    Subtract,
+    Multiply,
+    /// Remainder; by zero it is NULL.
+    Modulo,
+    /// Integer division, truncating; by zero it is NULL.
+    IntegerDivide,
+}
+
+impl Op {
+    fn symbol(self) -> &'static str {
+        match self {
+            Op::Add => "+",
+            Op::Subtract => "-",
+            Op::Multiply => "*",
+            Op::Modulo => "%",
+            Op::IntegerDivide => "//",
+        }
+    }
+
+    /// The function that computes this operator.
+    pub(crate) fn function(self) -> Arc<ScalarUDF> {
+        static ALL: LazyLock<[Arc<ScalarUDF>; 5]> = LazyLock::new(|| {
+            [
+                Op::Add,
+                Op::Subtract,
+                Op::Multiply,
+                Op::Modulo,
+                Op::IntegerDivide,
+            ]
+            .map(|op| {
+                let signature = Signature::any(2, Volatility::Immutable);
+                Arc::new(ScalarUDF::from(Checked { op, signature }))
+            })
+        });
+        Arc::clone(&ALL[self as usize])
+    }
+}
+
+/// DuckDB's result type of a decimal operation on DECIMAL(p1,s1) and DECIMAL(p2,s2); `None` when the scale passes 38.
+pub(crate) fn decimal_result(op: Op, (p1, s1): (u8, i8), (p2, s2): (u8, i8)) -> Option<(u8, i8)> {
+    let widest = p1.max(p2);
+    match op {
+        Op::Multiply => {
+            let scale = s1 + s2;
+            let precision = p1 + p2;
+            if scale > MAX_DIGITS_128 as i8 {
+                return None;
+            }
+            if precision > MAX_DIGITS_64 && widest <= MAX_DIGITS_64 && scale < MAX_DIGITS_64 as i8 {
+                return Some((MAX_DIGITS_64, scale));
+            }
+            Some((precision.min(MAX_DIGITS_128), scale))
+        }
+        Op::Modulo | Op::IntegerDivide => Some((widest, s1.max(s2))),
+        Op::Add | Op::Subtract => {
+            let scale = s1.max(s2);
+            let whole = (p1 as i8 - s1).max(p2 as i8 - s2);
+            let precision = ((scale + whole) as u8).max(widest) + 1;
+            if precision > MAX_DIGITS_64 && widest <= MAX_DIGITS_64 {
+                return Some((MAX_DIGITS_64, scale));
+            }
+            Some((precision.min(MAX_DIGITS_128), scale))
+        }
+    }
+}
+
+/// The Arrow type of DECIMAL(p,s): 64 bits up to 18 digits.
+pub(crate) fn decimal_type(precision: u8, scale: i8) -> DataType {
+    if precision <= MAX_DIGITS_64 {
+        DataType::Decimal64(precision, scale)
+    } else {
+        DataType::Decimal128(precision, scale)
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Checked {
+    op: Op,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Checked {
+    fn name(&self) -> &str {
+        self.op.symbol()
+    }
+
+    #[expect(deprecated, reason = "still what EXPLAIN prints")]
+    fn display_name(&self, args: &[Expr]) -> Result<String> {
+        self.schema_name(args)
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        let [left, right] = args else {
+            return internal_err!("{} takes two arguments", self.name());
+        };
+        Ok(format!(
+            "({} {} {})",
+            left.schema_name(),
+            self.op.symbol(),
+            right.schema_name()
+        ))
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        use DataType::{Decimal64, Decimal128};
+        match (&types[0], &types[1]) {
+            (Decimal64(p1, s1), Decimal64(p2, s2)) | (Decimal128(p1, s1), Decimal128(p2, s2)) => {
+                let Some((p, s)) = decimal_result(self.op, (*p1, *s1), (*p2, *s2)) else {
+                    return exec_err!(
+                        "the result of {} would have a scale over 38",
+                        self.op.symbol()
+                    );
+                };
+                // Arguments of one class can only give that class or the wider one.
+                Ok(match types[0] {
+                    Decimal128(..) => Decimal128(p, s),
+                    _ => decimal_type(p, s),
+                })
+            }
+            (left, right) if left == right => Ok(left.clone()),
+            (left, right) => internal_err!("{left} {} {right} was not coerced", self.op.symbol()),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let scalar = matches!(
+            (&args.args[0], &args.args[1]),
+            (ColumnarValue::Scalar(_), ColumnarValue::Scalar(_))
+        );
+        let result_type = args.return_field.data_type();
+        let array = match (&args.args[0], &args.args[1]) {
+            // A column and a constant: no array of the constant is made.
+            (ColumnarValue::Array(left), ColumnarValue::Scalar(right)) if !right.is_null() => {
+                with_constant(self.op, left, &right.to_array()?, result_type, false)?
+            }
+            (ColumnarValue::Scalar(left), ColumnarValue::Array(right)) if !left.is_null() => {
+                with_constant(self.op, right, &left.to_array()?, result_type, true)?
+            }
+            _ => {
+                let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+                evaluate(self.op, &arrays[0], &arrays[1], result_type)?
+            }
+        };
+        if scalar {
+            return Ok(ColumnarValue::Scalar(
+                datafusion::common::ScalarValue::try_from_array(&array, 0)?,
+            ));
+        }
+        Ok(ColumnarValue::Array(array))
+    }
+}
+
+fn overflow(op: Op) -> ArrowError {
+    let what = Error::new(
+        ErrorKind::OutOfRange,
+        format!(
+            "Overflow in {}: the result does not fit its type; cast an operand to a wider type",
+            op.symbol()
+        ),
+    );
+    ArrowError::ExternalError(Box::new(what))
+}
+
+/// Integer arithmetic that says when it does not fit; `None` for NULL.
+trait Exact: Copy {
+    fn apply(self, op: Op, other: Self) -> Option<Self>;
+    fn is_zero(self) -> bool;
+}
+
+macro_rules! exact {
+    ($($t:ty),*) => {$(
+        impl Exact for $t {
+            #[inline(always)]
+            fn apply(self, op: Op, other: Self) -> Option<Self> {
+                match op {
+                    Op::Add => self.checked_add(other),
+                    Op::Subtract => self.checked_sub(other),
+                    Op::Multiply => self.checked_mul(other),
+                    Op::Modulo => Some(self.wrapping_rem(other)),
+                    Op::IntegerDivide => self.checked_div(other),
+                }
+            }
+            #[inline(always)]
+            fn is_zero(self) -> bool {
+                self == 0
+            }
+        }
+    )*};
+}
+exact!(i8, i16, i32, i64, u8, u16, u32, u64, i128);
+
+fn evaluate(op: Op, left: &ArrayRef, right: &ArrayRef, result: &DataType) -> Result<ArrayRef> {
+    use DataType as T;
+    Ok(match (left.data_type(), result) {
+        (T::Int8, _) => same::<Int8Type>(op, left, right, result)?,
+        (T::Int16, _) => same::<Int16Type>(op, left, right, result)?,
+        (T::Int32, _) => same::<Int32Type>(op, left, right, result)?,
+        (T::Int64, _) => same::<Int64Type>(op, left, right, result)?,
+        (T::UInt8, _) => same::<UInt8Type>(op, left, right, result)?,
+        (T::UInt16, _) => same::<UInt16Type>(op, left, right, result)?,
+        (T::UInt32, _) => same::<UInt32Type>(op, left, right, result)?,
+        (T::UInt64, _) => same::<UInt64Type>(op, left, right, result)?,
+        (T::Decimal64(..), T::Decimal64(p, _)) => {
+            let limit = 10i64.pow(u32::from(*p));
+            if may_overflow(op, left.data_type(), right.data_type(), *p) {
+                decimal::<Decimal64Type>(op, left, right, result, |v| v > -limit && v < limit)?
+            } else {
+                decimal::<Decimal64Type>(op, left, right, result, |_| true)?
+            }
+        }
+        (T::Decimal64(..), T::Decimal128(..)) => {
+            let (left, right) = (
+                left.as_primitive::<Decimal64Type>(),
+                right.as_primitive::<Decimal64Type>(),
+            );
+            // Two 64-bit operands always fit 128 bits.
+            let wide = |a: i64, b: i64| i128::from(a).apply(op, i128::from(b)).unwrap_or_default();
+            let array: PrimitiveArray<Decimal128Type> = binary(left, right, wide)?;
+            Arc::new(array.with_data_type(result.clone()))
+        }
+        (T::Decimal128(..), T::Decimal128(p, _)) => {
+            let limit = 10i128.pow(u32::from(*p));
+            decimal::<Decimal128Type>(op, left, right, result, |v| v > -limit && v < limit)?
+        }
+        (other, _) => return internal_err!("{} over {other} was not planned", op.symbol()),
+    })
+}
+
+/// Whether values of the argument types can leave `precision` digits.
+fn may_overflow(op: Op, left: &DataType, right: &DataType, precision: u8) -> bool {
+    let (DataType::Decimal64(p1, s1), DataType::Decimal64(p2, s2)) = (left, right) else {
+        return true;
+    };
+    let needed = match op {
+        Op::Multiply => p1 + p2,
+        Op::Add | Op::Subtract if s1 == s2 => p1.max(p2) + 1,
+        _ => return true,
+    };
+    needed > precision
+}
+
+fn same<T: ArrowPrimitiveType>(
+    op: Op,
+    left: &ArrayRef,
+    right: &ArrayRef,
+    result: &DataType,
+) -> Result<ArrayRef>
+where
+    T::Native: Exact,
+{
+    let (left, right) = (left.as_primitive::<T>(), right.as_primitive::<T>());
+    if matches!(op, Op::Modulo | Op::IntegerDivide) {
+        return divide(op, left, right, result);
+    }
+    let array: PrimitiveArray<T> = try_binary(left, right, |a, b| {
+        a.apply(op, b).ok_or_else(|| overflow(op))
+    })?;
+    Ok(Arc::new(array.with_data_type(result.clone())))
+}
+
+/// Division and remainder give NULL where the divisor is zero.
+fn divide<T: ArrowPrimitiveType>(
+    op: Op,
+    left: &PrimitiveArray<T>,
+    right: &PrimitiveArray<T>,
+    result: &DataType,
+) -> Result<ArrayRef>
+where
+    T::Native: Exact,
+{
+    let mut fits = true;
+    let array: PrimitiveArray<T> = left
+        .iter()
+        .zip(right.iter())
+        .map(|pair| match pair {
+            (Some(a), Some(b)) if !b.is_zero() => {
+                let value = a.apply(op, b);
+                fits &= value.is_some();
+                value
+            }
+            _ => None,
+        })
+        .collect();
+    if !fits {
+        return Err(overflow(op).into());
+    }
+    Ok(Arc::new(array.with_data_type(result.clone())))
+}
+
+fn decimal<T: ArrowPrimitiveType>(
+    op: Op,
+    left: &ArrayRef,
+    right: &ArrayRef,
+    result: &DataType,
+    fits: impl Fn(T::Native) -> bool,
+) -> Result<ArrayRef>
+where
+    T::Native: Exact,
+{
+    let (left, right) = (left.as_primitive::<T>(), right.as_primitive::<T>());
+    if matches!(op, Op::Modulo | Op::IntegerDivide) {
+        return divide(op, left, right, result);
+    }
+    let array: PrimitiveArray<T> = try_binary(left, right, |a, b| match a.apply(op, b) {
+        Some(v) if fits(v) => Ok(v),
+        _ => Err(overflow(op)),
+    })?;
+    Ok(Arc::new(array.with_data_type(result.clone())))
+}
+
+/// `column op constant`, or with `swapped` `constant op column`. The common decimal cases of analytical queries skip the
+/// second array; the rest expands the constant.
+fn with_constant(
+    op: Op,
+    column: &ArrayRef,
+    constant: &ArrayRef,
+    result: &DataType,
+    swapped: bool,
+) -> Result<ArrayRef> {
+    if let (DataType::Decimal64(..), DataType::Decimal64(p, _)) = (column.data_type(), result)
+        && matches!(op, Op::Add | Op::Subtract | Op::Multiply)
+    {
+        let values = column.as_primitive::<Decimal64Type>();
+        let other = constant.as_primitive::<Decimal64Type>().value(0);
+        let limit = 10i64.pow(u32::from(*p));
+        let array: PrimitiveArray<Decimal64Type> =
+            if may_overflow(op, column.data_type(), constant.data_type(), *p) {
+                values.try_unary(|v| {
+                    let (a, b) = if swapped { (other, v) } else { (v, other) };
+                    a.apply(op, b)
+                        .filter(|r| *r > -limit && *r < limit)
+                        .ok_or_else(|| overflow(op))
+                })?
+            } else {
+                // The types prove that nothing can overflow.
+                values.unary(|v| {
+                    let (a, b) = if swapped { (other, v) } else { (v, other) };
+                    a.apply(op, b).unwrap_or_default()
+                })
+            };
+        return Ok(Arc::new(array.with_data_type(result.clone())));
+    }
+    let expanded = datafusion::common::ScalarValue::try_from_array(constant, 0)?
+        .to_array_of_size(column.len())?;
+    if swapped {
+        evaluate(op, &expanded, column, result)
+    } else {
+        evaluate(op, column, &expanded, result)
+    }
+}

@@ -1,0 +1,263 @@
+//! Conversions that Arrow does not have: UUID and BLOB from text and back. The planner puts them where a CAST stands.
+
+use crate::error::{Error, ErrorKind};
+use crate::sql::types::arrow_field;
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BinaryViewBuilder, FixedSizeBinaryBuilder, StringViewBuilder,
+};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, FieldRef, Float64Type};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use hushdb_storage::ColumnType;
+use std::sync::Arc;
+
+/// `CAST(text AS UUID)`.
+pub(crate) const UUID_FROM_TEXT: &str = "$uuid_from_text";
+/// `CAST(uuid AS VARCHAR)`.
+pub(crate) const TEXT_FROM_UUID: &str = "$text_from_uuid";
+/// `CAST(text AS BLOB)`, with `\xAB` escapes.
+pub(crate) const BLOB_FROM_TEXT: &str = "$blob_from_text";
+/// `CAST(blob AS VARCHAR)`, with `\xAB` escapes for what is not printable ASCII.
+pub(crate) const TEXT_FROM_BLOB: &str = "$text_from_blob";
+
+/// Rounds a DOUBLE to the nearest whole number, ties to even, as DuckDB does before a CAST to an integer.
+pub(crate) const ROUND_EVEN: &str = "$round_even";
+
+pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
+    [
+        (UUID_FROM_TEXT, DataType::Utf8View, ColumnType::Uuid),
+        (
+            TEXT_FROM_UUID,
+            DataType::FixedSizeBinary(16),
+            ColumnType::Varchar,
+        ),
+        (BLOB_FROM_TEXT, DataType::Utf8View, ColumnType::Blob),
+        (TEXT_FROM_BLOB, DataType::BinaryView, ColumnType::Varchar),
+        (ROUND_EVEN, DataType::Float64, ColumnType::Double),
+    ]
+    .into_iter()
+    .map(|(name, from, to)| {
+        let signature = Signature::user_defined(Volatility::Immutable);
+        Arc::new(ScalarUDF::from(Convert {
+            name,
+            from,
+            to,
+            signature,
+        }))
+    })
+    .collect()
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Convert {
+    name: &'static str,
+    from: DataType,
+    to: ColumnType,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Convert {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// A value that already has the target type passes through, so a CAST to its own type costs nothing.
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        Ok(vec![if types[0] == self.to.arrow() {
+            types[0].clone()
+        } else {
+            self.from.clone()
+        }])
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.to.arrow())
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
+        Ok(Arc::new(arrow_field(self.name, &self.to, true)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
+        let input = args.args[0].to_array(if scalar { 1 } else { rows })?;
+        let output = if self.name == ROUND_EVEN {
+            round_even(&cast(&input, &self.from)?)
+        } else if input.data_type() == &self.to.arrow() {
+            input
+        } else {
+            let input = cast(&input, &self.from)?;
+            match self.name {
+                UUID_FROM_TEXT => uuid_from_text(&input)?,
+                TEXT_FROM_UUID => text_from_uuid(&input),
+                BLOB_FROM_TEXT => blob_from_text(&input)?,
+                _ => text_from_blob(&input),
+            }
+        };
+        if scalar {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+                &output, 0,
+            )?));
+        }
+        Ok(ColumnarValue::Array(output))
+    }
+}
+
+/// Parses a UUID's text form (RFC 9562 §4): 32 hexadecimal digits, hyphens and braces ignored.
+fn parse_uuid(text: &str) -> Option<[u8; 16]> {
+    let mut digits = text
+        .trim()
+        .trim_start_matches('{')
+        .trim_end_matches('}')
+        .bytes()
+        .filter(|b| *b != b'-');
+    let mut uuid = [0u8; 16];
+    for byte in &mut uuid {
+        *byte = hex_digit(digits.next()?)? << 4 | hex_digit(digits.next()?)?;
+    }
+    digits.next().is_none().then_some(uuid)
+}
+
+fn hex_digit(b: u8) -> Option<u8> {
+    (b as char).to_digit(16).map(|d| d as u8)
+}
+
+fn uuid_from_text(input: &ArrayRef) -> Result<ArrayRef> {
+    let input = input.as_string_view();
+    let mut out = FixedSizeBinaryBuilder::with_capacity(input.len(), 16);
+    for text in input {
+        match text {
+            None => out.append_null(),
+            Some(text) => {
+                let uuid = parse_uuid(text).ok_or_else(|| {
+                    Error::new(
+                        ErrorKind::Conversion,
+                        "Could not convert the string to a UUID: it needs 32 hexadecimal digits",
+                    )
+                })?;
+                out.append_value(uuid)?;
+            }
+        }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+/// The hyphenated lower-case form of a UUID.
+pub(crate) fn format_uuid(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(36);
+    for (i, byte) in bytes.iter().enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
+fn text_from_uuid(input: &ArrayRef) -> ArrayRef {
+    let input = input.as_fixed_size_binary();
+    let mut out = StringViewBuilder::with_capacity(input.len());
+    for uuid in input {
+        out.append_option(uuid.map(format_uuid));
+    }
+    Arc::new(out.finish())
+}
+
+fn parse_blob(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(b) = bytes.next() {
+        if b == b'\\' {
+            if bytes.next()? != b'x' {
+                return None;
+            }
+            out.push(hex_digit(bytes.next()?)? << 4 | hex_digit(bytes.next()?)?);
+        } else if b.is_ascii() {
+            out.push(b);
+        } else {
+            return None;
+        }
+    }
+    Some(out)
+}
+
+fn blob_from_text(input: &ArrayRef) -> Result<ArrayRef> {
+    let input = input.as_string_view();
+    let mut out = BinaryViewBuilder::with_capacity(input.len());
+    for text in input {
+        match text {
+            None => out.append_null(),
+            Some(text) => out.append_value(parse_blob(text).ok_or_else(|| {
+                Error::new(ErrorKind::Conversion, "Could not convert the string to a BLOB: use ASCII characters and \\xAB escapes")
+            })?),
+        }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+/// DuckDB's text form of a BLOB: printable ASCII as it is, other bytes as `\xAB`.
+pub(crate) fn format_blob(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        if (32..127).contains(&byte) && byte != b'\\' && byte != b'\'' && byte != b'"' {
+            text.push(byte as char);
+        } else {
+            text.push_str(&format!("\\x{byte:02X}"));
+        }
+    }
+    text
+}
+
+fn round_even(input: &ArrayRef) -> ArrayRef {
+    Arc::new(
+        input
+            .as_primitive::<Float64Type>()
+            .unary::<_, Float64Type>(f64::round_ties_even),
+    )
+}
+
+fn text_from_blob(input: &ArrayRef) -> ArrayRef {
+    let input = input.as_binary_view();
+    let mut out = StringViewBuilder::with_capacity(input.len());
+    for blob in input {
+        out.append_option(blob.map(format_blob));
+    }
+    Arc::new(out.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuid_text_round_trips() {
+        let text = "123e4567-e89b-12d3-a456-426614174000";
+        assert_eq!(format_uuid(&parse_uuid(text).unwrap()), text);
+        assert_eq!(parse_uuid(&text.to_uppercase()), parse_uuid(text));
+        for bad in [
+            "",
+            "123e4567",
+            "123e4567-e89b-12d3-a456-4266141740000",
+            "g23e4567-e89b-12d3-a456-426614174000",
+        ] {
+            assert_eq!(parse_uuid(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn blob_text_round_trips() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        assert_eq!(parse_blob(&format_blob(&bytes)).unwrap(), bytes);
+        assert_eq!(parse_blob("\\xZZ"), None);
+        assert_eq!(parse_blob("\\"), None);
+    }
+}

@@ -1,0 +1,600 @@
+//! `sum` and `avg` that cannot wrap: integers and decimals add up exactly in 128 bits, and a sum past 38 digits is an
+//! error. As in DuckDB, `avg` of any number is a DOUBLE.
+
+use crate::error::{Error, ErrorKind};
+use datafusion::arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Decimal128Array, Float64Array,
+    Int64Array, PrimitiveArray,
+};
+use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::datatypes::{
+    DataType, Decimal64Type, Decimal128Type, Field, FieldRef, Float64Type, Int64Type, UInt64Type,
+};
+use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::format_state_name;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
+};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+const MAX_DIGITS: u8 = 38;
+const LIMIT: i128 = 10i128.pow(38) - 1;
+
+/// Which number the accumulated sum becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Answer {
+    Sum,
+    Avg,
+}
+
+/// The aggregate function; `Answer` says which of the two it is.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct ExactSum {
+    answer: Answer,
+    signature: Signature,
+    aliases: Vec<String>,
+}
+
+impl ExactSum {
+    pub(super) fn sum() -> Self {
+        Self {
+            answer: Answer::Sum,
+            signature: Signature::user_defined(Volatility::Immutable),
+            aliases: vec![],
+        }
+    }
+
+    pub(super) fn avg() -> Self {
+        Self {
+            answer: Answer::Avg,
+            signature: Signature::user_defined(Volatility::Immutable),
+            aliases: vec!["mean".into()],
+        }
+    }
+}
+
+/// Scale of a summed decimal; 0 for integers.
+fn scale(input: &DataType) -> i8 {
+    match input {
+        DataType::Decimal64(_, s) | DataType::Decimal128(_, s) => *s,
+        _ => 0,
+    }
+}
+
+fn state_type(input: &DataType) -> DataType {
+    match input {
+        DataType::Float64 => DataType::Float64,
+        other => DataType::Decimal128(MAX_DIGITS, scale(other)),
+    }
+}
+
+impl AggregateUDFImpl for ExactSum {
+    fn name(&self) -> &str {
+        match self.answer {
+            Answer::Sum => "sum",
+            Answer::Avg => "avg",
+        }
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {
+        let [input] = arg_types else {
+            return plan_err!(
+                "{} takes one argument, not {}",
+                self.name(),
+                arg_types.len()
+            );
+        };
+        Ok(vec![match input {
+            DataType::Null | DataType::Boolean => DataType::Int64,
+            DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => DataType::Int64,
+            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => DataType::Int64,
+            DataType::UInt64 => DataType::UInt64,
+            DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal64(*p, *s),
+            DataType::Decimal128(p, s) => DataType::Decimal128(*p, *s),
+            DataType::Float16 | DataType::Float32 | DataType::Float64 => DataType::Float64,
+            other => {
+                return plan_err!(
+                    "No function matches {}({}); cast the argument to a number",
+                    self.name(),
+                    crate::sql::types::type_name(other)
+                );
+            }
+        }])
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        Ok(match self.answer {
+            Answer::Sum => state_type(&arg_types[0]),
+            Answer::Avg => DataType::Float64,
+        })
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        let total = Total::new(self.answer, args.expr_fields[0].data_type());
+        if args.is_distinct {
+            return Ok(Box::new(DistinctTotal {
+                total,
+                seen: HashSet::new(),
+            }));
+        }
+        Ok(Box::new(total))
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Total::new(
+            self.answer,
+            args.expr_fields[0].data_type(),
+        )))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        let input = args.input_fields[0].data_type();
+        if args.is_distinct {
+            let item = Field::new_list_field(input.clone(), true);
+            return Ok(vec![
+                Field::new_list(format_state_name(args.name, "distinct"), item, false).into(),
+            ]);
+        }
+        let mut fields =
+            vec![Field::new(format_state_name(args.name, "sum"), state_type(input), true).into()];
+        if self.answer == Answer::Avg {
+            fields.push(
+                Field::new(
+                    format_state_name(args.name, "count"),
+                    DataType::Int64,
+                    false,
+                )
+                .into(),
+            );
+        }
+        Ok(fields)
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
+        !args.is_distinct
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        args: AccumulatorArgs,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        let input = args.expr_fields[0].data_type().clone();
+        Ok(match input {
+            DataType::Float64 => Box::new(GroupTotals::<f64>::new(self.answer, input)),
+            _ => Box::new(GroupTotals::<i128>::new(self.answer, input)),
+        })
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        ReversedUDAF::Identical
+    }
+}
+
+fn overflow() -> datafusion::error::DataFusionError {
+    Error::new(ErrorKind::OutOfRange, "sum does not fit into 38 digits").into()
+}
+
+/// A running sum: exact for integers and decimals, in 64-bit floating point for floats.
+trait Sum: Copy + Default + Send + std::fmt::Debug + 'static {
+    /// Adds every non-null value that passes the filter; `each` gets a position and a value.
+    fn each(
+        values: &dyn Array,
+        filter: Option<&BooleanArray>,
+        each: impl FnMut(usize, Self),
+    ) -> Result<()>;
+    /// False when the sum no longer fits.
+    fn add(&mut self, value: Self) -> bool;
+    fn negate(self) -> Self;
+    fn state(values: Vec<Self>, nulls: Option<NullBuffer>, scale: i8) -> ArrayRef;
+    fn to_f64(self) -> f64;
+    fn fits(self) -> bool;
+}
+
+impl Sum for i128 {
+    fn each(
+        values: &dyn Array,
+        filter: Option<&BooleanArray>,
+        each: impl FnMut(usize, Self),
+    ) -> Result<()> {
+        match values.data_type() {
+            DataType::Int64 => visit(values.as_primitive::<Int64Type>(), filter, i128::from, each),
+            DataType::UInt64 => visit(
+                values.as_primitive::<UInt64Type>(),
+                filter,
+                i128::from,
+                each,
+            ),
+            DataType::Decimal64(..) => visit(
+                values.as_primitive::<Decimal64Type>(),
+                filter,
+                i128::from,
+                each,
+            ),
+            DataType::Decimal128(..) => {
+                visit(values.as_primitive::<Decimal128Type>(), filter, |v| v, each)
+            }
+            other => return exec_err!("sum over {other} was not planned"),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn add(&mut self, value: Self) -> bool {
+        let (sum, wrapped) = self.overflowing_add(value);
+        *self = sum;
+        !wrapped
+    }
+
+    fn negate(self) -> Self {
+        -self
+    }
+
+    fn state(values: Vec<Self>, nulls: Option<NullBuffer>, scale: i8) -> ArrayRef {
+        let array = Decimal128Array::new(values.into(), nulls);
+        Arc::new(array.with_data_type(DataType::Decimal128(MAX_DIGITS, scale)))
+    }
+
+    fn to_f64(self) -> f64 {
+        self as f64
+    }
+
+    fn fits(self) -> bool {
+        (-LIMIT..=LIMIT).contains(&self)
+    }
+}
+
+impl Sum for f64 {
+    fn each(
+        values: &dyn Array,
+        filter: Option<&BooleanArray>,
+        each: impl FnMut(usize, Self),
+    ) -> Result<()> {
+        visit(values.as_primitive::<Float64Type>(), filter, |v| v, each);
+        Ok(())
+    }
+
+    #[inline]
+    fn add(&mut self, value: Self) -> bool {
+        *self += value;
+        true
+    }
+
+    fn negate(self) -> Self {
+        -self
+    }
+
+    fn state(values: Vec<Self>, nulls: Option<NullBuffer>, _scale: i8) -> ArrayRef {
+        Arc::new(Float64Array::new(values.into(), nulls))
+    }
+
+    fn to_f64(self) -> f64 {
+        self
+    }
+
+    fn fits(self) -> bool {
+        true
+    }
+}
+
+#[inline]
+fn visit<T: ArrowPrimitiveType, N>(
+    values: &PrimitiveArray<T>,
+    filter: Option<&BooleanArray>,
+    widen: impl Fn(T::Native) -> N,
+    mut each: impl FnMut(usize, N),
+) {
+    if values.null_count() == 0 && filter.is_none() {
+        for (i, value) in values.values().iter().enumerate() {
+            each(i, widen(*value));
+        }
+        return;
+    }
+    for (i, value) in values.values().iter().enumerate() {
+        let passes = filter.is_none_or(|f| f.is_valid(i) && f.value(i));
+        if passes && values.is_valid(i) {
+            each(i, widen(*value));
+        }
+    }
+}
+
+/// One group's sum, for queries without GROUP BY and for windows.
+#[derive(Debug)]
+struct Total {
+    answer: Answer,
+    input: DataType,
+    exact: i128,
+    float: f64,
+    count: i64,
+    fits: bool,
+}
+
+impl Total {
+    fn new(answer: Answer, input: &DataType) -> Self {
+        Self {
+            answer,
+            input: input.clone(),
+            exact: 0,
+            float: 0.0,
+            count: 0,
+            fits: true,
+        }
+    }
+
+    fn is_float(&self) -> bool {
+        self.input == DataType::Float64
+    }
+
+    fn add(&mut self, values: &ArrayRef, sign: i64) -> Result<()> {
+        if self.is_float() || values.data_type() == &DataType::Float64 {
+            return f64::each(values, None, |_, v| {
+                self.float += if sign < 0 { v.negate() } else { v };
+                self.count += sign;
+            });
+        }
+        let mut fits = true;
+        i128::each(values, None, |_, v| {
+            fits &= self.exact.add(if sign < 0 { v.negate() } else { v });
+            self.count += sign;
+        })?;
+        self.fits &= fits;
+        Ok(())
+    }
+
+    fn sum(&self) -> Result<ScalarValue> {
+        if self.is_float() {
+            return Ok(ScalarValue::Float64((self.count > 0).then_some(self.float)));
+        }
+        if !self.fits || !self.exact.fits() {
+            return Err(overflow());
+        }
+        Ok(ScalarValue::Decimal128(
+            (self.count > 0).then_some(self.exact),
+            MAX_DIGITS,
+            scale(&self.input),
+        ))
+    }
+}
+
+impl Accumulator for Total {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.add(&values[0], 1)
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.add(&values[0], -1)
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        match self.answer {
+            Answer::Sum => self.sum(),
+            Answer::Avg if self.count == 0 => Ok(ScalarValue::Float64(None)),
+            Answer::Avg if self.is_float() => {
+                Ok(ScalarValue::Float64(Some(self.float / self.count as f64)))
+            }
+            Answer::Avg => {
+                self.sum()?;
+                Ok(ScalarValue::Float64(Some(mean(
+                    self.exact,
+                    self.count,
+                    scale(&self.input),
+                ))))
+            }
+        }
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let mut state = vec![self.sum()?];
+        if self.answer == Answer::Avg {
+            state.push(ScalarValue::Int64(Some(self.count)));
+        }
+        Ok(state)
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let before = self.count;
+        self.add(&states[0], 1)?;
+        if self.answer == Answer::Avg {
+            let counts = states[1].as_primitive::<Int64Type>();
+            self.count = before + counts.iter().flatten().sum::<i64>();
+        }
+        Ok(())
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>()
+    }
+}
+
+fn mean(sum: i128, count: i64, scale: i8) -> f64 {
+    sum as f64 / (count as f64 * 10f64.powi(i32::from(scale)))
+}
+
+/// `sum(DISTINCT x)`: keeps the distinct values, adds them up at the end.
+#[derive(Debug)]
+struct DistinctTotal {
+    total: Total,
+    seen: HashSet<ScalarValue>,
+}
+
+impl DistinctTotal {
+    fn insert(&mut self, values: &ArrayRef) -> Result<()> {
+        for i in 0..values.len() {
+            if values.is_valid(i) {
+                self.seen
+                    .insert(ScalarValue::try_from_array(values, i)?.compacted());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Accumulator for DistinctTotal {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.insert(&values[0])
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let mut total = Total::new(self.total.answer, &self.total.input);
+        if !self.seen.is_empty() {
+            total.add(&ScalarValue::iter_to_array(self.seen.iter().cloned())?, 1)?;
+        }
+        total.evaluate()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let values: Vec<ScalarValue> = self.seen.iter().cloned().collect();
+        Ok(vec![ScalarValue::List(ScalarValue::new_list(
+            &values,
+            &self.total.input,
+            true,
+        ))])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        for list in states[0].as_list::<i32>().iter().flatten() {
+            self.insert(&list)?;
+        }
+        Ok(())
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.seen.capacity() * size_of::<ScalarValue>()
+    }
+}
+
+/// Sums of many groups at once.
+#[derive(Debug)]
+struct GroupTotals<N: Sum> {
+    answer: Answer,
+    input: DataType,
+    sums: Vec<N>,
+    counts: Vec<i64>,
+}
+
+impl<N: Sum> GroupTotals<N> {
+    fn new(answer: Answer, input: DataType) -> Self {
+        Self {
+            answer,
+            input,
+            sums: vec![],
+            counts: vec![],
+        }
+    }
+
+    fn take(&mut self, emit_to: EmitTo) -> (Vec<N>, Vec<i64>) {
+        (
+            emit_to.take_needed(&mut self.sums),
+            emit_to.take_needed(&mut self.counts),
+        )
+    }
+
+    fn sums_array(&self, sums: Vec<N>, counts: &[i64]) -> Result<ArrayRef> {
+        if !sums.iter().all(|s| s.fits()) {
+            return Err(overflow());
+        }
+        let nulls = counts
+            .contains(&0)
+            .then(|| counts.iter().map(|c| *c > 0).collect());
+        Ok(N::state(sums, nulls, scale(&self.input)))
+    }
+}
+
+impl<N: Sum> GroupsAccumulator for GroupTotals<N> {
+    fn update_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        opt_filter: Option<&BooleanArray>,
+        total_num_groups: usize,
+    ) -> Result<()> {
+        self.sums.resize(total_num_groups, N::default());
+        self.counts.resize(total_num_groups, 0);
+        let (sums, counts) = (self.sums.as_mut_slice(), self.counts.as_mut_slice());
+        let mut fits = true;
+        N::each(&values[0], opt_filter, |i, value| {
+            let group = group_indices[i];
+            fits &= sums[group].add(value);
+            counts[group] += 1;
+        })?;
+        if fits { Ok(()) } else { Err(overflow()) }
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        let (sums, counts) = self.take(emit_to);
+        match self.answer {
+            Answer::Sum => self.sums_array(sums, &counts),
+            Answer::Avg => {
+                let unit = 10f64.powi(i32::from(scale(&self.input)));
+                let averages = sums.iter().zip(&counts).map(|(sum, count)| {
+                    (*count > 0).then(|| sum.to_f64() / (*count as f64 * unit))
+                });
+                Ok(Arc::new(averages.collect::<Float64Array>()))
+            }
+        }
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        let (sums, counts) = self.take(emit_to);
+        let mut state = vec![self.sums_array(sums, &counts)?];
+        if self.answer == Answer::Avg {
+            state.push(Arc::new(Int64Array::from(counts)));
+        }
+        Ok(state)
+    }
+
+    fn merge_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        total_num_groups: usize,
+    ) -> Result<()> {
+        self.sums.resize(total_num_groups, N::default());
+        self.counts.resize(total_num_groups, 0);
+        let counts = (self.answer == Answer::Avg).then(|| values[1].as_primitive::<Int64Type>());
+        let (group_sums, group_counts) = (self.sums.as_mut_slice(), self.counts.as_mut_slice());
+        let mut fits = true;
+        N::each(&values[0], None, |i, value| {
+            let group = group_indices[i];
+            fits &= group_sums[group].add(value);
+            group_counts[group] += counts.map_or(1, |c| c.value(i));
+        })?;
+        if fits { Ok(()) } else { Err(overflow()) }
+    }
+
+    fn convert_to_state(
+        &self,
+        values: &[ArrayRef],
+        opt_filter: Option<&BooleanArray>,
+    ) -> Result<Vec<ArrayRef>> {
+        let rows = values[0].len();
+        let mut sums = vec![N::default(); rows];
+        let mut counts = vec![0i64; rows];
+        N::each(&values[0], opt_filter, |i, value| {
+            sums[i] = value;
+            counts[i] = 1;
+        })?;
+        let mut state = vec![self.sums_array(sums, &counts)?];
+        if self.answer == Answer::Avg {
+            state.push(Arc::new(Int64Array::from(counts)));
+        }
+        Ok(state)
+    }
+
+    fn size(&self) -> usize {
+        self.sums.capacity() * size_of::<N>() + self.counts.capacity() * size_of::<i64>()
+    }
+}

@@ -1,0 +1,121 @@
+//! Casts that Arrow does differently from DuckDB or not at all: to and from UUID and BLOB text, and rounding numbers to
+//! integers.
+
+use crate::functions::{
+    BLOB_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, UUID_FROM_TEXT,
+};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::config::ConfigOptions;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF};
+use datafusion::optimizer::AnalyzerRule;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Puts our conversion functions where a CAST needs them.
+#[derive(Debug)]
+pub(super) struct DuckCasts {
+    functions: HashMap<String, Arc<ScalarUDF>>,
+}
+
+impl DuckCasts {
+    pub(super) fn new(functions: &[Arc<ScalarUDF>]) -> Self {
+        Self {
+            functions: functions
+                .iter()
+                .map(|f| (f.name().to_string(), Arc::clone(f)))
+                .collect(),
+        }
+    }
+
+    fn call(&self, name: &str, arg: Expr) -> Expr {
+        match self.functions.get(name) {
+            Some(function) => {
+                Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function), vec![arg]))
+            }
+            None => arg,
+        }
+    }
+
+    fn rewrite(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+        let Expr::Cast(Cast { expr: inner, field }) = &expr else {
+            return Ok(Transformed::no(expr));
+        };
+        let Ok(from) = inner.get_type(schema) else {
+            return Ok(Transformed::no(expr));
+        };
+        let to = field.data_type();
+        let text =
+            |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+        let blob = |t: &DataType| {
+            matches!(
+                t,
+                DataType::Binary | DataType::LargeBinary | DataType::BinaryView
+            )
+        };
+        let uuid = |t: &DataType| matches!(t, DataType::FixedSizeBinary(16));
+        let inner = inner.as_ref().clone();
+        let rewritten = if text(&from) && uuid(to) {
+            self.call(UUID_FROM_TEXT, inner)
+        } else if uuid(&from) && text(to) {
+            self.call(TEXT_FROM_UUID, inner)
+        } else if text(&from) && blob(to) {
+            self.call(BLOB_FROM_TEXT, inner)
+        } else if blob(&from) && text(to) {
+            self.call(TEXT_FROM_BLOB, inner)
+        } else if from.is_floating() && to.is_integer() {
+            let rounded = self.call(
+                ROUND_EVEN,
+                Expr::Cast(Cast::new(Box::new(inner), DataType::Float64)),
+            );
+            return Ok(Transformed::new(
+                Expr::Cast(Cast::new_from_field(Box::new(rounded), Arc::clone(field))),
+                true,
+                datafusion::common::tree_node::TreeNodeRecursion::Jump,
+            ));
+        } else if let (DataType::Decimal64(p, s) | DataType::Decimal128(p, s), true) =
+            (&from, to.is_integer())
+            && *s > 0
+        {
+            // Rescaling rounds; a cast straight to an integer would cut.
+            let whole = crate::functions::arithmetic::decimal_type((*p + 1 - *s as u8).max(1), 0);
+            let rounded = Expr::Cast(Cast::new(Box::new(inner), whole));
+            Expr::Cast(Cast::new_from_field(Box::new(rounded), Arc::clone(field)))
+        } else {
+            return Ok(Transformed::no(expr));
+        };
+        Ok(Transformed::yes(rewritten))
+    }
+}
+
+impl AnalyzerRule for DuckCasts {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| {
+            let mut schema = merge_schema(&plan.inputs());
+            if let LogicalPlan::TableScan(scan) = &plan {
+                schema.merge(&scan.projected_schema);
+            }
+            let plan = plan.map_expressions(|expr| {
+                let name = expr.schema_name().to_string();
+                let rewritten = expr.transform_up(|e| self.rewrite(e, &schema))?;
+                if !rewritten.transformed || rewritten.data.schema_name().to_string() == name {
+                    return Ok(rewritten);
+                }
+                rewritten.map_data(|e| Ok(e.alias(name.clone())))
+            })?;
+            if plan.transformed {
+                plan.map_data(LogicalPlan::recompute_schema)
+            } else {
+                Ok(plan)
+            }
+        })
+        .map(|t| t.data)
+    }
+
+    fn name(&self) -> &str {
+        "duck_casts"
+    }
+}

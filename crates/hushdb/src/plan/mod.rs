@@ -1,0 +1,11 @@
+//! From parsed SQL to a DataFusion plan: name resolution, DuckDB's operator semantics, and the session they live in.
+
+mod casts;
+mod operators;
+mod planner;
+mod session;
+mod snapshot;
+
+pub(crate) use planner::{DML_TARGET, DmlTarget, Planner};
+pub(crate) use session::session_state;
+pub(crate) use snapshot::{DatabaseSnapshot, Relation, Snapshot, TableName, name_parts};

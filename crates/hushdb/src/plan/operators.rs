@@ -1,0 +1,408 @@
+//! Binary operators with DuckDB's meaning where DataFusion's differs: `/` divides as DOUBLE, integer and decimal
+//! arithmetic fails on overflow, dates and numbers mix.
+
+use crate::functions::arithmetic::{
+    MAX_DIGITS_64, MAX_DIGITS_128, Op, decimal_result, decimal_type,
+};
+use datafusion::arrow::datatypes::{DataType, IntervalUnit};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
+use datafusion::config::ConfigOptions;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+
+/// Plans binary operators; asked before DataFusion's own planners.
+#[derive(Debug)]
+pub(super) struct DuckOperators;
+
+/// What kind of number an operand is.
+#[derive(Clone, Copy, PartialEq)]
+enum Number {
+    Int { bits: u8, signed: bool },
+    Decimal(u8, i8),
+    Float,
+}
+
+fn number(data_type: &DataType) -> Option<Number> {
+    use DataType as T;
+    Some(match data_type {
+        T::Int8 => Number::Int {
+            bits: 8,
+            signed: true,
+        },
+        T::Int16 => Number::Int {
+            bits: 16,
+            signed: true,
+        },
+        T::Int32 => Number::Int {
+            bits: 32,
+            signed: true,
+        },
+        T::Int64 => Number::Int {
+            bits: 64,
+            signed: true,
+        },
+        T::UInt8 => Number::Int {
+            bits: 8,
+            signed: false,
+        },
+        T::UInt16 => Number::Int {
+            bits: 16,
+            signed: false,
+        },
+        T::UInt32 => Number::Int {
+            bits: 32,
+            signed: false,
+        },
+        T::UInt64 => Number::Int {
+            bits: 64,
+            signed: false,
+        },
+        T::Decimal32(p, s) | T::Decimal64(p, s) | T::Decimal128(p, s) if *s >= 0 => {
+            Number::Decimal(*p, *s)
+        }
+        T::Float16 | T::Float32 | T::Float64 => Number::Float,
+        _ => return None,
+    })
+}
+
+fn int_type(bits: u8, signed: bool) -> DataType {
+    match (bits, signed) {
+        (8, true) => DataType::Int8,
+        (16, true) => DataType::Int16,
+        (32, true) => DataType::Int32,
+        (_, true) => DataType::Int64,
+        (8, false) => DataType::UInt8,
+        (16, false) => DataType::UInt16,
+        (32, false) => DataType::UInt32,
+        (_, false) => DataType::UInt64,
+    }
+}
+
+/// Digits that every value of an integer type fits, as DuckDB counts them.
+fn int_digits(bits: u8, signed: bool) -> u8 {
+    match (bits, signed) {
+        (8, _) => 3,
+        (16, _) => 5,
+        (32, _) => 10,
+        (_, true) => 19,
+        (_, false) => 20,
+    }
+}
+
+/// The value of an integer literal.
+fn int_literal(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Literal(ScalarValue::Int64(Some(v)), _) => Some(*v),
+        Expr::Negative(inner) => int_literal(inner)?.checked_neg(),
+        _ => None,
+    }
+}
+
+fn int_fits(value: i64, bits: u8, signed: bool) -> bool {
+    let value = i128::from(value);
+    if signed {
+        let half = 1i128 << (bits - 1);
+        (-half..half).contains(&value)
+    } else {
+        (0..1i128 << bits).contains(&value)
+    }
+}
+
+impl ExprPlanner for DuckOperators {
+    fn plan_binary_op(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        use BinaryOperator as B;
+        let op = match expr.op {
+            B::Plus => Op::Add,
+            B::Minus => Op::Subtract,
+            B::Multiply => Op::Multiply,
+            B::Modulo => Op::Modulo,
+            B::DuckIntegerDivide => Op::IntegerDivide,
+            B::Divide => return divide(expr, schema),
+            _ => return Ok(PlannerResult::Original(expr)),
+        };
+        let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema))
+        else {
+            return Ok(PlannerResult::Original(expr));
+        };
+        if let Some(planned) = temporal(op, &expr, &left, &right) {
+            return Ok(PlannerResult::Planned(planned));
+        }
+        match (number(&left), number(&right)) {
+            (Some(l), Some(r)) if l != Number::Float && r != Number::Float => {
+                Ok(PlannerResult::Planned(arithmetic(op, expr, l, r, schema)?))
+            }
+            (Some(_), Some(_)) if op == Op::IntegerDivide => {
+                let RawBinaryExpr { left, right, .. } = expr;
+                let quotient = binary(
+                    cast(left, DataType::Float64),
+                    Operator::Divide,
+                    cast(right, DataType::Float64),
+                );
+                Ok(PlannerResult::Planned(
+                    datafusion::functions::expr_fn::trunc(vec![quotient]),
+                ))
+            }
+            (Some(_), Some(_)) => Ok(PlannerResult::Planned(both_float(op, expr, &left, &right))),
+            // NULL as an operand takes the other side's type.
+            (Some(_), None) if right == DataType::Null => {
+                let RawBinaryExpr {
+                    op,
+                    left: l,
+                    right: r,
+                } = expr;
+                self.plan_binary_op(
+                    RawBinaryExpr {
+                        op,
+                        left: l,
+                        right: cast(r, left),
+                    },
+                    schema,
+                )
+            }
+            (None, Some(_)) if left == DataType::Null => {
+                let RawBinaryExpr {
+                    op,
+                    left: l,
+                    right: r,
+                } = expr;
+                self.plan_binary_op(
+                    RawBinaryExpr {
+                        op,
+                        left: cast(l, right),
+                        right: r,
+                    },
+                    schema,
+                )
+            }
+            _ => Ok(PlannerResult::Original(expr)),
+        }
+    }
+}
+
+fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
+    Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
+}
+
+fn cast(expr: Expr, to: DataType) -> Expr {
+    if let Expr::Literal(value, metadata) = &expr
+        && let Ok(value) = value.cast_to(&to)
+    {
+        return Expr::Literal(value, metadata.clone());
+    }
+    Expr::Cast(Cast::new(Box::new(expr), to))
+}
+
+fn cast_if(expr: Expr, from: &DataType, to: &DataType) -> Expr {
+    if from == to {
+        expr
+    } else {
+        cast(expr, to.clone())
+    }
+}
+
+/// Floats keep IEEE semantics; a FLOAT with a FLOAT stays one, everything else is a DOUBLE.
+fn both_float(op: Op, expr: RawBinaryExpr, left: &DataType, right: &DataType) -> Expr {
+    let to = if left == &DataType::Float32 && right == &DataType::Float32 {
+        DataType::Float32
+    } else {
+        DataType::Float64
+    };
+    let op = match op {
+        Op::Add => Operator::Plus,
+        Op::Subtract => Operator::Minus,
+        Op::Multiply => Operator::Multiply,
+        _ => Operator::Modulo,
+    };
+    binary(
+        cast_if(expr.left, left, &to),
+        op,
+        cast_if(expr.right, right, &to),
+    )
+}
+
+/// `/` is always a division of floats, as in DuckDB.
+fn divide(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+    let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
+        return Ok(PlannerResult::Original(expr));
+    };
+    let numeric = |t: &DataType| number(t).is_some() || t == &DataType::Null;
+    if !numeric(&left) || !numeric(&right) {
+        return Ok(PlannerResult::Original(expr));
+    }
+    let to = if left == DataType::Float32 && right == DataType::Float32 {
+        DataType::Float32
+    } else {
+        DataType::Float64
+    };
+    Ok(PlannerResult::Planned(binary(
+        cast_if(expr.left, &left, &to),
+        Operator::Divide,
+        cast_if(expr.right, &right, &to),
+    )))
+}
+
+/// Arithmetic with dates and timestamps that DataFusion types differently or not at all.
+fn temporal(op: Op, expr: &RawBinaryExpr, left: &DataType, right: &DataType) -> Option<Expr> {
+    use DataType as T;
+    let days = |e: &Expr| cast(e.clone(), T::Int32);
+    let call =
+        |op: Op, l, r| Expr::ScalarFunction(ScalarFunction::new_udf(op.function(), vec![l, r]));
+    match (op, left, right) {
+        (Op::Subtract, T::Date32, T::Date32) => {
+            let (l, r) = (
+                cast(days(&expr.left), T::Int64),
+                cast(days(&expr.right), T::Int64),
+            );
+            Some(call(op, l, r))
+        }
+        (Op::Add | Op::Subtract, T::Date32, other) if other.is_integer() => Some(cast(
+            call(op, days(&expr.left), cast(expr.right.clone(), T::Int32)),
+            T::Date32,
+        )),
+        (Op::Add, other, T::Date32) if other.is_integer() => Some(cast(
+            call(op, cast(expr.left.clone(), T::Int32), days(&expr.right)),
+            T::Date32,
+        )),
+        (Op::Subtract, T::Timestamp(..), T::Timestamp(..)) => {
+            let difference = binary(expr.left.clone(), Operator::Minus, expr.right.clone());
+            Some(Expr::Cast(Cast::new(
+                Box::new(difference),
+                T::Interval(IntervalUnit::MonthDayNano),
+            )))
+        }
+        _ => None,
+    }
+}
+
+/// Brings two exact numbers to common types and calls the checked function.
+fn arithmetic(
+    op: Op,
+    expr: RawBinaryExpr,
+    left: Number,
+    right: Number,
+    schema: &DFSchema,
+) -> Result<Expr> {
+    let RawBinaryExpr {
+        left: l, right: r, ..
+    } = expr;
+    let (l_literal, r_literal) = (int_literal(&l), int_literal(&r));
+    if let (
+        Number::Int {
+            bits: lb,
+            signed: ls,
+        },
+        Number::Int {
+            bits: rb,
+            signed: rs,
+        },
+    ) = (left, right)
+    {
+        let common = match (l_literal, r_literal) {
+            // A literal takes the type of the other side when it fits.
+            (None, Some(v)) if int_fits(v, lb, ls) => Some((lb, ls)),
+            (Some(v), None) if int_fits(v, rb, rs) => Some((rb, rs)),
+            _ if ls == rs => Some((lb.max(rb), ls)),
+            _ => {
+                let unsigned = if ls { rb } else { lb };
+                let signed = if ls { lb } else { rb };
+                (unsigned < 64).then(|| (signed.max(unsigned * 2), true))
+            }
+        };
+        if let Some((bits, signed)) = common {
+            let to = int_type(bits, signed);
+            let (from_l, from_r) = (l.get_type(schema)?, r.get_type(schema)?);
+            return Ok(call(op, cast_if(l, &from_l, &to), cast_if(r, &from_r, &to)));
+        }
+    }
+    let as_decimal = |n: Number, literal: Option<i64>| match (n, literal) {
+        (Number::Decimal(p, s), _) => (p, s),
+        (_, Some(v)) => (v.unsigned_abs().max(1).ilog10() as u8 + 1, 0),
+        (Number::Int { bits, signed }, None) => (int_digits(bits, signed), 0),
+        (Number::Float, None) => (MAX_DIGITS_128, 0),
+    };
+    let (mut a, mut b) = (as_decimal(left, l_literal), as_decimal(right, r_literal));
+    if op != Op::Multiply {
+        // One scale for both sides; digits grow with it.
+        let scale = a.1.max(b.1);
+        let rescale = |(p, s): (u8, i8)| ((p + (scale - s) as u8).min(MAX_DIGITS_128), scale);
+        // Bringing a side to more than 18 digits would leave 64 bits for no reason: DuckDB stays there with a check.
+        let narrow = a.0 <= MAX_DIGITS_64 && b.0 <= MAX_DIGITS_64;
+        (a, b) = (rescale(a), rescale(b));
+        if narrow {
+            a.0 = a.0.min(MAX_DIGITS_64);
+            b.0 = b.0.min(MAX_DIGITS_64);
+        }
+    }
+    if decimal_result(op, a, b).is_none() {
+        return plan_err!(
+            "the product would have more than 38 digits after the point; cast an operand to a smaller scale"
+        );
+    }
+    let wide = a.0 > MAX_DIGITS_64 || b.0 > MAX_DIGITS_64;
+    let target = |(p, s): (u8, i8)| {
+        if wide {
+            DataType::Decimal128(p, s)
+        } else {
+            decimal_type(p, s)
+        }
+    };
+    let (from_l, from_r) = (l.get_type(schema)?, r.get_type(schema)?);
+    Ok(call(
+        op,
+        cast_if(l, &from_l, &target(a)),
+        cast_if(r, &from_r, &target(b)),
+    ))
+}
+
+fn call(op: Op, left: Expr, right: Expr) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(op.function(), vec![left, right]))
+}
+
+/// Gives decimal literals of up to 18 digits the 64-bit type that columns of that size have, so that comparing one with
+/// a column does not widen the column.
+#[derive(Debug)]
+pub(super) struct NarrowLiterals;
+
+impl AnalyzerRule for NarrowLiterals {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| {
+            // VALUES keeps its schema, which was made from the literals as they are.
+            if matches!(plan, LogicalPlan::Values(_)) {
+                return Ok(Transformed::no(plan));
+            }
+            let plan = plan.map_expressions(|expr| {
+                expr.transform_up(|e| {
+                    Ok(match e {
+                        Expr::Literal(ScalarValue::Decimal128(Some(v), p, s), m)
+                            if p <= MAX_DIGITS_64 && i64::try_from(v).is_ok() =>
+                        {
+                            Transformed::yes(Expr::Literal(
+                                ScalarValue::Decimal64(Some(v as i64), p, s),
+                                m,
+                            ))
+                        }
+                        other => Transformed::no(other),
+                    })
+                })
+            })?;
+            if plan.transformed {
+                plan.map_data(LogicalPlan::recompute_schema)
+            } else {
+                Ok(plan)
+            }
+        })
+        .map(|t| t.data)
+    }
+
+    fn name(&self) -> &str {
+        "narrow_literals"
+    }
+}

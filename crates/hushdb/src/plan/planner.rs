@@ -1,0 +1,259 @@
+//! `Planner`: plans one statement's queries against one snapshot. It is the name resolution that DataFusion asks for.
+
+use super::snapshot::{Relation, Snapshot};
+use crate::error::{Error, Result};
+use crate::exec::table_functions;
+use crate::scan::{ScanProgress, TableScan};
+use crate::sql;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::catalog::cte_worktable::CteWorkTable;
+use datafusion::common::{
+    DFSchema, DFSchemaRef, DataFusionError, Result as DfResult, TableReference,
+};
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::{ViewTable, provider_as_source};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
+use datafusion::logical_expr::{
+    AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, LogicalPlanBuilder, ScalarUDF, TableSource,
+    WindowUDF,
+};
+use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
+use datafusion::sql::planner::{PlannerContext, SqlToRel};
+use datafusion::sql::sqlparser::ast;
+use hushdb_storage::TableVersion;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// The name under which UPDATE and DELETE plans see their table with row ids.
+pub(crate) const DML_TARGET: &str = "$target";
+
+/// Views may use views; this many levels and no more.
+const MAX_VIEW_DEPTH: usize = 64;
+
+/// The table a DML statement changes, by database and version.
+#[derive(Clone)]
+pub(crate) struct DmlTarget {
+    pub(crate) database: String,
+    pub(crate) table: Arc<TableVersion>,
+}
+
+/// Plans against one snapshot, for one statement.
+pub(crate) struct Planner<'a> {
+    pub(crate) state: &'a SessionState,
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) progress: Arc<ScanProgress>,
+    target: Option<DmlTarget>,
+    view_depth: Cell<usize>,
+}
+
+impl<'a> Planner<'a> {
+    pub(crate) fn new(
+        state: &'a SessionState,
+        snapshot: &'a Snapshot,
+        progress: Arc<ScanProgress>,
+    ) -> Self {
+        Self {
+            state,
+            snapshot,
+            progress,
+            target: None,
+            view_depth: Cell::new(0),
+        }
+    }
+
+    /// Makes `DML_TARGET` stand for a table with its row ids.
+    pub(crate) fn with_target(mut self, target: DmlTarget) -> Self {
+        self.target = Some(target);
+        self
+    }
+
+    /// The logical plan of a query, EXPLAIN or DESCRIBE of a query.
+    pub(crate) fn plan_statement(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
+        sql::rewrite(&mut statement)?;
+        Ok(SqlToRel::new(self).sql_statement_to_plan(statement)?)
+    }
+
+    /// The logical plan of a query.
+    pub(crate) fn plan_query(&self, query: ast::Query) -> Result<LogicalPlan> {
+        self.plan_statement(ast::Statement::Query(Box::new(query)))
+    }
+
+    /// A scalar expression over a schema.
+    pub(crate) fn plan_expr(&self, expr: ast::Expr, schema: &DFSchema) -> Result<Expr> {
+        let mut expr = expr;
+        sql::rewrite_expr(&mut expr)?;
+        Ok(SqlToRel::new(self).sql_to_expr(expr, schema, &mut PlannerContext::new())?)
+    }
+
+    /// A physical expression over a schema, coerced and simplified.
+    pub(crate) fn physical_expr(
+        &self,
+        expr: Expr,
+        schema: &DFSchemaRef,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        Ok(self.state.create_physical_expr(expr, schema)?)
+    }
+
+    /// Optimises a logical plan and makes it executable.
+    pub(crate) async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self.state.create_physical_plan(plan).await?)
+    }
+
+    fn view(&self, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
+        if self.view_depth.get() >= MAX_VIEW_DEPTH {
+            return Err(Error::binder(format!(
+                "infinite recursion in view {}",
+                view.name
+            )));
+        }
+        self.view_depth.set(self.view_depth.get() + 1);
+        let planned = self.plan_view(view);
+        self.view_depth.set(self.view_depth.get() - 1);
+        planned
+    }
+
+    fn plan_view(&self, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
+        let statement = sql::parse_one(&view.sql)?;
+        let mut plan = self.plan_statement(statement)?;
+        if !view.columns.is_empty() {
+            let schema = Arc::clone(plan.schema());
+            let columns = schema
+                .columns()
+                .into_iter()
+                .zip(&view.columns)
+                .map(|(c, n)| Expr::Column(c).alias(n));
+            let rest = schema
+                .columns()
+                .into_iter()
+                .skip(view.columns.len())
+                .map(Expr::Column);
+            plan = LogicalPlanBuilder::from(plan)
+                .project(columns.chain(rest))?
+                .build()?;
+        }
+        Ok(provider_as_source(Arc::new(ViewTable::new(
+            plan,
+            Some(view.sql.clone()),
+        ))))
+    }
+
+    fn source(&self, reference: &TableReference) -> Result<Arc<dyn TableSource>> {
+        if let (Some(target), TableReference::Bare { table }) = (&self.target, reference)
+            && table.as_ref() == DML_TARGET
+        {
+            return Ok(self.scan(&target.database, &target.table, true)?);
+        }
+        let parts: Vec<String> = [
+            reference.catalog(),
+            reference.schema(),
+            Some(reference.table()),
+        ]
+        .into_iter()
+        .flatten()
+        .map(str::to_string)
+        .collect();
+        match self.snapshot.relation(&parts) {
+            Ok((name, Relation::Table(table))) => self.scan(&name.database, &table, false),
+            Ok((_, Relation::View(view))) => self.view(&view),
+            // As in DuckDB, a name that looks like a file is one.
+            Err(error) => match table_functions::file_source(reference.table(), self)? {
+                Some(source) if parts.len() == 1 => Ok(source),
+                _ => Err(error),
+            },
+        }
+    }
+
+    fn scan(
+        &self,
+        database: &str,
+        table: &Arc<TableVersion>,
+        row_ids: bool,
+    ) -> Result<Arc<dyn TableSource>> {
+        let database = self.snapshot.database(database)?;
+        let scan = TableScan::new(
+            Arc::clone(&database.store),
+            Arc::clone(&database.version),
+            Arc::clone(table),
+            row_ids,
+            Arc::clone(&self.progress),
+        );
+        Ok(provider_as_source(Arc::new(scan)))
+    }
+}
+
+impl ContextProvider for Planner<'_> {
+    fn get_table_source(&self, name: TableReference) -> DfResult<Arc<dyn TableSource>> {
+        self.source(&name).map_err(DataFusionError::from)
+    }
+
+    fn get_table_function_source(
+        &self,
+        name: &str,
+        args: Vec<Expr>,
+    ) -> DfResult<Arc<dyn TableSource>> {
+        table_functions::call(self, name, args).map_err(DataFusionError::from)
+    }
+
+    fn create_cte_work_table(
+        &self,
+        name: &str,
+        schema: SchemaRef,
+    ) -> DfResult<Arc<dyn TableSource>> {
+        Ok(provider_as_source(Arc::new(CteWorkTable::new(
+            name, schema,
+        ))))
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        self.state.expr_planners()
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::new(sql::types::DuckTypes))
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.state.scalar_functions().get(name).cloned()
+    }
+
+    fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
+        self.state.higher_order_functions().get(name).cloned()
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        self.state.aggregate_functions().get(name).cloned()
+    }
+
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        self.state.window_functions().get(name).cloned()
+    }
+
+    fn get_variable_type(&self, _: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        self.state.config_options()
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        self.state.scalar_functions().keys().cloned().collect()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        self.state
+            .higher_order_functions()
+            .keys()
+            .cloned()
+            .collect()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        self.state.aggregate_functions().keys().cloned().collect()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        self.state.window_functions().keys().cloned().collect()
+    }
+}

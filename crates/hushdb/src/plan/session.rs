@@ -1,0 +1,60 @@
+//! The DataFusion session every statement is planned and run in.
+//!
+//! What must hold: no operator can write to disk (the disk manager is off, so nothing spills in the clear), and no
+//! setting reaches DataFusion but through here.
+
+use super::casts::DuckCasts;
+use super::operators::{DuckOperators, NarrowLiterals};
+use crate::error::Result;
+use crate::exec::OrderedLimits;
+use crate::functions;
+use crate::sql::types::DuckTypes;
+use datafusion::execution::SessionState;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::optimizer::Analyzer;
+use datafusion::prelude::SessionConfig;
+use std::sync::Arc;
+
+/// Builds the session state that a database's connections share.
+pub(crate) fn session_state(threads: usize) -> Result<SessionState> {
+    let mut config = SessionConfig::new()
+        .with_target_partitions(threads)
+        .with_create_default_catalog_and_schema(false)
+        .with_information_schema(false)
+        // A scan has as many partitions as it has work for; dealing batches out again would lose the row order.
+        .with_round_robin_repartition(false);
+    let options = config.options_mut();
+    options.sql_parser.parse_float_as_decimal = true;
+    options.sql_parser.default_null_ordering = "nulls_last".into();
+    options.explain.logical_plan_only = false;
+    let runtime = RuntimeEnvBuilder::new()
+        .with_disk_manager_builder(
+            DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
+        )
+        .build_arc()?;
+    let mut rules: Vec<Arc<dyn datafusion::optimizer::AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(NarrowLiterals),
+        Arc::new(DuckCasts::new(&functions::scalar_functions())),
+    ];
+    rules.extend(Analyzer::new().rules);
+    let mut builder = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_default_features()
+        .with_analyzer_rules(rules)
+        .with_type_planner(Arc::new(DuckTypes))
+        .with_physical_optimizer_rule(Arc::new(OrderedLimits));
+    let planners = builder.expr_planners().get_or_insert_default();
+    planners.insert(0, Arc::new(DuckOperators));
+    builder
+        .scalar_functions()
+        .get_or_insert_default()
+        .extend(functions::scalar_functions());
+    builder
+        .aggregate_functions()
+        .get_or_insert_default()
+        .extend(functions::aggregate_functions());
+    Ok(builder.build())
+}

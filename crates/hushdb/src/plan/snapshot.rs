@@ -1,0 +1,192 @@
+//! What one statement sees: a catalog version of each attached database, and how names resolve against them.
+//!
+//! What must hold: a statement reads one version of each database from its first lookup to its last row.
+
+use crate::error::{Error, Result};
+use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart};
+use hushdb_storage::{CatalogVersion, SchemaVersion, Store, TableVersion, View};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// One attached database at one version.
+#[derive(Clone)]
+pub(crate) struct DatabaseSnapshot {
+    pub(crate) store: Arc<Store>,
+    pub(crate) version: Arc<CatalogVersion>,
+    /// `None` for a database in memory.
+    pub(crate) path: Option<PathBuf>,
+}
+
+/// All attached databases, and where unqualified names are looked for.
+#[derive(Clone)]
+pub(crate) struct Snapshot {
+    pub(crate) databases: BTreeMap<String, DatabaseSnapshot>,
+    pub(crate) current_database: String,
+    pub(crate) current_schema: String,
+}
+
+/// A fully qualified name of a table or view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TableName {
+    pub(crate) database: String,
+    pub(crate) schema: String,
+    pub(crate) name: String,
+}
+
+/// What a name stands for.
+pub(crate) enum Relation {
+    Table(Arc<TableVersion>),
+    View(Arc<View>),
+}
+
+/// The parts of a SQL name, unquoted ones folded to lower case.
+pub(crate) fn name_parts(name: &ObjectName) -> Result<Vec<String>> {
+    name.0
+        .iter()
+        .map(|part| match part {
+            ObjectNamePart::Identifier(ident) => Ok(crate::sql::normalize(ident)),
+            ObjectNamePart::Function(_) => {
+                Err(Error::binder(format!("{name} is not a name of a table")))
+            }
+        })
+        .collect()
+}
+
+impl Snapshot {
+    pub(crate) fn database(&self, name: &str) -> Result<&DatabaseSnapshot> {
+        self.databases
+            .get(name)
+            .ok_or_else(|| Error::catalog(format!("Database with name \"{name}\" does not exist!")))
+    }
+
+    fn schema(&self, database: &str, schema: &str) -> Option<&Arc<SchemaVersion>> {
+        self.databases.get(database)?.version.schemas.get(schema)
+    }
+
+    /// Completes a name of one to three parts. As in DuckDB, `a.b` is schema `a` of the current database if there is
+    /// one, else schema `main` of database `a`.
+    pub(crate) fn resolve(&self, parts: &[String]) -> Result<TableName> {
+        let (database, schema, name) = match parts {
+            [name] => (
+                self.current_database.clone(),
+                self.current_schema.clone(),
+                name,
+            ),
+            [first, name] => {
+                if self.schema(&self.current_database, first).is_some() {
+                    (self.current_database.clone(), first.clone(), name)
+                } else if self.databases.contains_key(first) {
+                    (first.clone(), "main".to_string(), name)
+                } else {
+                    return Err(Error::catalog(format!(
+                        "Schema with name {first} does not exist!"
+                    )));
+                }
+            }
+            [database, schema, name] => (database.clone(), schema.clone(), name),
+            _ => {
+                return Err(Error::binder(
+                    "a table's name has at most three parts: database.schema.table",
+                ));
+            }
+        };
+        self.database(&database)?;
+        if self.schema(&database, &schema).is_none() {
+            return Err(Error::catalog(format!(
+                "Schema with name {schema} does not exist!"
+            )));
+        }
+        Ok(TableName {
+            database,
+            schema,
+            name: name.clone(),
+        })
+    }
+
+    /// What stands under a name, if anything.
+    pub(crate) fn find(&self, name: &TableName) -> Option<Relation> {
+        let schema = self.schema(&name.database, &name.schema)?;
+        if let Some(table) = schema.tables.get(&name.name) {
+            return Some(Relation::Table(Arc::clone(table)));
+        }
+        schema
+            .views
+            .get(&name.name)
+            .map(|view| Relation::View(Arc::clone(view)))
+    }
+
+    /// The table or view of that name.
+    ///
+    /// # Errors
+    /// `Catalog`, with a name that looks alike if there is one.
+    pub(crate) fn relation(&self, parts: &[String]) -> Result<(TableName, Relation)> {
+        let name = self.resolve(parts)?;
+        match self.find(&name) {
+            Some(relation) => Ok((name, relation)),
+            None => Err(self.unknown(&name)),
+        }
+    }
+
+    /// The table of that name; a view is an error.
+    pub(crate) fn table(&self, parts: &[String]) -> Result<(TableName, Arc<TableVersion>)> {
+        match self.relation(parts)? {
+            (name, Relation::Table(table)) => Ok((name, table)),
+            (name, Relation::View(_)) => Err(Error::catalog(format!(
+                "{} is a view, not a table",
+                name.name
+            ))),
+        }
+    }
+
+    pub(crate) fn unknown(&self, name: &TableName) -> Error {
+        let mut text = format!("Table with name {} does not exist!", name.name);
+        let names = self
+            .schema(&name.database, &name.schema)
+            .into_iter()
+            .flat_map(|schema| {
+                schema
+                    .tables
+                    .keys()
+                    .chain(schema.views.keys())
+                    .map(String::as_str)
+                    .collect::<Vec<_>>()
+            });
+        let close = names
+            .map(|candidate| (edit_distance(candidate, &name.name), candidate))
+            .filter(|(distance, _)| *distance <= 1 + name.name.len() / 4)
+            .min();
+        if let Some((_, candidate)) = close {
+            text.push_str(&format!("\nDid you mean \"{candidate}\"?"));
+        }
+        Error::catalog(text)
+    }
+}
+
+/// Levenshtein distance, for suggestions in errors.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::edit_distance;
+
+    #[test]
+    fn distance_counts_edits() {
+        assert_eq!(edit_distance("lineitem", "linitem"), 1);
+        assert_eq!(edit_distance("abc", "abc"), 0);
+        assert_eq!(edit_distance("", "abc"), 3);
+    }
+}

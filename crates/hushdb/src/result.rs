@@ -1,0 +1,148 @@
+//! `QueryResult`: what a statement gives back, as a stream of Arrow batches.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::scan::ScanProgress;
+use datafusion::arrow::array::{ArrayRef, Int64Array};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::execution::SendableRecordBatchStream;
+use futures::StreamExt;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+/// What kind of statement gave the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultKind {
+    /// Rows of a query.
+    Rows,
+    /// A statement that changed this many rows; the result has one row, `Count`.
+    Count(u64),
+    /// A statement without a result.
+    Done,
+}
+
+enum Source {
+    Batches(VecDeque<RecordBatch>),
+    Stream {
+        stream: SendableRecordBatchStream,
+        runtime: Arc<Runtime>,
+        progress: Arc<ScanProgress>,
+    },
+}
+
+/// Rows, batch by batch. Dropping it cancels what is still running.
+pub struct QueryResult {
+    schema: SchemaRef,
+    kind: ResultKind,
+    source: Source,
+}
+
+impl QueryResult {
+    pub(crate) fn done() -> Self {
+        Self {
+            schema: Arc::new(Schema::empty()),
+            kind: ResultKind::Done,
+            source: Source::Batches(VecDeque::new()),
+        }
+    }
+
+    pub(crate) fn count(rows: u64) -> Result<Self> {
+        let schema = Arc::new(Schema::new(vec![Field::new(
+            "Count",
+            DataType::Int64,
+            false,
+        )]));
+        let column: ArrayRef = Arc::new(Int64Array::from(vec![rows as i64]));
+        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![column])?;
+        Ok(Self {
+            schema,
+            kind: ResultKind::Count(rows),
+            source: Source::Batches([batch].into()),
+        })
+    }
+
+    pub(crate) fn rows(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+        Self {
+            schema,
+            kind: ResultKind::Rows,
+            source: Source::Batches(batches.into()),
+        }
+    }
+
+    pub(crate) fn stream(
+        stream: SendableRecordBatchStream,
+        runtime: Arc<Runtime>,
+        progress: Arc<ScanProgress>,
+    ) -> Self {
+        Self {
+            schema: stream.schema(),
+            kind: ResultKind::Rows,
+            source: Source::Stream {
+                stream,
+                runtime,
+                progress,
+            },
+        }
+    }
+
+    /// Names and types of the columns.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// Whether rows, a count or nothing comes back.
+    pub fn kind(&self) -> ResultKind {
+        self.kind
+    }
+
+    /// Reads the rest of the result into memory.
+    ///
+    /// # Errors
+    /// Whatever stops the statement while it runs.
+    pub fn collect_batches(self) -> Result<Vec<RecordBatch>> {
+        self.collect()
+    }
+}
+
+impl Iterator for QueryResult {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.source {
+            Source::Batches(batches) => batches.pop_front().map(Ok),
+            Source::Stream {
+                stream,
+                runtime,
+                progress,
+            } => {
+                let next = runtime.block_on(async {
+                    tokio::select! {
+                        biased;
+                        () = progress.interrupted() => Some(Err(interrupted())),
+                        next = stream.next() => next.map(|batch| batch.map_err(Error::from)),
+                    }
+                });
+                if matches!(next, Some(Err(_))) {
+                    // Nothing comes after an error, and what still runs is dropped.
+                    self.source = Source::Batches(VecDeque::new());
+                }
+                next
+            }
+        }
+    }
+}
+
+pub(crate) fn interrupted() -> Error {
+    Error::new(ErrorKind::Interrupted, "the statement was cancelled")
+}
+
+impl fmt::Debug for QueryResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueryResult")
+            .field("schema", &self.schema)
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}

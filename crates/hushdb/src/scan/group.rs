@@ -1,0 +1,296 @@
+//! `GroupReader`: one row group to one batch. Opens the columns that filters need, decides which rows survive, and opens
+//! the other columns for those rows only.
+
+use super::prune;
+use super::table::TableScan;
+use crate::error::Error;
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, RecordBatchOptions, UInt64Array,
+};
+use datafusion::arrow::buffer::BooleanBuffer;
+use datafusion::arrow::compute::{filter, prep_null_mask_filter};
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::Result;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{Literal, lit};
+use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
+use datafusion::physical_expr_common::physical_expr::{
+    snapshot_generation, snapshot_physical_expr,
+};
+use hushdb_storage::{Column, RowGroup, Store};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Below this share of surviving rows, columns are decoded for the survivors only, also while filtering.
+const SPARSE: f64 = 0.25;
+/// A dynamic filter that passes more than this share of rows costs more than it saves.
+const USELESS: f64 = 0.8;
+/// Row groups over which a dynamic filter is judged.
+const TRIAL_GROUPS: u32 = 2;
+
+/// A conjunct, with the columns it reads renumbered to a batch that holds only those.
+pub(super) struct RowFilter {
+    /// Over the scan's whole schema, for pruning.
+    whole: Arc<dyn PhysicalExpr>,
+    /// Over `schema`.
+    narrow: Arc<dyn PhysicalExpr>,
+    columns: Vec<usize>,
+    schema: SchemaRef,
+    cost: usize,
+    /// For dynamic filters: generation of the bounds that pruning last saw, and how useful evaluating rows was.
+    seen: u64,
+    bounds: Option<Arc<dyn PhysicalExpr>>,
+    trials: u32,
+    rows_in: usize,
+    rows_out: usize,
+}
+
+impl RowFilter {
+    pub(super) fn new(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Result<Self> {
+        let mut columns: Vec<usize> = collect_columns(expr).iter().map(|c| c.index()).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let narrow_schema: SchemaRef = Arc::new(schema.project(&columns)?);
+        let cost = columns
+            .iter()
+            .map(|&i| match schema.field(i).data_type() {
+                DataType::Utf8View | DataType::BinaryView => 8,
+                _ => 1,
+            })
+            .sum();
+        Ok(Self {
+            narrow: reassign_expr_columns(Arc::clone(expr), &narrow_schema)?,
+            whole: Arc::clone(expr),
+            columns,
+            schema: narrow_schema,
+            cost,
+            seen: 0,
+            bounds: None,
+            trials: 0,
+            rows_in: 0,
+            rows_out: 0,
+        })
+    }
+
+    fn evaluate(&self, columns: Vec<ArrayRef>, rows: usize) -> Result<BooleanArray> {
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
+        let result = self.narrow.evaluate(&batch)?.into_array(rows)?;
+        let result = result.as_boolean();
+        Ok(if result.null_count() > 0 {
+            prep_null_mask_filter(result)
+        } else {
+            result.clone()
+        })
+    }
+
+    /// False while a join has not filled it yet, and once it has shown that it keeps nearly everything.
+    fn worth_evaluating(&self) -> bool {
+        let idle = self.bounds.as_ref().is_none_or(is_true);
+        let useless =
+            self.trials >= TRIAL_GROUPS && self.rows_out as f64 > USELESS * self.rows_in as f64;
+        !idle && !useless
+    }
+}
+
+fn is_true(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    expr.downcast_ref::<Literal>()
+        .is_some_and(|l| l.value() == &datafusion::common::ScalarValue::Boolean(Some(true)))
+}
+
+pub(super) struct GroupReader {
+    store: Arc<Store>,
+    columns: Vec<Column>,
+    projection: Vec<usize>,
+    output: SchemaRef,
+    filters: Vec<RowFilter>,
+    dynamic: Vec<RowFilter>,
+}
+
+/// The rows of a row group that are still wanted, and the columns that were opened whole on the way.
+struct Selection {
+    rows: usize,
+    /// `None`: all of them.
+    mask: Option<BooleanBuffer>,
+    count: usize,
+    whole: HashMap<usize, ArrayRef>,
+}
+
+impl Selection {
+    fn sparse(&self) -> bool {
+        (self.count as f64) < SPARSE * self.rows as f64
+    }
+
+    /// Narrows to the rows where `keep` holds; `keep` has a flag for each row, or, if `compact`, for each selected row.
+    fn narrow(&mut self, keep: &BooleanArray, compact: bool) {
+        let mask = match (&self.mask, compact) {
+            (None, _) => keep.values().clone(),
+            (Some(mask), false) => mask & keep.values(),
+            (Some(mask), true) => {
+                let mut next = BooleanBufferBuilder::new(self.rows);
+                next.append_n(self.rows, false);
+                for (position, row) in mask.set_indices().enumerate() {
+                    if keep.value(position) {
+                        next.set_bit(row, true);
+                    }
+                }
+                next.finish()
+            }
+        };
+        self.count = mask.count_set_bits();
+        self.mask = (self.count < self.rows).then_some(mask);
+    }
+}
+
+impl GroupReader {
+    pub(super) fn new(
+        scan: &TableScan,
+        projection: &[usize],
+        output: SchemaRef,
+        mut filters: Vec<RowFilter>,
+        dynamic: Vec<RowFilter>,
+    ) -> Self {
+        filters.sort_by_key(|f| f.cost);
+        Self {
+            store: Arc::clone(&scan.store),
+            columns: scan.table.columns.clone(),
+            projection: projection.to_vec(),
+            output,
+            filters,
+            dynamic,
+        }
+    }
+
+    /// Holds the dynamic filters, as they are by now, against the row group's bounds.
+    pub(super) fn may_match(&mut self, scan: &TableScan, group: &Arc<RowGroup>) -> bool {
+        for filter in &mut self.dynamic {
+            let generation = snapshot_generation(&filter.whole);
+            if generation != filter.seen || filter.bounds.is_none() {
+                filter.seen = generation;
+                filter.bounds = Some(
+                    snapshot_physical_expr(Arc::clone(&filter.whole)).unwrap_or_else(|_| lit(true)),
+                );
+            }
+            if let Some(bounds) = &filter.bounds
+                && !is_true(bounds)
+                && prune::keep(scan, std::slice::from_ref(group), bounds) == [false]
+            {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The projected columns of the rows that pass; `None` when no row does.
+    pub(super) fn read(&mut self, group: &RowGroup) -> Result<Option<RecordBatch>> {
+        let rows = group.rows as usize;
+        let mask = group.deletes.as_ref().map(|deleted| {
+            let mut visible = BooleanBufferBuilder::new(rows);
+            visible.append_n(rows, true);
+            for row in deleted.iter() {
+                visible.set_bit(row as usize, false);
+            }
+            visible.finish()
+        });
+        let count = mask.as_ref().map_or(rows, BooleanBuffer::count_set_bits);
+        let mut selection = Selection {
+            rows,
+            mask,
+            count,
+            whole: HashMap::new(),
+        };
+
+        for index in 0..self.filters.len() {
+            self.apply(&self.filters[index], group, &mut selection)?;
+            if selection.count == 0 {
+                return Ok(None);
+            }
+        }
+        for index in 0..self.dynamic.len() {
+            if !self.dynamic[index].worth_evaluating() {
+                continue;
+            }
+            let before = selection.count;
+            self.apply(&self.dynamic[index], group, &mut selection)?;
+            let filter = &mut self.dynamic[index];
+            filter.trials += 1;
+            filter.rows_in += before;
+            filter.rows_out += selection.count;
+            if selection.count == 0 {
+                return Ok(None);
+            }
+        }
+
+        let columns = self
+            .projection
+            .iter()
+            .map(|&index| self.selected(index, group, &selection));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(selection.count));
+        Ok(Some(RecordBatch::try_new_with_options(
+            Arc::clone(&self.output),
+            columns,
+            &options,
+        )?))
+    }
+
+    fn apply(&self, filter: &RowFilter, group: &RowGroup, selection: &mut Selection) -> Result<()> {
+        let compact = selection.sparse();
+        let mut columns = Vec::with_capacity(filter.columns.len());
+        for &index in &filter.columns {
+            columns.push(if compact {
+                self.selected(index, group, selection)?
+            } else {
+                match selection.whole.get(&index) {
+                    Some(array) => Arc::clone(array),
+                    None => {
+                        let array = self.column(index, group, None)?;
+                        selection.whole.insert(index, Arc::clone(&array));
+                        array
+                    }
+                }
+            });
+        }
+        let rows = if compact {
+            selection.count
+        } else {
+            selection.rows
+        };
+        let keep = filter.evaluate(columns, rows)?;
+        selection.narrow(&keep, compact);
+        Ok(())
+    }
+
+    /// One column of the selected rows.
+    fn selected(&self, index: usize, group: &RowGroup, selection: &Selection) -> Result<ArrayRef> {
+        match (selection.whole.get(&index), &selection.mask) {
+            (Some(array), None) => Ok(Arc::clone(array)),
+            (Some(array), Some(mask)) => Ok(filter(array, &BooleanArray::new(mask.clone(), None))?),
+            (None, mask) => self.column(index, group, mask.as_ref()),
+        }
+    }
+
+    fn column(
+        &self,
+        index: usize,
+        group: &RowGroup,
+        mask: Option<&BooleanBuffer>,
+    ) -> Result<ArrayRef> {
+        match self.columns.get(index) {
+            Some(column) => Ok(self
+                .store
+                .read_column(group, column, mask)
+                .map_err(Error::from)?),
+            // Past the table's columns stands only the row id.
+            None => {
+                let first = group.first_row_id;
+                let ids: UInt64Array = match mask {
+                    None => (first..first + u64::from(group.rows)).collect(),
+                    Some(mask) => mask.set_indices().map(|row| first + row as u64).collect(),
+                };
+                Ok(Arc::new(ids))
+            }
+        }
+    }
+}

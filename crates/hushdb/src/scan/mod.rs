@@ -1,0 +1,14 @@
+//! Reading tables: how a stored table appears to DataFusion as a scan with exact statistics.
+//!
+//! What must hold: a scan reads one immutable catalog version; its partitions are contiguous ranges of row groups,
+//! so reading them in order gives the rows in insertion order.
+
+mod group;
+mod progress;
+mod prune;
+mod source;
+mod statistics;
+mod table;
+
+pub(crate) use progress::ScanProgress;
+pub(crate) use table::{ROW_ID, TableScan};

@@ -1,0 +1,59 @@
+//! How far the scans of a running statement have come, and whether someone asked it to stop.
+
+use crate::error::Result;
+use crate::result::interrupted;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tokio::sync::Notify;
+
+/// One a statement; shared by its scans, its result and the handles that watch or cancel it.
+#[derive(Debug, Default)]
+pub(crate) struct ScanProgress {
+    rows_planned: AtomicU64,
+    rows_done: AtomicU64,
+    interrupted: AtomicBool,
+    wake: Notify,
+}
+
+impl ScanProgress {
+    pub(crate) fn interrupt(&self) {
+        self.interrupted.store(true, Ordering::SeqCst);
+        self.wake.notify_waiters();
+    }
+
+    /// # Errors
+    /// `Interrupted` once someone asked the statement to stop.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            Err(interrupted())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Returns when someone asks the statement to stop.
+    pub(crate) async fn interrupted(&self) {
+        loop {
+            let woken = self.wake.notified();
+            if self.interrupted.load(Ordering::SeqCst) {
+                return;
+            }
+            woken.await;
+        }
+    }
+
+    /// Announces work, in rows.
+    pub(crate) fn plan(&self, rows: u64) {
+        self.rows_planned.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    pub(crate) fn done(&self, rows: u64) {
+        self.rows_done.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// Share of the announced rows that were read, 0 to 1.
+    pub(crate) fn fraction(&self) -> Option<f64> {
+        let planned = self.rows_planned.load(Ordering::Relaxed);
+        (planned > 0)
+            .then(|| (self.rows_done.load(Ordering::Relaxed) as f64 / planned as f64).min(1.0))
+    }
+}

@@ -1,0 +1,384 @@
+//! `ScanSource`: the leaf of every physical plan. Partitions are contiguous ranges of row groups; filters are evaluated
+//! inside the scan so that the other columns are opened only for the rows that survive.
+
+use super::group::{GroupReader, RowFilter};
+use super::prune;
+use super::statistics::{table_statistics, visible_rows};
+use super::table::TableScan;
+use crate::error::Error;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, Statistics};
+use datafusion::datasource::source::{DataSource, DataSourceExec};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::utils::{conjunction, reassign_expr_columns};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_expr_common::physical_expr::is_dynamic_physical_expr;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
+use datafusion::physical_plan::metrics::{
+    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder,
+};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan};
+use hushdb_storage::RowGroup;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+#[derive(Clone)]
+pub(crate) struct ScanSource {
+    scan: TableScan,
+    groups: Arc<[Arc<RowGroup>]>,
+    /// Indexes into the scan's schema, in output order.
+    projection: Vec<usize>,
+    output: SchemaRef,
+    /// Conjuncts over the scan's whole schema; all of them hold for every row that comes out.
+    filters: Vec<Arc<dyn PhysicalExpr>>,
+    /// Filters that joins and top-k fill while the query runs. They may be ignored: their owners check again.
+    dynamic: Vec<Arc<dyn PhysicalExpr>>,
+    partitions: Vec<Range<usize>>,
+    fetch: Option<usize>,
+    statistics: Arc<Statistics>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl ScanSource {
+    pub(super) fn try_new(
+        scan: TableScan,
+        projection: Option<Vec<usize>>,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        fetch: Option<usize>,
+        target_partitions: usize,
+    ) -> Result<Self> {
+        let projection = projection.unwrap_or_else(|| (0..scan.schema.fields().len()).collect());
+        let mut groups = scan.table.row_groups().map_err(Error::from)?.to_vec();
+        let whole = table_statistics(&scan, &groups);
+        for filter in &filters {
+            let keep = prune::keep(&scan, &groups, filter);
+            let mut flags = keep.into_iter();
+            groups.retain(|_| flags.next().unwrap_or(true));
+        }
+        let output = Arc::new(scan.schema.project(&projection)?);
+        let mut source = Self {
+            groups: groups.into(),
+            output,
+            projection,
+            filters,
+            dynamic: vec![],
+            partitions: vec![],
+            fetch,
+            statistics: Arc::new(whole),
+            metrics: ExecutionPlanMetricsSet::new(),
+            scan,
+        };
+        source.partitions = source.ranges(target_partitions);
+        source.statistics = Arc::new(source.estimate()?);
+        Ok(source)
+    }
+
+    /// Cuts the row groups into at most `wanted` contiguous ranges with about the same number of rows.
+    fn ranges(&self, wanted: usize) -> Vec<Range<usize>> {
+        let total: u64 = self.groups.iter().map(|g| u64::from(g.rows)).sum();
+        let wanted = wanted.clamp(1, self.groups.len().max(1)) as u64;
+        let mut ranges = vec![];
+        let (mut start, mut seen) = (0, 0);
+        for (i, group) in self.groups.iter().enumerate() {
+            seen += u64::from(group.rows);
+            let cut = ranges.len() as u64 + 1;
+            if cut < wanted && seen * wanted >= total * cut {
+                ranges.push(start..i + 1);
+                start = i + 1;
+            }
+        }
+        if start < self.groups.len() || ranges.is_empty() {
+            ranges.push(start..self.groups.len());
+        }
+        ranges
+    }
+
+    /// Statistics after the filters, by the same estimates that a filter operator above an unfiltered scan would give.
+    fn estimate(&self) -> Result<Statistics> {
+        let whole = self.statistics.as_ref().clone();
+        if self.filters.is_empty() {
+            return Ok(whole.project(Some(&self.projection)));
+        }
+        let mut plain = self.clone();
+        plain.filters = vec![];
+        plain.projection = (0..self.scan.schema.fields().len()).collect();
+        plain.output = Arc::clone(&self.scan.schema);
+        let filter = FilterExec::try_new(
+            conjunction(self.filters.iter().cloned()),
+            Arc::new(DataSourceExec::new(Arc::new(plain))),
+        )?;
+        #[expect(
+            deprecated,
+            reason = "the replacement wants a statistics context that planning does not hand out"
+        )]
+        let estimated = filter.partition_statistics(None)?.as_ref().clone();
+        Ok(estimated.to_inexact().project(Some(&self.projection)))
+    }
+
+    fn rows(&self, partition: usize) -> u64 {
+        self.partitions.get(partition).map_or(0, |range| {
+            self.groups[range.clone()]
+                .iter()
+                .map(|g| visible_rows(g))
+                .sum()
+        })
+    }
+}
+
+impl fmt::Debug for ScanSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ScanSource({})", self.scan.table.name)
+    }
+}
+
+impl DataSource for ScanSource {
+    fn open(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let range = self.partitions.get(partition).cloned().unwrap_or(0..0);
+        let progress = Arc::clone(&self.scan.progress);
+        progress.plan(self.rows(partition));
+        let reader = PartitionReader {
+            reader: GroupReader::new(
+                &self.scan,
+                &self.projection,
+                Arc::clone(&self.output),
+                self.filters
+                    .iter()
+                    .map(|f| RowFilter::new(f, &self.scan.schema))
+                    .collect::<Result<_>>()?,
+                self.dynamic
+                    .iter()
+                    .map(|f| RowFilter::new(f, &self.scan.schema))
+                    .collect::<Result<_>>()?,
+            ),
+            groups: Arc::clone(&self.groups),
+            next: range,
+            scan: self.scan.clone(),
+            batch_rows: context.session_config().batch_size(),
+            current: None,
+            left: self.fetch,
+            baseline: BaselineMetrics::new(&self.metrics, partition),
+            skipped: MetricBuilder::new(&self.metrics).counter("row_groups_pruned", partition),
+        };
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            Arc::clone(&self.output),
+            futures::stream::iter(reader),
+        )))
+    }
+
+    fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns: Vec<_> = self
+            .output
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        match t {
+            DisplayFormatType::TreeRender => write!(f, "table={}", self.scan.table.name),
+            _ => {
+                write!(
+                    f,
+                    "table={}, columns=[{}]",
+                    self.scan.table.name,
+                    columns.join(", ")
+                )?;
+                let filters: Vec<_> = self
+                    .filters
+                    .iter()
+                    .chain(&self.dynamic)
+                    .map(ToString::to_string)
+                    .collect();
+                if !filters.is_empty() {
+                    write!(f, ", filter={}", filters.join(" AND "))?;
+                }
+                if let Some(fetch) = self.fetch {
+                    write!(f, ", limit={fetch}")?;
+                }
+                write!(f, ", row_groups={}", self.groups.len())
+            }
+        }
+    }
+
+    fn output_partitioning(&self) -> Partitioning {
+        Partitioning::UnknownPartitioning(self.partitions.len())
+    }
+
+    fn eq_properties(&self) -> EquivalenceProperties {
+        EquivalenceProperties::new(Arc::clone(&self.output))
+    }
+
+    fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
+        match partition {
+            None => Ok(Arc::clone(&self.statistics)),
+            Some(p) => {
+                let mut statistics = self.statistics.as_ref().clone().to_inexact();
+                let rows = self.rows(p) as usize;
+                statistics.num_rows = match statistics.num_rows {
+                    Precision::Exact(n) | Precision::Inexact(n) => {
+                        Precision::Inexact(rows.min(n / self.partitions.len().max(1)))
+                    }
+                    Precision::Absent => Precision::Inexact(rows),
+                };
+                Ok(Arc::new(statistics))
+            }
+        }
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn DataSource>> {
+        let mut source = self.clone();
+        source.fetch = limit;
+        Some(Arc::new(source))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.fetch
+    }
+
+    fn metrics(&self) -> ExecutionPlanMetricsSet {
+        self.metrics.clone()
+    }
+
+    /// Takes over a projection that only picks columns; anything computed stays in its own operator.
+    fn try_swapping_with_projection(
+        &self,
+        projection: &ProjectionExprs,
+    ) -> Result<Option<Arc<dyn DataSource>>> {
+        let mut picked = vec![];
+        for item in projection.as_ref() {
+            let Some(column) = item
+                .expr
+                .downcast_ref::<datafusion::physical_expr::expressions::Column>()
+            else {
+                return Ok(None);
+            };
+            if column.name() != item.alias || picked.contains(&column.index()) {
+                return Ok(None);
+            }
+            picked.push(column.index());
+        }
+        let mut source = self.clone();
+        source.projection = picked.iter().map(|&i| self.projection[i]).collect();
+        source.output = Arc::new(self.scan.schema.project(&source.projection)?);
+        source.statistics = Arc::new(self.statistics.as_ref().clone().project(Some(&picked)));
+        Ok(Some(Arc::new(source)))
+    }
+
+    fn try_pushdown_filters(
+        &self,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        _config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn DataSource>>> {
+        let mut source = self.clone();
+        let mut answers = Vec::with_capacity(filters.len());
+        for filter in filters {
+            let filter = reassign_expr_columns(filter, &self.scan.schema)?;
+            if is_dynamic_physical_expr(&filter) {
+                source.dynamic.push(filter);
+                answers.push(PushedDown::No);
+            } else if filter.is_volatile_node() {
+                answers.push(PushedDown::No);
+            } else {
+                source.filters.push(filter);
+                answers.push(PushedDown::Yes);
+            }
+        }
+        Ok(
+            FilterPushdownPropagation::with_parent_pushdown_result(answers)
+                .with_updated_node(Arc::new(source) as Arc<dyn DataSource>),
+        )
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        for expr in self.filters.iter().chain(&self.dynamic) {
+            if f(expr)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    }
+}
+
+/// Reads one partition row group by row group and hands out slices of `batch_rows` rows.
+struct PartitionReader {
+    reader: GroupReader,
+    groups: Arc<[Arc<RowGroup>]>,
+    next: Range<usize>,
+    scan: TableScan,
+    batch_rows: usize,
+    current: Option<(RecordBatch, usize)>,
+    left: Option<usize>,
+    baseline: BaselineMetrics,
+    skipped: Count,
+}
+
+impl PartitionReader {
+    fn advance(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if self.left == Some(0) {
+                return Ok(None);
+            }
+            if let Some((batch, offset)) = self.current.take() {
+                let rows = self
+                    .batch_rows
+                    .min(batch.num_rows() - offset)
+                    .min(self.left.unwrap_or(usize::MAX));
+                let slice = batch.slice(offset, rows);
+                if let Some(left) = &mut self.left {
+                    *left -= rows;
+                }
+                if offset + rows < batch.num_rows() {
+                    self.current = Some((batch, offset + rows));
+                }
+                return Ok(Some(slice));
+            }
+            let Some(index) = self.next.next() else {
+                return Ok(None);
+            };
+            self.scan.progress.check()?;
+            let group = &self.groups[index];
+            if !self.reader.may_match(&self.scan, group) {
+                self.skipped.add(1);
+            } else if let Some(batch) = self.reader.read(group)?
+                && batch.num_rows() > 0
+            {
+                self.current = Some((batch, 0));
+            }
+            self.scan.progress.done(visible_rows(group));
+        }
+    }
+}
+
+impl Iterator for PartitionReader {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let timer = self.baseline.elapsed_compute().clone();
+        let _timing = timer.timer();
+        match self.advance() {
+            Ok(Some(batch)) => {
+                self.baseline.record_output(batch.num_rows());
+                Some(Ok(batch))
+            }
+            Ok(None) => None,
+            Err(error) => {
+                self.next = 0..0;
+                self.current = None;
+                Some(Err(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Table statistics for the planner, and per-row-group bounds for pruning, from what segments record.
+//!
+//! What must hold: `Exact` is said only where the value is the true answer over visible rows, since DataFusion answers
+//! MIN, MAX and COUNT from exact statistics without scanning. Distinct counts are sketches and never exact.
+
+use super::TableScan;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::stats::Precision;
+use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
+use hushdb_storage::{ColumnType, RowGroup, StatValue};
+
+/// A segment bound as a scalar of the column's Arrow type; `None` where the kind of bound does not fit the type.
+pub(super) fn scalar(value: &StatValue, ty: &ColumnType) -> Option<ScalarValue> {
+    use ColumnType as C;
+    Some(match (value, ty) {
+        (StatValue::Bool(v), C::Boolean) => ScalarValue::Boolean(Some(*v)),
+        (StatValue::Float(v), C::Float) => ScalarValue::Float32(Some(*v as f32)),
+        (StatValue::Float(v), C::Double) => ScalarValue::Float64(Some(*v)),
+        (StatValue::Int128(v), C::Decimal { precision, scale }) => {
+            ScalarValue::Decimal128(Some(*v), *precision, *scale)
+        }
+        (StatValue::Bytes(v), C::Varchar) => {
+            ScalarValue::Utf8View(Some(String::from_utf8(v.clone()).ok()?))
+        }
+        (StatValue::Bytes(v), C::Blob) => ScalarValue::BinaryView(Some(v.clone())),
+        (StatValue::Bytes(v), C::Uuid) => ScalarValue::FixedSizeBinary(16, Some(v.clone())),
+        (StatValue::UInt(v), C::UInt8) => ScalarValue::UInt8(Some(u8::try_from(*v).ok()?)),
+        (StatValue::UInt(v), C::UInt16) => ScalarValue::UInt16(Some(u16::try_from(*v).ok()?)),
+        (StatValue::UInt(v), C::UInt32) => ScalarValue::UInt32(Some(u32::try_from(*v).ok()?)),
+        (StatValue::UInt(v), C::UInt64) => ScalarValue::UInt64(Some(*v)),
+        (StatValue::Int(v), C::Int8) => ScalarValue::Int8(Some(i8::try_from(*v).ok()?)),
+        (StatValue::Int(v), C::Int16) => ScalarValue::Int16(Some(i16::try_from(*v).ok()?)),
+        (StatValue::Int(v), C::Int32) => ScalarValue::Int32(Some(i32::try_from(*v).ok()?)),
+        (StatValue::Int(v), C::Int64) => ScalarValue::Int64(Some(*v)),
+        (StatValue::Int(v), C::Date) => ScalarValue::Date32(Some(i32::try_from(*v).ok()?)),
+        (StatValue::Int(v), C::Time) => ScalarValue::Time64Microsecond(Some(*v)),
+        (StatValue::Int(v), C::Decimal { precision, scale }) => match ty.arrow() {
+            DataType::Decimal64(..) => ScalarValue::Decimal64(Some(*v), *precision, *scale),
+            _ => ScalarValue::Decimal128(Some(i128::from(*v)), *precision, *scale),
+        },
+        (StatValue::Int(v), C::Timestamp(..)) => {
+            ScalarValue::Int64(Some(*v)).cast_to(&ty.arrow()).ok()?
+        }
+        _ => return None,
+    })
+}
+
+/// Statistics of all visible rows, a column statistic for each field of the scan's schema.
+pub(super) fn table_statistics(
+    scan: &TableScan,
+    groups: &[std::sync::Arc<RowGroup>],
+) -> Statistics {
+    let deletes = groups.iter().any(|g| g.deletes.is_some());
+    let rows: u64 = groups.iter().map(|g| visible_rows(g)).sum();
+    let mut raw_bytes = 0u64;
+    let mut column_statistics = Vec::with_capacity(scan.schema.fields().len());
+    for column in &scan.table.columns {
+        let mut null_count = 0u64;
+        let mut bounds: Option<(ScalarValue, ScalarValue)> = None;
+        let mut known = true;
+        let mut exact = !deletes;
+        let mut bytes = 0u64;
+        for group in groups {
+            let Some(segment) = group.segments.iter().find(|s| s.column_id == column.id) else {
+                // A column added later: all NULL in this row group.
+                null_count += u64::from(group.rows);
+                continue;
+            };
+            null_count += segment.null_count;
+            bytes += segment.raw_bytes;
+            if segment.null_count == u64::from(group.rows) {
+                continue;
+            }
+            exact &= segment.exact;
+            let low = segment.min.as_ref().and_then(|v| scalar(v, &column.ty));
+            let high = segment.max.as_ref().and_then(|v| scalar(v, &column.ty));
+            let (Some(low), Some(high)) = (low, high) else {
+                known = false;
+                continue;
+            };
+            bounds = Some(match bounds {
+                None => (low, high),
+                Some((l, h)) => (
+                    if low < l { low } else { l },
+                    if high > h { high } else { h },
+                ),
+            });
+        }
+        raw_bytes += bytes;
+        let precise = |value: ScalarValue| {
+            if exact {
+                Precision::Exact(value)
+            } else {
+                Precision::Inexact(value)
+            }
+        };
+        let (min_value, max_value) = match bounds {
+            Some((low, high)) if known => (precise(low), precise(high)),
+            _ => (Precision::Absent, Precision::Absent),
+        };
+        let null_count = null_count as usize;
+        column_statistics.push(ColumnStatistics {
+            null_count: if deletes {
+                Precision::Inexact(null_count)
+            } else {
+                Precision::Exact(null_count)
+            },
+            min_value,
+            max_value,
+            sum_value: Precision::Absent,
+            distinct_count: match scan.table.distinct_count(column.id).ok().flatten() {
+                Some(n) => Precision::Inexact((n as usize).min(rows as usize)),
+                None => Precision::Absent,
+            },
+            byte_size: Precision::Inexact(bytes as usize),
+        });
+    }
+    if scan.schema.fields().len() > column_statistics.len() {
+        column_statistics.push(ColumnStatistics::new_unknown());
+    }
+    Statistics {
+        num_rows: Precision::Exact(rows as usize),
+        total_byte_size: Precision::Inexact(raw_bytes as usize),
+        column_statistics,
+    }
+}
+
+pub(super) fn visible_rows(group: &RowGroup) -> u64 {
+    u64::from(group.rows) - group.deletes.as_ref().map_or(0, |d| d.len())
+}

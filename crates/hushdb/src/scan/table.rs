@@ -1,0 +1,146 @@
+//! `TableScan`: one table of one catalog version, as DataFusion's planner sees it.
+
+use super::progress::ScanProgress;
+use super::source::ScanSource;
+use crate::sql::types::arrow_field;
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{DFSchema, Result};
+use datafusion::datasource::TableType;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_expr::split_conjunction;
+use datafusion::physical_plan::ExecutionPlan;
+use hushdb_storage::{CatalogVersion, Store, TableVersion};
+use std::fmt;
+use std::sync::Arc;
+
+/// Name of the hidden column that DML plans ask for; `$` keeps it apart from what SQL text can name unquoted.
+pub(crate) const ROW_ID: &str = "$rowid";
+
+/// A table at one snapshot. Holding the catalog version keeps the blocks it refers to from being reused.
+#[derive(Clone)]
+pub(crate) struct TableScan {
+    pub(super) store: Arc<Store>,
+    pub(super) _version: Arc<CatalogVersion>,
+    pub(super) table: Arc<TableVersion>,
+    /// All columns of the table, then `$rowid` if asked for.
+    pub(super) schema: SchemaRef,
+    pub(super) progress: Arc<ScanProgress>,
+}
+
+impl TableScan {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        version: Arc<CatalogVersion>,
+        table: Arc<TableVersion>,
+        with_row_ids: bool,
+        progress: Arc<ScanProgress>,
+    ) -> Self {
+        let mut fields: Vec<Field> = table
+            .columns
+            .iter()
+            .map(|c| arrow_field(&c.name, &c.ty, c.nullable))
+            .collect();
+        if with_row_ids {
+            fields.push(Field::new(ROW_ID, DataType::UInt64, false));
+        }
+        Self {
+            store,
+            _version: version,
+            table,
+            schema: Arc::new(Schema::new(fields)),
+            progress,
+        }
+    }
+}
+
+impl fmt::Debug for TableScan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TableScan({})", self.table.name)
+    }
+}
+
+#[async_trait]
+impl TableProvider for TableScan {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(filters
+            .iter()
+            .map(|filter| {
+                if filter.is_volatile() || has_subquery(filter) {
+                    TableProviderFilterPushDown::Unsupported
+                } else {
+                    TableProviderFilterPushDown::Exact
+                }
+            })
+            .collect())
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = DFSchema::try_from(Arc::clone(&self.schema))?;
+        let mut predicates = vec![];
+        if let Some(all) = conjunction(filters.iter().map(unqualified)) {
+            let predicate = state.create_physical_expr(all, &schema)?;
+            predicates = split_conjunction(&predicate).into_iter().cloned().collect();
+        }
+        let source = ScanSource::try_new(
+            self.clone(),
+            projection.cloned(),
+            predicates,
+            limit,
+            state.config().target_partitions(),
+        )?;
+        Ok(Arc::new(DataSourceExec::new(Arc::new(source))))
+    }
+}
+
+/// Filters arrive with the query's table names on their columns; the scan knows only its own columns.
+fn unqualified(filter: &Expr) -> Expr {
+    use datafusion::common::tree_node::{Transformed, TreeNode};
+    filter
+        .clone()
+        .transform(|expr| {
+            Ok(match expr {
+                Expr::Column(c) => Transformed::yes(Expr::Column(
+                    datafusion::common::Column::new_unqualified(c.name),
+                )),
+                other => Transformed::no(other),
+            })
+        })
+        .map(|t| t.data)
+        .unwrap_or_else(|_| filter.clone())
+}
+
+fn has_subquery(filter: &Expr) -> bool {
+    use datafusion::common::tree_node::TreeNode;
+    filter
+        .exists(|e| {
+            Ok(matches!(
+                e,
+                Expr::Exists(_)
+                    | Expr::InSubquery(_)
+                    | Expr::ScalarSubquery(_)
+                    | Expr::OuterReferenceColumn(..)
+            ))
+        })
+        .unwrap_or(true)
+}

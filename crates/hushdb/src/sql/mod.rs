@@ -1,0 +1,33 @@
+//! SQL text to statements: our own statements first, DuckDB's dialect of sqlparser for the rest.
+
+mod parser;
+mod rewrite;
+mod split;
+pub(crate) mod types;
+
+pub(crate) use parser::{AttachOption, CopyTarget, OptionValue, Statement, parse, parse_one};
+pub(crate) use rewrite::{rewrite, rewrite_expr, substitute_parameters};
+pub use split::{StatementSplit, split_statements};
+
+use datafusion::sql::sqlparser::ast::Ident;
+
+/// A name as it is looked up: quoted as it stands, unquoted in lower case.
+pub(crate) fn normalize(ident: &Ident) -> String {
+    match ident.quote_style {
+        Some(_) => ident.value.clone(),
+        None => ident.value.to_lowercase(),
+    }
+}
+
+/// A name as SQL text, quoted where it has to be.
+pub(crate) fn quote(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if plain {
+        name.to_string()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}

@@ -1,0 +1,353 @@
+//! SQL type names on one side, `ColumnType` and Arrow types on the other. The names are DuckDB's.
+//!
+//! What must hold: a type without a home in the file is refused here, by name.
+
+use crate::error::{Error, Result};
+use datafusion::arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
+use datafusion::common::Result as DfResult;
+use datafusion::logical_expr::planner::TypePlanner;
+use datafusion::sql::sqlparser::ast::{DataType as SqlType, ExactNumberInfo, TimezoneInfo};
+use hushdb_storage::ColumnType;
+use std::sync::Arc;
+
+/// Arrow's extension name for a UUID in 16 bytes.
+const UUID_EXTENSION: &str = "arrow.uuid";
+const EXTENSION_KEY: &str = "ARROW:extension:name";
+
+/// DuckDB's default for a bare `DECIMAL`.
+const DEFAULT_DECIMAL: (u8, i8) = (18, 3);
+
+/// The column type that a SQL type name stands for.
+pub(crate) fn column_type(sql: &SqlType) -> Result<ColumnType> {
+    use ColumnType as C;
+    use SqlType as S;
+    Ok(match sql {
+        S::Boolean | S::Bool => C::Boolean,
+        S::TinyInt(_) => C::Int8,
+        S::SmallInt(_) | S::Int2(_) | S::Int16 => C::Int16,
+        S::Int(_) | S::Integer(_) | S::Int4(_) | S::Int32 | S::Signed | S::SignedInteger => {
+            C::Int32
+        }
+        S::BigInt(_) | S::Int8(_) | S::Int64 => C::Int64,
+        S::UTinyInt | S::TinyIntUnsigned(_) | S::UInt8 => C::UInt8,
+        S::USmallInt | S::SmallIntUnsigned(_) | S::Int2Unsigned(_) | S::UInt16 => C::UInt16,
+        S::IntUnsigned(_) | S::IntegerUnsigned(_) | S::Int4Unsigned(_) | S::UInt32 => C::UInt32,
+        S::UBigInt | S::BigIntUnsigned(_) | S::Int8Unsigned(_) | S::UInt64 => C::UInt64,
+        S::Float(ExactNumberInfo::None) | S::Real | S::Float4 | S::Float32 => C::Float,
+        S::Float(ExactNumberInfo::Precision(p)) => {
+            if *p > 24 {
+                C::Double
+            } else {
+                C::Float
+            }
+        }
+        S::Double(_) | S::DoublePrecision | S::Float8 | S::Float64 => C::Double,
+        S::Decimal(n) | S::Numeric(n) | S::Dec(n) => decimal(n)?,
+        S::Varchar(_)
+        | S::Char(_)
+        | S::Character(_)
+        | S::CharacterVarying(_)
+        | S::CharVarying(_)
+        | S::Text
+        | S::String(_)
+        | S::Nvarchar(_) => C::Varchar,
+        S::Blob(_) | S::Bytea | S::Binary(_) | S::Varbinary(_) => C::Blob,
+        S::Date | S::Date32 => C::Date,
+        S::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => C::Time,
+        S::Timestamp(precision, zone) => {
+            let zoned = matches!(zone, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone);
+            C::Timestamp(timestamp_unit(*precision)?, zoned)
+        }
+        S::Datetime(precision) => C::Timestamp(timestamp_unit(*precision)?, false),
+        S::Interval { .. } => C::Interval,
+        S::Uuid => C::Uuid,
+        S::Custom(name, modifiers) => return custom(&name.to_string(), modifiers),
+        S::HugeInt => return Err(refused("HUGEINT")),
+        S::UHugeInt => return Err(refused("UHUGEINT")),
+        other => return Err(refused(&other.to_string())),
+    })
+}
+
+fn refused(name: &str) -> Error {
+    Error::unsupported(format!(
+        "type {name} cannot be stored; use one of BOOLEAN, TINYINT to BIGINT, UTINYINT to UBIGINT, FLOAT, DOUBLE, \
+         DECIMAL(p,s), VARCHAR, BLOB, DATE, TIME, TIMESTAMP, INTERVAL, UUID"
+    ))
+}
+
+fn custom(name: &str, modifiers: &[String]) -> Result<ColumnType> {
+    use ColumnType as C;
+    if !modifiers.is_empty() {
+        return Err(refused(name));
+    }
+    Ok(match name.trim_matches('"').to_ascii_lowercase().as_str() {
+        "uinteger" => C::UInt32,
+        "usmallint" => C::UInt16,
+        "utinyint" => C::UInt8,
+        "ubigint" => C::UInt64,
+        "int1" => C::Int8,
+        "short" => C::Int16,
+        "long" => C::Int64,
+        "signed" => C::Int32,
+        "logical" => C::Boolean,
+        "bpchar" | "string" => C::Varchar,
+        "timestamp_s" => C::Timestamp(TimeUnit::Second, false),
+        "timestamp_ms" => C::Timestamp(TimeUnit::Millisecond, false),
+        "timestamp_us" | "datetime" => C::Timestamp(TimeUnit::Microsecond, false),
+        "timestamp_ns" => C::Timestamp(TimeUnit::Nanosecond, false),
+        "timestamptz" => C::Timestamp(TimeUnit::Microsecond, true),
+        "uuid" | "guid" => C::Uuid,
+        "blob" | "bytea" => C::Blob,
+        _ => {
+            return Err(Error::catalog(format!(
+                "Type with name {name} does not exist!"
+            )));
+        }
+    })
+}
+
+fn timestamp_unit(precision: Option<u64>) -> Result<TimeUnit> {
+    match precision {
+        None => Ok(TimeUnit::Microsecond),
+        Some(0) => Ok(TimeUnit::Second),
+        Some(1..=3) => Ok(TimeUnit::Millisecond),
+        Some(4..=6) => Ok(TimeUnit::Microsecond),
+        Some(7..=9) => Ok(TimeUnit::Nanosecond),
+        Some(_) => Err(Error::parser(
+            "TIMESTAMP only supports until nano-second precision (9)",
+        )),
+    }
+}
+
+fn decimal(info: &ExactNumberInfo) -> Result<ColumnType> {
+    let (precision, scale) = match info {
+        ExactNumberInfo::None => (u64::from(DEFAULT_DECIMAL.0), i64::from(DEFAULT_DECIMAL.1)),
+        ExactNumberInfo::Precision(p) => (*p, 0),
+        ExactNumberInfo::PrecisionAndScale(p, s) => (*p, *s),
+    };
+    if !(1..=38).contains(&precision) {
+        return Err(Error::binder("DECIMAL width must be between 1 and 38"));
+    }
+    if scale < 0 || scale > precision as i64 {
+        return Err(Error::binder(
+            "DECIMAL scale must be between 0 and its width",
+        ));
+    }
+    Ok(ColumnType::Decimal {
+        precision: precision as u8,
+        scale: scale as i8,
+    })
+}
+
+/// The column type in which values of an Arrow type are stored, for CREATE TABLE AS.
+///
+/// # Errors
+/// `Unsupported`, with the type's SQL name, when there is none.
+pub(crate) fn stored_type(field: &Field) -> Result<ColumnType> {
+    use ColumnType as C;
+    Ok(match field.data_type() {
+        DataType::Boolean => C::Boolean,
+        DataType::Int8 => C::Int8,
+        DataType::Int16 => C::Int16,
+        // DuckDB gives an untyped NULL column the type INTEGER.
+        DataType::Int32 | DataType::Null => C::Int32,
+        DataType::Int64 => C::Int64,
+        DataType::UInt8 => C::UInt8,
+        DataType::UInt16 => C::UInt16,
+        DataType::UInt32 => C::UInt32,
+        DataType::UInt64 => C::UInt64,
+        DataType::Float16 | DataType::Float32 => C::Float,
+        DataType::Float64 => C::Double,
+        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) | DataType::Decimal128(p, s)
+            if *s >= 0 =>
+        {
+            C::Decimal {
+                precision: *p,
+                scale: *s,
+            }
+        }
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => C::Varchar,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => C::Blob,
+        DataType::FixedSizeBinary(16) if is_uuid(field) => C::Uuid,
+        DataType::FixedSizeBinary(_) => C::Blob,
+        DataType::Date32 | DataType::Date64 => C::Date,
+        DataType::Time32(_) | DataType::Time64(_) => C::Time,
+        DataType::Timestamp(unit, zone) => C::Timestamp(*unit, zone.is_some()),
+        DataType::Interval(_) | DataType::Duration(_) => C::Interval,
+        DataType::Dictionary(_, value) => {
+            stored_type(&Field::new(field.name(), value.as_ref().clone(), true))?
+        }
+        _ => return Err(refused(&display_type(field))),
+    })
+}
+
+fn is_uuid(field: &Field) -> bool {
+    field
+        .metadata()
+        .get(EXTENSION_KEY)
+        .is_some_and(|name| name == UUID_EXTENSION)
+}
+
+/// The Arrow field of a column: its type, nullability and, for a UUID, the extension that says so.
+pub(crate) fn arrow_field(name: &str, ty: &ColumnType, nullable: bool) -> Field {
+    let field = Field::new(name, ty.arrow(), nullable);
+    if matches!(ty, ColumnType::Uuid) {
+        return field
+            .with_metadata([(EXTENSION_KEY.to_string(), UUID_EXTENSION.to_string())].into());
+    }
+    field
+}
+
+/// DuckDB's name of a result column's type, such as `BIGINT`, `DECIMAL(15,2)` or `TIMESTAMP WITH TIME ZONE`.
+pub fn display_type(field: &Field) -> String {
+    if is_uuid(field) {
+        return "UUID".into();
+    }
+    type_name(field.data_type())
+}
+
+pub(crate) fn type_name(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Null => "\"NULL\"".into(),
+        DataType::Boolean => "BOOLEAN".into(),
+        DataType::Int8 => "TINYINT".into(),
+        DataType::Int16 => "SMALLINT".into(),
+        DataType::Int32 => "INTEGER".into(),
+        DataType::Int64 => "BIGINT".into(),
+        DataType::UInt8 => "UTINYINT".into(),
+        DataType::UInt16 => "USMALLINT".into(),
+        DataType::UInt32 => "UINTEGER".into(),
+        DataType::UInt64 => "UBIGINT".into(),
+        DataType::Float16 | DataType::Float32 => "FLOAT".into(),
+        DataType::Float64 => "DOUBLE".into(),
+        DataType::Decimal32(p, s)
+        | DataType::Decimal64(p, s)
+        | DataType::Decimal128(p, s)
+        | DataType::Decimal256(p, s) => format!("DECIMAL({p},{s})"),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "VARCHAR".into(),
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => "BLOB".into(),
+        DataType::Date32 | DataType::Date64 => "DATE".into(),
+        DataType::Time32(_) | DataType::Time64(_) => "TIME".into(),
+        DataType::Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE".into(),
+        DataType::Timestamp(TimeUnit::Second, None) => "TIMESTAMP_S".into(),
+        DataType::Timestamp(TimeUnit::Millisecond, None) => "TIMESTAMP_MS".into(),
+        DataType::Timestamp(TimeUnit::Microsecond, None) => "TIMESTAMP".into(),
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => "TIMESTAMP_NS".into(),
+        DataType::Interval(_) | DataType::Duration(_) => "INTERVAL".into(),
+        DataType::List(f)
+        | DataType::LargeList(f)
+        | DataType::FixedSizeList(f, _)
+        | DataType::ListView(f) => {
+            format!("{}[]", display_type(f))
+        }
+        DataType::Struct(fields) => {
+            let inner: Vec<_> = fields
+                .iter()
+                .map(|f| format!("{} {}", f.name(), display_type(f)))
+                .collect();
+            format!("STRUCT({})", inner.join(", "))
+        }
+        DataType::Dictionary(_, value) => type_name(value),
+        DataType::Map(entries, _) => format!("MAP({})", display_type(entries)),
+        other => other.to_string().to_uppercase(),
+    }
+}
+
+/// The SQL name of a column's type, as CREATE TABLE takes it.
+pub(crate) fn column_type_name(ty: &ColumnType) -> String {
+    display_type(&arrow_field("", ty, true))
+}
+
+/// Gives DataFusion's planner DuckDB's type names, for CAST and typed literals.
+#[derive(Debug)]
+pub(crate) struct DuckTypes;
+
+impl TypePlanner for DuckTypes {
+    fn plan_type_field(&self, sql_type: &SqlType) -> DfResult<Option<Arc<Field>>> {
+        match sql_type {
+            SqlType::Array(_) | SqlType::Struct(..) | SqlType::Map(..) => Ok(None),
+            SqlType::Interval { .. } => Ok(Some(Arc::new(Field::new(
+                "",
+                DataType::Interval(IntervalUnit::MonthDayNano),
+                true,
+            )))),
+            other => {
+                let ty = column_type(other)?;
+                Ok(Some(Arc::new(arrow_field("", &ty, true))))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::sql::sqlparser::dialect::DuckDbDialect;
+    use datafusion::sql::sqlparser::parser::Parser;
+
+    fn parse(name: &str) -> Result<ColumnType> {
+        let ty = Parser::new(&DuckDbDialect {})
+            .try_with_sql(name)
+            .unwrap()
+            .parse_data_type()
+            .unwrap();
+        column_type(&ty)
+    }
+
+    #[test]
+    fn names_round_trip() {
+        for name in [
+            "BOOLEAN",
+            "TINYINT",
+            "SMALLINT",
+            "INTEGER",
+            "BIGINT",
+            "UTINYINT",
+            "USMALLINT",
+            "UINTEGER",
+            "UBIGINT",
+            "FLOAT",
+            "DOUBLE",
+            "DECIMAL(15,2)",
+            "DECIMAL(38,10)",
+            "VARCHAR",
+            "BLOB",
+            "DATE",
+            "TIME",
+            "TIMESTAMP",
+            "TIMESTAMP_S",
+            "TIMESTAMP_MS",
+            "TIMESTAMP_NS",
+            "TIMESTAMP WITH TIME ZONE",
+            "INTERVAL",
+            "UUID",
+        ] {
+            assert_eq!(column_type_name(&parse(name).unwrap()), name);
+        }
+    }
+
+    #[test]
+    fn refuses_by_name() {
+        for name in [
+            "HUGEINT",
+            "UHUGEINT",
+            "JSON",
+            "INTEGER[]",
+            "BIT",
+            "DECIMAL(39,2)",
+            "DECIMAL(4,5)",
+            "nonsense",
+        ] {
+            assert!(parse(name).is_err(), "{name}");
+        }
+        assert!(
+            parse("HUGEINT")
+                .unwrap_err()
+                .to_string()
+                .contains("HUGEINT")
+        );
+    }
+}
