@@ -1,2 +1,93 @@
-//! Placeholder.
-fn main() {}
+//! `hush`: the HushDB shell, its demo, and the commands that look at and after database files.
+//!
+//! Nothing here reads or writes a database file by itself: all of it goes through the library, as any other program's
+//! work would. Results go to standard output, everything else to standard error.
+
+mod arguments;
+mod check;
+mod demo;
+mod dot_command;
+mod failure;
+mod history;
+mod inspect;
+mod interrupt;
+mod key_options;
+mod keys;
+mod output;
+mod progress;
+mod script;
+mod session;
+mod shell;
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+use crate::arguments::{Arguments, Command, ShellArguments};
+use crate::failure::Failure;
+use crate::interrupt::Interrupts;
+use crate::session::{Session, Target};
+
+/// Queries allocate and free large buffers on many threads, which the system's allocator is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::parse(std::env::args_os().collect()) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are errors to the parser, but not to the user.
+            let _ = error.print();
+            return if error.use_stderr() {
+                ExitCode::FAILURE
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    let done = match arguments {
+        Arguments::Shell(arguments) => sql(arguments),
+        Arguments::Command(Command::Demo(arguments)) => demo::run(&arguments),
+        Arguments::Command(Command::Inspect(arguments)) => inspect::run(&arguments),
+        Arguments::Command(Command::Check(arguments)) => check::run(&arguments),
+        Arguments::Command(Command::Keys(command)) => keys::run(&command),
+    };
+    done.unwrap_or_else(|failure| failure.report())
+}
+
+/// Scripts and one-liners, or the interactive shell when there are none and a person is there.
+fn sql(arguments: ShellArguments) -> Result<ExitCode, Failure> {
+    let texts: Vec<String> = arguments
+        .commands
+        .into_iter()
+        .chain(arguments.sql)
+        .collect();
+    let target = Target {
+        file: arguments.file,
+        key: arguments.key,
+        read_only: arguments.read_only,
+    };
+    let scripted = !texts.is_empty() || arguments.script.is_some();
+    let interactive = !scripted && io::stdin().is_terminal() && io::stdout().is_terminal();
+    let interrupts = Interrupts::install(interactive)?;
+    let mut session = Session::open(&target, arguments.format.mode(), interrupts)?;
+    if let Some(script) = &arguments.script {
+        session.run_file(script)?;
+    }
+    for text in &texts {
+        session.run_text(text)?;
+    }
+    if interactive {
+        let name = target.file.map_or_else(
+            || "an in-memory database".to_owned(),
+            |path| path.display().to_string(),
+        );
+        let version = env!("CARGO_PKG_VERSION");
+        let greeting =
+            format!("HushDB {version}, {name}\nStatements end with ;  .help lists the commands");
+        return shell::run(&mut session, &greeting);
+    }
+    if !scripted {
+        session.run_reader(io::stdin().lock())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

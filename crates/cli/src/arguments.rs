@@ -1,0 +1,254 @@
+//! The command line.
+//!
+//! A first argument that names a subcommand is one; everything else is `hush [OPTIONS] [FILE] [SQL]...`. A database
+//! file that is called like a subcommand is named with its directory (`./demo`).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::key_options::{KeyOptions, NewKeyOptions};
+use crate::output::Mode;
+
+/// What was asked for.
+#[derive(Debug)]
+pub(crate) enum Arguments {
+    /// Run SQL, or the interactive shell.
+    Shell(ShellArguments),
+    /// One of the named commands.
+    Command(Command),
+}
+
+impl Arguments {
+    /// Reads the command line, program name first.
+    ///
+    /// # Errors
+    /// Unknown options, missing values, contradictions; also the requests for help and version.
+    pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Self, clap::Error> {
+        let first = arguments
+            .get(1)
+            .and_then(|argument| argument.to_str())
+            .unwrap_or_default();
+        if COMMANDS.contains(&first) {
+            Ok(Self::Command(
+                CommandLine::try_parse_from(arguments)?.command,
+            ))
+        } else {
+            Ok(Self::Shell(ShellArguments::try_parse_from(arguments)?))
+        }
+    }
+}
+
+const COMMANDS: [&str; 4] = ["demo", "inspect", "check", "keys"];
+
+const COMMANDS_HELP: &str = "\
+Commands (as the first argument; a database file of that name is given as ./NAME):
+  hush demo          Generate TPC-H into an encrypted file, query it, attack it
+  hush inspect FILE  What a database file says about itself, without and with its key
+  hush check FILE    Open every block and report damage
+  hush keys ...      List, add, remove and change the key slots of a file
+
+A key is hex: or base64: followed by 32 bytes, pass: followed by a passphrase, or a bare passphrase.";
+
+/// The HushDB shell: SQL on a database file that is encrypted and tamper evident.
+#[derive(Debug, Parser)]
+#[command(name = "hush", version, about, after_help = COMMANDS_HELP)]
+pub(crate) struct ShellArguments {
+    /// Database file, created when it does not exist; left out or `:memory:` is an in-memory database
+    pub(crate) file: Option<PathBuf>,
+    /// SQL statements or dot commands to run, then exit
+    pub(crate) sql: Vec<String>,
+    /// Run this SQL or dot command, then exit; can be given several times
+    #[arg(short, long = "command", value_name = "SQL")]
+    pub(crate) commands: Vec<String>,
+    /// Run the statements of this script, then exit
+    #[arg(short = 'f', long = "file", value_name = "SCRIPT", id = "script")]
+    pub(crate) script: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) format: FormatOptions,
+    /// Open the file read-only
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    #[command(flatten)]
+    pub(crate) key: KeyOptions,
+}
+
+/// The output mode, one of.
+#[derive(Args, Clone, Copy, Debug)]
+#[group(multiple = false)]
+pub(crate) struct FormatOptions {
+    /// Print results as boxes (the default)
+    #[arg(long = "box")]
+    boxed: bool,
+    /// Print results as CSV
+    #[arg(long)]
+    csv: bool,
+    /// Print results as JSON
+    #[arg(long)]
+    json: bool,
+    /// Print results as Markdown tables
+    #[arg(long)]
+    markdown: bool,
+    /// Print results one value a line
+    #[arg(long)]
+    line: bool,
+}
+
+impl FormatOptions {
+    /// The chosen mode.
+    pub(crate) fn mode(self) -> Mode {
+        match self {
+            Self { csv: true, .. } => Mode::Csv,
+            Self { json: true, .. } => Mode::Json,
+            Self { markdown: true, .. } => Mode::Markdown,
+            Self { line: true, .. } => Mode::Line,
+            _ => Mode::Box,
+        }
+    }
+}
+
+#[derive(Debug, Parser)]
+#[command(name = "hush", version)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The named commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Generate TPC-H into an encrypted file, run the 22 queries, look at the bytes, attack the file
+    Demo(DemoArguments),
+    /// Say what a database file says about itself: more with its key
+    Inspect(FileArguments),
+    /// Open every block and ref of a database file; exit code 1 when there is damage
+    Check(FileArguments),
+    /// Work on the key slots of an encrypted file; no data is rewritten
+    #[command(subcommand)]
+    Keys(KeysCommand),
+}
+
+/// `hush demo`.
+#[derive(Args, Debug)]
+pub(crate) struct DemoArguments {
+    /// TPC-H scale factor: 1 is about 8.7 million rows
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = scale_factor)]
+    pub(crate) sf: f64,
+    /// Directory for the demo's files, created when it does not exist
+    #[arg(long, value_name = "PATH", default_value = "hush-demo")]
+    pub(crate) dir: PathBuf,
+}
+
+fn scale_factor(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(sf) if (0.001..=1000.0).contains(&sf) => Ok(sf),
+        _ => Err("a number from 0.001 to 1000".to_owned()),
+    }
+}
+
+/// A database file and its key.
+#[derive(Args, Debug)]
+pub(crate) struct FileArguments {
+    /// Database file
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) key: KeyOptions,
+}
+
+/// `hush keys`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Show which key slots are in use; needs no key
+    List {
+        /// Database file
+        file: PathBuf,
+    },
+    /// Add a key: afterwards the old one and the new one open the file
+    Add {
+        #[command(flatten)]
+        file: FileArguments,
+        #[command(flatten)]
+        new_key: NewKeyOptions,
+        /// A name for the slot; everyone can read it
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        label: String,
+    },
+    /// Remove a key slot; the last one cannot be removed
+    Remove {
+        #[command(flatten)]
+        file: FileArguments,
+        /// Number of the slot, as `hush keys list` shows it
+        #[arg(long, value_name = "N")]
+        slot: usize,
+    },
+    /// Put a new key into a slot; the slot's old key opens the file no more
+    Change {
+        #[command(flatten)]
+        file: FileArguments,
+        #[command(flatten)]
+        new_key: NewKeyOptions,
+        /// Number of the slot, as `hush keys list` shows it; can be left out when there is only one
+        #[arg(long, value_name = "N")]
+        slot: Option<usize>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Arguments {
+        let all = std::iter::once("hush").chain(arguments.iter().copied());
+        Arguments::parse(all.map(OsString::from).collect()).expect("a valid command line")
+    }
+
+    fn shell(arguments: &[&str]) -> ShellArguments {
+        match parse(arguments) {
+            Arguments::Shell(shell) => shell,
+            Arguments::Command(command) => panic!("{command:?} is not the shell"),
+        }
+    }
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        use clap::CommandFactory;
+        ShellArguments::command().debug_assert();
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn file_then_sql() {
+        let arguments = shell(&[
+            "--csv", "a.hush", "SELECT 1", "SELECT 2", "-c", "SELECT 3", "-c", ".tables",
+        ]);
+        assert_eq!(arguments.file, Some(PathBuf::from("a.hush")));
+        assert_eq!(arguments.sql, ["SELECT 1", "SELECT 2"]);
+        assert_eq!(arguments.commands, ["SELECT 3", ".tables"]);
+        assert_eq!(arguments.format.mode(), Mode::Csv);
+    }
+
+    #[test]
+    fn commands_are_first_arguments_only() {
+        assert!(matches!(
+            parse(&["demo", "--sf", "0.01"]),
+            Arguments::Command(Command::Demo(_))
+        ));
+        assert_eq!(shell(&["./demo"]).file, Some(PathBuf::from("./demo")));
+        assert_eq!(shell(&["--csv", "demo"]).file, Some(PathBuf::from("demo")));
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for arguments in [
+            ["--csv", "--json"].as_slice(),
+            &["--key-env", "A", "--key-file", "b", "f"],
+        ] {
+            let all = std::iter::once("hush").chain(arguments.iter().copied());
+            assert!(
+                Arguments::parse(all.map(OsString::from).collect()).is_err(),
+                "{arguments:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `hush check`: opens every block and decodes every segment of a file, and says what is wrong.
+//!
+//! Nothing is written, nothing is repaired. Exit code 1 when there is any damage, also when it is in one of two copies
+//! and the file still opens.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use hushdb::files::storage::SECTOR_BYTES;
+
+use crate::arguments::FileArguments;
+use crate::failure::Failure;
+use crate::inspect;
+use crate::output::Sink;
+use crate::progress;
+
+/// Runs it.
+///
+/// # Errors
+/// What keeps the file from opening at all.
+pub(crate) fn run(arguments: &FileArguments) -> Result<ExitCode, Failure> {
+    let started = Instant::now();
+    let store = inspect::open_read_only(&arguments.file, &arguments.key)?;
+    let notices = store.notices();
+    let sectors = store.info().total_sectors;
+    let bar = progress::bar("{bar:40} {percent:>3} % of the file");
+    let mut seen = 0;
+    let report = store.check(&mut |_, block| {
+        seen += block.sectors().map_or(0, u64::from);
+        bar.set_position(progress::position(seen as f64 / sectors.max(1) as f64));
+    });
+    bar.finish_and_clear();
+    let report = report?;
+    let mut out = Sink::standard();
+    for notice in &notices {
+        writeln!(out, "damage: {notice}")?;
+    }
+    for finding in &report.findings {
+        let offset = finding.sector * SECTOR_BYTES as u64;
+        writeln!(
+            out,
+            "damage: {} block at byte {offset}: {}",
+            finding.role, finding.error
+        )?;
+    }
+    let damage = notices.len() + report.findings.len();
+    let verdict = if damage == 0 {
+        "no damage".to_owned()
+    } else {
+        format!("{damage} damaged")
+    };
+    writeln!(
+        out,
+        "{verdict}: {} blocks opened, {} column segments decoded, {} rows, {:.2} s",
+        report.blocks,
+        report.segments,
+        report.rows,
+        started.elapsed().as_secs_f64()
+    )?;
+    out.flush()?;
+    Ok(if damage == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,279 @@
+//! The dot commands.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+
+use crate::failure::Failure;
+use crate::key_options::KeyOptions;
+use crate::output::{BoxTable, Mode, Printer, Sink};
+use crate::session::{Session, Target};
+
+const HELP: &str = "\
+.databases               List the attached databases and their files
+.help                    Show this text
+.mode [MODE]             Show or set the output mode: box, csv, json, markdown, line
+.open [OPTIONS] [FILE]   Close this database and open FILE (no FILE: in memory);
+                         OPTIONS: --read-only, --key-env VAR, --key-file PATH, --key-command CMD
+.output [FILE]           Send results to FILE (no FILE: to the terminal again)
+.quit                    Leave; so does .exit and Ctrl-D
+.read FILE               Run the statements of FILE
+.schema [NAME]           Show the columns of all tables and views, or of NAME, as CREATE statements
+.tables [PATTERN]        List tables and views, or those LIKE PATTERN
+.timer [on|off]          Print how long each statement took
+";
+
+/// `.open`'s own little command line.
+#[derive(Debug, Parser)]
+#[command(name = ".open", no_binary_name = true, disable_help_flag = true)]
+struct OpenArguments {
+    file: Option<PathBuf>,
+    #[arg(long)]
+    read_only: bool,
+    #[command(flatten)]
+    key: KeyOptions,
+}
+
+impl Session {
+    /// Runs one dot command, its name first.
+    ///
+    /// # Errors
+    /// An unknown command, wrong arguments, whatever the command itself meets; [`Failure::Quit`] for `.quit`.
+    pub(crate) fn dot_command(&mut self, command: &str) -> Result<(), Failure> {
+        let words = words(command)?;
+        let mut words = words.iter().map(String::as_str);
+        let name = words.next().unwrap_or_default();
+        let arguments: Vec<&str> = words.collect();
+        match (name, arguments.as_slice()) {
+            (".help", _) => Ok(write!(self.sink, "{HELP}")?),
+            (".quit" | ".exit", []) => Err(Failure::Quit),
+            (".mode", []) => Ok(writeln!(self.sink, "current output mode: {}", self.mode)?),
+            (".mode", [mode]) => {
+                self.mode = mode.parse::<Mode>().map_err(Failure::Message)?;
+                Ok(())
+            }
+            (".timer", []) => Ok(writeln!(
+                self.sink,
+                "timer: {}",
+                if self.timer { "on" } else { "off" }
+            )?),
+            (".timer", ["on"]) => {
+                self.timer = true;
+                Ok(())
+            }
+            (".timer", ["off"]) => {
+                self.timer = false;
+                Ok(())
+            }
+            (".read", [file]) => self.run_file(Path::new(file)),
+            (".output", []) => {
+                self.sink.flush()?;
+                self.sink = Sink::standard();
+                Ok(())
+            }
+            (".output", [file]) => {
+                let sink = Sink::file(Path::new(file))?;
+                self.sink.flush()?;
+                self.sink = sink;
+                Ok(())
+            }
+            (".open", arguments) => self.open_other(arguments),
+            (".tables", []) => self.tables(None),
+            (".tables", [pattern]) => self.tables(Some(pattern)),
+            (".schema", []) => self.schema(None),
+            (".schema", [name]) => self.schema(Some(name)),
+            (".databases", []) => self.databases(),
+            (name, _)
+                if HELP
+                    .lines()
+                    .any(|line| line.split_whitespace().next() == Some(name)) =>
+            {
+                Err(Failure::Message(format!(
+                    "wrong arguments for {name}; .help shows them"
+                )))
+            }
+            (name, _) => Err(Failure::Message(format!(
+                "unknown command {name}; .help lists the commands"
+            ))),
+        }
+    }
+
+    fn open_other(&mut self, arguments: &[&str]) -> Result<(), Failure> {
+        let arguments = OpenArguments::try_parse_from(arguments).map_err(|error| {
+            Failure::Message(
+                error
+                    .to_string()
+                    .trim_end()
+                    .trim_start_matches("error: ")
+                    .to_owned(),
+            )
+        })?;
+        let target = Target {
+            file: arguments.file,
+            key: arguments.key,
+            read_only: arguments.read_only,
+        };
+        // The old database stays open until the new one is: a typing error must not cost the session.
+        let database = target.open()?;
+        self.connection = database.connect()?;
+        self.database = database;
+        Ok(())
+    }
+
+    fn tables(&mut self, pattern: Option<&str>) -> Result<(), Failure> {
+        for row in self.ask("SHOW ALL TABLES")? {
+            if let [database, schema, name, ..] = row.as_slice()
+                && pattern.is_none_or(|pattern| like(name, pattern))
+            {
+                writeln!(self.sink, "{}", self.path(database, schema, name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A name as it must be written to be found: with its database and schema where the bare name would not do.
+    fn path(&self, database: &str, schema: &str, name: &str) -> String {
+        match (database == self.connection.current_database(), schema) {
+            (true, "main") => quoted(name),
+            (true, schema) => format!("{}.{}", quoted(schema), quoted(name)),
+            (false, "main") => format!("{}.{}", quoted(database), quoted(name)),
+            (false, schema) => format!("{}.{}.{}", quoted(database), quoted(schema), quoted(name)),
+        }
+    }
+
+    fn schema(&mut self, only: Option<&str>) -> Result<(), Failure> {
+        for row in self.ask("SHOW ALL TABLES")? {
+            let [database, schema, name, stored_columns, ..] = row.as_slice() else {
+                continue;
+            };
+            if only.is_some_and(|only| only != name) {
+                continue;
+            }
+            let path = self.path(database, schema, name);
+            let columns = self.ask(&format!(
+                "DESCRIBE {}.{}.{}",
+                quoted(database),
+                quoted(schema),
+                quoted(name)
+            ))?;
+            let columns = columns.iter().filter_map(|column| match column.as_slice() {
+                [name, type_name, null, _, default, ..] => {
+                    let null = if null == "NO" { " NOT NULL" } else { "" };
+                    let default = if default.is_empty() {
+                        String::new()
+                    } else {
+                        format!(" DEFAULT {default}")
+                    };
+                    Some(format!("{} {type_name}{default}{null}", quoted(name)))
+                }
+                _ => None,
+            });
+            let columns = columns.collect::<Vec<_>>().join(", ");
+            // A view stores no columns of its own; its query is not told by SHOW.
+            if stored_columns.is_empty() {
+                writeln!(self.sink, "-- view {path}({columns})")?;
+            } else {
+                writeln!(self.sink, "CREATE TABLE {path}({columns});")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn databases(&mut self) -> Result<(), Failure> {
+        let rows = self.ask("SELECT database_name, path FROM duckdb_databases() ORDER BY 1")?;
+        let mut table = BoxTable::of_texts(
+            &["database", "file"],
+            &[false, false],
+            rows,
+            self.sink.width(),
+        );
+        table.finish(&mut self.sink)
+    }
+}
+
+/// A name as an identifier, in quotes where it needs them.
+fn quoted(name: &str) -> String {
+    let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
+        && name.chars().all(|character| {
+            character.is_ascii_lowercase() || character.is_ascii_digit() || character == '_'
+        });
+    if plain {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}
+
+/// SQL's LIKE without regard to case: `%` is any text, `_` one character.
+fn like(name: &str, pattern: &str) -> bool {
+    let mut pattern = pattern.chars();
+    match pattern.next() {
+        None => name.is_empty(),
+        Some('%') => {
+            let rest = pattern.as_str();
+            name.char_indices().any(|(at, _)| like(&name[at..], rest)) || like("", rest)
+        }
+        Some(wanted) => {
+            let mut characters = name.chars();
+            let same =
+                |found: char| wanted == '_' || wanted.to_lowercase().eq(found.to_lowercase());
+            characters.next().is_some_and(same) && like(characters.as_str(), pattern.as_str())
+        }
+    }
+}
+
+/// Words are separated by blanks; quotes of either kind keep blanks together.
+fn words(command: &str) -> Result<Vec<String>, Failure> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for character in command.trim().trim_end_matches(';').chars() {
+        match quote {
+            Some(end) if character == end => quote = None,
+            Some(_) => word.get_or_insert_default().push(character),
+            None if matches!(character, '\'' | '"') => {
+                quote = Some(character);
+                word.get_or_insert_default();
+            }
+            None if character.is_whitespace() => words.extend(word.take()),
+            None => word.get_or_insert_default().push(character),
+        }
+    }
+    if quote.is_some() {
+        return Err(Failure::Message("a quote is not closed".to_owned()));
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_quotes() {
+        let words = words(".open --key-command 'cat my key' \"a b.hush\" '' ;").expect("words");
+        assert_eq!(
+            words,
+            [".open", "--key-command", "cat my key", "a b.hush", ""]
+        );
+        assert!(super::words(".read 'a").is_err());
+    }
+
+    #[test]
+    fn patterns() {
+        for pattern in ["%", "orders", "ORD%", "%er%", "order_", "o%s"] {
+            assert!(like("orders", pattern), "{pattern}");
+        }
+        for pattern in ["", "order", "%x%", "orders_"] {
+            assert!(!like("orders", pattern), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn names_are_quoted_where_they_must_be() {
+        assert_eq!(quoted("orders"), "orders");
+        assert_eq!(quoted("My \"table\""), "\"My \"\"table\"\"\"");
+    }
+}

@@ -1,0 +1,194 @@
+//! `hush keys`: the key slots of an encrypted file.
+//!
+//! Only the file header and the superblock are written, so the time does not depend on the size of the database. A
+//! removed key is refused by honest software; whoever kept an old copy of the header and its key can still derive the
+//! master key, and only new data keys would lock such a person out. That is said after each removal and change.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hushdb::KeySource;
+use hushdb::files::keys::providers::PromptKey;
+use hushdb::files::keys::{
+    KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind, SLOT_COUNT, SlotOptions, Stretch,
+};
+use hushdb::files::storage::{BlockStore, OsFile, StoreOptions};
+
+use crate::arguments::{FileArguments, KeysCommand};
+use crate::failure::Failure;
+use crate::inspect;
+use crate::key_options::NewKeyOptions;
+use crate::output::Sink;
+
+const REMOVED: &str = "Copies of the file made before still open with the old key.";
+
+/// Runs it.
+///
+/// # Errors
+/// The refusals of opening and of slot changes.
+pub(crate) fn run(command: &KeysCommand) -> Result<ExitCode, Failure> {
+    let mut out = Sink::standard();
+    match command {
+        KeysCommand::List { file } => list(&mut out, file)?,
+        KeysCommand::Add {
+            file,
+            new_key,
+            label,
+        } => {
+            let store = open(file)?;
+            let provider = Timed::new(new_key)?;
+            let options = SlotOptions {
+                label: label.clone(),
+                stretch: Stretch::default(),
+            };
+            let started = Instant::now();
+            let slot = store.change_header(|header, crypto, keys| {
+                header.add_slot(crypto, keys, &provider, &options)
+            })?;
+            let took = provider.without_waiting(started.elapsed());
+            writeln!(
+                out,
+                "Added key slot {slot} in {}; no data was rewritten.",
+                shown(took)
+            )?;
+        }
+        KeysCommand::Remove { file, slot } => {
+            let store = open(file)?;
+            let started = Instant::now();
+            store.change_header(|header, crypto, keys| header.remove_slot(crypto, keys, *slot))?;
+            writeln!(
+                out,
+                "Removed key slot {slot} in {}; no data was rewritten.",
+                shown(started.elapsed())
+            )?;
+            writeln!(out, "{REMOVED}")?;
+        }
+        KeysCommand::Change {
+            file,
+            new_key,
+            slot,
+        } => {
+            let store = open(file)?;
+            let slots = store.header().slots();
+            let slot = match (slot, slots.as_slice()) {
+                (Some(slot), _) => *slot,
+                (None, [only]) => only.slot,
+                (None, _) => {
+                    let text = format!(
+                        "{} key slots are in use: say which one with --slot",
+                        slots.len()
+                    );
+                    return Err(Failure::Message(text));
+                }
+            };
+            let label = slots
+                .iter()
+                .find(|info| info.slot == slot)
+                .map(|info| info.label.clone());
+            let provider = Timed::new(new_key)?;
+            let options = SlotOptions {
+                label: label.unwrap_or_default(),
+                stretch: Stretch::default(),
+            };
+            let started = Instant::now();
+            store.change_header(|header, crypto, keys| {
+                header.change_slot(crypto, keys, slot, &provider, &options)
+            })?;
+            let took = provider.without_waiting(started.elapsed());
+            writeln!(
+                out,
+                "Changed key slot {slot} in {}; no data was rewritten.",
+                shown(took)
+            )?;
+            writeln!(out, "{REMOVED}")?;
+        }
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(out: &mut Sink, file: &Path) -> Result<(), Failure> {
+    let copies = inspect::header_copies(file)?;
+    let header = inspect::readable(&copies)?;
+    if !header.suite().is_encrypted() {
+        return Err(Failure::Message(format!(
+            "{} is not encrypted: it has no key slots",
+            file.display()
+        )));
+    }
+    let slots = header.slots();
+    writeln!(out, "{} of {SLOT_COUNT} key slots in use", slots.len())?;
+    for slot in &slots {
+        writeln!(out, "  slot {}", inspect::slot_text(slot))?;
+    }
+    Ok(())
+}
+
+fn open(arguments: &FileArguments) -> Result<BlockStore, Failure> {
+    let copies = inspect::header_copies(&arguments.file)?;
+    if !inspect::readable(&copies)?.suite().is_encrypted() {
+        let text = format!(
+            "Not Encrypted: {} is a plain database: it has no key slots",
+            arguments.file.display()
+        );
+        return Err(Failure::Message(text));
+    }
+    let provider = arguments.key.required()?.provider()?;
+    let file = Arc::new(OsFile::open(&arguments.file, false)?);
+    Ok(BlockStore::open(
+        file,
+        Some(&*provider),
+        &StoreOptions::default(),
+    )?)
+}
+
+fn shown(took: Duration) -> String {
+    format!("{:.1} ms", took.as_secs_f64() * 1000.0)
+}
+
+/// A provider that knows how long it took to get its key: typing and foreign commands are not part of the slot change.
+struct Timed {
+    provider: Box<dyn KeyProvider>,
+    waited: Mutex<Duration>,
+}
+
+impl Timed {
+    fn new(options: &NewKeyOptions) -> Result<Self, Failure> {
+        let provider: Box<dyn KeyProvider> = match options.source()? {
+            KeySource::Prompt => Box::new(PromptKey::new("New key: ")),
+            source => source.provider()?,
+        };
+        Ok(Self {
+            provider,
+            waited: Mutex::new(Duration::ZERO),
+        })
+    }
+
+    fn without_waiting(&self, total: Duration) -> Duration {
+        total.saturating_sub(*self.waited.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl KeyProvider for Timed {
+    fn kind(&self) -> ProviderKind {
+        self.provider.kind()
+    }
+
+    fn establish(&self, context: &KeyContext) -> Result<(KeyMaterial, Vec<u8>), KeyError> {
+        let started = Instant::now();
+        let established = self.provider.establish(context);
+        *self.waited.lock().unwrap_or_else(PoisonError::into_inner) += started.elapsed();
+        established
+    }
+
+    fn recover(&self, context: &KeyContext, blob: &[u8]) -> Result<KeyMaterial, KeyError> {
+        self.provider.recover(context, blob)
+    }
+
+    fn keeps_blob(&self) -> bool {
+        self.provider.keeps_blob()
+    }
+}

@@ -1,0 +1,248 @@
+//! A database, a connection and the settings of the shell: everything that statements and dot commands work on.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use hushdb::{Connection, Database, DatabaseOptions, ErrorKind, KeySource, ResultKind};
+
+use crate::failure::Failure;
+use crate::interrupt::Interrupts;
+use crate::key_options::KeyOptions;
+use crate::output::{self, Mode, Sink};
+use crate::progress::StatementProgress;
+use crate::script::{Script, Step};
+
+/// Scripts that read scripts that read scripts: deeper than this is a circle.
+const DEEPEST_SCRIPT: usize = 16;
+
+/// What to open.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Target {
+    /// The file; `None` or `:memory:` is an in-memory database.
+    pub(crate) file: Option<PathBuf>,
+    /// Where its key is.
+    pub(crate) key: KeyOptions,
+    /// Refuse to write.
+    pub(crate) read_only: bool,
+}
+
+impl Target {
+    /// Opens the database, asking for the key when it turns out to need one and a person is there.
+    ///
+    /// # Errors
+    /// The library's refusals; a key or read-only option without a file.
+    pub(crate) fn open(&self) -> Result<Database, Failure> {
+        let file = self
+            .file
+            .as_deref()
+            .filter(|path| *path != Path::new(":memory:"));
+        let key = self.key.source();
+        if file.is_none() && (key.is_some() || self.read_only) {
+            return Err(Failure::Message(
+                "a key or --read-only needs a database file; give one".to_owned(),
+            ));
+        }
+        let given = key.is_some();
+        match (self.open_with(file, key), file) {
+            (Err(error), Some(file)) if error.kind() == ErrorKind::KeyRequired && !given => {
+                Ok(self.open_with(Some(file), Some(self.key.required()?))?)
+            }
+            (opened, _) => Ok(opened?),
+        }
+    }
+
+    fn open_with(&self, file: Option<&Path>, key: Option<KeySource>) -> hushdb::Result<Database> {
+        Database::open_with(
+            file,
+            DatabaseOptions {
+                read_only: self.read_only,
+                key,
+                ..DatabaseOptions::default()
+            },
+        )
+    }
+}
+
+/// The state of one run of the shell.
+pub(crate) struct Session {
+    pub(crate) connection: Connection,
+    pub(crate) mode: Mode,
+    pub(crate) timer: bool,
+    pub(crate) sink: Sink,
+    interrupts: Interrupts,
+    depth: usize,
+    // Last, so that the connection is gone before its database is.
+    pub(crate) database: Database,
+}
+
+impl Session {
+    /// Opens `target` and connects.
+    ///
+    /// # Errors
+    /// What [`Target::open`] refuses.
+    pub(crate) fn open(
+        target: &Target,
+        mode: Mode,
+        interrupts: Interrupts,
+    ) -> Result<Self, Failure> {
+        let database = target.open()?;
+        let connection = database.connect()?;
+        Ok(Self {
+            connection,
+            mode,
+            timer: false,
+            sink: Sink::standard(),
+            interrupts,
+            depth: 0,
+            database,
+        })
+    }
+
+    /// Runs all of `text`; the first error stops it.
+    ///
+    /// # Errors
+    /// The first statement's that failed.
+    pub(crate) fn run_text(&mut self, text: &str) -> Result<(), Failure> {
+        self.run_reader(text.as_bytes())
+    }
+
+    /// Runs the statements of the file at `path`.
+    ///
+    /// # Errors
+    /// As [`Session::run_text`], and when the file cannot be read.
+    pub(crate) fn run_file(&mut self, path: &Path) -> Result<(), Failure> {
+        if self.depth == DEEPEST_SCRIPT {
+            return Err(Failure::Message(format!(
+                "{}: scripts are nested too deeply",
+                path.display()
+            )));
+        }
+        let file = File::open(path).map_err(|error| Failure::file(path, error))?;
+        self.depth += 1;
+        let result = self.run_reader(BufReader::new(file));
+        self.depth -= 1;
+        result
+    }
+
+    /// Runs statements as they arrive, each one's output flushed before the next is read.
+    ///
+    /// # Errors
+    /// As [`Session::run_text`], and when reading fails.
+    pub(crate) fn run_reader(&mut self, mut reader: impl BufRead) -> Result<(), Failure> {
+        let mut script = Script::default();
+        let mut line = String::new();
+        loop {
+            line.clear();
+            let read = reader.read_line(&mut line).map_err(|error| {
+                let what = if error.kind() == io::ErrorKind::InvalidData {
+                    "not UTF-8"
+                } else {
+                    "cannot be read"
+                };
+                Failure::Message(format!("IO Error: the input is {what}: {error}"))
+            })?;
+            if read == 0 {
+                break;
+            }
+            for step in script.line(&line) {
+                self.step(&step)?;
+            }
+        }
+        script.finish().map_or(Ok(()), |step| self.step(&step))
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), Failure> {
+        let result = match step {
+            Step::Statement(sql) => self.statement(sql),
+            Step::Dot(command) => self.dot_command(command),
+        };
+        let flushed = self.sink.flush();
+        result?;
+        Ok(flushed?)
+    }
+
+    fn statement(&mut self, sql: &str) -> Result<(), Failure> {
+        let started = Instant::now();
+        // Both handles are shared with other threads and must not outlive the statement.
+        let interrupts = self.interrupts.clone();
+        let _watch = interrupts.watch(self.connection.interrupt_handle());
+        let mut progress = StatementProgress::follow(self.connection.progress_handle());
+        let result = self.connection.run(sql)?;
+        if result.kind() == ResultKind::Rows {
+            let schema = result.schema();
+            if self.mode == Mode::Box && is_plan(sql, &schema) {
+                let batches = result.collect_batches()?;
+                progress.stop();
+                self.plan(&batches)?;
+            } else {
+                let mut printer = output::printer(self.mode, schema, self.sink.width());
+                for batch in result {
+                    let batch = batch?;
+                    // The box prints nothing before its last row, so the bar may stay until then.
+                    if self.mode != Mode::Box {
+                        progress.stop();
+                    }
+                    printer.batch(&batch, &mut self.sink)?;
+                }
+                progress.stop();
+                printer.finish(&mut self.sink)?;
+            }
+        } else {
+            for batch in result {
+                batch?;
+            }
+            progress.stop();
+        }
+        if self.timer {
+            writeln!(
+                self.sink,
+                "Run Time (s): real {:.3}",
+                started.elapsed().as_secs_f64()
+            )?;
+        }
+        Ok(())
+    }
+
+    /// A plan is a text of many lines: it is printed as it is, not inside a box.
+    fn plan(&mut self, batches: &[RecordBatch]) -> Result<(), Failure> {
+        for batch in batches {
+            for row in 0..batch.num_rows() {
+                let text = output::texts(batch, row)?
+                    .into_iter()
+                    .nth(1)
+                    .flatten()
+                    .unwrap_or_default();
+                writeln!(self.sink, "{}", text.trim_end())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All rows of a query that the shell itself asks, as texts; NULL is the empty text.
+    pub(crate) fn ask(&self, sql: &str) -> Result<Vec<Vec<String>>, Failure> {
+        let mut rows = Vec::new();
+        for batch in self.connection.run(sql)?.collect_batches()? {
+            for row in 0..batch.num_rows() {
+                rows.push(
+                    output::texts(&batch, row)?
+                        .into_iter()
+                        .map(Option::unwrap_or_default)
+                        .collect(),
+                );
+            }
+        }
+        Ok(rows)
+    }
+}
+
+fn is_plan(sql: &str, schema: &SchemaRef) -> bool {
+    let explain = sql
+        .trim_start()
+        .get(..7)
+        .is_some_and(|word| word.eq_ignore_ascii_case("explain"));
+    explain && schema.fields().len() == 2
+}
