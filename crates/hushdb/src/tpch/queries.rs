@@ -1,7 +1,7 @@
 //! The texts of the 22 TPC-H queries, with the validation run's substitution parameters.
 
 /// Query texts in order: `QUERIES[0]` is Q1. Each is one statement, ended by a semicolon.
-pub const QUERIES: [&str; 22] = [
+pub(super) const QUERIES: [&str; 22] = [
     include_str!("queries/q01.sql"),
     include_str!("queries/q02.sql"),
     include_str!("queries/q03.sql"),

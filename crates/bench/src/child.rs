@@ -1,0 +1,98 @@
+//! `Child`: a subject of the benchmark in a process of its own, so that its memory is its own. One JSON line goes to its
+//! standard input, one comes back.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{self, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Result};
+
+/// A running subject. Dropping it closes its input, upon which it ends.
+pub(crate) struct Child {
+    name: &'static str,
+    process: process::Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Child {
+    /// Starts `command` as the subject `name`, with so many threads for its queries and `directory` for what it spills.
+    pub(crate) fn start(
+        name: &'static str,
+        mut command: Command,
+        threads: usize,
+        directory: &Path,
+    ) -> Result<Self> {
+        let mut process = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
+            return Err(Failure(format!("{name} has no pipes")));
+        };
+        let mut child = Self {
+            name,
+            process,
+            input: Some(input),
+            output: BufReader::new(output),
+        };
+        child.ask(&json!({"op": "start", "threads": threads, "directory": directory}))?;
+        Ok(child)
+    }
+
+    /// Runs one SQL text to its end. Returns milliseconds, taken inside the subject.
+    pub(crate) fn sql(&mut self, sql: &str) -> Result<f64> {
+        self.number(&json!({"op": "sql", "sql": sql}), "ms")
+    }
+
+    /// Runs TPC-H query `query` and holds the answer at scale factor `sf` against the official one, where the subject can.
+    pub(crate) fn checked_query(&mut self, query: u32, sql: &str, sf: f64) -> Result<f64> {
+        self.number(
+            &json!({"op": "sql", "sql": sql, "check": {"query": query, "sf": sf}}),
+            "ms",
+        )
+    }
+
+    /// The most memory that the subject ever held, in MiB; `None` where the system does not tell.
+    pub(crate) fn peak_mib(&mut self) -> Result<Option<f64>> {
+        let answer = self.ask(&json!({"op": "peak"}))?;
+        Ok(answer["kib"].as_f64().map(|kib| kib / 1024.0))
+    }
+
+    fn number(&mut self, request: &Value, member: &str) -> Result<f64> {
+        let answer = self.ask(request)?;
+        answer[member]
+            .as_f64()
+            .ok_or_else(|| Failure(format!("{}: {answer} has no {member}", self.name)))
+    }
+
+    fn ask(&mut self, request: &Value) -> Result<Value> {
+        let gone = || Failure(format!("{} has ended", self.name));
+        writeln!(self.input.as_mut().ok_or_else(gone)?, "{request}")?;
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        if line.is_empty() {
+            return Err(gone());
+        }
+        let answer: Value = serde_json::from_str(&line)
+            .map_err(|error| Failure(format!("{}: {error}", self.name)))?;
+        match answer["error"].as_str() {
+            Some(error) => Err(Failure(format!(
+                "{}: {error}\n{}",
+                self.name,
+                request["sql"].as_str().unwrap_or_default()
+            ))),
+            None => Ok(answer),
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.input = None;
+        // It ends by itself; its exit code says nothing that its answers did not.
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,69 @@
+//! The child's side: runs HushDB for a parent that sends one JSON request per line (see `child`).
+
+use std::io::{BufRead, Write};
+use std::time::Instant;
+
+use arrow::array::RecordBatch;
+use hushdb::{Connection, Database, DatabaseOptions};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Result};
+
+/// Answers requests until the input ends.
+pub(crate) fn serve() -> Result<()> {
+    let mut connection = None;
+    let mut output = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let request: Value =
+            serde_json::from_str(&line?).map_err(|error| Failure(error.to_string()))?;
+        let answer =
+            answer(&mut connection, &request).unwrap_or_else(|failure| json!({"error": failure.0}));
+        writeln!(output, "{answer}")?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+fn answer(connection: &mut Option<Connection>, request: &Value) -> Result<Value> {
+    let member = |name: &str| request[name].as_str().unwrap_or_default();
+    match (member("op"), connection.as_ref()) {
+        ("start", _) => {
+            let threads = request["threads"]
+                .as_u64()
+                .and_then(|threads| usize::try_from(threads).ok());
+            let options = DatabaseOptions {
+                threads,
+                ..DatabaseOptions::default()
+            };
+            *connection = Some(Database::open_with(None, options)?.connect()?);
+            Ok(json!({}))
+        }
+        ("sql", Some(connection)) => run(connection, member("sql"), &request["check"]),
+        ("peak", _) => Ok(json!({"kib": peak_kib()})),
+        (op, _) => Err(Failure(format!("no such request now: {op}"))),
+    }
+}
+
+fn run(connection: &Connection, sql: &str, check: &Value) -> Result<Value> {
+    let before = Instant::now();
+    let batches = connection.execute(sql)?.collect_batches()?;
+    let ms = before.elapsed().as_secs_f64() * 1000.0;
+    if let (Some(query), Some(sf)) = (check["query"].as_u64(), check["sf"].as_f64()) {
+        let query = u32::try_from(query).unwrap_or(u32::MAX);
+        match hushdb::tpch::check_answer(sf, query, &batches) {
+            Ok(()) | Err(hushdb::tpch::Mismatch::NoAnswer { .. }) => {}
+            Err(mismatch) => return Err(Failure(format!("wrong answer: {mismatch}"))),
+        }
+    }
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    Ok(json!({"ms": ms, "rows": rows}))
+}
+
+/// The most memory this process ever held, in KiB, as the kernel counts it.
+fn peak_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}

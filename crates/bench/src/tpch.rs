@@ -1,0 +1,345 @@
+//! The TPC-H benchmark: the same statements on the same data, encrypted, plain, plain again and in a rival's file.
+//!
+//! Phases, in each of which the subjects take turns, every round beginning with another one:
+//! 1. `CREATE TABLE lineitem AS` from an attached plain database of the subject's own engine, in a fresh process and to a
+//!    fresh file; the file's size once it is closed; the most memory the process held.
+//! 2. Opening the file (`ATTACH`).
+//! 3. A scan of all columns of lineitem by a process that has just opened the file. (The operating system's page cache is
+//!    warm: what is cold is the subject's own.)
+//! 4. The 22 queries in processes that stay, after a round that warms up and checks the answers; the same scan, warm; the
+//!    most memory that such a process held.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use hushdb::tpch::{QUERIES, query};
+use serde_json::json;
+
+use crate::child::Child;
+use crate::failure::Result;
+use crate::report::Report;
+use crate::rival::Rival;
+use crate::samples::Samples;
+
+const TABLES: [&str; 8] = [
+    "region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem",
+];
+
+/// Opens and decodes all 16 columns. The sum keeps engines from answering the maxima out of statistics.
+const SCAN: &str = "SELECT sum(l_orderkey), max(l_partkey), max(l_suppkey), max(l_linenumber), max(l_quantity), \
+    max(l_extendedprice), max(l_discount), max(l_tax), max(l_returnflag), max(l_linestatus), max(l_shipdate), \
+    max(l_commitdate), max(l_receiptdate), max(l_shipinstruct), max(l_shipmode), max(l_comment) FROM lineitem";
+
+/// A raw key, so that opening costs no key derivation from a passphrase. It protects nothing: the data is public.
+const KEY: &str = "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+/// DuckDB takes base64 text for a raw key.
+const RIVAL_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+/// What to measure, and where.
+pub(crate) struct Plan {
+    /// Scale factor.
+    pub(crate) sf: f64,
+    /// Measured rounds.
+    pub(crate) runs: u32,
+    /// Threads of each subject.
+    pub(crate) threads: usize,
+    /// Where files are made; absolute.
+    pub(crate) directory: PathBuf,
+    /// Whom to measure against.
+    pub(crate) rival: Option<Rival>,
+}
+
+/// One that is measured.
+#[derive(Clone, Copy)]
+struct Subject {
+    name: &'static str,
+    engine: Engine,
+    key: Option<&'static str>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Engine {
+    Hush,
+    Rival,
+}
+
+const ENCRYPTED: Subject = Subject {
+    name: "encrypted",
+    engine: Engine::Hush,
+    key: Some(KEY),
+};
+const PLAIN: Subject = Subject {
+    name: "plain",
+    engine: Engine::Hush,
+    key: None,
+};
+const CONTROL: Subject = Subject {
+    name: "control",
+    engine: Engine::Hush,
+    key: None,
+};
+const RIVAL: Subject = Subject {
+    name: "duckdb",
+    engine: Engine::Rival,
+    key: Some(RIVAL_KEY),
+};
+
+impl Plan {
+    /// Runs all phases.
+    ///
+    /// # Errors
+    /// When a subject fails, or gives a wrong answer.
+    pub(crate) fn measure(&self) -> Result<Report> {
+        let mut subjects = vec![ENCRYPTED, PLAIN, CONTROL];
+        let mut ratios = vec![(0, 1), (2, 1)];
+        if self.rival.is_some() {
+            ratios.push((0, subjects.len()));
+            subjects.push(RIVAL);
+        }
+        let conditions =
+            json!({"scale factor": self.sf, "rounds": self.runs, "threads": self.threads});
+        let names = subjects.iter().map(|subject| subject.name).collect();
+        let mut report = Report::new("tpch", conditions, names, ratios);
+        self.make_sources(&subjects)?;
+        self.load(&subjects, &mut report)?;
+        self.make_databases(&subjects)?;
+        self.open(&subjects, &mut report)?;
+        self.scan_cold(&subjects, &mut report)?;
+        self.query(&subjects, &mut report)?;
+        Ok(report)
+    }
+
+    /// A plain database with all tables for each engine.
+    fn make_sources(&self, subjects: &[Subject]) -> Result<()> {
+        for subject in [PLAIN, RIVAL] {
+            if !subjects.iter().any(|other| other.engine == subject.engine) {
+                continue;
+            }
+            eprintln!(
+                "generating scale factor {} with {}",
+                self.sf,
+                engine_name(subject.engine)
+            );
+            let mut child = self.start(subject)?;
+            self.fresh(&self.source(subject.engine))?;
+            child.sql(&attach(&self.source(subject.engine), "source", None, false))?;
+            child.sql("USE source")?;
+            child.sql(&format!("CALL dbgen(sf = {})", self.sf))?;
+            child.sql("USE memory")?;
+            child.sql("DETACH source")?;
+        }
+        Ok(())
+    }
+
+    fn load(&self, subjects: &[Subject], report: &mut Report) -> Result<()> {
+        let mut times = vec![Samples::default(); subjects.len()];
+        let mut sizes = times.clone();
+        let mut peaks = times.clone();
+        for round in 0..self.runs as usize {
+            eprintln!("load, round {} of {}", round + 1, self.runs);
+            for at in turns(subjects.len(), round) {
+                let subject = subjects[at];
+                let path = self.file(subject, "lineitem");
+                self.fresh(&path)?;
+                let mut child = self.start(subject)?;
+                child.sql(&attach(&self.source(subject.engine), "source", None, true))?;
+                child.sql(&attach(&path, "target", subject.key, false))?;
+                times[at].push(
+                    child.sql("CREATE TABLE target.main.lineitem AS FROM source.main.lineitem")?,
+                );
+                child.sql("DETACH target")?;
+                sizes[at].push(fs::metadata(&path)?.len() as f64 / (1 << 20) as f64);
+                peaks[at].push(child.peak_mib()?.unwrap_or(f64::NAN));
+                drop(child);
+                self.fresh(&path)?;
+            }
+        }
+        report.add("CREATE TABLE lineitem AS", "ms", times);
+        report.add("lineitem on disk", "MiB", sizes);
+        report.add("peak memory, load", "MiB", peaks);
+        Ok(())
+    }
+
+    /// A database with all tables for each subject.
+    fn make_databases(&self, subjects: &[Subject]) -> Result<()> {
+        for &subject in subjects {
+            let path = self.file(subject, "tpch");
+            self.fresh(&path)?;
+            let mut child = self.start(subject)?;
+            child.sql(&attach(&self.source(subject.engine), "source", None, true))?;
+            child.sql(&attach(&path, "target", subject.key, false))?;
+            for table in TABLES {
+                child.sql(&format!(
+                    "CREATE TABLE target.main.{table} AS FROM source.main.{table}"
+                ))?;
+            }
+            child.sql("DETACH target")?;
+        }
+        Ok(())
+    }
+
+    fn open(&self, subjects: &[Subject], report: &mut Report) -> Result<()> {
+        let mut times = vec![Samples::default(); subjects.len()];
+        let mut children = subjects
+            .iter()
+            .map(|&subject| self.start(subject))
+            .collect::<Result<Vec<_>>>()?;
+        for round in 0..=4 * self.runs as usize {
+            for at in turns(subjects.len(), round) {
+                let path = self.file(subjects[at], "tpch");
+                let ms = children[at].sql(&attach(&path, "target", subjects[at].key, true))?;
+                children[at].sql("DETACH target")?;
+                if round > 0 {
+                    times[at].push(ms);
+                }
+            }
+        }
+        report.add("open by raw key", "ms", times);
+        Ok(())
+    }
+
+    fn scan_cold(&self, subjects: &[Subject], report: &mut Report) -> Result<()> {
+        let mut times = vec![Samples::default(); subjects.len()];
+        for round in 0..=self.runs as usize {
+            eprintln!("cold scan, round {round} of {}", self.runs);
+            for at in turns(subjects.len(), round) {
+                let mut child = self.start(subjects[at])?;
+                // Threads and allocator come to life before the clock runs.
+                child.sql("SELECT sum(value) FROM range(1000000) AS t(value)")?;
+                child.sql(&attach(
+                    &self.file(subjects[at], "tpch"),
+                    "target",
+                    subjects[at].key,
+                    true,
+                ))?;
+                child.sql("USE target")?;
+                let ms = child.sql(SCAN)?;
+                if round > 0 {
+                    times[at].push(ms);
+                }
+            }
+        }
+        report.add("scan lineitem, cold pool", "ms", times);
+        Ok(())
+    }
+
+    fn query(&self, subjects: &[Subject], report: &mut Report) -> Result<()> {
+        let none = vec![Samples::default(); subjects.len()];
+        let (mut sums, mut scans, mut peaks) = (none.clone(), none.clone(), none.clone());
+        let texts: Vec<&str> = (1..=QUERIES).filter_map(query).collect();
+        let mut queries = vec![none; texts.len()];
+        let mut children = Vec::new();
+        for &subject in subjects {
+            let mut child = self.start(subject)?;
+            child.sql(&attach(
+                &self.file(subject, "tpch"),
+                "target",
+                subject.key,
+                true,
+            ))?;
+            child.sql("USE target")?;
+            for (number, sql) in (1..).zip(&texts) {
+                child.checked_query(number, sql, self.sf)?;
+            }
+            child.sql(SCAN)?;
+            children.push(child);
+        }
+        for round in 0..self.runs as usize {
+            eprintln!("queries, round {} of {}", round + 1, self.runs);
+            let mut sum = vec![0.0; subjects.len()];
+            for (number, sql) in texts.iter().enumerate() {
+                for at in turns(subjects.len(), round + number) {
+                    let ms = children[at].sql(sql)?;
+                    queries[number][at].push(ms);
+                    sum[at] += ms;
+                }
+            }
+            for at in turns(subjects.len(), round) {
+                scans[at].push(children[at].sql(SCAN)?);
+                sums[at].push(sum[at]);
+            }
+        }
+        for (samples, child) in peaks.iter_mut().zip(&mut children) {
+            samples.push(child.peak_mib()?.unwrap_or(f64::NAN));
+        }
+        report.add("scan lineitem, warm pool", "ms", scans);
+        report.add("peak memory, queries", "MiB", peaks);
+        report.add("22 queries, warm", "ms", sums);
+        for (number, samples) in (1..).zip(queries) {
+            report.add_detail(format!("Q{number}"), "ms", samples);
+        }
+        Ok(())
+    }
+
+    fn start(&self, subject: Subject) -> Result<Child> {
+        let command = match (subject.engine, &self.rival) {
+            (Engine::Rival, Some(rival)) => rival.command(),
+            _ => {
+                let mut command = Command::new(std::env::current_exe()?);
+                command.arg("subject");
+                command
+            }
+        };
+        Child::start(subject.name, command, self.threads, &self.directory)
+    }
+
+    fn source(&self, engine: Engine) -> PathBuf {
+        self.directory
+            .join(format!("source.{}", engine_name(engine)))
+    }
+
+    fn file(&self, subject: Subject, content: &str) -> PathBuf {
+        self.directory.join(format!(
+            "{content}-{}.{}",
+            subject.name,
+            engine_name(subject.engine)
+        ))
+    }
+
+    /// Removes a database file and its log.
+    fn fresh(&self, path: &std::path::Path) -> Result<()> {
+        let mut log = path.as_os_str().to_owned();
+        log.push(".wal");
+        for path in [path, log.as_ref()] {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error.into());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The subjects' indices, beginning with another one each round.
+fn turns(subjects: usize, round: usize) -> impl Iterator<Item = usize> {
+    (0..subjects).map(move |turn| (turn + round) % subjects)
+}
+
+fn engine_name(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Hush => "hushdb",
+        Engine::Rival => "duckdb",
+    }
+}
+
+fn attach(path: &std::path::Path, name: &str, key: Option<&str>, read_only: bool) -> String {
+    let mut options = Vec::new();
+    if let Some(key) = key {
+        options.push(format!("ENCRYPTION_KEY '{key}', ENCRYPTION_CIPHER 'GCM'"));
+    }
+    if read_only {
+        options.push("READ_ONLY".to_owned());
+    }
+    let options = if options.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", options.join(", "))
+    };
+    format!(
+        "ATTACH '{}' AS {name}{options}",
+        path.display().to_string().replace('\'', "''")
+    )
+}
