@@ -1,114 +1,14 @@
 //! The built program from the outside: what it prints where, and with which exit code it ends.
 
+mod place;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 
-use tempfile::TempDir;
-
-const KEY_A: &str = "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
-const KEY_B: &str = "hex:ff0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
-
-/// A directory of its own, and the program in it.
-struct Place {
-    directory: TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        Self {
-            directory: tempfile::tempdir().expect("a directory"),
-        }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) -> PathBuf {
-        fs::write(self.path(name), text).expect("written");
-        self.path(name)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hush"));
-        command
-            .current_dir(self.directory.path())
-            .args(arguments)
-            .env("XDG_STATE_HOME", self.path("state"));
-        command
-            .env("KEY_A", KEY_A)
-            .env("KEY_B", KEY_B)
-            .env("PASSPHRASE", "correct horse battery staple");
-        command
-    }
-
-    fn hush(&self, arguments: &[&str]) -> Run {
-        Run(self
-            .command(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .expect("the program runs"))
-    }
-
-    fn piped(&self, arguments: &[&str], input: &str) -> Run {
-        let mut command = self.command(arguments);
-        let child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        let mut child = child.expect("the program runs");
-        // A program that stops at an error closes its input early.
-        let _ = child
-            .stdin
-            .take()
-            .expect("its input")
-            .write_all(input.as_bytes());
-        Run(child.wait_with_output().expect("the program ends"))
-    }
-}
-
-struct Run(Output);
-
-impl Run {
-    fn out(&self) -> String {
-        String::from_utf8(self.0.stdout.clone()).expect("UTF-8")
-    }
-
-    fn err(&self) -> String {
-        String::from_utf8(self.0.stderr.clone()).expect("UTF-8")
-    }
-
-    /// What it printed; it must have ended well.
-    #[track_caller]
-    fn ok(&self) -> String {
-        assert_eq!(
-            self.0.status.code(),
-            Some(0),
-            "stdout: {}\nstderr: {}",
-            self.out(),
-            self.err()
-        );
-        self.out()
-    }
-
-    /// What it said; it must have ended with exit code 1 and an error.
-    #[track_caller]
-    fn refused(&self) -> String {
-        assert_eq!(
-            self.0.status.code(),
-            Some(1),
-            "stdout: {}\nstderr: {}",
-            self.out(),
-            self.err()
-        );
-        assert!(self.err().starts_with("Error: "), "{}", self.err());
-        self.err()
-    }
-}
+use place::{KEY_A, Place};
 
 #[test]
 fn sql_as_arguments_and_by_c_and_f() {
