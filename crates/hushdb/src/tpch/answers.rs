@@ -1,7 +1,9 @@
 //! The official TPC-H answers, kept as data, and the comparison that holds a result against them.
 //!
-//! The files are the answers of the TPC-H specification's validation runs at scale factors 0.01, 0.1 and 1: one header line, fields parted
-//! by `|`, an empty line for a single NULL.
+//! At scale factor 1 the files are the answers of the TPC-H specification's validation run, with the digits that its print
+//! rounds away; at 0.01 and 0.1, for which it has none, they are another engine's answers over the same generated rows.
+//! (That engine's own answer files do not serve: its generator makes other addresses and comments.) One header line, fields
+//! parted by `|`, an empty line for a single NULL.
 //!
 //! What must hold: the same number of rows and columns, rows in the answer's order, every value equal. The comparison is stricter than
 //! clause 2.1.3.5 of the specification, which lets sums be off by 100 and averages by one percent:
