@@ -4,7 +4,7 @@ use hushdb::files::CryptoProvider;
 use hushdb::{Database, DatabaseOptions, KeySource, tpch};
 use std::path::Path;
 
-const SF: f64 = 0.01;
+const SF: f64 = 1.0;
 
 fn options(key: bool, crypto: CryptoProvider) -> DatabaseOptions {
     let text = format!("hex:{}", "5a".repeat(32));
@@ -12,7 +12,7 @@ fn options(key: bool, crypto: CryptoProvider) -> DatabaseOptions {
         key: key.then(|| KeySource::Text(text.as_str().into())),
         crypto,
         // Small row groups, so that scans prune, split and cross their borders.
-        row_group_rows: 8192,
+        row_group_rows: 122_880,
         ..DatabaseOptions::default()
     }
 }
@@ -26,7 +26,9 @@ fn check(database: &Database) {
             .execute(sql)
             .and_then(hushdb::QueryResult::collect_batches)
             .map_err(|e| e.to_string())
-            .and_then(|batches| tpch::check_answer(SF, number, &batches).map_err(|e| e.to_string()));
+            .and_then(|batches| {
+                tpch::check_answer(SF, number, &batches).map_err(|e| e.to_string())
+            });
         if let Err(error) = checked {
             wrong.push(format!("Q{number}: {error}"));
         }
@@ -36,7 +38,11 @@ fn check(database: &Database) {
 
 fn generate_check_reopen(path: &Path, key: bool) {
     let database = Database::open_with(Some(path), options(key, CryptoProvider::aws_lc())).unwrap();
-    database.connect().unwrap().execute(&format!("CALL dbgen(sf = {SF})")).unwrap();
+    database
+        .connect()
+        .unwrap()
+        .execute(&format!("CALL dbgen(sf = {SF})"))
+        .unwrap();
     check(&database);
     drop(database);
     for crypto in [CryptoProvider::aws_lc(), CryptoProvider::portable()] {
@@ -59,6 +65,10 @@ fn answers_from_a_plain_file() {
 #[test]
 fn answers_from_memory() {
     let database = Database::open_in_memory().unwrap();
-    database.connect().unwrap().execute(&format!("CALL dbgen(sf = {SF})")).unwrap();
+    database
+        .connect()
+        .unwrap()
+        .execute(&format!("CALL dbgen(sf = {SF})"))
+        .unwrap();
     check(&database);
 }

@@ -354,12 +354,22 @@ fn arithmetic(
             decimal_type(p, s)
         }
     };
-    let (from_l, from_r) = (l.get_type(schema)?, r.get_type(schema)?);
     Ok(call(
         op,
-        cast_if(l, &from_l, &target(a)),
-        cast_if(r, &from_r, &target(b)),
+        operand(l, &target(a), schema)?,
+        operand(r, &target(b), schema)?,
     ))
+}
+
+/// An operand in its target type. A short literal that has to be wide keeps its cast, since `NarrowLiterals` comes later
+/// and would take the width away.
+fn operand(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
+    let from = expr.get_type(schema)?;
+    if matches!((&expr, to), (Expr::Literal(..), DataType::Decimal128(p, _)) if *p <= MAX_DIGITS_64)
+    {
+        return Ok(Expr::Cast(Cast::new(Box::new(expr), to.clone())));
+    }
+    Ok(cast_if(expr, &from, to))
 }
 
 fn call(op: Op, left: Expr, right: Expr) -> Expr {

@@ -4,6 +4,7 @@
 //! setting reaches DataFusion but through here.
 
 use super::casts::DuckCasts;
+use super::numbers::CommonNumbers;
 use super::operators::{DuckOperators, NarrowLiterals};
 use crate::error::Result;
 use crate::exec::OrderedLimits;
@@ -13,7 +14,7 @@ use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::optimizer::Analyzer;
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::SessionConfig;
 use std::sync::Arc;
 
@@ -34,8 +35,9 @@ pub(crate) fn session_state(threads: usize) -> Result<SessionState> {
             DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
         )
         .build_arc()?;
-    let mut rules: Vec<Arc<dyn datafusion::optimizer::AnalyzerRule + Send + Sync>> = vec![
+    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
         Arc::new(NarrowLiterals),
+        Arc::new(CommonNumbers),
         Arc::new(DuckCasts::new(&functions::scalar_functions())),
     ];
     rules.extend(Analyzer::new().rules);

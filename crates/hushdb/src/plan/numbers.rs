@@ -1,0 +1,321 @@
+//! One common type where decimals meet other numbers: comparisons, CASE, IN, BETWEEN, COALESCE, set operations and joins.
+//!
+//! DataFusion 55 has no common type for a 64-bit decimal and a 64-bit integer but the integer, which cuts the fraction
+//! off, and caps two 64-bit decimals at 18 digits. So every such place is brought to one type here, before its own
+//! coercion runs and finds nothing left to do.
+//!
+//! What must hold: no value loses a digit by coercion; a decimal with a float becomes DOUBLE, as in DuckDB.
+
+use crate::functions::arithmetic::{MAX_DIGITS_128, decimal_type};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::config::ConfigOptions;
+use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator,
+};
+use datafusion::optimizer::AnalyzerRule;
+use std::sync::Arc;
+
+/// The rule; see the module.
+#[derive(Debug)]
+pub(super) struct CommonNumbers;
+
+/// Functions whose arguments all have the result's type.
+const SAME_TYPE_FUNCTIONS: [&str; 6] = ["coalesce", "nullif", "nvl", "ifnull", "greatest", "least"];
+
+/// Digits before and after the point that a number needs, or a float.
+#[derive(Clone, Copy)]
+enum Need {
+    Digits {
+        whole: u8,
+        scale: i8,
+    },
+    Float,
+    /// NULL takes any type.
+    Nothing,
+}
+
+fn need(expr: Option<&Expr>, data_type: &DataType) -> Option<Need> {
+    use DataType as T;
+    if let Some(Expr::Literal(ScalarValue::Int64(Some(v)), _)) = expr {
+        return Some(Need::Digits {
+            whole: v.unsigned_abs().max(1).ilog10() as u8 + 1,
+            scale: 0,
+        });
+    }
+    let whole = match data_type {
+        T::Null => return Some(Need::Nothing),
+        T::Float16 | T::Float32 | T::Float64 => return Some(Need::Float),
+        T::Decimal32(p, s) | T::Decimal64(p, s) | T::Decimal128(p, s) if *s >= 0 => {
+            return Some(Need::Digits {
+                whole: p.saturating_sub(*s as u8),
+                scale: *s,
+            });
+        }
+        T::Int8 | T::UInt8 => 3,
+        T::Int16 | T::UInt16 => 5,
+        T::Int32 | T::UInt32 => 10,
+        T::Int64 => 19,
+        T::UInt64 => 20,
+        _ => return None,
+    };
+    Some(Need::Digits { whole, scale: 0 })
+}
+
+/// The common type of numbers of which at least one is a decimal and not all are of one type.
+fn common<'a>(items: impl Iterator<Item = (Option<&'a Expr>, DataType)>) -> Option<DataType> {
+    let (mut whole, mut scale, mut float) = (0u8, 0i8, false);
+    let mut first: Option<DataType> = None;
+    let (mut decimal, mut mixed) = (false, false);
+    for (expr, data_type) in items {
+        match need(expr, &data_type)? {
+            Need::Digits { whole: w, scale: s } => {
+                whole = whole.max(w);
+                scale = scale.max(s);
+            }
+            Need::Float => float = true,
+            Need::Nothing => continue,
+        }
+        decimal |= data_type.is_decimal();
+        match &first {
+            Some(t) => mixed |= *t != data_type,
+            None => first = Some(data_type),
+        }
+    }
+    if !decimal || !mixed {
+        return None;
+    }
+    if float {
+        return Some(DataType::Float64);
+    }
+    let precision = (u16::from(whole) + scale as u16).clamp(1, u16::from(MAX_DIGITS_128)) as u8;
+    Some(decimal_type(precision, scale))
+}
+
+fn to_type(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
+    if &expr.get_type(schema)? == to {
+        return Ok(expr);
+    }
+    if let Expr::Literal(value, metadata) = &expr
+        && let Ok(value) = value.cast_to(to)
+    {
+        return Ok(Expr::Literal(value, metadata.clone()));
+    }
+    Ok(Expr::Cast(Cast::new(Box::new(expr), to.clone())))
+}
+
+/// Brings expressions to their common type in place; false when there was nothing to do.
+fn unify(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
+    let mut types = Vec::with_capacity(exprs.len());
+    for expr in exprs.iter() {
+        match expr.get_type(schema) {
+            Ok(t) => types.push(t),
+            Err(_) => return Ok(false),
+        }
+    }
+    let Some(to) = common(exprs.iter().map(|e| Some(&**e)).zip(types)) else {
+        return Ok(false);
+    };
+    for expr in exprs {
+        let taken = std::mem::take(*expr);
+        **expr = to_type(taken, &to, schema)?;
+    }
+    Ok(true)
+}
+
+fn is_comparison(op: Operator) -> bool {
+    use Operator as O;
+    matches!(
+        op,
+        O::Eq
+            | O::NotEq
+            | O::Lt
+            | O::LtEq
+            | O::Gt
+            | O::GtEq
+            | O::IsDistinctFrom
+            | O::IsNotDistinctFrom
+    )
+}
+
+fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let changed = match &mut expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
+            unify(&mut [left.as_mut(), right.as_mut()], schema)?
+        }
+        Expr::Between(Between {
+            expr, low, high, ..
+        }) => unify(&mut [expr.as_mut(), low.as_mut(), high.as_mut()], schema)?,
+        Expr::InList(InList { expr, list, .. }) => {
+            let mut all: Vec<&mut Expr> = vec![expr.as_mut()];
+            all.extend(list.iter_mut());
+            unify(&mut all, schema)?
+        }
+        Expr::Case(Case {
+            expr,
+            when_then_expr,
+            else_expr,
+        }) => {
+            let (mut tests, mut results): (Vec<&mut Expr>, Vec<&mut Expr>) = (vec![], vec![]);
+            for (when, then) in when_then_expr {
+                tests.push(when.as_mut());
+                results.push(then.as_mut());
+            }
+            results.extend(else_expr.iter_mut().map(|e| e.as_mut()));
+            let mut changed = unify(&mut results, schema)?;
+            if let Some(expr) = expr {
+                tests.push(expr.as_mut());
+                changed |= unify(&mut tests, schema)?;
+            }
+            changed
+        }
+        Expr::ScalarFunction(ScalarFunction { func, args })
+            if SAME_TYPE_FUNCTIONS.contains(&func.name()) =>
+        {
+            unify(&mut args.iter_mut().collect::<Vec<_>>(), schema)?
+        }
+        Expr::InSubquery(InSubquery { expr, subquery, .. }) => {
+            let column = subquery.subquery.schema().field(0).data_type().clone();
+            let own = expr.get_type(schema)?;
+            match common([(Some(expr.as_ref()), own), (None, column)].into_iter()) {
+                Some(to) => {
+                    let plan = cast_columns(
+                        subquery.subquery.as_ref().clone(),
+                        std::slice::from_ref(&to),
+                    )?;
+                    subquery.subquery = Arc::new(plan);
+                    *expr = Box::new(to_type(std::mem::take(expr.as_mut()), &to, schema)?);
+                    true
+                }
+                None => false,
+            }
+        }
+        _ => false,
+    };
+    Ok(if changed {
+        Transformed::yes(expr)
+    } else {
+        Transformed::no(expr)
+    })
+}
+
+/// Casts a plan's columns, keeping their names.
+fn cast_columns(plan: LogicalPlan, types: &[DataType]) -> Result<LogicalPlan> {
+    let schema = Arc::clone(plan.schema());
+    let exprs = schema
+        .iter()
+        .zip(types)
+        .map(|((qualifier, field), to)| {
+            let column = Expr::Column((qualifier, field).into());
+            if field.data_type() == to {
+                return Ok(column);
+            }
+            let cast = to_type(column, to, &schema)?;
+            Ok(cast.alias_qualified(qualifier.cloned(), field.name()))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    LogicalPlanBuilder::from(plan).project(exprs)?.build()
+}
+
+/// Brings the branches of UNION to common types, column by column.
+fn union(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Union(mut union) = plan else {
+        return Ok(Transformed::no(plan));
+    };
+    let columns = union
+        .inputs
+        .first()
+        .map_or(0, |input| input.schema().fields().len());
+    let mut changed = false;
+    let mut targets: Vec<Option<DataType>> = vec![];
+    for i in 0..columns {
+        let types = union
+            .inputs
+            .iter()
+            .map(|input| (None, input.schema().field(i).data_type().clone()));
+        let target = common(types);
+        changed |= target.is_some();
+        targets.push(target);
+    }
+    if !changed {
+        return Ok(Transformed::no(LogicalPlan::Union(union)));
+    }
+    for input in &mut union.inputs {
+        let types: Vec<DataType> = targets
+            .iter()
+            .enumerate()
+            .map(|(i, t)| {
+                t.clone()
+                    .unwrap_or_else(|| input.schema().field(i).data_type().clone())
+            })
+            .collect();
+        *input = Arc::new(cast_columns(input.as_ref().clone(), &types)?);
+    }
+    let union = datafusion::logical_expr::Union::try_new_with_loose_types(union.inputs)?;
+    Ok(Transformed::yes(LogicalPlan::Union(union)))
+}
+
+fn join(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Join(mut join) = plan else {
+        return Ok(Transformed::no(plan));
+    };
+    let mut changed = false;
+    for (left, right) in &mut join.on {
+        let types = [
+            left.get_type(join.left.schema())?,
+            right.get_type(join.right.schema())?,
+        ];
+        let Some(to) = common([None, None].into_iter().zip(types)) else {
+            continue;
+        };
+        *left = to_type(std::mem::take(left), &to, join.left.schema())?;
+        *right = to_type(std::mem::take(right), &to, join.right.schema())?;
+        changed = true;
+    }
+    let plan = LogicalPlan::Join(join);
+    Ok(if changed {
+        Transformed::yes(plan)
+    } else {
+        Transformed::no(plan)
+    })
+}
+
+impl AnalyzerRule for CommonNumbers {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| {
+            let plan = union(plan)?;
+            let plan = if plan.transformed {
+                plan
+            } else {
+                join(plan.data)?
+            };
+            let structural = plan.transformed;
+            let plan = plan.data;
+            let mut schema = merge_schema(&plan.inputs());
+            if let LogicalPlan::TableScan(scan) = &plan {
+                schema.merge(&scan.projected_schema);
+            }
+            let plan = plan.map_expressions(|expr| {
+                let name = expr.schema_name().to_string();
+                let rewritten = expr.transform_up(|e| rewrite(e, &schema))?;
+                if !rewritten.transformed || rewritten.data.schema_name().to_string() == name {
+                    return Ok(rewritten);
+                }
+                rewritten.map_data(|e| Ok(e.alias(name.clone())))
+            })?;
+            if plan.transformed || structural {
+                let recomputed = plan.map_data(LogicalPlan::recompute_schema)?;
+                return Ok(Transformed::yes(recomputed.data));
+            }
+            Ok(plan)
+        })
+        .map(|t| t.data)
+    }
+
+    fn name(&self) -> &str {
+        "common_numbers"
+    }
+}
