@@ -299,7 +299,7 @@ impl Store {
             .collect()
     }
 
-    /// Digest of the superblock, which pins every block of the file (FORMAT.md, "Anchors").
+    /// Digest of the superblock, which pins every block of the file (FORMAT.md, "Root digest").
     pub fn root_digest(&self) -> [u8; 32] {
         self.blocks.root_digest()
     }
