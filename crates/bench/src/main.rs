@@ -112,7 +112,8 @@ fn run(benchmark: Benchmark) -> Result<()> {
                 directory,
                 rival,
             };
-            let reports = [plan.measure()?, block_path::measure(runs)?];
+            let (figures, done) = plan.measure();
+            let reports = [figures, block_path::measure(runs)?];
             for report in &reports {
                 report.print()?;
             }
@@ -120,7 +121,7 @@ fn run(benchmark: Benchmark) -> Result<()> {
                 let all: serde_json::Value = reports.iter().map(report::Report::to_json).collect();
                 std::fs::write(path, format!("{all:#}\n"))?;
             }
-            Ok(())
+            done
         }
     }
 }
