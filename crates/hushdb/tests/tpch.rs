@@ -4,7 +4,7 @@ use hushdb::files::CryptoProvider;
 use hushdb::{Database, DatabaseOptions, KeySource, tpch};
 use std::path::Path;
 
-const SF: f64 = 1.0;
+const SF: f64 = 0.01;
 
 fn options(key: bool, crypto: CryptoProvider) -> DatabaseOptions {
     let text = format!("hex:{}", "5a".repeat(32));
@@ -12,7 +12,7 @@ fn options(key: bool, crypto: CryptoProvider) -> DatabaseOptions {
         key: key.then(|| KeySource::Text(text.as_str().into())),
         crypto,
         // Small row groups, so that scans prune, split and cross their borders.
-        row_group_rows: 122_880,
+        row_group_rows: 8192,
         ..DatabaseOptions::default()
     }
 }
