@@ -484,7 +484,8 @@ fn drop_schema(
             "Cannot drop schema \"main\": every database has it",
         ));
     }
-    if !cascade && !(version.tables.is_empty() && version.views.is_empty()) {
+    let empty = version.tables.is_empty() && version.views.is_empty();
+    if !cascade && !empty {
         return Err(Error::catalog(format!(
             "Cannot drop schema \"{schema}\" because there are entries that depend on it. Use DROP...CASCADE to drop \
              all dependents."

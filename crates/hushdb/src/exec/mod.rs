@@ -53,7 +53,7 @@ pub(crate) fn run(
             path,
             options,
         } => copy::copy_to(connection, what, &path, &options, &progress),
-        Statement::Describe(query) => show::describe(connection, query, &progress),
+        Statement::Describe(query) => show::describe(connection, *query, &progress),
         Statement::ShowTables { from, all } => show::tables(connection, from.as_deref(), all),
         Statement::ShowDatabases => show::databases(connection),
         Statement::ShowSchemas => show::schemas(connection),

@@ -112,7 +112,6 @@ impl ScalarUDFImpl for Checked {
         self.op.symbol()
     }
 
-    #[expect(deprecated, reason = "still what EXPLAIN prints")]
     fn display_name(&self, args: &[Expr]) -> Result<String> {
         self.schema_name(args)
     }

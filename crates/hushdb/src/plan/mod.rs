@@ -1,6 +1,8 @@
 //! From parsed SQL to a DataFusion plan: name resolution, DuckDB's operator semantics, and the session they live in.
 
 mod casts;
+mod estimate;
+mod join_order;
 mod numbers;
 mod operators;
 mod planner;

@@ -187,7 +187,7 @@ fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                         std::slice::from_ref(&to),
                     )?;
                     subquery.subquery = Arc::new(plan);
-                    *expr = Box::new(to_type(std::mem::take(expr.as_mut()), &to, schema)?);
+                    **expr = to_type(std::mem::take(expr.as_mut()), &to, schema)?;
                     true
                 }
                 None => false,

@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
     AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, LogicalPlanBuilder, ScalarUDF, TableSource,
     WindowUDF,
 };
-use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
+use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::planner::{PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast;
 use hushdb_storage::TableVersion;
@@ -95,11 +95,6 @@ impl<'a> Planner<'a> {
         Ok(self.state.create_physical_expr(expr, schema)?)
     }
 
-    /// Optimises a logical plan and makes it executable.
-    pub(crate) async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.state.create_physical_plan(plan).await?)
-    }
-
     fn view(&self, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
         if self.view_depth.get() >= MAX_VIEW_DEPTH {
             return Err(Error::binder(format!(
@@ -142,7 +137,7 @@ impl<'a> Planner<'a> {
         if let (Some(target), TableReference::Bare { table }) = (&self.target, reference)
             && table.as_ref() == DML_TARGET
         {
-            return Ok(self.scan(&target.database, &target.table, true)?);
+            return self.scan(&target.database, &target.table, true);
         }
         let parts: Vec<String> = [
             reference.catalog(),

@@ -4,6 +4,7 @@
 //! setting reaches DataFusion but through here.
 
 use super::casts::DuckCasts;
+use super::join_order::JoinOrder;
 use super::numbers::CommonNumbers;
 use super::operators::{DuckOperators, NarrowLiterals};
 use crate::error::Result;
@@ -14,7 +15,7 @@ use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::optimizer::{Analyzer, AnalyzerRule};
+use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer};
 use datafusion::prelude::SessionConfig;
 use std::sync::Arc;
 
@@ -41,11 +42,16 @@ pub(crate) fn session_state(threads: usize) -> Result<SessionState> {
         Arc::new(DuckCasts::new(&functions::scalar_functions())),
     ];
     rules.extend(Analyzer::new().rules);
+    // Joins are ordered when filters have reached their tables, and before columns are pruned.
+    let mut optimizer = Optimizer::new();
+    let last = optimizer.rules.len().saturating_sub(1);
+    optimizer.rules.insert(last, Arc::new(JoinOrder));
     let mut builder = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
         .with_analyzer_rules(rules)
+        .with_optimizer_rules(optimizer.rules)
         .with_type_planner(Arc::new(DuckTypes))
         .with_physical_optimizer_rule(Arc::new(OrderedLimits));
     let planners = builder.expr_planners().get_or_insert_default();

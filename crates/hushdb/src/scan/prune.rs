@@ -8,7 +8,7 @@ use datafusion::arrow::array::{ArrayRef, BooleanArray, UInt64Array, new_null_arr
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::{Column, ScalarValue};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_optimizer::pruning::PruningPredicate;
+use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 use hushdb_storage::RowGroup;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ pub(super) fn keep(
     predicate: &Arc<dyn PhysicalExpr>,
 ) -> Vec<bool> {
     let all = vec![true; groups.len()];
-    let Ok(pruning) = PruningPredicate::try_new(Arc::clone(predicate), Arc::clone(&scan.schema))
-    else {
+    let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&scan.schema));
+    let Ok(pruning) = builder.try_build(Arc::clone(predicate)) else {
         return all;
     };
     if pruning.always_true() {

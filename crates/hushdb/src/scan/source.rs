@@ -10,14 +10,14 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::stats::Precision;
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics};
 use datafusion::datasource::source::{DataSource, DataSourceExec};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::{conjunction, reassign_expr_columns};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
-use datafusion::physical_expr_common::physical_expr::is_dynamic_physical_expr;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::{
@@ -283,7 +283,7 @@ impl DataSource for ScanSource {
         let mut answers = Vec::with_capacity(filters.len());
         for filter in filters {
             let filter = reassign_expr_columns(filter, &self.scan.schema)?;
-            if is_dynamic_physical_expr(&filter) {
+            if is_dynamic(&filter) {
                 source.dynamic.push(filter);
                 answers.push(PushedDown::No);
             } else if filter.is_volatile_node() {
@@ -310,6 +310,13 @@ impl DataSource for ScanSource {
         }
         Ok(TreeNodeRecursion::Continue)
     }
+}
+
+/// Whether an operator fills the filter, or a part of it, while the query runs.
+fn is_dynamic(filter: &Arc<dyn PhysicalExpr>) -> bool {
+    filter
+        .exists(|e| Ok(e.downcast_ref::<DynamicFilterPhysicalExpr>().is_some()))
+        .unwrap_or(true)
 }
 
 /// Reads one partition row group by row group and hands out slices of `batch_rows` rows.

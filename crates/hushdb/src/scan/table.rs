@@ -2,11 +2,12 @@
 
 use super::progress::ScanProgress;
 use super::source::ScanSource;
+use super::statistics::table_statistics;
 use crate::sql::types::arrow_field;
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, Statistics};
 use datafusion::datasource::TableType;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::logical_expr::utils::conjunction;
@@ -54,6 +55,21 @@ impl TableScan {
             schema: Arc::new(Schema::new(fields)),
             progress,
         }
+    }
+}
+
+impl TableScan {
+    /// Columns of the table, and `$rowid` if it was asked for.
+    pub(crate) fn fields(&self) -> &Fields {
+        self.schema.fields()
+    }
+
+    /// Statistics of all visible rows, before any filter.
+    ///
+    /// # Errors
+    /// What reading the row-group directory finds.
+    pub(crate) fn whole_statistics(&self) -> crate::error::Result<Statistics> {
+        Ok(table_statistics(self, self.table.row_groups()?))
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) enum Statement {
         path: String,
         options: Vec<(String, OptionValue)>,
     },
-    Describe(ast::Query),
+    Describe(Box<ast::Query>),
     /// `SHOW TABLES [FROM x]`, `SHOW ALL TABLES`.
     ShowTables {
         from: Option<Vec<String>>,
@@ -428,7 +428,7 @@ fn describe(parser: &mut Parser) -> Result<Statement> {
         "SELECT" | "FROM" | "WITH" | "VALUES" | "(" | "TABLE"
     ) {
         return Ok(Statement::Describe(
-            *parser.parse_query().map_err(parser_error)?,
+            parser.parse_query().map_err(parser_error)?,
         ));
     }
     if ahead[0] == "<EOF>" || parser.peek_token().token == Token::EOF {
@@ -438,7 +438,7 @@ fn describe(parser: &mut Parser) -> Result<Statement> {
         });
     }
     let name = object_name(parser)?;
-    Ok(Statement::Describe(select_all(&name)?))
+    Ok(Statement::Describe(Box::new(select_all(&name)?)))
 }
 
 /// `FROM name`.
