@@ -27,7 +27,7 @@ pub use connection::{Connection, InterruptHandle, ProgressHandle};
 pub use database::{Database, DatabaseOptions, KeySource};
 pub use error::{Error, ErrorKind, Result};
 pub use result::{QueryResult, ResultKind};
-pub use sql::types::display_type;
+pub use sql::type_names::display_type;
 pub use sql::{StatementSplit, split_statements};
 
 /// What tools that look into files need: headers without a key, checks, key slots.

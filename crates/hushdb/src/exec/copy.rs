@@ -9,7 +9,7 @@ use crate::functions::{format_blob, format_uuid};
 use crate::plan::{Planner, name_parts};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql::types::display_type;
+use crate::sql::type_names::display_type;
 use crate::sql::{self, CopyTarget, OptionValue};
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use datafusion::arrow::csv::WriterBuilder;

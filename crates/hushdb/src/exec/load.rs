@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::plan::Planner;
 use crate::scan::ScanProgress;
 use crate::sql;
-use crate::sql::types::{arrow_field, column_type_name};
+use crate::sql::type_names::{arrow_field, column_type_name};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
@@ -150,7 +150,7 @@ pub(super) fn convert(expr: Expr, schema: &DFSchema, column: &Column) -> Result<
     ) {
         return Err(Error::binder(format!(
             "a {} value cannot be stored in column {} of type {}",
-            sql::types::type_name(&from),
+            sql::type_names::type_name(&from),
             column.name,
             column_type_name(&column.ty)
         )));

@@ -1,5 +1,6 @@
 //! Running statements: which part of this folder a statement goes to.
 
+mod alter;
 mod attach;
 mod copy;
 mod ddl;
@@ -102,7 +103,7 @@ fn run_sql(
             if_not_exists,
             ..
         } => ddl::create_schema(connection, &schema_name, if_not_exists),
-        S::AlterTable(alter) => ddl::alter_table(connection, alter, progress),
+        S::AlterTable(alter) => alter::alter_table(connection, alter, progress),
         S::Drop {
             object_type,
             if_exists,

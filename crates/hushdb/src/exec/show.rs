@@ -5,7 +5,7 @@ use crate::connection::Connection;
 use crate::error::Result;
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql::types::display_type;
+use crate::sql::type_names::display_type;
 use crate::sql::{self, quote};
 use datafusion::arrow::array::{ArrayRef, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
@@ -55,7 +55,7 @@ pub(super) fn describe(
             .iter()
             .map(|c| {
                 let null = if c.nullable { "YES" } else { "NO" };
-                let ty = sql::types::column_type_name(&c.ty);
+                let ty = sql::type_names::column_type_name(&c.ty);
                 vec![
                     Some(c.name.clone()),
                     Some(ty),
@@ -154,7 +154,7 @@ pub(super) fn tables(
                 );
                 let types: Vec<_> = columns
                     .iter()
-                    .map(|c| sql::types::column_type_name(&c.ty))
+                    .map(|c| sql::type_names::column_type_name(&c.ty))
                     .collect();
                 column_types.push(types.join(", "));
             }

@@ -5,7 +5,7 @@ use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql::types::column_type;
+use crate::sql::type_names::column_type;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -308,7 +308,7 @@ fn write_part(
     let schema = Arc::new(datafusion::arrow::datatypes::Schema::new(
         columns
             .iter()
-            .map(|c| crate::sql::types::arrow_field(&c.name, &c.ty, c.nullable))
+            .map(|c| crate::sql::type_names::arrow_field(&c.name, &c.ty, c.nullable))
             .collect::<Vec<_>>(),
     ));
     for batch in batches {

@@ -1,7 +1,7 @@
 //! Conversions that Arrow does not have: UUID and BLOB from text and back. The planner puts them where a CAST stands.
 
 use crate::error::{Error, ErrorKind};
-use crate::sql::types::arrow_field;
+use crate::sql::type_names::arrow_field;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewBuilder, FixedSizeBinaryBuilder, StringViewBuilder,
 };

@@ -106,7 +106,7 @@ impl AggregateUDFImpl for ExactSum {
                 return plan_err!(
                     "No function matches {}({}); cast the argument to a number",
                     self.name(),
-                    crate::sql::types::type_name(other)
+                    crate::sql::type_names::type_name(other)
                 );
             }
         }])

@@ -205,7 +205,7 @@ impl ContextProvider for Planner<'_> {
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
-        Some(Arc::new(sql::types::DuckTypes))
+        Some(Arc::new(sql::type_names::DuckTypes))
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {

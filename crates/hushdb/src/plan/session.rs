@@ -10,7 +10,7 @@ use super::operators::{DuckOperators, NarrowLiterals};
 use crate::error::Result;
 use crate::exec::OrderedLimits;
 use crate::functions;
-use crate::sql::types::DuckTypes;
+use crate::sql::type_names::DuckTypes;
 use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;

@@ -3,7 +3,7 @@
 use super::progress::ScanProgress;
 use super::source::ScanSource;
 use super::statistics::table_statistics;
-use crate::sql::types::arrow_field;
+use crate::sql::type_names::arrow_field;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};

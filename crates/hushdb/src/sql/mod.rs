@@ -3,7 +3,7 @@
 mod parser;
 mod rewrite;
 mod split;
-pub(crate) mod types;
+pub(crate) mod type_names;
 
 pub(crate) use parser::{AttachOption, CopyTarget, OptionValue, Statement, parse, parse_one};
 pub(crate) use rewrite::{rewrite, rewrite_expr, substitute_parameters};

@@ -1,0 +1,269 @@
+//! ALTER TABLE: columns added, dropped and renamed, tables renamed, defaults and NOT NULL set. One statement is one
+//! transaction, whatever the number of its operations.
+
+use super::ddl::{column_definition, default_value, resolve_for_write, table_columns, validate};
+use super::load::parse_expr;
+use crate::connection::Connection;
+use crate::error::{Error, Result};
+use crate::plan::{Relation, Snapshot, TableName, name_parts};
+use crate::result::QueryResult;
+use crate::scan::ScanProgress;
+use crate::sql;
+use datafusion::arrow::array::Array;
+use datafusion::sql::sqlparser::ast::{
+    self, AlterColumnOperation, AlterTableOperation, RenameTableNameKind,
+};
+use hushdb_storage::{Column, Transaction};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+pub(super) fn alter_table(
+    connection: &Connection,
+    alter: ast::AlterTable,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    let found = resolve_for_write(connection, &alter.name);
+    let (_, name, attached) = match found {
+        Err(error) if alter.if_exists && error.kind() == crate::ErrorKind::Catalog => {
+            return Ok(QueryResult::done());
+        }
+        other => other?,
+    };
+    let mut transaction = attached.store.begin()?;
+    let snapshot = connection.snapshot();
+    match snapshot.find(&name) {
+        Some(Relation::Table(_)) => {}
+        Some(Relation::View(_)) => {
+            return Err(Error::catalog(format!(
+                "{} is a view, not a table",
+                name.name
+            )));
+        }
+        None if alter.if_exists => return Ok(QueryResult::done()),
+        None => return Err(snapshot.unknown(&name)),
+    }
+    let mut target = name;
+    for operation in alter.operations {
+        alter_one(
+            connection,
+            &mut transaction,
+            &snapshot,
+            &mut target,
+            operation,
+            progress,
+        )?;
+    }
+    transaction.commit()?;
+    Ok(QueryResult::done())
+}
+
+fn alter_one(
+    connection: &Connection,
+    transaction: &mut Transaction<'_>,
+    snapshot: &Snapshot,
+    name: &mut TableName,
+    operation: AlterTableOperation,
+    progress: &Arc<ScanProgress>,
+) -> Result<()> {
+    use AlterTableOperation as A;
+    let columns = table_columns(transaction, name)?;
+    let find = |ident: &ast::Ident| {
+        let wanted = sql::normalize(ident);
+        columns
+            .iter()
+            .find(|c| c.name == wanted)
+            .cloned()
+            .ok_or_else(|| {
+                Error::binder(format!(
+                    "Table \"{}\" does not have a column with name \"{wanted}\"",
+                    name.name
+                ))
+            })
+    };
+    match operation {
+        A::AddColumn {
+            if_not_exists,
+            column_def,
+            ..
+        } => {
+            let (def, checks) = column_definition(&column_def)?;
+            if columns.iter().any(|c| c.name == def.name) {
+                if if_not_exists {
+                    return Ok(());
+                }
+                return Err(Error::catalog(format!(
+                    "Column with name {} already exists!",
+                    def.name
+                )));
+            }
+            if !checks.is_empty() || !def.nullable {
+                return Err(Error::unsupported(
+                    "Adding columns with constraints not yet supported",
+                ));
+            }
+            validate(
+                connection,
+                snapshot,
+                std::slice::from_ref(&def),
+                &[],
+                progress,
+            )?;
+            let column = Column {
+                id: 0,
+                name: def.name.clone(),
+                ty: def.ty.clone(),
+                nullable: true,
+                default: def.default.clone(),
+            };
+            let fill = match &def.default {
+                Some(_) => Some(default_value(connection, snapshot, &column, progress)?),
+                None => None,
+            };
+            transaction.add_column(&name.schema, &name.name, def, fill)?;
+        }
+        A::DropColumn {
+            column_names,
+            if_exists,
+            ..
+        } => {
+            for ident in &column_names {
+                let column = match find(ident) {
+                    Err(_) if if_exists => continue,
+                    other => other?,
+                };
+                if columns.len() == 1 {
+                    return Err(Error::catalog(
+                        "Cannot drop column: table only has one column remaining!",
+                    ));
+                }
+                refuse_if_checked(transaction, name, &column.name, "drop")?;
+                transaction.drop_column(&name.schema, &name.name, &column.name)?;
+            }
+        }
+        A::RenameColumn {
+            old_column_name,
+            new_column_name,
+        } => {
+            let column = find(&old_column_name)?;
+            let new_name = sql::normalize(&new_column_name);
+            if columns.iter().any(|c| c.name == new_name) {
+                return Err(Error::catalog(format!(
+                    "Column with name {new_name} already exists!"
+                )));
+            }
+            refuse_if_checked(transaction, name, &column.name, "rename")?;
+            transaction.rename_column(&name.schema, &name.name, &column.name, &new_name)?;
+        }
+        A::RenameTable { table_name } => {
+            let (RenameTableNameKind::To(new_name) | RenameTableNameKind::As(new_name)) =
+                table_name;
+            let parts = name_parts(&new_name)?;
+            let [new_name] = parts.as_slice() else {
+                return Err(Error::binder(
+                    "RENAME TO takes a name without schema; a table stays in its schema",
+                ));
+            };
+            let schema = transaction.catalog().schemas.get(&name.schema);
+            if schema
+                .is_some_and(|s| s.tables.contains_key(new_name) || s.views.contains_key(new_name))
+            {
+                return Err(Error::catalog(format!(
+                    "Table with name \"{new_name}\" already exists!"
+                )));
+            }
+            transaction.rename_table(&name.schema, &name.name, new_name)?;
+            name.name = new_name.clone();
+        }
+        A::AlterColumn { column_name, op } => {
+            let mut column = find(&column_name)?;
+            match op {
+                AlterColumnOperation::SetDefault { value } => {
+                    column.default = Some(value.to_string());
+                    default_value(connection, snapshot, &column, progress)?;
+                }
+                AlterColumnOperation::DropDefault => column.default = None,
+                AlterColumnOperation::DropNotNull => column.nullable = true,
+                AlterColumnOperation::SetNotNull => {
+                    if has_nulls(transaction, name, &column)? {
+                        return Err(Error::constraint(format!(
+                            "NOT NULL constraint failed: {}.{}",
+                            name.name, column.name
+                        )));
+                    }
+                    column.nullable = false;
+                }
+                _ => {
+                    return Err(Error::unsupported(
+                        "ALTER COLUMN ... TYPE is not there yet; use CREATE TABLE AS with a CAST",
+                    ));
+                }
+            }
+            transaction.set_column(
+                &name.schema,
+                &name.name,
+                &column.name,
+                column.nullable,
+                column.default,
+            )?;
+        }
+        _ => {
+            return Err(Error::unsupported(
+                "this form of ALTER TABLE is not supported",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A CHECK names columns in its text: changing one under it would break it.
+fn refuse_if_checked(
+    transaction: &Transaction<'_>,
+    name: &TableName,
+    column: &str,
+    what: &str,
+) -> Result<()> {
+    let Some(table) = transaction.catalog().table(&name.schema, &name.name) else {
+        return Ok(());
+    };
+    for check in &table.checks {
+        let expr = parse_expr(&check.sql)?;
+        let mut names = HashSet::new();
+        let _ = ast::visit_expressions(&expr, |e| {
+            if let ast::Expr::Identifier(ident) = e {
+                names.insert(sql::normalize(ident));
+            }
+            std::ops::ControlFlow::<()>::Continue(())
+        });
+        if names.contains(column) {
+            return Err(Error::catalog(format!(
+                "Cannot {what} column \"{column}\" because there is a CHECK constraint that depends on it"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether any visible row has NULL in a column.
+fn has_nulls(transaction: &Transaction<'_>, name: &TableName, column: &Column) -> Result<bool> {
+    let Some(table) = transaction.catalog().table(&name.schema, &name.name) else {
+        return Ok(false);
+    };
+    for group in table.row_groups()? {
+        let nulls = group
+            .segments
+            .iter()
+            .find(|s| s.column_id == column.id)
+            .map_or(u64::from(group.rows), |s| s.null_count);
+        if nulls == 0 {
+            continue;
+        }
+        let visible = group.visible();
+        let values = transaction
+            .store()
+            .read_column(group, column, visible.as_ref())?;
+        if values.null_count() > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
