@@ -343,7 +343,7 @@ fn grouped(count: usize) -> String {
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
         // Counts below 10,000 read better without a comma.
-        if index > 0 && digits.len() > 4 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && digits.len() > 4 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

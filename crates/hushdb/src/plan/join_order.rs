@@ -58,35 +58,39 @@ impl OptimizerRule for JoinOrder {
     fn rewrite(
         &self,
         plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
+        _: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        plan.transform_down_with_subqueries(|plan| {
-            let LogicalPlan::Join(join) = &plan else {
-                return Ok(Transformed::no(plan));
-            };
-            if !is_plain_inner(join) {
-                return Ok(Transformed::no(plan));
-            }
-            let (mut relations, mut equalities, mut others) = (vec![], vec![], vec![]);
-            flatten(&plan, &mut relations, &mut equalities, &mut others);
-            if relations.len() > MAX_RELATIONS {
-                return Ok(Transformed::no(plan));
-            }
-            // The whole run of joins is taken at once; joins inside of its relations are runs of their own.
-            let parts = relations
-                .into_iter()
-                .map(|relation| Ok(Part::new(self.rewrite(relation, config)?.data)))
-                .collect::<Result<Vec<_>>>()?;
-            let Some(ordered) = order(parts, equalities, others)? else {
-                return Ok(Transformed::no(plan));
-            };
-            let columns = plan.schema().columns().into_iter().map(Expr::Column);
-            let restored = LogicalPlanBuilder::from(ordered)
-                .project(columns)?
-                .build()?;
-            Ok(Transformed::new(restored, true, TreeNodeRecursion::Jump))
-        })
+        reorder(plan)
     }
+}
+
+fn reorder(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    plan.transform_down_with_subqueries(|plan| {
+        let LogicalPlan::Join(join) = &plan else {
+            return Ok(Transformed::no(plan));
+        };
+        if !is_plain_inner(join) {
+            return Ok(Transformed::no(plan));
+        }
+        let (mut relations, mut equalities, mut others) = (vec![], vec![], vec![]);
+        flatten(&plan, &mut relations, &mut equalities, &mut others);
+        if relations.len() > MAX_RELATIONS {
+            return Ok(Transformed::no(plan));
+        }
+        // The whole run of joins is taken at once; joins inside of its relations are runs of their own.
+        let parts = relations
+            .into_iter()
+            .map(|relation| Ok(Part::new(reorder(relation)?.data)))
+            .collect::<Result<Vec<_>>>()?;
+        let Some(ordered) = order(parts, equalities, others)? else {
+            return Ok(Transformed::no(plan));
+        };
+        let columns = plan.schema().columns().into_iter().map(Expr::Column);
+        let restored = LogicalPlanBuilder::from(ordered)
+            .project(columns)?
+            .build()?;
+        Ok(Transformed::new(restored, true, TreeNodeRecursion::Jump))
+    })
 }
 
 fn is_plain_inner(join: &Join) -> bool {

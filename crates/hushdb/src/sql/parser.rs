@@ -35,7 +35,7 @@ pub(crate) enum Statement {
     Pragma(String),
     Set {
         name: String,
-        value: ast::Expr,
+        value: Box<ast::Expr>,
     },
     Reset(String),
     CopyFrom {
@@ -395,7 +395,7 @@ fn pragma(parser: &mut Parser) -> Result<Statement> {
             parser.next_token();
             Ok(Statement::Set {
                 name,
-                value: parser.parse_expr().map_err(parser_error)?,
+                value: Box::new(parser.parse_expr().map_err(parser_error)?),
             })
         }
         _ => Ok(Statement::Pragma(word(parser)?.to_lowercase())),
@@ -416,7 +416,7 @@ fn set(parser: &mut Parser) -> Result<Statement> {
     }
     Ok(Statement::Set {
         name,
-        value: parser.parse_expr().map_err(parser_error)?,
+        value: Box::new(parser.parse_expr().map_err(parser_error)?),
     })
 }
 
