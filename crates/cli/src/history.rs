@@ -55,13 +55,12 @@ pub(crate) fn keeps(statement: &str) -> bool {
     ];
     let key_text = ["HEX:", "BASE64:", "PASS:"];
     let trimmed = statement.trim();
-    !trimmed.is_empty()
-        && !telling
-            .iter()
-            .chain(&key_text)
-            .any(|word| statement.contains(word))
-        && !(trimmed.starts_with('.') && trimmed.contains("--KEY"))
-        && !names_a_key_option(&statement)
+    let tells = telling
+        .iter()
+        .chain(&key_text)
+        .any(|word| statement.contains(word));
+    let opens_with_key = trimmed.starts_with('.') && trimmed.contains("--KEY");
+    !(trimmed.is_empty() || tells || opens_with_key || names_a_key_option(&statement))
 }
 
 /// A word `KEY` or `..._KEY` that is given a text: `key 'x'`, `master_key = 'x'`, `"key" := $$x$$`.

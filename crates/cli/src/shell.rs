@@ -78,11 +78,10 @@ pub(crate) fn run(session: &mut Session, greeting: &str) -> Result<ExitCode, Fai
             Ok(input) => {
                 if history::keeps(&input)
                     && editor.add_history_entry(input.trim_end()).unwrap_or(false)
+                    && let Some(path) = &history
                 {
-                    if let Some(path) = &history {
-                        // A full disk must not stop the work in the database.
-                        let _ = editor.append_history(path);
-                    }
+                    // A full disk must not stop the work in the database.
+                    let _ = editor.append_history(path);
                 }
                 match session.run_text(&input) {
                     Ok(()) => {}
