@@ -26,6 +26,7 @@ pub mod tpch;
 pub use connection::{Connection, InterruptHandle, ProgressHandle};
 pub use database::{Database, DatabaseOptions, KeySource};
 pub use error::{Error, ErrorKind, Result};
+pub use functions::value_text;
 pub use result::{QueryResult, ResultKind};
 pub use sql::type_names::display_type;
 pub use sql::{StatementSplit, split_statements};

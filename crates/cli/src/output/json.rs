@@ -8,8 +8,9 @@ use std::io::Write;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
 
-use super::{Printer, cell};
+use super::Printer;
 use crate::failure::Failure;
+use hushdb::value_text;
 
 pub(super) struct Json {
     schema: SchemaRef,
@@ -51,7 +52,7 @@ fn string(text: &str) -> String {
 }
 
 fn value(array: &dyn Array, row: usize) -> Result<String, Failure> {
-    let Some(text) = cell::text(array, row)? else {
+    let Some(text) = value_text(array, row)? else {
         return Ok("null".to_owned());
     };
     let data_type = array.data_type();
@@ -79,7 +80,7 @@ fn value(array: &dyn Array, row: usize) -> Result<String, Failure> {
             let entries = array.as_map().value(row);
             let mut members = Vec::with_capacity(entries.len());
             for entry in 0..entries.len() {
-                let key = cell::text(entries.column(0).as_ref(), entry)?.unwrap_or_default();
+                let key = value_text(entries.column(0).as_ref(), entry)?.unwrap_or_default();
                 members.push(format!(
                     "{}:{}",
                     string(&key),

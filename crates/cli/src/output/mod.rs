@@ -4,7 +4,6 @@
 //! shows), Markdown keeps everything because it must know its widths. Bytes go to the given writer only.
 
 mod box_table;
-mod cell;
 mod csv;
 mod json;
 mod line;
@@ -57,7 +56,7 @@ pub(crate) fn texts(batch: &RecordBatch, row: usize) -> Result<Vec<Option<String
     batch
         .columns()
         .iter()
-        .map(|column| cell::text(column.as_ref(), row).map_err(Failure::from))
+        .map(|column| hushdb::value_text(column.as_ref(), row).map_err(Failure::from))
         .collect()
 }
 

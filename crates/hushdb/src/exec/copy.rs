@@ -210,14 +210,22 @@ fn url(path: &str) -> Result<ListingTableUrl> {
 
 fn infer(planner: &Planner<'_>, path: &str, format: &dyn FileFormat) -> Result<SchemaRef> {
     let url = url(path)?;
-    // Reading a local file needs no runtime: the object store falls back to plain calls outside of one.
-    futures::executor::block_on(async {
-        let store = planner.state.runtime_env().object_store(&url)?;
+    let state = planner.state;
+    let inferred = async {
+        let store = state.runtime_env().object_store(&url)?;
         let meta = store
             .head(url.prefix())
             .await
             .map_err(datafusion::error::DataFusionError::from)?;
-        Ok(format.infer_schema(planner.state, &store, &[meta]).await?)
+        Ok(format.infer_schema(state, &store, &[meta]).await?)
+    };
+    // Reading a local file needs no runtime: the object store falls back to plain calls outside of one. A thread of its
+    // own keeps out of an executor that the caller may be in.
+    std::thread::scope(|scope| {
+        scope
+            .spawn(|| futures::executor::block_on(inferred))
+            .join()
+            .unwrap_or_else(|_| Err(Error::internal("the file's schema could not be read")))
     })
 }
 

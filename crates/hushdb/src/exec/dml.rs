@@ -32,6 +32,7 @@ const CONFLICTS: &str = "ON CONFLICT, OR REPLACE and RETURNING come with transac
 pub(super) fn insert(
     connection: &Connection,
     insert: ast::Insert,
+    by_name: bool,
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     if insert.on.is_some()
@@ -48,7 +49,7 @@ pub(super) fn insert(
     let mut transaction = attached.store.begin()?;
     let snapshot = connection.snapshot();
     let table = table_of(&snapshot, &name)?;
-    let targets = insert_targets(&table, &insert.columns)?;
+    let mut targets = insert_targets(&table, &insert.columns)?;
     let planner = connection.planner(&snapshot, progress);
 
     let (plan, sources) = match insert.source {
@@ -58,8 +59,14 @@ pub(super) fn insert(
             vec![None; table.columns.len()],
         ),
         Some(mut source) => {
-            replace_defaults(&mut source, &table, &targets)?;
+            bring_values_to_columns(&mut source, &table, &targets)?;
             let plan = planner.plan_query(*source)?;
+            if by_name {
+                let names = plan.schema().fields().iter().map(|f| f.name());
+                targets = names
+                    .map(|name| position(&table, name))
+                    .collect::<Result<_>>()?;
+            }
             let given = plan.schema().fields().len();
             // As in DuckDB, without a column list the number of values has to be that of the columns.
             if given != targets.len() {
@@ -125,18 +132,25 @@ fn position(table: &TableVersion, name: &str) -> Result<usize> {
         })
 }
 
-/// Puts the column's default where VALUES says DEFAULT.
-fn replace_defaults(query: &mut ast::Query, table: &TableVersion, targets: &[usize]) -> Result<()> {
+/// Puts the column's default where VALUES says DEFAULT, and casts every value by itself to its column's type, so that one
+/// column's values need no common type.
+fn bring_values_to_columns(
+    query: &mut ast::Query,
+    table: &TableVersion,
+    targets: &[usize],
+) -> Result<()> {
     let SetExpr::Values(values) = query.body.as_mut() else {
         return Ok(());
     };
     for row in &mut values.rows {
         for (expr, target) in row.iter_mut().zip(targets) {
-            if matches!(expr, Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
-            {
-                let default = table.columns[*target].default.as_deref().unwrap_or("NULL");
-                *expr = load::parse_expr(default)?;
-            }
+            let column = &table.columns[*target];
+            let value = if is_default(expr) {
+                load::parse_expr(column.default.as_deref().unwrap_or("NULL"))?
+            } else {
+                std::mem::replace(expr, Expr::Identifier(Ident::new("")))
+            };
+            *expr = load::cast_to(value, &column.ty)?;
         }
     }
     Ok(())

@@ -16,10 +16,11 @@ use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::physical_plan::{ExecutionPlanProperties, PhysicalExpr};
+use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use futures::StreamExt;
-use hushdb_storage::{Check, Column, PendingRowGroup, RowGroupBuilder, Store};
+use hushdb_storage::{Check, Column, ColumnType, PendingRowGroup, RowGroupBuilder, Store};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -102,6 +103,22 @@ impl RowRules {
         }
         Ok(batch)
     }
+}
+
+/// `CAST(expr AS type)`, as SQL.
+pub(super) fn cast_to(expr: ast::Expr, ty: &ColumnType) -> Result<ast::Expr> {
+    let name = column_type_name(ty);
+    let data_type = Parser::new(&DuckDbDialect {})
+        .try_with_sql(&name)
+        .and_then(|mut parser| parser.parse_data_type())
+        .map_err(|e| Error::internal(e.to_string()))?;
+    Ok(ast::Expr::Cast {
+        kind: ast::CastKind::Cast,
+        expr: Box::new(expr),
+        data_type,
+        array: false,
+        format: None,
+    })
 }
 
 /// Parses a stored expression, such as a default.

@@ -31,6 +31,7 @@ pub(crate) fn run(
 ) -> Result<QueryResult> {
     match statement {
         Statement::Sql(statement) => run_sql(connection, *statement, &progress),
+        Statement::InsertByName(insert) => dml::insert(connection, *insert, true, &progress),
         Statement::Attach {
             path,
             name,
@@ -55,7 +56,9 @@ pub(crate) fn run(
             options,
         } => copy::copy_to(connection, what, &path, &options, &progress),
         Statement::Describe(query) => show::describe(connection, *query, &progress),
-        Statement::ShowTables { from, all } => show::tables(connection, from.as_deref(), all),
+        Statement::ShowTables { from, all } => {
+            show::tables(&connection.snapshot(), from.as_deref(), all)
+        }
         Statement::ShowDatabases => show::databases(connection),
         Statement::ShowSchemas => show::schemas(connection),
         Statement::Show(name) => show::setting_or_table(connection, &name, &progress),
@@ -92,7 +95,7 @@ fn run_sql(
                 _ => Err(Error::internal("a SELECT was parsed as something else")),
             }
         }
-        S::Insert(insert) => dml::insert(connection, insert, progress),
+        S::Insert(insert) => dml::insert(connection, insert, false, progress),
         S::Update(update) => dml::update(connection, update, progress),
         S::Delete(delete) => dml::delete(connection, delete, progress),
         S::Truncate(truncate) => dml::truncate(connection, &truncate),

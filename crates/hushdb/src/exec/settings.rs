@@ -35,6 +35,10 @@ pub(super) fn set(_: &Connection, name: &str, value: &Expr) -> Result<QueryResul
             "temp_file_encryption cannot be switched off: HushDB writes no plaintext temporary file",
         )),
         ("preserve_insertion_order", "true" | "1" | "on") => Ok(QueryResult::done()),
+        ("timezone", "utc" | "etc/utc" | "gmt") => Ok(QueryResult::done()),
+        ("timezone", _) => Err(Error::unsupported(
+            "instants are shown in UTC; other time zones are not there yet",
+        )),
         ("enable_progress_bar" | "enable_print_progress_bar", _) => Ok(QueryResult::done()),
         ("memory_limit" | "max_memory" | "threads" | "worker_threads" | "temp_directory", _) => {
             Err(Error::unsupported(format!(
@@ -58,7 +62,7 @@ pub(super) fn reset(name: &str) -> Result<QueryResult> {
 
 pub(super) fn pragma(connection: &Connection, name: &str) -> Result<QueryResult> {
     match name {
-        "show_tables" => show::tables(connection, None, false),
+        "show_tables" => show::tables(&connection.snapshot(), None, false),
         "database_list" | "show_databases" => show::databases(connection),
         "version" => show::text_table(
             &["library_version"],

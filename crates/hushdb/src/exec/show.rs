@@ -2,7 +2,8 @@
 
 use super::settings;
 use crate::connection::Connection;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::plan::{Planner, Snapshot};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
 use crate::sql::type_names::display_type;
@@ -40,6 +41,20 @@ pub(super) fn describe(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     let snapshot = connection.snapshot();
+    columns_of(&connection.planner(&snapshot, progress), query)
+}
+
+/// The rows of `FROM (DESCRIBE ...)` and `FROM (SHOW TABLES)`.
+pub(super) fn rows_of(planner: &Planner<'_>, text: &str) -> Result<QueryResult> {
+    match sql::parse(text)? {
+        sql::Statement::Describe(query) => columns_of(planner, *query),
+        sql::Statement::ShowTables { from, all } => tables(planner.snapshot, from.as_deref(), all),
+        _ => Err(Error::binder("FROM takes a query, DESCRIBE or SHOW TABLES")),
+    }
+}
+
+fn columns_of(planner: &Planner<'_>, query: ast::Query) -> Result<QueryResult> {
+    let snapshot = planner.snapshot;
     let table = only_table(&query).and_then(|parts| snapshot.table(&parts).ok());
     let names = [
         "column_name",
@@ -67,8 +82,7 @@ pub(super) fn describe(
             })
             .collect(),
         None => {
-            let plan = connection.planner(&snapshot, progress).plan_query(query)?;
-            let plan = connection.state().optimize(&plan)?;
+            let plan = planner.state.optimize(&planner.plan_query(query)?)?;
             plan.schema()
                 .fields()
                 .iter()
@@ -112,11 +126,10 @@ fn only_table(query: &ast::Query) -> Option<Vec<String>> {
 }
 
 pub(super) fn tables(
-    connection: &Connection,
+    snapshot: &Snapshot,
     from: Option<&[String]>,
     all: bool,
 ) -> Result<QueryResult> {
-    let snapshot = connection.snapshot();
     let (database, schema) = match from {
         None => (
             snapshot.current_database.clone(),

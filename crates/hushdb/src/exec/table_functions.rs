@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::plan::Planner;
+use crate::sql;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
@@ -40,6 +41,16 @@ pub(crate) fn call(
             } else {
                 super::copy::parquet_source(planner, &path)
             }
+        }
+        sql::ROWS_OF => {
+            let text = args.first().and_then(text).unwrap_or_default();
+            let result = super::show::rows_of(planner, &text)?;
+            let schema = result.schema();
+            let batches = result.collect_batches()?;
+            Ok(provider_as_source(Arc::new(MemTable::try_new(
+                schema,
+                vec![batches],
+            )?)))
         }
         "range" => series(&args, false),
         "generate_series" => series(&args, true),

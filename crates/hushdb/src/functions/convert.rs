@@ -1,6 +1,7 @@
 //! Conversions that Arrow does not have: UUID and BLOB from text and back. The planner puts them where a CAST stands.
 
 use crate::error::{Error, ErrorKind};
+use crate::functions::value_text;
 use crate::sql::type_names::arrow_field;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewBuilder, FixedSizeBinaryBuilder, StringViewBuilder,
@@ -24,6 +25,9 @@ pub(crate) const BLOB_FROM_TEXT: &str = "$blob_from_text";
 /// `CAST(blob AS VARCHAR)`, with `\xAB` escapes for what is not printable ASCII.
 pub(crate) const TEXT_FROM_BLOB: &str = "$text_from_blob";
 
+/// `CAST(value AS VARCHAR)` for types whose text Arrow writes otherwise than DuckDB.
+pub(crate) const TEXT_FROM_VALUE: &str = "$text_from_value";
+
 /// Rounds a DOUBLE to the nearest whole number, ties to even, as DuckDB does before a CAST to an integer.
 pub(crate) const ROUND_EVEN: &str = "$round_even";
 
@@ -37,6 +41,7 @@ pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
         ),
         (BLOB_FROM_TEXT, DataType::Utf8View, ColumnType::Blob),
         (TEXT_FROM_BLOB, DataType::BinaryView, ColumnType::Varchar),
+        (TEXT_FROM_VALUE, DataType::Null, ColumnType::Varchar),
         (ROUND_EVEN, DataType::Float64, ColumnType::Double),
     ]
     .into_iter()
@@ -71,11 +76,13 @@ impl ScalarUDFImpl for Convert {
 
     /// A value that already has the target type passes through, so a CAST to its own type costs nothing.
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        Ok(vec![if types[0] == self.to.arrow() {
-            types[0].clone()
-        } else {
-            self.from.clone()
-        }])
+        Ok(vec![
+            if types[0] == self.to.arrow() || self.name == TEXT_FROM_VALUE {
+                types[0].clone()
+            } else {
+                self.from.clone()
+            },
+        ])
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
@@ -94,6 +101,12 @@ impl ScalarUDFImpl for Convert {
             round_even(&cast(&input, &self.from)?)
         } else if input.data_type() == &self.to.arrow() {
             input
+        } else if self.name == TEXT_FROM_VALUE {
+            let mut out = StringViewBuilder::with_capacity(input.len());
+            for row in 0..input.len() {
+                out.append_option(value_text(&input, row)?);
+            }
+            Arc::new(out.finish())
         } else {
             let input = cast(&input, &self.from)?;
             match self.name {

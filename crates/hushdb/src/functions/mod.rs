@@ -4,18 +4,23 @@
 pub(crate) mod arithmetic;
 mod convert;
 mod sum;
+mod text;
+mod type_of;
 
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use std::sync::Arc;
 
 pub(crate) use convert::{
-    BLOB_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, UUID_FROM_TEXT, format_blob,
-    format_uuid,
+    BLOB_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE, UUID_FROM_TEXT,
+    format_blob, format_uuid,
 };
+pub use text::value_text;
 
 /// Scalar functions to register over DataFusion's.
 pub(crate) fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
-    convert::all()
+    let mut functions = convert::all();
+    functions.push(Arc::new(ScalarUDF::from(type_of::TypeOf::new())));
+    functions
 }
 
 /// Aggregates to register over DataFusion's.

@@ -2,7 +2,7 @@
 //! integers.
 
 use crate::functions::{
-    BLOB_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, UUID_FROM_TEXT,
+    BLOB_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE, UUID_FROM_TEXT,
 };
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -66,6 +66,8 @@ impl DuckCasts {
             self.call(BLOB_FROM_TEXT, inner)
         } else if blob(&from) && text(to) {
             self.call(TEXT_FROM_BLOB, inner)
+        } else if text(to) && (from.is_floating() || from.is_temporal()) {
+            self.call(TEXT_FROM_VALUE, inner)
         } else if from.is_floating() && to.is_integer() {
             let rounded = self.call(
                 ROUND_EVEN,

@@ -4,7 +4,7 @@
 use crate::functions::arithmetic::{
     MAX_DIGITS_64, MAX_DIGITS_128, Op, decimal_result, decimal_type,
 };
-use datafusion::arrow::datatypes::{DataType, IntervalUnit};
+use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::config::ConfigOptions;
@@ -126,6 +126,10 @@ impl ExprPlanner for DuckOperators {
             B::Modulo => Op::Modulo,
             B::DuckIntegerDivide => Op::IntegerDivide,
             B::Divide => return divide(expr, schema),
+            B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => {
+                return Ok(PlannerResult::Original(comparable(expr, schema)));
+            }
+            B::StringConcat => return Ok(PlannerResult::Original(texts(expr, schema))),
             _ => return Ok(PlannerResult::Original(expr)),
         };
         let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema))
@@ -228,6 +232,47 @@ fn both_float(op: Op, expr: RawBinaryExpr, left: &DataType, right: &DataType) ->
     )
 }
 
+/// Brings operands that DataFusion does not compare to one type: BOOLEAN with a number, UUID with text.
+fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
+        return expr;
+    };
+    let meets = |from: &DataType, to: &DataType| match (from, to) {
+        (DataType::Boolean, to) => number(to).is_some(),
+        (from, DataType::FixedSizeBinary(16)) => from.is_string(),
+        _ => false,
+    };
+    // Not `cast`: text becomes a UUID by a function that takes the place of this very node.
+    let to_type = |e: Expr, to: &DataType| Expr::Cast(Cast::new(Box::new(e), to.clone()));
+    if meets(&left, &right) {
+        expr.left = to_type(expr.left, &right);
+    } else if meets(&right, &left) {
+        expr.right = to_type(expr.right, &left);
+    }
+    expr
+}
+
+/// Operands of `||` as text, where Arrow would write them otherwise than DuckDB.
+fn texts(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    for side in [&mut expr.left, &mut expr.right] {
+        if side
+            .get_type(schema)
+            .is_ok_and(|t| t.is_floating() || t.is_temporal())
+        {
+            *side = Expr::Cast(Cast::new(
+                Box::new(std::mem::take(side)),
+                DataType::Utf8View,
+            ));
+        }
+    }
+    expr
+}
+
+/// False for an interval that is known to be of months and days alone.
+fn has_clock(expr: &Expr) -> bool {
+    !matches!(expr, Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(i)), _) if i.nanoseconds == 0)
+}
+
 /// `/` is always a division of floats, as in DuckDB.
 fn divide(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
     let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
@@ -271,6 +316,23 @@ fn temporal(op: Op, expr: &RawBinaryExpr, left: &DataType, right: &DataType) -> 
             call(op, cast(expr.left.clone(), T::Int32), days(&expr.right)),
             T::Date32,
         )),
+        // A DATE stays one with whole days; with hours it has to become a TIMESTAMP, or they would be lost.
+        (Op::Add | Op::Subtract, T::Date32, T::Interval(_)) if has_clock(&expr.right) => {
+            let at = cast(expr.left.clone(), T::Timestamp(TimeUnit::Microsecond, None));
+            let op = if op == Op::Add {
+                Operator::Plus
+            } else {
+                Operator::Minus
+            };
+            Some(binary(at, op, expr.right.clone()))
+        }
+        (Op::Add, T::Interval(_), T::Date32) if has_clock(&expr.left) => {
+            let at = cast(
+                expr.right.clone(),
+                T::Timestamp(TimeUnit::Microsecond, None),
+            );
+            Some(binary(at, Operator::Plus, expr.left.clone()))
+        }
         (Op::Subtract, T::Timestamp(..), T::Timestamp(..)) => {
             let difference = binary(expr.left.clone(), Operator::Minus, expr.right.clone());
             Some(Expr::Cast(Cast::new(
@@ -388,8 +450,14 @@ impl AnalyzerRule for NarrowLiterals {
             if matches!(plan, LogicalPlan::Values(_)) {
                 return Ok(Transformed::no(plan));
             }
+            // Nodes above know the columns of these by names that were made from the literals as they were.
+            let names = matches!(
+                plan,
+                LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Window(_)
+            );
             let plan = plan.map_expressions(|expr| {
-                expr.transform_up(|e| {
+                let name = names.then(|| expr.schema_name().to_string());
+                let narrowed = expr.transform_up(|e| {
                     Ok(match e {
                         Expr::Literal(ScalarValue::Decimal128(Some(v), p, s), m)
                             if p <= MAX_DIGITS_64 && i64::try_from(v).is_ok() =>
@@ -401,7 +469,16 @@ impl AnalyzerRule for NarrowLiterals {
                         }
                         other => Transformed::no(other),
                     })
-                })
+                })?;
+                match name {
+                    Some(name)
+                        if narrowed.transformed
+                            && narrowed.data.schema_name().to_string() != name =>
+                    {
+                        narrowed.map_data(|e| Ok(e.alias(name)))
+                    }
+                    _ => Ok(narrowed),
+                }
             })?;
             if plan.transformed {
                 plan.map_data(LogicalPlan::recompute_schema)

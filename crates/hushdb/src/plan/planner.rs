@@ -70,7 +70,11 @@ impl<'a> Planner<'a> {
 
     /// The logical plan of a query, EXPLAIN or DESCRIBE of a query.
     pub(crate) fn plan_statement(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
-        sql::rewrite(&mut statement)?;
+        sql::rewrite(
+            &mut statement,
+            &self.snapshot.current_database,
+            &self.snapshot.current_schema,
+        )?;
         Ok(SqlToRel::new(self).sql_statement_to_plan(statement)?)
     }
 
@@ -82,7 +86,11 @@ impl<'a> Planner<'a> {
     /// A scalar expression over a schema.
     pub(crate) fn plan_expr(&self, expr: ast::Expr, schema: &DFSchema) -> Result<Expr> {
         let mut expr = expr;
-        sql::rewrite_expr(&mut expr)?;
+        sql::rewrite_expr(
+            &mut expr,
+            &self.snapshot.current_database,
+            &self.snapshot.current_schema,
+        )?;
         Ok(SqlToRel::new(self).sql_to_expr(expr, schema, &mut PlannerContext::new())?)
     }
 

@@ -1,11 +1,15 @@
 //! SQL text to statements: our own statements first, DuckDB's dialect of sqlparser for the rest.
 
+mod column_names;
+mod macros;
 mod parser;
 mod rewrite;
 mod split;
 pub(crate) mod type_names;
 
-pub(crate) use parser::{AttachOption, CopyTarget, OptionValue, Statement, parse, parse_one};
+pub(crate) use parser::{
+    AttachOption, CopyTarget, OptionValue, ROWS_OF, Statement, parse, parse_one,
+};
 pub(crate) use rewrite::{rewrite, rewrite_expr, substitute_parameters};
 pub use split::{StatementSplit, split_statements};
 

@@ -1,20 +1,29 @@
-//! Small rewrites of parsed SQL before planning: `FROM t` without SELECT, checked negation, parameters.
+//! Rewrites of parsed SQL before planning, where DuckDB's dialect says what DataFusion's planner reads otherwise or not at
+//! all: `FROM t` without SELECT, names of columns, checked negation, comparisons with ANY and ALL, parameters.
+//!
+//! What it refuses: RIGHT and FULL JOIN with USING or NATURAL, of which the planner would give the left table's column alone.
 
+use super::column_names::name_columns;
+use super::macros::{expand, template};
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Select, SelectFlavor, SelectItem, Statement, UnaryOperator, Value,
-    VisitMut, VisitorMut, WildcardAdditionalOptions,
+    BinaryOperator, Expr, Interval, JoinConstraint, JoinOperator, OrderByExpr, OrderByKind, Query,
+    Select, SelectFlavor, SelectItem, SetExpr, Statement, UnaryOperator, Value, VisitMut,
+    VisitorMut, WildcardAdditionalOptions,
 };
 use std::ops::ControlFlow;
 
-/// Rewrites a statement in place.
-pub(crate) fn rewrite(statement: &mut Statement) -> Result<()> {
-    finish(VisitMut::visit(statement, &mut Rewriter))
+/// Rewrites a statement in place, for a current database and schema.
+pub(crate) fn rewrite(statement: &mut Statement, database: &str, schema: &str) -> Result<()> {
+    finish(VisitMut::visit(
+        statement,
+        &mut Rewriter::new(database, schema),
+    ))
 }
 
 /// Rewrites one expression in place.
-pub(crate) fn rewrite_expr(expr: &mut Expr) -> Result<()> {
-    finish(VisitMut::visit(expr, &mut Rewriter))
+pub(crate) fn rewrite_expr(expr: &mut Expr, database: &str, schema: &str) -> Result<()> {
+    finish(VisitMut::visit(expr, &mut Rewriter::new(database, schema)))
 }
 
 fn finish(flow: ControlFlow<Box<Error>>) -> Result<()> {
@@ -24,39 +33,194 @@ fn finish(flow: ControlFlow<Box<Error>>) -> Result<()> {
     }
 }
 
-struct Rewriter;
+struct Rewriter {
+    /// Current database and schema as literals.
+    place: [Expr; 2],
+}
+
+impl Rewriter {
+    fn new(database: &str, schema: &str) -> Self {
+        let text = |t: &str| Expr::Value(Value::SingleQuotedString(t.into()).into());
+        Self {
+            place: [text(database), text(schema)],
+        }
+    }
+
+    /// What an expression becomes, if anything.
+    fn replacement(&self, expr: &mut Expr) -> Result<Option<Expr>> {
+        match expr {
+            // `-x` as `0 - x`, which is checked; `-1` stays a literal.
+            Expr::UnaryOp {
+                op: UnaryOperator::Minus,
+                expr: inner,
+            } if !matches!(
+                inner.as_ref(),
+                Expr::Value(_) | Expr::Interval(_) | Expr::TypedString(_)
+            ) =>
+            {
+                template("(0 - $1)", &[inner.as_ref().clone()]).map(Some)
+            }
+            Expr::Value(value) => match &value.value {
+                // A number with an exponent is a DOUBLE.
+                Value::Number(text, _) if text.contains(['e', 'E']) => {
+                    let text = Value::SingleQuotedString(text.clone());
+                    template("CAST($1 AS DOUBLE)", &[Expr::Value(text.into())]).map(Some)
+                }
+                _ => Ok(None),
+            },
+            Expr::Interval(interval) => {
+                clock_interval(interval);
+                Ok(None)
+            }
+            Expr::Function(function) => expand(function, &self.place),
+            Expr::AnyOp {
+                left,
+                compare_op,
+                right,
+                ..
+            } => match right.as_ref() {
+                Expr::Subquery(query) => any(left, compare_op, query).map(Some),
+                _ => Ok(None),
+            },
+            Expr::AllOp {
+                left,
+                compare_op,
+                right,
+            } => match (right.as_ref(), opposite(compare_op)) {
+                (Expr::Subquery(query), Some(opposite)) => {
+                    template("(NOT $1)", &[any(left, &opposite, query)?]).map(Some)
+                }
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+}
 
 impl VisitorMut for Rewriter {
     type Break = Box<Error>;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        // ORDER BY ALL over a plain select list, by position.
+        let SetExpr::Select(select) = query.body.as_ref() else {
+            return ControlFlow::Continue(());
+        };
+        let listed = select.projection.iter().all(|item| {
+            matches!(
+                item,
+                SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
+            )
+        });
+        if let Some(order_by) = &mut query.order_by
+            && let OrderByKind::All(options) = order_by.kind
+            && listed
+            && !select.projection.is_empty()
+        {
+            let positions = (1..=select.projection.len()).map(|i| OrderByExpr {
+                expr: number(&i.to_string()),
+                options,
+                with_fill: None,
+            });
+            order_by.kind = OrderByKind::Expressions(positions.collect());
+        }
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
         if select.flavor == SelectFlavor::FromFirstNoSelect && select.projection.is_empty() {
             select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
         }
         select.flavor = SelectFlavor::Standard;
+        name_columns(select);
+        for join in select.from.iter_mut().flat_map(|from| &mut from.joins) {
+            use JoinOperator as J;
+            let operator = std::mem::replace(&mut join.join_operator, J::CrossApply);
+            join.join_operator = match operator {
+                J::Semi(on) => J::LeftSemi(on),
+                J::Anti(on) => J::LeftAnti(on),
+                J::Right(on) | J::RightOuter(on) | J::FullOuter(on)
+                    if matches!(on, JoinConstraint::Using(_) | JoinConstraint::Natural) =>
+                {
+                    return ControlFlow::Break(Box::new(Error::unsupported(
+                        "RIGHT and FULL JOIN with USING or NATURAL are not there yet; write ON, and coalesce the two columns",
+                    )));
+                }
+                other => other,
+            };
+        }
         ControlFlow::Continue(())
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        // `-x` as `0 - x`, which is checked; `-1` stays a literal.
-        if let Expr::UnaryOp {
-            op: UnaryOperator::Minus,
-            expr: inner,
-        } = expr
-            && !matches!(
-                inner.as_ref(),
-                Expr::Value(_) | Expr::Interval(_) | Expr::TypedString(_)
-            )
-        {
-            let operand = std::mem::replace(inner.as_mut(), number("0"));
-            *expr = Expr::Nested(Box::new(Expr::BinaryOp {
-                left: Box::new(number("0")),
-                op: BinaryOperator::Minus,
-                right: Box::new(operand),
-            }));
+        match self.replacement(expr) {
+            Ok(Some(new)) => *expr = new,
+            Ok(None) => {}
+            Err(error) => return ControlFlow::Break(Box::new(error)),
         }
         ControlFlow::Continue(())
     }
+}
+
+fn opposite(op: &BinaryOperator) -> Option<BinaryOperator> {
+    use BinaryOperator as B;
+    Some(match op {
+        B::Eq => B::NotEq,
+        B::NotEq => B::Eq,
+        B::Lt => B::GtEq,
+        B::LtEq => B::Gt,
+        B::Gt => B::LtEq,
+        B::GtEq => B::Lt,
+        _ => return None,
+    })
+}
+
+/// `left op ANY (query)`: true when it holds for the query's smallest or greatest value; else unknown when the query has
+/// a NULL or `left` is one; else false.
+fn any(left: &Expr, op: &BinaryOperator, query: &Query) -> Result<Expr> {
+    use BinaryOperator as B;
+    let from = format!("FROM ({query}) AS \"$any\"(\"$value\")");
+    let holds = match op {
+        B::Eq => return template(&format!("($1 IN ({query}))"), std::slice::from_ref(left)),
+        B::Gt | B::GtEq => format!("$1 {op} (SELECT min(\"$value\") {from})"),
+        B::Lt | B::LtEq => format!("$1 {op} (SELECT max(\"$value\") {from})"),
+        B::NotEq => format!(
+            "$1 <> (SELECT min(\"$value\") {from}) OR $1 <> (SELECT max(\"$value\") {from})"
+        ),
+        _ => {
+            return Err(Error::binder(format!(
+                "{op} cannot be used with ANY or ALL"
+            )));
+        }
+    };
+    let text = format!(
+        "CASE WHEN {holds} THEN true WHEN (SELECT count(*) {from}) = 0 THEN false \
+         WHEN $1 IS NULL OR (SELECT count(*) - count(\"$value\") {from}) > 0 THEN NULL ELSE false END"
+    );
+    template(&text, std::slice::from_ref(left))
+}
+
+/// `INTERVAL '2 days 03:04:05'`: the clock's part in words.
+fn clock_interval(interval: &mut Interval) {
+    let (Expr::Value(value), None) = (interval.value.as_mut(), &interval.leading_field) else {
+        return;
+    };
+    let Value::SingleQuotedString(text) = &mut value.value else {
+        return;
+    };
+    let words: Vec<String> = text
+        .split_whitespace()
+        .map(|word| {
+            let (sign, clock) = word
+                .strip_prefix('-')
+                .map_or(("", word), |rest| ("-", rest));
+            match clock.split(':').collect::<Vec<_>>().as_slice() {
+                [h, m] => format!("{sign}{h} hours {sign}{m} minutes"),
+                [h, m, s] => format!("{sign}{h} hours {sign}{m} minutes {sign}{s} seconds"),
+                _ => word.to_string(),
+            }
+        })
+        .collect();
+    *text = words.join(" ");
 }
 
 fn number(text: &str) -> Expr {
@@ -82,6 +246,19 @@ pub(crate) fn substitute_parameters(statement: &mut Statement, values: &[Expr]) 
         )));
     }
     Ok(())
+}
+
+/// Puts expressions where a text of ours has `$1`, `$2`...
+pub(super) fn substitute(expr: &mut Expr, values: &[Expr]) -> Result<()> {
+    let used = vec![false; values.len()];
+    finish(VisitMut::visit(
+        expr,
+        &mut Parameters {
+            values,
+            next: 0,
+            used,
+        },
+    ))
 }
 
 struct Parameters<'a> {

@@ -1,8 +1,7 @@
-//! One value of a result as text, written the way DuckDB casts it to VARCHAR.
+//! One value as text, written the way DuckDB casts it to VARCHAR: what CAST gives and what the shell prints.
 //!
-//! Every mode but JSON prints these texts, so a value looks the same in a box and in a CSV file. NULL is `None` here:
-//! how it is shown is the mode's business. Nothing is rounded: floating point numbers print their shortest text that
-//! reads back as the same number.
+//! NULL is `None` here: how it is shown is the caller's business. Nothing is rounded: floating point numbers print their
+//! shortest text that reads back as the same number.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{
@@ -19,7 +18,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 ///
 /// # Errors
 /// A type that Arrow itself cannot show.
-pub(crate) fn text(array: &dyn Array, row: usize) -> Result<Option<String>, ArrowError> {
+pub fn value_text(array: &dyn Array, row: usize) -> Result<Option<String>, ArrowError> {
     if array.is_null(row) || array.data_type() == &DataType::Null {
         return Ok(None);
     }
@@ -143,7 +142,7 @@ pub(crate) fn text(array: &dyn Array, row: usize) -> Result<Option<String>, Arro
                 .get(row)
                 .copied()
                 .unwrap_or_default();
-            return text(dictionary.values().as_ref(), key);
+            return value_text(dictionary.values().as_ref(), key);
         }
         _ => ArrayFormatter::try_new(array, &FormatOptions::default())?
             .value(row)
@@ -153,7 +152,7 @@ pub(crate) fn text(array: &dyn Array, row: usize) -> Result<Option<String>, Arro
 }
 
 fn nested(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
-    Ok(text(array, row)?.unwrap_or_else(|| "NULL".to_owned()))
+    Ok(value_text(array, row)?.unwrap_or_else(|| "NULL".to_owned()))
 }
 
 fn list(items: &dyn Array) -> Result<String, ArrowError> {
@@ -314,7 +313,7 @@ mod tests {
     use super::*;
 
     fn first(array: &dyn Array) -> String {
-        text(array, 0).expect("a text").expect("a value")
+        value_text(array, 0).expect("a text").expect("a value")
     }
 
     #[test]
@@ -391,7 +390,7 @@ mod tests {
             .expect("16 bytes");
         assert_eq!(first(&id), "00010203-0405-0607-0809-0a0b0c0d0e0f");
         assert_eq!(
-            text(&Int64Array::from(vec![None]), 0).expect("a text"),
+            value_text(&Int64Array::from(vec![None]), 0).expect("a text"),
             None
         );
     }
