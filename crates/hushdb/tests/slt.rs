@@ -1,0 +1,301 @@
+//! Every script of `tests/slt`, under every configuration of `tests/configs`.
+//!
+//! Each script has a directory and a database of its own. What must hold beside the answers: after the script, a file
+//! passes the check of all its blocks.
+
+use hushdb::files::keys::providers::KeyText;
+use hushdb::files::storage::{Store, StoreOptions};
+use hushdb::{
+    Connection, Database, DatabaseOptions, Error, ErrorKind, KeySource, QueryResult, ResultKind,
+};
+use sqllogictest::{DB, DBOutput, DefaultColumnType as Letter, Runner};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Scripts that run at once; most of their time goes into waiting for the disk.
+const WORKERS: usize = 4;
+
+#[test]
+fn in_memory() {
+    run_all("memory");
+}
+
+#[test]
+fn plain_file() {
+    run_all("plain");
+}
+
+#[test]
+fn encrypted_file() {
+    run_all("encrypted");
+}
+
+#[test]
+fn restart_after_every_statement() {
+    run_all("restart");
+}
+
+#[test]
+fn small_row_groups() {
+    run_all("small_row_groups");
+}
+
+/// What a file of `tests/configs` says.
+struct Config {
+    file: bool,
+    key: Option<String>,
+    restart: bool,
+    row_group_rows: Option<usize>,
+    skip: Vec<String>,
+}
+
+impl Config {
+    /// Reads `name = value` lines.
+    fn read(name: &str) -> Self {
+        let path = tests().join("configs").join(name).with_extension("toml");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut values: HashMap<&str, &str> = text
+            .lines()
+            .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+            .map(|line| line.split_once('=').unwrap())
+            .map(|(name, value)| (name.trim(), value.trim().trim_matches('"')))
+            .collect();
+        let config = Self {
+            file: values.remove("file") == Some("true"),
+            key: values.remove("key").map(str::to_string),
+            restart: values.remove("restart") == Some("true"),
+            row_group_rows: values.remove("row_group_rows").map(|n| n.parse().unwrap()),
+            skip: values
+                .remove("skip")
+                .map(|names| names.split_whitespace().map(str::to_string).collect())
+                .unwrap_or_default(),
+        };
+        assert!(values.is_empty(), "{}: unknown {values:?}", path.display());
+        config
+    }
+}
+
+fn tests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests")
+}
+
+fn scripts(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            scripts(&path, found);
+        } else if path.extension().is_some_and(|e| e == "slt") {
+            found.push(path);
+        }
+    }
+}
+
+/// Runs all scripts and fails with a list of those that fail. `SLT=part/of/a/name` runs some of them only.
+fn run_all(config: &str) {
+    let config = Config::read(config);
+    let root = tests().join("slt");
+    let mut paths = vec![];
+    scripts(&root, &mut paths);
+    paths.sort();
+    let only = std::env::var("SLT").unwrap_or_default();
+    paths.retain(|path| {
+        let name = path.strip_prefix(&root).unwrap().with_extension("");
+        let name = name.to_string_lossy();
+        name.contains(&only) && !config.skip.iter().any(|skip| *skip == name)
+    });
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(vec![]);
+    std::thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let name = path.strip_prefix(&root).unwrap().display().to_string();
+                    let result = std::panic::catch_unwind(|| run_script(&config, path))
+                        .unwrap_or_else(|_| Err("it panicked".into()));
+                    if let Err(failure) = result {
+                        failures.lock().unwrap().push((name, failure));
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().unwrap();
+    failures.sort();
+    let list: Vec<String> = failures
+        .iter()
+        .map(|(name, failure)| format!("== {name}\n{failure}"))
+        .collect();
+    assert!(
+        failures.is_empty(),
+        "{}\n{} of {} scripts fail",
+        list.join("\n"),
+        failures.len(),
+        paths.len()
+    );
+}
+
+fn run_script(config: &Config, path: &Path) -> Result<(), String> {
+    let directory = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let inside = directory.path().join("files");
+    std::fs::create_dir(&inside).map_err(|e| e.to_string())?;
+    let mut text = std::fs::read_to_string(path)
+        .map_err(|e| e.to_string())?
+        .replace("__TEST_DIR__", &inside.to_string_lossy());
+    let file = config.file.then(|| directory.path().join("db.hushdb"));
+    if file.is_some() {
+        // The scripts call the database they begin in by its name.
+        text = text.replace("memory", "db").replace(":db:", ":memory:");
+    }
+    let engine = Engine::open(config, file.as_deref()).map_err(|e| e.to_string())?;
+    let mut engine = Some(engine);
+    let mut runner = Runner::new(move || {
+        let engine = engine.take();
+        async move {
+            engine.ok_or_else(|| Error::new(ErrorKind::InvalidInput, "one connection a script"))
+        }
+    });
+    runner.with_column_validator(|actual, expected| {
+        actual.len() == expected.len()
+            && actual
+                .iter()
+                .zip(expected)
+                .all(|(a, e)| a == e || *a == Letter::Any)
+    });
+    runner
+        .run_script_with_name(&text, path.to_string_lossy())
+        .map_err(|e| e.display(false).to_string())?;
+    drop(runner);
+    file.map_or(Ok(()), |file| check(config, &file))
+}
+
+/// Opens every block of the file.
+fn check(config: &Config, file: &Path) -> Result<(), String> {
+    let key = config.key.as_ref().map(|k| KeyText::new(k.as_str()));
+    let store = Store::open_path(file, key.as_ref().map(|k| k as _), &StoreOptions::default())
+        .map_err(|e| e.to_string())?;
+    let report = store.check(&mut |_, _| ()).map_err(|e| e.to_string())?;
+    match report.findings.as_slice() {
+        [] => Ok(()),
+        findings => Err(format!("the file's check: {findings:?}")),
+    }
+}
+
+/// HushDB under test.
+struct Engine {
+    connection: Connection,
+    /// ATTACH of the script's own file, for a restart.
+    attach: Option<String>,
+}
+
+impl Engine {
+    fn open(config: &Config, file: Option<&Path>) -> hushdb::Result<Self> {
+        let mut options = DatabaseOptions {
+            key: config
+                .key
+                .as_ref()
+                .map(|key| KeySource::Text(key.as_str().into())),
+            threads: Some(2),
+            memory_limit_bytes: Some(256 << 20),
+            ..DatabaseOptions::default()
+        };
+        if let Some(rows) = config.row_group_rows {
+            options.row_group_rows = rows;
+        }
+        let attach = match (file, &config.key, config.restart) {
+            (Some(file), Some(key), true) => Some(format!(
+                "ATTACH '{}' AS db (ENCRYPTION_KEY '{key}')",
+                file.display()
+            )),
+            _ => None,
+        };
+        Ok(Self {
+            connection: Database::open_with(file, options)?.connect()?,
+            attach,
+        })
+    }
+
+    /// Closes the script's file and opens it again; the connection goes on where it was.
+    fn restart(&self) -> hushdb::Result<()> {
+        let Some(attach) = &self.attach else {
+            return Ok(());
+        };
+        let place = self
+            .connection
+            .execute("SELECT current_database(), current_schema()")?;
+        let (_, place) = Self::rows(place)?;
+        self.connection.execute("USE memory")?;
+        self.connection.execute("DETACH db")?;
+        self.connection.execute(attach)?;
+        self.connection
+            .execute(&format!("USE \"{}\".\"{}\"", place[0][0], place[0][1]))?;
+        Ok(())
+    }
+
+    fn rows(result: QueryResult) -> hushdb::Result<(Vec<Letter>, Vec<Vec<String>>)> {
+        let schema = result.schema();
+        let letters = schema
+            .fields()
+            .iter()
+            .map(|f| letter(&hushdb::display_type(f)))
+            .collect();
+        let mut rows = vec![];
+        for batch in result {
+            let batch = batch?;
+            for row in 0..batch.num_rows() {
+                let texts = batch
+                    .columns()
+                    .iter()
+                    .map(|column| Ok(shown(hushdb::value_text(column, row)?)))
+                    .collect::<hushdb::Result<Vec<_>>>()?;
+                rows.push(texts);
+            }
+        }
+        Ok((letters, rows))
+    }
+}
+
+impl DB for Engine {
+    type Error = Error;
+    type ColumnType = Letter;
+
+    fn run(&mut self, sql: &str) -> hushdb::Result<DBOutput<Letter>> {
+        let result = self.connection.execute(sql)?;
+        let output = match result.kind() {
+            ResultKind::Count(rows) => DBOutput::StatementComplete(rows),
+            ResultKind::Done => DBOutput::StatementComplete(0),
+            ResultKind::Rows => {
+                let (types, rows) = Self::rows(result)?;
+                DBOutput::Rows { types, rows }
+            }
+        };
+        self.restart()?;
+        Ok(output)
+    }
+
+    fn engine_name(&self) -> &str {
+        "hushdb"
+    }
+}
+
+/// A value as the scripts write it.
+fn shown(text: Option<String>) -> String {
+    match text.as_deref() {
+        None => "NULL".into(),
+        Some("") => "(empty)".into(),
+        Some(text) => text.replace('\n', "\\n"),
+    }
+}
+
+/// The scripts' letter for a type. DuckDB's HUGEINT, a sum's type there, is DECIMAL(38,0) here.
+fn letter(name: &str) -> Letter {
+    match name {
+        // An untyped NULL is an INTEGER there.
+        "DECIMAL(38,0)" | "\"NULL\"" => Letter::Any,
+        "FLOAT" | "DOUBLE" => Letter::FloatingPoint,
+        _ if name.starts_with("DECIMAL") => Letter::FloatingPoint,
+        _ if name.ends_with("INT") || name.ends_with("INTEGER") => Letter::Integer,
+        _ => Letter::Text,
+    }
+}
