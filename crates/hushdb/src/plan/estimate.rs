@@ -3,7 +3,7 @@
 
 use crate::scan::TableScan;
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Column, JoinType, ScalarValue};
+use datafusion::common::{Column, JoinType, ScalarValue, TableReference};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::expr::{Alias, Between, InList, Like};
 use datafusion::logical_expr::utils::split_conjunction;
@@ -97,6 +97,45 @@ impl Estimate {
     }
 }
 
+/// Share of a table's rows, 0 to 1, that pass filters whose columns are not qualified.
+pub(crate) fn share_of_rows(table: &TableScan, filters: &[Expr]) -> f64 {
+    let conjuncts: Vec<&Expr> = filters.iter().flat_map(split_conjunction).collect();
+    whole_table(table, None).map_or(UNKNOWN, |whole| selectivity(&conjuncts, &whole))
+}
+
+fn of_scan(table: &TableScan, name: Option<&TableReference>, filters: &[Expr]) -> Estimate {
+    let Some(whole) = whole_table(table, name) else {
+        return Estimate::unknown(UNKNOWN_ROWS);
+    };
+    let conjuncts: Vec<&Expr> = filters.iter().flat_map(split_conjunction).collect();
+    let share = selectivity(&conjuncts, &whole);
+    whole.keep(share)
+}
+
+/// What the table's statistics say; its columns are known under `name`.
+fn whole_table(table: &TableScan, name: Option<&TableReference>) -> Option<Estimate> {
+    let statistics = table.whole_statistics().ok()?;
+    let rows = statistics
+        .num_rows
+        .get_value()
+        .map_or(UNKNOWN_ROWS, |n| *n as f64);
+    let mut columns = HashMap::new();
+    for (field, known) in table.fields().iter().zip(&statistics.column_statistics) {
+        let low = known.min_value.get_value().and_then(number);
+        let high = known.max_value.get_value().and_then(number);
+        let distinct = known.distinct_count.get_value().map_or(rows, |n| *n as f64);
+        let column = Column::new(name.cloned(), field.name());
+        columns.insert(
+            column,
+            ColumnEstimate {
+                distinct,
+                bounds: low.zip(high),
+            },
+        );
+    }
+    Some(Estimate { rows, columns })
+}
+
 /// Estimates a plan.
 pub(super) fn estimate(plan: &LogicalPlan) -> Estimate {
     match plan {
@@ -107,31 +146,7 @@ pub(super) fn estimate(plan: &LogicalPlan) -> Estimate {
             let Some(table) = provider.downcast_ref::<TableScan>() else {
                 return Estimate::unknown(UNKNOWN_ROWS);
             };
-            let Ok(statistics) = table.whole_statistics() else {
-                return Estimate::unknown(UNKNOWN_ROWS);
-            };
-            let rows = statistics
-                .num_rows
-                .get_value()
-                .map_or(UNKNOWN_ROWS, |n| *n as f64);
-            let mut columns = HashMap::new();
-            for (field, known) in table.fields().iter().zip(&statistics.column_statistics) {
-                let low = known.min_value.get_value().and_then(number);
-                let high = known.max_value.get_value().and_then(number);
-                let distinct = known.distinct_count.get_value().map_or(rows, |n| *n as f64);
-                let column = Column::new(Some(scan.table_name.clone()), field.name());
-                columns.insert(
-                    column,
-                    ColumnEstimate {
-                        distinct,
-                        bounds: low.zip(high),
-                    },
-                );
-            }
-            let whole = Estimate { rows, columns };
-            let conjuncts: Vec<&Expr> = scan.filters.iter().flat_map(split_conjunction).collect();
-            let share = selectivity(&conjuncts, &whole);
-            whole.keep(share)
+            of_scan(table, Some(&scan.table_name), &scan.filters)
         }
         LogicalPlan::Filter(filter) => {
             let input = estimate(&filter.input);

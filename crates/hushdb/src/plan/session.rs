@@ -30,6 +30,9 @@ pub(crate) fn session_state(threads: usize) -> Result<SessionState> {
     let options = config.options_mut();
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.default_null_ordering = "nulls_last".into();
+    // A build side of this size costs less to share than dealing out the rows of the other side by hash.
+    options.optimizer.hash_join_single_partition_threshold = 64 << 20;
+    options.optimizer.hash_join_single_partition_threshold_rows = 1 << 20;
     options.explain.logical_plan_only = false;
     let runtime = RuntimeEnvBuilder::new()
         .with_disk_manager_builder(

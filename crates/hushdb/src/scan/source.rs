@@ -12,19 +12,18 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics};
-use datafusion::datasource::source::{DataSource, DataSourceExec};
+use datafusion::datasource::source::DataSource;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::projection::ProjectionExprs;
-use datafusion::physical_expr::utils::{conjunction, reassign_expr_columns};
+use datafusion::physical_expr::utils::reassign_expr_columns;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
-use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::DisplayFormatType;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder,
 };
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan};
 use hushdb_storage::RowGroup;
 use std::fmt;
 use std::ops::Range;
@@ -52,6 +51,7 @@ impl ScanSource {
         scan: TableScan,
         projection: Option<Vec<usize>>,
         filters: Vec<Arc<dyn PhysicalExpr>>,
+        share: f64,
         fetch: Option<usize>,
         target_partitions: usize,
     ) -> Result<Self> {
@@ -64,20 +64,24 @@ impl ScanSource {
             groups.retain(|_| flags.next().unwrap_or(true));
         }
         let output = Arc::new(scan.schema.project(&projection)?);
+        let statistics = if filters.is_empty() {
+            whole
+        } else {
+            thinned(whole, share)
+        };
         let mut source = Self {
             groups: groups.into(),
             output,
+            statistics: Arc::new(projected(statistics, &projection)),
             projection,
             filters,
             dynamic: vec![],
             partitions: vec![],
             fetch,
-            statistics: Arc::new(whole),
             metrics: ExecutionPlanMetricsSet::new(),
             scan,
         };
         source.partitions = source.ranges(target_partitions);
-        source.statistics = Arc::new(source.estimate()?);
         Ok(source)
     }
 
@@ -99,28 +103,6 @@ impl ScanSource {
             ranges.push(start..self.groups.len());
         }
         ranges
-    }
-
-    /// Statistics after the filters, by the same estimates that a filter operator above an unfiltered scan would give.
-    fn estimate(&self) -> Result<Statistics> {
-        let whole = self.statistics.as_ref().clone();
-        if self.filters.is_empty() {
-            return Ok(whole.project(Some(&self.projection)));
-        }
-        let mut plain = self.clone();
-        plain.filters = vec![];
-        plain.projection = (0..self.scan.schema.fields().len()).collect();
-        plain.output = Arc::clone(&self.scan.schema);
-        let filter = FilterExec::try_new(
-            conjunction(self.filters.iter().cloned()),
-            Arc::new(DataSourceExec::new(Arc::new(plain))),
-        )?;
-        #[expect(
-            deprecated,
-            reason = "the replacement wants a statistics context that planning does not hand out"
-        )]
-        let estimated = filter.partition_statistics(None)?.as_ref().clone();
-        Ok(estimated.to_inexact().project(Some(&self.projection)))
     }
 
     fn rows(&self, partition: usize) -> u64 {
@@ -270,7 +252,7 @@ impl DataSource for ScanSource {
         let mut source = self.clone();
         source.projection = picked.iter().map(|&i| self.projection[i]).collect();
         source.output = Arc::new(self.scan.schema.project(&source.projection)?);
-        source.statistics = Arc::new(self.statistics.as_ref().clone().project(Some(&picked)));
+        source.statistics = Arc::new(projected(self.statistics.as_ref().clone(), &picked));
         Ok(Some(Arc::new(source)))
     }
 
@@ -310,6 +292,32 @@ impl DataSource for ScanSource {
         }
         Ok(TreeNodeRecursion::Continue)
     }
+}
+
+/// Statistics of a share of the rows.
+fn thinned(statistics: Statistics, share: f64) -> Statistics {
+    let mut thin = statistics.to_inexact();
+    let scale = |n: Precision<usize>| n.with_estimated_selectivity(share);
+    thin.num_rows = scale(thin.num_rows);
+    for column in &mut thin.column_statistics {
+        column.byte_size = scale(column.byte_size);
+        column.null_count = scale(column.null_count);
+        column.distinct_count = match (column.distinct_count, thin.num_rows) {
+            (Precision::Inexact(n), Precision::Inexact(rows)) => Precision::Inexact(n.min(rows)),
+            (other, _) => other,
+        };
+    }
+    thin
+}
+
+/// Statistics of some of the columns; the size counts those only, since a join builds on the side with fewer bytes.
+fn projected(statistics: Statistics, columns: &[usize]) -> Statistics {
+    let mut statistics = statistics.project(Some(&columns));
+    statistics.total_byte_size = statistics
+        .column_statistics
+        .iter()
+        .fold(Precision::Inexact(0), |sum, c| sum.add(&c.byte_size));
+    statistics
 }
 
 /// Whether an operator fills the filter, or a part of it, while the query runs.

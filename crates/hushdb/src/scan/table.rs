@@ -3,6 +3,7 @@
 use super::progress::ScanProgress;
 use super::source::ScanSource;
 use super::statistics::table_statistics;
+use crate::plan::share_of_rows;
 use crate::sql::type_names::arrow_field;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
@@ -114,7 +115,9 @@ impl TableProvider for TableScan {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let schema = DFSchema::try_from(Arc::clone(&self.schema))?;
         let mut predicates = vec![];
-        if let Some(all) = conjunction(filters.iter().map(unqualified)) {
+        let filters: Vec<Expr> = filters.iter().map(unqualified).collect();
+        let share = share_of_rows(self, &filters);
+        if let Some(all) = conjunction(filters) {
             let predicate = state.create_physical_expr(all, &schema)?;
             predicates = split_conjunction(&predicate).into_iter().cloned().collect();
         }
@@ -122,6 +125,7 @@ impl TableProvider for TableScan {
             self.clone(),
             projection.cloned(),
             predicates,
+            share,
             limit,
             state.config().target_partitions(),
         )?;
