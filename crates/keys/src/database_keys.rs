@@ -6,7 +6,7 @@ use hushdb_crypto::{CryptoProvider, CtrKey, GcmKey, KdfLabel, SecretKey};
 
 use crate::layout::put;
 use crate::master_key::MasterKey;
-use crate::{DatabaseId, HeaderError, Suite};
+use crate::{DatabaseId, HeaderError, LogKeys, Suite};
 
 /// Master key, system DEK and ring key of one database.
 pub struct DatabaseKeys {
@@ -69,6 +69,29 @@ impl DatabaseKeys {
             Suite::Ctr => Ok(BlockKey::Ctr(crypto.ctr_key(&key))),
             Suite::Plain => Err(HeaderError::NotEncrypted),
         }
+    }
+
+    /// The keys of the log with this sequence and salt, under the data key `key_id`.
+    ///
+    /// # Errors
+    /// [`HeaderError::UnknownKeyId`] for a data key that the header does not hold.
+    pub fn log_keys(
+        &self,
+        crypto: &CryptoProvider,
+        key_id: u32,
+        sequence: u64,
+        salt: &[u8; 16],
+    ) -> Result<LogKeys, HeaderError> {
+        let data_key = self
+            .data_key(key_id)
+            .ok_or(HeaderError::UnknownKeyId { key_id })?;
+        Ok(LogKeys::derive(
+            crypto,
+            data_key,
+            &self.database_id,
+            sequence,
+            salt,
+        ))
     }
 
     pub(crate) fn derive_block_key(

@@ -53,18 +53,22 @@ fn commitment_mac_key_and_wrapped_data_key() {
     }
 }
 
+fn database_keys(crypto: &CryptoProvider) -> DatabaseKeys {
+    DatabaseKeys {
+        database_id: DATABASE_ID,
+        master: master(crypto),
+        system_key_id: 1,
+        system_dek: SecretKey::from_bytes([0x22; 32]),
+        previous: None,
+        ring_key: SecretKey::from_bytes([0; 32]),
+    }
+}
+
 #[test]
 fn block_key() {
     let salt = std::array::from_fn(|i| 0xa0 + i as u8);
     for crypto in CryptoProvider::all() {
-        let keys = DatabaseKeys {
-            database_id: DATABASE_ID,
-            master: master(&crypto),
-            system_key_id: 1,
-            system_dek: SecretKey::from_bytes([0x22; 32]),
-            previous: None,
-            ring_key: SecretKey::from_bytes([0; 32]),
-        };
+        let keys = database_keys(&crypto);
         let key = keys.derive_block_key(&crypto, &keys.system_dek, 1, Suite::Gcm, &salt);
         assert_eq!(
             hex::encode(key.expose()),
@@ -72,3 +76,42 @@ fn block_key() {
         );
     }
 }
+
+/// The record key is seen through a record that it opens, the first of the reference's log.
+#[test]
+fn log_keys() {
+    let salt = std::array::from_fn(|i| 0xc0 + i as u8);
+    for crypto in CryptoProvider::all() {
+        let keys = database_keys(&crypto)
+            .log_keys(&crypto, 1, 5, &salt)
+            .unwrap();
+        assert_eq!(
+            hex::encode(keys.header_mac_key.expose()),
+            "c6700534b8213d13dc0121f04aab3a7f3ed0d366d6e0b3300c68c3c489051b4b"
+        );
+        let mut aad = b"HUSHWAL1".to_vec();
+        aad.extend_from_slice(DATABASE_ID.as_bytes());
+        aad.extend_from_slice(&5u64.to_le_bytes());
+        aad.extend_from_slice(&hex::decode("5ffafc4660de3ac1c83da7e984d35c1e").unwrap());
+        aad.extend_from_slice(
+            &hex::decode("480000000000000080000000000000008000000000000000").unwrap(),
+        );
+        let sealed = hex::decode(RECORD).unwrap();
+        let (body, tag) = sealed.split_last_chunk::<16>().unwrap();
+        let mut body = body.to_vec();
+        keys.record_key
+            .open_in_place(&[0xd0; 12], &aad, &mut body, tag)
+            .unwrap();
+        assert_eq!(&body[..12], b"insert row 1");
+        assert!(
+            database_keys(&crypto)
+                .log_keys(&crypto, 2, 5, &salt)
+                .is_err()
+        );
+    }
+}
+
+const RECORD: &str = concat!(
+    "5bcb68adedd9095ad5a541c4828a8ddb83a8c362765c47092b6ece9ea2ccb9bc9495d7b9a76cf380201e1ebf",
+    "52af9453112215eec43eaccaeddc5535b13c8588ce27d5993cc29a95dc4b8fb6aa12fd81ae8b959b2d514b09"
+);
