@@ -4,7 +4,7 @@
 //! table, catalog   row groups of compressed column segments; immutable versions of a catalog
 //! store            file header copies, superblock, extents: commit by copy-on-write and a flip of the root
 //! block            payload <-> sealed sectors; refs that pin a child by its tag; pool of opened blocks
-//! file             the one joint to the disk: StorageFile
+//! file             the one joint to the disk: StorageFile, StorageFiles
 //! ```
 //!
 //! What must hold: no byte of data is written but through a sealed block; what is read was authenticated first, against
@@ -29,7 +29,7 @@ pub use catalog::{
 };
 pub use codec::{CodecError, EncodedSegment, SegmentCodec, VortexCodec};
 pub use error::{Error, ErrorKind, Place, Result};
-pub use file::{MemFile, OsFile, StorageFile};
+pub use file::{MemFile, MemFiles, OsFile, OsFiles, StorageFile, StorageFiles};
 pub use store::{
     BlockStore, DEFAULT_ROW_GROUP_ROWS, HeaderCopies, Notice, StoreInfo, StoreOptions,
 };

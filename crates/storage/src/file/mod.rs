@@ -1,10 +1,17 @@
-//! The joint to the disk: [`StorageFile`], and its two implementations here, [`OsFile`] and [`MemFile`].
+//! The joint to the disk: [`StorageFile`] and, for the files beside a database file, [`StorageFiles`]; of each two
+//! implementations are here, [`OsFile`] and [`MemFile`], [`OsFiles`] and [`MemFiles`].
 
 mod file_lock;
 mod mem_file;
+mod mem_files;
 mod os_file;
+mod os_files;
 mod storage_file;
+mod storage_files;
 
 pub use mem_file::MemFile;
+pub use mem_files::MemFiles;
 pub use os_file::OsFile;
+pub use os_files::OsFiles;
 pub use storage_file::StorageFile;
+pub use storage_files::StorageFiles;

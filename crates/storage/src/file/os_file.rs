@@ -126,10 +126,14 @@ impl StorageFile for OsFile {
     }
 
     fn sync_directory(&self) -> io::Result<()> {
-        let parent = self
-            .path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
-        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+        sync_parent(&self.path)
     }
+}
+
+/// Makes durable what the directory of `path` says about names.
+pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
