@@ -60,7 +60,8 @@ impl Store {
         Self::over(BlockStore::open(file, key, options)?, options)
     }
 
-    /// Makes a new database at `path`, where no file may be.
+    /// Makes a new database at `path`, where no file may be but an empty one. When that fails, no new file is left behind: an
+    /// empty one would be refused as no database at the next try.
     ///
     /// # Errors
     /// As [`Store::create`], and of the operating system.
@@ -69,7 +70,17 @@ impl Store {
         key: Option<&dyn KeyProvider>,
         options: &StoreOptions,
     ) -> Result<Self> {
-        Self::create(Arc::new(OsFile::create(path)?), key, options)
+        let is_new = !path.exists();
+        let file = Arc::new(OsFile::create(path)?);
+        // This handle, and so the lock, is held until the file is gone.
+        let held = Arc::clone(&file);
+        let made = Self::create(file, key, options);
+        if made.is_err() && is_new {
+            // What made it fail is what the caller must hear of.
+            let _ = held.remove();
+        }
+        drop(held);
+        made
     }
 
     /// Opens the database at `path`.
