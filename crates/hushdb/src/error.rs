@@ -4,6 +4,7 @@
 
 use datafusion::common::DataFusionError;
 use datafusion::common::arrow::error::ArrowError;
+use hushdb_keys::KeyError;
 use std::fmt;
 
 /// What went wrong, by what the caller can do about it. The names in messages follow DuckDB's.
@@ -148,7 +149,14 @@ impl std::error::Error for Error {
 impl From<hushdb_storage::Error> for Error {
     fn from(error: hushdb_storage::Error) -> Self {
         use hushdb_storage::ErrorKind as S;
+        let malformed = matches!(
+            &error,
+            hushdb_storage::Error::KeyUnusable(
+                KeyError::Malformed { .. } | KeyError::Empty | KeyError::NotText
+            )
+        );
         let kind = match error.kind() {
+            _ if malformed => ErrorKind::MalformedKey,
             S::WrongKey => ErrorKind::WrongKey,
             S::KeyRequired => ErrorKind::KeyRequired,
             S::NotEncrypted => ErrorKind::NotEncrypted,
@@ -164,9 +172,20 @@ impl From<hushdb_storage::Error> for Error {
         };
         Self {
             kind,
-            message: error.to_string(),
+            message: untitled(kind, error.to_string()),
             source: Some(Box::new(error)),
         }
+    }
+}
+
+/// Layers below begin some of their sentences with the kind, which the title says already.
+fn untitled(kind: ErrorKind, message: String) -> String {
+    let title = kind.title();
+    match message.split_at_checked(title.len()) {
+        Some((start, rest)) if start.eq_ignore_ascii_case(title) => {
+            rest.strip_prefix(": ").map_or(message.clone(), Into::into)
+        }
+        _ => message,
     }
 }
 
@@ -179,29 +198,32 @@ impl From<Error> for DataFusionError {
 
 impl From<ArrowError> for Error {
     fn from(error: ArrowError) -> Self {
-        let kind = match &error {
-            ArrowError::ArithmeticOverflow(_) | ArrowError::DivideByZero => ErrorKind::OutOfRange,
-            ArrowError::CastError(_) | ArrowError::ParseError(_) => ErrorKind::Conversion,
-            ArrowError::NotYetImplemented(_) => ErrorKind::Unsupported,
-            ArrowError::IoError(..) => ErrorKind::Io,
-            ArrowError::ExternalError(_) => {
-                let ArrowError::ExternalError(inner) = error else {
-                    unreachable!("matched above")
-                };
-                return from_boxed(inner);
-            }
-            _ => ErrorKind::InvalidInput,
-        };
-        let text = error.to_string();
-        let message = text
-            .split_once(" error: ")
-            .map_or(text.as_str(), |(_, rest)| rest)
-            .to_string();
-        Self {
-            kind,
-            message,
-            source: None,
+        match error {
+            ArrowError::ExternalError(inner) => from_boxed(inner),
+            error => Self::new(arrow_kind(&error), arrow_message(&error)),
         }
+    }
+}
+
+fn arrow_kind(error: &ArrowError) -> ErrorKind {
+    match error {
+        ArrowError::ArithmeticOverflow(_) | ArrowError::DivideByZero => ErrorKind::OutOfRange,
+        ArrowError::ComputeError(text) if text.contains("overflow") => ErrorKind::OutOfRange,
+        ArrowError::CastError(_) | ArrowError::ParseError(_) => ErrorKind::Conversion,
+        ArrowError::InvalidArgumentError(text) if text.contains(" to store in a Decimal") => {
+            ErrorKind::Conversion
+        }
+        ArrowError::NotYetImplemented(_) => ErrorKind::Unsupported,
+        ArrowError::IoError(..) => ErrorKind::Io,
+        _ => ErrorKind::InvalidInput,
+    }
+}
+
+fn arrow_message(error: &ArrowError) -> String {
+    let text = error.to_string();
+    match text.split_once(" error: ") {
+        Some((_, rest)) => rest.to_string(),
+        None => text,
     }
 }
 
@@ -241,21 +263,23 @@ impl From<DataFusionError> for Error {
             D::SchemaError(inner, _) => Error::binder(strip(&inner.to_string())),
             D::Configuration(message) => Error::invalid(strip(&message)),
             D::ResourcesExhausted(message) => Error::new(ErrorKind::Full, strip(&message)),
-            D::Execution(message) => {
-                let lower = message.to_lowercase();
-                let kind = if lower.contains("overflow") || lower.contains("out of range") {
-                    ErrorKind::OutOfRange
-                } else if lower.contains("cast") || lower.contains("pars") {
-                    ErrorKind::Conversion
-                } else {
-                    ErrorKind::InvalidInput
-                };
-                Error::new(kind, strip(&message))
-            }
+            D::Execution(message) => Error::new(execution_kind(&message), strip(&message)),
             D::IoError(inner) => Error::new(ErrorKind::Io, inner.to_string()),
             D::ParquetError(inner) => Error::new(ErrorKind::InvalidInput, inner.to_string()),
             other => Error::new(ErrorKind::Internal, strip(&other.to_string())),
         }
+    }
+}
+
+/// DataFusion's own functions tell by words only.
+fn execution_kind(message: &str) -> ErrorKind {
+    let lower = message.to_lowercase();
+    if lower.contains("overflow") || lower.contains("out of range") {
+        ErrorKind::OutOfRange
+    } else if lower.contains("cast") || lower.contains("pars") {
+        ErrorKind::Conversion
+    } else {
+        ErrorKind::InvalidInput
     }
 }
 
@@ -267,17 +291,13 @@ fn shared(error: &DataFusionError) -> Option<(ErrorKind, String)> {
             Some((ours.kind, ours.message.clone()))
         }
         DataFusionError::ArrowError(inner, _) => match inner.as_ref() {
-            ArrowError::ArithmeticOverflow(m) => Some((ErrorKind::OutOfRange, m.clone())),
-            ArrowError::CastError(m) | ArrowError::ParseError(m) => {
-                Some((ErrorKind::Conversion, m.clone()))
-            }
             ArrowError::ExternalError(inner) => {
                 let ours = inner.downcast_ref::<Error>()?;
                 Some((ours.kind, ours.message.clone()))
             }
-            _ => None,
+            other => Some((arrow_kind(other), arrow_message(other))),
         },
-        DataFusionError::Execution(m) => Some((ErrorKind::InvalidInput, strip(m))),
+        DataFusionError::Execution(m) => Some((execution_kind(m), strip(m))),
         _ => None,
     }
 }
