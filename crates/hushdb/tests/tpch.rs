@@ -36,8 +36,9 @@ fn check(database: &Database) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn generate_check_reopen(path: &Path, key: bool) {
-    let database = Database::open_with(Some(path), options(key, CryptoProvider::aws_lc())).unwrap();
+/// Writes with one provider, checks, and checks again after opening the file with each provider.
+fn generate_check_reopen(path: &Path, key: bool, writer: CryptoProvider) {
+    let database = Database::open_with(Some(path), options(key, writer)).unwrap();
     database
         .connect()
         .unwrap()
@@ -53,13 +54,22 @@ fn generate_check_reopen(path: &Path, key: bool) {
 #[test]
 fn answers_from_an_encrypted_file() {
     let dir = tempfile::tempdir().unwrap();
-    generate_check_reopen(&dir.path().join("tpch.hushdb"), true);
+    let path = dir.path().join("tpch.hushdb");
+    generate_check_reopen(&path, true, CryptoProvider::aws_lc());
+}
+
+#[test]
+fn answers_from_a_file_encrypted_by_the_portable_provider() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tpch.hushdb");
+    generate_check_reopen(&path, true, CryptoProvider::portable());
 }
 
 #[test]
 fn answers_from_a_plain_file() {
     let dir = tempfile::tempdir().unwrap();
-    generate_check_reopen(&dir.path().join("tpch.hushdb"), false);
+    let path = dir.path().join("tpch.hushdb");
+    generate_check_reopen(&path, false, CryptoProvider::aws_lc());
 }
 
 #[test]
