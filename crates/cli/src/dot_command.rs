@@ -8,7 +8,7 @@ use clap::Parser;
 use crate::failure::Failure;
 use crate::key_options::KeyOptions;
 use crate::output::{BoxTable, Mode, Printer, Sink};
-use crate::session::{Session, Target};
+use crate::session::{Session, Target, say_notices};
 
 const HELP: &str = "\
 .databases               List the attached databases and their files
@@ -116,6 +116,7 @@ impl Session {
         };
         // The old database stays open until the new one is: a typing error must not cost the session.
         let database = target.open()?;
+        say_notices(&database);
         self.connection = database.connect()?;
         self.database = database;
         Ok(())

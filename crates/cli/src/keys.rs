@@ -18,7 +18,7 @@ use hushdb::files::keys::{
 use hushdb::files::storage::{BlockStore, OsFile, StoreOptions};
 
 use crate::arguments::{FileArguments, KeysCommand};
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::inspect;
 use crate::key_options::NewKeyOptions;
 use crate::output::Sink;
@@ -138,11 +138,14 @@ fn open(arguments: &FileArguments) -> Result<BlockStore, Failure> {
     }
     let provider = arguments.key.required()?.provider()?;
     let file = Arc::new(OsFile::open(&arguments.file, false)?);
-    Ok(BlockStore::open(
-        file,
-        Some(&*provider),
-        &StoreOptions::default(),
-    )?)
+    let store = BlockStore::open(file, Some(&*provider), &StoreOptions::default())?;
+    for notice in store.notices() {
+        say(&format!(
+            "Notice: {}: {notice}; it has been put right",
+            arguments.file.display()
+        ));
+    }
+    Ok(store)
 }
 
 fn shown(took: Duration) -> String {

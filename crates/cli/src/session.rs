@@ -9,7 +9,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use hushdb::{Connection, Database, DatabaseOptions, ErrorKind, KeySource, ResultKind};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::interrupt::Interrupts;
 use crate::key_options::KeyOptions;
 use crate::output::{self, Mode, Sink};
@@ -90,6 +90,7 @@ impl Session {
         interrupts: Interrupts,
     ) -> Result<Self, Failure> {
         let database = target.open()?;
+        say_notices(&database);
         let connection = database.connect()?;
         Ok(Self {
             connection,
@@ -172,6 +173,8 @@ impl Session {
         let _watch = interrupts.watch(self.connection.interrupt_handle());
         let mut progress = StatementProgress::follow(self.connection.progress_handle());
         let result = self.connection.run(sql)?;
+        // An ATTACH may have found something.
+        say_notices(&self.database);
         if result.kind() == ResultKind::Rows {
             let schema = result.schema();
             if self.mode == Mode::Box && is_plan(sql, &schema) {
@@ -236,6 +239,13 @@ impl Session {
             }
         }
         Ok(rows)
+    }
+}
+
+/// Says on standard error what opening files found.
+pub(crate) fn say_notices(database: &Database) {
+    for notice in database.take_notices() {
+        say(&format!("Notice: {notice}"));
     }
 }
 

@@ -10,7 +10,7 @@ use hushdb_crypto::{CryptoProvider, SecretBytes};
 use hushdb_keys::KeyProvider;
 use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey};
 use hushdb_storage::{BufferPool, Store, StoreOptions};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -61,10 +61,10 @@ impl fmt::Debug for KeySource {
 }
 
 impl KeySource {
-    /// The provider that yields the key when a file is opened.
+    /// The provider that yields the key when a file is opened; only then is the key looked at.
     ///
     /// # Errors
-    /// `MalformedKey` for key text that is not a key.
+    /// None now; reserved for sources that can be refused beforehand.
     pub fn provider(&self) -> Result<Box<dyn KeyProvider>> {
         Ok(match self {
             Self::Text(text) => Box::new(KeyText::new(text.duplicate())),
@@ -123,6 +123,7 @@ pub(crate) struct Shared {
     crypto: CryptoProvider,
     pool: Arc<BufferPool>,
     row_group_rows: usize,
+    notices: Mutex<Vec<String>>,
 }
 
 /// The library's entry: open one, then `connect`. Clones share everything.
@@ -200,6 +201,7 @@ impl Database {
             crypto: options.crypto,
             pool,
             row_group_rows: options.row_group_rows,
+            notices: Mutex::default(),
         };
         if let Some(path) = path {
             shared.attach(
@@ -220,6 +222,12 @@ impl Database {
     /// None now; reserved for limits.
     pub fn connect(&self) -> Result<Connection> {
         Ok(Connection::new(Arc::clone(&self.shared)))
+    }
+
+    /// What opening and attaching files found and could bear, such as one of two copies being damaged, since this was last
+    /// asked: sentences for a person to read. Whoever may have changed a file shows here, so they should be shown or logged.
+    pub fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.shared.notices.lock())
     }
 
     /// Drops every opened block from memory, so that the next scan reads and opens them again.
@@ -278,6 +286,14 @@ impl Shared {
         } else {
             Store::create_path(path, provider.as_deref(), &options)?
         };
+        let end = if read_only {
+            "open it for writing to have it put right"
+        } else {
+            "it has been put right"
+        };
+        let notices = store.notices().into_iter();
+        let notices = notices.map(|notice| format!("{}: {notice}; {end}", path.display()));
+        self.notices.lock().extend(notices);
         let path = (path.as_os_str() != ":memory:").then(|| path.to_path_buf());
         let attached = Attached {
             store: Arc::new(store),
