@@ -49,12 +49,7 @@ impl Report {
         unit: &'static str,
         samples: Vec<Samples>,
     ) {
-        self.figures.push(Figure {
-            name: name.into(),
-            unit,
-            detail: false,
-            samples,
-        });
+        self.push(name.into(), unit, false, samples);
     }
 
     /// Adds a figure that is part of another one.
@@ -64,10 +59,14 @@ impl Report {
         unit: &'static str,
         samples: Vec<Samples>,
     ) {
+        self.push(name.into(), unit, true, samples);
+    }
+
+    fn push(&mut self, name: String, unit: &'static str, detail: bool, samples: Vec<Samples>) {
         self.figures.push(Figure {
-            name: name.into(),
+            name,
             unit,
-            detail: true,
+            detail,
             samples,
         });
     }

@@ -264,9 +264,7 @@ fn a_fresh_file_with_a_key_is_encrypted() {
         .hush(&["--key-env", "KEY_A", "-c", "SELECT 1"])
         .refused();
 
-    place
-        .hush(&["p.hush", "CREATE TABLE t AS SELECT 1 AS a"])
-        .ok();
+    plain(&place, "p.hush");
     assert!(
         place
             .hush(&["--key-env", "KEY_A", "p.hush", "SELECT 1"])
@@ -278,9 +276,7 @@ fn a_fresh_file_with_a_key_is_encrypted() {
 #[test]
 fn read_only_writes_nothing() {
     let place = Place::new();
-    place
-        .hush(&["a.hush", "CREATE TABLE t AS SELECT 1 AS a"])
-        .ok();
+    plain(&place, "a.hush");
     let before = fs::read(place.path("a.hush")).expect("there");
     assert_eq!(
         place
@@ -301,11 +297,13 @@ fn read_only_writes_nothing() {
 #[test]
 fn a_file_named_like_a_command() {
     let place = Place::new();
-    place
-        .hush(&["./check", "CREATE TABLE t AS SELECT 1 AS a"])
-        .ok();
+    plain(&place, "./check");
     assert!(place.path("check").exists());
     assert!(place.hush(&["check", "check"]).ok().contains("no damage"));
+}
+
+fn plain(place: &Place, name: &str) {
+    place.hush(&[name, "CREATE TABLE t AS SELECT 1 AS a"]).ok();
 }
 
 fn encrypted(place: &Place) {
@@ -350,9 +348,7 @@ fn inspect_with_and_without_the_key() {
             .refused()
             .contains("Wrong Key")
     );
-    place
-        .hush(&["p.hush", "CREATE TABLE t AS SELECT 1 AS a"])
-        .ok();
+    plain(&place, "p.hush");
     assert!(place.hush(&["inspect", "p.hush"]).ok().contains("main.t"));
     place.write("text.txt", "this is no database");
     place.hush(&["inspect", "text.txt"]).refused();
@@ -411,7 +407,11 @@ fn check_finds_a_flipped_bit() {
 fn keys_are_added_changed_and_removed() {
     let place = Place::new();
     encrypted(&place);
-    let list = || place.hush(&["keys", "list", "e.hush"]).ok();
+    let keys = |line: &str| {
+        let words = std::iter::once("keys").chain(line.split(' '));
+        place.hush(&words.collect::<Vec<_>>())
+    };
+    let list = || keys("list e.hush").ok();
     let opens = |key: &str| {
         place
             .hush(&[
@@ -431,31 +431,9 @@ fn keys_are_added_changed_and_removed() {
         list()
     );
 
-    let last = place
-        .hush(&[
-            "keys",
-            "remove",
-            "--key-env",
-            "KEY_A",
-            "--slot",
-            "0",
-            "e.hush",
-        ])
-        .refused();
+    let last = keys("remove --key-env KEY_A --slot 0 e.hush").refused();
     assert!(last.contains("last"), "{last}");
-    let added = place
-        .hush(&[
-            "keys",
-            "add",
-            "e.hush",
-            "--key-env",
-            "KEY_A",
-            "--new-key-env",
-            "PASSPHRASE",
-            "--label",
-            "mine",
-        ])
-        .ok();
+    let added = keys("add e.hush --key-env KEY_A --new-key-env PASSPHRASE --label mine").ok();
     assert!(
         added.starts_with("Added key slot 1 in ") && added.contains(" ms"),
         "{added}"
@@ -465,79 +443,18 @@ fn keys_are_added_changed_and_removed() {
     ));
     assert!(opens("KEY_A") && opens("PASSPHRASE") && !opens("KEY_B"));
 
-    let which = place
-        .hush(&[
-            "keys",
-            "change",
-            "e.hush",
-            "--key-env",
-            "KEY_A",
-            "--new-key-env",
-            "KEY_B",
-        ])
-        .refused();
+    let which = keys("change e.hush --key-env KEY_A --new-key-env KEY_B").refused();
     assert!(which.contains("--slot"), "{which}");
-    place
-        .hush(&[
-            "keys",
-            "change",
-            "e.hush",
-            "--key-env",
-            "KEY_A",
-            "--new-key-env",
-            "KEY_B",
-            "--slot",
-            "0",
-        ])
-        .ok();
+    keys("change e.hush --key-env KEY_A --new-key-env KEY_B --slot 0").ok();
     assert!(!opens("KEY_A") && opens("PASSPHRASE") && opens("KEY_B"));
-    place
-        .hush(&[
-            "keys",
-            "remove",
-            "e.hush",
-            "--key-env",
-            "KEY_B",
-            "--slot",
-            "1",
-        ])
-        .ok();
+    keys("remove e.hush --key-env KEY_B --slot 1").ok();
     assert!(opens("KEY_B") && !opens("PASSPHRASE"));
-    place
-        .hush(&[
-            "keys",
-            "remove",
-            "e.hush",
-            "--key-env",
-            "KEY_B",
-            "--slot",
-            "5",
-        ])
-        .refused();
-    place
-        .hush(&[
-            "keys",
-            "add",
-            "e.hush",
-            "--key-env",
-            "KEY_A",
-            "--new-key-env",
-            "KEY_B",
-        ])
-        .refused();
-    place
-        .hush(&["keys", "add", "e.hush", "--key-env", "KEY_B"])
-        .refused();
+    keys("remove e.hush --key-env KEY_B --slot 5").refused();
+    keys("add e.hush --key-env KEY_A --new-key-env KEY_B").refused();
+    keys("add e.hush --key-env KEY_B").refused();
 
-    place
-        .hush(&["p.hush", "CREATE TABLE t AS SELECT 1 AS a"])
-        .ok();
-    assert!(
-        place
-            .hush(&["keys", "list", "p.hush"])
-            .refused()
-            .contains("not encrypted")
-    );
+    plain(&place, "p.hush");
+    assert!(keys("list p.hush").refused().contains("not encrypted"));
 }
 
 #[test]
@@ -609,9 +526,7 @@ fn the_demo_runs() {
             .contains("Replacing")
     );
     fs::create_dir(place.path("mine")).expect("made");
-    place
-        .hush(&["mine/plain.hush", "CREATE TABLE t AS SELECT 1 AS a"])
-        .ok();
+    plain(&place, "mine/plain.hush");
     place
         .hush(&["demo", "--sf", "0.002", "--dir", "mine"])
         .refused();

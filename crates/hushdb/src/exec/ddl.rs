@@ -64,16 +64,16 @@ pub(super) fn create_table(
     }
     let (_, name, attached) = resolve_for_write(connection, &create.name)?;
     let mut transaction = attached.store.begin()?;
-    let snapshot = connection.snapshot();
-    if !make_room(
+    let Some(snapshot) = make_room(
+        connection,
         &mut transaction,
-        &snapshot,
         &name,
         create.or_replace,
         create.if_not_exists,
-    )? {
+    )?
+    else {
         return Ok(QueryResult::done());
-    }
+    };
     let Some(query) = create.query else {
         let (columns, checks) = definition(
             connection,
@@ -126,34 +126,34 @@ pub(super) fn table_columns(
     }
 }
 
-/// Clears the way for a new table or view. False when IF NOT EXISTS leaves the old one.
+/// Clears the way for a new table or view, and gives the version that the transaction changes. None when IF NOT EXISTS
+/// leaves the old one.
 fn make_room(
+    connection: &Connection,
     transaction: &mut Transaction<'_>,
-    snapshot: &Snapshot,
     name: &TableName,
     or_replace: bool,
     if_not_exists: bool,
-) -> Result<bool> {
-    match snapshot.find(name) {
-        None => Ok(true),
-        Some(_) if if_not_exists => Ok(false),
+) -> Result<Option<Snapshot>> {
+    let snapshot = connection.snapshot();
+    let kind = match snapshot.find(name) {
+        None => return Ok(Some(snapshot)),
+        Some(_) if if_not_exists => return Ok(None),
         Some(Relation::Table(_)) if or_replace => {
             transaction.drop_table(&name.schema, &name.name)?;
-            Ok(true)
+            return Ok(Some(snapshot));
         }
         Some(Relation::View(_)) if or_replace => {
             transaction.drop_view(&name.schema, &name.name)?;
-            Ok(true)
+            return Ok(Some(snapshot));
         }
-        Some(Relation::Table(_)) => Err(Error::catalog(format!(
-            "Table with name \"{}\" already exists!",
-            name.name
-        ))),
-        Some(Relation::View(_)) => Err(Error::catalog(format!(
-            "View with name \"{}\" already exists!",
-            name.name
-        ))),
-    }
+        Some(Relation::Table(_)) => "Table",
+        Some(Relation::View(_)) => "View",
+    };
+    Err(Error::catalog(format!(
+        "{kind} with name \"{}\" already exists!",
+        name.name
+    )))
 }
 
 /// Names and types of a query's columns. A name that comes twice gets `_1`, `_2`, ... as in DuckDB.
@@ -327,16 +327,16 @@ pub(super) fn create_view(
     }
     let (_, name, attached) = resolve_for_write(connection, &view.name)?;
     let mut transaction = attached.store.begin()?;
-    let snapshot = connection.snapshot();
-    if !make_room(
+    let Some(snapshot) = make_room(
+        connection,
         &mut transaction,
-        &snapshot,
         &name,
         view.or_replace,
         view.if_not_exists,
-    )? {
+    )?
+    else {
         return Ok(QueryResult::done());
-    }
+    };
     // Planned once, so that a mistake shows now.
     let plan = connection
         .planner(&snapshot, progress)

@@ -1,15 +1,15 @@
 //! Casts that Arrow does differently from DuckDB or not at all: to and from UUID and BLOB text, and rounding numbers to
 //! integers.
 
+use super::rewrite_expressions::rewrite_expressions;
 use crate::functions::{
     BLOB_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE, UUID_FROM_TEXT,
 };
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 use std::collections::HashMap;
@@ -96,23 +96,7 @@ impl DuckCasts {
 impl AnalyzerRule for DuckCasts {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|plan| {
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                schema.merge(&scan.projected_schema);
-            }
-            let plan = plan.map_expressions(|expr| {
-                let name = expr.schema_name().to_string();
-                let rewritten = expr.transform_up(|e| self.rewrite(e, &schema))?;
-                if !rewritten.transformed || rewritten.data.schema_name().to_string() == name {
-                    return Ok(rewritten);
-                }
-                rewritten.map_data(|e| Ok(e.alias(name.clone())))
-            })?;
-            if plan.transformed {
-                plan.map_data(LogicalPlan::recompute_schema)
-            } else {
-                Ok(plan)
-            }
+            rewrite_expressions(plan, |expr, schema| self.rewrite(expr, schema))
         })
         .map(|t| t.data)
     }

@@ -3,9 +3,11 @@
 mod casts;
 mod estimate;
 mod join_order;
+mod number_kind;
 mod numbers;
 mod operators;
 mod planner;
+mod rewrite_expressions;
 mod session;
 mod snapshot;
 

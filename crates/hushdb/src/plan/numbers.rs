@@ -6,15 +6,17 @@
 //!
 //! What must hold: no value loses a digit by coercion; a decimal with a float becomes DOUBLE, as in DuckDB.
 
+use super::number_kind::{Number, int_digits, literal_digits};
+use super::operators::cast_if;
+use super::rewrite_expressions::rewrite_expressions;
 use crate::functions::arithmetic::{MAX_DIGITS_128, decimal_type};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction};
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator,
+    BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator,
 };
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::Arc;
@@ -39,30 +41,21 @@ enum Need {
 }
 
 fn need(expr: Option<&Expr>, data_type: &DataType) -> Option<Need> {
-    use DataType as T;
     if let Some(Expr::Literal(ScalarValue::Int64(Some(v)), _)) = expr {
         return Some(Need::Digits {
-            whole: v.unsigned_abs().max(1).ilog10() as u8 + 1,
+            whole: literal_digits(*v),
             scale: 0,
         });
     }
-    let whole = match data_type {
-        T::Null => return Some(Need::Nothing),
-        T::Float16 | T::Float32 | T::Float64 => return Some(Need::Float),
-        T::Decimal32(p, s) | T::Decimal64(p, s) | T::Decimal128(p, s) if *s >= 0 => {
-            return Some(Need::Digits {
-                whole: p.saturating_sub(*s as u8),
-                scale: *s,
-            });
-        }
-        T::Int8 | T::UInt8 => 3,
-        T::Int16 | T::UInt16 => 5,
-        T::Int32 | T::UInt32 => 10,
-        T::Int64 => 19,
-        T::UInt64 => 20,
-        _ => return None,
+    if data_type == &DataType::Null {
+        return Some(Need::Nothing);
+    }
+    let (whole, scale) = match Number::of(data_type)? {
+        Number::Float => return Some(Need::Float),
+        Number::Decimal(p, s) => (p.saturating_sub(s as u8), s),
+        Number::Int { bits, signed } => (int_digits(bits, signed), 0),
     };
-    Some(Need::Digits { whole, scale: 0 })
+    Some(Need::Digits { whole, scale })
 }
 
 /// The common type of numbers of which at least one is a decimal and not all are of one type.
@@ -96,15 +89,8 @@ fn common<'a>(items: impl Iterator<Item = (Option<&'a Expr>, DataType)>) -> Opti
 }
 
 fn to_type(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
-    if &expr.get_type(schema)? == to {
-        return Ok(expr);
-    }
-    if let Expr::Literal(value, metadata) = &expr
-        && let Ok(value) = value.cast_to(to)
-    {
-        return Ok(Expr::Literal(value, metadata.clone()));
-    }
-    Ok(Expr::Cast(Cast::new(Box::new(expr), to.clone())))
+    let from = expr.get_type(schema)?;
+    Ok(cast_if(expr, &from, to))
 }
 
 /// Brings expressions to their common type in place; false when there was nothing to do.
@@ -286,31 +272,9 @@ fn join(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 impl AnalyzerRule for CommonNumbers {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|plan| {
-            let plan = union(plan)?;
-            let plan = if plan.transformed {
-                plan
-            } else {
-                join(plan.data)?
-            };
-            let structural = plan.transformed;
-            let plan = plan.data;
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                schema.merge(&scan.projected_schema);
-            }
-            let plan = plan.map_expressions(|expr| {
-                let name = expr.schema_name().to_string();
-                let rewritten = expr.transform_up(|e| rewrite(e, &schema))?;
-                if !rewritten.transformed || rewritten.data.schema_name().to_string() == name {
-                    return Ok(rewritten);
-                }
-                rewritten.map_data(|e| Ok(e.alias(name.clone())))
-            })?;
-            if plan.transformed || structural {
-                let recomputed = plan.map_data(LogicalPlan::recompute_schema)?;
-                return Ok(Transformed::yes(recomputed.data));
-            }
-            Ok(plan)
+            union(plan)?
+                .transform_data(join)?
+                .transform_data(|plan| rewrite_expressions(plan, rewrite))
         })
         .map(|t| t.data)
     }

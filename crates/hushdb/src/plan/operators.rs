@@ -1,11 +1,13 @@
 //! Binary operators with DuckDB's meaning where DataFusion's differs: `/` divides as DOUBLE, integer and decimal
 //! arithmetic fails on overflow, dates and numbers mix.
 
+use super::number_kind::{Number, int_digits, int_type, literal_digits};
+use super::rewrite_expressions::rewrite_expressions;
 use crate::functions::arithmetic::{
     MAX_DIGITS_64, MAX_DIGITS_128, Op, decimal_result, decimal_type,
 };
 use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -17,81 +19,6 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 /// Plans binary operators; asked before DataFusion's own planners.
 #[derive(Debug)]
 pub(super) struct DuckOperators;
-
-/// What kind of number an operand is.
-#[derive(Clone, Copy, PartialEq)]
-enum Number {
-    Int { bits: u8, signed: bool },
-    Decimal(u8, i8),
-    Float,
-}
-
-fn number(data_type: &DataType) -> Option<Number> {
-    use DataType as T;
-    Some(match data_type {
-        T::Int8 => Number::Int {
-            bits: 8,
-            signed: true,
-        },
-        T::Int16 => Number::Int {
-            bits: 16,
-            signed: true,
-        },
-        T::Int32 => Number::Int {
-            bits: 32,
-            signed: true,
-        },
-        T::Int64 => Number::Int {
-            bits: 64,
-            signed: true,
-        },
-        T::UInt8 => Number::Int {
-            bits: 8,
-            signed: false,
-        },
-        T::UInt16 => Number::Int {
-            bits: 16,
-            signed: false,
-        },
-        T::UInt32 => Number::Int {
-            bits: 32,
-            signed: false,
-        },
-        T::UInt64 => Number::Int {
-            bits: 64,
-            signed: false,
-        },
-        T::Decimal32(p, s) | T::Decimal64(p, s) | T::Decimal128(p, s) if *s >= 0 => {
-            Number::Decimal(*p, *s)
-        }
-        T::Float16 | T::Float32 | T::Float64 => Number::Float,
-        _ => return None,
-    })
-}
-
-fn int_type(bits: u8, signed: bool) -> DataType {
-    match (bits, signed) {
-        (8, true) => DataType::Int8,
-        (16, true) => DataType::Int16,
-        (32, true) => DataType::Int32,
-        (_, true) => DataType::Int64,
-        (8, false) => DataType::UInt8,
-        (16, false) => DataType::UInt16,
-        (32, false) => DataType::UInt32,
-        (_, false) => DataType::UInt64,
-    }
-}
-
-/// Digits that every value of an integer type fits, as DuckDB counts them.
-fn int_digits(bits: u8, signed: bool) -> u8 {
-    match (bits, signed) {
-        (8, _) => 3,
-        (16, _) => 5,
-        (32, _) => 10,
-        (_, true) => 19,
-        (_, false) => 20,
-    }
-}
 
 /// The value of an integer literal.
 fn int_literal(expr: &Expr) -> Option<i64> {
@@ -139,7 +66,7 @@ impl ExprPlanner for DuckOperators {
         if let Some(planned) = temporal(op, &expr, &left, &right) {
             return Ok(PlannerResult::Planned(planned));
         }
-        match (number(&left), number(&right)) {
+        match (Number::of(&left), Number::of(&right)) {
             (Some(l), Some(r)) if l != Number::Float && r != Number::Float => {
                 Ok(PlannerResult::Planned(arithmetic(op, expr, l, r, schema)?))
             }
@@ -157,34 +84,12 @@ impl ExprPlanner for DuckOperators {
             (Some(_), Some(_)) => Ok(PlannerResult::Planned(both_float(op, expr, &left, &right))),
             // NULL as an operand takes the other side's type.
             (Some(_), None) if right == DataType::Null => {
-                let RawBinaryExpr {
-                    op,
-                    left: l,
-                    right: r,
-                } = expr;
-                self.plan_binary_op(
-                    RawBinaryExpr {
-                        op,
-                        left: l,
-                        right: cast(r, left),
-                    },
-                    schema,
-                )
+                let right = cast(expr.right, left);
+                self.plan_binary_op(RawBinaryExpr { right, ..expr }, schema)
             }
             (None, Some(_)) if left == DataType::Null => {
-                let RawBinaryExpr {
-                    op,
-                    left: l,
-                    right: r,
-                } = expr;
-                self.plan_binary_op(
-                    RawBinaryExpr {
-                        op,
-                        left: cast(l, right),
-                        right: r,
-                    },
-                    schema,
-                )
+                let left = cast(expr.left, right);
+                self.plan_binary_op(RawBinaryExpr { left, ..expr }, schema)
             }
             _ => Ok(PlannerResult::Original(expr)),
         }
@@ -204,7 +109,8 @@ fn cast(expr: Expr, to: DataType) -> Expr {
     Expr::Cast(Cast::new(Box::new(expr), to))
 }
 
-fn cast_if(expr: Expr, from: &DataType, to: &DataType) -> Expr {
+/// `expr` of type `from` as `to`; literals are cast at once.
+pub(super) fn cast_if(expr: Expr, from: &DataType, to: &DataType) -> Expr {
     if from == to {
         expr
     } else {
@@ -238,7 +144,7 @@ fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
         return expr;
     };
     let meets = |from: &DataType, to: &DataType| match (from, to) {
-        (DataType::Boolean, to) => number(to).is_some(),
+        (DataType::Boolean, to) => Number::of(to).is_some(),
         (from, DataType::FixedSizeBinary(16)) => from.is_string(),
         _ => false,
     };
@@ -278,7 +184,7 @@ fn divide(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBin
     let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
         return Ok(PlannerResult::Original(expr));
     };
-    let numeric = |t: &DataType| number(t).is_some() || t == &DataType::Null;
+    let numeric = |t: &DataType| Number::of(t).is_some() || t == &DataType::Null;
     if !numeric(&left) || !numeric(&right) {
         return Ok(PlannerResult::Original(expr));
     }
@@ -386,7 +292,7 @@ fn arithmetic(
     }
     let as_decimal = |n: Number, literal: Option<i64>| match (n, literal) {
         (Number::Decimal(p, s), _) => (p, s),
-        (_, Some(v)) => (v.unsigned_abs().max(1).ilog10() as u8 + 1, 0),
+        (_, Some(v)) => (literal_digits(v), 0),
         (Number::Int { bits, signed }, None) => (int_digits(bits, signed), 0),
         (Number::Float, None) => (MAX_DIGITS_128, 0),
     };
@@ -450,41 +356,17 @@ impl AnalyzerRule for NarrowLiterals {
             if matches!(plan, LogicalPlan::Values(_)) {
                 return Ok(Transformed::no(plan));
             }
-            // Nodes above know the columns of these by names that were made from the literals as they were.
-            let names = matches!(
-                plan,
-                LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Window(_)
-            );
-            let plan = plan.map_expressions(|expr| {
-                let name = names.then(|| expr.schema_name().to_string());
-                let narrowed = expr.transform_up(|e| {
-                    Ok(match e {
-                        Expr::Literal(ScalarValue::Decimal128(Some(v), p, s), m)
-                            if p <= MAX_DIGITS_64 && i64::try_from(v).is_ok() =>
-                        {
-                            Transformed::yes(Expr::Literal(
-                                ScalarValue::Decimal64(Some(v as i64), p, s),
-                                m,
-                            ))
-                        }
-                        other => Transformed::no(other),
-                    })
-                })?;
-                match name {
-                    Some(name)
-                        if narrowed.transformed
-                            && narrowed.data.schema_name().to_string() != name =>
+            rewrite_expressions(plan, |expr, _| {
+                Ok(match expr {
+                    Expr::Literal(ScalarValue::Decimal128(Some(v), p, s), metadata)
+                        if p <= MAX_DIGITS_64 && i64::try_from(v).is_ok() =>
                     {
-                        narrowed.map_data(|e| Ok(e.alias(name)))
+                        let narrow = ScalarValue::Decimal64(Some(v as i64), p, s);
+                        Transformed::yes(Expr::Literal(narrow, metadata))
                     }
-                    _ => Ok(narrowed),
-                }
-            })?;
-            if plan.transformed {
-                plan.map_data(LogicalPlan::recompute_schema)
-            } else {
-                Ok(plan)
-            }
+                    other => Transformed::no(other),
+                })
+            })
         })
         .map(|t| t.data)
     }

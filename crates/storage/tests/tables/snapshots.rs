@@ -4,6 +4,11 @@ use hushdb_storage::*;
 
 use super::fixture::*;
 
+/// Makes a table of one column `n` of 64-bit integers.
+fn fill_n(store: &Store, table: &str, values: arrow_array::ArrayRef) {
+    fill(store, table, vec![def("n", ColumnType::Int64)], &[values]);
+}
+
 fn sound(store: &Store) {
     let report = store.check(&mut |_, _| {}).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
@@ -13,12 +18,7 @@ fn sound(store: &Store) {
 fn appended_rows_are_seen_after_commit_only() {
     let fixture = Fixture::new("aws-lc-rs");
     let store = fixture.create();
-    fill(
-        &store,
-        "t",
-        vec![def("n", ColumnType::Int64)],
-        &[int64s(0..1000)],
-    );
+    fill_n(&store, "t", int64s(0..1000));
     let before = store.snapshot();
     let mut txn = store.begin().unwrap();
     assert_eq!(append(&mut txn, "t", &[int64s(1000..1500)]), 500);
@@ -40,12 +40,7 @@ fn appended_rows_are_seen_after_commit_only() {
 #[test]
 fn a_dropped_transaction_leaves_nothing_behind() {
     let store = Fixture::new("aws-lc-rs").create();
-    fill(
-        &store,
-        "t",
-        vec![def("n", ColumnType::Int64)],
-        &[int64s(0..1000)],
-    );
+    fill_n(&store, "t", int64s(0..1000));
     let free = store.info().free_sectors;
     let total = store.info().total_sectors;
     for _ in 0..5 {
@@ -62,12 +57,7 @@ fn a_dropped_transaction_leaves_nothing_behind() {
         store.snapshot().table("main", "t").unwrap().row_count(),
         1000
     );
-    fill(
-        &store,
-        "v",
-        vec![def("n", ColumnType::Int64)],
-        &[int64s(0..10)],
-    );
+    fill_n(&store, "v", int64s(0..10));
     assert!(
         store.info().total_sectors <= total + 8,
         "{free:?} of {total} sectors were free"
@@ -78,12 +68,7 @@ fn a_dropped_transaction_leaves_nothing_behind() {
 #[test]
 fn a_row_group_that_is_not_appended_gives_its_space_back() {
     let store = Fixture::new("aws-lc-rs").create();
-    fill(
-        &store,
-        "t",
-        vec![def("n", ColumnType::Int64)],
-        &[int64s(0..1000)],
-    );
+    fill_n(&store, "t", int64s(0..1000));
     let columns = store.snapshot().table("main", "t").unwrap().columns.clone();
     let total = store.info().total_sectors;
     for _ in 0..50 {
@@ -92,12 +77,7 @@ fn a_row_group_that_is_not_appended_gives_its_space_back() {
             .unwrap();
         assert_eq!(pending.rows(), 100_000);
     }
-    fill(
-        &store,
-        "u",
-        vec![def("n", ColumnType::Int64)],
-        &[int64s(0..10)],
-    );
+    fill_n(&store, "u", int64s(0..10));
     // Room for one of them, not for fifty.
     assert!(store.info().total_sectors <= total + 200);
     sound(&store);
@@ -107,12 +87,7 @@ fn a_row_group_that_is_not_appended_gives_its_space_back() {
 fn deleted_rows_are_gone_and_empty_row_groups_with_them() {
     let fixture = Fixture::new("aws-lc-rs");
     let store = fixture.create();
-    fill(
-        &store,
-        "t",
-        vec![def("n", ColumnType::Int64)],
-        &[int64s(0..1000)],
-    );
+    fill_n(&store, "t", int64s(0..1000));
     let mut txn = store.begin().unwrap();
     append(&mut txn, "t", &[int64s(1000..2000)]);
     append(&mut txn, "t", &[int64s(2000..3000)]);
@@ -153,12 +128,7 @@ fn deleted_rows_are_gone_and_empty_row_groups_with_them() {
 #[test]
 fn truncate_counts_visible_rows_and_keeps_counting_row_ids() {
     let store = Fixture::new("plain").create();
-    fill(
-        &store,
-        "t",
-        vec![def("n", ColumnType::Int64)],
-        &[int64s(0..10)],
-    );
+    fill_n(&store, "t", int64s(0..10));
     let mut txn = store.begin().unwrap();
     assert_eq!(txn.delete_rows("main", "t", &[3]).unwrap(), 1);
     assert_eq!(txn.truncate("main", "t").unwrap(), 9);
@@ -174,12 +144,7 @@ fn truncate_counts_visible_rows_and_keeps_counting_row_ids() {
 fn an_old_snapshot_reads_on_while_others_commit() {
     let store = Fixture::new("aws-lc-rs").create();
     let numbers = |round: i64| int64s((0..20_000).map(move |n| n * n * 31 + round));
-    fill(
-        &store,
-        "t",
-        vec![def("n", ColumnType::Int64)],
-        &[numbers(0)],
-    );
+    fill_n(&store, "t", numbers(0));
     let old = store.snapshot();
     for round in 1..15 {
         let mut txn = store.begin().unwrap();
@@ -229,12 +194,7 @@ fn dropping_and_making_a_table_again_does_not_grow_the_file_without_bound() {
 fn many_small_appends_stay_in_order_over_pages() {
     let fixture = Fixture::new("plain");
     let store = fixture.create();
-    fill(
-        &store,
-        "t",
-        vec![def("n", ColumnType::Int64)],
-        &[int64s(0..1)],
-    );
+    fill_n(&store, "t", int64s(0..1));
     for n in 1..200 {
         let mut txn = store.begin().unwrap();
         append(&mut txn, "t", &[int64s(n..n + 1)]);
@@ -259,12 +219,7 @@ fn many_small_appends_stay_in_order_over_pages() {
 fn an_append_to_one_table_leaves_the_blocks_of_others_alone() {
     let store = Fixture::new("aws-lc-rs").create();
     for name in ["a", "b"] {
-        fill(
-            &store,
-            name,
-            vec![def("n", ColumnType::Int64)],
-            &[int64s(0..100_000)],
-        );
+        fill_n(&store, name, int64s(0..100_000));
     }
     let before = store.blocks().info().seals;
     let mut txn = store.begin().unwrap();
@@ -277,12 +232,7 @@ fn an_append_to_one_table_leaves_the_blocks_of_others_alone() {
 #[test]
 fn a_second_writer_waits_for_the_first() {
     let store = Fixture::new("plain").create();
-    fill(
-        &store,
-        "t",
-        vec![def("n", ColumnType::Int64)],
-        &[int64s(0..1)],
-    );
+    fill_n(&store, "t", int64s(0..1));
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {

@@ -1,0 +1,86 @@
+//! What is changed in the tokens of a text before it is parsed: phrases that sqlparser's DuckDB dialect lacks in the midst
+//! of statements that it knows.
+
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+/// The table function that gives the rows of a DESCRIBE or SHOW.
+pub(crate) const ROWS_OF: &str = "$rows_of";
+
+/// Takes `BY NAME` out of `INSERT INTO t BY NAME ...`; true when it was there.
+pub(super) fn take_by_name(tokens: &mut Vec<TokenWithSpan>) -> bool {
+    let words: Vec<(usize, String)> = tokens
+        .iter()
+        .enumerate()
+        .filter(|(_, t)| !matches!(t.token, Token::Whitespace(_)))
+        .take(12)
+        .map(|(i, t)| (i, t.token.to_string().to_uppercase()))
+        .collect();
+    if words.first().is_none_or(|(_, word)| word != "INSERT") {
+        return false;
+    }
+    let found = words
+        .windows(2)
+        .find(|pair| pair[0].1 == "BY" && pair[1].1 == "NAME");
+    let (Some(pair), source) = (
+        found,
+        words
+            .iter()
+            .find(|(_, w)| matches!(w.as_str(), "SELECT" | "VALUES" | "FROM" | "WITH" | "(")),
+    ) else {
+        return false;
+    };
+    if source.is_some_and(|(at, _)| *at < pair[0].0) {
+        return false;
+    }
+    tokens.drain(pair[0].0..=pair[1].0);
+    true
+}
+
+/// Puts the table function `$rows_of('...')` where a query says `FROM (DESCRIBE ...)` or `FROM (SHOW ...)`.
+pub(super) fn statements_in_from(tokens: &mut Vec<TokenWithSpan>) {
+    let mut at = 0;
+    while at < tokens.len() {
+        let next =
+            (at + 1..tokens.len()).find(|i| !matches!(tokens[*i].token, Token::Whitespace(_)));
+        let is_word = |i: usize| {
+            matches!(&tokens[i].token, Token::Word(w) if w.quote_style.is_none()
+                && matches!(w.value.to_uppercase().as_str(), "DESCRIBE" | "SHOW"))
+        };
+        let (Token::LParen, Some(start)) = (&tokens[at].token, next.filter(|i| is_word(*i))) else {
+            at += 1;
+            continue;
+        };
+        let mut depth = 1;
+        let mut end = start;
+        while end < tokens.len() {
+            match tokens[end].token {
+                Token::LParen => depth += 1,
+                Token::RParen => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+            end += 1;
+        }
+        if end == tokens.len() {
+            return;
+        }
+        let text: String = tokens[start..end]
+            .iter()
+            .map(|t| match &t.token {
+                Token::SingleQuotedString(text) => format!("'{}'", text.replace('\'', "''")),
+                other => other.to_string(),
+            })
+            .collect();
+        let span = tokens[at].span;
+        let call = [
+            Token::make_word(ROWS_OF, None),
+            Token::LParen,
+            Token::SingleQuotedString(text),
+            Token::RParen,
+        ];
+        tokens.splice(at..=end, call.map(|token| TokenWithSpan { token, span }));
+        at += 4;
+    }
+}

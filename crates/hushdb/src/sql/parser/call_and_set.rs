@@ -1,0 +1,85 @@
+//! CALL, PRAGMA and SET.
+
+use super::statement::Statement;
+use super::tokens::{expect, object_name, parser_error, parts, syntax_error, word, words};
+use crate::error::Result;
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+pub(super) fn call(parser: &mut Parser) -> Result<Statement> {
+    let name = word(parser)?.to_lowercase();
+    let (mut args, mut named) = (vec![], vec![]);
+    expect(parser, &Token::LParen)?;
+    if !parser.consume_token(&Token::RParen) {
+        loop {
+            let is_named = matches!(parser.peek_nth_token_ref(0).token, Token::Word(_))
+                && matches!(
+                    parser.peek_nth_token_ref(1).token,
+                    Token::Eq | Token::Assignment | Token::RArrow
+                );
+            if is_named {
+                let name = word(parser)?.to_lowercase();
+                parser.next_token();
+                named.push((name, parser.parse_expr().map_err(parser_error)?));
+            } else {
+                args.push(parser.parse_expr().map_err(parser_error)?);
+            }
+            if !parser.consume_token(&Token::Comma) {
+                break;
+            }
+        }
+        expect(parser, &Token::RParen)?;
+    }
+    Ok(Statement::Call { name, args, named })
+}
+
+pub(super) fn pragma(parser: &mut Parser) -> Result<Statement> {
+    parser.next_token();
+    match parser.peek_nth_token_ref(1).token {
+        Token::LParen => call(parser),
+        Token::Eq => {
+            let name = word(parser)?.to_lowercase();
+            parser.next_token();
+            Ok(Statement::Set {
+                name,
+                value: Box::new(parser.parse_expr().map_err(parser_error)?),
+            })
+        }
+        _ => Ok(Statement::Pragma(word(parser)?.to_lowercase())),
+    }
+}
+
+pub(super) fn set(parser: &mut Parser) -> Result<Statement> {
+    parser.next_token();
+    for scope in ["SESSION", "GLOBAL", "LOCAL"] {
+        if words(parser, 1)[0] == scope && !matches!(parser.peek_nth_token_ref(1).token, Token::Eq)
+        {
+            parser.next_token();
+        }
+    }
+    let name = parts(&object_name(parser)?).join(".");
+    if !parser.consume_token(&Token::Eq) && !parser.parse_keyword(Keyword::TO) {
+        return Err(syntax_error(&parser.peek_token().token));
+    }
+    Ok(Statement::Set {
+        name,
+        value: Box::new(parser.parse_expr().map_err(parser_error)?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::*;
+
+    #[test]
+    fn call_takes_named_arguments() {
+        let Ok(Statement::Call { name, named, .. }) = parse("CALL dbgen(sf = 0.1, catalog = 'x')")
+        else {
+            panic!()
+        };
+        assert_eq!(name, "dbgen");
+        assert_eq!(named.len(), 2);
+    }
+}

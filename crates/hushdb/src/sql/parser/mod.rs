@@ -1,0 +1,168 @@
+//! The statements HushDB knows. Those that sqlparser's DuckDB dialect lacks or cuts short are read here, token by token,
+//! a file for each kind; the rest comes as sqlparser's tree.
+
+mod attach;
+mod before_parsing;
+mod call_and_set;
+mod copy;
+mod show;
+mod statement;
+mod tokens;
+
+pub(crate) use before_parsing::ROWS_OF;
+pub(crate) use statement::{AttachOption, CopyTarget, OptionValue, Statement};
+
+use attach::{attach, detach};
+use before_parsing::{statements_in_from, take_by_name};
+use call_and_set::{call, pragma, set};
+use copy::copy;
+use show::{describe, show};
+use tokens::{object_name, parser_error, parts, syntax_error, word, words};
+
+use crate::error::{Error, Result};
+use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::dialect::DuckDbDialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+const TRANSACTIONS: &str =
+    "transactions over several statements are not there yet; each statement is atomic by itself";
+
+/// Parses a text that holds exactly one statement.
+pub(crate) fn parse(sql: &str) -> Result<Statement> {
+    let dialect = DuckDbDialect {};
+    let mut tokens = Tokenizer::new(&dialect, sql)
+        .tokenize_with_location()
+        .map_err(|e| parser_error(e.into()))?;
+    let by_name = take_by_name(&mut tokens);
+    statements_in_from(&mut tokens);
+    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
+    let mut statement = statement(&mut parser)?;
+    if by_name {
+        statement = match statement {
+            Statement::Sql(inner) => match *inner {
+                ast::Statement::Insert(insert) => Statement::InsertByName(Box::new(insert)),
+                other => Statement::Sql(Box::new(other)),
+            },
+            other => other,
+        };
+    }
+    while parser.consume_token(&Token::SemiColon) {}
+    match parser.peek_token().token {
+        Token::EOF => Ok(statement),
+        other => Err(syntax_error(&other)),
+    }
+}
+
+/// Parses one statement of sqlparser's.
+pub(crate) fn parse_one(sql: &str) -> Result<ast::Statement> {
+    match parse(sql)? {
+        Statement::Sql(statement) => Ok(*statement),
+        _ => Err(Error::parser("a query was expected")),
+    }
+}
+
+fn statement(parser: &mut Parser) -> Result<Statement> {
+    let ahead = words(parser, 4);
+    let ahead: Vec<&str> = ahead.iter().map(String::as_str).collect();
+    match ahead.as_slice() {
+        ["ATTACH", ..] => attach(parser),
+        ["DETACH", ..] => detach(parser),
+        ["USE", ..] => {
+            parser.next_token();
+            Ok(Statement::Use(parts(&object_name(parser)?)))
+        }
+        ["CALL", ..] => {
+            parser.next_token();
+            call(parser)
+        }
+        ["PRAGMA", ..] => pragma(parser),
+        ["COPY", "FROM", "DATABASE", ..] => Ok(not_yet(
+            parser,
+            "COPY FROM DATABASE is not there yet; use CREATE TABLE b.t AS FROM a.t for each table",
+        )),
+        ["COPY", ..] => copy(parser),
+        ["SET", "VARIABLE", ..] => Ok(not_yet(parser, "SET VARIABLE is not there yet")),
+        ["SET", ..] => set(parser),
+        ["RESET", ..] => {
+            parser.next_token();
+            Ok(Statement::Reset(word(parser)?))
+        }
+        ["SHOW", ..] => show(parser),
+        ["DESCRIBE" | "DESC", ..] => describe(parser),
+        ["SUMMARIZE", ..] => Ok(not_yet(
+            parser,
+            "SUMMARIZE is not there yet; aggregate the columns by hand",
+        )),
+        ["FORCE", "CHECKPOINT", ..] | ["CHECKPOINT", ..] => {
+            let _ = parser.parse_keyword(Keyword::FORCE);
+            parser.next_token();
+            let name = matches!(parser.peek_token().token, Token::Word(_))
+                .then(|| word(parser))
+                .transpose()?;
+            Ok(Statement::Checkpoint(name))
+        }
+        ["INSTALL" | "LOAD", ..] => {
+            parser.next_token();
+            Ok(Statement::Extension(match parser.next_token().token {
+                Token::Word(w) => w.value.to_lowercase(),
+                Token::SingleQuotedString(s) => s.to_lowercase(),
+                other => return Err(syntax_error(&other)),
+            }))
+        }
+        [
+            "BEGIN" | "COMMIT" | "ROLLBACK" | "ABORT" | "START" | "SAVEPOINT" | "END",
+            ..,
+        ] => Ok(not_yet(parser, TRANSACTIONS)),
+        ["EXPORT" | "IMPORT", "DATABASE", ..] => Ok(not_yet(
+            parser,
+            "EXPORT and IMPORT DATABASE are not there yet; use COPY for each table",
+        )),
+        ["VACUUM", ..] => Ok(not_yet(
+            parser,
+            "VACUUM is not there yet; space of dropped data is reused by itself",
+        )),
+        ["TRUNCATE", ..] => {
+            // DuckDB takes TRUNCATE t, sqlparser wants TRUNCATE TABLE t: both are read by it.
+            sql(parser)
+        }
+        _ => sql(parser),
+    }
+}
+
+fn not_yet(parser: &mut Parser, text: &'static str) -> Statement {
+    while parser.peek_token().token != Token::EOF {
+        parser.next_token();
+    }
+    Statement::NotYet(text)
+}
+
+fn sql(parser: &mut Parser) -> Result<Statement> {
+    Ok(Statement::Sql(Box::new(
+        parser.parse_statement().map_err(parser_error)?,
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonsense_is_a_parser_error() {
+        for sql in [
+            "selec 1",
+            "ATTACH",
+            "COPY t",
+            "SELECT 1 2 3",
+            "CALL f(",
+            "SET x",
+            "COPY t FROM 'x' (a",
+        ] {
+            let Err(error) = parse(sql) else {
+                panic!("{sql} parsed")
+            };
+            assert_eq!(error.kind(), crate::ErrorKind::Parser, "{sql}: {error}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `Statement`: what a text is parsed to.
+
+use datafusion::sql::sqlparser::ast::{self, ObjectName};
+use std::fmt;
+
+/// One statement.
+pub(crate) enum Statement {
+    /// Queries, DML and DDL.
+    Sql(Box<ast::Statement>),
+    /// `INSERT INTO t BY NAME query`.
+    InsertByName(Box<ast::Insert>),
+    Attach {
+        path: String,
+        name: Option<String>,
+        if_not_exists: bool,
+        options: Vec<AttachOption>,
+    },
+    Detach {
+        name: String,
+        if_exists: bool,
+    },
+    Use(Vec<String>),
+    /// `CALL f(args)` and `PRAGMA f(args)`.
+    Call {
+        name: String,
+        args: Vec<ast::Expr>,
+        named: Vec<(String, ast::Expr)>,
+    },
+    /// `PRAGMA name`.
+    Pragma(String),
+    Set {
+        name: String,
+        value: Box<ast::Expr>,
+    },
+    Reset(String),
+    CopyFrom {
+        table: ObjectName,
+        columns: Vec<String>,
+        path: String,
+        options: Vec<(String, OptionValue)>,
+    },
+    CopyTo {
+        what: CopyTarget,
+        path: String,
+        options: Vec<(String, OptionValue)>,
+    },
+    Describe(Box<ast::Query>),
+    /// `SHOW TABLES [FROM x]`, `SHOW ALL TABLES`.
+    ShowTables {
+        from: Option<Vec<String>>,
+        all: bool,
+    },
+    ShowDatabases,
+    ShowSchemas,
+    /// `SHOW setting`.
+    Show(String),
+    /// `CHECKPOINT [database]`.
+    Checkpoint(Option<String>),
+    /// `INSTALL x`, `LOAD x`.
+    Extension(String),
+    /// Known, and not there yet; the text says what to do instead.
+    NotYet(&'static str),
+}
+
+/// What COPY ... TO writes.
+pub(crate) enum CopyTarget {
+    Query(Box<ast::Query>),
+    Table(ObjectName, Vec<ast::Ident>),
+}
+
+/// A value in an option list.
+#[derive(Clone, PartialEq)]
+pub(crate) enum OptionValue {
+    /// The option stands alone.
+    None,
+    Text(String),
+    List(Vec<String>),
+}
+
+/// An option of ATTACH. Its value may be a key, so it has no Debug output.
+#[derive(Clone)]
+pub(crate) struct AttachOption {
+    pub(crate) name: String,
+    pub(crate) value: Option<String>,
+}
+
+impl fmt::Debug for AttachOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AttachOption({})", self.name)
+    }
+}

@@ -1,0 +1,83 @@
+//! Reading tokens one by one: words, names, strings, and what is said of a token that does not fit.
+
+use super::super::normalize;
+use crate::error::{Error, Result};
+use datafusion::sql::sqlparser::ast::ObjectName;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+pub(super) fn object_name(parser: &mut Parser) -> Result<ObjectName> {
+    parser.parse_object_name(false).map_err(parser_error)
+}
+
+pub(super) fn parts(name: &ObjectName) -> Vec<String> {
+    name.0
+        .iter()
+        .filter_map(|part| part.as_ident().map(normalize))
+        .collect()
+}
+
+/// A word, folded to lower case unless quoted.
+pub(super) fn word(parser: &mut Parser) -> Result<String> {
+    Ok(normalize(&parser.parse_identifier().map_err(parser_error)?))
+}
+
+pub(super) fn string(parser: &mut Parser) -> Result<String> {
+    match parser.next_token().token {
+        Token::SingleQuotedString(text) => Ok(text),
+        Token::DollarQuotedString(text) => Ok(text.value),
+        other => Err(syntax_error(&other)),
+    }
+}
+
+/// A string, number or word as text.
+pub(super) fn scalar(parser: &mut Parser) -> Result<String> {
+    match parser.next_token().token {
+        Token::SingleQuotedString(text) => Ok(text),
+        Token::DollarQuotedString(text) => Ok(text.value),
+        Token::Word(word) => Ok(word.value),
+        Token::Number(text, _) => Ok(text),
+        Token::Minus => match parser.next_token().token {
+            Token::Number(text, _) => Ok(format!("-{text}")),
+            other => Err(syntax_error(&other)),
+        },
+        other => Err(syntax_error(&other)),
+    }
+}
+
+pub(super) fn expect(parser: &mut Parser, token: &Token) -> Result<()> {
+    if parser.consume_token(token) {
+        Ok(())
+    } else {
+        Err(syntax_error(&parser.peek_token().token))
+    }
+}
+
+/// The next tokens as upper-case words, without consuming them.
+pub(super) fn words(parser: &Parser, n: usize) -> Vec<String> {
+    (0..n)
+        .map(|i| match &parser.peek_nth_token_ref(i).token {
+            Token::Word(word) if word.quote_style.is_none() => word.value.to_uppercase(),
+            other => other.to_string(),
+        })
+        .collect()
+}
+
+pub(super) fn parser_error(error: ParserError) -> Error {
+    let text = match error {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
+        ParserError::RecursionLimitExceeded => "the statement is nested too deeply".to_string(),
+    };
+    Error::parser(text)
+}
+
+pub(super) fn syntax_error(token: &Token) -> Error {
+    match token {
+        Token::EOF => Error::parser("syntax error at end of input"),
+        // A string may be a key: it is not repeated.
+        Token::SingleQuotedString(_) | Token::DollarQuotedString(_) => {
+            Error::parser("syntax error at or near a string")
+        }
+        other => Error::parser(format!("syntax error at or near \"{other}\"")),
+    }
+}
