@@ -73,11 +73,7 @@ impl DuckCasts {
                 ROUND_EVEN,
                 Expr::Cast(Cast::new(Box::new(inner), DataType::Float64)),
             );
-            return Ok(Transformed::new(
-                Expr::Cast(Cast::new_from_field(Box::new(rounded), Arc::clone(field))),
-                true,
-                datafusion::common::tree_node::TreeNodeRecursion::Jump,
-            ));
+            Expr::Cast(Cast::new_from_field(Box::new(rounded), Arc::clone(field)))
         } else if let (DataType::Decimal64(p, s) | DataType::Decimal128(p, s), true) =
             (&from, to.is_integer())
             && *s > 0
