@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::plan::Planner;
 use crate::scan::ScanProgress;
 use crate::sql;
+use crate::sql::HushDialect;
 use crate::sql::type_names::{arrow_field, column_type_name};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
@@ -17,7 +18,6 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::physical_plan::{ExecutionPlanProperties, PhysicalExpr};
 use datafusion::sql::sqlparser::ast;
-use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use futures::StreamExt;
 use hushdb_storage::{Check, Column, ColumnType, PendingRowGroup, RowGroupBuilder, Store};
@@ -108,7 +108,7 @@ impl RowRules {
 /// `CAST(expr AS type)`, as SQL.
 pub(super) fn cast_to(expr: ast::Expr, ty: &ColumnType) -> Result<ast::Expr> {
     let name = column_type_name(ty);
-    let data_type = Parser::new(&DuckDbDialect {})
+    let data_type = Parser::new(&HushDialect)
         .try_with_sql(&name)
         .and_then(|mut parser| parser.parse_data_type())
         .map_err(|e| Error::internal(e.to_string()))?;
@@ -123,7 +123,7 @@ pub(super) fn cast_to(expr: ast::Expr, ty: &ColumnType) -> Result<ast::Expr> {
 
 /// Parses a stored expression, such as a default.
 pub(super) fn parse_expr(text: &str) -> Result<datafusion::sql::sqlparser::ast::Expr> {
-    Parser::new(&DuckDbDialect {})
+    Parser::new(&HushDialect)
         .try_with_sql(text)
         .and_then(|mut parser| parser.parse_expr())
         .map_err(|e| Error::parser(e.to_string()))

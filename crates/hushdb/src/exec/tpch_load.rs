@@ -5,12 +5,12 @@ use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
+use crate::sql::HushDialect;
 use crate::sql::type_names::column_type;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
-use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use hushdb_storage::{Column, ColumnDef, PendingRowGroup, RowGroupBuilder, Store};
 use std::sync::Arc;
@@ -114,7 +114,7 @@ const TABLES: [TableSpec; 8] = [
 
 impl TableSpec {
     fn column_defs(&self) -> Result<Vec<ColumnDef>> {
-        let dialect = DuckDbDialect {};
+        let dialect = HushDialect;
         self.columns
             .split(", ")
             .map(|text| {

@@ -11,8 +11,12 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::planner::{
+    ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr,
+};
+use datafusion::logical_expr::{
+    BinaryExpr, Cast, Expr, ExprSchemable, GetFieldAccess, LogicalPlan, Operator, lit, when,
+};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
@@ -93,6 +97,29 @@ impl ExprPlanner for DuckOperators {
             }
             _ => Ok(PlannerResult::Original(expr)),
         }
+    }
+
+    fn plan_field_access(
+        &self,
+        expr: RawFieldAccessExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        use datafusion::functions::expr_fn::{character_length, substring};
+        let GetFieldAccess::ListIndex { key } = &expr.field_access else {
+            return Ok(PlannerResult::Original(expr));
+        };
+        if !expr.expr.get_type(schema)?.is_string() {
+            return Ok(PlannerResult::Original(expr));
+        }
+        // The nth character; a negative number counts from the end.
+        let (text, at) = (expr.expr, key.as_ref().clone());
+        let from_end = binary(
+            cast(character_length(text.clone()), DataType::Int64),
+            Operator::Plus,
+            binary(at.clone(), Operator::Plus, lit(1i64)),
+        );
+        let at = when(at.clone().lt(lit(0i64)), from_end).otherwise(at)?;
+        Ok(PlannerResult::Planned(substring(text, at, lit(1i64))))
     }
 }
 

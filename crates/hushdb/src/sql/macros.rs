@@ -1,17 +1,18 @@
 //! DuckDB's functions that are other functions under another name.
 
+use super::dialect::HushDialect;
 use super::rewrite::substitute;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
 };
-use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 /// Name, number of arguments, meaning.
-const MACROS: [(&str, usize, &str); 26] = [
+const MACROS: [(&str, usize, &str); 27] = [
     ("if", 3, "CASE WHEN $1 THEN $2 ELSE $3 END"),
     ("mod", 2, "($1 % $2)"),
+    ("xor", 2, "(($1 | $2) - ($1 & $2))"),
     ("variance", 1, "var_samp($1)"),
     ("sign", 1, "CAST(signum($1) AS TINYINT)"),
     ("isinf", 1, "(abs($1) = CAST('inf' AS DOUBLE))"),
@@ -50,6 +51,65 @@ const MACROS: [(&str, usize, &str); 26] = [
     ("current_schema", 0, "$2"),
 ];
 
+/// Parts of `date_diff`, and the number of such parts that a timestamp has behind it; the difference counts the borders
+/// between two timestamps.
+const DATE_PARTS: [(&str, &str); 10] = [
+    ("year", "CAST(date_part('year', $1) AS BIGINT)"),
+    (
+        "quarter",
+        "(CAST(date_part('year', $1) AS BIGINT) * 4 + CAST(date_part('quarter', $1) AS BIGINT))",
+    ),
+    (
+        "month",
+        "(CAST(date_part('year', $1) AS BIGINT) * 12 + CAST(date_part('month', $1) AS BIGINT))",
+    ),
+    (
+        "day",
+        "(CAST(date_trunc('day', $1) AS BIGINT) // 86400000000)",
+    ),
+    (
+        "hour",
+        "(CAST(date_trunc('hour', $1) AS BIGINT) // 3600000000)",
+    ),
+    (
+        "minute",
+        "(CAST(date_trunc('minute', $1) AS BIGINT) // 60000000)",
+    ),
+    (
+        "second",
+        "(CAST(date_trunc('second', $1) AS BIGINT) // 1000000)",
+    ),
+    (
+        "millisecond",
+        "(CAST(date_trunc('millisecond', $1) AS BIGINT) // 1000)",
+    ),
+    ("microsecond", "CAST($1 AS BIGINT)"),
+    ("decade", "(CAST(date_part('year', $1) AS BIGINT) // 10)"),
+];
+
+/// `date_diff('part', from, to)`; None when the part is not one that is known.
+fn date_diff(args: &[Expr]) -> Result<Option<Expr>> {
+    let [part, from, to] = args else {
+        return Ok(None);
+    };
+    let Expr::Value(part) = part else {
+        return Ok(None);
+    };
+    let Value::SingleQuotedString(part) = &part.value else {
+        return Ok(None);
+    };
+    let part = part.to_lowercase();
+    let singular = part.strip_suffix('s').unwrap_or(&part);
+    let Some((_, count)) = DATE_PARTS.iter().find(|(name, _)| *name == singular) else {
+        return Ok(None);
+    };
+    let count = |at: &Expr| {
+        let at = template("CAST($1 AS TIMESTAMP)", std::slice::from_ref(at))?;
+        template(count, &[at])
+    };
+    template("($2 - $1)", &[count(from)?, count(to)?]).map(Some)
+}
+
 /// The expression that a call stands for, if it is a macro. `place` are the current database and schema as literals.
 pub(super) fn expand(function: &Function, place: &[Expr; 2]) -> Result<Option<Expr>> {
     let [part] = function.name.0.as_slice() else {
@@ -74,6 +134,9 @@ pub(super) fn expand(function: &Function, place: &[Expr; 2]) -> Result<Option<Ex
         _ => return Ok(None),
     }
     let plain = function.over.is_none() && function.filter.is_none();
+    if plain && matches!(name.as_str(), "date_diff" | "datediff") {
+        return date_diff(&args);
+    }
     let Some((.., text)) = MACROS
         .iter()
         .find(|(n, arity, _)| plain && *n == name && *arity == args.len())
@@ -88,7 +151,7 @@ pub(super) fn expand(function: &Function, place: &[Expr; 2]) -> Result<Option<Ex
 
 /// An expression from text in which `$1`, `$2`... stand for expressions.
 pub(super) fn template(text: &str, args: &[Expr]) -> Result<Expr> {
-    let mut expr = Parser::new(&DuckDbDialect {})
+    let mut expr = Parser::new(&HushDialect)
         .try_with_sql(text)
         .and_then(|mut parser| parser.parse_expr())
         .map_err(|e| Error::internal(e.to_string()))?;

@@ -1,12 +1,14 @@
 //! SQL text to statements: our own statements first, DuckDB's dialect of sqlparser for the rest.
 
 mod column_names;
+mod dialect;
 mod macros;
 mod parser;
 mod rewrite;
 mod split;
 pub(crate) mod type_names;
 
+pub(crate) use dialect::HushDialect;
 pub(crate) use parser::{
     AttachOption, CopyTarget, OptionValue, ROWS_OF, Statement, parse, parse_one,
 };

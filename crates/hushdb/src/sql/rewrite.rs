@@ -1,9 +1,10 @@
 //! Rewrites of parsed SQL before planning, where DuckDB's dialect says what DataFusion's planner reads otherwise or not at
-//! all: `FROM t` without SELECT, names of columns, checked negation, comparisons with ANY and ALL, parameters.
+//! all: `FROM t` without SELECT, names of columns, powers, checked negation, comparisons with ANY and ALL, parameters.
 //!
 //! What it refuses: RIGHT and FULL JOIN with USING or NATURAL, of which the planner would give the left table's column alone.
 
 use super::column_names::name_columns;
+use super::dialect::POWER;
 use super::macros::{expand, template};
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
@@ -68,6 +69,10 @@ impl Rewriter {
                 }
                 _ => Ok(None),
             },
+            Expr::BinaryOp { left, op, right } if is_power(op) => {
+                let operands = [left.as_ref().clone(), right.as_ref().clone()];
+                template("power(CAST($1 AS DOUBLE), CAST($2 AS DOUBLE))", &operands).map(Some)
+            }
             Expr::Interval(interval) => {
                 clock_interval(interval);
                 Ok(None)
@@ -158,6 +163,14 @@ impl VisitorMut for Rewriter {
             Err(error) => return ControlFlow::Break(Box::new(error)),
         }
         ControlFlow::Continue(())
+    }
+}
+
+fn is_power(op: &BinaryOperator) -> bool {
+    match op {
+        BinaryOperator::PGExp => true,
+        BinaryOperator::Custom(text) => text == POWER,
+        _ => false,
     }
 }
 

@@ -18,6 +18,7 @@ pub fn split_statements(sql: &str) -> StatementSplit<'_> {
     let (mut start, mut i) = (0, 0);
     while i < bytes.len() {
         let next = match bytes[i] {
+            b'\'' if is_escaped(bytes, i) => skip_escaped(bytes, i),
             b'\'' | b'"' => skip_quoted(bytes, i),
             b'-' if bytes[i + 1..].first() == Some(&b'-') => Some(skip_line(bytes, i)),
             b'/' if bytes[i + 1..].first() == Some(&b'*') => skip_comment(bytes, i),
@@ -58,6 +59,28 @@ fn skip_quoted(bytes: &[u8], i: usize) -> Option<usize> {
             return Some(j + 1);
         }
         j += 1;
+    }
+    None
+}
+
+/// True at the quote of `E'...'`.
+fn is_escaped(bytes: &[u8], i: usize) -> bool {
+    let word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') || !b.is_ascii();
+    match bytes[..i].split_last() {
+        Some((b'e' | b'E', before)) => !before.last().is_some_and(word),
+        _ => false,
+    }
+}
+
+/// Past `'...'` in which a backslash takes its meaning from the character behind it.
+fn skip_escaped(bytes: &[u8], i: usize) -> Option<usize> {
+    let mut j = i + 1;
+    while j < bytes.len() {
+        match (bytes[j], bytes.get(j + 1)) {
+            (b'\\', _) | (b'\'', Some(b'\'')) => j += 2,
+            (b'\'', _) => return Some(j + 1),
+            _ => j += 1,
+        }
     }
     None
 }
@@ -143,6 +166,13 @@ mod tests {
             ["select ';', \"a;b\"", "-- x;\n select $$;$$"]
         );
         assert_eq!(split.rest, "/* ; /* ; */ */ select $1");
+        assert!(!split.open_quote);
+    }
+
+    #[test]
+    fn a_backslash_escapes_in_e_strings_alone() {
+        let split = split_statements(r"select E'\';', e'\\'; select 'e\'; select name'x\'");
+        assert_eq!(split.statements, [r"select E'\';', e'\\'", r"select 'e\'"]);
         assert!(!split.open_quote);
     }
 

@@ -284,12 +284,12 @@ impl TypePlanner for DuckTypes {
 
 #[cfg(test)]
 mod tests {
+    use super::super::dialect::HushDialect;
     use super::*;
-    use datafusion::sql::sqlparser::dialect::DuckDbDialect;
     use datafusion::sql::sqlparser::parser::Parser;
 
     fn parse(name: &str) -> Result<ColumnType> {
-        let ty = Parser::new(&DuckDbDialect {})
+        let ty = Parser::new(&HushDialect)
             .try_with_sql(name)
             .unwrap()
             .parse_data_type()

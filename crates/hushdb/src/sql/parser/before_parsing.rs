@@ -6,6 +6,15 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 /// The table function that gives the rows of a DESCRIBE or SHOW.
 pub(crate) const ROWS_OF: &str = "$rows_of";
 
+/// `E'...'`, whose escapes the tokenizer has read, as a plain string.
+pub(super) fn plain_strings(tokens: &mut [TokenWithSpan]) {
+    for token in tokens.iter_mut().map(|t| &mut t.token) {
+        if let Token::EscapedStringLiteral(text) = token {
+            *token = Token::SingleQuotedString(std::mem::take(text));
+        }
+    }
+}
+
 /// Takes `BY NAME` out of `INSERT INTO t BY NAME ...`; true when it was there.
 pub(super) fn take_by_name(tokens: &mut Vec<TokenWithSpan>) -> bool {
     let words: Vec<(usize, String)> = tokens

@@ -13,15 +13,15 @@ pub(crate) use before_parsing::ROWS_OF;
 pub(crate) use statement::{AttachOption, CopyTarget, OptionValue, Statement};
 
 use attach::{attach, detach};
-use before_parsing::{statements_in_from, take_by_name};
+use before_parsing::{plain_strings, statements_in_from, take_by_name};
 use call_and_set::{call, pragma, set};
 use copy::copy;
 use show::{describe, show};
 use tokens::{object_name, parser_error, parts, syntax_error, word, words};
 
+use super::dialect::HushDialect;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast;
-use datafusion::sql::sqlparser::dialect::DuckDbDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
@@ -31,10 +31,11 @@ const TRANSACTIONS: &str =
 
 /// Parses a text that holds exactly one statement.
 pub(crate) fn parse(sql: &str) -> Result<Statement> {
-    let dialect = DuckDbDialect {};
+    let dialect = HushDialect;
     let mut tokens = Tokenizer::new(&dialect, sql)
         .tokenize_with_location()
         .map_err(|e| parser_error(e.into()))?;
+    plain_strings(&mut tokens);
     let by_name = take_by_name(&mut tokens);
     statements_in_from(&mut tokens);
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);

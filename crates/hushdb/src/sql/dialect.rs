@@ -1,0 +1,117 @@
+//! `HushDialect`: sqlparser's DuckDB dialect with what it lacks: `^` and `**` as powers, which bind tighter than `*` and
+//! looser than a sign, and strings of the form `E'\n'`.
+
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+use datafusion::sql::sqlparser::dialect::{Dialect, DuckDbDialect};
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+use std::any::TypeId;
+
+/// The other way to write `^`.
+pub(super) const POWER: &str = "**";
+
+/// Between `*` (40) and `::` (50); see `Dialect::prec_value`.
+const POWER_PRECEDENCE: u8 = 45;
+const SIGN_PRECEDENCE: u8 = 48;
+
+/// The dialect of all SQL that HushDB reads.
+#[derive(Debug)]
+pub(crate) struct HushDialect;
+
+/// The power operator that comes next, and its number of tokens.
+fn power(parser: &Parser) -> Option<(BinaryOperator, usize)> {
+    let token = |n| &parser.peek_nth_token_ref(n).token;
+    match (token(0), token(1)) {
+        (Token::Caret, _) => Some((BinaryOperator::PGExp, 1)),
+        (Token::Mul, Token::Mul) => Some((BinaryOperator::Custom(POWER.into()), 2)),
+        _ => None,
+    }
+}
+
+/// Answers of the dialect that this one is made of.
+macro_rules! as_duckdb {
+    ($($name:ident)*) => {
+        $(fn $name(&self) -> bool {
+            DuckDbDialect.$name()
+        })*
+    };
+}
+
+impl Dialect for HushDialect {
+    fn dialect(&self) -> TypeId {
+        DuckDbDialect.dialect()
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        DuckDbDialect.is_identifier_start(ch)
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        DuckDbDialect.is_identifier_part(ch)
+    }
+
+    as_duckdb! {
+        supports_trailing_commas
+        supports_filter_during_aggregation
+        supports_group_by_expr
+        supports_bitwise_shift_operators
+        supports_named_fn_args_with_eq_operator
+        supports_named_fn_args_with_assignment_operator
+        supports_dictionary_syntax
+        support_map_literal_syntax
+        supports_lambda_functions
+        allow_extract_single_quotes
+        supports_explain_with_utility_options
+        supports_load_extension
+        supports_array_typedef_with_brackets
+        supports_from_first_select
+        supports_order_by_all
+        supports_select_wildcard_exclude
+        supports_notnull_operator
+        supports_install
+        supports_detach
+        supports_select_wildcard_replace
+        supports_comma_separated_trim
+    }
+
+    fn supports_string_escape_constant(&self) -> bool {
+        true
+    }
+
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        power(parser).map(|_| Ok(POWER_PRECEDENCE))
+    }
+
+    fn parse_infix(
+        &self,
+        parser: &mut Parser,
+        left: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        let (op, tokens) = power(parser)?;
+        (0..tokens).for_each(|_| drop(parser.next_token()));
+        Some(
+            parser
+                .parse_subexpr(precedence)
+                .map(|right| Expr::BinaryOp {
+                    left: Box::new(left.clone()),
+                    op,
+                    right: Box::new(right),
+                }),
+        )
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        if !parser.consume_token(&Token::Minus) {
+            return None;
+        }
+        Some(
+            parser
+                .parse_subexpr(SIGN_PRECEDENCE)
+                .map(|expr| Expr::UnaryOp {
+                    op: UnaryOperator::Minus,
+                    expr: Box::new(expr),
+                }),
+        )
+    }
+}
