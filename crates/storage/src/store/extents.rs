@@ -102,6 +102,14 @@ impl Extents {
         Some(sector)
     }
 
+    /// The end of the file, whatever is free before it.
+    pub(crate) fn allocate_at_end(&mut self, sectors: u64) -> Option<u64> {
+        let sector = self.end;
+        self.end = sector.checked_add(sectors)?;
+        self.fresh.insert(sector, sectors);
+        Some(sector)
+    }
+
     /// An extent is needed no more by the state that is being prepared. One that was allocated since the last commit is
     /// free at once: nothing durable names it.
     pub(crate) fn drop_extent(&mut self, extent: Extent) -> Result<(), NotInUse> {

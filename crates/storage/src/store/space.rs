@@ -40,8 +40,13 @@ impl Space {
 
     /// Room for a block, inside of the file.
     pub(super) fn allocate(&mut self, file: &dyn StorageFile, sectors: u32) -> Result<u64> {
-        let sectors = u64::from(sectors);
-        let sector = self.extents.allocate(sectors).ok_or_else(file_too_large)?;
+        let sector = self.extents.allocate(u64::from(sectors));
+        self.reach(file, sector, u64::from(sectors))
+    }
+
+    /// Lets the file grow as far as what was allocated; gives it back when it does not.
+    fn reach(&mut self, file: &dyn StorageFile, sector: Option<u64>, sectors: u64) -> Result<u64> {
+        let sector = sector.ok_or_else(file_too_large)?;
         let end = self.extents.end();
         if end > self.file_sectors {
             let step = (end / 8).clamp(*GROWTH_SECTORS.start(), *GROWTH_SECTORS.end());
@@ -73,23 +78,42 @@ impl Space {
         old: &[Extent],
     ) -> Result<FreeListPlan> {
         let mut left = self.extents.listed_at_most(old.len());
-        let mut rooms = Vec::new();
+        let mut rooms: Vec<(u64, usize, u32)> = Vec::new();
         while left > 0 {
             let room = left.min(EXTENTS_PER_BLOCK);
             let sectors = BlockBuf::sectors_for(free_list::payload_len(room));
             rooms.push((self.allocate(file, sectors)?, room, sectors));
             left -= room;
         }
-        let listed = self.extents.after_commit(old).map_err(freed_twice)?;
+        let mut listed = self.extents.after_commit(old).map_err(freed_twice)?;
+        let (mut needed, mut held) = (0, 0);
+        while needed < rooms.len() && held < listed.len() {
+            held += rooms[needed].1;
+            needed += 1;
+        }
+        let unneeded = rooms.split_off(needed);
+        if !unneeded.is_empty() {
+            // The places of the list took up what it was to name. What is given back must be listed too, if need be in a
+            // block at the end of the file, which takes nothing that is free.
+            for (sector, _, sectors) in unneeded {
+                self.drop_extent(Extent::new(sector, u64::from(sectors)))?;
+            }
+            listed = self.extents.after_commit(old).map_err(freed_twice)?;
+            let mut left = listed.len().saturating_sub(held);
+            while left > 0 {
+                let room = left.min(EXTENTS_PER_BLOCK);
+                let sectors = BlockBuf::sectors_for(free_list::payload_len(room));
+                let sector = self.extents.allocate_at_end(u64::from(sectors));
+                rooms.push((self.reach(file, sector, u64::from(sectors))?, room, sectors));
+                left -= room;
+            }
+        }
         let mut listed = listed.as_slice();
         let mut blocks = Vec::new();
-        for (sector, room, sectors) in rooms {
+        for (sector, room, _) in rooms {
             let (these, rest) = listed.split_at(room.min(listed.len()));
             listed = rest;
-            match these.is_empty() {
-                true => self.drop_extent(Extent::new(sector, u64::from(sectors)))?,
-                false => blocks.push((sector, these.to_vec(), room)),
-            }
+            blocks.push((sector, these.to_vec(), room));
         }
         Ok(FreeListPlan { blocks })
     }
@@ -134,4 +158,30 @@ fn freed_twice(_: NotInUse) -> Error {
 
 fn file_too_large() -> Error {
     Error::Full(std::io::ErrorKind::FileTooLarge.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::MemFile;
+
+    #[test]
+    fn a_free_list_that_would_take_the_last_free_sector_leaves_none_unnamed() {
+        for free in [1, 2] {
+            let free = Extent::new(17, free);
+            let mut space = Space::new(20, &[free]).unwrap();
+            let plan = space.plan_free_list(&MemFile::new(), &[]).unwrap();
+            let listed: Vec<Extent> = plan
+                .blocks
+                .iter()
+                .flat_map(|(_, extents, _)| extents.clone())
+                .collect();
+            assert_eq!(listed, space.extents().after_commit(&[]).unwrap());
+            assert!(
+                plan.blocks
+                    .iter()
+                    .all(|(_, extents, _)| !extents.is_empty())
+            );
+        }
+    }
 }
