@@ -193,7 +193,8 @@ impl<'s> Transaction<'s> {
             .ok_or_else(no_such_table)?;
         let rows = target.row_count();
         let blocks = row_blocks(target)?;
-        if !blocks.is_empty() {
+        // Not "if there are blocks": rows that are NULL throughout have none before their page is stored.
+        if !target.pages.is_empty() {
             self.release(blocks);
             self.table_mut(schema, table)?.set_pages(Vec::new());
         }

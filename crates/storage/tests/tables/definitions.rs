@@ -245,3 +245,15 @@ fn a_read_only_store_writes_nothing() {
     refused(store.write_row_group(&columns, &[int64s(0..1)]).map(|_| ()));
     assert_eq!(integers(&store, &store.snapshot(), "t", "n").len(), 10);
 }
+
+#[test]
+fn rows_that_are_null_throughout_are_truncated_in_the_transaction_that_wrote_them() {
+    let store = Fixture::new("plain").create();
+    let mut txn = store.begin().unwrap();
+    let columns = vec![def("n", ColumnType::Int64)];
+    txn.create_table("main", "t", columns, vec![]).unwrap();
+    append(&mut txn, "t", &[Arc::new(Int64Array::new_null(3))]);
+    assert_eq!(txn.truncate("main", "t").unwrap(), 3);
+    let catalog = txn.commit().unwrap();
+    assert_eq!(catalog.table("main", "t").unwrap().row_count(), 0);
+}
