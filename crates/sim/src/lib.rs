@@ -1,3 +1,25 @@
 //! Harnesses around the database that nothing depends on.
 //!
-//! The house rules (`tests/house_rules.rs`) live here: a crate of its own, so that they judge the others from outside.
+//! ```text
+//! campaign   many worlds, each from a seed
+//! world      one database through crashes and faults, held against a model
+//! changes    random changes, made to the database and to the model
+//! disk       the simulated disk behind `StorageFile`
+//! ```
+//!
+//! What must hold: everything follows from a seed, but for the salts and nonces that the cipher library makes, which
+//! decide nothing. The house rules (`tests/house_rules.rs`) live here too: a crate of its own judges the others from
+//! outside.
+
+mod campaign;
+mod changes;
+mod dice;
+mod disk;
+mod model;
+mod world;
+
+pub use campaign::{CRASHES_PER_WORLD, Campaign, CampaignReport, Failure};
+pub use dice::Dice;
+pub use disk::{Breakage, BrokenFile, DiskOptions, DiskStats, Fault, FaultKind, SimDisk, SimFile};
+pub use model::{COLUMN_TYPES, Model, SchemaModel, TableModel, Value};
+pub use world::{World, WorldReport};
