@@ -141,8 +141,8 @@ impl BlockStore {
         if !options.read_only && !opening.repairs.is_empty() {
             for (offset, page) in &opening.repairs {
                 file.write_all_at(*offset, page.as_slice())?;
+                file.sync()?;
             }
-            file.sync()?;
         }
         Self::from_opening(opening, options)
     }

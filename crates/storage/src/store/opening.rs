@@ -40,7 +40,7 @@ pub(super) struct Opening {
     pub(super) sealed: SealedFile,
     pub(super) root: SealedRoot,
     pub(super) notices: Vec<Notice>,
-    /// What must be written, and where, to have both copies of everything again.
+    /// What must be written, and where, to have both copies of everything again: in this order, each with a sync.
     pub(super) repairs: Vec<Repair>,
 }
 
@@ -190,6 +190,9 @@ fn read_slots(sealed: &SealedFile) -> Result<(SealedRoot, Vec<Notice>, Vec<Repai
             Err(Error::Io(error)) => return Err(std::io::Error::from(error.kind()).into()),
             Err(_) => notices.push(Notice::SuperblockSlotDamaged { slot }),
         }
+        // The newest one first, over itself: where its own sync failed, the system may show what the disk does not have,
+        // and the other slot may be all that is durable.
+        repairs.push((SUPERBLOCK_OFFSETS[1 - slot], newest.page.clone()));
         repairs.push((SUPERBLOCK_OFFSETS[slot], newest.page.clone()));
     }
     Ok((newest.clone(), notices, repairs))
