@@ -9,6 +9,7 @@ use std::io;
 use hushdb_keys::{HeaderError, KeyError};
 
 use crate::block::Role;
+use crate::log::LogError;
 
 /// Result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -154,6 +155,10 @@ pub enum Error {
         what: &'static str,
     },
 
+    /// The log beside the database file is refused.
+    #[error(transparent)]
+    Log(#[from] LogError),
+
     /// Another transaction changed the same thing first.
     #[error("conflict: {0}")]
     Conflict(String),
@@ -208,6 +213,7 @@ impl Error {
             | Self::SuperblockDamaged
             | Self::BlockDamaged(_)
             | Self::Malformed { .. } => ErrorKind::Corrupted,
+            Self::Log(error) => error.kind(),
             Self::Conflict(_) => ErrorKind::Conflict,
             Self::Busy { .. } | Self::AlreadyAttached => ErrorKind::Busy,
             Self::Full(_) => ErrorKind::Full,

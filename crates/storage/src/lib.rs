@@ -3,6 +3,7 @@
 //! ```text
 //! table, catalog   row groups of compressed column segments; immutable versions of a catalog
 //! store            file header copies, superblock, extents: commit by copy-on-write and a flip of the root
+//! log              sealed, chained records in a file beside it
 //! block            payload <-> sealed sectors; refs that pin a child by its tag; pool of opened blocks
 //! file             the one joint to the disk: StorageFile, StorageFiles
 //! ```
@@ -16,6 +17,7 @@ mod catalog;
 mod codec;
 mod error;
 mod file;
+mod log;
 mod store;
 mod table;
 
@@ -30,6 +32,10 @@ pub use catalog::{
 pub use codec::{CodecError, EncodedSegment, SegmentCodec, VortexCodec};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use file::{MemFile, MemFiles, OsFile, OsFiles, StorageFile, StorageFiles};
+pub use log::{
+    LogBasis, LogEnd, LogError, LogHeader, LogKeySource, LogOwner, LogReader, LogRecord, LogWriter,
+    MAX_LOG_PAYLOAD_BYTES, MAX_LOG_RECORD_BYTES, Synchronous, UnverifiedLogHeader,
+};
 pub use store::{
     BlockStore, DEFAULT_ROW_GROUP_ROWS, HeaderCopies, Notice, StoreInfo, StoreOptions,
 };

@@ -1,4 +1,4 @@
-//! `SealedFile`: a storage file whose blocks are sealed. The only caller of the cipher on file data.
+//! `SealedFile`: a storage file whose blocks are sealed. The only caller of the cipher on blocks.
 //!
 //! What must hold:
 //! - A block is sealed under the key of the current epoch ([`KeyEpochs`]), which has counted it first.
