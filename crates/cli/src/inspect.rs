@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use hushdb::files::keys::{SLOT_COUNT, SlotInfo, SlotKdf, UnverifiedHeader};
 use hushdb::files::storage::{HeaderCopies, OsFile, Role, SECTOR_BYTES, Store, StoreOptions};
@@ -94,7 +95,7 @@ pub(crate) fn readable(copies: &HeaderCopies) -> Result<&UnverifiedHeader, Failu
 ///
 /// # Errors
 /// The refusals of opening.
-pub(crate) fn open_read_only(path: &Path, key: &KeyOptions) -> Result<Store, Failure> {
+pub(crate) fn open_read_only(path: &Path, key: &KeyOptions) -> Result<Arc<Store>, Failure> {
     let encrypted = readable(&header_copies(path)?)?.suite().is_encrypted();
     let source = if encrypted {
         Some(key.required()?)

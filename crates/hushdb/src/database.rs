@@ -187,7 +187,7 @@ impl Database {
             ..StoreOptions::default()
         };
         let memory = Attached {
-            store: Arc::new(Store::open_in_memory(&store_options)?),
+            store: Store::open_in_memory(&store_options)?,
             path: None,
             read_only: false,
         };
@@ -296,7 +296,7 @@ impl Shared {
         self.notices.lock().extend(notices);
         let path = (path.as_os_str() != ":memory:").then(|| path.to_path_buf());
         let attached = Attached {
-            store: Arc::new(store),
+            store,
             path,
             read_only,
         };

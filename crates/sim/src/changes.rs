@@ -32,7 +32,7 @@ const WORDS: [&str; 8] = [
 ///
 /// # Errors
 /// What the transaction reports.
-pub(crate) fn change(txn: &mut Transaction<'_>, model: &mut Model, dice: &mut Dice) -> Result<()> {
+pub(crate) fn change(txn: &mut Transaction, model: &mut Model, dice: &mut Dice) -> Result<()> {
     let tables = model.table_names();
     if tables.is_empty() {
         return create_table(txn, model, dice);
@@ -78,21 +78,19 @@ fn rows(columns: &[Column], dice: &mut Dice) -> Vec<Vec<Value>> {
 /// # Errors
 /// What storage reports.
 fn write_rows(
-    store: &Store,
+    store: &Arc<Store>,
     columns: &[Column],
     rows: &[Vec<Value>],
 ) -> Result<hushdb_storage::PendingRowGroup> {
-    let arrays: Vec<_> = columns
-        .iter()
-        .enumerate()
-        .map(|(at, column)| {
-            array(
-                &column.ty,
-                rows.iter().map(|row| row.get(at).unwrap_or(&Value::Null)),
-            )
-        })
-        .collect();
-    store.write_row_group(columns, &arrays)
+    store.write_row_group(columns, &arrays(columns, rows))
+}
+
+fn arrays(columns: &[Column], rows: &[Vec<Value>]) -> Vec<arrow_array::ArrayRef> {
+    let of = |(at, column): (usize, &Column)| {
+        let values = rows.iter().map(|row| row.get(at).unwrap_or(&Value::Null));
+        array(&column.ty, values)
+    };
+    columns.iter().enumerate().map(of).collect()
 }
 
 /// The table as the transaction sees it.
@@ -166,7 +164,7 @@ fn some_schema(model: &Model, dice: &mut Dice) -> String {
     (*dice.pick(&names)).clone()
 }
 
-fn create_table(txn: &mut Transaction<'_>, model: &mut Model, dice: &mut Dice) -> Result<()> {
+fn create_table(txn: &mut Transaction, model: &mut Model, dice: &mut Dice) -> Result<()> {
     let schema = some_schema(model, dice);
     let name = free_name(model, &schema, dice);
     let count = dice.between(1, 4);
@@ -190,12 +188,7 @@ fn create_table(txn: &mut Transaction<'_>, model: &mut Model, dice: &mut Dice) -
     }
 }
 
-fn drop_table(
-    txn: &mut Transaction<'_>,
-    model: &mut Model,
-    schema: &str,
-    table: &str,
-) -> Result<()> {
+fn drop_table(txn: &mut Transaction, model: &mut Model, schema: &str, table: &str) -> Result<()> {
     txn.drop_table(schema, table)?;
     if let Some(schema) = model.schemas.get_mut(schema) {
         schema.tables.remove(table);
@@ -204,7 +197,7 @@ fn drop_table(
 }
 
 fn rename_table(
-    txn: &mut Transaction<'_>,
+    txn: &mut Transaction,
     model: &mut Model,
     schema: &str,
     table: &str,
@@ -221,7 +214,7 @@ fn rename_table(
 }
 
 fn alter(
-    txn: &mut Transaction<'_>,
+    txn: &mut Transaction,
     model: &mut Model,
     schema: &str,
     table: &str,
@@ -275,7 +268,7 @@ fn alter(
     Ok(())
 }
 
-fn truncate(txn: &mut Transaction<'_>, model: &mut Model, schema: &str, table: &str) -> Result<()> {
+fn truncate(txn: &mut Transaction, model: &mut Model, schema: &str, table: &str) -> Result<()> {
     txn.truncate(schema, table)?;
     if let Some(target) = model.table_mut(schema, table) {
         target.rows.clear();
@@ -283,7 +276,7 @@ fn truncate(txn: &mut Transaction<'_>, model: &mut Model, schema: &str, table: &
     Ok(())
 }
 
-fn schemas_and_views(txn: &mut Transaction<'_>, model: &mut Model, dice: &mut Dice) -> Result<()> {
+fn schemas_and_views(txn: &mut Transaction, model: &mut Model, dice: &mut Dice) -> Result<()> {
     let schema = some_schema(model, dice);
     match dice.below(4) {
         0 if model.schemas.len() < 3 => {
@@ -323,7 +316,7 @@ fn schemas_and_views(txn: &mut Transaction<'_>, model: &mut Model, dice: &mut Di
 }
 
 fn append(
-    txn: &mut Transaction<'_>,
+    txn: &mut Transaction,
     model: &mut Model,
     schema: &str,
     table: &str,
@@ -334,6 +327,11 @@ fn append(
     let (mut pending, mut all) = (Vec::new(), Vec::new());
     for _ in 0..groups {
         let rows = rows(&columns, dice);
+        if pending.is_empty() && dice.chance(60) {
+            txn.insert(schema, table, &arrays(&columns, &rows))?;
+            all.extend(rows);
+            continue;
+        }
         pending.push(write_rows(txn.store(), &columns, &rows)?);
         if dice.chance(5) {
             // Written and not wanted after all.
@@ -374,7 +372,7 @@ fn victims(target: &TableModel, dice: &mut Dice) -> Vec<u64> {
 }
 
 fn delete(
-    txn: &mut Transaction<'_>,
+    txn: &mut Transaction,
     model: &mut Model,
     schema: &str,
     table: &str,
@@ -398,7 +396,7 @@ fn delete(
 }
 
 fn update(
-    txn: &mut Transaction<'_>,
+    txn: &mut Transaction,
     model: &mut Model,
     schema: &str,
     table: &str,
@@ -424,9 +422,14 @@ fn update(
         row[at] = value(&columns[at].ty, dice);
         changed.push(row);
     }
-    let pending = write_rows(txn.store(), &columns, &changed)?;
-    txn.delete_rows(schema, table, &ids)?;
-    txn.append(schema, table, vec![pending])?;
+    if dice.chance(60) {
+        txn.delete_rows(schema, table, &ids)?;
+        txn.insert(schema, table, &arrays(&columns, &changed))?;
+    } else {
+        let pending = write_rows(txn.store(), &columns, &changed)?;
+        txn.delete_rows(schema, table, &ids)?;
+        txn.append(schema, table, vec![pending])?;
+    }
     for id in &ids {
         target.rows.remove(id);
     }

@@ -80,7 +80,7 @@ impl Model {
     ///
     /// # Errors
     /// What reading reports.
-    pub fn read(store: &Store, catalog: &CatalogVersion) -> Result<Self> {
+    pub fn read(store: &Arc<Store>, catalog: &CatalogVersion) -> Result<Self> {
         let mut schemas = BTreeMap::new();
         for (name, schema) in &catalog.schemas {
             let mut model = SchemaModel::default();

@@ -73,7 +73,7 @@ pub struct World {
 
 /// An open store and what the world knows of it.
 struct Handle {
-    store: Store,
+    store: Arc<Store>,
     file: Arc<SimFile>,
     /// Whether it may have turned read-only.
     failed: bool,
@@ -226,7 +226,12 @@ impl World {
         }
     }
 
-    fn open(&mut self, file: &Arc<SimFile>, read_only: bool, key: u64) -> Result<Store, Error> {
+    fn open(
+        &mut self,
+        file: &Arc<SimFile>,
+        read_only: bool,
+        key: u64,
+    ) -> Result<Arc<Store>, Error> {
         let key = self.encrypted.then(|| key_text(key));
         let key = key.as_ref().map(|key| key as &dyn KeyProvider);
         let options = self.options(read_only);
@@ -321,7 +326,7 @@ impl World {
     }
 
     /// Reads everything there is. `None` when the machine is down; a read error by order is tried again.
-    fn examine(&mut self, store: &Store, fresh: bool) -> Checked<Option<State>> {
+    fn examine(&mut self, store: &Arc<Store>, fresh: bool) -> Checked<Option<State>> {
         for _ in 0..3 {
             let faults = self.disk.stats().faults;
             match self.examine_once(store, fresh) {
@@ -334,7 +339,7 @@ impl World {
         Ok(None)
     }
 
-    fn examine_once(&self, store: &Store, fresh: bool) -> Checked<State> {
+    fn examine_once(&self, store: &Arc<Store>, fresh: bool) -> Checked<State> {
         let words = |error: Error| format!("a committed state is not readable: {error}");
         let model = Model::read(store, &store.snapshot()).map_err(words)?;
         let mut used = 0;
@@ -598,7 +603,7 @@ fn label_of(number: u64) -> String {
     }
 }
 
-fn keys_of(store: &Store) -> Checked<BTreeMap<usize, u64>> {
+fn keys_of(store: &Arc<Store>) -> Checked<BTreeMap<usize, u64>> {
     let slots = store.blocks().header().slots();
     let key = |label: &str| match label {
         "" => Ok(0),

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use hushdb_sim::{DiskOptions, Fault, FaultKind, SimDisk};
 use hushdb_storage::{StorageFile, Store, StoreOptions};
 
-fn open(disk: &SimDisk) -> hushdb_storage::Result<Store> {
+fn open(disk: &SimDisk) -> hushdb_storage::Result<Arc<Store>> {
     let file: Arc<dyn StorageFile> = Arc::new(disk.open("db", false)?);
     Store::open(file, None, &StoreOptions::default())
 }
 
-fn commit(store: &Store, schema: &str) -> hushdb_storage::Result<()> {
+fn commit(store: &Arc<Store>, schema: &str) -> hushdb_storage::Result<()> {
     let mut txn = store.begin()?;
     txn.create_schema(schema)?;
     txn.commit().map(|_| ())

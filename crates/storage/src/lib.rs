@@ -26,8 +26,8 @@ pub use block::{
     Protection, Role, SECTOR_BYTES, SealedBlock, SealedFile,
 };
 pub use catalog::{
-    CatalogVersion, CheckReport, Finding, MAIN_SCHEMA, PendingRowGroup, SchemaVersion, Store,
-    Transaction, View,
+    CatalogVersion, CheckReport, Finding, MAIN_SCHEMA, PendingRowGroup, Savepoint, SchemaVersion,
+    Store, Transaction, View,
 };
 pub use codec::{CodecError, EncodedSegment, SegmentCodec, VortexCodec};
 pub use error::{Error, ErrorKind, Place, Result};
@@ -41,6 +41,6 @@ pub use store::{
 };
 pub use table::{
     Check, Column, ColumnDef, ColumnType, DistinctSketch, MAX_DECIMAL_PRECISION,
-    MAX_DECIMAL64_PRECISION, MAX_ROW_GROUP_ROWS, RowGroup, RowGroupBuilder, Segment, StatValue,
-    TableVersion,
+    MAX_DECIMAL64_PRECISION, MAX_ROW_GROUP_ROWS, MemoryRows, RowGroup, RowGroupBuilder, Segment,
+    StatValue, TableVersion,
 };

@@ -5,6 +5,7 @@
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use hushdb::files::storage::{SECTOR_BYTES, Store, StoreOptions};
 use hushdb::{Database, DatabaseOptions, ErrorKind, KeySource};
@@ -129,7 +130,7 @@ fn ask(path: &Path, key: &Path, sql: &str) -> Result<String, Failure> {
     Ok(texts.join(", "))
 }
 
-fn open_store(path: &Path, key: &Path) -> Result<Store, Failure> {
+fn open_store(path: &Path, key: &Path) -> Result<Arc<Store>, Failure> {
     let provider = KeySource::File(key.to_owned()).provider()?;
     let options = StoreOptions {
         read_only: true,

@@ -59,7 +59,7 @@ pub(super) fn alter_table(
 
 fn alter_one(
     connection: &Connection,
-    transaction: &mut Transaction<'_>,
+    transaction: &mut Transaction,
     snapshot: &Snapshot,
     name: &mut TableName,
     operation: AlterTableOperation,
@@ -217,7 +217,7 @@ fn alter_one(
 
 /// A CHECK names columns in its text: changing one under it would break it.
 fn refuse_if_checked(
-    transaction: &Transaction<'_>,
+    transaction: &Transaction,
     name: &TableName,
     column: &str,
     what: &str,
@@ -244,7 +244,7 @@ fn refuse_if_checked(
 }
 
 /// Whether any visible row has NULL in a column.
-fn has_nulls(transaction: &Transaction<'_>, name: &TableName, column: &Column) -> Result<bool> {
+fn has_nulls(transaction: &Transaction, name: &TableName, column: &Column) -> Result<bool> {
     let Some(table) = transaction.catalog().table(&name.schema, &name.name) else {
         return Ok(false);
     };

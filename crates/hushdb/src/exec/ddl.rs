@@ -114,10 +114,7 @@ pub(super) fn create_table(
     QueryResult::count(rows)
 }
 
-pub(super) fn table_columns(
-    transaction: &Transaction<'_>,
-    name: &TableName,
-) -> Result<Vec<Column>> {
+pub(super) fn table_columns(transaction: &Transaction, name: &TableName) -> Result<Vec<Column>> {
     match transaction.catalog().table(&name.schema, &name.name) {
         Some(table) => Ok(table.columns.clone()),
         None => Err(Error::internal(
@@ -130,7 +127,7 @@ pub(super) fn table_columns(
 /// leaves the old one.
 fn make_room(
     connection: &Connection,
-    transaction: &mut Transaction<'_>,
+    transaction: &mut Transaction,
     name: &TableName,
     or_replace: bool,
     if_not_exists: bool,

@@ -81,15 +81,15 @@ impl PruningStatistics for Bounds<'_> {
                 self.groups.len(),
             ));
         };
-        Some(Arc::new(UInt64Array::from_iter_values(
-            self.groups.iter().map(|group| {
-                group
-                    .segments
-                    .iter()
-                    .find(|s| s.column_id == column.id)
-                    .map_or(u64::from(group.rows), |s| s.null_count)
-            }),
-        )))
+        let counts = self.groups.iter().map(|group| match &group.memory {
+            // Rows since the last checkpoint: nothing was counted yet.
+            Some(_) => None,
+            None => {
+                let segment = group.segment(column.id);
+                Some(segment.map_or(u64::from(group.rows), |s| s.null_count))
+            }
+        });
+        Some(Arc::new(counts.collect::<UInt64Array>()))
     }
 
     fn row_counts(&self) -> Option<ArrayRef> {

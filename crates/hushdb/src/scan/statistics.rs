@@ -50,7 +50,9 @@ pub(super) fn table_statistics(
     scan: &TableScan,
     groups: &[std::sync::Arc<RowGroup>],
 ) -> Statistics {
-    let deletes = groups.iter().any(|g| g.deletes.is_some());
+    let deletes = groups
+        .iter()
+        .any(|g| g.deletes.is_some() || g.memory.is_some());
     let rows: u64 = groups.iter().map(|g| visible_rows(g)).sum();
     let mut raw_bytes = 0u64;
     let mut column_statistics = Vec::with_capacity(scan.schema.fields().len());
@@ -61,6 +63,12 @@ pub(super) fn table_statistics(
         let mut exact = !deletes;
         let mut bytes = 0u64;
         for group in groups {
+            if group.memory.is_some() {
+                // Rows since the last checkpoint: nothing was counted yet.
+                known = false;
+                exact = false;
+                continue;
+            }
             let Some(segment) = group.segments.iter().find(|s| s.column_id == column.id) else {
                 // A column added later: all NULL in this row group.
                 null_count += u64::from(group.rows);
@@ -109,8 +117,10 @@ pub(super) fn table_statistics(
             max_value,
             sum_value: Precision::Absent,
             distinct_count: match scan.table.distinct_count(column.id).ok().flatten() {
-                Some(n) => Precision::Inexact((n as usize).min(rows as usize)),
-                None => Precision::Absent,
+                Some(n) if n > 0 || rows == 0 => {
+                    Precision::Inexact((n as usize).min(rows as usize))
+                }
+                _ => Precision::Absent,
             },
             byte_size: Precision::Inexact(bytes as usize),
         });

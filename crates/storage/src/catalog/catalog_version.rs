@@ -27,6 +27,8 @@ pub struct CatalogVersion {
     pub schemas: BTreeMap<String, Arc<SchemaVersion>>,
     /// The id that the next table gets.
     pub(crate) next_table_id: u64,
+    /// Grows by one with every commit, since the store was opened, that changed what there is rather than rows.
+    pub(crate) definitions: u64,
     /// Where the root is stored; `None` for a database that has never been committed to.
     pub(crate) block: Option<BlockRef>,
 }
@@ -48,6 +50,7 @@ impl CatalogVersion {
             generation,
             schemas,
             next_table_id: 1,
+            definitions: 0,
             block: None,
         }
     }
@@ -160,6 +163,7 @@ impl CatalogVersion {
                 generation,
                 schemas,
                 next_table_id,
+                definitions: 0,
                 block: Some(block),
             },
             tables,

@@ -5,20 +5,21 @@
 
 mod catalog_version;
 mod check;
+mod checkpoint;
+mod commit;
+mod fresh_blocks;
 mod live_versions;
-mod pending_epoch;
 mod pending_row_group;
+mod rebase;
 mod store;
 mod transaction;
-mod transaction_commit;
 mod transaction_ddl;
 mod view;
 pub(crate) mod wire;
-mod writer_slot;
 
 pub use catalog_version::{CatalogVersion, MAIN_SCHEMA, SchemaVersion};
 pub use check::{CheckReport, Finding};
 pub use pending_row_group::PendingRowGroup;
 pub use store::Store;
-pub use transaction::Transaction;
+pub use transaction::{Savepoint, Transaction};
 pub use view::View;

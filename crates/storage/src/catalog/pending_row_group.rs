@@ -4,51 +4,38 @@
 
 use std::sync::Arc;
 
-use super::pending_epoch::PendingEpoch;
-use crate::block::BlockRef;
+use super::fresh_blocks::FreshBlocks;
 use crate::store::BlockStore;
 use crate::table::{Column, ColumnType, RowGroup};
 
 /// Result of [`crate::Store::write_row_group`], to be handed to [`crate::Transaction::append`].
 pub struct PendingRowGroup {
-    /// `None` once it has been taken.
-    group: Option<RowGroup>,
+    group: RowGroup,
     columns: Vec<(u32, ColumnType)>,
-    blocks: Arc<BlockStore>,
-    epochs: Arc<PendingEpoch>,
-    epoch: u64,
+    fresh: FreshBlocks,
 }
 
 impl PendingRowGroup {
-    pub(crate) fn new(
-        group: RowGroup,
-        columns: &[Column],
-        blocks: &Arc<BlockStore>,
-        epochs: &Arc<PendingEpoch>,
-        epoch: u64,
-    ) -> Self {
+    pub(crate) fn new(group: RowGroup, columns: &[Column], fresh: FreshBlocks) -> Self {
         let columns = columns
             .iter()
             .map(|column| (column.id, column.ty.clone()))
             .collect();
-        let (blocks, epochs) = (Arc::clone(blocks), Arc::clone(epochs));
         Self {
-            group: Some(group),
+            group,
             columns,
-            blocks,
-            epochs,
-            epoch,
+            fresh,
         }
     }
 
     /// Number of rows.
     pub fn rows(&self) -> u32 {
-        self.group.as_ref().map_or(0, |group| group.rows)
+        self.group.rows
     }
 
     /// Bytes that its blocks hold.
     pub fn stored_bytes(&self) -> u64 {
-        self.refs()
+        self.fresh
             .iter()
             .map(|block| u64::from(block.payload_len))
             .sum()
@@ -58,27 +45,12 @@ impl PendingRowGroup {
     pub(crate) fn suits(&self, columns: &[Column], blocks: &Arc<BlockStore>) -> bool {
         let theirs = columns.iter().map(|column| (column.id, &column.ty));
         let mine = self.columns.iter().map(|(id, ty)| (*id, ty));
-        mine.eq(theirs) && Arc::ptr_eq(&self.blocks, blocks) && self.epochs.is_current(self.epoch)
+        mine.eq(theirs) && Arc::ptr_eq(self.fresh.store(), blocks)
     }
 
-    /// The row group; from now on its blocks are the caller's.
-    pub(crate) fn take(mut self) -> Option<RowGroup> {
-        self.group.take()
-    }
-
-    fn refs(&self) -> Vec<BlockRef> {
-        self.group.iter().flat_map(RowGroup::blocks).collect()
-    }
-}
-
-impl Drop for PendingRowGroup {
-    fn drop(&mut self) {
-        let refs = self.refs();
-        self.epochs.free_if_current(self.epoch, || {
-            for block in &refs {
-                self.blocks.free(block);
-            }
-        });
+    /// The row group and its blocks.
+    pub(crate) fn into_parts(self) -> (RowGroup, FreshBlocks) {
+        (self.group, self.fresh)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A database file with its catalog: snapshots for readers, one transaction at a time for the writer.
+//! A database file with its catalog: snapshots for readers, transactions for writers.
 //!
 //! Holds: a snapshot stays readable as long as its `Arc` lives, whatever is committed meanwhile; a row group is written
 //! before anything names it; nothing here starts a thread.
@@ -6,17 +6,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, new_empty_array, new_null_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, new_empty_array, new_null_array};
 use arrow_buffer::BooleanBuffer;
 use hushdb_keys::KeyProvider;
 use parking_lot::{Mutex, RwLock};
 
 use super::catalog_version::CatalogVersion;
+use super::commit::CommitState;
+use super::fresh_blocks::FreshBlocks;
 use super::live_versions::LiveVersions;
-use super::pending_epoch::PendingEpoch;
 use super::pending_row_group::PendingRowGroup;
 use super::transaction::Transaction;
-use super::writer_slot::WriterSlot;
 use crate::block::{BlockBuf, BlockRef, MAX_PAYLOAD_BYTES, Role};
 use crate::codec::{CodecError, SegmentCodec, VortexCodec};
 use crate::error::{Error, Result};
@@ -28,8 +28,9 @@ use crate::table::{Column, DistinctSketch, MAX_ROW_GROUP_ROWS, RowGroup, Segment
 pub struct Store {
     pub(crate) blocks: Arc<BlockStore>,
     pub(crate) codec: VortexCodec,
-    pub(crate) epochs: Arc<PendingEpoch>,
-    pub(super) writer: WriterSlot,
+    pub(super) commit: Mutex<CommitState>,
+    /// Nothing outlives the process: commits are not written one by one.
+    pub(super) is_volatile: bool,
     current: RwLock<Arc<CatalogVersion>>,
     live: Mutex<LiveVersions>,
     row_group_rows: usize,
@@ -44,8 +45,8 @@ impl Store {
         file: Arc<dyn StorageFile>,
         key: Option<&dyn KeyProvider>,
         options: &StoreOptions,
-    ) -> Result<Self> {
-        Self::over(BlockStore::create(file, key, options)?, options)
+    ) -> Result<Arc<Self>> {
+        Self::over(BlockStore::create(file, key, options)?, options, false)
     }
 
     /// Opens a database.
@@ -56,8 +57,8 @@ impl Store {
         file: Arc<dyn StorageFile>,
         key: Option<&dyn KeyProvider>,
         options: &StoreOptions,
-    ) -> Result<Self> {
-        Self::over(BlockStore::open(file, key, options)?, options)
+    ) -> Result<Arc<Self>> {
+        Self::over(BlockStore::open(file, key, options)?, options, false)
     }
 
     /// Makes a new database at `path`, where no file may be but an empty one. When that fails, no new file is left behind: an
@@ -69,7 +70,7 @@ impl Store {
         path: &Path,
         key: Option<&dyn KeyProvider>,
         options: &StoreOptions,
-    ) -> Result<Self> {
+    ) -> Result<Arc<Self>> {
         let is_new = !path.exists();
         let file = Arc::new(OsFile::create(path)?);
         // This handle, and so the lock, is held until the file is gone.
@@ -91,7 +92,7 @@ impl Store {
         path: &Path,
         key: Option<&dyn KeyProvider>,
         options: &StoreOptions,
-    ) -> Result<Self> {
+    ) -> Result<Arc<Self>> {
         Self::open(
             Arc::new(OsFile::open(path, options.read_only)?),
             key,
@@ -103,11 +104,12 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::create`].
-    pub fn open_in_memory(options: &StoreOptions) -> Result<Self> {
-        Self::create(Arc::new(MemFile::default()), None, options)
+    pub fn open_in_memory(options: &StoreOptions) -> Result<Arc<Self>> {
+        let blocks = BlockStore::create(Arc::new(MemFile::default()), None, options)?;
+        Self::over(blocks, options, true)
     }
 
-    fn over(blocks: BlockStore, options: &StoreOptions) -> Result<Self> {
+    fn over(blocks: BlockStore, options: &StoreOptions, is_volatile: bool) -> Result<Arc<Self>> {
         let blocks = Arc::new(blocks);
         let generation = blocks.generation();
         let catalog = match blocks.catalog_ref() {
@@ -117,15 +119,20 @@ impl Store {
         let catalog = Arc::new(catalog);
         let mut live = LiveVersions::default();
         live.add(&catalog);
-        Ok(Self {
+        let commit = CommitState {
+            newest: Arc::clone(&catalog),
+            stored: Arc::clone(&catalog),
+            unstored_rows: 0,
+        };
+        Ok(Arc::new(Self {
             blocks,
             codec: VortexCodec::new(),
-            epochs: Arc::default(),
-            writer: WriterSlot::default(),
+            commit: Mutex::new(commit),
+            is_volatile,
             current: RwLock::new(catalog),
             live: Mutex::new(live),
             row_group_rows: options.row_group_rows.clamp(1, MAX_ROW_GROUP_ROWS as usize),
-        })
+        }))
     }
 
     /// The newest committed state. Keep it as long as anything of it is read.
@@ -133,16 +140,13 @@ impl Store {
         Arc::clone(&self.current.read())
     }
 
-    /// Begins the one write transaction; waits while another one is open.
+    /// Begins a write transaction on the newest committed state.
     ///
     /// # Errors
     /// [`Error::ReadOnly`] on a store that was opened read-only, [`Error::WriteFailedEarlier`] after a failed commit.
-    pub fn begin(&self) -> Result<Transaction<'_>> {
-        let ticket = self.writer.take();
-        // Readers have gone since the last commit: what only they needed can be written over now.
-        self.blocks
-            .release(self.oldest_in_use(self.snapshot().generation))?;
-        Ok(Transaction::new(self, ticket))
+    pub fn begin(self: &Arc<Self>) -> Result<Transaction> {
+        self.blocks.writable()?;
+        Ok(Transaction::new(self))
     }
 
     /// Compresses, seals and writes one row group; many threads may do so at once. `arrays` are in the order of
@@ -168,23 +172,18 @@ impl Store {
                 "the arrays do not make a row group of the table".into(),
             ));
         }
-        let group = RowGroup {
+        let mut group = RowGroup {
             first_row_id: 0,
             rows: u32::try_from(rows).unwrap_or(MAX_ROW_GROUP_ROWS),
             segments: Vec::with_capacity(columns.len()),
+            memory: None,
             deletes: None,
             deletes_block: None,
             sketches: None,
         };
-        let (epoch, pending) = self.epochs.allocate(|| {
-            let mut group = group;
-            let result = self.write_segments(&mut group, columns, arrays);
-            (group, result)
-        });
-        let (group, result) = pending;
-        // On failure, dropping the pending row group gives back what was written of it.
-        let pending = PendingRowGroup::new(group, columns, &self.blocks, &self.epochs, epoch);
-        result.map(|()| pending)
+        let mut fresh = FreshBlocks::new(&self.blocks);
+        self.write_segments(&mut group, columns, arrays, &mut fresh)?;
+        Ok(PendingRowGroup::new(group, columns, fresh))
     }
 
     fn write_segments(
@@ -192,10 +191,11 @@ impl Store {
         group: &mut RowGroup,
         columns: &[Column],
         arrays: &[ArrayRef],
+        fresh: &mut FreshBlocks,
     ) -> Result<()> {
         let mut sketches = Vec::with_capacity(columns.len());
         for (column, array) in columns.iter().zip(arrays) {
-            if let Some((segment, sketch)) = self.write_segment(column, array)? {
+            if let Some((segment, sketch)) = self.write_segment(column, array, fresh)? {
                 group.segments.push(segment);
                 sketches.push((column.id, sketch));
             }
@@ -203,7 +203,7 @@ impl Store {
         group.segments.sort_by_key(|segment| segment.column_id);
         if !sketches.is_empty() {
             let bytes = DistinctSketch::write_all(&sketches);
-            group.sketches = Some(self.write_block(Role::Statistics, &bytes)?);
+            group.sketches = Some(self.write_aside(Role::Statistics, &bytes, fresh)?);
         }
         Ok(())
     }
@@ -213,6 +213,7 @@ impl Store {
         &self,
         column: &Column,
         array: &ArrayRef,
+        fresh: &mut FreshBlocks,
     ) -> Result<Option<(Segment, DistinctSketch)>> {
         if array.null_count() == array.len() {
             return Ok(None);
@@ -233,7 +234,8 @@ impl Store {
         for piece in encoded.pieces() {
             buf.extend_from_slice(piece);
         }
-        let block = self.blocks.write(Role::ColumnData, buf)?;
+        let block = self.blocks.write_aside(Role::ColumnData, buf)?;
+        fresh.insert(block);
         let statistics = Statistics::of(&column.ty, array);
         let segment = Segment {
             column_id: column.id,
@@ -247,13 +249,21 @@ impl Store {
         Ok(Some((segment, statistics.distinct)))
     }
 
-    pub(crate) fn write_block(&self, role: Role, bytes: &[u8]) -> Result<BlockRef> {
+    /// Writes a block that no commit names yet.
+    pub(crate) fn write_aside(
+        &self,
+        role: Role,
+        bytes: &[u8],
+        fresh: &mut FreshBlocks,
+    ) -> Result<BlockRef> {
         if bytes.len() > MAX_PAYLOAD_BYTES {
             return Err(Error::Unsupported("a catalog this large".into()));
         }
         let mut buf = BlockBuf::with_capacity(bytes.len());
         buf.extend_from_slice(bytes);
-        self.blocks.write(role, buf)
+        let block = self.blocks.write_aside(role, buf)?;
+        fresh.insert(block);
+        Ok(block)
     }
 
     /// The rows of a column that `mask` selects (all without one), deleted rows included. The mask has one bit for each
@@ -277,6 +287,16 @@ impl Store {
         let selected = mask.map_or(rows, BooleanBuffer::count_set_bits);
         if selected == 0 {
             return Ok(new_empty_array(&column.ty.arrow()));
+        }
+        if let Some(values) = group.memory_values(column.id) {
+            return match mask {
+                None => Ok(Arc::clone(values)),
+                Some(mask) => {
+                    let mask = BooleanArray::new(mask.clone(), None);
+                    let kept = arrow_select::filter::filter(values.as_ref(), &mask);
+                    kept.map_err(|_| Error::InvalidInput("rows could not be filtered".into()))
+                }
+            };
         }
         let Some(segment) = group.segment(column.id) else {
             return Ok(new_null_array(&column.ty.arrow(), selected));

@@ -1,63 +1,100 @@
-//! The one write transaction: a private copy of the catalog, rows in and out of tables.
+//! A write transaction: a private version of the catalog, rows in and out of tables.
 //!
 //! Holds: nothing that it does is seen before [`Transaction::commit`], all of it is at once afterwards; dropped without
-//! commit, it gives back all space that it took. Blocks that the committed state names are only marked here; they
-//! become free when no reader needs them.
+//! commit, it gives back all space that it took. Any number may be open at once; each reads the state that was newest
+//! when it began, with its own changes. Rows that it adds have provisional ids until it commits.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use roaring::RoaringBitmap;
+use arrow_array::{Array, ArrayRef};
+use roaring::RoaringTreemap;
 
 use super::catalog_version::{CatalogVersion, SchemaVersion};
+use super::fresh_blocks::FreshBlocks;
 use super::pending_row_group::PendingRowGroup;
 use super::store::Store;
-use super::writer_slot::WriterTicket;
-use crate::block::BlockRef;
 use crate::error::{Error, Result};
-use crate::table::{PAGE_GROUPS, Page, RowGroup, TableVersion};
+use crate::table::{MAX_ROW_GROUP_ROWS, RowGroup, TableVersion};
+
+/// More deleted rows than this are written with a flip of the root rather than to the log.
+const MAX_LOGGED_DELETES: u64 = 100_000;
 
 /// A write transaction. Dropping it rolls back.
-pub struct Transaction<'s> {
-    pub(super) store: &'s Store,
-    pub(super) catalog: CatalogVersion,
-    /// Whether anything was changed.
-    pub(super) changed: bool,
-    /// Set while a change of several steps is under way; if it fails there, the rest must not be committed.
-    pub(super) broken: bool,
-    /// Blocks of the committed state that the new one does not need.
-    pub(super) released: Vec<BlockRef>,
-    /// Blocks that were written for the new state.
-    pub(super) fresh: HashSet<BlockRef>,
-    // Last: the next writer may begin only after everything above has been put right.
-    _ticket: WriterTicket<'s>,
+pub struct Transaction {
+    pub(super) store: Arc<Store>,
+    /// What it read when it began.
+    pub(super) base: Arc<CatalogVersion>,
+    pub(super) changes: Changes,
+    /// Blocks that were written for it.
+    pub(super) fresh: FreshBlocks,
 }
 
-impl<'s> Transaction<'s> {
-    pub(super) fn new(store: &'s Store, ticket: WriterTicket<'s>) -> Self {
-        let catalog = CatalogVersion::clone(&store.snapshot());
+/// What a transaction has done so far.
+#[derive(Clone)]
+pub(super) struct Changes {
+    /// The base with the changes.
+    pub(super) catalog: CatalogVersion,
+    /// Tables whose rows changed, by id, with the rows of the base that are gone.
+    pub(super) rows: BTreeMap<u64, RoaringTreemap>,
+    /// Tables that were made, dropped, renamed or got other columns or conditions.
+    pub(super) redefined: BTreeSet<u64>,
+    /// Whether any schema, table or view changed, other than in its rows.
+    pub(super) defines: bool,
+    /// Whether rows were written to blocks: the commit names these instead of writing the rows again.
+    pub(super) bulk: bool,
+    /// Set while a change of several steps is under way; if it fails there, the rest must not be committed.
+    pub(super) broken: bool,
+}
+
+/// A point that a transaction can go back to.
+#[derive(Clone)]
+pub struct Savepoint(Changes);
+
+impl Transaction {
+    pub(super) fn new(store: &Arc<Store>) -> Self {
+        let base = store.snapshot();
         Self {
-            store,
-            catalog,
-            changed: false,
-            broken: false,
-            released: Vec::new(),
-            fresh: HashSet::new(),
-            _ticket: ticket,
+            store: Arc::clone(store),
+            changes: Changes {
+                catalog: CatalogVersion::clone(&base),
+                rows: BTreeMap::new(),
+                redefined: BTreeSet::new(),
+                defines: false,
+                bulk: false,
+                broken: false,
+            },
+            base,
+            fresh: FreshBlocks::new(&store.blocks),
         }
     }
 
     /// The state as this transaction sees it, its own changes included.
     pub fn catalog(&self) -> &CatalogVersion {
-        &self.catalog
+        &self.changes.catalog
     }
 
     /// The store that it changes.
-    pub fn store(&self) -> &'s Store {
-        self.store
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
     }
 
-    /// Adds row groups to a table in the given order and gives their rows ids. Returns the number of rows.
+    /// Whether anything was changed.
+    pub fn is_changed(&self) -> bool {
+        self.changes.defines || !self.changes.rows.is_empty()
+    }
+
+    /// Marks a point that [`Transaction::rollback_to`] goes back to.
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint(self.changes.clone())
+    }
+
+    /// Undoes everything since the savepoint, which must be one of this transaction's.
+    pub fn rollback_to(&mut self, savepoint: &Savepoint) {
+        self.changes = savepoint.0.clone();
+    }
+
+    /// Adds row groups to a table in the given order. Returns the number of rows.
     ///
     /// # Errors
     /// InvalidInput if there is no such table or a row group was not written for its columns.
@@ -67,14 +104,13 @@ impl<'s> Transaction<'s> {
         table: &str,
         groups: Vec<PendingRowGroup>,
     ) -> Result<u64> {
-        let blocks = &self.store.blocks;
         let target = self
-            .catalog
+            .catalog()
             .table(schema, table)
             .ok_or_else(no_such_table)?;
         if !groups
             .iter()
-            .all(|group| group.suits(&target.columns, blocks))
+            .all(|group| group.suits(&target.columns, &self.store.blocks))
         {
             return Err(Error::InvalidInput(
                 "the rows were not written for this table's columns".into(),
@@ -83,50 +119,68 @@ impl<'s> Transaction<'s> {
         if groups.is_empty() {
             return Ok(0);
         }
-        // Everything that can fail comes before anything is taken.
-        let open_page = match target.pages.last() {
-            Some(page) => target.page_groups(page)?.to_vec(),
-            None => Vec::new(),
-        };
-        let total: u64 = groups.iter().map(|group| u64::from(group.rows())).sum();
-        let Some(_) = target.next_row_id.checked_add(total) else {
-            return Err(Error::Unsupported(
-                "more rows than there are row ids".into(),
+        let mut rows = Vec::with_capacity(groups.len());
+        for pending in groups {
+            let (group, fresh) = pending.into_parts();
+            self.fresh.absorb(fresh);
+            rows.push(group);
+        }
+        let added = self.append_rows(schema, table, rows)?;
+        self.changes.bulk = true;
+        Ok(added)
+    }
+
+    /// Adds rows to a table that stay in memory and the log until the next checkpoint; for few rows. `arrays` are in the
+    /// order of the table's columns, of their Arrow types and of one length. Returns the number of rows.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such table or the arrays do not fit its columns.
+    pub fn insert(&mut self, schema: &str, table: &str, arrays: &[ArrayRef]) -> Result<u64> {
+        let target = self
+            .catalog()
+            .table(schema, table)
+            .ok_or_else(no_such_table)?;
+        let rows = arrays.first().map_or(0, |array| array.len());
+        let fits = target.columns.len() == arrays.len()
+            && target.columns.iter().zip(arrays).all(|(column, array)| {
+                array.len() == rows && array.data_type() == &column.ty.arrow()
+            });
+        let count = u32::try_from(rows)
+            .ok()
+            .filter(|rows| fits && *rows <= MAX_ROW_GROUP_ROWS);
+        let Some(count) = count else {
+            return Err(Error::InvalidInput(
+                "the arrays do not make a row group of the table".into(),
             ));
         };
+        if count == 0 {
+            return Ok(0);
+        }
+        let mut values: Vec<(u32, ArrayRef)> = target
+            .columns
+            .iter()
+            .map(|column| column.id)
+            .zip(arrays.iter().cloned())
+            .collect();
+        values.sort_by_key(|(id, _)| *id);
+        self.append_rows(schema, table, vec![RowGroup::in_memory(0, count, values)])
+    }
 
-        let mut next_row_id = target.next_row_id;
-        let mut pages = target.pages.clone();
-        let mut tail = if open_page.len() < PAGE_GROUPS {
-            open_page
-        } else {
-            Vec::new()
-        };
-        let replaced = if tail.is_empty() {
-            None
-        } else {
-            pages.pop().and_then(|page| page.block)
-        };
-        for pending in groups {
-            let Some(mut group) = pending.take() else {
-                continue;
-            };
-            self.fresh.extend(group.blocks());
-            group.first_row_id = next_row_id;
-            next_row_id += u64::from(group.rows);
-            tail.push(Arc::new(group));
-            if tail.len() == PAGE_GROUPS {
-                pages.push(Arc::new(Page::new(std::mem::take(&mut tail))));
-            }
-        }
-        if !tail.is_empty() {
-            pages.push(Arc::new(Page::new(tail)));
-        }
-        self.release(replaced);
+    fn append_rows(&mut self, schema: &str, table: &str, mut groups: Vec<RowGroup>) -> Result<u64> {
+        let id = self.table_id(schema, table)?;
+        // Rows of the base are not merged with ours: the commit takes ours by their ids.
+        let merge_from = self.first_own_row(id);
         let target = self.table_mut(schema, table)?;
-        target.set_pages(pages);
-        target.next_row_id = next_row_id;
-        Ok(total)
+        let first = target.next_row_id;
+        let mut end = first;
+        for group in &mut groups {
+            group.first_row_id = end;
+            let next = end.checked_add(u64::from(group.rows));
+            end = next.ok_or_else(|| Error::Unsupported("more rows than row ids".into()))?;
+        }
+        target.append(groups, end, merge_from)?;
+        self.changes.rows.entry(id).or_default();
+        Ok(end - first)
     }
 
     /// Marks rows as gone; ids may come in any order. Row groups without a row left are dropped. Returns how many rows
@@ -135,50 +189,22 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// InvalidInput if there is no such table; whatever reading the table's directory reports.
     pub fn delete_rows(&mut self, schema: &str, table: &str, row_ids: &[u64]) -> Result<u64> {
-        let target = self
-            .catalog
-            .table(schema, table)
-            .ok_or_else(no_such_table)?;
+        let id = self.table_id(schema, table)?;
+        let own = self.first_own_row(id);
         let mut ids = row_ids.to_vec();
         ids.sort_unstable();
-        let mut pages = Vec::with_capacity(target.pages.len());
-        let mut released = Vec::new();
-        let mut deleted = 0;
-        for page in &target.pages {
-            let hit = slice_of(&ids, page.first_row_id, page.end_row_id);
-            if hit.is_empty() {
-                pages.push(Arc::clone(page));
-                continue;
-            }
-            let mut groups = Vec::new();
-            let before = deleted;
-            for group in target.page_groups(page)? {
-                let end = group.first_row_id + u64::from(group.rows);
-                let (kept, gone) = delete_from(group, slice_of(hit, group.first_row_id, end));
-                if gone > 0 {
-                    released.extend(group.deletes_block);
-                }
-                match kept {
-                    Some(kept) => groups.push(kept),
-                    None => {
-                        released.extend(group.blocks().filter(|b| Some(*b) != group.deletes_block))
-                    }
-                }
-                deleted += gone;
-            }
-            if deleted == before {
-                pages.push(Arc::clone(page));
-                continue;
-            }
-            released.extend(page.block);
-            if !groups.is_empty() {
-                pages.push(Arc::new(Page::new(groups)));
-            }
+        ids.dedup();
+        let before = self.catalog().table(schema, table).map(Arc::clone);
+        let before = before.ok_or_else(no_such_table)?;
+        let deleted = self.table_mut(schema, table)?.delete(&ids)?;
+        if deleted == 0 {
+            return Ok(0);
         }
-        if deleted > 0 {
-            self.release(released);
-            self.table_mut(schema, table)?.set_pages(pages);
+        if deleted < ids.len() as u64 {
+            ids = before.visible_of(&ids)?;
         }
+        let gone = self.changes.rows.entry(id).or_default();
+        gone.extend(ids.into_iter().take_while(|row| *row < own));
         Ok(deleted)
     }
 
@@ -187,110 +213,74 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// InvalidInput if there is no such table; whatever reading the table's directory reports.
     pub fn truncate(&mut self, schema: &str, table: &str) -> Result<u64> {
+        let id = self.table_id(schema, table)?;
+        let own = self.first_own_row(id);
         let target = self
-            .catalog
+            .catalog()
             .table(schema, table)
             .ok_or_else(no_such_table)?;
         let rows = target.row_count();
-        let blocks = row_blocks(target)?;
-        // Not "if there are blocks": rows that are NULL throughout have none before their page is stored.
-        if !target.pages.is_empty() {
-            self.release(blocks);
-            self.table_mut(schema, table)?.set_pages(Vec::new());
+        if rows == 0 {
+            return Ok(0);
         }
+        let mut gone = RoaringTreemap::new();
+        for group in target.row_groups()?.iter().filter(|g| g.first_row_id < own) {
+            let first = group.first_row_id;
+            gone.insert_range(first..group.end_row_id());
+            for offset in group.deletes.iter().flat_map(|deletes| deletes.iter()) {
+                gone.remove(first + u64::from(offset));
+            }
+        }
+        self.table_mut(schema, table)?.set_rows(vec![], vec![]);
+        *self.changes.rows.entry(id).or_default() |= gone;
         Ok(rows)
     }
 
-    /// The private copy of a schema.
+    /// Whether the commit moves the root rather than append to the log.
+    pub(super) fn needs_flip(&self) -> bool {
+        let deletes: u64 = self.changes.rows.values().map(RoaringTreemap::len).sum();
+        self.changes.defines || self.changes.bulk || deletes > MAX_LOGGED_DELETES
+    }
+
+    /// Row ids of a table from here on are provisional: rows that this transaction added.
+    pub(super) fn first_own_row(&self, table_id: u64) -> u64 {
+        let base = self.base.tables().find(|table| table.id == table_id);
+        base.map_or(0, |table| table.next_row_id)
+    }
+
+    fn table_id(&self, schema: &str, table: &str) -> Result<u64> {
+        let found = self.catalog().table(schema, table);
+        Ok(found.ok_or_else(no_such_table)?.id)
+    }
+
+    /// The private copy of a schema, to change what is in it.
     pub(super) fn schema_mut(&mut self, schema: &str) -> Result<&mut SchemaVersion> {
-        self.changed = true;
-        let found = self.catalog.schemas.get_mut(schema);
+        let found = self.changes.catalog.schemas.get_mut(schema);
         found
             .map(Arc::make_mut)
             .ok_or_else(|| Error::InvalidInput("there is no such schema".into()))
     }
 
-    /// The private copy of a table, whose record is to be written anew.
+    /// The private copy of a table, to change its rows.
     pub(super) fn table_mut(&mut self, schema: &str, table: &str) -> Result<&mut TableVersion> {
-        let stored = self
-            .catalog
-            .table(schema, table)
-            .ok_or_else(no_such_table)?
-            .block;
-        self.release(stored);
         let found = self.schema_mut(schema)?.tables.get_mut(table);
         let found = found.map(Arc::make_mut).ok_or_else(no_such_table)?;
-        found.block = None;
         Ok(found)
     }
-
-    /// The new state does not need these blocks: those of this transaction are free at once.
-    pub(super) fn release(&mut self, blocks: impl IntoIterator<Item = BlockRef>) {
-        for block in blocks {
-            if self.fresh.remove(&block) {
-                self.store.blocks.free(&block);
-            } else {
-                self.released.push(block);
-            }
-        }
-    }
 }
 
-impl Drop for Transaction<'_> {
-    fn drop(&mut self) {
-        for block in self.fresh.drain() {
-            self.store.blocks.free(&block);
-        }
-    }
-}
-
-impl std::fmt::Debug for Transaction<'_> {
+impl std::fmt::Debug for Transaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Transaction on generation {}", self.catalog.generation)
+        write!(f, "Transaction on generation {}", self.base.generation)
+    }
+}
+
+impl std::fmt::Debug for Savepoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Savepoint")
     }
 }
 
 pub(super) fn no_such_table() -> Error {
     Error::InvalidInput("there is no such table".into())
-}
-
-/// All blocks of a table's rows: directory, segments, sketches, delete vectors.
-pub(super) fn row_blocks(table: &TableVersion) -> Result<Vec<BlockRef>> {
-    let mut blocks: Vec<BlockRef> = table.pages.iter().filter_map(|page| page.block).collect();
-    for group in table.row_groups()? {
-        blocks.extend(group.blocks());
-    }
-    Ok(blocks)
-}
-
-/// The part of sorted ids in `first..end`.
-fn slice_of(ids: &[u64], first: u64, end: u64) -> &[u64] {
-    let from = ids.partition_point(|id| *id < first);
-    let to = ids.partition_point(|id| *id < end);
-    ids.get(from..to).unwrap_or_default()
-}
-
-/// The row group without the rows `ids` (`None` if none is left), and how many of these were there.
-fn delete_from(group: &Arc<RowGroup>, ids: &[u64]) -> (Option<Arc<RowGroup>>, u64) {
-    let mut deletes = group.deletes.as_deref().cloned().unwrap_or_default();
-    let before = deletes.len();
-    let offsets = ids.iter().map(|id| id - group.first_row_id);
-    deletes.extend(offsets.filter_map(|offset| u32::try_from(offset).ok()));
-    let gone = deletes.len() - before;
-    if gone == 0 {
-        return (Some(Arc::clone(group)), 0);
-    }
-    if deletes.len() >= u64::from(group.rows) {
-        return (None, gone);
-    }
-    let kept = with_deletes(group, deletes);
-    (Some(Arc::new(kept)), gone)
-}
-
-fn with_deletes(group: &RowGroup, deletes: RoaringBitmap) -> RowGroup {
-    RowGroup {
-        deletes: Some(Arc::new(deletes)),
-        deletes_block: None,
-        ..group.clone()
-    }
 }

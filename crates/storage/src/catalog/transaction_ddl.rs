@@ -7,24 +7,27 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, UInt32Array};
 
-use super::catalog_version::MAIN_SCHEMA;
-use super::transaction::{Transaction, no_such_table, row_blocks};
+use super::catalog_version::{MAIN_SCHEMA, SchemaVersion};
+use super::transaction::{Transaction, no_such_table};
 use super::view::View;
 use crate::block::Role;
 use crate::error::{Error, Result};
 use crate::table::{Check, Column, ColumnDef, DistinctSketch, Page, RowGroup, TableVersion};
 
-impl Transaction<'_> {
+impl Transaction {
     /// Makes an empty schema.
     ///
     /// # Errors
     /// InvalidInput if the name is taken.
     pub fn create_schema(&mut self, name: &str) -> Result<()> {
-        if self.catalog.schemas.contains_key(name) {
+        if self.catalog().schemas.contains_key(name) {
             return Err(invalid("there is a schema of this name already"));
         }
-        self.catalog.schemas.insert(name.to_owned(), Arc::default());
-        self.changed = true;
+        self.changes
+            .catalog
+            .schemas
+            .insert(name.to_owned(), Arc::default());
+        self.changes.defines = true;
         Ok(())
     }
 
@@ -37,7 +40,7 @@ impl Transaction<'_> {
             return Err(invalid("the schema main cannot be dropped"));
         }
         let schema = Arc::clone(
-            self.catalog
+            self.catalog()
                 .schemas
                 .get(name)
                 .ok_or_else(|| invalid("there is no such schema"))?,
@@ -45,8 +48,8 @@ impl Transaction<'_> {
         for table in schema.tables.keys() {
             self.drop_table(name, table)?;
         }
-        self.catalog.schemas.remove(name);
-        self.changed = true;
+        self.changes.catalog.schemas.remove(name);
+        self.changes.defines = true;
         Ok(())
     }
 
@@ -62,7 +65,7 @@ impl Transaction<'_> {
         checks: Vec<Check>,
     ) -> Result<u64> {
         let blocks = Arc::clone(&self.store.blocks);
-        let id = self.catalog.next_table_id;
+        let id = self.catalog().next_table_id;
         self.free_name(schema, name)?;
         let mut with_ids: Vec<Column> = Vec::with_capacity(columns.len());
         for (column_id, column) in (0..).zip(columns) {
@@ -78,22 +81,23 @@ impl Transaction<'_> {
             return Err(invalid("a table has at least one column"));
         }
         let table = TableVersion::new(id, name.to_owned(), with_ids, checks, blocks);
-        self.schema_mut(schema)?
+        self.definitions_mut(schema)?
             .tables
             .insert(name.to_owned(), Arc::new(table));
-        self.catalog.next_table_id += 1;
+        self.changes.redefined.insert(id);
+        self.changes.catalog.next_table_id += 1;
         Ok(id)
     }
 
     /// Drops a table with its rows.
     ///
     /// # Errors
-    /// InvalidInput if there is no such table; whatever reading its directory reports.
+    /// InvalidInput if there is no such table.
     pub fn drop_table(&mut self, schema: &str, name: &str) -> Result<()> {
-        let table = Arc::clone(self.catalog.table(schema, name).ok_or_else(no_such_table)?);
-        let blocks = row_blocks(&table)?;
-        self.release(blocks.into_iter().chain(table.block));
-        self.schema_mut(schema)?.tables.remove(name);
+        let dropped = self.definitions_mut(schema)?.tables.remove(name);
+        let id = dropped.ok_or_else(no_such_table)?.id;
+        self.changes.redefined.insert(id);
+        self.changes.rows.remove(&id);
         Ok(())
     }
 
@@ -103,8 +107,8 @@ impl Transaction<'_> {
     /// InvalidInput if there is no such table or the new name is taken.
     pub fn rename_table(&mut self, schema: &str, name: &str, new_name: &str) -> Result<()> {
         self.free_name(schema, new_name)?;
-        self.table_mut(schema, name)?.name = new_name.to_owned();
-        let tables = &mut self.schema_mut(schema)?.tables;
+        self.definition_mut(schema, name)?.name = new_name.to_owned();
+        let tables = &mut self.definitions_mut(schema)?.tables;
         if let Some(table) = tables.remove(name) {
             tables.insert(new_name.to_owned(), table);
         }
@@ -125,7 +129,7 @@ impl Transaction<'_> {
         fill: Option<ArrayRef>,
     ) -> Result<()> {
         let target = Arc::clone(
-            self.catalog
+            self.catalog()
                 .table(schema, table)
                 .ok_or_else(no_such_table)?,
         );
@@ -151,7 +155,7 @@ impl Transaction<'_> {
                 this.fill(group, &column, &fill)
             })?;
         }
-        let target = self.table_mut(schema, table)?;
+        let target = self.definition_mut(schema, table)?;
         target.next_column_id = next;
         target.columns.push(column);
         Ok(())
@@ -163,7 +167,7 @@ impl Transaction<'_> {
     /// InvalidInput if there is no such table or column, or it is the last one.
     pub fn drop_column(&mut self, schema: &str, table: &str, column: &str) -> Result<()> {
         let target = Arc::clone(
-            self.catalog
+            self.catalog()
                 .table(schema, table)
                 .ok_or_else(no_such_table)?,
         );
@@ -171,16 +175,18 @@ impl Transaction<'_> {
         if target.columns.len() == 1 {
             return Err(invalid("a table has at least one column"));
         }
-        self.change_groups(&target, schema, table, |this, group| {
-            let Some(segment) = group.segment(id) else {
-                return Ok(None);
-            };
-            this.release([segment.block]);
+        self.change_groups(&target, schema, table, |_, group| {
             let mut changed = group.clone();
             changed.segments.retain(|segment| segment.column_id != id);
+            if let Some(memory) = &group.memory {
+                let kept = memory.iter().filter(|(column, _)| *column != id);
+                changed.memory = Some(kept.cloned().collect());
+            } else if changed.segments.len() == group.segments.len() {
+                return Ok(None);
+            }
             Ok(Some(changed))
         })?;
-        self.table_mut(schema, table)?
+        self.definition_mut(schema, table)?
             .columns
             .retain(|column| column.id != id);
         Ok(())
@@ -198,7 +204,7 @@ impl Transaction<'_> {
         new_name: &str,
     ) -> Result<()> {
         let target = self
-            .catalog
+            .catalog()
             .table(schema, table)
             .ok_or_else(no_such_table)?;
         if column != new_name && target.column(new_name).is_some() {
@@ -231,7 +237,7 @@ impl Transaction<'_> {
     /// # Errors
     /// InvalidInput if there is no such table.
     pub fn set_checks(&mut self, schema: &str, table: &str, checks: Vec<Check>) -> Result<()> {
-        self.table_mut(schema, table)?.checks = checks;
+        self.definition_mut(schema, table)?.checks = checks;
         Ok(())
     }
 
@@ -241,7 +247,7 @@ impl Transaction<'_> {
     /// InvalidInput if the schema is not there or the name is taken.
     pub fn create_view(&mut self, schema: &str, view: View) -> Result<()> {
         self.free_name(schema, &view.name)?;
-        self.schema_mut(schema)?
+        self.definitions_mut(schema)?
             .views
             .insert(view.name.clone(), Arc::new(view));
         Ok(())
@@ -252,7 +258,7 @@ impl Transaction<'_> {
     /// # Errors
     /// InvalidInput if there is no such view.
     pub fn drop_view(&mut self, schema: &str, name: &str) -> Result<()> {
-        let removed = self.schema_mut(schema)?.views.remove(name);
+        let removed = self.definitions_mut(schema)?.views.remove(name);
         removed
             .map(|_| ())
             .ok_or_else(|| invalid("there is no such view"))
@@ -260,7 +266,7 @@ impl Transaction<'_> {
 
     fn free_name(&self, schema: &str, name: &str) -> Result<()> {
         let schema = self
-            .catalog
+            .catalog()
             .schema(schema)
             .ok_or_else(|| invalid("there is no such schema"))?;
         if schema.tables.contains_key(name) || schema.views.contains_key(name) {
@@ -270,11 +276,28 @@ impl Transaction<'_> {
     }
 
     fn column_mut(&mut self, schema: &str, table: &str, column: &str) -> Result<&mut Column> {
-        let columns = &mut self.table_mut(schema, table)?.columns;
+        let columns = &mut self.definition_mut(schema, table)?.columns;
         columns
             .iter_mut()
             .find(|known| known.name == column)
             .ok_or_else(no_such_column)
+    }
+
+    /// The private copy of a schema, to change which tables and views there are.
+    fn definitions_mut(&mut self, schema: &str) -> Result<&mut SchemaVersion> {
+        self.changes.defines = true;
+        self.schema_mut(schema)
+    }
+
+    /// The private copy of a table, to change what it is.
+    fn definition_mut(&mut self, schema: &str, table: &str) -> Result<&mut TableVersion> {
+        let found = self.catalog().table(schema, table);
+        let id = found.ok_or_else(no_such_table)?.id;
+        self.changes.redefined.insert(id);
+        self.changes.defines = true;
+        let table = self.table_mut(schema, table)?;
+        table.changed();
+        Ok(table)
     }
 
     /// Replaces the row groups for which `change` gives a new one.
@@ -285,29 +308,33 @@ impl Transaction<'_> {
         table: &str,
         mut change: impl FnMut(&mut Self, &RowGroup) -> Result<Option<RowGroup>>,
     ) -> Result<()> {
-        self.broken = true;
+        self.changes.broken = true;
+        let mut change_all = |this: &mut Self, groups: &[Arc<RowGroup>]| {
+            let mut changed = groups.to_vec();
+            let mut touched = false;
+            for group in &mut changed {
+                if let Some(new) = change(this, group)? {
+                    *group = Arc::new(new);
+                    touched = true;
+                }
+            }
+            Ok::<_, Error>((changed, touched))
+        };
         let mut pages = Vec::with_capacity(target.pages.len());
         for page in &target.pages {
-            let mut groups = Vec::new();
-            let mut touched = false;
-            for group in target.page_groups(page)? {
-                let changed = change(self, group)?;
-                touched |= changed.is_some();
-                groups.push(changed.map_or_else(|| Arc::clone(group), Arc::new));
-            }
-            if touched {
-                self.release(page.block);
-                pages.push(Arc::new(Page::new(groups)));
-            } else {
-                pages.push(Arc::clone(page));
-            }
+            let (groups, touched) = change_all(self, target.page_groups(page)?)?;
+            pages.push(match touched {
+                true => Arc::new(Page::new(groups)),
+                false => Arc::clone(page),
+            });
         }
-        self.table_mut(schema, table)?.set_pages(pages);
-        self.broken = false;
+        let (tail, _) = change_all(self, &target.tail)?;
+        self.definition_mut(schema, table)?.set_rows(pages, tail);
+        self.changes.broken = false;
         Ok(())
     }
 
-    /// The row group with a segment of `column` that is `fill` in every row.
+    /// The row group with values of `column` that are `fill` in every row.
     fn fill(
         &mut self,
         group: &RowGroup,
@@ -318,10 +345,15 @@ impl Transaction<'_> {
         let values = arrow_select::take::take(fill.as_ref(), &rows, None)
             .map_err(|_| invalid("the value for present rows cannot be repeated"))?;
         let mut changed = group.clone();
-        let Some((segment, sketch)) = self.store.write_segment(column, &values)? else {
+        if let Some(memory) = &group.memory {
+            let filled = memory.iter().cloned().chain([(column.id, values)]);
+            changed.memory = Some(filled.collect());
+            return Ok(Some(changed));
+        }
+        let written = self.store.write_segment(column, &values, &mut self.fresh)?;
+        let Some((segment, sketch)) = written else {
             return Ok(None);
         };
-        self.fresh.insert(segment.block);
         changed.segments.push(segment);
 
         let mut sketches = Vec::new();
@@ -330,12 +362,12 @@ impl Transaction<'_> {
             let malformed =
                 |_| Error::malformed(Role::Statistics, block.sector, "distinct sketches");
             sketches = DistinctSketch::read_all(&bytes).map_err(malformed)?;
-            self.release([block]);
         }
         sketches.push((column.id, sketch));
         let bytes = DistinctSketch::write_all(&sketches);
-        let block = self.store.write_block(Role::Statistics, &bytes)?;
-        self.fresh.insert(block);
+        let block = self
+            .store
+            .write_aside(Role::Statistics, &bytes, &mut self.fresh)?;
         changed.sketches = Some(block);
         Ok(Some(changed))
     }

@@ -29,7 +29,7 @@ use crate::file::StorageFile;
 
 const ROOT_LABEL: &[u8] = b"HUSHROOT";
 
-/// One open database file. May be used from many threads; one transaction at a time writes.
+/// One open database file. May be used from many threads; one of them commits at a time.
 pub struct BlockStore {
     pub(super) crypto: CryptoProvider,
     pub(super) keys: Option<Arc<DatabaseKeys>>,
@@ -195,10 +195,30 @@ impl BlockStore {
     /// # Errors
     /// `ReadOnly`, `Full`, `InvalidInput` for a payload over the limit, `Io`.
     pub fn write(&self, role: Role, buf: BlockBuf) -> Result<BlockRef> {
+        self.write_for(role, buf, false)
+    }
+
+    /// As [`BlockStore::write`], for a transaction that others may commit before: the block stays apart until it is
+    /// adopted or freed.
+    pub(crate) fn write_aside(&self, role: Role, buf: BlockBuf) -> Result<BlockRef> {
+        self.write_for(role, buf, true)
+    }
+
+    /// A block that was written aside is part of the next commit.
+    pub(crate) fn adopt(&self, r: &BlockRef) {
+        if let (Some(space), Some(extent)) = (&self.space, extent_of(r)) {
+            space.lock().adopt(extent);
+        }
+    }
+
+    fn write_for(&self, role: Role, buf: BlockBuf, aside: bool) -> Result<BlockRef> {
         let (_, sectors) = buf.measure()?;
         let sector = {
             let mut space = self.space()?.lock();
             let sector = space.allocate(self.sealed.file().as_ref(), sectors)?;
+            if aside {
+                space.set_aside(Extent::new(sector, u64::from(sectors)));
+            }
             self.end.store(space.extents().end(), Ordering::Release);
             sector
         };
@@ -345,6 +365,14 @@ impl BlockStore {
     /// True if nothing may be written: opened so, or after a write failed.
     pub fn read_only(&self) -> bool {
         self.space().is_err()
+    }
+
+    /// Whether anything may be written.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `WriteFailedEarlier`.
+    pub fn writable(&self) -> Result<()> {
+        self.space().map(|_| ())
     }
 
     pub(super) fn space(&self) -> Result<&Mutex<Space>> {

@@ -3,12 +3,16 @@
 //! ```text
 //!            allocate            commit G                     release(oldest >= G)
 //!   free ----------> fresh ----------------> in use
-//!    ^                 | rollback/free         | free: dropped --commit G--> retired at G
-//!    +-----------------+-----------------------+------------------------------------------+
+//!    ^         set aside | ^ adopt             | free: dropped --commit G--> retired at G
+//!    |                   v |                   |
+//!    |                 pending                 |
+//!    +--------rollback/free--------------------+------------------------------------------+
 //! ```
 //!
 //! What must hold:
-//! - A sector is in at most one of free, fresh, dropped and retired, and those lie before `end`.
+//! - A sector is in at most one of free, fresh, pending, dropped and retired, and those lie before `end`.
+//! - What is pending belongs to a transaction that has not committed: a commit of another one lists it as free, since a
+//!   crash would leave nobody who needs it.
 //! - A sector that superblock G-1 needs is not handed out before superblock G is durable in both slots and no reader of
 //!   an older generation than G is left.
 //!
@@ -41,6 +45,7 @@ pub(crate) struct Extents {
     end: u64,
     free: FreeSpace,
     fresh: BTreeMap<u64, u64>,
+    pending: BTreeMap<u64, u64>,
     dropped: Vec<Extent>,
     retired: Vec<(u64, Extent)>,
 }
@@ -64,6 +69,7 @@ impl Extents {
             end,
             free: FreeSpace::default(),
             fresh: BTreeMap::new(),
+            pending: BTreeMap::new(),
             dropped: Vec::new(),
             retired: Vec::new(),
         };
@@ -110,11 +116,26 @@ impl Extents {
         Some(sector)
     }
 
-    /// An extent is needed no more by the state that is being prepared. One that was allocated since the last commit is
-    /// free at once: nothing durable names it.
+    /// What was allocated is for a later commit than the next one.
+    pub(crate) fn set_aside(&mut self, extent: Extent) {
+        if self.fresh.remove(&extent.sector).is_some() {
+            self.pending.insert(extent.sector, extent.sectors);
+        }
+    }
+
+    /// What was set aside is part of the next commit.
+    pub(crate) fn adopt(&mut self, extent: Extent) {
+        if self.pending.remove(&extent.sector).is_some() {
+            self.fresh.insert(extent.sector, extent.sectors);
+        }
+    }
+
+    /// An extent is needed no more by the state that is being prepared. One that no commit has named is free at once.
     pub(crate) fn drop_extent(&mut self, extent: Extent) -> Result<(), NotInUse> {
-        if self.fresh.get(&extent.sector) == Some(&extent.sectors) {
-            self.fresh.remove(&extent.sector);
+        let unnamed = [&mut self.fresh, &mut self.pending].into_iter().any(|set| {
+            set.get(&extent.sector) == Some(&extent.sectors) && set.remove(&extent.sector).is_some()
+        });
+        if unnamed {
             return self.give_back(extent);
         }
         self.dropped.push(extent);
@@ -123,7 +144,11 @@ impl Extents {
 
     /// How many extents [`Extents::after_commit`] may list at most, once `more` have been dropped.
     pub(crate) fn listed_at_most(&self, more: usize) -> usize {
-        self.free.by_sector.len() + self.dropped.len() + self.retired.len() + more
+        self.free.by_sector.len()
+            + self.pending.len()
+            + self.dropped.len()
+            + self.retired.len()
+            + more
     }
 
     /// What is free once the state that is being prepared is the only one: in order, coalesced.
@@ -132,6 +157,9 @@ impl Extents {
         let retired = self.retired.iter().map(|(_, extent)| extent);
         for &extent in self.dropped.iter().chain(retired).chain(and_also) {
             free.insert(extent)?;
+        }
+        for (&sector, &sectors) in &self.pending {
+            free.insert(Extent { sector, sectors })?;
         }
         Ok(free
             .by_sector
@@ -163,7 +191,7 @@ impl Extents {
         Ok(())
     }
 
-    /// Forgets everything since the last commit.
+    /// Forgets everything since the last commit, but for what was set aside.
     pub(crate) fn rollback(&mut self) -> Result<(), NotInUse> {
         self.dropped.clear();
         for (sector, sectors) in std::mem::take(&mut self.fresh) {

@@ -67,6 +67,14 @@ impl Space {
         Ok(sector)
     }
 
+    pub(super) fn set_aside(&mut self, extent: Extent) {
+        self.extents.set_aside(extent);
+    }
+
+    pub(super) fn adopt(&mut self, extent: Extent) {
+        self.extents.adopt(extent);
+    }
+
     pub(super) fn drop_extent(&mut self, extent: Extent) -> Result<()> {
         self.extents.drop_extent(extent).map_err(freed_twice)
     }

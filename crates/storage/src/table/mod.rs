@@ -16,7 +16,7 @@ mod table_version;
 pub use column::{Check, Column, ColumnDef};
 pub use column_type::{ColumnType, MAX_DECIMAL_PRECISION, MAX_DECIMAL64_PRECISION};
 pub use distinct_sketch::DistinctSketch;
-pub use row_group::{MAX_ROW_GROUP_ROWS, RowGroup};
+pub use row_group::{MAX_ROW_GROUP_ROWS, MemoryRows, RowGroup};
 pub use row_group_builder::RowGroupBuilder;
 pub use segment::Segment;
 pub use stat_value::StatValue;

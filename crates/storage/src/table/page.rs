@@ -202,6 +202,7 @@ mod tests {
             first_row_id,
             rows,
             segments: vec![segment(0), segment(4)],
+            memory: None,
             deletes: None,
             deletes_block: Some(block),
             sketches: None,

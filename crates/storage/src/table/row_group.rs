@@ -1,10 +1,12 @@
 //! A horizontal slice of a table: its segments and which of its rows are gone.
 //!
 //! Holds: segments are in ascending order of their column ids; a deleted row's offset is below `rows`; a row group
-//! without a visible row is dropped from its table.
+//! without a visible row is dropped from its table; it has either segments or values in memory. The latter are rows that
+//! were committed since the last checkpoint, which moves them into segments.
 
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use roaring::RoaringBitmap;
 
@@ -15,6 +17,9 @@ use crate::catalog::wire::{Reader, WireError, Writer};
 /// The most rows a row group can have, whatever the options say.
 pub const MAX_ROW_GROUP_ROWS: u32 = 1 << 20;
 
+/// Values by column id, each array with a value for every row; a column without one is NULL in every row.
+pub type MemoryRows = Arc<[(u32, ArrayRef)]>;
+
 /// A row group. Its rows have the ids `first_row_id..first_row_id + rows`.
 #[derive(Clone, Debug)]
 pub struct RowGroup {
@@ -24,6 +29,8 @@ pub struct RowGroup {
     pub rows: u32,
     /// Segments; a column without one is NULL in every row.
     pub segments: Vec<Segment>,
+    /// Values of rows that no block holds yet, instead of segments.
+    pub memory: Option<MemoryRows>,
     /// Offsets of the rows that are gone.
     pub deletes: Option<Arc<RoaringBitmap>>,
     /// Where `deletes` is stored; `None` while it is not.
@@ -35,6 +42,55 @@ pub struct RowGroup {
 impl RowGroup {
     /// The fewest bytes a row group takes in a file.
     pub(crate) const SMALLEST: usize = 8 + 4 + 2 * BlockRef::BYTES + 4;
+
+    /// Rows that are in memory only, as values by column id.
+    pub(crate) fn in_memory(first_row_id: u64, rows: u32, values: Vec<(u32, ArrayRef)>) -> Self {
+        Self {
+            first_row_id,
+            rows,
+            segments: Vec::new(),
+            memory: Some(values.into()),
+            deletes: None,
+            deletes_block: None,
+            sketches: None,
+        }
+    }
+
+    /// The id behind the last row's.
+    pub(crate) fn end_row_id(&self) -> u64 {
+        self.first_row_id.saturating_add(u64::from(self.rows))
+    }
+
+    /// The values in memory of a column; `None` for a stored row group, and for a column that is NULL in every row.
+    pub(crate) fn memory_values(&self, column_id: u32) -> Option<&ArrayRef> {
+        let memory = self.memory.as_ref()?;
+        let found = memory.iter().find(|(id, _)| *id == column_id);
+        found.map(|(_, values)| values)
+    }
+
+    /// The row group without the rows `ids` (`None` if none is left), and how many of these were there.
+    pub(crate) fn without(self: &Arc<Self>, ids: &[u64]) -> (Option<Arc<Self>>, u64) {
+        let mut deletes = self.deletes.as_deref().cloned().unwrap_or_default();
+        let before = deletes.len();
+        let offsets = ids
+            .iter()
+            .filter_map(|id| id.checked_sub(self.first_row_id));
+        let offsets = offsets.filter_map(|offset| u32::try_from(offset).ok());
+        deletes.extend(offsets.filter(|offset| *offset < self.rows));
+        let gone = deletes.len() - before;
+        if gone == 0 {
+            return (Some(Arc::clone(self)), 0);
+        }
+        if deletes.len() >= u64::from(self.rows) {
+            return (None, gone);
+        }
+        let kept = Self {
+            deletes: Some(Arc::new(deletes)),
+            deletes_block: None,
+            ..Self::clone(self)
+        };
+        (Some(Arc::new(kept)), gone)
+    }
 
     /// The segment of a column; `None` means that the column is NULL in every row.
     pub fn segment(&self, column_id: u32) -> Option<&Segment> {
@@ -107,6 +163,7 @@ impl RowGroup {
             first_row_id,
             rows,
             segments,
+            memory: None,
             deletes: None,
             deletes_block,
             sketches,
@@ -145,6 +202,7 @@ mod tests {
             first_row_id: 0,
             rows,
             segments: Vec::new(),
+            memory: None,
             deletes: None,
             deletes_block: None,
             sketches: None,

@@ -1,10 +1,20 @@
 //! One state of one table.
 //!
+//! ```text
+//! row ids  0 ............................... next_row_id
+//!          | pages: stored row groups | tail: since the last checkpoint, in memory or just written |
+//! ```
+//!
 //! Holds: immutable once its catalog version is published; `row_count` needs no I/O, the row groups are loaded on first
-//! use. Whoever reads from it keeps the catalog version alive, which is what keeps its blocks from being reused.
+//! use. Whoever reads from it keeps the catalog version alive, which is what keeps its blocks from being reused. A table
+//! that is stored has no tail.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
 
 use super::{Check, Column, DistinctSketch, Page, RowGroup};
 use crate::block::{BlockRef, Role};
@@ -13,6 +23,8 @@ use crate::error::{Error, Result};
 use crate::store::BlockStore;
 
 const VERSION: u8 = 1;
+/// Up to this many rows, row groups in memory are merged: what one more row may cause to be copied.
+const MEMORY_GROUP_ROWS: u32 = 8192;
 
 /// A table as one snapshot sees it.
 #[derive(Clone)]
@@ -32,7 +44,11 @@ pub struct TableVersion {
     /// Where its record is stored; `None` while it is not.
     pub(crate) block: Option<BlockRef>,
     pub(crate) pages: Vec<Arc<Page>>,
+    /// Row groups that no page has yet, in order of their row ids, which are behind those of the pages.
+    pub(crate) tail: Vec<Arc<RowGroup>>,
     blocks: Arc<BlockStore>,
+    /// Grows with every change, and stays as it is when the table is only stored anew.
+    pub(crate) changes: u64,
     groups: OnceLock<Vec<Arc<RowGroup>>>,
     sketches: OnceLock<BTreeMap<u32, DistinctSketch>>,
 }
@@ -75,7 +91,9 @@ impl TableVersion {
             next_column_id,
             block: None,
             pages: Vec::new(),
+            tail: Vec::new(),
             blocks,
+            changes: 0,
             groups: OnceLock::new(),
             sketches: OnceLock::new(),
         }
@@ -93,12 +111,18 @@ impl TableVersion {
         for page in &self.pages {
             all.extend_from_slice(page.groups(&self.blocks, &self.columns)?);
         }
+        all.extend_from_slice(&self.tail);
         Ok(self.groups.get_or_init(|| all))
     }
 
     /// Rows that are not deleted.
     pub fn row_count(&self) -> u64 {
-        self.pages.iter().map(|page| page.visible_rows).sum()
+        let stored: u64 = self.pages.iter().map(|page| page.visible_rows).sum();
+        let tail = self
+            .tail
+            .iter()
+            .map(|group| u64::from(group.visible_rows()));
+        stored + tail.sum::<u64>()
     }
 
     /// The column of that name, compared exactly.
@@ -145,12 +169,131 @@ impl TableVersion {
         Ok(merged)
     }
 
-    /// Replaces the row groups; for a private copy.
-    pub(crate) fn set_pages(&mut self, pages: Vec<Arc<Page>>) {
-        self.pages = pages;
+    /// Appends row groups that are not in a page: in order of their row ids, which are not below the next row id and end
+    /// before `end_row_id`. Row groups in memory are merged with those before them as far as their ids are `merge_from`
+    /// or above.
+    ///
+    /// # Errors
+    /// InvalidInput when the ids are not like that; Unsupported when row ids run out.
+    pub(crate) fn append(
+        &mut self,
+        groups: impl IntoIterator<Item = RowGroup>,
+        end_row_id: u64,
+        merge_from: u64,
+    ) -> Result<()> {
+        for group in groups {
+            let end = group.first_row_id.checked_add(u64::from(group.rows));
+            let end = end.ok_or_else(|| Error::Unsupported("more rows than row ids".into()))?;
+            if group.first_row_id < self.next_row_id || end > end_row_id {
+                return Err(Error::InvalidInput("row ids out of order".into()));
+            }
+            self.next_row_id = end;
+            self.tail.push(Arc::new(group));
+            self.merge_tail(merge_from)?;
+        }
+        self.next_row_id = self.next_row_id.max(end_row_id);
+        self.changed();
+        Ok(())
+    }
+
+    /// Merges the last two row groups of the tail while both are small, in memory and the last is not the smaller one:
+    /// so a row is copied a few times only, however many commits come.
+    fn merge_tail(&mut self, from: u64) -> Result<()> {
+        while let [.., before, last] = self.tail.as_slice() {
+            let joint = before.rows.saturating_add(last.rows);
+            let adjacent = before.end_row_id() == last.first_row_id;
+            if joint > MEMORY_GROUP_ROWS
+                || last.rows < before.rows
+                || !adjacent
+                || before.first_row_id < from
+            {
+                break;
+            }
+            let Some(merged) = merge(before, last)? else {
+                break;
+            };
+            self.tail.truncate(self.tail.len() - 2);
+            self.tail.push(Arc::new(merged));
+        }
+        Ok(())
+    }
+
+    /// Marks rows as gone; the ids are in ascending order. Row groups without a row left are dropped. Returns how many
+    /// rows were there and are not any more.
+    ///
+    /// # Errors
+    /// Whatever reading the table's directory reports.
+    pub(crate) fn delete(&mut self, ids: &[u64]) -> Result<u64> {
+        let mut deleted = 0;
+        let mut pages = Vec::with_capacity(self.pages.len());
+        for page in &self.pages {
+            let hit = slice_of(ids, page.first_row_id, page.end_row_id);
+            let before = deleted;
+            let mut groups = Vec::new();
+            if !hit.is_empty() {
+                for group in self.page_groups(page)? {
+                    let (kept, gone) =
+                        group.without(slice_of(hit, group.first_row_id, group.end_row_id()));
+                    groups.extend(kept);
+                    deleted += gone;
+                }
+            }
+            if deleted == before {
+                pages.push(Arc::clone(page));
+            } else if !groups.is_empty() {
+                pages.push(Arc::new(Page::new(groups)));
+            }
+        }
+        let mut tail = Vec::with_capacity(self.tail.len());
+        for group in &self.tail {
+            let (kept, gone) = group.without(slice_of(ids, group.first_row_id, group.end_row_id()));
+            tail.extend(kept);
+            deleted += gone;
+        }
+        if deleted > 0 {
+            (self.pages, self.tail) = (pages, tail);
+            self.changed();
+        }
+        Ok(deleted)
+    }
+
+    /// Those of the ids, which are in ascending order, that are rows and not deleted.
+    ///
+    /// # Errors
+    /// Whatever reading the table's directory reports.
+    pub(crate) fn visible_of(&self, ids: &[u64]) -> Result<Vec<u64>> {
+        let mut visible = Vec::with_capacity(ids.len());
+        for group in self.row_groups()? {
+            let first = group.first_row_id;
+            visible.extend(
+                slice_of(ids, first, group.end_row_id())
+                    .iter()
+                    .filter(|id| {
+                        let offset = u32::try_from(*id - first).unwrap_or(u32::MAX);
+                        group.deletes.as_ref().is_none_or(|d| !d.contains(offset))
+                    }),
+            );
+        }
+        Ok(visible)
+    }
+
+    /// Replaces the row groups.
+    pub(crate) fn set_rows(&mut self, pages: Vec<Arc<Page>>, tail: Vec<Arc<RowGroup>>) {
+        (self.pages, self.tail) = (pages, tail);
+        self.changed();
+    }
+
+    /// Notes that this is another state than the one that is stored or was derived from.
+    pub(crate) fn changed(&mut self) {
+        self.changes += 1;
+        self.restored(None);
+    }
+
+    /// The same rows are stored otherwise: in `block`, or not yet.
+    pub(crate) fn restored(&mut self, block: Option<BlockRef>) {
         self.groups = OnceLock::new();
         self.sketches = OnceLock::new();
-        self.block = None;
+        self.block = block;
     }
 
     /// The row groups of one page.
@@ -158,7 +301,7 @@ impl TableVersion {
         page.groups(&self.blocks, &self.columns)
     }
 
-    /// Bytes of the table's record; all pages must be stored.
+    /// Bytes of the table's record; all pages must be stored and the tail be empty.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
         out.u8(VERSION);
@@ -239,10 +382,61 @@ impl TableVersion {
             next_column_id,
             block: Some(block),
             pages,
+            tail: Vec::new(),
             blocks: Arc::clone(blocks),
+            changes: 0,
             groups: OnceLock::new(),
             sketches: OnceLock::new(),
         })
+    }
+}
+
+/// The part of sorted ids in `first..end`.
+fn slice_of(ids: &[u64], first: u64, end: u64) -> &[u64] {
+    let from = ids.partition_point(|id| *id < first);
+    let to = ids.partition_point(|id| *id < end);
+    ids.get(from..to).unwrap_or_default()
+}
+
+/// Two adjacent row groups in memory as one; `None` if one of them is stored or they have not the same columns.
+fn merge(a: &RowGroup, b: &RowGroup) -> Result<Option<RowGroup>> {
+    let (Some(left), Some(right)) = (&a.memory, &b.memory) else {
+        return Ok(None);
+    };
+    if !left
+        .iter()
+        .map(|(id, _)| id)
+        .eq(right.iter().map(|(id, _)| id))
+    {
+        return Ok(None);
+    }
+    let joined = left.iter().zip(right.iter()).map(|((id, l), (_, r))| {
+        let joined = arrow_select::concat::concat(&[l.as_ref(), r.as_ref()]);
+        let joined =
+            joined.map_err(|_| Error::InvalidInput("rows too large to be held together".into()))?;
+        Ok((*id, compact(joined)))
+    });
+    let values = joined.collect::<Result<Vec<_>>>()?;
+    let mut merged = RowGroup::in_memory(a.first_row_id, a.rows + b.rows, values);
+    if a.deletes.is_some() || b.deletes.is_some() {
+        let mut deletes = a.deletes.as_deref().cloned().unwrap_or_default();
+        deletes.extend(
+            b.deletes
+                .iter()
+                .flat_map(|d| d.iter())
+                .map(|offset| a.rows + offset),
+        );
+        merged.deletes = Some(Arc::new(deletes));
+    }
+    Ok(Some(merged))
+}
+
+/// Text and bytes come with a buffer from each commit: brings them together into one.
+fn compact(array: ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        DataType::Utf8View => Arc::new(array.as_string_view().gc()),
+        DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
+        _ => array,
     }
 }
 

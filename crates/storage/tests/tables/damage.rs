@@ -10,7 +10,7 @@ use super::fixture::*;
 const SECTOR: usize = 4096;
 
 /// A file with a table of two row groups, one with deletes.
-fn sample(kind: &str) -> (Fixture, Store) {
+fn sample(kind: &str) -> (Fixture, Arc<Store>) {
     let fixture = Fixture::new(kind);
     let store = fixture.create();
     fill(

@@ -40,7 +40,7 @@ impl Fixture {
         self.encrypted.then(|| KeyText::new(text))
     }
 
-    pub(crate) fn create(&self) -> Store {
+    pub(crate) fn create(&self) -> Arc<Store> {
         let key = self.key();
         let key = key.as_ref().map(|key| key as &dyn KeyProvider);
         Store::create(
@@ -51,7 +51,7 @@ impl Fixture {
         .unwrap()
     }
 
-    pub(crate) fn open(&self) -> Store {
+    pub(crate) fn open(&self) -> Arc<Store> {
         let key = self.key();
         let key = key.as_ref().map(|key| key as &dyn KeyProvider);
         let options = StoreOptions {
@@ -77,14 +77,14 @@ pub(crate) fn def(name: &str, ty: ColumnType) -> ColumnDef {
 }
 
 /// Makes a table and appends one row group.
-pub(crate) fn fill(store: &Store, name: &str, columns: Vec<ColumnDef>, arrays: &[ArrayRef]) {
+pub(crate) fn fill(store: &Arc<Store>, name: &str, columns: Vec<ColumnDef>, arrays: &[ArrayRef]) {
     let mut txn = store.begin().unwrap();
     txn.create_table("main", name, columns, vec![]).unwrap();
     append(&mut txn, name, arrays);
     txn.commit().unwrap();
 }
 
-pub(crate) fn append(txn: &mut Transaction<'_>, name: &str, arrays: &[ArrayRef]) -> u64 {
+pub(crate) fn append(txn: &mut Transaction, name: &str, arrays: &[ArrayRef]) -> u64 {
     let columns = txn.catalog().table("main", name).unwrap().columns.clone();
     let pending = txn.store().write_row_group(&columns, arrays).unwrap();
     txn.append("main", name, vec![pending]).unwrap()
@@ -92,7 +92,7 @@ pub(crate) fn append(txn: &mut Transaction<'_>, name: &str, arrays: &[ArrayRef])
 
 /// All row groups of a column, one array each.
 pub(crate) fn read(
-    store: &Store,
+    store: &Arc<Store>,
     catalog: &CatalogVersion,
     table: &str,
     column: &str,
@@ -107,7 +107,7 @@ pub(crate) fn read(
 
 /// The visible values of an integer column, in order.
 pub(crate) fn integers(
-    store: &Store,
+    store: &Arc<Store>,
     catalog: &CatalogVersion,
     table: &str,
     column: &str,

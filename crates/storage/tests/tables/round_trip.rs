@@ -25,7 +25,7 @@ fn every_type_comes_back_with_and_without_nulls() {
             arrays.push(new_null_array(array.data_type(), array.len()));
         }
         fill(&store, "t", columns.clone(), &arrays);
-        let check = |store: &Store| {
+        let check = |store: &Arc<Store>| {
             let snapshot = store.snapshot();
             for (column, expected) in columns.iter().zip(&arrays) {
                 let read = read(store, &snapshot, "t", &column.name);

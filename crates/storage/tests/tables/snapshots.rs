@@ -1,15 +1,17 @@
 //! Versions: old ones stay readable, space comes back, transactions are all or nothing.
 
+use std::sync::Arc;
+
 use hushdb_storage::*;
 
 use super::fixture::*;
 
 /// Makes a table of one column `n` of 64-bit integers.
-fn fill_n(store: &Store, table: &str, values: arrow_array::ArrayRef) {
+fn fill_n(store: &Arc<Store>, table: &str, values: arrow_array::ArrayRef) {
     fill(store, table, vec![def("n", ColumnType::Int64)], &[values]);
 }
 
-fn sound(store: &Store) {
+fn sound(store: &Arc<Store>) {
     let report = store.check(&mut |_, _| {}).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
 }
@@ -110,7 +112,7 @@ fn deleted_rows_are_gone_and_empty_row_groups_with_them() {
     txn.commit().unwrap();
 
     let expected: Vec<_> = (3..1000).step_by(2).chain(2000..3000).map(Some).collect();
-    let check = |store: &Store| {
+    let check = |store: &Arc<Store>| {
         let snapshot = store.snapshot();
         let table = snapshot.table("main", "t").unwrap();
         assert_eq!(table.row_count(), expected.len() as u64);
@@ -230,7 +232,7 @@ fn an_append_to_one_table_leaves_the_blocks_of_others_alone() {
 }
 
 #[test]
-fn a_second_writer_waits_for_the_first() {
+fn writers_that_add_rows_do_not_hinder_each_other() {
     let store = Fixture::new("plain").create();
     fill_n(&store, "t", int64s(0..1));
     std::thread::scope(|scope| {

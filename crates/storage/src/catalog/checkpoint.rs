@@ -1,0 +1,235 @@
+//! Storing a state: rows in memory become row groups, what changed is written leaves first, then the superblock flips.
+//!
+//! Holds: a block is written before the block that names it; an unchanged table's blocks are not touched; after a
+//! failure the committed state is what it was, and the space that was taken is given back.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, new_null_array};
+use roaring::RoaringBitmap;
+
+use super::catalog_version::CatalogVersion;
+use super::fresh_blocks::FreshBlocks;
+use super::store::Store;
+use crate::block::{BlockRef, Role};
+use crate::error::{Error, Result};
+use crate::table::{Column, PAGE_GROUPS, Page, RowGroup, TableVersion};
+
+impl Store {
+    /// Writes a state and makes it the root of the file. `before` is the state that the root has now; `fresh` has what was
+    /// written for the new one. Returns the state as it is stored.
+    ///
+    /// # Errors
+    /// Full and Io of the file: nothing was committed, or, when the superblock itself could not be written, the store
+    /// writes nothing more.
+    pub(super) fn store_version(
+        &self,
+        mut catalog: CatalogVersion,
+        before: &CatalogVersion,
+        fresh: &mut FreshBlocks,
+    ) -> Result<CatalogVersion> {
+        for schema in catalog.schemas.values_mut() {
+            if schema.tables.values().all(|table| table.block.is_some()) {
+                continue;
+            }
+            for table in Arc::make_mut(schema).tables.values_mut() {
+                if table.block.is_none() {
+                    self.store_table(Arc::make_mut(table), fresh)?;
+                }
+            }
+        }
+        let root = self.write_aside(Role::Metadata, &catalog.encode(), fresh)?;
+        catalog.block = Some(root);
+        let (named, unnamed) = difference(&catalog, before)?;
+
+        let blocks = &self.blocks;
+        let oldest = self.oldest_in_use(before.generation);
+        fresh.hand_over(&named);
+        for block in &unnamed {
+            blocks.free(block);
+        }
+        match blocks.commit(root, oldest) {
+            Ok(generation) => {
+                catalog.generation = generation;
+                Ok(catalog)
+            }
+            Err(error) => {
+                // Takes back what was handed over, and forgets what was marked free.
+                blocks.rollback();
+                Err(error)
+            }
+        }
+    }
+
+    fn store_table(&self, table: &mut TableVersion, fresh: &mut FreshBlocks) -> Result<()> {
+        let mut pages = Vec::with_capacity(table.pages.len() + 1);
+        for page in &table.pages {
+            pages.push(match page.block {
+                Some(_) => Arc::clone(page),
+                None => self.store_page(table.page_groups(page)?, fresh)?,
+            });
+        }
+        if !table.tail.is_empty() {
+            let mut groups = match pages.last() {
+                Some(last) => table.page_groups(last)?.to_vec(),
+                None => Vec::new(),
+            };
+            if groups.len() < PAGE_GROUPS {
+                pages.pop();
+            } else {
+                groups.clear();
+            }
+            groups.extend(self.store_tail(table, fresh)?);
+            for groups in groups.chunks(PAGE_GROUPS) {
+                pages.push(self.store_page(groups, fresh)?);
+            }
+        }
+        table.pages = pages;
+        table.tail = Vec::new();
+        let block = self.write_aside(Role::Metadata, &table.encode(), fresh)?;
+        table.restored(Some(block));
+        Ok(())
+    }
+
+    fn store_page(&self, groups: &[Arc<RowGroup>], fresh: &mut FreshBlocks) -> Result<Arc<Page>> {
+        let mut stored = Vec::with_capacity(groups.len());
+        for group in groups {
+            stored.push(match (&group.deletes, group.deletes_block) {
+                (Some(deletes), None) => {
+                    let bytes = RowGroup::deletes_to_bytes(deletes);
+                    Arc::new(RowGroup {
+                        deletes_block: Some(self.write_aside(Role::Metadata, &bytes, fresh)?),
+                        ..RowGroup::clone(group)
+                    })
+                }
+                _ => Arc::clone(group),
+            });
+        }
+        let block = self.write_aside(Role::Metadata, &Page::encode(&stored), fresh)?;
+        Ok(Arc::new(Page::stored(stored, block)))
+    }
+
+    /// The row groups of a tail, those in memory written to blocks.
+    fn store_tail(
+        &self,
+        table: &TableVersion,
+        fresh: &mut FreshBlocks,
+    ) -> Result<Vec<Arc<RowGroup>>> {
+        let mut stored = Vec::new();
+        let mut run: Vec<&RowGroup> = Vec::new();
+        for group in &table.tail {
+            let follows = run
+                .last()
+                .is_none_or(|last| last.end_row_id() == group.first_row_id);
+            let rows: usize = run.iter().map(|group| group.rows as usize).sum();
+            let fits = rows + group.rows as usize <= self.row_group_rows();
+            if !run.is_empty() && (group.memory.is_none() || !follows || !fits) {
+                stored.push(self.store_run(&run, &table.columns, fresh)?);
+                run.clear();
+            }
+            match group.memory {
+                Some(_) => run.push(group),
+                None => stored.push(Arc::clone(group)),
+            }
+        }
+        if !run.is_empty() {
+            stored.push(self.store_run(&run, &table.columns, fresh)?);
+        }
+        Ok(stored)
+    }
+
+    /// One row group from adjacent ones in memory. Deleted rows stay, marked: others may know rows by their ids.
+    fn store_run(
+        &self,
+        run: &[&RowGroup],
+        columns: &[Column],
+        fresh: &mut FreshBlocks,
+    ) -> Result<Arc<RowGroup>> {
+        let mut arrays = Vec::with_capacity(columns.len());
+        for column in columns {
+            let pieces: Vec<ArrayRef> = run.iter().map(|group| values(group, column)).collect();
+            let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
+            let joined = arrow_select::concat::concat(&pieces);
+            arrays.push(joined.map_err(|_| Error::Unsupported("rows this large".into()))?);
+        }
+        let mut deletes = RoaringBitmap::new();
+        let first_row_id = run.first().map_or(0, |group| group.first_row_id);
+        for group in run {
+            let shift = u32::try_from(group.first_row_id - first_row_id).unwrap_or(u32::MAX);
+            deletes.extend(
+                group
+                    .deletes
+                    .iter()
+                    .flat_map(|d| d.iter())
+                    .map(|o| o + shift),
+            );
+        }
+        let (mut group, written) = self.write_row_group(columns, &arrays)?.into_parts();
+        fresh.absorb(written);
+        group.first_row_id = first_row_id;
+        group.deletes = (!deletes.is_empty()).then(|| Arc::new(deletes));
+        Ok(Arc::new(group))
+    }
+}
+
+/// The values of a row group in memory.
+fn values(group: &RowGroup, column: &Column) -> ArrayRef {
+    group.memory_values(column.id).map_or_else(
+        || new_null_array(&column.ty.arrow(), group.rows as usize),
+        Arc::clone,
+    )
+}
+
+/// The blocks that `new` names and `old` does not, and the other way round. What has not changed is not looked at.
+fn difference(
+    new: &CatalogVersion,
+    old: &CatalogVersion,
+) -> Result<(HashSet<BlockRef>, HashSet<BlockRef>)> {
+    let by_id = |catalog: &CatalogVersion| -> HashMap<u64, Arc<TableVersion>> {
+        let tables = catalog.tables().map(|table| (table.id, Arc::clone(table)));
+        tables.collect()
+    };
+    let (news, olds) = (by_id(new), by_id(old));
+    let mut named: HashSet<BlockRef> = new.block.into_iter().collect();
+    let mut unnamed: HashSet<BlockRef> = old.block.into_iter().collect();
+    for (id, table) in &news {
+        collect(table, olds.get(id).map(AsRef::as_ref), &mut named)?;
+    }
+    for (id, table) in &olds {
+        collect(table, news.get(id).map(AsRef::as_ref), &mut unnamed)?;
+    }
+    let both: Vec<BlockRef> = named.intersection(&unnamed).copied().collect();
+    for block in both {
+        named.remove(&block);
+        unnamed.remove(&block);
+    }
+    Ok((named, unnamed))
+}
+
+/// Adds a table's blocks, but for pages that the other version of the table has too.
+fn collect(
+    table: &TableVersion,
+    other: Option<&TableVersion>,
+    into: &mut HashSet<BlockRef>,
+) -> Result<()> {
+    if other.is_some_and(|other| other.block == table.block) {
+        return Ok(());
+    }
+    let shared: HashSet<BlockRef> = other
+        .iter()
+        .flat_map(|other| &other.pages)
+        .filter_map(|page| page.block)
+        .collect();
+    into.extend(table.block);
+    for page in &table.pages {
+        if page.block.is_some_and(|block| shared.contains(&block)) {
+            continue;
+        }
+        into.extend(page.block);
+        for group in table.page_groups(page)? {
+            into.extend(group.blocks());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! Bringing a transaction's changes onto the newest state: where write-write conflicts show.
+//!
+//! Holds: first committer wins. A row that two transactions delete or update, a table that one changes while the other
+//! redefines it, and two changes of definitions conflict; rows added to one table by two transactions do not.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use roaring::RoaringTreemap;
+
+use super::catalog_version::CatalogVersion;
+use super::transaction::Transaction;
+use crate::error::{Error, Result};
+use crate::table::{RowGroup, TableVersion};
+
+/// What a transaction does to the rows of one table, with final row ids: what the log says of it.
+pub(crate) struct TableChange {
+    pub(crate) table_id: u64,
+    pub(crate) deleted: RoaringTreemap,
+    /// Added rows, in order of their ids.
+    pub(crate) added: Vec<RowGroup>,
+    /// The id that the next row of the table gets.
+    pub(crate) end_row_id: u64,
+}
+
+impl Transaction {
+    /// The newest state with this transaction's changes, and the changes of rows by themselves.
+    ///
+    /// # Errors
+    /// Conflict when the newest state has changed what this transaction changed.
+    pub(super) fn rebase(
+        &self,
+        newest: &CatalogVersion,
+    ) -> Result<(CatalogVersion, Vec<TableChange>)> {
+        let mut result = newest.clone();
+        if self.changes.defines {
+            result = self.redefine(newest)?;
+        }
+        let mut changes = Vec::with_capacity(self.changes.rows.len());
+        for (table_id, deleted) in &self.changes.rows {
+            if self.changes.redefined.contains(table_id) {
+                continue;
+            }
+            let (Some(base), Some(mine)) = (
+                find(&self.base, *table_id),
+                find(&self.changes.catalog, *table_id),
+            ) else {
+                return Err(conflict("a table that this transaction changed is gone"));
+            };
+            let theirs = find_mut(&mut result, *table_id)
+                .filter(|theirs| theirs.columns == base.columns && theirs.checks == base.checks);
+            let Some(theirs) = theirs else {
+                return Err(conflict("another transaction dropped or altered the table"));
+            };
+            // Nobody else knows our row ids, but others may have taken the same ones: ours follow theirs.
+            let shift = theirs.next_row_id - base.next_row_id;
+            let own = mine
+                .tail
+                .iter()
+                .filter(|g| g.first_row_id >= base.next_row_id);
+            let added = own.map(|group| RowGroup {
+                first_row_id: group.first_row_id.saturating_add(shift),
+                ..RowGroup::clone(group)
+            });
+            let change = TableChange {
+                table_id: *table_id,
+                deleted: deleted.clone(),
+                added: added.collect(),
+                end_row_id: mine.next_row_id.saturating_add(shift),
+            };
+            change.apply(theirs)?;
+            changes.push(change);
+        }
+        Ok((result, changes))
+    }
+
+    /// Our definitions with their rows.
+    fn redefine(&self, newest: &CatalogVersion) -> Result<CatalogVersion> {
+        if newest.definitions != self.base.definitions {
+            return Err(conflict(
+                "another transaction changed tables, views or schemas meanwhile",
+            ));
+        }
+        let theirs: BTreeMap<u64, &Arc<TableVersion>> =
+            newest.tables().map(|table| (table.id, table)).collect();
+        for id in &self.changes.redefined {
+            let (then, now) = (find(&self.base, *id), theirs.get(id));
+            if let (Some(then), Some(now)) = (then, now)
+                && !Arc::ptr_eq(then, now)
+                && !same_rows(then, now)
+            {
+                return Err(conflict(
+                    "another transaction changed rows of a table that this one redefines",
+                ));
+            }
+        }
+        let mut result = self.changes.catalog.clone();
+        result.generation = newest.generation;
+        result.block = newest.block;
+        result.definitions = newest.definitions + 1;
+        for schema in result.schemas.values_mut() {
+            let stale: Vec<Arc<TableVersion>> = schema
+                .tables
+                .values()
+                .filter(|table| !self.changes.redefined.contains(&table.id))
+                .filter_map(|table| theirs.get(&table.id).map(|now| Arc::clone(now)))
+                .collect();
+            let schema = Arc::make_mut(schema);
+            for table in stale {
+                schema.tables.insert(table.name.clone(), table);
+            }
+        }
+        Ok(result)
+    }
+}
+
+impl TableChange {
+    /// Makes the change to a table.
+    ///
+    /// # Errors
+    /// Conflict if a row that goes is not there.
+    pub(crate) fn apply(&self, table: &mut TableVersion) -> Result<()> {
+        if !self.deleted.is_empty() {
+            let ids: Vec<u64> = self.deleted.iter().collect();
+            if table.delete(&ids)? < self.deleted.len() {
+                return Err(conflict("another transaction changed the same row"));
+            }
+        }
+        table.append(self.added.iter().cloned(), self.end_row_id, 0)
+    }
+
+    /// Whether all added rows are in memory.
+    pub(crate) fn in_memory(&self) -> bool {
+        self.added.iter().all(|group| group.memory.is_some())
+    }
+}
+
+/// The state with rows changed as the log says.
+pub(crate) fn replayed(
+    catalog: &mut CatalogVersion,
+    change: &TableChange,
+) -> Result<(), &'static str> {
+    let table = find_mut(catalog, change.table_id).ok_or("a table that is not there")?;
+    change.apply(table).map_err(|_| "rows that are not there")
+}
+
+fn find(catalog: &CatalogVersion, id: u64) -> Option<&Arc<TableVersion>> {
+    catalog.tables().find(|table| table.id == id)
+}
+
+fn find_mut(catalog: &mut CatalogVersion, id: u64) -> Option<&mut TableVersion> {
+    let schema = catalog
+        .schemas
+        .values_mut()
+        .find(|schema| schema.tables.values().any(|table| table.id == id))?;
+    let tables = &mut Arc::make_mut(schema).tables;
+    let table = tables.values_mut().find(|table| table.id == id)?;
+    Some(Arc::make_mut(table))
+}
+
+/// A checkpoint stores rows anew and leaves the same rows.
+fn same_rows(then: &TableVersion, now: &TableVersion) -> bool {
+    then.changes == now.changes
+}
+
+fn conflict(what: &str) -> Error {
+    Error::Conflict(what.to_owned())
+}
