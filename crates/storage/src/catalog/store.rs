@@ -145,8 +145,17 @@ impl Store {
     /// # Errors
     /// [`Error::ReadOnly`] on a store that was opened read-only, [`Error::WriteFailedEarlier`] after a failed commit.
     pub fn begin(self: &Arc<Self>) -> Result<Transaction> {
+        self.begin_on(self.snapshot())
+    }
+
+    /// Begins a write transaction on a snapshot of this store, which need not be the newest: what was committed since is
+    /// not seen, and conflicts with it show at the commit.
+    ///
+    /// # Errors
+    /// As [`Store::begin`].
+    pub fn begin_on(self: &Arc<Self>, snapshot: Arc<CatalogVersion>) -> Result<Transaction> {
         self.blocks.writable()?;
-        Ok(Transaction::new(self))
+        Ok(Transaction::new(self, snapshot))
     }
 
     /// Compresses, seals and writes one row group; many threads may do so at once. `arrays` are in the order of

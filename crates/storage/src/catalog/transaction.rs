@@ -52,8 +52,7 @@ pub(super) struct Changes {
 pub struct Savepoint(Changes);
 
 impl Transaction {
-    pub(super) fn new(store: &Arc<Store>) -> Self {
-        let base = store.snapshot();
+    pub(super) fn new(store: &Arc<Store>, base: Arc<CatalogVersion>) -> Self {
         Self {
             store: Arc::clone(store),
             changes: Changes {
