@@ -5,7 +5,7 @@
 
 Each script runs in a fresh in-memory database. Without --write, differences are printed and the exit code is 1; with it,
 the results in the scripts are replaced by DuckDB's. Records under `onlyif hushdb` are where HushDB means to differ, and
-are left alone. `__TEST_DIR__` in a statement stands for a directory that is empty when the script begins.
+are left alone. `connection NAME` before a record runs it in a connection of that name. `__TEST_DIR__` in a statement stands for a directory that is empty when the script begins.
 """
 
 import pathlib
@@ -62,6 +62,7 @@ def run(path):
     connection = duckdb.connect()
     for extension in TPCH:
         connection.execute("LOAD '%s'" % extension)
+    named = {}
     with tempfile.TemporaryDirectory() as directory:
         done = []
         for block in path.read_text().rstrip("\n").split("\n\n"):
@@ -73,9 +74,13 @@ def run(path):
             rest = lines[at + 1:]
             cut = rest.index("----") if "----" in rest else len(rest)
             sql = "\n".join(rest[:cut]).replace("__TEST_DIR__", directory)
-            head, results = actual(connection, lines[at], sql)
+            name = next((line.split()[1] for line in lines[:at] if line.startswith("connection ")), None)
+            if name is not None and name not in named:
+                named[name] = connection.cursor()
+            head, results = actual(named.get(name, connection), lines[at], sql)
             done.append("\n".join(lines[:at] + [head] + rest[:cut] + results))
-        connection.close()
+        for one in list(named.values()) + [connection]:
+            one.close()
     return "\n\n".join(done) + "\n"
 
 

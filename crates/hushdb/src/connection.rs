@@ -7,6 +7,7 @@ use crate::plan::{Planner, Snapshot};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
 use crate::sql;
+use crate::transaction::OpenTransaction;
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast;
 use parking_lot::Mutex;
@@ -18,6 +19,10 @@ use std::sync::Arc;
 pub struct Connection {
     pub(crate) shared: Arc<Shared>,
     pub(crate) session: Mutex<Session>,
+    /// The transaction between BEGIN and COMMIT. Dropped with the connection, which rolls it back.
+    pub(crate) transaction: Mutex<Option<OpenTransaction>>,
+    /// Held while a statement runs: one after the other, whichever threads they come from.
+    turn: Mutex<()>,
     running: Arc<Mutex<Arc<ScanProgress>>>,
 }
 
@@ -60,6 +65,8 @@ impl Connection {
         Self {
             shared,
             session: Mutex::new(session),
+            transaction: Mutex::default(),
+            turn: Mutex::default(),
             running: Arc::new(Mutex::new(Arc::default())),
         }
     }
@@ -86,10 +93,16 @@ impl Connection {
     /// # Errors
     /// Whatever is wrong with it; nothing of it has taken effect then.
     pub fn run(&self, statement: &str) -> Result<QueryResult> {
+        let _turn = self.turn.lock();
         let progress = Arc::new(ScanProgress::default());
         *self.running.lock() = Arc::clone(&progress);
         let trimmed = statement.trim().trim_end_matches(';');
         exec::run(self, sql::parse(trimmed)?, progress)
+    }
+
+    /// Whether a transaction over several statements is open, also one that an error has aborted.
+    pub fn in_transaction(&self) -> bool {
+        self.transaction.lock().is_some()
     }
 
     /// A handle that cancels this connection's statements.
@@ -107,9 +120,23 @@ impl Connection {
         self.session.lock().database.clone()
     }
 
+    /// What a statement that begins now sees.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let session = self.session.lock();
-        self.shared.snapshot(&session.database, &session.schema)
+        let newest = {
+            let session = self.session.lock();
+            self.shared.snapshot(&session.database, &session.schema)
+        };
+        match self.transaction.lock().as_mut() {
+            Some(open) => open.view(newest),
+            None => newest,
+        }
+    }
+
+    /// Whether the open transaction has changes that are not committed.
+    pub(crate) fn has_changes(&self) -> bool {
+        let open = self.transaction.lock();
+        open.as_ref()
+            .is_some_and(|open| open.changed_database().is_some())
     }
 
     pub(crate) fn planner<'a>(

@@ -37,6 +37,8 @@ pub enum ErrorKind {
     Corrupted,
     /// Two writers met; run the transaction again.
     Conflict,
+    /// The statement does not fit the state of the connection's transaction: roll it back, or begin one.
+    Transaction,
     /// Someone else holds the file.
     Busy,
     /// No space left.
@@ -69,6 +71,7 @@ impl ErrorKind {
             Self::Tampered => "Tampered",
             Self::Corrupted => "Corrupted",
             Self::Conflict => "Conflict",
+            Self::Transaction => "TransactionContext Error",
             Self::Busy => "Busy",
             Self::Full => "Full",
             Self::InvalidInput => "Invalid Input Error",
@@ -106,6 +109,28 @@ impl Error {
         self.kind
     }
 
+    /// The five characters that SQL's standard has for errors that programs act upon.
+    pub fn sqlstate(&self) -> Option<&'static str> {
+        Some(match self.kind {
+            ErrorKind::Conflict => "40001",
+            ErrorKind::Transaction => "25000",
+            ErrorKind::Constraint => "23000",
+            ErrorKind::OutOfRange => "22003",
+            ErrorKind::Parser => "42601",
+            ErrorKind::Unsupported => "0A000",
+            ErrorKind::Interrupted => "57014",
+            _ => return None,
+        })
+    }
+
+    /// Whether the transaction that it came up in is aborted: as in DuckDB, not if the statement was never run.
+    pub(crate) fn aborts(&self) -> bool {
+        !matches!(
+            self.kind,
+            ErrorKind::Parser | ErrorKind::Binder | ErrorKind::Catalog | ErrorKind::Unsupported
+        )
+    }
+
     /// The sentence without the kind's title.
     pub fn message(&self) -> &str {
         &self.message
@@ -128,6 +153,9 @@ impl Error {
     }
     pub(crate) fn unsupported(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, message)
+    }
+    pub(crate) fn transaction(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Transaction, message)
     }
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
@@ -170,9 +198,13 @@ impl From<hushdb_storage::Error> for Error {
             S::Io => ErrorKind::Io,
             _ => ErrorKind::Internal,
         };
+        let mut message = untitled(kind, error.to_string());
+        if kind == ErrorKind::Conflict {
+            message.push_str("; nothing of this transaction was committed: run it again");
+        }
         Self {
             kind,
-            message: untitled(kind, error.to_string()),
+            message,
             source: Some(Box::new(error)),
         }
     }

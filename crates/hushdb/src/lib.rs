@@ -22,6 +22,7 @@ mod result;
 mod scan;
 mod sql;
 pub mod tpch;
+mod transaction;
 
 pub use connection::{Connection, InterruptHandle, ProgressHandle};
 pub use database::{Database, DatabaseOptions, KeySource};

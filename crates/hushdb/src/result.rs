@@ -10,6 +10,7 @@ use futures::StreamExt;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Runtime;
 
 /// What kind of statement gave the result.
@@ -29,6 +30,8 @@ enum Source {
         stream: SendableRecordBatchStream,
         runtime: Arc<Runtime>,
         progress: Arc<ScanProgress>,
+        /// Of the transaction that it is read in.
+        within: Option<Arc<AtomicBool>>,
     },
 }
 
@@ -83,8 +86,22 @@ impl QueryResult {
                 stream,
                 runtime,
                 progress,
+                within: None,
             },
         }
+    }
+
+    /// The result of a statement within a transaction, which an error while it is read aborts. With uncommitted changes it
+    /// is read at once: rolling back takes away what it would read.
+    pub(crate) fn within(mut self, aborted: Arc<AtomicBool>, changed: bool) -> Result<Self> {
+        if let Source::Stream { within, .. } = &mut self.source {
+            *within = Some(aborted);
+            if changed {
+                let batches: Result<VecDeque<_>> = self.by_ref().collect();
+                self.source = Source::Batches(batches?);
+            }
+        }
+        Ok(self)
     }
 
     /// Names and types of the columns.
@@ -116,6 +133,7 @@ impl Iterator for QueryResult {
                 stream,
                 runtime,
                 progress,
+                within,
             } => {
                 let next = runtime.block_on(async {
                     tokio::select! {
@@ -124,7 +142,10 @@ impl Iterator for QueryResult {
                         next = stream.next() => next.map(|batch| batch.map_err(Error::from)),
                     }
                 });
-                if matches!(next, Some(Err(_))) {
+                if let Some(Err(error)) = &next {
+                    if let Some(aborted) = within.as_ref().filter(|_| error.aborts()) {
+                        aborted.store(true, Ordering::Release);
+                    }
                     // Nothing comes after an error, and what still runs is dropped.
                     self.source = Source::Batches(VecDeque::new());
                 }

@@ -1,18 +1,16 @@
 //! Every script of `tests/slt`, under every configuration of `tests/configs`.
 //!
-//! Each script has a directory and a database of its own. What must hold beside the answers: after the script, a file
-//! passes the check of all its blocks.
+//! Each script has a directory and a database of its own, and each of its named connections is one to that database. What
+//! must hold beside the answers: after the script, a file passes the check of all its blocks.
 
 use hushdb::files::keys::providers::KeyText;
 use hushdb::files::storage::{Store, StoreOptions};
-use hushdb::{
-    Connection, Database, DatabaseOptions, Error, ErrorKind, KeySource, QueryResult, ResultKind,
-};
+use hushdb::{Connection, Database, DatabaseOptions, Error, KeySource, QueryResult, ResultKind};
 use sqllogictest::{DB, DBOutput, DefaultColumnType as Letter, Runner};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Scripts that run at once; most of their time goes into waiting for the disk.
 const WORKERS: usize = 4;
@@ -148,13 +146,10 @@ fn run_script(config: &Config, path: &Path) -> Result<(), String> {
         // The scripts call the database they begin in by its name.
         text = text.replace("memory", "db").replace(":db:", ":memory:");
     }
-    let engine = Engine::open(config, file.as_deref()).map_err(|e| e.to_string())?;
-    let mut engine = Some(engine);
+    let script = Script::open(config, file.as_deref()).map_err(|e| e.to_string())?;
     let mut runner = Runner::new(move || {
-        let engine = engine.take();
-        async move {
-            engine.ok_or_else(|| Error::new(ErrorKind::InvalidInput, "one connection a script"))
-        }
+        let engine = script.connect();
+        async move { engine }
     });
     runner.with_column_validator(|actual, expected| {
         actual.len() == expected.len()
@@ -182,14 +177,15 @@ fn check(config: &Config, file: &Path) -> Result<(), String> {
     }
 }
 
-/// HushDB under test.
-struct Engine {
-    connection: Connection,
+/// The database that a script runs in.
+struct Script {
+    database: Database,
     /// ATTACH of the script's own file, for a restart.
     attach: Option<String>,
+    connections: Arc<Mutex<Vec<Arc<Connection>>>>,
 }
 
-impl Engine {
+impl Script {
     fn open(config: &Config, file: Option<&Path>) -> hushdb::Result<Self> {
         let mut options = DatabaseOptions {
             key: config
@@ -211,16 +207,42 @@ impl Engine {
             _ => None,
         };
         Ok(Self {
-            connection: Database::open_with(file, options)?.connect()?,
+            database: Database::open_with(file, options)?,
             attach,
+            connections: Arc::default(),
         })
     }
 
-    /// Closes the script's file and opens it again; the connection goes on where it was.
+    fn connect(&self) -> hushdb::Result<Engine> {
+        let connection = Arc::new(self.database.connect()?);
+        let all = Arc::clone(&self.connections);
+        all.lock().unwrap().push(Arc::clone(&connection));
+        Ok(Engine {
+            connection,
+            attach: self.attach.clone(),
+            all,
+        })
+    }
+}
+
+/// One connection under test.
+struct Engine {
+    connection: Arc<Connection>,
+    attach: Option<String>,
+    /// Those of the whole script.
+    all: Arc<Mutex<Vec<Arc<Connection>>>>,
+}
+
+impl Engine {
+    /// Closes the script's file and opens it again; the connections go on where they were. Not while one of them has a
+    /// transaction open, which a restart would end.
     fn restart(&self) -> hushdb::Result<()> {
         let Some(attach) = &self.attach else {
             return Ok(());
         };
+        if self.all.lock().unwrap().iter().any(|c| c.in_transaction()) {
+            return Ok(());
+        }
         let place = self
             .connection
             .execute("SELECT current_database(), current_schema()")?;

@@ -1,5 +1,5 @@
-//! ALTER TABLE: columns added, dropped and renamed, tables renamed, defaults and NOT NULL set. One statement is one
-//! transaction, whatever the number of its operations.
+//! ALTER TABLE: columns added, dropped and renamed, tables renamed, defaults and NOT NULL set. All operations of a
+//! statement are done, or none.
 
 use super::ddl::{column_definition, default_value, resolve_for_write, table_columns, validate};
 use super::load::parse_expr;
@@ -9,11 +9,12 @@ use crate::plan::{Relation, Snapshot, TableName, name_parts};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
 use crate::sql;
+use crate::transaction::Write;
 use datafusion::arrow::array::Array;
 use datafusion::sql::sqlparser::ast::{
     self, AlterColumnOperation, AlterTableOperation, RenameTableNameKind,
 };
-use hushdb_storage::{Column, Transaction};
+use hushdb_storage::Column;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -23,14 +24,12 @@ pub(super) fn alter_table(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     let found = resolve_for_write(connection, &alter.name);
-    let (_, name, attached) = match found {
+    let (snapshot, name, mut write) = match found {
         Err(error) if alter.if_exists && error.kind() == crate::ErrorKind::Catalog => {
             return Ok(QueryResult::done());
         }
         other => other?,
     };
-    let mut transaction = attached.store.begin()?;
-    let snapshot = connection.snapshot();
     match snapshot.find(&name) {
         Some(Relation::Table(_)) => {}
         Some(Relation::View(_)) => {
@@ -46,27 +45,27 @@ pub(super) fn alter_table(
     for operation in alter.operations {
         alter_one(
             connection,
-            &mut transaction,
+            &mut write,
             &snapshot,
             &mut target,
             operation,
             progress,
         )?;
     }
-    transaction.commit()?;
+    write.commit()?;
     Ok(QueryResult::done())
 }
 
 fn alter_one(
     connection: &Connection,
-    transaction: &mut Transaction,
+    write: &mut Write<'_>,
     snapshot: &Snapshot,
     name: &mut TableName,
     operation: AlterTableOperation,
     progress: &Arc<ScanProgress>,
 ) -> Result<()> {
     use AlterTableOperation as A;
-    let columns = table_columns(transaction, name)?;
+    let columns = table_columns(write, name)?;
     let find = |ident: &ast::Ident| {
         let wanted = sql::normalize(ident);
         columns
@@ -119,7 +118,7 @@ fn alter_one(
                 Some(_) => Some(default_value(connection, snapshot, &column, progress)?),
                 None => None,
             };
-            transaction.add_column(&name.schema, &name.name, def, fill)?;
+            write.add_column(&name.schema, &name.name, def, fill)?;
         }
         A::DropColumn {
             column_names,
@@ -136,8 +135,8 @@ fn alter_one(
                         "Cannot drop column: table only has one column remaining!",
                     ));
                 }
-                refuse_if_checked(transaction, name, &column.name, "drop")?;
-                transaction.drop_column(&name.schema, &name.name, &column.name)?;
+                refuse_if_checked(write, name, &column.name, "drop")?;
+                write.drop_column(&name.schema, &name.name, &column.name)?;
             }
         }
         A::RenameColumn {
@@ -151,8 +150,8 @@ fn alter_one(
                     "Column with name {new_name} already exists!"
                 )));
             }
-            refuse_if_checked(transaction, name, &column.name, "rename")?;
-            transaction.rename_column(&name.schema, &name.name, &column.name, &new_name)?;
+            refuse_if_checked(write, name, &column.name, "rename")?;
+            write.rename_column(&name.schema, &name.name, &column.name, &new_name)?;
         }
         A::RenameTable { table_name } => {
             let (RenameTableNameKind::To(new_name) | RenameTableNameKind::As(new_name)) =
@@ -163,7 +162,7 @@ fn alter_one(
                     "RENAME TO takes a name without schema; a table stays in its schema",
                 ));
             };
-            let schema = transaction.catalog().schemas.get(&name.schema);
+            let schema = write.catalog().schemas.get(&name.schema);
             if schema
                 .is_some_and(|s| s.tables.contains_key(new_name) || s.views.contains_key(new_name))
             {
@@ -171,7 +170,7 @@ fn alter_one(
                     "Table with name \"{new_name}\" already exists!"
                 )));
             }
-            transaction.rename_table(&name.schema, &name.name, new_name)?;
+            write.rename_table(&name.schema, &name.name, new_name)?;
             name.name = new_name.clone();
         }
         A::AlterColumn { column_name, op } => {
@@ -184,7 +183,7 @@ fn alter_one(
                 AlterColumnOperation::DropDefault => column.default = None,
                 AlterColumnOperation::DropNotNull => column.nullable = true,
                 AlterColumnOperation::SetNotNull => {
-                    if has_nulls(transaction, name, &column)? {
+                    if has_nulls(write, name, &column)? {
                         return Err(Error::constraint(format!(
                             "NOT NULL constraint failed: {}.{}",
                             name.name, column.name
@@ -198,7 +197,7 @@ fn alter_one(
                     ));
                 }
             }
-            transaction.set_column(
+            write.set_column(
                 &name.schema,
                 &name.name,
                 &column.name,
@@ -216,13 +215,8 @@ fn alter_one(
 }
 
 /// A CHECK names columns in its text: changing one under it would break it.
-fn refuse_if_checked(
-    transaction: &Transaction,
-    name: &TableName,
-    column: &str,
-    what: &str,
-) -> Result<()> {
-    let Some(table) = transaction.catalog().table(&name.schema, &name.name) else {
+fn refuse_if_checked(write: &Write<'_>, name: &TableName, column: &str, what: &str) -> Result<()> {
+    let Some(table) = write.catalog().table(&name.schema, &name.name) else {
         return Ok(());
     };
     for check in &table.checks {
@@ -244,8 +238,8 @@ fn refuse_if_checked(
 }
 
 /// Whether any visible row has NULL in a column.
-fn has_nulls(transaction: &Transaction, name: &TableName, column: &Column) -> Result<bool> {
-    let Some(table) = transaction.catalog().table(&name.schema, &name.name) else {
+fn has_nulls(write: &Write<'_>, name: &TableName, column: &Column) -> Result<bool> {
+    let Some(table) = write.catalog().table(&name.schema, &name.name) else {
         return Ok(false);
     };
     for group in table.row_groups()? {
@@ -258,9 +252,7 @@ fn has_nulls(transaction: &Transaction, name: &TableName, column: &Column) -> Re
             continue;
         }
         let visible = group.visible();
-        let values = transaction
-            .store()
-            .read_column(group, column, visible.as_ref())?;
+        let values = write.store().read_column(group, column, visible.as_ref())?;
         if values.null_count() > 0 {
             return Ok(true);
         }

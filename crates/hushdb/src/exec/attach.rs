@@ -98,6 +98,15 @@ pub(super) fn detach(connection: &Connection, name: &str, if_exists: bool) -> Re
              to allow detaching this database"
         )));
     }
+    let changed = match &*connection.transaction.lock() {
+        Some(open) => open.changed_database() == Some(name),
+        None => false,
+    };
+    if changed {
+        return Err(Error::transaction(format!(
+            "Cannot detach database \"{name}\": the current transaction has changed it; COMMIT or ROLLBACK first"
+        )));
+    }
     if connection.shared.attached.write().remove(name).is_none() && !if_exists {
         return Err(Error::catalog(format!(
             "Failed to detach database with name \"{name}\": database not found"

@@ -260,9 +260,7 @@ pub(super) fn copy_from(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     let options = options(path, given)?;
-    let (_, name, attached) = resolve_for_write(connection, table)?;
-    let mut transaction = attached.store.begin()?;
-    let snapshot = connection.snapshot();
+    let (snapshot, name, mut write) = resolve_for_write(connection, table)?;
     let (_, version) = snapshot.table(&[
         name.database.clone(),
         name.schema.clone(),
@@ -320,9 +318,8 @@ pub(super) fn copy_from(
     }
     let plan = load::project(&planner, plan, &version.columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &version.columns, &version.checks)?;
-    let groups = load::load(connection, &attached.store, &plan, rules, progress)?;
-    let rows = transaction.append(&name.schema, &name.name, groups)?;
-    transaction.commit()?;
+    let rows = load::load(connection, &mut write, &name, &plan, rules, progress)?;
+    write.commit()?;
     QueryResult::count(rows)
 }
 

@@ -1,46 +1,35 @@
-//! CREATE and DROP of tables, views and schemas. Each statement is one transaction.
+//! CREATE and DROP of tables, views and schemas.
 
 use super::load::{self, RowRules};
 use super::query;
 use crate::connection::Connection;
-use crate::database::Attached;
 use crate::error::{Error, Result};
 use crate::plan::{Relation, Snapshot, TableName, name_parts};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
 use crate::sql;
 use crate::sql::type_names::{column_type, stored_type};
+use crate::transaction::Write;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{
     self, ColumnOption, ObjectName, ObjectType, SchemaName, TableConstraint,
 };
-use hushdb_storage::{Check, Column, ColumnDef, Transaction, View};
+use hushdb_storage::{Check, Column, ColumnDef, View};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-const KEYS: &str = "PRIMARY KEY, UNIQUE and FOREIGN KEY come with transactions; until then they are refused rather than \
-                    accepted and not enforced";
+const KEYS: &str = "PRIMARY KEY, UNIQUE and FOREIGN KEY are not there yet: refused rather than accepted and not enforced";
 
-/// A write statement's view: the writer's lock is held, and the snapshot is the version it changes.
-pub(super) fn resolve_for_write(
-    connection: &Connection,
+/// What a statement sees, the table that it changes, and the hold on that table's database, in the state that it sees.
+pub(super) fn resolve_for_write<'a>(
+    connection: &'a Connection,
     name: &ObjectName,
-) -> Result<(Snapshot, TableName, Arc<Attached>)> {
+) -> Result<(Snapshot, TableName, Write<'a>)> {
     let snapshot = connection.snapshot();
     let resolved = snapshot.resolve(&name_parts(name)?)?;
-    let attached = writable(connection, &resolved.database)?;
-    Ok((snapshot, resolved, attached))
-}
-
-pub(super) fn writable(connection: &Connection, database: &str) -> Result<Arc<Attached>> {
-    let attached = connection.shared.database(database)?;
-    if attached.read_only {
-        return Err(Error::invalid(format!(
-            "Cannot write: database \"{database}\" is attached in read-only mode"
-        )));
-    }
-    Ok(attached)
+    let write = Write::begin(connection, &snapshot, &resolved.database)?;
+    Ok((snapshot, resolved, write))
 }
 
 pub(super) fn create_table(
@@ -62,18 +51,16 @@ pub(super) fn create_table(
             "this form of CREATE TABLE is not supported",
         ));
     }
-    let (_, name, attached) = resolve_for_write(connection, &create.name)?;
-    let mut transaction = attached.store.begin()?;
-    let Some(snapshot) = make_room(
-        connection,
-        &mut transaction,
+    let (snapshot, name, mut write) = resolve_for_write(connection, &create.name)?;
+    if !make_room(
+        &snapshot,
+        &mut write,
         &name,
         create.or_replace,
         create.if_not_exists,
-    )?
-    else {
+    )? {
         return Ok(QueryResult::done());
-    };
+    }
     let Some(query) = create.query else {
         let (columns, checks) = definition(
             connection,
@@ -82,8 +69,8 @@ pub(super) fn create_table(
             &create.constraints,
             progress,
         )?;
-        transaction.create_table(&name.schema, &name.name, columns, checks)?;
-        transaction.commit()?;
+        write.create_table(&name.schema, &name.name, columns, checks)?;
+        write.commit()?;
         return Ok(QueryResult::done());
     };
     if !create
@@ -103,19 +90,18 @@ pub(super) fn create_table(
         .map(|c| sql::normalize(&c.name))
         .collect();
     let (plan, columns) = named_columns(plan, &names)?;
-    transaction.create_table(&name.schema, &name.name, columns, vec![])?;
-    let columns = table_columns(&transaction, &name)?;
+    write.create_table(&name.schema, &name.name, columns, vec![])?;
+    let columns = table_columns(&write, &name)?;
     let sources: Vec<Option<usize>> = (0..columns.len()).map(Some).collect();
     let plan = load::project(&planner, plan, &columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &columns, &[])?;
-    let groups = load::load(connection, &attached.store, &plan, rules, progress)?;
-    let rows = transaction.append(&name.schema, &name.name, groups)?;
-    transaction.commit()?;
+    let rows = load::load(connection, &mut write, &name, &plan, rules, progress)?;
+    write.commit()?;
     QueryResult::count(rows)
 }
 
-pub(super) fn table_columns(transaction: &Transaction, name: &TableName) -> Result<Vec<Column>> {
-    match transaction.catalog().table(&name.schema, &name.name) {
+pub(super) fn table_columns(write: &Write<'_>, name: &TableName) -> Result<Vec<Column>> {
+    match write.catalog().table(&name.schema, &name.name) {
         Some(table) => Ok(table.columns.clone()),
         None => Err(Error::internal(
             "the new table is not in its own transaction",
@@ -123,26 +109,24 @@ pub(super) fn table_columns(transaction: &Transaction, name: &TableName) -> Resu
     }
 }
 
-/// Clears the way for a new table or view, and gives the version that the transaction changes. None when IF NOT EXISTS
-/// leaves the old one.
+/// Clears the way for a new table or view. False when IF NOT EXISTS leaves the old one.
 fn make_room(
-    connection: &Connection,
-    transaction: &mut Transaction,
+    snapshot: &Snapshot,
+    write: &mut Write<'_>,
     name: &TableName,
     or_replace: bool,
     if_not_exists: bool,
-) -> Result<Option<Snapshot>> {
-    let snapshot = connection.snapshot();
+) -> Result<bool> {
     let kind = match snapshot.find(name) {
-        None => return Ok(Some(snapshot)),
-        Some(_) if if_not_exists => return Ok(None),
+        None => return Ok(true),
+        Some(_) if if_not_exists => return Ok(false),
         Some(Relation::Table(_)) if or_replace => {
-            transaction.drop_table(&name.schema, &name.name)?;
-            return Ok(Some(snapshot));
+            write.drop_table(&name.schema, &name.name)?;
+            return Ok(true);
         }
         Some(Relation::View(_)) if or_replace => {
-            transaction.drop_view(&name.schema, &name.name)?;
-            return Ok(Some(snapshot));
+            write.drop_view(&name.schema, &name.name)?;
+            return Ok(true);
         }
         Some(Relation::Table(_)) => "Table",
         Some(Relation::View(_)) => "View",
@@ -322,18 +306,16 @@ pub(super) fn create_view(
             "MATERIALIZED and TEMPORARY views are not supported",
         ));
     }
-    let (_, name, attached) = resolve_for_write(connection, &view.name)?;
-    let mut transaction = attached.store.begin()?;
-    let Some(snapshot) = make_room(
-        connection,
-        &mut transaction,
+    let (snapshot, name, mut write) = resolve_for_write(connection, &view.name)?;
+    if !make_room(
+        &snapshot,
+        &mut write,
         &name,
         view.or_replace,
         view.if_not_exists,
-    )?
-    else {
+    )? {
         return Ok(QueryResult::done());
-    };
+    }
     // Planned once, so that a mistake shows now.
     let plan = connection
         .planner(&snapshot, progress)
@@ -353,8 +335,8 @@ pub(super) fn create_view(
         sql: view.query.to_string(),
         columns,
     };
-    transaction.create_view(&name.schema, stored)?;
-    transaction.commit()?;
+    write.create_view(&name.schema, stored)?;
+    write.commit()?;
     Ok(QueryResult::done())
 }
 
@@ -380,9 +362,8 @@ pub(super) fn create_schema(
         return Err(Error::unsupported("CREATE SCHEMA takes a name only"));
     };
     let (database, schema) = schema_parts(connection, name_parts(name)?)?;
-    let attached = writable(connection, &database)?;
-    let mut transaction = attached.store.begin()?;
-    if transaction.catalog().schemas.contains_key(&schema) {
+    let mut write = Write::begin(connection, &connection.snapshot(), &database)?;
+    if write.catalog().schemas.contains_key(&schema) {
         if if_not_exists {
             return Ok(QueryResult::done());
         }
@@ -390,8 +371,8 @@ pub(super) fn create_schema(
             "Schema with name \"{schema}\" already exists!"
         )));
     }
-    transaction.create_schema(&schema)?;
-    transaction.commit()?;
+    write.create_schema(&schema)?;
+    write.commit()?;
     Ok(QueryResult::done())
 }
 
@@ -402,14 +383,14 @@ pub(super) fn drop(
     names: &[ObjectName],
     cascade: bool,
 ) -> Result<QueryResult> {
-    for name in names {
-        match object {
-            ObjectType::Table | ObjectType::View => {
-                drop_relation(connection, object, if_exists, name)?
-            }
-            ObjectType::Schema => drop_schema(connection, if_exists, name, cascade)?,
-            other => return Err(Error::unsupported(format!("DROP {other} is not supported"))),
-        }
+    // One by one they would be transactions of their own, of which some could fail.
+    let [name] = names else {
+        return Err(Error::unsupported("Can only drop one object at a time"));
+    };
+    match object {
+        ObjectType::Table | ObjectType::View => drop_relation(connection, object, if_exists, name)?,
+        ObjectType::Schema => drop_schema(connection, if_exists, name, cascade)?,
+        other => return Err(Error::unsupported(format!("DROP {other} is not supported"))),
     }
     Ok(QueryResult::done())
 }
@@ -420,18 +401,16 @@ fn drop_relation(
     if_exists: bool,
     name: &ObjectName,
 ) -> Result<()> {
-    let (_, resolved, attached) = match resolve_for_write(connection, name) {
+    let (snapshot, resolved, mut write) = match resolve_for_write(connection, name) {
         Err(error) if if_exists && error.kind() == crate::ErrorKind::Catalog => return Ok(()),
         other => other?,
     };
-    let mut transaction = attached.store.begin()?;
-    let snapshot = connection.snapshot();
     match (snapshot.find(&resolved), object) {
         (Some(Relation::Table(_)), ObjectType::Table) => {
-            transaction.drop_table(&resolved.schema, &resolved.name)?
+            write.drop_table(&resolved.schema, &resolved.name)?
         }
         (Some(Relation::View(_)), ObjectType::View) => {
-            transaction.drop_view(&resolved.schema, &resolved.name)?
+            write.drop_view(&resolved.schema, &resolved.name)?
         }
         (Some(Relation::Table(_)), _) => {
             return Err(Error::catalog(format!(
@@ -454,8 +433,7 @@ fn drop_relation(
         }
         (None, _) => return Err(snapshot.unknown(&resolved)),
     }
-    transaction.commit()?;
-    Ok(())
+    write.commit()
 }
 
 fn drop_schema(
@@ -465,9 +443,8 @@ fn drop_schema(
     cascade: bool,
 ) -> Result<()> {
     let (database, schema) = schema_parts(connection, name_parts(name)?)?;
-    let attached = writable(connection, &database)?;
-    let mut transaction = attached.store.begin()?;
-    let Some(version) = transaction.catalog().schemas.get(&schema).cloned() else {
+    let mut write = Write::begin(connection, &connection.snapshot(), &database)?;
+    let Some(version) = write.catalog().schemas.get(&schema).cloned() else {
         if if_exists {
             return Ok(());
         }
@@ -488,13 +465,13 @@ fn drop_schema(
         )));
     }
     for view in version.views.keys() {
-        transaction.drop_view(&schema, view)?;
+        write.drop_view(&schema, view)?;
     }
     for table in version.tables.keys() {
-        transaction.drop_table(&schema, table)?;
+        write.drop_table(&schema, table)?;
     }
-    transaction.drop_schema(&schema)?;
-    transaction.commit()?;
+    write.drop_schema(&schema)?;
+    write.commit()?;
     let mut session = connection.session.lock();
     if session.database == database && session.schema == schema {
         session.schema = "main".into();

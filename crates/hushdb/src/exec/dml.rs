@@ -1,9 +1,9 @@
 //! INSERT, UPDATE, DELETE and TRUNCATE.
 //!
-//! Each is planned as a SELECT of row ids and new values, run, and fed to one storage transaction; DataFusion's own DML
+//! Each is planned as a SELECT of row ids and new values, run, and fed to the storage transaction; DataFusion's own DML
 //! hooks are never used. An UPDATE deletes rows and inserts them under new row ids.
 
-use super::ddl::{resolve_for_write, writable};
+use super::ddl::resolve_for_write;
 use super::load::{self, RowRules};
 use super::query;
 use crate::connection::Connection;
@@ -27,7 +27,7 @@ use hushdb_storage::TableVersion;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-const CONFLICTS: &str = "ON CONFLICT, OR REPLACE and RETURNING come with transactions";
+const CONFLICTS: &str = "ON CONFLICT and OR REPLACE are not there yet: they need keys";
 
 pub(super) fn insert(
     connection: &Connection,
@@ -45,9 +45,7 @@ pub(super) fn insert(
     let TableObject::TableName(name) = &insert.table else {
         return Err(Error::binder("INSERT INTO takes the name of a table"));
     };
-    let (_, name, attached) = resolve_for_write(connection, name)?;
-    let mut transaction = attached.store.begin()?;
-    let snapshot = connection.snapshot();
+    let (snapshot, name, mut write) = resolve_for_write(connection, name)?;
     let table = table_of(&snapshot, &name)?;
     let mut targets = insert_targets(&table, &insert.columns)?;
     let planner = connection.planner(&snapshot, progress);
@@ -85,9 +83,8 @@ pub(super) fn insert(
     };
     let plan = load::project(&planner, plan, &table.columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &table.columns, &table.checks)?;
-    let groups = load::load(connection, &attached.store, &plan, rules, progress)?;
-    let rows = transaction.append(&name.schema, &name.name, groups)?;
-    transaction.commit()?;
+    let rows = load::load(connection, &mut write, &name, &plan, rules, progress)?;
+    write.commit()?;
     QueryResult::count(rows)
 }
 
@@ -174,9 +171,7 @@ pub(super) fn update(
         ));
     }
     let (name, alias) = target_name(&update.table.relation)?;
-    let (_, name, attached) = resolve_for_write(connection, &name)?;
-    let mut transaction = attached.store.begin()?;
-    let snapshot = connection.snapshot();
+    let (snapshot, name, mut write) = resolve_for_write(connection, &name)?;
     let table = table_of(&snapshot, &name)?;
 
     let assigned = assignments(&table, &update.assignments)?;
@@ -219,10 +214,9 @@ pub(super) fn update(
     let sources: Vec<Option<usize>> = (1..=table.columns.len()).map(Some).collect();
     let new_rows = load::project(&planner, new_rows, &table.columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &table.columns, &table.checks)?;
-    let groups = load::load(connection, &attached.store, &new_rows, rules, progress)?;
-    let rows = transaction.delete_rows(&name.schema, &name.name, &row_ids)?;
-    transaction.append(&name.schema, &name.name, groups)?;
-    transaction.commit()?;
+    let rows = write.delete_rows(&name.schema, &name.name, &row_ids)?;
+    load::load(connection, &mut write, &name, &new_rows, rules, progress)?;
+    write.commit()?;
     QueryResult::count(rows)
 }
 
@@ -374,13 +368,11 @@ pub(super) fn delete(
         ));
     }
     let (name, alias) = target_name(relation)?;
-    let (_, name, attached) = resolve_for_write(connection, &name)?;
-    let mut transaction = attached.store.begin()?;
-    let snapshot = connection.snapshot();
+    let (snapshot, name, mut write) = resolve_for_write(connection, &name)?;
     let table = table_of(&snapshot, &name)?;
     if delete.selection.is_none() && delete.using.is_none() {
-        let rows = transaction.truncate(&name.schema, &name.name)?;
-        transaction.commit()?;
+        let rows = write.truncate(&name.schema, &name.name)?;
+        write.commit()?;
         return QueryResult::count(rows);
     }
     let alias = alias.unwrap_or_else(|| Ident::with_quote('"', name.name.clone()));
@@ -401,20 +393,18 @@ pub(super) fn delete(
     if row_ids.is_empty() {
         return QueryResult::count(0);
     }
-    let rows = transaction.delete_rows(&name.schema, &name.name, &row_ids)?;
-    transaction.commit()?;
+    let rows = write.delete_rows(&name.schema, &name.name, &row_ids)?;
+    write.commit()?;
     QueryResult::count(rows)
 }
 
 pub(super) fn truncate(connection: &Connection, truncate: &ast::Truncate) -> Result<QueryResult> {
-    let mut total = 0;
-    for target in &truncate.table_names {
-        let (snapshot, name, _) = resolve_for_write(connection, &target.name)?;
-        table_of(&snapshot, &name)?;
-        let attached = writable(connection, &name.database)?;
-        let mut transaction = attached.store.begin()?;
-        total += transaction.truncate(&name.schema, &name.name)?;
-        transaction.commit()?;
-    }
-    QueryResult::count(total)
+    let [target] = truncate.table_names.as_slice() else {
+        return Err(Error::parser("TRUNCATE takes one table"));
+    };
+    let (snapshot, name, mut write) = resolve_for_write(connection, &target.name)?;
+    table_of(&snapshot, &name)?;
+    let rows = write.truncate(&name.schema, &name.name)?;
+    write.commit()?;
+    QueryResult::count(rows)
 }

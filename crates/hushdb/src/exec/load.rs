@@ -1,16 +1,18 @@
-//! Writing rows: a plan's batches become compressed, sealed row groups, in parallel and in order.
+//! Writing rows: a plan's batches become compressed, sealed row groups, in parallel and in order; a few rows are kept as
+//! they are.
 //!
 //! What must hold: a row is checked before it is written, and nothing counts until the transaction commits.
 
 use super::query;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
-use crate::plan::Planner;
+use crate::plan::{Planner, TableName};
 use crate::scan::ScanProgress;
 use crate::sql;
 use crate::sql::HushDialect;
 use crate::sql::type_names::{arrow_field, column_type_name};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use crate::transaction::Write;
+use datafusion::arrow::array::{Array, ArrayData, ArrayRef, AsArray, MutableArrayData, make_array};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -24,6 +26,9 @@ use hushdb_storage::{Check, Column, ColumnType, PendingRowGroup, RowGroupBuilder
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
+
+/// A statement that adds no more rows keeps them in memory and the log, until a checkpoint compresses them.
+const FEW_ROWS: usize = 8192;
 
 /// What every new row of a table must satisfy.
 pub(super) struct RowRules {
@@ -178,41 +183,117 @@ pub(super) fn convert(expr: Expr, schema: &DFSchema, column: &Column) -> Result<
     )))
 }
 
-/// Runs a plan and writes its rows. Partitions are written at once and come back in order.
+/// What a partition of a plan gave.
+enum Loaded {
+    Few(Vec<RecordBatch>),
+    Groups(Vec<PendingRowGroup>),
+}
+
+/// Runs a plan and adds its rows to a table; returns their number. Partitions are written at once and come in order.
 pub(super) fn load(
     connection: &Connection,
-    store: &Arc<Store>,
+    write: &mut Write<'_>,
+    name: &TableName,
     plan: &LogicalPlan,
     rules: RowRules,
     progress: &Arc<ScanProgress>,
-) -> Result<Vec<PendingRowGroup>> {
+) -> Result<u64> {
+    let store = write.store();
+    let few = FEW_ROWS.min(store.row_group_rows());
     let physical = query::physical(connection, plan, progress)?;
     let context = connection.state().task_ctx();
     let rules = Arc::new(rules);
     let partitions = physical.output_partitioning().partition_count();
     let writers = connection.shared.threads.div_ceil(partitions).max(1);
-    connection.block_on(progress, async {
+    let loaded = connection.block_on(progress, async {
         let mut tasks = vec![];
         for partition in 0..partitions {
             let mut stream = physical.execute(partition, Arc::clone(&context))?;
             let mut sink = RowGroupSink::new(store, &rules.columns, writers);
             let rules = Arc::clone(&rules);
             tasks.push(Abort(tokio::spawn(async move {
+                let (mut held, mut rows) = (vec![], 0);
                 while let Some(batch) = stream.next().await {
-                    sink.push(rules.apply(&batch?)?).await?;
+                    let batch = rules.apply(&batch?)?;
+                    rows += batch.num_rows();
+                    held.push(batch);
+                    if rows > few {
+                        for batch in held.drain(..) {
+                            sink.push(batch).await?;
+                        }
+                    }
                 }
-                sink.finish().await
+                Ok::<_, Error>(if rows > few {
+                    Loaded::Groups(sink.finish().await?)
+                } else {
+                    Loaded::Few(held)
+                })
             })));
         }
-        let mut groups = vec![];
+        let mut loaded = vec![];
         for mut task in tasks {
             let written = (&mut task.0)
                 .await
                 .map_err(|e| Error::internal(format!("a writer failed: {e}")))?;
-            groups.extend(written?);
+            loaded.push(written?);
         }
-        Ok(groups)
+        let rows = loaded.iter().map(|part| match part {
+            Loaded::Few(batches) => batches.iter().map(RecordBatch::num_rows).sum(),
+            Loaded::Groups(_) => few + 1,
+        });
+        if rows.sum::<usize>() <= few {
+            let batches = loaded.into_iter().flat_map(|part| match part {
+                Loaded::Few(batches) => batches,
+                Loaded::Groups(_) => vec![],
+            });
+            return Ok(Loaded::Few(batches.collect()));
+        }
+        let mut groups = vec![];
+        for part in loaded {
+            groups.extend(match part {
+                Loaded::Groups(groups) => groups,
+                Loaded::Few(batches) => {
+                    let mut sink = RowGroupSink::new(store, &rules.columns, writers);
+                    for batch in batches {
+                        sink.push(batch).await?;
+                    }
+                    sink.finish().await?
+                }
+            });
+        }
+        Ok(Loaded::Groups(groups))
+    })?;
+    Ok(match loaded {
+        Loaded::Groups(groups) => write.append(&name.schema, &name.name, groups)?,
+        Loaded::Few(batches) => match joined(&batches)? {
+            Some(columns) => write.insert(&name.schema, &name.name, &columns)?,
+            None => 0,
+        },
     })
+}
+
+/// One array for each column, holding no more memory than its values take.
+fn joined(batches: &[RecordBatch]) -> Result<Option<Vec<ArrayRef>>> {
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let columns = match batches.first() {
+        Some(first) if rows > 0 => first.num_columns(),
+        _ => return Ok(None),
+    };
+    let columns = (0..columns).map(|column| {
+        let pieces: Vec<ArrayData> = batches.iter().map(|b| b.column(column).to_data()).collect();
+        let mut copy = MutableArrayData::new(pieces.iter().collect(), false, rows);
+        for (index, piece) in pieces.iter().enumerate() {
+            copy.try_extend(index, 0, piece.len())?;
+        }
+        let array = make_array(copy.freeze());
+        // Views point into the buffers that they were read from.
+        Ok(match array.data_type() {
+            DataType::Utf8View => Arc::new(array.as_string_view().gc()) as ArrayRef,
+            DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
+            _ => array,
+        })
+    });
+    columns.collect::<Result<_>>().map(Some)
 }
 
 /// A task that does not outlive the statement that started it.

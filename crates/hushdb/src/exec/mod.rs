@@ -12,19 +12,59 @@ mod settings;
 mod show;
 pub(crate) mod table_functions;
 mod tpch_load;
+mod transaction;
 
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql::{self, Statement, quote};
+use crate::sql::{self, Statement, TransactionStatement, quote};
 use datafusion::sql::sqlparser::ast;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 pub(crate) use in_order::OrderedLimits;
 
-/// Runs one statement.
+/// Runs one statement, in the connection's transaction if it has one open.
 pub(crate) fn run(
+    connection: &Connection,
+    statement: Statement,
+    progress: Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    let aborted = connection
+        .transaction
+        .lock()
+        .as_ref()
+        .map(|open| (open.is_aborted(), Arc::clone(open.aborted())));
+    let ends = matches!(
+        statement,
+        Statement::Transaction(
+            TransactionStatement::Commit
+                | TransactionStatement::Rollback
+                | TransactionStatement::RollbackTo(_)
+        )
+    );
+    if matches!(aborted, Some((true, _))) && !ends {
+        return Err(Error::transaction(
+            "Current transaction is aborted (please ROLLBACK)",
+        ));
+    }
+    let result = dispatch(connection, statement, progress);
+    let Some((_, aborted)) = aborted else {
+        return result;
+    };
+    match result {
+        Ok(result) => result.within(aborted, connection.has_changes()),
+        Err(error) => {
+            if error.aborts() {
+                aborted.store(true, Ordering::Release);
+            }
+            Err(error)
+        }
+    }
+}
+
+fn dispatch(
     connection: &Connection,
     statement: Statement,
     progress: Arc<ScanProgress>,
@@ -63,12 +103,18 @@ pub(crate) fn run(
         Statement::ShowSchemas => show::schemas(connection),
         Statement::Show(name) => show::setting_or_table(connection, &name, &progress),
         Statement::Checkpoint(name) => {
-            // Every statement commits with a checkpoint of its own: there is no log to empty yet.
+            if connection.has_changes() {
+                return Err(Error::transaction(
+                    "Cannot CHECKPOINT: the current transaction has transaction local changes",
+                ));
+            }
+            // Every commit is a checkpoint of its own: there is no log to empty yet.
             if let Some(name) = name {
                 connection.shared.database(&name)?;
             }
             Ok(QueryResult::done())
         }
+        Statement::Transaction(statement) => transaction::run(connection, statement),
         Statement::Extension(name) => settings::extension(&name),
         Statement::NotYet(text) => Err(Error::unsupported(text)),
     }
@@ -134,7 +180,7 @@ fn run_sql(
             Ok(QueryResult::done())
         }
         S::CreateIndex(_) => Err(Error::unsupported(
-            "CREATE INDEX comes with keys and transactions; scans skip row groups by their bounds until then",
+            "CREATE INDEX comes with keys; scans skip row groups by their bounds until then",
         )),
         other => {
             let text = other.to_string();

@@ -68,7 +68,7 @@ pub(super) fn pragma(connection: &Connection, name: &str) -> Result<QueryResult>
             &["library_version"],
             &[vec![Some(env!("CARGO_PKG_VERSION").into())]],
         ),
-        // Every statement commits to the blocks themselves, so these already are so.
+        // Every commit goes to the blocks themselves, so these already are so.
         "enable_checkpoint_on_shutdown" | "disable_checkpoint_on_shutdown" => {
             Ok(QueryResult::done())
         }

@@ -1,12 +1,12 @@
-//! `CALL dbgen(sf = 1)`: makes the eight TPC-H tables, in parallel, as one transaction. Column types are DuckDB's.
+//! `CALL dbgen(sf = 1)`: makes the eight TPC-H tables, in parallel, as one statement. Column types are DuckDB's.
 
-use super::ddl::writable;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
 use crate::sql::HushDialect;
 use crate::sql::type_names::column_type;
+use crate::transaction::Write;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -216,10 +216,9 @@ pub(super) fn dbgen(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     let arguments = arguments(connection, args, named)?;
-    let attached = writable(connection, &arguments.database)?;
-    let mut transaction = attached.store.begin()?;
+    let mut write = Write::begin(connection, &connection.snapshot(), &arguments.database)?;
     for table in &TABLES {
-        if transaction
+        if write
             .catalog()
             .table(&arguments.schema, table.name)
             .is_some()
@@ -230,30 +229,30 @@ pub(super) fn dbgen(
                     table.name
                 )));
             }
-            transaction.drop_table(&arguments.schema, table.name)?;
+            write.drop_table(&arguments.schema, table.name)?;
         }
-        transaction.create_table(&arguments.schema, table.name, table.column_defs()?, vec![])?;
+        write.create_table(&arguments.schema, table.name, table.column_defs()?, vec![])?;
     }
     if arguments.sf > 0.0 {
         progress.plan(TABLES.iter().map(|t| t.rows_at(arguments.sf)).sum());
         for table in &TABLES {
-            let columns: Arc<[Column]> =
-                match transaction.catalog().table(&arguments.schema, table.name) {
-                    Some(version) => version.columns.clone().into(),
-                    None => return Err(Error::internal("a TPC-H table was not created")),
-                };
+            let columns: Arc<[Column]> = match write.catalog().table(&arguments.schema, table.name)
+            {
+                Some(version) => version.columns.clone().into(),
+                None => return Err(Error::internal("a TPC-H table was not created")),
+            };
             let groups = generate(
                 connection,
-                &attached.store,
+                write.store(),
                 table,
                 arguments.sf,
                 &columns,
                 progress,
             )?;
-            transaction.append(&arguments.schema, table.name, groups)?;
+            write.append(&arguments.schema, table.name, groups)?;
         }
     }
-    transaction.commit()?;
+    write.commit()?;
     Ok(QueryResult::done())
 }
 

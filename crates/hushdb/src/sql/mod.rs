@@ -10,7 +10,8 @@ pub(crate) mod type_names;
 
 pub(crate) use dialect::HushDialect;
 pub(crate) use parser::{
-    AttachOption, CopyTarget, OptionValue, ROWS_OF, Statement, parse, parse_one,
+    AttachOption, CopyTarget, OptionValue, ROWS_OF, Statement, TransactionStatement, parse,
+    parse_one,
 };
 pub(crate) use rewrite::{rewrite, rewrite_expr, substitute_parameters};
 pub use split::{StatementSplit, split_statements};

@@ -8,9 +8,12 @@ mod copy;
 mod show;
 mod statement;
 mod tokens;
+mod transaction;
 
 pub(crate) use before_parsing::ROWS_OF;
-pub(crate) use statement::{AttachOption, CopyTarget, OptionValue, Statement};
+pub(crate) use statement::{
+    AttachOption, CopyTarget, OptionValue, Statement, TransactionStatement,
+};
 
 use attach::{attach, detach};
 use before_parsing::{plain_strings, statements_in_from, take_by_name};
@@ -25,9 +28,6 @@ use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
-
-const TRANSACTIONS: &str =
-    "transactions over several statements are not there yet; each statement is atomic by itself";
 
 /// Parses a text that holds exactly one statement.
 pub(crate) fn parse(sql: &str) -> Result<Statement> {
@@ -112,10 +112,11 @@ fn statement(parser: &mut Parser) -> Result<Statement> {
                 other => return Err(syntax_error(&other)),
             }))
         }
-        [
-            "BEGIN" | "COMMIT" | "ROLLBACK" | "ABORT" | "START" | "SAVEPOINT" | "END",
-            ..,
-        ] => Ok(not_yet(parser, TRANSACTIONS)),
+        ["BEGIN", ..] | ["START", "TRANSACTION", ..] => transaction::begin(parser),
+        ["COMMIT" | "END", ..] => Ok(transaction::commit(parser)),
+        ["ROLLBACK" | "ABORT", ..] => transaction::rollback(parser),
+        ["SAVEPOINT", ..] => transaction::savepoint(parser),
+        ["RELEASE", ..] => transaction::release(parser),
         ["EXPORT" | "IMPORT", "DATABASE", ..] => Ok(not_yet(
             parser,
             "EXPORT and IMPORT DATABASE are not there yet; use COPY for each table",

@@ -56,10 +56,21 @@ pub(crate) enum Statement {
     Show(String),
     /// `CHECKPOINT [database]`.
     Checkpoint(Option<String>),
+    Transaction(TransactionStatement),
     /// `INSTALL x`, `LOAD x`.
     Extension(String),
     /// Known, and not there yet; the text says what to do instead.
     NotYet(&'static str),
+}
+
+/// A statement about the connection's transaction.
+pub(crate) enum TransactionStatement {
+    Begin { read_only: bool },
+    Commit,
+    Rollback,
+    Savepoint(String),
+    RollbackTo(String),
+    Release(String),
 }
 
 /// What COPY ... TO writes.

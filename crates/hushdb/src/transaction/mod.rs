@@ -1,0 +1,7 @@
+//! Transactions of a connection: the one between BEGIN and COMMIT, and the one that each writing statement has.
+
+mod open_transaction;
+mod write;
+
+pub(crate) use open_transaction::OpenTransaction;
+pub(crate) use write::Write;

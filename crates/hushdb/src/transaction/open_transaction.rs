@@ -1,0 +1,159 @@
+//! `OpenTransaction`: what a connection keeps between BEGIN and COMMIT.
+//!
+//! What must hold: every database is seen as it was when the transaction first looked at any, with its own changes; one
+//! database at most is written to; after an error that aborts it, nothing is read or written until it is rolled back.
+//! Dropped, it rolls back.
+
+use super::write::writable;
+use crate::error::{Error, Result};
+use crate::plan::{DatabaseSnapshot, Snapshot};
+use hushdb_storage::{Savepoint, Transaction};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A transaction over several statements.
+pub(crate) struct OpenTransaction {
+    read_only: bool,
+    /// The databases as they were when they were first seen.
+    seen: BTreeMap<String, DatabaseSnapshot>,
+    /// The database that it writes to, by name, and its changes.
+    write: Option<(String, Transaction)>,
+    /// In the order they were set; without a state while nothing was written.
+    savepoints: Vec<(String, Option<Savepoint>)>,
+    /// Results that are still being read set it too.
+    aborted: Arc<AtomicBool>,
+}
+
+impl OpenTransaction {
+    pub(crate) fn new(read_only: bool) -> Self {
+        Self {
+            read_only,
+            seen: BTreeMap::new(),
+            write: None,
+            savepoints: vec![],
+            aborted: Arc::default(),
+        }
+    }
+
+    /// Set once an error has aborted the transaction.
+    pub(crate) fn aborted(&self) -> &Arc<AtomicBool> {
+        &self.aborted
+    }
+
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.aborted.load(Ordering::Acquire)
+    }
+
+    /// The database that has uncommitted changes, if any.
+    pub(crate) fn changed_database(&self) -> Option<&str> {
+        match &self.write {
+            Some((name, write)) if write.is_changed() => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Turns the newest state of all databases into the one that this transaction sees.
+    pub(crate) fn view(&mut self, mut newest: Snapshot) -> Snapshot {
+        for (name, database) in &mut newest.databases {
+            let seen = self
+                .seen
+                .entry(name.clone())
+                .or_insert_with(|| database.clone());
+            // A database that was detached and attached anew is another one.
+            if !Arc::ptr_eq(&seen.store, &database.store) {
+                *seen = database.clone();
+            }
+            *database = seen.clone();
+            if let Some((written, write)) = &self.write
+                && written == name
+                && Arc::ptr_eq(write.store(), &database.store)
+            {
+                database.version = Arc::new(write.catalog().clone());
+            }
+        }
+        newest
+    }
+
+    /// The storage transaction of a database; begun on the state that was seen if there is none yet.
+    pub(super) fn write_to(
+        &mut self,
+        database: &str,
+        snapshot: &Snapshot,
+    ) -> Result<&mut Transaction> {
+        if self.read_only {
+            return Err(Error::transaction(format!(
+                "Cannot write to database \"{database}\" - transaction is launched in read-only mode"
+            )));
+        }
+        if let Some(changed) = self.changed_database().filter(|name| *name != database) {
+            return Err(Error::transaction(format!(
+                "Attempting to write to database \"{database}\" in a transaction that has already modified database \
+                 \"{changed}\" - a single transaction can only write to a single attached database."
+            )));
+        }
+        let seen = snapshot.database(database)?;
+        let stays = self.write.take().filter(|(name, write)| {
+            name == database && (write.is_changed() || Arc::ptr_eq(write.store(), &seen.store))
+        });
+        let write = match stays {
+            Some(write) => write,
+            None => {
+                // Those of a storage transaction that changed nothing say nothing about the next one.
+                self.savepoints
+                    .iter_mut()
+                    .for_each(|(_, state)| *state = None);
+                (database.to_string(), writable(seen)?)
+            }
+        };
+        Ok(&mut self.write.insert(write).1)
+    }
+
+    /// The storage transaction that there is.
+    pub(super) fn writing(&mut self) -> Option<&mut Transaction> {
+        self.write.as_mut().map(|(_, write)| write)
+    }
+
+    pub(crate) fn set_savepoint(&mut self, name: String) {
+        let state = self.write.as_ref().map(|(_, write)| write.savepoint());
+        self.savepoints.push((name, state));
+    }
+
+    fn find(&self, name: &str) -> Result<usize> {
+        let found = self.savepoints.iter().rposition(|(n, _)| n == name);
+        found.ok_or_else(|| Error::transaction(format!("savepoint \"{name}\" does not exist")))
+    }
+
+    /// Forgets a savepoint and those after it; what was done since stays.
+    pub(crate) fn release(&mut self, name: &str) -> Result<()> {
+        let at = self.find(name)?;
+        self.savepoints.truncate(at);
+        Ok(())
+    }
+
+    /// Undoes everything since a savepoint, which stays. Heals a transaction that was aborted since.
+    pub(crate) fn rollback_to(&mut self, name: &str) -> Result<()> {
+        let at = self.find(name)?;
+        self.savepoints.truncate(at + 1);
+        match (&mut self.write, self.savepoints.last()) {
+            (Some((_, write)), Some((_, Some(state)))) => write.rollback_to(state),
+            (write, _) => *write = None,
+        }
+        // Results that are still being read belong to what was undone.
+        self.aborted = Arc::default();
+        Ok(())
+    }
+
+    /// Makes the changes durable and visible to others.
+    pub(crate) fn commit(self) -> Result<()> {
+        if self.is_aborted() {
+            return Err(Error::transaction(
+                "Failed to commit: an error has aborted the transaction, and it has been rolled back",
+            ));
+        }
+        if let Some((_, write)) = self.write {
+            write.commit()?;
+        }
+        Ok(())
+    }
+}

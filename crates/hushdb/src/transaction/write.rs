@@ -1,0 +1,101 @@
+//! `Write`: the one way in which a statement changes a database.
+//!
+//! What must hold: the changes are made to the state that the statement was planned against. Kept by `commit`: for good
+//! if the statement stands alone, else until the end of its transaction. Dropped without, nothing of the statement stays.
+
+use super::open_transaction::OpenTransaction;
+use crate::connection::Connection;
+use crate::error::{Error, Result};
+use crate::plan::{DatabaseSnapshot, Snapshot};
+use hushdb_storage::{Savepoint, Transaction};
+use parking_lot::{MappedMutexGuard, MutexGuard};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// A statement's hold on a storage transaction, to which it derefs.
+pub(crate) struct Write<'a>(Inner<'a>);
+
+enum Inner<'a> {
+    /// The statement stands alone.
+    Own(Transaction),
+    /// The statement is part of the connection's transaction.
+    Part(Part<'a>),
+}
+
+struct Part<'a> {
+    transaction: MappedMutexGuard<'a, Transaction>,
+    /// The state before the statement; taken out when its changes are to stay.
+    undo: Option<Savepoint>,
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        if let Some(undo) = self.undo.take() {
+            self.transaction.rollback_to(&undo);
+        }
+    }
+}
+
+impl<'a> Write<'a> {
+    /// Begins to change a database in the state of the statement's snapshot.
+    pub(crate) fn begin(
+        connection: &'a Connection,
+        snapshot: &Snapshot,
+        database: &str,
+    ) -> Result<Self> {
+        if connection.shared.database(database)?.read_only {
+            return Err(Error::invalid(format!(
+                "Cannot write: database \"{database}\" is attached in read-only mode"
+            )));
+        }
+        let mut open = connection.transaction.lock();
+        Ok(Self(match open.as_mut() {
+            None => Inner::Own(writable(snapshot.database(database)?)?),
+            Some(transaction) => {
+                let undo = Some(transaction.write_to(database, snapshot)?.savepoint());
+                let transaction = MutexGuard::try_map(open, |open| {
+                    open.as_mut().and_then(OpenTransaction::writing)
+                });
+                let transaction =
+                    transaction.map_err(|_| Error::internal("the transaction has no changes"))?;
+                Inner::Part(Part { transaction, undo })
+            }
+        }))
+    }
+
+    /// Keeps the statement's changes.
+    pub(crate) fn commit(self) -> Result<()> {
+        match self.0 {
+            Inner::Own(transaction) => {
+                transaction.commit()?;
+            }
+            Inner::Part(mut part) => part.undo = None,
+        }
+        Ok(())
+    }
+}
+
+impl Deref for Write<'_> {
+    type Target = Transaction;
+
+    fn deref(&self) -> &Transaction {
+        match &self.0 {
+            Inner::Own(transaction) => transaction,
+            Inner::Part(part) => &part.transaction,
+        }
+    }
+}
+
+impl DerefMut for Write<'_> {
+    fn deref_mut(&mut self) -> &mut Transaction {
+        match &mut self.0 {
+            Inner::Own(transaction) => transaction,
+            Inner::Part(part) => &mut part.transaction,
+        }
+    }
+}
+
+/// A storage transaction on the state that was seen.
+pub(super) fn writable(seen: &DatabaseSnapshot) -> Result<Transaction> {
+    Ok(seen.store.begin_on(Arc::clone(&seen.version))?)
+}

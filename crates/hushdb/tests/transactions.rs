@@ -1,0 +1,191 @@
+//! Transactions of connections that run at the same time, and what ends them without a word of SQL.
+//!
+//! What must hold: whatever the threads do, sums agree, and who gets `Conflict` has changed nothing.
+
+use hushdb::{Connection, Database, Error, ErrorKind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const WRITERS: usize = 4;
+const ROUNDS: usize = 25;
+const ACCOUNTS: usize = 8;
+
+fn database(directory: &tempfile::TempDir) -> Database {
+    Database::open(directory.path().join("t.hushdb")).unwrap()
+}
+
+/// The one value that a query gives.
+fn value(connection: &Connection, sql: &str) -> hushdb::Result<i64> {
+    let batches = connection.execute(sql)?.collect_batches()?;
+    let batch = batches.iter().find(|batch| batch.num_rows() > 0).unwrap();
+    let text = hushdb::value_text(batch.column(0), 0)?;
+    Ok(text.map_or(0, |text| text.parse().unwrap()))
+}
+
+/// Does `work` in a transaction, again after each conflict; returns the number of conflicts.
+fn transact(
+    connection: &Connection,
+    mut work: impl FnMut() -> hushdb::Result<()>,
+) -> hushdb::Result<usize> {
+    for conflicts in 0.. {
+        connection.execute("BEGIN")?;
+        work()?;
+        match connection.execute("COMMIT") {
+            Ok(_) => return Ok(conflicts),
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                assert_eq!(error.sqlstate(), Some("40001"));
+                assert!(!connection.in_transaction());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    unreachable!("an endless loop ends by its returns")
+}
+
+/// Moves money between accounts from several threads, while a reader holds the total against what it must be.
+fn move_money(database: &Database) {
+    let connection = database.connect().unwrap();
+    connection
+        .execute("CREATE TABLE account AS SELECT range AS id, 100 AS balance FROM range(8)")
+        .unwrap();
+    connection
+        .execute("CREATE TABLE moved (writer INTEGER, amount INTEGER)")
+        .unwrap();
+    let writing = AtomicUsize::new(WRITERS);
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let writing = &writing;
+            let connection = database.connect().unwrap();
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    let from = (writer + round) % ACCOUNTS;
+                    let to = (from + 1 + writer) % ACCOUNTS;
+                    let run = |sql: String| connection.execute(&sql).map(drop);
+                    transact(&connection, || {
+                        let had = format!("SELECT balance FROM account WHERE id = {from}");
+                        let had = value(&connection, &had)?;
+                        run(format!(
+                            "UPDATE account SET balance = {had} - 3 WHERE id = {from}"
+                        ))?;
+                        run(format!(
+                            "UPDATE account SET balance = balance + 3 WHERE id = {to}"
+                        ))?;
+                        run(format!("INSERT INTO moved VALUES ({writer}, 3)"))
+                    })
+                    .unwrap();
+                }
+                writing.fetch_sub(1, Ordering::Release);
+            });
+        }
+        let reader = database.connect().unwrap();
+        scope.spawn(|| {
+            let reader = reader;
+            while writing.load(Ordering::Acquire) > 0 {
+                reader.execute("BEGIN").unwrap();
+                let total = "SELECT sum(balance) FROM account";
+                assert_eq!(value(&reader, total).unwrap(), 800);
+                let moved = value(&reader, "SELECT count(*) FROM moved").unwrap();
+                std::thread::yield_now();
+                assert_eq!(value(&reader, total).unwrap(), 800);
+                let again = value(&reader, "SELECT count(*) FROM moved").unwrap();
+                assert_eq!(moved, again, "a transaction reads one state");
+                reader.execute("COMMIT").unwrap();
+            }
+        });
+    });
+    let moves = (WRITERS * ROUNDS) as i64;
+    assert_eq!(
+        value(&connection, "SELECT count(*) FROM moved").unwrap(),
+        moves
+    );
+    assert_eq!(
+        value(&connection, "SELECT sum(balance) FROM account").unwrap(),
+        800
+    );
+    assert_eq!(
+        value(&connection, "SELECT count(*) FROM account").unwrap(),
+        8
+    );
+}
+
+#[test]
+fn sums_agree_in_memory() {
+    move_money(&Database::open_in_memory().unwrap());
+}
+
+#[test]
+fn sums_agree_in_a_file_also_when_it_is_opened_again() {
+    let directory = tempfile::tempdir().unwrap();
+    move_money(&database(&directory));
+    let connection = database(&directory).connect().unwrap();
+    let total = value(&connection, "SELECT sum(balance) FROM account").unwrap();
+    assert_eq!(total, 800);
+}
+
+#[test]
+fn a_connection_that_goes_away_rolls_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(&directory);
+    let connection = database.connect().unwrap();
+    connection.execute("CREATE TABLE t (a INTEGER)").unwrap();
+    let gone = database.connect().unwrap();
+    gone.execute(
+        "BEGIN; INSERT INTO t VALUES (1); CREATE TABLE u AS SELECT range FROM range(20000)",
+    )
+    .unwrap();
+    assert!(gone.in_transaction());
+    drop(gone);
+    assert_eq!(value(&connection, "SELECT count(*) FROM t").unwrap(), 0);
+    let error = connection.execute("SELECT * FROM u").map(drop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Catalog);
+    connection.execute("INSERT INTO t VALUES (2)").unwrap();
+}
+
+/// Rows that are read late are those of the state that the query saw, whatever became of its transaction.
+#[test]
+fn a_result_outlives_its_transaction() {
+    let directory = tempfile::tempdir().unwrap();
+    let connection = database(&directory).connect().unwrap();
+    connection
+        .execute("CREATE TABLE t AS SELECT range AS a FROM range(300000)")
+        .unwrap();
+    let sum = |batches: Result<Vec<_>, Error>| -> usize {
+        batches
+            .unwrap()
+            .iter()
+            .map(|b: &arrow::record_batch::RecordBatch| b.num_rows())
+            .sum()
+    };
+    connection.execute("BEGIN").unwrap();
+    let before = connection.execute("SELECT a FROM t").unwrap();
+    connection
+        .execute("INSERT INTO t SELECT * FROM range(200000)")
+        .unwrap();
+    let within = connection.execute("SELECT a FROM t").unwrap();
+    connection.execute("ROLLBACK").unwrap();
+    connection
+        .execute("CREATE TABLE u AS SELECT range + 7 AS a FROM range(200000)")
+        .unwrap();
+    assert_eq!(sum(within.collect_batches()), 500_000);
+    assert_eq!(sum(before.collect_batches()), 300_000);
+}
+
+/// Two statements at once on one connection run one after the other, in its transaction.
+#[test]
+fn one_connection_on_two_threads() {
+    let connection = Database::open_in_memory().unwrap().connect().unwrap();
+    connection
+        .execute("CREATE TABLE t (a INTEGER); BEGIN")
+        .unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    connection.execute("INSERT INTO t VALUES (1)").unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(value(&connection, "SELECT sum(a) FROM t").unwrap(), 40);
+    connection.execute("ROLLBACK").unwrap();
+    assert_eq!(value(&connection, "SELECT count(*) FROM t").unwrap(), 0);
+}
