@@ -6,6 +6,7 @@
 use super::ddl::resolve_for_write;
 use super::load::{self, RowRules};
 use super::query;
+use super::returning::returning;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::plan::{DML_TARGET, DmlTarget, Snapshot, TableName, name_parts};
@@ -35,11 +36,7 @@ pub(super) fn insert(
     by_name: bool,
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
-    if insert.on.is_some()
-        || insert.or.is_some()
-        || insert.returning.is_some()
-        || insert.replace_into
-    {
+    if insert.on.is_some() || insert.or.is_some() || insert.replace_into {
         return Err(Error::unsupported(CONFLICTS));
     }
     let TableObject::TableName(name) = &insert.table else {
@@ -81,11 +78,20 @@ pub(super) fn insert(
             (plan, sources)
         }
     };
-    let plan = load::project(&planner, plan, &table.columns, &sources)?;
+    let mut plan = load::project(&planner, plan, &table.columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &table.columns, &table.checks)?;
+    let mut returned = None;
+    if let Some(items) = &insert.returning {
+        let rows = query::collect(connection, &plan, progress)?;
+        let alias = Ident::with_quote('"', name.name.clone());
+        returned = Some(returning(
+            connection, &snapshot, &table, &alias, items, &rows, progress,
+        )?);
+        plan = rows_plan(&plan, rows)?;
+    }
     let rows = load::load(connection, &mut write, &name, &plan, rules, progress)?;
     write.commit()?;
-    QueryResult::count(rows)
+    returned.map_or_else(|| QueryResult::count(rows), Ok)
 }
 
 fn table_of(snapshot: &Snapshot, name: &TableName) -> Result<Arc<TableVersion>> {
@@ -158,12 +164,13 @@ pub(super) fn update(
     update: ast::Update,
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
-    if update.returning.is_some()
-        || update.or.is_some()
-        || !update.order_by.is_empty()
-        || update.limit.is_some()
-    {
+    if update.or.is_some() {
         return Err(Error::unsupported(CONFLICTS));
+    }
+    if !update.order_by.is_empty() || update.limit.is_some() {
+        return Err(Error::unsupported(
+            "ORDER BY and LIMIT of UPDATE are not there yet; choose rows with a subquery",
+        ));
     }
     if !update.table.joins.is_empty() {
         return Err(Error::parser(
@@ -206,18 +213,26 @@ pub(super) fn update(
     )?;
     let changed = query::collect(connection, &plan, progress)?;
     let (row_ids, batches) = first_of_each_row(changed)?;
-    if row_ids.is_empty() {
+    if row_ids.is_empty() && update.returning.is_none() {
         return QueryResult::count(0);
     }
     let planner = connection.planner(&snapshot, progress);
-    let new_rows = new_rows_plan(&plan, batches)?;
+    let new_rows = rows_plan(&plan, batches)?;
     let sources: Vec<Option<usize>> = (1..=table.columns.len()).map(Some).collect();
-    let new_rows = load::project(&planner, new_rows, &table.columns, &sources)?;
+    let mut new_rows = load::project(&planner, new_rows, &table.columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &table.columns, &table.checks)?;
+    let mut returned = None;
+    if let Some(items) = &update.returning {
+        let rows = query::collect(connection, &new_rows, progress)?;
+        returned = Some(returning(
+            connection, &snapshot, &table, &alias, items, &rows, progress,
+        )?);
+        new_rows = rows_plan(&new_rows, rows)?;
+    }
     let rows = write.delete_rows(&name.schema, &name.name, &row_ids)?;
     load::load(connection, &mut write, &name, &new_rows, rules, progress)?;
     write.commit()?;
-    QueryResult::count(rows)
+    returned.map_or_else(|| QueryResult::count(rows), Ok)
 }
 
 fn quoted(name: &str) -> String {
@@ -339,8 +354,8 @@ fn row_ids_of(batch: &RecordBatch) -> Result<&UInt64Array> {
         .ok_or_else(|| Error::internal("a DML plan gave no row ids"))
 }
 
-/// The collected rows as a plan, to be cast and checked like those of an INSERT.
-fn new_rows_plan(plan: &LogicalPlan, batches: Vec<RecordBatch>) -> Result<LogicalPlan> {
+/// Collected rows as a plan, to be cast and checked like those of an INSERT.
+fn rows_plan(plan: &LogicalPlan, batches: Vec<RecordBatch>) -> Result<LogicalPlan> {
     let schema = batches
         .first()
         .map_or_else(|| Arc::clone(plan.schema().inner()), RecordBatch::schema);
@@ -353,8 +368,10 @@ pub(super) fn delete(
     delete: ast::Delete,
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
-    if delete.returning.is_some() || !delete.order_by.is_empty() || delete.limit.is_some() {
-        return Err(Error::unsupported(CONFLICTS));
+    if !delete.order_by.is_empty() || delete.limit.is_some() {
+        return Err(Error::unsupported(
+            "ORDER BY and LIMIT of DELETE are not there yet; choose rows with a subquery",
+        ));
     }
     let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = delete.from;
     let [TableWithJoins { relation, joins }] = tables.as_slice() else {
@@ -370,13 +387,17 @@ pub(super) fn delete(
     let (name, alias) = target_name(relation)?;
     let (snapshot, name, mut write) = resolve_for_write(connection, &name)?;
     let table = table_of(&snapshot, &name)?;
-    if delete.selection.is_none() && delete.using.is_none() {
+    if delete.selection.is_none() && delete.using.is_none() && delete.returning.is_none() {
         let rows = write.truncate(&name.schema, &name.name)?;
         write.commit()?;
         return QueryResult::count(rows);
     }
     let alias = alias.unwrap_or_else(|| Ident::with_quote('"', name.name.clone()));
-    let items = [format!("{alias}.\"{ROW_ID}\"")];
+    let mut items = vec![format!("{alias}.\"{ROW_ID}\"")];
+    if delete.returning.is_some() {
+        let columns = table.columns.iter().enumerate();
+        items.extend(columns.map(|(i, c)| format!("{alias}.{} AS \"$old{i}\"", quoted(&c.name))));
+    }
     let using = delete.using.unwrap_or_default();
     let plan = target_plan(
         connection,
@@ -389,13 +410,20 @@ pub(super) fn delete(
         delete.selection,
         progress,
     )?;
-    let (row_ids, _) = first_of_each_row(query::collect(connection, &plan, progress)?)?;
-    if row_ids.is_empty() {
-        return QueryResult::count(0);
+    let found = query::collect(connection, &plan, progress)?;
+    let (row_ids, old) = first_of_each_row(found)?;
+    let mut returned = None;
+    if let Some(items) = &delete.returning {
+        let columns: Vec<usize> = (1..=table.columns.len()).collect();
+        let old = old.iter().map(|batch| batch.project(&columns));
+        let rows = old.collect::<Result<Vec<_>, _>>()?;
+        returned = Some(returning(
+            connection, &snapshot, &table, &alias, items, &rows, progress,
+        )?);
     }
     let rows = write.delete_rows(&name.schema, &name.name, &row_ids)?;
     write.commit()?;
-    QueryResult::count(rows)
+    returned.map_or_else(|| QueryResult::count(rows), Ok)
 }
 
 pub(super) fn truncate(connection: &Connection, truncate: &ast::Truncate) -> Result<QueryResult> {

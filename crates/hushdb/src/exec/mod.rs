@@ -8,6 +8,7 @@ mod dml;
 mod in_order;
 mod load;
 mod query;
+mod returning;
 mod settings;
 mod show;
 pub(crate) mod table_functions;

@@ -38,12 +38,18 @@ pub(crate) struct DmlTarget {
     pub(crate) table: Arc<TableVersion>,
 }
 
+/// What `DML_TARGET` stands for.
+enum Target {
+    Table(DmlTarget),
+    Rows(Arc<dyn TableSource>),
+}
+
 /// Plans against one snapshot, for one statement.
 pub(crate) struct Planner<'a> {
     pub(crate) state: &'a SessionState,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) progress: Arc<ScanProgress>,
-    target: Option<DmlTarget>,
+    target: Option<Target>,
     view_depth: Cell<usize>,
 }
 
@@ -64,7 +70,13 @@ impl<'a> Planner<'a> {
 
     /// Makes `DML_TARGET` stand for a table with its row ids.
     pub(crate) fn with_target(mut self, target: DmlTarget) -> Self {
-        self.target = Some(target);
+        self.target = Some(Target::Table(target));
+        self
+    }
+
+    /// Makes `DML_TARGET` stand for rows.
+    pub(crate) fn with_target_rows(mut self, rows: Arc<dyn TableSource>) -> Self {
+        self.target = Some(Target::Rows(rows));
         self
     }
 
@@ -145,7 +157,10 @@ impl<'a> Planner<'a> {
         if let (Some(target), TableReference::Bare { table }) = (&self.target, reference)
             && table.as_ref() == DML_TARGET
         {
-            return self.scan(&target.database, &target.table, true);
+            return match target {
+                Target::Table(target) => self.scan(&target.database, &target.table, true),
+                Target::Rows(rows) => Ok(Arc::clone(rows)),
+            };
         }
         let parts: Vec<String> = [
             reference.catalog(),

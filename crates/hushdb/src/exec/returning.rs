@@ -1,0 +1,59 @@
+//! RETURNING: the rows that a statement added, changed or removed, as its result.
+
+use super::query;
+use crate::connection::Connection;
+use crate::error::{Error, Result};
+use crate::plan::{DML_TARGET, Snapshot};
+use crate::result::QueryResult;
+use crate::scan::ScanProgress;
+use crate::sql;
+use crate::sql::type_names::arrow_field;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::Schema;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::catalog::MemTable;
+use datafusion::datasource::provider_as_source;
+use datafusion::sql::sqlparser::ast::{self, Ident, SelectItem};
+use hushdb_storage::TableVersion;
+use std::sync::Arc;
+
+/// `SELECT items` over rows with the table's columns, which the items know by the alias.
+pub(super) fn returning(
+    connection: &Connection,
+    snapshot: &Snapshot,
+    table: &TableVersion,
+    alias: &Ident,
+    items: &[SelectItem],
+    rows: &[RecordBatch],
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    let fields = table.columns.iter();
+    let fields: Vec<_> = fields.map(|c| arrow_field(&c.name, &c.ty, true)).collect();
+    let schema = Arc::new(Schema::new(fields));
+    let typed = |batch: &RecordBatch| {
+        let columns = batch.columns().iter().zip(&table.columns);
+        let columns = columns.map(|(array, column)| cast(array, &column.ty.arrow()));
+        RecordBatch::try_new(Arc::clone(&schema), columns.collect::<Result<_, _>>()?)
+    };
+    let batches = rows.iter().map(typed).collect::<Result<Vec<_>, _>>()?;
+    let source = provider_as_source(Arc::new(MemTable::try_new(
+        Arc::clone(&schema),
+        vec![batches],
+    )?));
+
+    let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+    let text = format!(
+        "SELECT {} FROM \"{DML_TARGET}\" AS {alias}",
+        items.join(", ")
+    );
+    let ast::Statement::Query(query) = sql::parse_one(&text)? else {
+        return Err(Error::internal("a SELECT was parsed as something else"));
+    };
+    let planner = connection
+        .planner(snapshot, progress)
+        .with_target_rows(source);
+    let plan = planner.plan_query(*query)?;
+    let result = query::stream(connection, &plan, progress)?;
+    let schema = result.schema();
+    Ok(QueryResult::rows(schema, result.collect_batches()?))
+}
