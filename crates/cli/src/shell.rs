@@ -22,6 +22,8 @@ use crate::script;
 use crate::session::Session;
 
 const PROMPT: &str = "hush> ";
+/// Between BEGIN and COMMIT.
+const TRANSACTION_PROMPT: &str = "hush*> ";
 const REMEMBERED: usize = 2_000;
 
 /// Tells the editor whether Enter ends the input.
@@ -74,7 +76,11 @@ pub(crate) fn run(session: &mut Session, greeting: &str) -> Result<ExitCode, Fai
     let history = remembered(&mut editor);
     say(greeting);
     loop {
-        match editor.readline(PROMPT) {
+        let prompt = match session.connection.in_transaction() {
+            true => TRANSACTION_PROMPT,
+            false => PROMPT,
+        };
+        match editor.readline(prompt) {
             Ok(input) => {
                 if history::keeps(&input)
                     && editor.add_history_entry(input.trim_end()).unwrap_or(false)

@@ -140,6 +140,57 @@ fn a_connection_that_goes_away_rolls_back() {
     connection.execute("INSERT INTO t VALUES (2)").unwrap();
 }
 
+#[test]
+fn a_statement_that_is_cancelled_aborts_its_transaction() {
+    let connection = Database::open_in_memory().unwrap().connect().unwrap();
+    connection
+        .execute("CREATE TABLE t (a BIGINT); BEGIN; INSERT INTO t VALUES (1)")
+        .unwrap();
+    let handle = connection.interrupt_handle();
+    let running = AtomicUsize::new(1);
+    let endless = "INSERT INTO t SELECT count(*) FROM range(10000000) x, range(10000000) y \
+                   WHERE x.range + y.range = -1";
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while running.load(Ordering::Acquire) > 0 {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                handle.interrupt();
+            }
+        });
+        let error = connection.execute(endless).map(drop).unwrap_err();
+        running.store(0, Ordering::Release);
+        assert_eq!(error.kind(), ErrorKind::Interrupted);
+    });
+    let error = value(&connection, "SELECT count(*) FROM t").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Transaction);
+    let error = connection.execute("COMMIT").map(drop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Transaction);
+    assert!(!connection.in_transaction());
+    assert_eq!(value(&connection, "SELECT count(*) FROM t").unwrap(), 0);
+}
+
+/// A transaction that has only read a database lets go of its file.
+#[test]
+fn a_database_that_was_read_can_be_detached_within_a_transaction() {
+    let directory = tempfile::tempdir().unwrap();
+    let connection = Database::open_in_memory().unwrap().connect().unwrap();
+    let attach = format!(
+        "ATTACH '{}' AS b",
+        directory.path().join("b.hushdb").display()
+    );
+    connection.execute(&attach).unwrap();
+    connection
+        .execute("CREATE TABLE b.t AS SELECT 1 AS a; BEGIN")
+        .unwrap();
+    assert_eq!(value(&connection, "SELECT a FROM b.t").unwrap(), 1);
+    connection.execute("DETACH b").unwrap();
+    connection.execute(&attach).unwrap();
+    connection
+        .execute("INSERT INTO b.t VALUES (2); COMMIT")
+        .unwrap();
+    assert_eq!(value(&connection, "SELECT sum(a) FROM b.t").unwrap(), 3);
+}
+
 /// Rows that are read late are those of the state that the query saw, whatever became of its transaction.
 #[test]
 fn a_result_outlives_its_transaction() {

@@ -98,14 +98,8 @@ pub(super) fn detach(connection: &Connection, name: &str, if_exists: bool) -> Re
              to allow detaching this database"
         )));
     }
-    let changed = match &*connection.transaction.lock() {
-        Some(open) => open.changed_database() == Some(name),
-        None => false,
-    };
-    if changed {
-        return Err(Error::transaction(format!(
-            "Cannot detach database \"{name}\": the current transaction has changed it; COMMIT or ROLLBACK first"
-        )));
+    if let Some(open) = connection.transaction.lock().as_mut() {
+        open.let_go(name)?;
     }
     if connection.shared.attached.write().remove(name).is_none() && !if_exists {
         return Err(Error::catalog(format!(

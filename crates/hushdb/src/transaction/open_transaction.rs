@@ -75,6 +75,27 @@ impl OpenTransaction {
         newest
     }
 
+    /// Holds a database no longer, so that its file is closed when it is detached.
+    pub(crate) fn let_go(&mut self, database: &str) -> Result<()> {
+        if self.changed_database() == Some(database) {
+            return Err(Error::transaction(format!(
+                "Cannot detach database \"{database}\": the current transaction has changed it; COMMIT or ROLLBACK first"
+            )));
+        }
+        self.seen.remove(database);
+        if self.write.take_if(|(name, _)| name == database).is_some() {
+            self.forget_states();
+        }
+        Ok(())
+    }
+
+    /// States of a storage transaction that is gone, having changed nothing, say nothing about the next one.
+    fn forget_states(&mut self) {
+        self.savepoints
+            .iter_mut()
+            .for_each(|(_, state)| *state = None);
+    }
+
     /// The storage transaction of a database; begun on the state that was seen if there is none yet.
     pub(super) fn write_to(
         &mut self,
@@ -99,10 +120,7 @@ impl OpenTransaction {
         let write = match stays {
             Some(write) => write,
             None => {
-                // Those of a storage transaction that changed nothing say nothing about the next one.
-                self.savepoints
-                    .iter_mut()
-                    .for_each(|(_, state)| *state = None);
+                self.forget_states();
                 (database.to_string(), writable(seen)?)
             }
         };
