@@ -116,6 +116,8 @@ impl AddAssign<WorldReport> for CampaignReport {
         sum.lost_in_flight += world.lost_in_flight;
         sum.openings += world.openings;
         sum.snapshots += world.snapshots;
+        sum.conflicts += world.conflicts;
+        sum.conflicts += world.conflicts;
         sum.disk.operations += world.disk.operations;
         sum.disk.syncs += world.disk.syncs;
         sum.disk.crashes += world.disk.crashes;

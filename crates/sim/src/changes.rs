@@ -54,6 +54,25 @@ pub(crate) fn change(txn: &mut Transaction, model: &mut Model, dice: &mut Dice) 
     }
 }
 
+/// A transaction that adds rows to a table; `None` where there is none.
+///
+/// # Errors
+/// What the transaction reports.
+pub(crate) fn rows_beside(
+    store: &Arc<Store>,
+    model: &mut Model,
+    dice: &mut Dice,
+) -> Result<Option<Transaction>> {
+    let tables = model.table_names();
+    if tables.is_empty() {
+        return Ok(None);
+    }
+    let (schema, table) = dice.pick(&tables).clone();
+    let mut txn = store.begin()?;
+    append(&mut txn, model, &schema, &table, dice)?;
+    Ok(Some(txn))
+}
+
 /// A few random rows for columns.
 fn rows(columns: &[Column], dice: &mut Dice) -> Vec<Vec<Value>> {
     let count = match dice.below(10) {

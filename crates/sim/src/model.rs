@@ -76,6 +76,47 @@ impl Default for Model {
 }
 
 impl Model {
+    /// This state with what leads from `before` to `after`, where this one differs from `before` only in rows that were
+    /// added. `None` where a table that got rows was redefined or dropped: the two conflict.
+    pub fn with_changes(&self, before: &Self, after: &Self) -> Option<Self> {
+        let mut merged = after.clone();
+        for (name, schema) in &self.schemas {
+            for (table_name, now) in &schema.tables {
+                let then = before.table(name, table_name)?;
+                if then == &**now {
+                    continue;
+                }
+                // Rows of both: ours follow theirs, by as much as they added.
+                let ours = after.by_id(then.id)?;
+                if (ours.columns.as_slice(), ours.next_column_id)
+                    != (then.columns.as_slice(), then.next_column_id)
+                    || after.table(name, table_name).map(|t| t.id) != Some(then.id)
+                {
+                    return None;
+                }
+                let shift = now.next_row_id - then.next_row_id;
+                let added = now.rows.range(then.next_row_id..);
+                let added: Vec<_> = added.map(|(id, row)| (*id, row.clone())).collect();
+                let target = merged.table_mut(name, table_name)?;
+                let own = target.rows.split_off(&then.next_row_id);
+                target.rows.extend(added);
+                target
+                    .rows
+                    .extend(own.into_iter().map(|(id, row)| (id + shift, row)));
+                target.next_row_id += shift;
+            }
+        }
+        Some(merged)
+    }
+
+    fn by_id(&self, id: u64) -> Option<&TableModel> {
+        let tables = self
+            .schemas
+            .values()
+            .flat_map(|schema| schema.tables.values());
+        tables.map(AsRef::as_ref).find(|table| table.id == id)
+    }
+
     /// Reads everything that a version of a catalog names.
     ///
     /// # Errors

@@ -14,13 +14,14 @@ use std::sync::Arc;
 
 use hushdb_keys::{KeyProvider, SlotOptions, providers::KeyText};
 use hushdb_storage::{
-    BufferPool, CatalogVersion, Error, ErrorKind, StorageFile, Store, StoreOptions,
+    BufferPool, CatalogVersion, Error, ErrorKind, StorageFile, StorageFiles, Store, StoreOptions,
+    Transaction,
 };
 
 use crate::changes;
 use crate::dice::Dice;
 use crate::disk::{
-    Breakage, BrokenFile, DiskOptions, DiskStats, Fault, FaultKind, SimDisk, SimFile,
+    Breakage, BrokenFile, DiskOptions, DiskStats, Fault, FaultKind, SimDisk, SimFile, SimFiles,
 };
 use crate::model::Model;
 
@@ -54,6 +55,8 @@ pub struct WorldReport {
     pub openings: u64,
     /// Snapshots that were read again.
     pub snapshots: u64,
+    /// Transactions that another one, committed meanwhile, kept from committing.
+    pub conflicts: u64,
     /// What the disk did.
     pub disk: DiskStats,
 }
@@ -205,7 +208,7 @@ impl World {
         let key = self.encrypted.then(|| key_text(0));
         let key = key.as_ref().map(|key| key as &dyn KeyProvider);
         let options = self.options(false);
-        match Store::create(self.handle(&file), key, &options) {
+        match Store::create_in(self.files(&file), key, &options) {
             Ok(store) => {
                 let keys = self.encrypted.then_some((0, 0)).into_iter().collect();
                 self.acknowledged = Some(State {
@@ -235,15 +238,21 @@ impl World {
         let key = self.encrypted.then(|| key_text(key));
         let key = key.as_ref().map(|key| key as &dyn KeyProvider);
         let options = self.options(read_only);
-        Store::open(self.handle(file), key, &options)
+        Store::open_in(self.files(file), key, &options)
     }
 
-    fn handle(&self, file: &Arc<SimFile>) -> Arc<dyn StorageFile> {
+    fn files(&self, file: &Arc<SimFile>) -> Arc<dyn StorageFiles> {
         let file = Arc::clone(file) as Arc<dyn StorageFile>;
-        match self.breakage {
+        let file = match self.breakage {
             Breakage::Sound => file,
             breakage => Arc::new(BrokenFile::new(file, breakage)),
-        }
+        };
+        Arc::new(SimFiles::beside(
+            file,
+            NAME,
+            self.disk.clone(),
+            self.breakage,
+        ))
     }
 
     fn options(&mut self, read_only: bool) -> StoreOptions {
@@ -400,6 +409,9 @@ impl World {
     /// Steps on an open store until it is closed, fails or crashes.
     fn work(&mut self, mut handle: Handle) -> Checked<()> {
         let mut snapshots: Vec<Snapshot> = Vec::new();
+        handle.store.set_checkpoint_on_close(self.dice.chance(50));
+        let log_bytes = *self.dice.pick(&[1, 4 << 10, 64 << 10, 1 << 30]);
+        handle.store.set_autocheckpoint_bytes(log_bytes);
         for _ in 0..self.dice.between(3, 60) {
             let flow = match self.dice.below(100) {
                 0..=69 => self.transaction(&mut handle)?,
@@ -418,7 +430,8 @@ impl World {
                     }
                     Flow::GoesOn
                 }
-                90..=95 => self.read_again(&handle, &snapshots)?,
+                90..=93 => self.read_again(&handle, &snapshots)?,
+                94..=96 => self.checkpoint(&mut handle)?,
                 _ => self.compare(&handle)?,
             };
             if flow == Flow::Over || self.disk.is_down() {
@@ -456,6 +469,9 @@ impl World {
             }
         }
         if self.dice.chance(15) {
+            return self.side_by_side(handle, txn, after);
+        }
+        if self.dice.chance(15) {
             drop(txn);
             return match self.dice.chance(30) {
                 true => self.compare(handle),
@@ -469,6 +485,58 @@ impl World {
                 Ok(Flow::GoesOn)
             }
             Err(error) => self.failed(handle, faults, Some(after), &error),
+        }
+    }
+
+    /// Commits a transaction after another one that began later and added rows to one of its tables.
+    fn side_by_side(
+        &mut self,
+        handle: &mut Handle,
+        first: Transaction,
+        after: State,
+    ) -> Checked<Flow> {
+        let mut both = self.state()?.clone();
+        let faults = self.disk.stats().faults;
+        let second = changes::rows_beside(&handle.store, &mut both.model, &mut self.dice);
+        let second = match second {
+            Ok(Some(second)) => second,
+            Ok(None) => return Ok(Flow::GoesOn),
+            Err(error) => return self.failed(handle, faults, None, &error),
+        };
+        if let Err(error) = second.commit() {
+            return self.failed(handle, faults, Some(both), &error);
+        }
+        let before = self.acknowledged.replace(both.clone());
+        self.report.commits += 1;
+        let faults = self.disk.stats().faults;
+        let merged = before.and_then(|before| both.model.with_changes(&before.model, &after.model));
+        let merged = merged.map(|model| State {
+            model,
+            keys: both.keys,
+        });
+        match (first.commit(), merged) {
+            (Ok(_), Some(merged)) => {
+                self.acknowledged = Some(merged);
+                self.report.commits += 1;
+                self.compare(handle)
+            }
+            (Ok(_), None) => Err("two transactions that redefine one table both commit".to_owned()),
+            (Err(Error::Conflict(_)), None) => {
+                self.report.conflicts += 1;
+                self.compare(handle)
+            }
+            (Err(Error::Conflict(what)), Some(_)) => Err(format!(
+                "transactions that do not conflict are refused: {what}"
+            )),
+            (Err(error), merged) => self.failed(handle, faults, merged, &error),
+        }
+    }
+
+    fn checkpoint(&mut self, handle: &mut Handle) -> Checked<Flow> {
+        let faults = self.disk.stats().faults;
+        match handle.store.checkpoint() {
+            Ok(()) => Ok(Flow::GoesOn),
+            Err(error) => self.failed(handle, faults, None, &error),
         }
     }
 

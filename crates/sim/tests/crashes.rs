@@ -43,7 +43,7 @@ fn every_acknowledged_commit_survives_every_crash() {
     assert!(sum.commits > sum.disk.crashes);
     if campaign.crashes >= CRASHES {
         assert!(sum.found_in_flight > 0 && sum.lost_in_flight > 0 && sum.key_changes > 0);
-        assert!(sum.disk.faults > 0 && sum.snapshots > 0);
+        assert!(sum.disk.faults > 0 && sum.snapshots > 0 && sum.conflicts > 0);
     }
 }
 

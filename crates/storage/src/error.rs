@@ -119,6 +119,30 @@ pub enum Error {
         /// The sequence of the copy that opened.
         found: u64,
     },
+    /// The superblock is not the one that the caller expects.
+    #[error("this is not the expected state of the database: its root digest is another one")]
+    NotExpectedRoot,
+    /// The anchor that the caller gave is another database's.
+    #[error("the anchor belongs to another database")]
+    AnchorOfOther,
+    /// The database is older than the anchor that the caller gave.
+    #[error(
+        "the database file was rolled back: it has generation {found}, the anchor has generation {expected}"
+    )]
+    RolledBack {
+        /// The anchor's generation.
+        expected: u64,
+        /// The file's.
+        found: u64,
+    },
+    /// The log ends before the anchor that the caller gave, or is another one.
+    #[error(
+        "the end of the log was cut off: it does not reach the anchor, which was at {expected} of log bytes"
+    )]
+    LogCut {
+        /// Where the log ended when the anchor was taken, in bytes.
+        expected: u64,
+    },
     /// Both superblock slots hold an authentic superblock of one generation, and they differ.
     #[error(
         "the superblock slots come from two histories of this database (generation {generation})"
@@ -205,6 +229,9 @@ impl Error {
             | Self::AbsurdKdf { .. }
             | Self::HeaderReplaced { .. }
             | Self::SuperblockForked { .. }
+            | Self::NotExpectedRoot
+            | Self::RolledBack { .. }
+            | Self::LogCut { .. }
             | Self::SuperblockEdited
             | Self::BlockReplaced(_)
             | Self::BlockEdited(_) => ErrorKind::Tampered,
@@ -219,6 +246,7 @@ impl Error {
             Self::Full(_) => ErrorKind::Full,
             Self::KeyUnusable(_)
             | Self::KdfBudgetSpent(_)
+            | Self::AnchorOfOther
             | Self::KeySlots(_)
             | Self::NotADatabase
             | Self::ReadOnly

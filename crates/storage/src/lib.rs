@@ -37,7 +37,8 @@ pub use log::{
     MAX_LOG_PAYLOAD_BYTES, MAX_LOG_RECORD_BYTES, Synchronous, UnverifiedLogHeader,
 };
 pub use store::{
-    BlockStore, DEFAULT_ROW_GROUP_ROWS, HeaderCopies, Notice, StoreInfo, StoreOptions,
+    Anchor, BlockStore, DEFAULT_ROW_GROUP_ROWS, Freshness, HeaderCopies, Notice, StoreInfo,
+    StoreOptions, root_digest_from_hex,
 };
 pub use table::{
     Check, Column, ColumnDef, ColumnType, DistinctSketch, MAX_DECIMAL_PRECISION,

@@ -6,8 +6,10 @@ mod fault;
 mod inode;
 mod sim_disk;
 mod sim_file;
+mod sim_files;
 
 pub use broken_file::{Breakage, BrokenFile};
 pub use fault::{Fault, FaultKind};
 pub use sim_disk::{DiskOptions, DiskStats, SimDisk};
 pub use sim_file::SimFile;
+pub(crate) use sim_files::SimFiles;

@@ -14,11 +14,12 @@ use super::fresh_blocks::FreshBlocks;
 use super::store::Store;
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
+use crate::store::WalState;
 use crate::table::{Column, PAGE_GROUPS, Page, RowGroup, TableVersion};
 
 impl Store {
     /// Writes a state and makes it the root of the file. `before` is the state that the root has now; `fresh` has what was
-    /// written for the new one. Returns the state as it is stored.
+    /// written for the new one, `log` is what is to be replayed on it. Returns the state as it is stored.
     ///
     /// # Errors
     /// Full and Io of the file: nothing was committed, or, when the superblock itself could not be written, the store
@@ -28,6 +29,7 @@ impl Store {
         mut catalog: CatalogVersion,
         before: &CatalogVersion,
         fresh: &mut FreshBlocks,
+        log: WalState,
     ) -> Result<CatalogVersion> {
         for schema in catalog.schemas.values_mut() {
             if schema.tables.values().all(|table| table.block.is_some()) {
@@ -49,7 +51,7 @@ impl Store {
         for block in &unnamed {
             blocks.free(block);
         }
-        match blocks.commit(root, oldest) {
+        match blocks.commit_with_log(Some(root), oldest, log) {
             Ok(generation) => {
                 catalog.generation = generation;
                 Ok(catalog)

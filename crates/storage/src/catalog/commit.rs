@@ -1,18 +1,32 @@
 //! Committing: one after the other onto the newest state, conflicts first.
 //!
-//! Holds: the newest state is published only when it is durable; a commit that fails leaves nothing. A transaction that
-//! defines things or loads rows in bulk moves the root of the file.
+//! ```text
+//! small:  rebase, queue ----> the first to get the log writes all that is queued as one record, syncs, publishes
+//! large:  rebase, store ----> the root moves; whatever was queued goes with it
+//! ```
+//!
+//! Holds: the newest state is published only when it is durable; a commit that fails leaves nothing. Locks are taken in
+//! the order log, commit state; while a record is sealed and synced only the log is held, so that others read, change and
+//! queue meanwhile. A transaction that defines things or loads rows in bulk moves the root of the file.
 
 use std::sync::Arc;
 
 use super::catalog_version::CatalogVersion;
+use super::change_record;
+use super::commit_log::CommitLog;
 use super::fresh_blocks::FreshBlocks;
+use super::rebase::TableChange;
 use super::store::Store;
 use super::transaction::Transaction;
 use crate::error::{Error, Result};
+use crate::store::WalState;
 
 /// Rows that a database without a log keeps in memory before it compresses them.
 const MAX_UNSTORED_ROWS: u64 = 65_536;
+/// A transaction that takes more bytes than this in the log moves the root instead.
+const MAX_LOGGED_BYTES: usize = 8 << 20;
+/// What is queued is written out at the latest when it has this many bytes, since it becomes one record.
+const MAX_QUEUED_BYTES: usize = 16 << 20;
 
 /// The state that commits build on.
 pub(super) struct CommitState {
@@ -21,15 +35,34 @@ pub(super) struct CommitState {
     /// What the root of the file has.
     pub(super) stored: Arc<CatalogVersion>,
     /// Rows in memory since then, about.
-    pub(super) unstored_rows: u64,
+    unstored_rows: u64,
+    /// Transactions that wait to be logged, and their bytes.
+    queue: Vec<Vec<u8>>,
+    queued_bytes: usize,
+    /// The last ticket given to one that waits.
+    tickets: u64,
+}
+
+impl CommitState {
+    pub(super) fn new(stored: &Arc<CatalogVersion>, newest: &Arc<CatalogVersion>) -> Self {
+        Self {
+            newest: Arc::clone(newest),
+            stored: Arc::clone(stored),
+            unstored_rows: 0,
+            queue: Vec::new(),
+            queued_bytes: 0,
+            tickets: 0,
+        }
+    }
 }
 
 impl Transaction {
-    /// Makes the changes durable and visible, all at once, and returns the new state.
+    /// Makes the changes durable and visible, all at once, and returns a state that has them.
     ///
     /// # Errors
     /// Conflict if another transaction, committed since this one began, changed the same rows or definitions. Full and
-    /// Io of the file, InvalidInput after a change that failed half-way: nothing was committed.
+    /// Io of the file, InvalidInput after a change that failed half-way: nothing was committed, or, where the log or the
+    /// root could not be written, the store writes nothing more and shows what was committed before.
     pub fn commit(mut self) -> Result<Arc<CatalogVersion>> {
         if self.changes.broken {
             return Err(Error::InvalidInput(
@@ -40,35 +73,152 @@ impl Transaction {
             return Ok(self.store.snapshot());
         }
         let store = Arc::clone(&self.store);
-        let mut state = store.commit.lock();
-        let (version, changes) = self.rebase(&state.newest)?;
-        let added = changes.iter().flat_map(|change| &change.added);
-        let added: u64 = added.map(|group| u64::from(group.rows)).sum();
-        if store.is_volatile
-            && !self.needs_flip()
-            && state.unstored_rows + added < MAX_UNSTORED_ROWS
+        store.blocks.writable()?;
+        if !self.needs_flip()
+            && let Some(version) = store.commit_small(&self)?
         {
-            state.unstored_rows += added;
-            state.newest = store.publish(version);
-            return Ok(Arc::clone(&state.newest));
+            return Ok(version);
         }
-        store.flip(&mut state, version, &mut self.fresh)
+        let mut log = store.log.lock();
+        let mut state = store.commit.lock();
+        let (version, _) = self.rebase(&state.newest)?;
+        store.flip(&mut log, &mut state, version, &mut self.fresh)
     }
 }
 
 impl Store {
-    /// Stores a state and publishes it.
+    /// Commits without moving the root; `None` where that cannot be.
+    fn commit_small(&self, transaction: &Transaction) -> Result<Option<Arc<CatalogVersion>>> {
+        let ticket = {
+            let mut state = self.commit.lock();
+            let (version, changes) = transaction.rebase(&state.newest)?;
+            let rows = rows_of(&changes);
+            if self.is_volatile {
+                if state.unstored_rows + rows > MAX_UNSTORED_ROWS {
+                    return Ok(None);
+                }
+                state.unstored_rows += rows;
+                state.newest = self.publish(version);
+                return Ok(Some(Arc::clone(&state.newest)));
+            }
+            if !self.is_logged {
+                return Ok(None);
+            }
+            let entry = change_record::encode(&changes, &version);
+            if entry.len() > MAX_LOGGED_BYTES || state.queued_bytes + entry.len() > MAX_QUEUED_BYTES
+            {
+                return Ok(None);
+            }
+            state.unstored_rows += rows;
+            state.newest = Arc::new(version);
+            state.queued_bytes += entry.len();
+            state.queue.push(entry);
+            state.tickets += 1;
+            state.tickets
+        };
+        self.write_log(ticket).map(Some)
+    }
+
+    /// Returns once the ticket is durable: writes what is queued, unless somebody did so while this one waited.
+    fn write_log(&self, ticket: u64) -> Result<Arc<CatalogVersion>> {
+        let mut log = self.log.lock();
+        if log.durable >= ticket {
+            return Ok(self.snapshot());
+        }
+        // Whoever led before failed: this commit was part of that, or came after.
+        self.blocks.writable()?;
+        let (queue, tickets, newest, stored) = {
+            let mut state = self.commit.lock();
+            state.queued_bytes = 0;
+            let queue = std::mem::take(&mut state.queue);
+            (
+                queue,
+                state.tickets,
+                Arc::clone(&state.newest),
+                Arc::clone(&state.stored),
+            )
+        };
+        let oldest = self.oldest_in_use(stored.generation);
+        if let Err(error) = log.write(&self.blocks, &queue, &stored, oldest) {
+            // Others may have queued behind; none of it is durable, and what reached the disk is not known.
+            self.blocks.stop_writing();
+            return Err(error);
+        }
+        let version = self.publish_shared(newest);
+        log.durable = tickets;
+        if log.position() >= log.autocheckpoint_bytes {
+            let mut state = self.commit.lock();
+            // The commit is durable: a checkpoint that fails does not undo it. The next commit says so.
+            let _ = self.checkpoint_locked(&mut log, &mut state);
+        }
+        Ok(version)
+    }
+
+    /// Moves everything that is committed into the root of the file, and ends the log.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `Full`, `Io`; nothing that was committed is lost.
+    pub fn checkpoint(&self) -> Result<()> {
+        self.blocks.writable()?;
+        let mut log = self.log.lock();
+        let mut state = self.commit.lock();
+        self.checkpoint_locked(&mut log, &mut state)
+    }
+
+    /// Moves what opening replayed into the file and removes the log that it was in.
+    ///
+    /// # Errors
+    /// As [`Store::checkpoint`].
+    pub(super) fn close_log(&self) -> Result<()> {
+        let mut log = self.log.lock();
+        let mut state = self.commit.lock();
+        if self.blocks.log_state().is_open {
+            let version = CatalogVersion::clone(&state.newest);
+            let mut fresh = FreshBlocks::new(&self.blocks);
+            self.flip(&mut log, &mut state, version, &mut fresh)?;
+        }
+        log.end();
+        Ok(())
+    }
+
+    fn checkpoint_locked(&self, log: &mut CommitLog, state: &mut CommitState) -> Result<()> {
+        let unstored = state.newest.tables().any(|table| table.block.is_none());
+        if !log.is_open() && !unstored {
+            return Ok(());
+        }
+        let version = CatalogVersion::clone(&state.newest);
+        let mut fresh = FreshBlocks::new(&self.blocks);
+        self.flip(log, state, version, &mut fresh).map(|_| ())
+    }
+
+    /// Stores a state, which has everything that is queued, and publishes it.
     fn flip(
         &self,
+        log: &mut CommitLog,
         state: &mut CommitState,
         version: CatalogVersion,
         fresh: &mut FreshBlocks,
     ) -> Result<Arc<CatalogVersion>> {
-        let stored = self.store_version(version, &state.stored, fresh)?;
+        let closed = WalState {
+            is_open: false,
+            ..self.blocks.log_state()
+        };
+        let stored = self.store_version(version, &state.stored, fresh, closed)?;
         let stored = self.publish(stored);
         state.newest = Arc::clone(&stored);
         state.stored = Arc::clone(&stored);
         state.unstored_rows = 0;
+        state.queue.clear();
+        state.queued_bytes = 0;
+        log.durable = state.tickets;
+        if log.is_open() {
+            log.end();
+        }
         Ok(stored)
     }
+}
+
+fn rows_of(changes: &[TableChange]) -> u64 {
+    let groups = changes.iter().flat_map(|change| &change.added);
+    groups.map(|group| u64::from(group.rows)).sum()
 }

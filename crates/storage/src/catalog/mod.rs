@@ -4,13 +4,16 @@
 //! newest one, as a tree of sealed metadata blocks (FORMAT.md, "Catalog").
 
 mod catalog_version;
+mod change_record;
 mod check;
 mod checkpoint;
 mod commit;
+mod commit_log;
 mod fresh_blocks;
 mod live_versions;
 mod pending_row_group;
 mod rebase;
+mod recovery;
 mod store;
 mod transaction;
 mod transaction_ddl;

@@ -128,11 +128,6 @@ impl TableChange {
         }
         table.append(self.added.iter().cloned(), self.end_row_id, 0)
     }
-
-    /// Whether all added rows are in memory.
-    pub(crate) fn in_memory(&self) -> bool {
-        self.added.iter().all(|group| group.memory.is_some())
-    }
 }
 
 /// The state with rows changed as the log says.

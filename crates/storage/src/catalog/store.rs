@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::{Array, ArrayRef, BooleanArray, new_empty_array, new_null_array};
 use arrow_buffer::BooleanBuffer;
@@ -13,24 +14,36 @@ use parking_lot::{Mutex, RwLock};
 
 use super::catalog_version::CatalogVersion;
 use super::commit::CommitState;
+use super::commit_log::{CommitLog, LOG_NAME};
 use super::fresh_blocks::FreshBlocks;
 use super::live_versions::LiveVersions;
 use super::pending_row_group::PendingRowGroup;
+use super::recovery::{Recovered, recover};
 use super::transaction::Transaction;
 use crate::block::{BlockBuf, BlockRef, MAX_PAYLOAD_BYTES, Role};
 use crate::codec::{CodecError, SegmentCodec, VortexCodec};
 use crate::error::{Error, Result};
-use crate::file::{MemFile, OsFile, StorageFile};
-use crate::store::{BlockStore, StoreInfo, StoreOptions};
+use crate::file::{MemFile, OsFile, OsFiles, StorageFile, StorageFiles};
+use crate::log::Synchronous;
+use crate::store::{Anchor, BlockStore, Notice, StoreInfo, StoreOptions};
 use crate::table::{Column, DistinctSketch, MAX_ROW_GROUP_ROWS, RowGroup, Segment, Statistics};
 
 /// One open database.
 pub struct Store {
     pub(crate) blocks: Arc<BlockStore>,
     pub(crate) codec: VortexCodec,
+    /// Taken before `commit`, by who writes the log or moves the root.
+    pub(super) log: Mutex<CommitLog>,
     pub(super) commit: Mutex<CommitState>,
     /// Nothing outlives the process: commits are not written one by one.
     pub(super) is_volatile: bool,
+    /// Small commits go to a log beside the file.
+    pub(super) is_logged: bool,
+    checkpoint_on_close: AtomicBool,
+    notices: Vec<Notice>,
+    /// Position and tag of the last record that opening replayed, for an anchor.
+    /// Only while the log stays, for who may only read.
+    replayed_to: Option<(u64, [u8; 16])>,
     current: RwLock<Arc<CatalogVersion>>,
     live: Mutex<LiveVersions>,
     row_group_rows: usize,
@@ -46,7 +59,12 @@ impl Store {
         key: Option<&dyn KeyProvider>,
         options: &StoreOptions,
     ) -> Result<Arc<Self>> {
-        Self::over(BlockStore::create(file, key, options)?, options, false)
+        Self::over(
+            BlockStore::create(file, key, options)?,
+            options,
+            false,
+            None,
+        )
     }
 
     /// Opens a database.
@@ -58,7 +76,7 @@ impl Store {
         key: Option<&dyn KeyProvider>,
         options: &StoreOptions,
     ) -> Result<Arc<Self>> {
-        Self::over(BlockStore::open(file, key, options)?, options, false)
+        Self::over(BlockStore::open(file, key, options)?, options, false, None)
     }
 
     /// Makes a new database at `path`, where no file may be but an empty one. When that fails, no new file is left behind: an
@@ -75,7 +93,7 @@ impl Store {
         let file = Arc::new(OsFile::create(path)?);
         // This handle, and so the lock, is held until the file is gone.
         let held = Arc::clone(&file);
-        let made = Self::create(file, key, options);
+        let made = Self::create_over(file, Arc::new(OsFiles::beside(path)), key, options);
         if made.is_err() && is_new {
             // What made it fail is what the caller must hear of.
             let _ = held.remove();
@@ -93,11 +111,50 @@ impl Store {
         key: Option<&dyn KeyProvider>,
         options: &StoreOptions,
     ) -> Result<Arc<Self>> {
-        Self::open(
-            Arc::new(OsFile::open(path, options.read_only)?),
-            key,
-            options,
-        )
+        Self::open_in(Arc::new(OsFiles::beside(path)), key, options)
+    }
+
+    /// Makes a new database with its log beside it; `files` has neither.
+    ///
+    /// # Errors
+    /// As [`Store::create`].
+    pub fn create_in(
+        files: Arc<dyn StorageFiles>,
+        key: Option<&dyn KeyProvider>,
+        options: &StoreOptions,
+    ) -> Result<Arc<Self>> {
+        let file = files.create("")?;
+        Self::create_over(file, files, key, options)
+    }
+
+    /// Opens a database and replays its log.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and everything that [`crate::LogError`] has.
+    pub fn open_in(
+        files: Arc<dyn StorageFiles>,
+        key: Option<&dyn KeyProvider>,
+        options: &StoreOptions,
+    ) -> Result<Arc<Self>> {
+        let file = files.open("", options.read_only)?;
+        let file = file.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))?;
+        let blocks = BlockStore::open(file, key, options)?;
+        Self::over(blocks, options, false, Some(files))
+    }
+
+    fn create_over(
+        file: Arc<dyn StorageFile>,
+        files: Arc<dyn StorageFiles>,
+        key: Option<&dyn KeyProvider>,
+        options: &StoreOptions,
+    ) -> Result<Arc<Self>> {
+        if files.open(LOG_NAME, true)?.is_some() {
+            return Err(Error::InvalidInput(
+                "the log of another database stands beside the new file: move it away first".into(),
+            ));
+        }
+        let blocks = BlockStore::create(file, key, options)?;
+        Self::over(blocks, options, false, Some(files))
     }
 
     /// A database that lives in memory only, plain.
@@ -106,33 +163,55 @@ impl Store {
     /// As [`Store::create`].
     pub fn open_in_memory(options: &StoreOptions) -> Result<Arc<Self>> {
         let blocks = BlockStore::create(Arc::new(MemFile::default()), None, options)?;
-        Self::over(blocks, options, true)
+        Self::over(blocks, options, true, None)
     }
 
-    fn over(blocks: BlockStore, options: &StoreOptions, is_volatile: bool) -> Result<Arc<Self>> {
+    fn over(
+        blocks: BlockStore,
+        options: &StoreOptions,
+        is_volatile: bool,
+        files: Option<Arc<dyn StorageFiles>>,
+    ) -> Result<Arc<Self>> {
         let blocks = Arc::new(blocks);
         let generation = blocks.generation();
-        let catalog = match blocks.catalog_ref() {
+        let stored = match blocks.catalog_ref() {
             Some(root) => CatalogVersion::load(&blocks, root, generation)?,
             None => CatalogVersion::empty(generation),
         };
-        let catalog = Arc::new(catalog);
-        let mut live = LiveVersions::default();
-        live.add(&catalog);
-        let commit = CommitState {
-            newest: Arc::clone(&catalog),
-            stored: Arc::clone(&catalog),
-            unstored_rows: 0,
+        let recovered = match &files {
+            Some(files) => recover(files.as_ref(), &blocks, &stored, &options.freshness)?,
+            None if blocks.log_state().is_open => {
+                return Err(Error::InvalidInput(
+                    "this database has a log: open it by its path, with its log beside it".into(),
+                ));
+            }
+            None => Recovered::default(),
         };
-        Ok(Arc::new(Self {
+        let stored = Arc::new(stored);
+        let newest = recovered
+            .replayed
+            .map_or_else(|| Arc::clone(&stored), Arc::new);
+        let mut live = LiveVersions::default();
+        live.add(&stored);
+        live.add(&newest);
+        let this = Arc::new(Self {
             blocks,
             codec: VortexCodec::new(),
-            commit: Mutex::new(commit),
+            is_logged: files.is_some(),
+            log: Mutex::new(CommitLog::new(files)),
+            commit: Mutex::new(CommitState::new(&stored, &newest)),
             is_volatile,
-            current: RwLock::new(catalog),
+            checkpoint_on_close: AtomicBool::new(true),
+            notices: recovered.notices,
+            replayed_to: recovered.last.filter(|_| options.read_only),
+            current: RwLock::new(newest),
             live: Mutex::new(live),
             row_group_rows: options.row_group_rows.clamp(1, MAX_ROW_GROUP_ROWS as usize),
-        }))
+        });
+        if recovered.leftover && !options.read_only {
+            this.close_log()?;
+        }
+        Ok(this)
     }
 
     /// The newest committed state. Keep it as long as anything of it is read.
@@ -320,6 +399,36 @@ impl Store {
         Ok(array)
     }
 
+    /// How far the database has come, durably.
+    pub fn anchor(&self) -> Anchor {
+        let log = self.log.lock();
+        let info = self.blocks.info();
+        let (log_end, log_tag) = log.last().or(self.replayed_to).unwrap_or_default();
+        Anchor {
+            database_id: *info.database_id.as_bytes(),
+            generation: info.generation,
+            root_digest: info.root_digest,
+            log_sequence: self.blocks.log_state().sequence,
+            log_end,
+            log_tag,
+        }
+    }
+
+    /// Whether closing moves what is in the log into the file. It does unless told otherwise; recovery does it else.
+    pub fn set_checkpoint_on_close(&self, on: bool) {
+        self.checkpoint_on_close.store(on, Ordering::Relaxed);
+    }
+
+    /// Bytes of the log after which a commit makes a checkpoint.
+    pub fn set_autocheckpoint_bytes(&self, bytes: u64) {
+        self.log.lock().autocheckpoint_bytes = bytes;
+    }
+
+    /// When commits are made durable.
+    pub fn set_synchronous(&self, synchronous: Synchronous) {
+        self.log.lock().synchronous = synchronous;
+    }
+
     /// Rows after which a row group of this store ends.
     pub fn row_group_rows(&self) -> usize {
         self.row_group_rows
@@ -332,11 +441,8 @@ impl Store {
 
     /// What opening found and could bear, for a person to read.
     pub fn notices(&self) -> Vec<String> {
-        self.blocks
-            .notices()
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        let all = self.blocks.notices().iter().chain(&self.notices);
+        all.map(ToString::to_string).collect()
     }
 
     /// Digest of the superblock, which pins every block of the file (FORMAT.md, "Root digest").
@@ -356,10 +462,32 @@ impl Store {
 
     /// Makes a committed version the newest one.
     pub(super) fn publish(&self, version: CatalogVersion) -> Arc<CatalogVersion> {
-        let version = Arc::new(version);
+        self.publish_shared(Arc::new(version))
+    }
+
+    /// As [`Store::publish`].
+    pub(super) fn publish_shared(&self, version: Arc<CatalogVersion>) -> Arc<CatalogVersion> {
         self.live.lock().add(&version);
         *self.current.write() = Arc::clone(&version);
         version
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("blocks", &self.blocks)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        let wanted = self.checkpoint_on_close.load(Ordering::Relaxed);
+        if wanted && !self.is_volatile && self.log.get_mut().is_open() {
+            // What does not get into the file stays in the log.
+            let _ = self.checkpoint();
+        }
     }
 }
 

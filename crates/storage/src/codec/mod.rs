@@ -6,6 +6,7 @@
 
 mod encoding_set;
 mod parts;
+pub(crate) mod plain_values;
 mod segment_codec;
 mod segment_header;
 mod verify;

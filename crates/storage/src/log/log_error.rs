@@ -6,6 +6,14 @@ use crate::error::ErrorKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
+    /// The database file names a log, and there is none.
+    #[error(
+        "the log of this database is missing (sequence {sequence}), and has transactions that the file has not: put it back beside the file"
+    )]
+    Missing {
+        /// The log that the superblock names.
+        sequence: u64,
+    },
     /// The file ends within the log's header.
     #[error(
         "the log was cut off: it has {found_bytes} bytes, not even its header; put the whole log back"
@@ -125,7 +133,8 @@ impl LogError {
     /// What the caller should do.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Truncated { .. }
+            Self::Missing { .. }
+            | Self::Truncated { .. }
             | Self::HeaderDamaged(_)
             | Self::RecordDamaged { .. }
             | Self::Malformed { .. } => ErrorKind::Corrupted,

@@ -9,7 +9,7 @@ use super::{LogBasis, LogError, LogOwner, TAG_BYTES};
 use crate::error::{Error, Result};
 
 /// Bytes of a log header; the first record begins behind it.
-pub(super) const LOG_HEADER_BYTES: usize = 128;
+pub(crate) const LOG_HEADER_BYTES: usize = 128;
 
 const MAGIC: [u8; 4] = *b"HUSW";
 const VERSION: u8 = 1;

@@ -118,6 +118,11 @@ impl LogReader {
         }))
     }
 
+    /// Position behind the last record that was given, and its tag (the header's MAC before the first).
+    pub fn reached(&self) -> (u64, [u8; TAG_BYTES]) {
+        (self.position, self.last_tag)
+    }
+
     /// Replays what is left, and says how the log ended.
     ///
     /// # Errors

@@ -26,6 +26,7 @@ use super::{Notice, StoreInfo, StoreOptions, free_list};
 use crate::block::{BlockBuf, BlockRef, BufferPool, PoolKey, Role, SECTOR_BYTES, SealedFile};
 use crate::error::{Error, Result};
 use crate::file::StorageFile;
+use crate::log::{LogBasis, LogKeySource, LogOwner};
 
 const ROOT_LABEL: &[u8] = b"HUSHROOT";
 
@@ -138,6 +139,17 @@ impl BlockStore {
         options: &StoreOptions,
     ) -> Result<Self> {
         let opening = Opening::of(&file, key, options)?;
+        let root = &opening.root;
+        let digest = root_digest(
+            &options.crypto,
+            opening.header.database_id().as_bytes(),
+            root,
+        );
+        options.freshness.check_root(
+            opening.header.database_id().as_bytes(),
+            root.superblock.generation,
+            &digest,
+        )?;
         if !options.read_only && !opening.repairs.is_empty() {
             for (offset, page) in &opening.repairs {
                 file.write_all_at(*offset, page.as_slice())?;
@@ -287,6 +299,40 @@ impl BlockStore {
         self.header.lock().clone()
     }
 
+    /// The database that logs beside the file belong to.
+    pub(crate) fn log_owner(&self) -> LogOwner {
+        let header = self.header.lock();
+        let id = *header.database_id().as_bytes();
+        match &self.keys {
+            Some(keys) => {
+                let key_id = keys.system_key_id();
+                let keys = Arc::clone(keys) as Arc<dyn LogKeySource>;
+                LogOwner::encrypted(self.crypto, id, keys, key_id)
+            }
+            None => LogOwner::plain(self.crypto, id),
+        }
+    }
+
+    /// The log that the newest superblock names, or where the next one goes on.
+    pub(crate) fn log_state(&self) -> WalState {
+        self.root().sealed.superblock.wal
+    }
+
+    /// What a log that builds on the newest superblock stands on.
+    pub(crate) fn next_log(&self) -> LogBasis {
+        let root = self.root();
+        LogBasis {
+            sequence: root.sealed.superblock.wal.sequence + 1,
+            base_generation: root.sealed.superblock.generation,
+            chain_tag: root.sealed.tag,
+        }
+    }
+
+    /// Nothing more may be written: what is on disk is not known.
+    pub(crate) fn stop_writing(&self) {
+        self.write_failed.store(true, Ordering::Release);
+    }
+
     /// The root of what was committed last; `None` in a new database.
     pub fn catalog_ref(&self) -> Option<BlockRef> {
         self.root().sealed.superblock.catalog
@@ -303,7 +349,10 @@ impl BlockStore {
     /// `Malformed` when a block was freed twice.
     pub fn free_extents(&self) -> Result<Vec<(u64, u64)>> {
         match &self.space {
-            Some(space) => space.lock().free_extents(),
+            Some(space) => {
+                let total = self.root().sealed.superblock.total_sectors;
+                space.lock().free_extents(total)
+            }
             None => Ok(Vec::new()),
         }
     }
@@ -315,10 +364,8 @@ impl BlockStore {
 
     /// SHA-256 over "HUSHROOT", the database id and the newest superblock as it stands on disk.
     pub fn root_digest(&self) -> [u8; 32] {
-        let root = self.root();
         let id = *self.header.lock().database_id();
-        self.crypto
-            .sha256(&[ROOT_LABEL, id.as_bytes(), root.sealed.page.as_slice()])
+        root_digest(&self.crypto, id.as_bytes(), &self.root().sealed)
     }
 
     /// Facts about the file.
@@ -401,6 +448,10 @@ impl BlockStore {
             self.write_failed.store(true, Ordering::Release);
         }
     }
+}
+
+fn root_digest(crypto: &CryptoProvider, database_id: &[u8; 16], root: &SealedRoot) -> [u8; 32] {
+    crypto.sha256(&[ROOT_LABEL, database_id, root.page.as_slice()])
 }
 
 impl Drop for BlockStore {

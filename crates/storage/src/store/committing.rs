@@ -18,7 +18,7 @@ use super::file_map::{HEADER_OFFSETS, SUPERBLOCK_OFFSETS, SUPERBLOCK_SECTOR};
 use super::free_list;
 use super::opening::SealedRoot;
 use super::space::{FreeListPlan, extent_of};
-use super::superblock::Superblock;
+use super::superblock::{Superblock, WalState};
 use crate::block::{BlockBuf, BlockRef, Role, SECTOR_BYTES, SealedFile};
 use crate::error::{Error, Result};
 
@@ -32,6 +32,17 @@ impl BlockStore {
     /// Before the superblock is written: the commit did not happen, and [`BlockStore::rollback`] gives back its blocks.
     /// After that the handle turns read-only, and opening again tells which of the two states is there.
     pub fn commit(&self, catalog: BlockRef, oldest_snapshot_generation: u64) -> Result<u64> {
+        let log = self.log_state();
+        self.commit_with_log(Some(catalog), oldest_snapshot_generation, log)
+    }
+
+    /// As [`BlockStore::commit`], with another log to replay on this state.
+    pub(crate) fn commit_with_log(
+        &self,
+        catalog: Option<BlockRef>,
+        oldest_snapshot_generation: u64,
+        log: WalState,
+    ) -> Result<u64> {
         let space = self.space()?;
         let _flip = self.flip.lock();
         let root = self.root();
@@ -41,8 +52,9 @@ impl BlockStore {
         let superblock = Superblock {
             generation: before.generation + 1,
             total_sectors: space.lock().extents().end(),
-            catalog: Some(catalog),
+            catalog,
             free_list: free_list_blocks.first().copied(),
+            wal: log,
             ..before.clone()
         };
         let flipped = self.sync().and_then(|()| self.flip(&root, superblock));

@@ -1,5 +1,6 @@
 //! One open database file: header copies, superblock, extents, and the `BlockStore` that ties them to sealed blocks.
 
+mod anchor;
 mod block_store;
 mod committing;
 mod extents;
@@ -13,8 +14,11 @@ mod store_info;
 mod store_options;
 mod superblock;
 
+pub use anchor::{Anchor, Freshness, root_digest_from_hex};
 pub use block_store::BlockStore;
 pub use header_copies::HeaderCopies;
 pub use notice::Notice;
 pub use store_info::StoreInfo;
 pub use store_options::{DEFAULT_ROW_GROUP_ROWS, StoreOptions};
+
+pub(crate) use superblock::WalState;

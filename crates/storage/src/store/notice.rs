@@ -36,6 +36,18 @@ pub enum Notice {
         /// The newest generation.
         newest: u64,
     },
+    /// The database was not closed: transactions were taken from its log.
+    LogReplayed {
+        /// How many.
+        transactions: u64,
+    },
+    /// The log ends in what is no whole record: a write that a crash interrupted, which was never acknowledged.
+    LogTornTail {
+        /// Where it begins in the log, in bytes.
+        lsn: u64,
+        /// How long it is.
+        bytes: u64,
+    },
 }
 
 impl fmt::Display for Notice {
@@ -75,6 +87,14 @@ impl fmt::Display for Notice {
                 f,
                 "superblock slot {slot} holds generation {found} where {newest} is the newest: an interrupted commit, or an \
                  old copy put back"
+            ),
+            Self::LogReplayed { transactions } => write!(
+                f,
+                "the database was not closed: {transactions} transactions were taken from its log"
+            ),
+            Self::LogTornTail { lsn, bytes } => write!(
+                f,
+                "the log ends at LSN {lsn} in {bytes} bytes of a record that a crash interrupted; they were left out"
             ),
         }
     }

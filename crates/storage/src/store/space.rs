@@ -126,13 +126,14 @@ impl Space {
         Ok(FreeListPlan { blocks })
     }
 
-    /// What is free once nobody reads an older generation, as (first sector, sectors).
-    pub(super) fn free_extents(&self) -> Result<Vec<(u64, u64)>> {
+    /// What is free of a file of `total_sectors` once nobody reads an older generation, as (first sector, sectors).
+    pub(super) fn free_extents(&self, total_sectors: u64) -> Result<Vec<(u64, u64)>> {
         let extents = self.extents.after_commit(&[]).map_err(freed_twice)?;
-        Ok(extents
-            .into_iter()
-            .map(|extent| (extent.sector, extent.sectors))
-            .collect())
+        let end = self.extents.end();
+        // The end has moved back over free sectors since the superblock was written.
+        let behind = (end < total_sectors).then(|| Extent::new(end, total_sectors - end));
+        let all = extents.into_iter().chain(behind);
+        Ok(all.map(|extent| (extent.sector, extent.sectors)).collect())
     }
 
     /// Superblock `generation` is durable in both slots; nobody reads a generation before `oldest`.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hushdb_crypto::CryptoProvider;
 
+use super::Freshness;
 use crate::block::BufferPool;
 
 /// Bytes of a pool that nobody chose.
@@ -24,6 +25,8 @@ pub struct StoreOptions {
     pub pool: Arc<BufferPool>,
     /// What one open may spend on stretching passphrases, over all key slots.
     pub kdf_budget: hushdb_keys::KdfBudget,
+    /// What the caller knows of the state that must be there.
+    pub freshness: Freshness,
 }
 
 impl Default for StoreOptions {
@@ -34,6 +37,7 @@ impl Default for StoreOptions {
             row_group_rows: DEFAULT_ROW_GROUP_ROWS,
             pool: Arc::new(BufferPool::new(DEFAULT_POOL_BYTES)),
             kdf_budget: hushdb_keys::KdfBudget::default(),
+            freshness: Freshness::default(),
         }
     }
 }

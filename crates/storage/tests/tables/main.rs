@@ -1,5 +1,6 @@
 //! Tables through the public face of the crate: one binary, one module a subject.
 
+mod commits;
 mod damage;
 mod definitions;
 mod failures;

@@ -1,0 +1,245 @@
+//! What the log says of a transaction: the payload of a record (FORMAT.md, "Log", payload).
+//!
+//! Holds: applied in order to the state that the log builds on, the changes give the state that was committed.
+//! Refuses: input that does not parse, types that are not the columns', absurd counts; what does not fit the state is
+//! refused when it is applied.
+
+use std::sync::Arc;
+
+use roaring::{RoaringBitmap, RoaringTreemap};
+
+use super::catalog_version::CatalogVersion;
+use super::rebase::{TableChange, replayed};
+use super::wire::{Reader, WireError, Writer};
+use crate::codec::plain_values;
+use crate::table::{ColumnType, MAX_ROW_GROUP_ROWS, RowGroup};
+
+const VERSION: u8 = 1;
+
+/// One transaction's changes as bytes; `catalog` is the state with them.
+pub(super) fn encode(changes: &[TableChange], catalog: &CatalogVersion) -> Vec<u8> {
+    let mut out = Writer::default();
+    out.count(changes.len());
+    for change in changes {
+        out.u64(change.table_id);
+        out.u64(change.end_row_id);
+        let mut deleted = Vec::with_capacity(change.deleted.serialized_size());
+        // Writing into a vector does not fail.
+        let _ = change.deleted.serialize_into(&mut deleted);
+        out.bytes(&deleted);
+        out.count(change.added.len());
+        let table = catalog.tables().find(|table| table.id == change.table_id);
+        let type_of = |id: u32| {
+            let columns = table.iter().flat_map(|table| &table.columns);
+            columns.into_iter().find(|column| column.id == id)
+        };
+        for group in &change.added {
+            out.u64(group.first_row_id);
+            out.u32(group.rows);
+            let deletes = group.deletes.as_deref().map(RowGroup::deletes_to_bytes);
+            out.bytes(&deletes.unwrap_or_default());
+            let values: Vec<_> = group
+                .memory
+                .iter()
+                .flat_map(|memory| memory.iter())
+                .filter_map(|(id, array)| Some((*id, &type_of(*id)?.ty, array)))
+                .collect();
+            out.count(values.len());
+            for (id, ty, array) in values {
+                out.u32(id);
+                out.raw(&ty.to_wire());
+                plain_values::write(array.as_ref(), ty, &mut out);
+            }
+        }
+    }
+    out.into_bytes()
+}
+
+/// The payload of a record: the transactions that were committed together.
+pub(super) fn payload(transactions: &[Vec<u8>]) -> Vec<u8> {
+    let len: usize = transactions.iter().map(Vec::len).sum();
+    let mut out = Vec::with_capacity(1 + 4 + len);
+    out.push(VERSION);
+    out.extend_from_slice(
+        &u32::try_from(transactions.len())
+            .unwrap_or(u32::MAX)
+            .to_le_bytes(),
+    );
+    for transaction in transactions {
+        out.extend_from_slice(transaction);
+    }
+    out
+}
+
+/// Applies a record's payload to the state before it. Returns the number of transactions.
+pub(super) fn apply(payload: &[u8], catalog: &mut CatalogVersion) -> Result<u64, &'static str> {
+    let transactions = decode(payload).map_err(|WireError| "its payload does not parse")?;
+    let count = transactions.len() as u64;
+    for change in transactions.into_iter().flatten() {
+        let sound = catalog
+            .tables()
+            .find(|table| table.id == change.table_id)
+            .is_some_and(|table| {
+                change.added.iter().all(|group| {
+                    let mut values = group.memory.iter().flat_map(|memory| memory.iter());
+                    values.all(|(id, array)| {
+                        let column = table.columns.iter().find(|column| column.id == *id);
+                        column.is_some_and(|c| &c.ty.arrow() == array.data_type())
+                    })
+                })
+            });
+        if !sound {
+            return Err("it adds rows of other types or to a table that is not there");
+        }
+        replayed(catalog, &change)?;
+    }
+    Ok(count)
+}
+
+fn decode(payload: &[u8]) -> Result<Vec<Vec<TableChange>>, WireError> {
+    let mut reader = Reader::new(payload);
+    if reader.u8()? != VERSION {
+        return Err(WireError);
+    }
+    let count = reader.count(4)?;
+    let mut transactions = Vec::with_capacity(count);
+    for _ in 0..count {
+        let mut changes = Vec::new();
+        for _ in 0..reader.count(8 + 8 + 4 + 4)? {
+            changes.push(decode_change(&mut reader)?);
+        }
+        transactions.push(changes);
+    }
+    reader.finish()?;
+    Ok(transactions)
+}
+
+fn decode_change(reader: &mut Reader<'_>) -> Result<TableChange, WireError> {
+    let table_id = reader.u64()?;
+    let end_row_id = reader.u64()?;
+    let mut bytes = reader.bytes()?;
+    let deleted = RoaringTreemap::deserialize_from(&mut bytes).map_err(|_| WireError)?;
+    if !bytes.is_empty() {
+        return Err(WireError);
+    }
+    let count = reader.count(8 + 4 + 4 + 4)?;
+    let mut added = Vec::with_capacity(count);
+    for _ in 0..count {
+        added.push(decode_group(reader)?);
+    }
+    Ok(TableChange {
+        table_id,
+        deleted,
+        added,
+        end_row_id,
+    })
+}
+
+fn decode_group(reader: &mut Reader<'_>) -> Result<RowGroup, WireError> {
+    let first_row_id = reader.u64()?;
+    let rows = reader.u32()?;
+    if rows == 0 || rows > MAX_ROW_GROUP_ROWS {
+        return Err(WireError);
+    }
+    let deletes = reader.bytes()?;
+    let count = reader.count(4 + 3 + 1)?;
+    let mut values = Vec::with_capacity(count);
+    for _ in 0..count {
+        let id = reader.u32()?;
+        if values.last().is_some_and(|(last, _)| *last >= id) {
+            return Err(WireError);
+        }
+        let ty = ColumnType::from_wire(reader)?;
+        values.push((id, plain_values::read(&ty, rows as usize, reader)?));
+    }
+    let mut group = RowGroup::in_memory(first_row_id, rows, values);
+    if !deletes.is_empty() {
+        let deletes: RoaringBitmap = group.deletes_from_bytes(deletes)?;
+        group.deletes = Some(Arc::new(deletes));
+    }
+    Ok(group)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, Int64Array, StringViewArray};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Store;
+    use crate::store::StoreOptions;
+    use crate::table::ColumnDef;
+
+    fn sample() -> (CatalogVersion, Vec<u8>) {
+        let store = Store::open_in_memory(&StoreOptions::default()).unwrap();
+        let mut txn = store.begin().unwrap();
+        let def = |name: &str, ty| ColumnDef {
+            name: name.into(),
+            ty,
+            nullable: true,
+            default: None,
+        };
+        let columns = vec![def("n", ColumnType::Int64), def("s", ColumnType::Varchar)];
+        let table_id = txn.create_table("main", "t", columns, vec![]).unwrap();
+        let before = CatalogVersion::clone(&txn.commit().unwrap());
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
+        let texts = StringViewArray::from(vec![Some("a"), Some("more than twelve bytes"), None]);
+        let mut group = RowGroup::in_memory(0, 3, vec![(0, numbers), (1, Arc::new(texts))]);
+        group.deletes = Some(Arc::new([1].into_iter().collect()));
+        let change = TableChange {
+            table_id,
+            deleted: RoaringTreemap::new(),
+            added: vec![group],
+            end_row_id: 4,
+        };
+        let bytes = payload(&[encode(&[change], &before)]);
+        (before, bytes)
+    }
+
+    #[test]
+    fn a_record_gives_the_state_that_was_committed() {
+        let (mut catalog, bytes) = sample();
+        assert_eq!(apply(&bytes, &mut catalog), Ok(1));
+        let table = catalog.table("main", "t").unwrap();
+        assert_eq!((table.row_count(), table.next_row_id), (2, 4));
+        let group = &table.row_groups().unwrap()[0];
+        let texts: Vec<_> = group
+            .memory_values(1)
+            .unwrap()
+            .to_data()
+            .nulls()
+            .map(|n| n.null_count())
+            .into_iter()
+            .collect();
+        assert_eq!(texts, [1]);
+        // The same rows a second time are not those that follow.
+        assert!(apply(&bytes, &mut catalog).is_err());
+    }
+
+    #[test]
+    fn no_part_of_a_record_is_one() {
+        let (catalog, bytes) = sample();
+        for len in 0..bytes.len() {
+            assert!(
+                apply(&bytes[..len], &mut catalog.clone()).is_err(),
+                "cut to {len}"
+            );
+        }
+        assert!(apply(&[&bytes[..], &[0]].concat(), &mut catalog.clone()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_edit_makes_the_decoder_panic(at: usize, value: u8) {
+            let (mut catalog, mut bytes) = sample();
+            let at = at % bytes.len();
+            bytes[at] = value;
+            let _ = apply(&bytes, &mut catalog);
+        }
+
+        #[test]
+        fn no_bytes_make_the_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = decode(&bytes);
+        }
+    }
+}

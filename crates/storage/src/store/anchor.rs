@@ -1,0 +1,187 @@
+//! `Anchor`: one line that says how far a database had come. Kept elsewhere, it shows a file that was rolled back and a
+//! log whose tail was cut (FORMAT.md, "Anchors").
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+
+const PREFIX: &str = "hush1";
+
+/// A state of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// The database.
+    pub database_id: [u8; 16],
+    /// Generation of the superblock.
+    pub generation: u64,
+    /// Digest of the superblock.
+    pub root_digest: [u8; 32],
+    /// Sequence of the log that was open, or closed last.
+    pub log_sequence: u64,
+    /// Where the log ended, in bytes; 0 when none was open.
+    pub log_end: u64,
+    /// Tag of the log's last record, or of its header; zeros when none was open.
+    pub log_tag: [u8; 16],
+}
+
+impl fmt::Display for Anchor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        write!(
+            f,
+            "{PREFIX}:{}:{}:{}:{}:{}:{}",
+            hex(&self.database_id),
+            self.generation,
+            hex(&self.root_digest),
+            self.log_sequence,
+            self.log_end,
+            hex(&self.log_tag)
+        )
+    }
+}
+
+impl FromStr for Anchor {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let malformed = || {
+            Error::InvalidInput(
+                "an anchor reads hush1:<database id>:<generation>:<root digest>:<log sequence>:<log end>:<log tag>"
+                    .into(),
+            )
+        };
+        let number = |text: &str| text.parse().map_err(|_| malformed());
+        let parts: Vec<&str> = text.trim().split(':').collect();
+        let [PREFIX, id, generation, digest, sequence, end, tag] = parts.as_slice() else {
+            return Err(malformed());
+        };
+        Ok(Self {
+            database_id: bytes(id).ok_or_else(malformed)?,
+            generation: number(generation)?,
+            root_digest: bytes(digest).ok_or_else(malformed)?,
+            log_sequence: number(sequence)?,
+            log_end: number(end)?,
+            log_tag: bytes(tag).ok_or_else(malformed)?,
+        })
+    }
+}
+
+/// What an opening insists on, beyond what the file can prove about itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Freshness {
+    /// Exactly this superblock, whatever the log adds.
+    pub expected_root: Option<[u8; 32]>,
+    /// This state or a later one.
+    pub min_anchor: Option<Anchor>,
+}
+
+impl Freshness {
+    /// Holds a superblock against what is insisted on.
+    pub(super) fn check_root(
+        &self,
+        database_id: &[u8; 16],
+        generation: u64,
+        root_digest: &[u8; 32],
+    ) -> Result<()> {
+        if self
+            .expected_root
+            .is_some_and(|expected| expected != *root_digest)
+        {
+            return Err(Error::NotExpectedRoot);
+        }
+        let Some(anchor) = &self.min_anchor else {
+            return Ok(());
+        };
+        if anchor.database_id != *database_id {
+            return Err(Error::AnchorOfOther);
+        }
+        if generation < anchor.generation {
+            return Err(Error::RolledBack {
+                expected: anchor.generation,
+                found: generation,
+            });
+        }
+        if generation == anchor.generation && anchor.root_digest != *root_digest {
+            return Err(Error::NotExpectedRoot);
+        }
+        Ok(())
+    }
+
+    /// The place and tag that a log on superblock `generation` must reach.
+    pub(crate) fn log_must_reach(&self, generation: u64) -> Option<(u64, [u8; 16])> {
+        let anchor = self
+            .min_anchor
+            .filter(|a| a.generation == generation && a.log_end > 0)?;
+        Some((anchor.log_end, anchor.log_tag))
+    }
+}
+
+/// The digest of a superblock from its 64 hexadecimal digits.
+///
+/// # Errors
+/// InvalidInput for any other text.
+pub fn root_digest_from_hex(text: &str) -> Result<[u8; 32]> {
+    bytes(text.trim())
+        .ok_or_else(|| Error::InvalidInput("a root digest has 64 hexadecimal digits".into()))
+}
+
+fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
+    let digits = hex.as_bytes();
+    if digits.len() != 2 * N {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(digits.as_chunks::<2>().0) {
+        let digit = |c: u8| char::from(c).to_digit(16);
+        *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn anchor() -> Anchor {
+        Anchor {
+            database_id: [1; 16],
+            generation: 7,
+            root_digest: [0xab; 32],
+            log_sequence: 3,
+            log_end: 4096,
+            log_tag: [9; 16],
+        }
+    }
+
+    #[test]
+    fn an_anchor_is_one_line_that_reads_back() {
+        let line = anchor().to_string();
+        assert!(line.starts_with("hush1:01010101") && !line.contains('\n'));
+        assert_eq!(line.parse::<Anchor>().unwrap(), anchor());
+        assert_eq!(format!(" {line}\n").parse::<Anchor>().unwrap(), anchor());
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        let line = anchor().to_string();
+        for wrong in [
+            "",
+            "hush1",
+            &line[..line.len() - 1],
+            &line.replace("hush1", "hush2"),
+            &format!("{line}:1"),
+        ] {
+            assert!(wrong.parse::<Anchor>().is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in ".{0,200}") {
+            let _ = text.parse::<Anchor>();
+        }
+    }
+}

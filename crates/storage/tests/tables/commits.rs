@@ -1,0 +1,410 @@
+//! Commits side by side, the log, what opening makes of it, and anchors.
+
+use std::sync::Arc;
+
+use hushdb_storage::*;
+
+use super::fixture::*;
+
+/// A database with its log, in memory.
+struct Files {
+    files: Arc<MemFiles>,
+    key: Option<hushdb_keys::providers::KeyText>,
+}
+
+impl Files {
+    fn new(encrypted: bool) -> Self {
+        let key = || hushdb_keys::providers::KeyText::new(format!("hex:{}", "5a".repeat(32)));
+        Self {
+            files: Arc::new(MemFiles::new()),
+            key: encrypted.then(key),
+        }
+    }
+
+    fn key(&self) -> Option<&dyn hushdb_keys::KeyProvider> {
+        self.key
+            .as_ref()
+            .map(|key| key as &dyn hushdb_keys::KeyProvider)
+    }
+
+    /// A database with table `t` of integers 0..10, whose log stays when it is closed.
+    fn create(&self) -> Arc<Store> {
+        let files = Arc::clone(&self.files) as Arc<dyn StorageFiles>;
+        let store = Store::create_in(files, self.key(), &StoreOptions::default()).unwrap();
+        store.set_checkpoint_on_close(false);
+        fill(
+            &store,
+            "t",
+            vec![def("n", ColumnType::Int64)],
+            &[int64s(0..10)],
+        );
+        store
+    }
+
+    fn try_open(&self, options: &StoreOptions) -> Result<Arc<Store>> {
+        let files = Arc::clone(&self.files) as Arc<dyn StorageFiles>;
+        let store = Store::open_in(files, self.key(), options)?;
+        store.set_checkpoint_on_close(false);
+        Ok(store)
+    }
+
+    fn open(&self) -> Arc<Store> {
+        self.try_open(&StoreOptions::default()).unwrap()
+    }
+
+    fn log(&self) -> Vec<u8> {
+        self.files.get(".wal").unwrap().to_bytes()
+    }
+
+    fn put_log(&self, bytes: &[u8]) {
+        self.files.put(".wal", Arc::new(MemFile::from_bytes(bytes)));
+    }
+
+    fn copy(&self) -> (Vec<u8>, Option<Vec<u8>>) {
+        let log = self.files.get(".wal").map(|file| file.to_bytes());
+        (self.files.get("").unwrap().to_bytes(), log)
+    }
+
+    fn restore(&self, (main, log): &(Vec<u8>, Option<Vec<u8>>)) {
+        self.files.put("", Arc::new(MemFile::from_bytes(main)));
+        match log {
+            Some(log) => self.put_log(log),
+            None => self.files.remove(".wal").unwrap(),
+        }
+    }
+}
+
+fn insert(store: &Arc<Store>, numbers: std::ops::Range<i64>) {
+    let mut txn = store.begin().unwrap();
+    txn.insert("main", "t", &[int64s(numbers)]).unwrap();
+    txn.commit().unwrap();
+}
+
+fn sum(store: &Arc<Store>) -> i64 {
+    integers(store, &store.snapshot(), "t", "n")
+        .into_iter()
+        .flatten()
+        .sum()
+}
+
+/// Ends the file before the zeros that were written ahead.
+fn without_zeros(mut log: Vec<u8>) -> Vec<u8> {
+    let len = log
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |last| last + 1);
+    log.truncate(len.next_multiple_of(64));
+    log
+}
+
+#[test]
+fn what_was_committed_comes_back_from_the_log() {
+    for encrypted in [false, true] {
+        let files = Files::new(encrypted);
+        let store = files.create();
+        insert(&store, 100..103);
+        let mut txn = store.begin().unwrap();
+        assert_eq!(txn.delete_rows("main", "t", &[0, 1, 11]).unwrap(), 3);
+        txn.insert("main", "t", &[int64s(1000..1001)]).unwrap();
+        txn.commit().unwrap();
+        let expected = sum(&store);
+        assert_eq!(expected, 45 - 1 + 100 + 102 + 1000);
+        drop(store);
+        assert!(!files.log().is_empty());
+        let read_only = StoreOptions {
+            read_only: true,
+            ..StoreOptions::default()
+        };
+        let before = files.copy();
+        assert_eq!(sum(&files.try_open(&read_only).unwrap()), expected);
+        assert_eq!(files.copy(), before, "reading changes nothing");
+        let store = files.open();
+        assert_eq!(sum(&store), expected);
+        assert!(store.notices()[0].contains("2 transactions"));
+        assert!(files.files.get(".wal").is_none(), "moved into the file");
+        let report = store.check(&mut |_, _| {}).unwrap();
+        assert!(report.findings.is_empty() && report.rows == 11);
+        drop(store);
+        let store = files.open();
+        assert_eq!((sum(&store), store.notices().len()), (expected, 0));
+    }
+}
+
+#[test]
+fn closing_moves_the_log_into_the_file() {
+    let files = Files::new(true);
+    let store = files.create();
+    insert(&store, 100..103);
+    store.set_checkpoint_on_close(true);
+    drop(store);
+    assert!(files.files.get(".wal").is_none());
+    assert_eq!(sum(&files.open()), 45 + 303);
+}
+
+#[test]
+fn a_checkpoint_ends_the_log_and_the_next_commit_begins_another() {
+    let files = Files::new(true);
+    let store = files.create();
+    insert(&store, 0..1);
+    let first = files.log();
+    store.checkpoint().unwrap();
+    assert!(files.files.get(".wal").is_none());
+    insert(&store, 5..6);
+    assert_ne!(files.log()[..128], first[..128]);
+    // The older log in the place of the newer one.
+    drop(store);
+    files.put_log(&first);
+    let error = files.try_open(&StoreOptions::default()).unwrap_err();
+    assert!(
+        matches!(error, Error::Log(LogError::OtherSequence { .. })),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_missing_log_is_refused() {
+    let files = Files::new(true);
+    let store = files.create();
+    insert(&store, 0..1);
+    drop(store);
+    files.files.remove(".wal").unwrap();
+    let error = files.try_open(&StoreOptions::default()).unwrap_err();
+    assert!(
+        matches!(error, Error::Log(LogError::Missing { .. })),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_log_of_another_database_is_refused() {
+    let (files, other) = (Files::new(true), Files::new(true));
+    for files in [&files, &other] {
+        let store = files.create();
+        insert(&store, 0..1);
+    }
+    let before = files.copy();
+    files.put_log(&other.log());
+    let error = files.try_open(&StoreOptions::default()).unwrap_err();
+    assert!(
+        matches!(error, Error::Log(LogError::OtherDatabase)),
+        "{error}"
+    );
+    files.restore(&before);
+    assert_eq!(sum(&files.open()), 45);
+    // Also where the superblock names none.
+    files.put_log(&other.log());
+    let error = files.try_open(&StoreOptions::default()).unwrap_err();
+    assert!(
+        matches!(error, Error::Log(LogError::OtherDatabase)),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_plain_log_beside_an_encrypted_file_is_refused() {
+    let (files, plain) = (Files::new(true), Files::new(false));
+    for files in [&files, &plain] {
+        let store = files.create();
+        insert(&store, 0..1);
+    }
+    files.put_log(&plain.log());
+    let error = files.try_open(&StoreOptions::default()).unwrap_err();
+    assert!(
+        matches!(error, Error::Log(LogError::PlainBesideEncrypted)),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_log_that_is_left_over_from_a_crash_is_removed() {
+    let files = Files::new(true);
+    let store = files.create();
+    insert(&store, 100..103);
+    let log = files.log();
+    store.checkpoint().unwrap();
+    drop(store);
+    for leftover in [&log[..], &log[..50], &[]] {
+        files.put_log(leftover);
+        let store = files.open();
+        assert_eq!(sum(&store), 45 + 303);
+        assert!(files.files.get(".wal").is_none());
+    }
+}
+
+#[test]
+fn a_torn_tail_is_left_out_and_reported() {
+    let files = Files::new(true);
+    let store = files.create();
+    insert(&store, 100..101);
+    let one = without_zeros(files.log()).len();
+    insert(&store, 1000..1001);
+    drop(store);
+    let whole = without_zeros(files.log());
+    let main = files.copy().0;
+    for len in one + 1..whole.len() {
+        files.restore(&(main.clone(), Some(whole[..len].to_vec())));
+        let store = files.open();
+        assert_eq!(sum(&store), 145, "cut to {len} bytes");
+        assert!(
+            store.notices().iter().any(|n| n.contains("interrupted"))
+                || whole[one..len].iter().all(|b| *b == 0)
+        );
+    }
+}
+
+#[test]
+fn an_anchor_shows_a_rolled_back_file() {
+    let files = Files::new(true);
+    let store = files.create();
+    let old = store.anchor();
+    drop(store);
+    let copy = files.copy();
+    let store = files.open();
+    fill(
+        &store,
+        "u",
+        vec![def("n", ColumnType::Int64)],
+        &[int64s(0..10)],
+    );
+    let new = store.anchor();
+    assert_ne!(old, new);
+    drop(store);
+    let insist = |anchor: Anchor| StoreOptions {
+        freshness: Freshness {
+            min_anchor: Some(anchor),
+            ..Freshness::default()
+        },
+        ..StoreOptions::default()
+    };
+    files.try_open(&insist(old)).unwrap();
+    files.try_open(&insist(new)).unwrap();
+    files.restore(&copy);
+    files.try_open(&insist(old)).unwrap();
+    let error = files.try_open(&insist(new)).unwrap_err();
+    assert!(matches!(error, Error::RolledBack { .. }), "{error}");
+    let error = Files::new(true);
+    let other = error.create().anchor();
+    let error = files.try_open(&insist(other)).unwrap_err();
+    assert!(matches!(error, Error::AnchorOfOther), "{error}");
+}
+
+#[test]
+fn an_anchor_shows_a_cut_log_tail() {
+    let files = Files::new(true);
+    let store = files.create();
+    insert(&store, 100..101);
+    let (first, shorter) = (store.anchor(), without_zeros(files.log()));
+    insert(&store, 1000..1001);
+    let second = store.anchor();
+    drop(store);
+    let whole = files.copy();
+    let insist = |anchor: Anchor| StoreOptions {
+        read_only: true,
+        freshness: Freshness {
+            min_anchor: Some(anchor),
+            ..Freshness::default()
+        },
+        ..StoreOptions::default()
+    };
+    for anchor in [first, second] {
+        assert_eq!(files.try_open(&insist(anchor)).unwrap().anchor(), second);
+    }
+    files.put_log(&shorter);
+    assert_eq!(sum(&files.try_open(&insist(first)).unwrap()), 145);
+    let error = files.try_open(&insist(second)).unwrap_err();
+    assert!(matches!(error, Error::LogCut { .. }), "{error}");
+    files.restore(&whole);
+    assert_eq!(sum(&files.try_open(&insist(second)).unwrap()), 1145);
+}
+
+#[test]
+fn an_expected_root_is_that_root_and_no_other() {
+    let files = Files::new(true);
+    let store = files.create();
+    let digest = store.root_digest();
+    drop(store);
+    let insist = |digest| StoreOptions {
+        freshness: Freshness {
+            expected_root: Some(digest),
+            ..Freshness::default()
+        },
+        ..StoreOptions::default()
+    };
+    files.try_open(&insist(digest)).unwrap();
+    let error = files.try_open(&insist([7; 32])).unwrap_err();
+    assert!(matches!(error, Error::NotExpectedRoot), "{error}");
+}
+
+#[test]
+fn the_second_to_change_a_row_conflicts() {
+    let store = Files::new(false).create();
+    let (mut first, mut second) = (store.begin().unwrap(), store.begin().unwrap());
+    first.delete_rows("main", "t", &[3]).unwrap();
+    second.delete_rows("main", "t", &[3, 4]).unwrap();
+    first.commit().unwrap();
+    assert_eq!(second.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(sum(&store), 45 - 3);
+}
+
+#[test]
+fn rows_added_by_two_transactions_are_both_there() {
+    let store = Files::new(false).create();
+    let (mut first, mut second) = (store.begin().unwrap(), store.begin().unwrap());
+    first.insert("main", "t", &[int64s(100..102)]).unwrap();
+    second.insert("main", "t", &[int64s(1000..1001)]).unwrap();
+    second.delete_rows("main", "t", &[9]).unwrap();
+    first.commit().unwrap();
+    second.commit().unwrap();
+    assert_eq!(sum(&store), 45 - 9 + 201 + 1000);
+    let snapshot = store.snapshot();
+    assert_eq!(snapshot.table("main", "t").unwrap().next_row_id, 13);
+}
+
+#[test]
+fn rows_and_definitions_of_one_table_conflict() {
+    let store = Files::new(false).create();
+    let (mut rows, mut drops) = (store.begin().unwrap(), store.begin().unwrap());
+    rows.insert("main", "t", &[int64s(100..102)]).unwrap();
+    drops.drop_table("main", "t").unwrap();
+    rows.commit().unwrap();
+    assert_eq!(drops.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    let (mut rows, mut drops) = (store.begin().unwrap(), store.begin().unwrap());
+    rows.insert("main", "t", &[int64s(100..102)]).unwrap();
+    drops.drop_table("main", "t").unwrap();
+    drops.commit().unwrap();
+    assert_eq!(rows.commit().unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[test]
+fn a_savepoint_takes_back_what_came_after_it() {
+    let store = Files::new(true).create();
+    let mut txn = store.begin().unwrap();
+    txn.insert("main", "t", &[int64s(100..101)]).unwrap();
+    let savepoint = txn.savepoint();
+    txn.delete_rows("main", "t", &[5]).unwrap();
+    append(&mut txn, "t", &[int64s(0..5000)]);
+    txn.drop_table("main", "t").unwrap();
+    txn.rollback_to(&savepoint);
+    txn.commit().unwrap();
+    assert_eq!(sum(&store), 145);
+}
+
+#[test]
+fn many_threads_commit_at_once_and_share_records() {
+    let files = Files::new(true);
+    let store = files.create();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let store = &store;
+            scope.spawn(move || {
+                for n in 0..50 {
+                    insert(store, thread * 50 + n..thread * 50 + n + 1);
+                }
+            });
+        }
+    });
+    let expected = 45 + (0..400).sum::<i64>();
+    assert_eq!(sum(&store), expected);
+    drop(store);
+    assert_eq!(sum(&files.open()), expected);
+}
