@@ -121,7 +121,7 @@ pub(crate) enum Command {
     /// Generate TPC-H into an encrypted file, run the 22 queries, look at the bytes, attack the file
     Demo(DemoArguments),
     /// Say what a database file says about itself: more with its key
-    Inspect(FileArguments),
+    Inspect(InspectArguments),
     /// Open every block and ref of a database file; exit code 1 when there is damage
     Check(FileArguments),
     /// Work on the key slots of an encrypted file; no data is rewritten
@@ -154,6 +154,16 @@ pub(crate) struct FileArguments {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) key: KeyOptions,
+}
+
+/// `hush inspect`.
+#[derive(Args, Debug)]
+pub(crate) struct InspectArguments {
+    #[command(flatten)]
+    pub(crate) file: FileArguments,
+    /// Print only the anchor: a line to keep elsewhere, for ATTACH ... (MIN_ANCHOR '...')
+    #[arg(long)]
+    pub(crate) anchor: bool,
 }
 
 /// `hush keys`.

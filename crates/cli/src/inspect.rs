@@ -13,7 +13,7 @@ use std::sync::Arc;
 use hushdb::files::keys::{SLOT_COUNT, SlotInfo, SlotKdf, UnverifiedHeader};
 use hushdb::files::storage::{HeaderCopies, OsFile, Role, SECTOR_BYTES, Store, StoreOptions};
 
-use crate::arguments::FileArguments;
+use crate::arguments::InspectArguments;
 use crate::failure::Failure;
 use crate::key_options::KeyOptions;
 use crate::output::{BoxTable, Printer, Sink};
@@ -22,8 +22,16 @@ use crate::output::{BoxTable, Printer, Sink};
 ///
 /// # Errors
 /// What is no database, what the key does not open, what was changed.
-pub(crate) fn run(arguments: &FileArguments) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &InspectArguments) -> Result<ExitCode, Failure> {
     let mut out = Sink::standard();
+    let anchor = arguments.anchor;
+    let arguments = &arguments.file;
+    if anchor {
+        let store = open_read_only(&arguments.file, &arguments.key)?;
+        writeln!(out, "{}", store.anchor())?;
+        out.flush()?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let copies = header_copies(&arguments.file)?;
     let header = readable(&copies)?;
     let encrypted = header.suite().is_encrypted();
@@ -188,6 +196,7 @@ fn with_key(out: &mut Sink, store: &Store) -> Result<(), Failure> {
     let facts = [
         ("generation", info.generation.to_string()),
         ("root digest", root),
+        ("anchor", store.anchor().to_string()),
         (
             "sectors",
             format!("{} of {SECTOR_BYTES} bytes", info.total_sectors),

@@ -9,7 +9,7 @@ use datafusion::execution::SessionState;
 use hushdb_crypto::{CryptoProvider, SecretBytes};
 use hushdb_keys::KeyProvider;
 use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey};
-use hushdb_storage::{BufferPool, Store, StoreOptions};
+use hushdb_storage::{BufferPool, Freshness, Store, StoreOptions, Synchronous};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -124,6 +124,34 @@ pub(crate) struct Shared {
     pool: Arc<BufferPool>,
     row_group_rows: usize,
     notices: Mutex<Vec<String>>,
+    pub(crate) durability: Mutex<Durability>,
+}
+
+/// How attached databases treat their logs; one setting for all, as in DuckDB.
+#[derive(Clone, Copy)]
+pub(crate) struct Durability {
+    pub(crate) synchronous: Synchronous,
+    /// Bytes of a log after which a commit makes a checkpoint.
+    pub(crate) autocheckpoint_bytes: u64,
+    pub(crate) checkpoint_on_shutdown: bool,
+}
+
+impl Default for Durability {
+    fn default() -> Self {
+        Self {
+            synchronous: Synchronous::Full,
+            autocheckpoint_bytes: 16 << 20,
+            checkpoint_on_shutdown: true,
+        }
+    }
+}
+
+impl Durability {
+    fn apply(self, store: &Store) {
+        store.set_synchronous(self.synchronous);
+        store.set_autocheckpoint_bytes(self.autocheckpoint_bytes);
+        store.set_checkpoint_on_close(self.checkpoint_on_shutdown);
+    }
 }
 
 /// The library's entry: open one, then `connect`. Clones share everything.
@@ -201,6 +229,7 @@ impl Database {
             crypto: options.crypto,
             pool,
             row_group_rows: options.row_group_rows,
+            durability: Mutex::default(),
             notices: Mutex::default(),
         };
         if let Some(path) = path {
@@ -209,6 +238,7 @@ impl Database {
                 &default_database,
                 options.key.as_ref(),
                 options.read_only,
+                Freshness::default(),
             )?;
         }
         Ok(Self {
@@ -252,6 +282,7 @@ impl Shared {
         name: &str,
         key: Option<&KeySource>,
         read_only: bool,
+        freshness: Freshness,
     ) -> Result<()> {
         if self.attached.read().contains_key(name) {
             return Err(Error::binder(format!(
@@ -264,6 +295,7 @@ impl Shared {
             read_only,
             row_group_rows: self.row_group_rows,
             pool: Arc::clone(&self.pool),
+            freshness,
             ..StoreOptions::default()
         };
         let store = if path.as_os_str() == ":memory:" {
@@ -275,11 +307,11 @@ impl Shared {
             Store::open_in_memory(&options)?
         } else if path.exists() {
             Store::open_path(path, provider.as_deref(), &options)?
-        } else if read_only {
+        } else if read_only || freshness.is_given() {
             return Err(Error::new(
                 crate::ErrorKind::Io,
                 format!(
-                    "Cannot open file \"{}\": it does not exist, and READ_ONLY creates nothing",
+                    "Cannot open file \"{}\": it does not exist, and READ_ONLY or an anchor creates nothing",
                     path.display()
                 ),
             ));
@@ -294,6 +326,7 @@ impl Shared {
         let notices = store.notices().into_iter();
         let notices = notices.map(|notice| format!("{}: {notice}; {end}", path.display()));
         self.notices.lock().extend(notices);
+        self.durability.lock().apply(&store);
         let path = (path.as_os_str() != ":memory:").then(|| path.to_path_buf());
         let attached = Attached {
             store,
@@ -304,6 +337,15 @@ impl Shared {
             .write()
             .insert(name.to_string(), Arc::new(attached));
         Ok(())
+    }
+
+    /// Changes how logs are treated, in every attached database and those to come.
+    pub(crate) fn set_durability(&self, change: impl FnOnce(&mut Durability)) {
+        let mut durability = self.durability.lock();
+        change(&mut durability);
+        for attached in self.attached.read().values() {
+            durability.apply(&attached.store);
+        }
     }
 
     pub(crate) fn database(&self, name: &str) -> Result<Arc<Attached>> {

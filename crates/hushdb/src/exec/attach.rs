@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::sql::AttachOption;
 use hushdb_crypto::SecretBytes;
+use hushdb_storage::{Freshness, root_digest_from_hex};
 use std::path::Path;
 
 pub(super) fn attach(
@@ -23,6 +24,7 @@ pub(super) fn attach(
     let mut key: Option<KeySource> = None;
     let mut cipher = false;
     let mut read_only = false;
+    let mut freshness = Freshness::default();
     for AttachOption { name, value } in options {
         let text = || {
             value
@@ -54,6 +56,10 @@ pub(super) fn attach(
                     }
                 }
             }
+            "expected_root" => {
+                freshness.expected_root = Some(root_digest_from_hex(&text()?)?);
+            }
+            "min_anchor" => freshness.min_anchor = Some(text()?.parse()?),
             "read_only" => read_only = flag(&name, value.as_deref())?,
             "read_write" => read_only = !flag(&name, value.as_deref())?,
             "type" => match text()?.to_ascii_lowercase().as_str() {
@@ -76,7 +82,7 @@ pub(super) fn attach(
     }
     connection
         .shared
-        .attach(path, &name, key.as_ref(), read_only)?;
+        .attach(path, &name, key.as_ref(), read_only, freshness)?;
     Ok(QueryResult::done())
 }
 

@@ -109,10 +109,8 @@ fn dispatch(
                     "Cannot CHECKPOINT: the current transaction has transaction local changes",
                 ));
             }
-            // Every commit is a checkpoint of its own: there is no log to empty yet.
-            if let Some(name) = name {
-                connection.shared.database(&name)?;
-            }
+            let name = name.unwrap_or_else(|| connection.current_database());
+            connection.shared.database(&name)?.store.checkpoint()?;
             Ok(QueryResult::done())
         }
         Statement::Transaction(statement) => transaction::run(connection, statement),

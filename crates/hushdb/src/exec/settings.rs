@@ -8,6 +8,7 @@ use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
+use hushdb_storage::Synchronous;
 
 /// Settings that can be read, with their value now.
 pub(super) fn value(connection: &Connection, name: &str) -> Option<String> {
@@ -15,11 +16,19 @@ pub(super) fn value(connection: &Connection, name: &str) -> Option<String> {
         "threads" | "worker_threads" => connection.shared.threads.to_string(),
         "search_path" | "schema" => connection.session.lock().schema.clone(),
         "temp_file_encryption" => "true".into(),
+        "synchronous" => match connection.shared.durability.lock().synchronous {
+            Synchronous::Full => "full".into(),
+            Synchronous::Off => "off".into(),
+        },
+        "wal_autocheckpoint" | "checkpoint_threshold" => {
+            let bytes = connection.shared.durability.lock().autocheckpoint_bytes;
+            format!("{bytes} bytes")
+        }
         _ => return None,
     })
 }
 
-pub(super) fn set(_: &Connection, name: &str, value: &Expr) -> Result<QueryResult> {
+pub(super) fn set(connection: &Connection, name: &str, value: &Expr) -> Result<QueryResult> {
     let text = match value {
         Expr::Value(value) => match &value.value {
             Value::SingleQuotedString(text) | Value::Number(text, _) => text.to_lowercase(),
@@ -34,6 +43,26 @@ pub(super) fn set(_: &Connection, name: &str, value: &Expr) -> Result<QueryResul
         ("temp_file_encryption", _) => Err(Error::invalid(
             "temp_file_encryption cannot be switched off: HushDB writes no plaintext temporary file",
         )),
+        ("synchronous", "full" | "2" | "extra" | "3") => {
+            connection
+                .shared
+                .set_durability(|d| d.synchronous = Synchronous::Full);
+            Ok(QueryResult::done())
+        }
+        ("synchronous", "off" | "0") => {
+            connection
+                .shared
+                .set_durability(|d| d.synchronous = Synchronous::Off);
+            Ok(QueryResult::done())
+        }
+        ("synchronous", _) => Err(Error::invalid("synchronous is 'full' or 'off'")),
+        ("wal_autocheckpoint" | "checkpoint_threshold", text) => {
+            let bytes = memory_size(text)?;
+            connection
+                .shared
+                .set_durability(|d| d.autocheckpoint_bytes = bytes);
+            Ok(QueryResult::done())
+        }
         ("preserve_insertion_order", "true" | "1" | "on") => Ok(QueryResult::done()),
         ("timezone", "utc" | "etc/utc" | "gmt") => Ok(QueryResult::done()),
         ("timezone", _) => Err(Error::unsupported(
@@ -68,14 +97,41 @@ pub(super) fn pragma(connection: &Connection, name: &str) -> Result<QueryResult>
             &["library_version"],
             &[vec![Some(env!("CARGO_PKG_VERSION").into())]],
         ),
-        // Every commit goes to the blocks themselves, so these already are so.
         "enable_checkpoint_on_shutdown" | "disable_checkpoint_on_shutdown" => {
+            let on = name.starts_with("enable");
+            connection
+                .shared
+                .set_durability(|d| d.checkpoint_on_shutdown = on);
             Ok(QueryResult::done())
         }
         _ => Err(Error::catalog(format!(
             "Pragma Function with name {name} does not exist!"
         ))),
     }
+}
+
+/// A size as DuckDB reads it: `16MB` is decimal, `16MiB` is not; a number alone is bytes.
+fn memory_size(text: &str) -> Result<u64> {
+    let malformed = || Error::invalid("a size reads like '16MB' or '16MiB'");
+    let text = text.trim();
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let factor: u64 = match unit.trim() {
+        "" | "b" | "byte" | "bytes" => 1,
+        "k" | "kb" => 1_000,
+        "m" | "mb" => 1_000_000,
+        "g" | "gb" => 1_000_000_000,
+        "t" | "tb" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return Err(malformed()),
+    };
+    let number: f64 = number.parse().map_err(|_| malformed())?;
+    Ok((number * factor as f64) as u64)
 }
 
 /// What DuckDB loads as an extension and HushDB has built in.

@@ -1,4 +1,5 @@
-//! Functions in FROM: `read_csv`, `read_parquet`, `range`, `generate_series`, `tpch_queries`, `databases`.
+//! Functions in FROM: `read_csv`, `read_parquet`, `range`, `generate_series`, `tpch_queries`, `databases`,
+//! `database_anchor`.
 
 use crate::error::{Error, Result};
 use crate::plan::Planner;
@@ -55,6 +56,19 @@ pub(crate) fn call(
         "range" => series(&args, false),
         "generate_series" => series(&args, true),
         "tpch_queries" if args.is_empty() => tpch_queries(),
+        "database_anchor" => {
+            let name = match args.as_slice() {
+                [] => Some(planner.snapshot.current_database.clone()),
+                [value] => text(value),
+                _ => None,
+            };
+            let name = name.ok_or_else(|| {
+                Error::binder("database_anchor takes the name of an attached database")
+            })?;
+            let anchor = planner.snapshot.database(&name)?.store.anchor();
+            let anchor = StringArray::from(vec![anchor.to_string()]);
+            table(vec![("anchor", Arc::new(anchor))])
+        }
         "databases" | "duckdb_databases" if args.is_empty() => databases(planner),
         _ => Err(Error::catalog(format!(
             "Table Function with name {name} does not exist!"

@@ -77,6 +77,11 @@ pub struct Freshness {
 }
 
 impl Freshness {
+    /// Whether anything is insisted on.
+    pub fn is_given(&self) -> bool {
+        self.expected_root.is_some() || self.min_anchor.is_some()
+    }
+
     /// Holds a superblock against what is insisted on.
     pub(super) fn check_root(
         &self,
