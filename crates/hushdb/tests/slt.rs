@@ -36,6 +36,11 @@ fn restart_after_every_statement() {
 }
 
 #[test]
+fn restart_from_the_log_after_every_statement() {
+    run_all("log");
+}
+
+#[test]
 fn small_row_groups() {
     run_all("small_row_groups");
 }
@@ -45,6 +50,7 @@ struct Config {
     file: bool,
     key: Option<String>,
     restart: bool,
+    checkpoint_on_shutdown: bool,
     row_group_rows: Option<usize>,
     skip: Vec<String>,
 }
@@ -64,6 +70,7 @@ impl Config {
             file: values.remove("file") == Some("true"),
             key: values.remove("key").map(str::to_string),
             restart: values.remove("restart") == Some("true"),
+            checkpoint_on_shutdown: values.remove("checkpoint_on_shutdown") != Some("false"),
             row_group_rows: values.remove("row_group_rows").map(|n| n.parse().unwrap()),
             skip: values
                 .remove("skip")
@@ -206,8 +213,15 @@ impl Script {
             )),
             _ => None,
         };
+        let database = Database::open_with(file, options)?;
+        if !config.checkpoint_on_shutdown {
+            // What small statements did is then in the log alone, and every opening replays it.
+            database
+                .connect()?
+                .execute("PRAGMA disable_checkpoint_on_shutdown")?;
+        }
         Ok(Self {
-            database: Database::open_with(file, options)?,
+            database,
             attach,
             connections: Arc::default(),
         })
