@@ -98,7 +98,8 @@ fn a_killed_writer_keeps_what_it_acknowledged() {
         in_flight += rows - acknowledged;
         there = rows;
     }
-    println!("{there} rows, {in_flight} of them in flight at a kill");
+    let said = format!("{there} rows, {in_flight} of them in flight at a kill\n");
+    let _ = std::io::stdout().write_all(said.as_bytes());
     assert!(there > 0);
     place.hush(&["check", "--key-env", "KEY_A", "k.hush"]).ok();
 }
