@@ -29,6 +29,8 @@ use tokio::task::JoinHandle;
 
 /// A statement that adds no more rows keeps them in memory and the log, until a checkpoint compresses them.
 const FEW_ROWS: usize = 8192;
+/// Unless they take more bytes than this.
+const FEW_BYTES: usize = 4 << 20;
 
 /// What every new row of a table must satisfy.
 pub(super) struct RowRules {
@@ -266,10 +268,23 @@ pub(super) fn load(
     Ok(match loaded {
         Loaded::Groups(groups) => write.append(&name.schema, &name.name, groups)?,
         Loaded::Few(batches) => match joined(&batches)? {
-            Some(columns) => write.insert(&name.schema, &name.name, &columns)?,
             None => 0,
+            Some(arrays) if size(&arrays) <= FEW_BYTES => {
+                write.insert(&name.schema, &name.name, &arrays)?
+            }
+            Some(arrays) => {
+                let group = write.store().write_row_group(&rules.columns, &arrays)?;
+                write.append(&name.schema, &name.name, vec![group])?
+            }
         },
     })
+}
+
+fn size(arrays: &[ArrayRef]) -> usize {
+    arrays
+        .iter()
+        .map(|array| array.get_buffer_memory_size())
+        .sum()
 }
 
 /// One array for each column, holding no more memory than its values take.
