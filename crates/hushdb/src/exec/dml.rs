@@ -4,6 +4,7 @@
 //! hooks are never used. An UPDATE deletes rows and inserts them under new row ids.
 
 use super::ddl::resolve_for_write;
+use super::literal_rows::literal_rows;
 use super::load::{self, RowRules};
 use super::query;
 use super::returning::returning;
@@ -45,6 +46,16 @@ pub(super) fn insert(
     let (snapshot, name, mut write) = resolve_for_write(connection, name)?;
     let table = table_of(&snapshot, &name)?;
     let mut targets = insert_targets(&table, &insert.columns)?;
+    if let Some(SetExpr::Values(values)) = insert.source.as_deref().and_then(plain_body)
+        && insert.returning.is_none()
+        && !by_name
+        && values.rows.len() <= load::FEW_ROWS.min(write.store().row_group_rows())
+        && let Some(arrays) = literal_rows(values, &table, &targets)
+    {
+        let rows = write.insert(&name.schema, &name.name, &arrays)?;
+        write.commit()?;
+        return QueryResult::count(rows);
+    }
     let planner = connection.planner(&snapshot, progress);
 
     let (plan, sources) = match insert.source {
@@ -92,6 +103,15 @@ pub(super) fn insert(
     let rows = load::load(connection, &mut write, &name, &plan, rules, progress)?;
     write.commit()?;
     returned.map_or_else(|| QueryResult::count(rows), Ok)
+}
+
+/// What a query says where it has nothing but a body.
+fn plain_body(query: &ast::Query) -> Option<&SetExpr> {
+    let plain = query.with.is_none()
+        && query.order_by.is_none()
+        && query.limit_clause.is_none()
+        && query.fetch.is_none();
+    plain.then_some(query.body.as_ref())
 }
 
 fn table_of(snapshot: &Snapshot, name: &TableName) -> Result<Arc<TableVersion>> {

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 /// A statement that adds no more rows keeps them in memory and the log, until a checkpoint compresses them.
-const FEW_ROWS: usize = 8192;
+pub(super) const FEW_ROWS: usize = 8192;
 /// Unless they take more bytes than this.
 const FEW_BYTES: usize = 4 << 20;
 

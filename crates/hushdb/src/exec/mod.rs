@@ -6,6 +6,7 @@ mod copy;
 mod ddl;
 mod dml;
 mod in_order;
+mod literal_rows;
 mod load;
 mod query;
 mod returning;
