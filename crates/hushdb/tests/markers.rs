@@ -96,14 +96,19 @@ fn run(connection: &Connection, sql: &str) -> usize {
     batches.iter().map(|batch| batch.num_rows()).sum()
 }
 
-/// Writes the statements' text into a file; gives the file's bytes while it is open and after it was closed.
+/// Writes the statements' text into a file; gives the bytes of the file and its log while it is open, and of the file after
+/// it was closed.
 fn write(path: &Path, options: DatabaseOptions) -> [Vec<u8>; 2] {
     let database = Database::open_with(Some(path), options).unwrap();
     let connection = database.connect().unwrap();
     for sql in statements() {
         run(&connection, &sql);
     }
-    let open = std::fs::read(path).unwrap();
+    let mut log = path.as_os_str().to_owned();
+    log.push(".wal");
+    let log = std::fs::read(log).unwrap();
+    assert!(!log.is_empty());
+    let open = [std::fs::read(path).unwrap(), log].concat();
     drop((connection, database));
     [open, std::fs::read(path).unwrap()]
 }

@@ -60,9 +60,9 @@ enum Literal<'a> {
     Number(&'a str, bool),
 }
 
-fn literal(expr: &Expr) -> Option<Literal<'_>> {
-    let number = |expr, negative| match expr {
-        &Expr::Value(ref value) => match &value.value {
+fn literal<'a>(expr: &'a Expr) -> Option<Literal<'a>> {
+    let number = |expr: &'a Expr, negative| match expr {
+        Expr::Value(value) => match &value.value {
             Value::Number(text, false) if is_plain(text) => Some(Literal::Number(text, negative)),
             _ => None,
         },
