@@ -85,7 +85,7 @@ fn write_texts<'a>(values: impl Iterator<Item = &'a [u8]> + Clone, out: &mut Wri
     }
 }
 
-/// Reads what [`write`] wrote.
+/// Reads what [`write()`] wrote.
 pub(crate) fn read(
     ty: &ColumnType,
     rows: usize,
