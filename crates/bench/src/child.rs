@@ -47,6 +47,12 @@ impl Child {
         self.number(&json!({"op": "sql", "sql": sql}), "ms")
     }
 
+    /// Commits `count` rows one by one into `target.main.t`, from so many connections at once. Returns commits per second.
+    pub(crate) fn commits(&mut self, connections: u32, count: u32) -> Result<f64> {
+        let request = json!({"op": "commits", "connections": connections, "count": count});
+        Ok(f64::from(count) * 1000.0 / self.number(&request, "ms")?)
+    }
+
     /// Runs TPC-H query `query` and holds the answer at scale factor `sf` against the official one, where the subject can.
     pub(crate) fn checked_query(&mut self, query: u32, sql: &str, sf: f64) -> Result<f64> {
         self.number(

@@ -8,19 +8,22 @@
 
 mod block_path;
 mod child;
+mod commits;
 mod failure;
 mod report;
 mod rival;
 mod samples;
+mod stage;
 mod subject;
 mod tpch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::failure::{Failure, Result};
+use crate::stage::Stage;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -55,6 +58,21 @@ enum Benchmark {
         #[arg(long)]
         json: Option<PathBuf>,
     },
+    /// Transactions of one row each, durable one by one: from one connection, and from sixteen.
+    Commits {
+        /// Transactions in each measurement.
+        #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(16..))]
+        count: u32,
+        /// Also measure this database, encrypted.
+        #[arg(long)]
+        rival: Option<RivalName>,
+        /// Measured rounds, after one that warms up.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+        runs: u32,
+        /// Where the databases are made.
+        #[arg(long, default_value = "target/bench")]
+        dir: PathBuf,
+    },
     /// Seal and open 256 KiB through the block path and through the bare cipher.
     Blocks {
         /// Measured rounds.
@@ -85,6 +103,12 @@ fn run(benchmark: Benchmark) -> Result<()> {
     match benchmark {
         Benchmark::Subject => subject::serve(),
         Benchmark::Blocks { runs } => block_path::measure(runs)?.print(),
+        Benchmark::Commits {
+            count,
+            rival,
+            runs,
+            dir,
+        } => commits::measure(&stage(&dir, None, rival)?, count, runs)?.print(),
         Benchmark::Tpch {
             sf,
             rival,
@@ -96,21 +120,10 @@ fn run(benchmark: Benchmark) -> Result<()> {
             if !(sf > 0.0 && sf.is_finite()) {
                 return Err(Failure("the scale factor must be above zero".to_owned()));
             }
-            std::fs::create_dir_all(&dir)?;
-            let directory = dir.canonicalize()?;
-            let threads = match threads {
-                Some(threads) => threads.max(1),
-                None => std::thread::available_parallelism()?.get(),
-            };
-            let rival = rival
-                .map(|RivalName::Duckdb| rival::Rival::prepare(&directory))
-                .transpose()?;
             let plan = tpch::Plan {
                 sf,
                 runs,
-                threads,
-                directory,
-                rival,
+                stage: stage(&dir, threads, rival)?,
             };
             let (figures, done) = plan.measure();
             let reports = [figures, block_path::measure(runs)?];
@@ -124,4 +137,21 @@ fn run(benchmark: Benchmark) -> Result<()> {
             done
         }
     }
+}
+
+fn stage(dir: &Path, threads: Option<usize>, rival: Option<RivalName>) -> Result<Stage> {
+    std::fs::create_dir_all(dir)?;
+    let directory = dir.canonicalize()?;
+    let threads = match threads {
+        Some(threads) => threads.max(1),
+        None => std::thread::available_parallelism()?.get(),
+    };
+    let rival = rival
+        .map(|RivalName::Duckdb| rival::Rival::prepare(&directory))
+        .transpose()?;
+    Ok(Stage {
+        threads,
+        directory,
+        rival,
+    })
 }

@@ -1,6 +1,7 @@
 //! The child's side: runs HushDB for a parent that sends one JSON request per line (see `child`).
 
 use std::io::{BufRead, Write};
+use std::sync::Barrier;
 use std::time::Instant;
 
 use arrow::array::RecordBatch;
@@ -11,22 +12,22 @@ use crate::failure::{Failure, Result};
 
 /// Answers requests until the input ends.
 pub(crate) fn serve() -> Result<()> {
-    let mut connection = None;
+    let mut running = None;
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let request: Value =
             serde_json::from_str(&line?).map_err(|error| Failure(error.to_string()))?;
         let answer =
-            answer(&mut connection, &request).unwrap_or_else(|failure| json!({"error": failure.0}));
+            answer(&mut running, &request).unwrap_or_else(|failure| json!({"error": failure.0}));
         writeln!(output, "{answer}")?;
         output.flush()?;
     }
     Ok(())
 }
 
-fn answer(connection: &mut Option<Connection>, request: &Value) -> Result<Value> {
+fn answer(running: &mut Option<(Database, Connection)>, request: &Value) -> Result<Value> {
     let member = |name: &str| request[name].as_str().unwrap_or_default();
-    match (member("op"), connection.as_ref()) {
+    match (member("op"), running.as_ref()) {
         ("start", _) => {
             let threads = request["threads"]
                 .as_u64()
@@ -35,13 +36,54 @@ fn answer(connection: &mut Option<Connection>, request: &Value) -> Result<Value>
                 threads,
                 ..DatabaseOptions::default()
             };
-            *connection = Some(Database::open_with(None, options)?.connect()?);
+            let database = Database::open_with(None, options)?;
+            let connection = database.connect()?;
+            *running = Some((database, connection));
             Ok(json!({}))
         }
-        ("sql", Some(connection)) => run(connection, member("sql"), &request["check"]),
+        ("sql", Some((_, connection))) => run(connection, member("sql"), &request["check"]),
+        ("commits", Some((database, _))) => {
+            let number = |name: &str| request[name].as_u64().unwrap_or(1).max(1);
+            commits(database, number("connections"), number("count"))
+        }
         ("peak", _) => Ok(json!({"kib": peak_kib()})),
         (op, _) => Err(Failure(format!("no such request now: {op}"))),
     }
+}
+
+/// Commits `count` rows one by one, dealt out to so many connections.
+fn commits(database: &Database, connections: u64, count: u64) -> Result<Value> {
+    let begin = Barrier::new(connections as usize + 1);
+    let ms = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..connections)
+            .map(|worker| {
+                let begin = &begin;
+                scope.spawn(move || -> Result<()> {
+                    let prepared = database.connect().and_then(|connection| {
+                        connection.execute(
+                            "PREPARE add_row AS INSERT INTO target.main.t VALUES ($1, $2, $3)",
+                        )?;
+                        Ok(connection)
+                    });
+                    begin.wait();
+                    let connection = prepared?;
+                    for n in (worker..count).step_by(connections as usize) {
+                        connection.execute(&format!("EXECUTE add_row({n}, 'row {n}', {n}.5)"))?;
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        begin.wait();
+        let before = Instant::now();
+        for worker in workers {
+            worker
+                .join()
+                .map_err(|_| Failure("a connection panicked".to_owned()))??;
+        }
+        Ok::<_, Failure>(before.elapsed().as_secs_f64() * 1000.0)
+    })?;
+    Ok(json!({"ms": ms}))
 }
 
 fn run(connection: &Connection, sql: &str, check: &Value) -> Result<Value> {

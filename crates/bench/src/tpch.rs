@@ -11,16 +11,14 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use hushdb::tpch::{QUERIES, query};
 use serde_json::json;
 
-use crate::child::Child;
 use crate::failure::Result;
 use crate::report::Report;
-use crate::rival::Rival;
 use crate::samples::Samples;
+use crate::stage::{Engine, PLAIN, RIVAL, Stage, Subject, attach, engine_name, fresh, turns};
 
 const TABLES: [&str; 8] = [
     "region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem",
@@ -31,59 +29,15 @@ const SCAN: &str = "SELECT sum(l_orderkey), max(l_partkey), max(l_suppkey), max(
     max(l_extendedprice), max(l_discount), max(l_tax), max(l_returnflag), max(l_linestatus), max(l_shipdate), \
     max(l_commitdate), max(l_receiptdate), max(l_shipinstruct), max(l_shipmode), max(l_comment) FROM lineitem";
 
-/// A raw key, so that opening costs no key derivation from a passphrase. It protects nothing: the data is public.
-const KEY: &str = "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
-/// DuckDB takes base64 text for a raw key.
-const RIVAL_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-
 /// What to measure, and where.
 pub(crate) struct Plan {
     /// Scale factor.
     pub(crate) sf: f64,
     /// Measured rounds.
     pub(crate) runs: u32,
-    /// Threads of each subject.
-    pub(crate) threads: usize,
-    /// Where files are made; absolute.
-    pub(crate) directory: PathBuf,
-    /// Whom to measure against.
-    pub(crate) rival: Option<Rival>,
+    /// Where, and against whom.
+    pub(crate) stage: Stage,
 }
-
-/// One that is measured.
-#[derive(Clone, Copy)]
-struct Subject {
-    name: &'static str,
-    engine: Engine,
-    key: Option<&'static str>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Engine {
-    Hush,
-    Rival,
-}
-
-const ENCRYPTED: Subject = Subject {
-    name: "encrypted",
-    engine: Engine::Hush,
-    key: Some(KEY),
-};
-const PLAIN: Subject = Subject {
-    name: "plain",
-    engine: Engine::Hush,
-    key: None,
-};
-const CONTROL: Subject = Subject {
-    name: "control",
-    engine: Engine::Hush,
-    key: None,
-};
-const RIVAL: Subject = Subject {
-    name: "duckdb",
-    engine: Engine::Rival,
-    key: Some(RIVAL_KEY),
-};
 
 impl Plan {
     /// Runs all phases. What was measured before one failed is in the report all the same.
@@ -91,16 +45,10 @@ impl Plan {
     /// # Errors
     /// Beside the report: when a subject fails, or gives a wrong answer.
     pub(crate) fn measure(&self) -> (Report, Result<()>) {
-        let mut subjects = vec![ENCRYPTED, PLAIN, CONTROL];
-        let mut ratios = vec![(0, 1), (2, 1)];
-        if self.rival.is_some() {
-            ratios.push((0, subjects.len()));
-            subjects.push(RIVAL);
-        }
+        let subjects = self.stage.subjects();
         let conditions =
-            json!({"scale factor": self.sf, "rounds": self.runs, "threads": self.threads});
-        let names = subjects.iter().map(|subject| subject.name).collect();
-        let mut report = Report::new("tpch", conditions, names, ratios);
+            json!({"scale factor": self.sf, "rounds": self.runs, "threads": self.stage.threads});
+        let mut report = self.stage.report("tpch", conditions);
         let done = self.phases(&subjects, &mut report);
         (report, done)
     }
@@ -125,8 +73,8 @@ impl Plan {
                 self.sf,
                 engine_name(subject.engine)
             );
-            let mut child = self.start(subject)?;
-            self.fresh(&self.source(subject.engine))?;
+            let mut child = self.stage.start(subject)?;
+            fresh(&self.source(subject.engine))?;
             child.sql(&attach(&self.source(subject.engine), "source", None, false))?;
             child.sql("USE source")?;
             child.sql(&format!("CALL dbgen(sf = {})", self.sf))?;
@@ -144,9 +92,9 @@ impl Plan {
             eprintln!("load, round {} of {}", round + 1, self.runs);
             for at in turns(subjects.len(), round) {
                 let subject = subjects[at];
-                let path = self.file(subject, "lineitem");
-                self.fresh(&path)?;
-                let mut child = self.start(subject)?;
+                let path = self.stage.file(subject, "lineitem");
+                fresh(&path)?;
+                let mut child = self.stage.start(subject)?;
                 child.sql(&attach(&self.source(subject.engine), "source", None, true))?;
                 child.sql(&attach(&path, "target", subject.key, false))?;
                 times[at].push(
@@ -156,7 +104,7 @@ impl Plan {
                 sizes[at].push(fs::metadata(&path)?.len() as f64 / (1 << 20) as f64);
                 peaks[at].push(child.peak_mib()?.unwrap_or(f64::NAN));
                 drop(child);
-                self.fresh(&path)?;
+                fresh(&path)?;
             }
         }
         report.add("CREATE TABLE lineitem AS", "ms", times);
@@ -168,9 +116,9 @@ impl Plan {
     /// A database with all tables for each subject.
     fn make_databases(&self, subjects: &[Subject]) -> Result<()> {
         for &subject in subjects {
-            let path = self.file(subject, "tpch");
-            self.fresh(&path)?;
-            let mut child = self.start(subject)?;
+            let path = self.stage.file(subject, "tpch");
+            fresh(&path)?;
+            let mut child = self.stage.start(subject)?;
             child.sql(&attach(&self.source(subject.engine), "source", None, true))?;
             child.sql(&attach(&path, "target", subject.key, false))?;
             for table in TABLES {
@@ -187,11 +135,11 @@ impl Plan {
         let mut times = vec![Samples::default(); subjects.len()];
         let mut children = subjects
             .iter()
-            .map(|&subject| self.start(subject))
+            .map(|&subject| self.stage.start(subject))
             .collect::<Result<Vec<_>>>()?;
         for round in 0..=4 * self.runs as usize {
             for at in turns(subjects.len(), round) {
-                let path = self.file(subjects[at], "tpch");
+                let path = self.stage.file(subjects[at], "tpch");
                 let ms = children[at].sql(&attach(&path, "target", subjects[at].key, true))?;
                 children[at].sql("DETACH target")?;
                 if round > 0 {
@@ -208,11 +156,11 @@ impl Plan {
         for round in 0..=self.runs as usize {
             eprintln!("cold scan, round {round} of {}", self.runs);
             for at in turns(subjects.len(), round) {
-                let mut child = self.start(subjects[at])?;
+                let mut child = self.stage.start(subjects[at])?;
                 // Threads and allocator come to life before the clock runs.
                 child.sql("SELECT sum(value) FROM range(1000000) AS t(value)")?;
                 child.sql(&attach(
-                    &self.file(subjects[at], "tpch"),
+                    &self.stage.file(subjects[at], "tpch"),
                     "target",
                     subjects[at].key,
                     true,
@@ -235,9 +183,9 @@ impl Plan {
         let mut queries = vec![none; texts.len()];
         let mut children = Vec::new();
         for &subject in subjects {
-            let mut child = self.start(subject)?;
+            let mut child = self.stage.start(subject)?;
             child.sql(&attach(
-                &self.file(subject, "tpch"),
+                &self.stage.file(subject, "tpch"),
                 "target",
                 subject.key,
                 true,
@@ -276,74 +224,9 @@ impl Plan {
         Ok(())
     }
 
-    fn start(&self, subject: Subject) -> Result<Child> {
-        let command = match (subject.engine, &self.rival) {
-            (Engine::Rival, Some(rival)) => rival.command(),
-            _ => {
-                let mut command = Command::new(std::env::current_exe()?);
-                command.arg("subject");
-                command
-            }
-        };
-        Child::start(subject.name, command, self.threads, &self.directory)
-    }
-
     fn source(&self, engine: Engine) -> PathBuf {
-        self.directory
+        self.stage
+            .directory
             .join(format!("source.{}", engine_name(engine)))
     }
-
-    fn file(&self, subject: Subject, content: &str) -> PathBuf {
-        self.directory.join(format!(
-            "{content}-{}.{}",
-            subject.name,
-            engine_name(subject.engine)
-        ))
-    }
-
-    /// Removes a database file and its log.
-    fn fresh(&self, path: &std::path::Path) -> Result<()> {
-        let mut log = path.as_os_str().to_owned();
-        log.push(".wal");
-        for path in [path, log.as_ref()] {
-            match fs::remove_file(path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(error.into());
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The subjects' indices, beginning with another one each round.
-fn turns(subjects: usize, round: usize) -> impl Iterator<Item = usize> {
-    (0..subjects).map(move |turn| (turn + round) % subjects)
-}
-
-fn engine_name(engine: Engine) -> &'static str {
-    match engine {
-        Engine::Hush => "hushdb",
-        Engine::Rival => "duckdb",
-    }
-}
-
-fn attach(path: &std::path::Path, name: &str, key: Option<&str>, read_only: bool) -> String {
-    let mut options = Vec::new();
-    if let Some(key) = key {
-        options.push(format!("ENCRYPTION_KEY '{key}', ENCRYPTION_CIPHER 'GCM'"));
-    }
-    if read_only {
-        options.push("READ_ONLY".to_owned());
-    }
-    let options = if options.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", options.join(", "))
-    };
-    format!(
-        "ATTACH '{}' AS {name}{options}",
-        path.display().to_string().replace('\'', "''")
-    )
 }
