@@ -80,6 +80,8 @@ struct Handle {
     file: Arc<SimFile>,
     /// Whether it may have turned read-only.
     failed: bool,
+    /// Faults of the disk before it was opened.
+    faults_before: u64,
 }
 
 /// How a step left the handle.
@@ -200,10 +202,12 @@ impl World {
             store,
             file,
             failed: false,
+            faults_before: faults,
         }))
     }
 
     fn create(&mut self) -> Option<Handle> {
+        let faults = self.disk.stats().faults;
         let file = self.disk.create(NAME).map(Arc::new).ok()?;
         let key = self.encrypted.then(|| key_text(0));
         let key = key.as_ref().map(|key| key as &dyn KeyProvider);
@@ -219,6 +223,7 @@ impl World {
                     store,
                     file,
                     failed: false,
+                    faults_before: faults,
                 })
             }
             Err(_) => {
@@ -460,7 +465,7 @@ impl World {
         let faults = self.disk.stats().faults;
         let mut txn = match handle.store.begin() {
             Ok(txn) => txn,
-            Err(error) => return Err(format!("no transaction begins: {error}")),
+            Err(error) => return self.failed(handle, faults, None, &error),
         };
         for _ in 0..self.dice.between(1, 4) {
             if let Err(error) = changes::change(&mut txn, &mut after.model, &mut self.dice) {
@@ -592,6 +597,11 @@ impl World {
         after: Option<State>,
         error: &Error,
     ) -> Checked<Flow> {
+        // A checkpoint after a commit may have failed: the commit stands, and what comes after is refused.
+        let faults = match error {
+            Error::WriteFailedEarlier => handle.faults_before,
+            _ => faults,
+        };
         if !self.excused(faults) {
             return Err(format!("without a fault of the disk: {error}"));
         }
@@ -645,7 +655,8 @@ impl World {
         let must = handle.failed || handle.file.sync_failed();
         match handle.store.begin() {
             Ok(_) if must => Err("the store goes on after a failed sync".to_owned()),
-            Err(Error::WriteFailedEarlier) if must => Ok(()),
+            // Also where a checkpoint after a commit failed, which is nobody's error.
+            Err(Error::WriteFailedEarlier) if must || self.excused(handle.faults_before) => Ok(()),
             Err(error) => Err(format!("no transaction begins: {error}")),
             Ok(_) => Ok(()),
         }

@@ -121,10 +121,10 @@ impl Store {
 
     /// Returns once the ticket is durable: writes what is queued, unless somebody did so while this one waited.
     fn write_log(&self, ticket: u64) -> Result<Arc<CatalogVersion>> {
-        let mut log = self.log.lock();
-        if log.durable >= ticket {
+        let Some(_lead) = self.queue.wait(ticket) else {
             return Ok(self.snapshot());
-        }
+        };
+        let mut log = self.log.lock();
         // Whoever led before failed: this commit was part of that, or came after.
         self.blocks.writable()?;
         let (queue, tickets, newest, stored) = {
@@ -138,6 +138,10 @@ impl Store {
                 Arc::clone(&state.stored),
             )
         };
+        if queue.is_empty() {
+            // A flip took along what was queued.
+            return Ok(self.snapshot());
+        }
         let oldest = self.oldest_in_use(stored.generation);
         if let Err(error) = log.write(&self.blocks, &queue, &stored, oldest) {
             // Others may have queued behind; none of it is durable, and what reached the disk is not known.
@@ -145,7 +149,7 @@ impl Store {
             return Err(error);
         }
         let version = self.publish_shared(newest);
-        log.durable = tickets;
+        self.queue.durable(tickets);
         if log.position() >= log.autocheckpoint_bytes {
             let mut state = self.commit.lock();
             // The commit is durable: a checkpoint that fails does not undo it. The next commit says so.
@@ -210,7 +214,7 @@ impl Store {
         state.unstored_rows = 0;
         state.queue.clear();
         state.queued_bytes = 0;
-        log.durable = state.tickets;
+        self.queue.durable(state.tickets);
         if log.is_open() {
             log.end();
         }

@@ -24,8 +24,6 @@ pub(super) struct CommitLog {
     /// `None`: there is no log; every commit moves the root, or nothing outlives the process.
     files: Option<Arc<dyn StorageFiles>>,
     writer: Option<LogWriter>,
-    /// Tickets up to this one are durable.
-    pub(super) durable: u64,
     pub(super) synchronous: Synchronous,
     /// Bytes after which a checkpoint is made.
     pub(super) autocheckpoint_bytes: u64,
@@ -39,7 +37,6 @@ impl CommitLog {
         Self {
             files,
             writer: None,
-            durable: 0,
             synchronous: Synchronous::default(),
             autocheckpoint_bytes: DEFAULT_AUTOCHECKPOINT_BYTES,
         }

@@ -9,6 +9,7 @@ mod check;
 mod checkpoint;
 mod commit;
 mod commit_log;
+mod commit_queue;
 mod fresh_blocks;
 mod live_versions;
 mod pending_row_group;

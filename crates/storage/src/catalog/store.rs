@@ -15,6 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use super::catalog_version::CatalogVersion;
 use super::commit::CommitState;
 use super::commit_log::{CommitLog, LOG_NAME};
+use super::commit_queue::CommitQueue;
 use super::fresh_blocks::FreshBlocks;
 use super::live_versions::LiveVersions;
 use super::pending_row_group::PendingRowGroup;
@@ -35,6 +36,7 @@ pub struct Store {
     /// Taken before `commit`, by who writes the log or moves the root.
     pub(super) log: Mutex<CommitLog>,
     pub(super) commit: Mutex<CommitState>,
+    pub(super) queue: CommitQueue,
     /// Nothing outlives the process: commits are not written one by one.
     pub(super) is_volatile: bool,
     /// Small commits go to a log beside the file.
@@ -200,6 +202,7 @@ impl Store {
             is_logged: files.is_some(),
             log: Mutex::new(CommitLog::new(files)),
             commit: Mutex::new(CommitState::new(&stored, &newest)),
+            queue: CommitQueue::default(),
             is_volatile,
             checkpoint_on_close: AtomicBool::new(true),
             notices: recovered.notices,
