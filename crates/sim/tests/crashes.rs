@@ -8,7 +8,7 @@ use std::time::Instant;
 use hushdb_sim::{Breakage, CRASHES_PER_WORLD, Campaign};
 
 /// Crashes in the test command.
-const CRASHES: u64 = 2_000;
+const CRASHES: u64 = 10_000;
 /// Worlds within which a broken promise must be noticed.
 const WORLDS_TO_NOTICE: u64 = 20;
 
