@@ -68,6 +68,7 @@ impl OpenTransaction {
             if let Some((written, write)) = &self.write
                 && written == name
                 && Arc::ptr_eq(write.store(), &database.store)
+                && write.is_changed()
             {
                 database.version = Arc::new(write.catalog().clone());
             }

@@ -10,6 +10,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::catalog_version::CatalogVersion;
 use super::rebase::{TableChange, replayed};
+use super::transaction::MAX_LOGGED_DELETES;
 use super::wire::{Reader, WireError, Writer};
 use crate::codec::plain_values;
 use crate::table::{ColumnType, MAX_ROW_GROUP_ROWS, RowGroup};
@@ -119,7 +120,7 @@ fn decode_change(reader: &mut Reader<'_>) -> Result<TableChange, WireError> {
     let end_row_id = reader.u64()?;
     let mut bytes = reader.bytes()?;
     let deleted = RoaringTreemap::deserialize_from(&mut bytes).map_err(|_| WireError)?;
-    if !bytes.is_empty() {
+    if !bytes.is_empty() || deleted.len() > MAX_LOGGED_DELETES {
         return Err(WireError);
     }
     let count = reader.count(8 + 4 + 4 + 4)?;
@@ -214,6 +215,26 @@ mod tests {
         assert_eq!(texts, [1]);
         // The same rows a second time are not those that follow.
         assert!(apply(&bytes, &mut catalog).is_err());
+    }
+
+    #[test]
+    fn more_deleted_rows_than_are_ever_logged_are_refused() {
+        let (mut catalog, _) = sample();
+        let change = |rows: u64| {
+            let mut deleted = RoaringTreemap::new();
+            deleted.insert_range(0..rows);
+            TableChange {
+                table_id: 1,
+                deleted,
+                added: vec![],
+                end_row_id: 0,
+            }
+        };
+        // Few bytes can stand for many rows.
+        let many = payload(&[encode(&[change(MAX_LOGGED_DELETES + 1)], &catalog)]);
+        assert!(decode(&many).is_err());
+        let more_than_there_are = payload(&[encode(&[change(1000)], &catalog)]);
+        assert!(apply(&more_than_there_are, &mut catalog).is_err());
     }
 
     #[test]

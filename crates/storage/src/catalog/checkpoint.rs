@@ -6,8 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, new_null_array};
-use roaring::RoaringBitmap;
+use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
+use arrow_schema::{Field, Schema};
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::catalog_version::CatalogVersion;
 use super::fresh_blocks::FreshBlocks;
@@ -15,7 +16,7 @@ use super::store::Store;
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
 use crate::store::WalState;
-use crate::table::{Column, PAGE_GROUPS, Page, RowGroup, TableVersion};
+use crate::table::{Column, PAGE_GROUPS, Page, RowGroup, RowGroupBuilder, TableVersion};
 
 impl Store {
     /// Writes a state and makes it the root of the file. `before` is the state that the root has now; `fresh` has what was
@@ -47,7 +48,13 @@ impl Store {
 
         let blocks = &self.blocks;
         let oldest = self.oldest_in_use(before.generation);
-        fresh.hand_over(&named);
+        if fresh.hand_over(&named) < named.len() {
+            // The books are wrong: rather no commit than a root that names what may be written over.
+            blocks.rollback();
+            return Err(Error::InvalidInput(
+                "a commit would name a block that was not written for it".into(),
+            ));
+        }
         for block in &unnamed {
             blocks.free(block);
         }
@@ -124,10 +131,8 @@ impl Store {
             let follows = run
                 .last()
                 .is_none_or(|last| last.end_row_id() == group.first_row_id);
-            let rows: usize = run.iter().map(|group| group.rows as usize).sum();
-            let fits = rows + group.rows as usize <= self.row_group_rows();
-            if !run.is_empty() && (group.memory.is_none() || !follows || !fits) {
-                stored.push(self.store_run(&run, &table.columns, fresh)?);
+            if !run.is_empty() && (group.memory.is_none() || !follows) {
+                self.store_run(&run, &table.columns, fresh, &mut stored)?;
                 run.clear();
             }
             match group.memory {
@@ -136,42 +141,57 @@ impl Store {
             }
         }
         if !run.is_empty() {
-            stored.push(self.store_run(&run, &table.columns, fresh)?);
+            self.store_run(&run, &table.columns, fresh, &mut stored)?;
         }
         Ok(stored)
     }
 
-    /// One row group from adjacent ones in memory. Deleted rows stay, marked: others may know rows by their ids.
+    /// Row groups from adjacent ones in memory, cut as bulk loads are. Deleted rows stay, marked: others may know rows by
+    /// their ids.
     fn store_run(
         &self,
         run: &[&RowGroup],
         columns: &[Column],
         fresh: &mut FreshBlocks,
-    ) -> Result<Arc<RowGroup>> {
-        let mut arrays = Vec::with_capacity(columns.len());
-        for column in columns {
-            let pieces: Vec<ArrayRef> = run.iter().map(|group| values(group, column)).collect();
-            let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
-            let joined = arrow_select::concat::concat(&pieces);
-            arrays.push(joined.map_err(|_| Error::Unsupported("rows this large".into()))?);
-        }
-        let mut deletes = RoaringBitmap::new();
-        let first_row_id = run.first().map_or(0, |group| group.first_row_id);
+        stored: &mut Vec<Arc<RowGroup>>,
+    ) -> Result<()> {
+        let unfit = |_| Error::InvalidInput("rows in memory are not of the table's types".into());
+        let fields = columns
+            .iter()
+            .map(|c| Field::new(&c.name, c.ty.arrow(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let mut builder = RowGroupBuilder::new(columns, self.row_group_rows());
+        let mut cut = Vec::new();
         for group in run {
-            let shift = u32::try_from(group.first_row_id - first_row_id).unwrap_or(u32::MAX);
-            deletes.extend(
-                group
-                    .deletes
-                    .iter()
-                    .flat_map(|d| d.iter())
-                    .map(|o| o + shift),
-            );
+            let arrays = columns.iter().map(|column| values(group, column)).collect();
+            let batch = RecordBatch::try_new(Arc::clone(&schema), arrays).map_err(unfit)?;
+            cut.extend(builder.push(&batch)?);
         }
-        let (mut group, written) = self.write_row_group(columns, &arrays)?.into_parts();
-        fresh.absorb(written);
-        group.first_row_id = first_row_id;
-        group.deletes = (!deletes.is_empty()).then(|| Arc::new(deletes));
-        Ok(Arc::new(group))
+        cut.extend(builder.finish()?);
+
+        let mut deleted = RoaringTreemap::new();
+        for group in run {
+            let offsets = group.deletes.iter().flat_map(|deletes| deletes.iter());
+            deleted.extend(offsets.map(|offset| group.first_row_id + u64::from(offset)));
+        }
+        let mut first_row_id = run.first().map_or(0, |group| group.first_row_id);
+        for arrays in cut {
+            let rows = arrays.first().map_or(0, |array| array.len()) as u64;
+            let end = first_row_id + rows;
+            let gone = deleted.iter().skip_while(|id| *id < first_row_id);
+            let gone = gone.take_while(|id| *id < end);
+            let deletes: RoaringBitmap = gone.map(|id| (id - first_row_id) as u32).collect();
+            // A piece of which every row is gone is left out, as a row group is.
+            if deletes.len() < rows {
+                let (mut group, written) = self.write_row_group(columns, &arrays)?.into_parts();
+                fresh.absorb(written);
+                group.first_row_id = first_row_id;
+                group.deletes = (!deletes.is_empty()).then(|| Arc::new(deletes));
+                stored.push(Arc::new(group));
+            }
+            first_row_id = end;
+        }
+        Ok(())
     }
 }
 

@@ -20,6 +20,7 @@ use super::store::Store;
 use super::transaction::Transaction;
 use crate::error::{Error, Result};
 use crate::store::WalState;
+use crate::table::RowGroup;
 
 /// Rows that a database without a log keeps in memory before it compresses them.
 const MAX_UNSTORED_ROWS: u64 = 65_536;
@@ -94,7 +95,8 @@ impl Store {
             let (version, changes) = transaction.rebase(&state.newest)?;
             let rows = rows_of(&changes);
             if self.is_volatile {
-                if state.unstored_rows + rows > MAX_UNSTORED_ROWS {
+                let large = bytes_of(&changes) > MAX_LOGGED_BYTES;
+                if large || state.unstored_rows + rows > MAX_UNSTORED_ROWS {
                     return Ok(None);
                 }
                 state.unstored_rows += rows;
@@ -220,6 +222,11 @@ impl Store {
         }
         Ok(stored)
     }
+}
+
+fn bytes_of(changes: &[TableChange]) -> usize {
+    let groups = changes.iter().flat_map(|change| &change.added);
+    groups.map(RowGroup::memory_bytes).sum()
 }
 
 fn rows_of(changes: &[TableChange]) -> u64 {

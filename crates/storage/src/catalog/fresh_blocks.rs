@@ -40,11 +40,14 @@ impl FreshBlocks {
         self.refs.extend(other.refs.drain());
     }
 
-    /// Takes out the blocks that a commit names: from now on they are the file's.
-    pub(crate) fn hand_over(&mut self, named: &HashSet<BlockRef>) {
+    /// Takes out the blocks that a commit names: from now on they are the file's. Returns how many there were.
+    pub(crate) fn hand_over(&mut self, named: &HashSet<BlockRef>) -> usize {
+        let mut count = 0;
         for block in self.refs.extract_if(|block| named.contains(block)) {
             self.store.adopt(&block);
+            count += 1;
         }
+        count
     }
 }
 

@@ -95,6 +95,11 @@ impl Transaction {
             }
         }
         let mut result = self.changes.catalog.clone();
+        for id in &self.changes.redefined {
+            if let (Some(now), Some(ours)) = (theirs.get(id), find_mut(&mut result, *id)) {
+                ours.forget_pages_but_of(now)?;
+            }
+        }
         result.generation = newest.generation;
         result.block = newest.block;
         result.definitions = newest.definitions + 1;
@@ -120,6 +125,9 @@ impl TableChange {
     /// # Errors
     /// Conflict if a row that goes is not there.
     pub(crate) fn apply(&self, table: &mut TableVersion) -> Result<()> {
+        if self.deleted.len() > table.row_count() {
+            return Err(conflict("another transaction changed the same row"));
+        }
         if !self.deleted.is_empty() {
             let ids: Vec<u64> = self.deleted.iter().collect();
             if table.delete(&ids)? < self.deleted.len() {

@@ -68,7 +68,7 @@ pub(super) fn recover(
     let mut reader = LogReader::open(file, &owner, &basis, Some(&state.salt))?;
     let mut catalog = stored.clone();
     let mut transactions = 0;
-    let must_reach = freshness.log_must_reach(blocks.generation());
+    let must_reach = freshness.log_must_reach(state.sequence);
     let mut reached = must_reach.is_none() || must_reach == Some(reader.reached());
     while let Some(record) = reader.next_record()? {
         let lsn = record.lsn;
@@ -129,12 +129,21 @@ fn refuse_foreign(file: &Arc<dyn StorageFile>, blocks: &BlockStore) -> Result<()
         Err(error) => return Err(error),
     };
     let (found, last) = (header.basis().sequence, blocks.log_state().sequence);
+    let other = LogError::OtherSequence {
+        expected: last + 1,
+        found,
+    };
     if found > last + 1 {
-        return Err(LogError::OtherSequence {
-            expected: last + 1,
-            found,
+        return Err(other.into());
+    }
+    if found == last + 1 {
+        // The superblock names a log before its first record is written: one that has records, or builds on a later
+        // state, shows that the file is older than the log.
+        let basis = *header.basis();
+        let mut reader = LogReader::open(Arc::clone(file), &blocks.log_owner(), &basis, None)?;
+        if basis.base_generation > blocks.generation() || reader.next_record()?.is_some() {
+            return Err(other.into());
         }
-        .into());
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::table::{MAX_ROW_GROUP_ROWS, RowGroup, TableVersion};
 
 /// More deleted rows than this are written with a flip of the root rather than to the log.
-const MAX_LOGGED_DELETES: u64 = 100_000;
+pub(super) const MAX_LOGGED_DELETES: u64 = 100_000;
 
 /// A write transaction. Dropping it rolls back.
 pub struct Transaction {

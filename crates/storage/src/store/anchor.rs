@@ -113,11 +113,12 @@ impl Freshness {
         Ok(())
     }
 
-    /// The place and tag that a log on superblock `generation` must reach.
-    pub(crate) fn log_must_reach(&self, generation: u64) -> Option<(u64, [u8; 16])> {
+    /// The place and tag that the open log of this sequence must reach. Not a question of the generation: slot changes
+    /// move the root and leave the log open.
+    pub(crate) fn log_must_reach(&self, sequence: u64) -> Option<(u64, [u8; 16])> {
         let anchor = self
             .min_anchor
-            .filter(|a| a.generation == generation && a.log_end > 0)?;
+            .filter(|a| a.log_sequence == sequence && a.log_end > 0)?;
         Some((anchor.log_end, anchor.log_tag))
     }
 }

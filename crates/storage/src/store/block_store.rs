@@ -47,6 +47,8 @@ pub struct BlockStore {
     /// One flip at a time.
     pub(super) flip: Mutex<()>,
     pub(super) write_failed: AtomicBool,
+    /// Who opened it: a child that was forked must not write, since the lock and the books are its parent's.
+    process: u32,
     notices: Vec<Notice>,
 }
 
@@ -193,6 +195,7 @@ impl BlockStore {
             end: AtomicU64::new(total),
             flip: Mutex::new(()),
             write_failed: AtomicBool::new(false),
+            process: std::process::id(),
             notices,
         })
     }
@@ -426,7 +429,9 @@ impl BlockStore {
         if self.write_failed.load(Ordering::Acquire) {
             return Err(Error::WriteFailedEarlier);
         }
-        self.space.as_ref().ok_or(Error::ReadOnly)
+        let here = self.process == std::process::id();
+        let space = self.space.as_ref().filter(|_| here);
+        space.ok_or(Error::ReadOnly)
     }
 
     pub(super) fn root(&self) -> Arc<Root> {

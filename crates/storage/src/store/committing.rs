@@ -47,11 +47,12 @@ impl BlockStore {
         let _flip = self.flip.lock();
         let root = self.root();
         let old_list: Vec<Extent> = root.free_list_blocks.iter().filter_map(extent_of).collect();
-        let free_list_blocks = self.write_free_list(&old_list)?;
+        let (free_list_blocks, total_sectors) = self.write_free_list(&old_list)?;
         let before = &root.sealed.superblock;
         let superblock = Superblock {
             generation: before.generation + 1,
-            total_sectors: space.lock().extents().end(),
+            // Not the end as it is by now: what others allocated meanwhile is on no list.
+            total_sectors,
             catalog,
             free_list: free_list_blocks.first().copied(),
             wal: log,
@@ -112,9 +113,9 @@ impl BlockStore {
         Ok(result)
     }
 
-    /// Writes the free list that goes with the commit at hand; back to front, since each block names the next.
-    fn write_free_list(&self, old: &[Extent]) -> Result<Vec<BlockRef>> {
-        let FreeListPlan { mut blocks } = self
+    /// Writes the free list that goes with the commit at hand, and says where the file ends by it; back to front, since each block names the next.
+    fn write_free_list(&self, old: &[Extent]) -> Result<(Vec<BlockRef>, u64)> {
+        let FreeListPlan { mut blocks, end } = self
             .space()?
             .lock()
             .plan_free_list(self.sealed.file().as_ref(), old)?;
@@ -137,7 +138,7 @@ impl BlockStore {
             }
         }
         written.reverse();
-        Ok(written)
+        Ok((written, end))
     }
 
     /// Seals `superblock` as the successor of `root` and writes it into both slots.

@@ -185,10 +185,15 @@ impl Extents {
         for (_, extent) in over {
             self.give_back(extent)?;
         }
+        self.draw_back();
+        Ok(())
+    }
+
+    /// Moves the end back over free sectors before it.
+    pub(crate) fn draw_back(&mut self) {
         if let Some(tail) = self.free.take_tail(self.end) {
             self.end = tail;
         }
-        Ok(())
     }
 
     /// Forgets everything since the last commit, but for what was set aside.

@@ -22,6 +22,8 @@ pub(super) struct Space {
 /// Room for a free list: a place and a number of extents for each block of its chain, and what it has to say.
 pub(super) struct FreeListPlan {
     pub(super) blocks: Vec<(u64, Vec<Extent>, usize)>,
+    /// The first sector behind everything that the list and the state it goes with name or leave free.
+    pub(super) end: u64,
 }
 
 impl Space {
@@ -60,6 +62,7 @@ impl Space {
                 Ok(grown) => self.file_sectors = grown,
                 Err(error) => {
                     self.drop_extent(Extent::new(sector, sectors))?;
+                    self.extents.draw_back();
                     return Err(error);
                 }
             }
@@ -123,7 +126,10 @@ impl Space {
             listed = rest;
             blocks.push((sector, these.to_vec(), room));
         }
-        Ok(FreeListPlan { blocks })
+        Ok(FreeListPlan {
+            blocks,
+            end: self.extents.end(),
+        })
     }
 
     /// What is free of a file of `total_sectors` once nobody reads an older generation, as (first sector, sectors).

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use roaring::RoaringBitmap;
 
@@ -66,6 +66,14 @@ impl RowGroup {
         let memory = self.memory.as_ref()?;
         let found = memory.iter().find(|(id, _)| *id == column_id);
         found.map(|(_, values)| values)
+    }
+
+    /// Bytes of the values in memory.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let memory = self.memory.iter().flat_map(|memory| memory.iter());
+        memory
+            .map(|(_, values)| values.get_array_memory_size())
+            .sum()
     }
 
     /// The row group without the rows `ids` (`None` if none is left), and how many of these were there.

@@ -25,6 +25,8 @@ use crate::store::BlockStore;
 const VERSION: u8 = 1;
 /// Up to this many rows, row groups in memory are merged: what one more row may cause to be copied.
 const MEMORY_GROUP_ROWS: u32 = 8192;
+/// Up to this many bytes, too.
+const MEMORY_GROUP_BYTES: usize = 4 << 20;
 
 /// A table as one snapshot sees it.
 #[derive(Clone)]
@@ -201,8 +203,10 @@ impl TableVersion {
     fn merge_tail(&mut self, from: u64) -> Result<()> {
         while let [.., before, last] = self.tail.as_slice() {
             let joint = before.rows.saturating_add(last.rows);
+            let large = before.memory_bytes() + last.memory_bytes() > MEMORY_GROUP_BYTES;
             let adjacent = before.end_row_id() == last.first_row_id;
             if joint > MEMORY_GROUP_ROWS
+                || large
                 || last.rows < before.rows
                 || !adjacent
                 || before.first_row_id < from
@@ -281,6 +285,26 @@ impl TableVersion {
     pub(crate) fn set_rows(&mut self, pages: Vec<Arc<Page>>, tail: Vec<Arc<RowGroup>>) {
         (self.pages, self.tail) = (pages, tail);
         self.changed();
+    }
+
+    /// A checkpoint may have stored the same rows anew: pages that it replaced are not on disk any more, and are written
+    /// again. `stored` is the table as the checkpoint left it.
+    ///
+    /// # Errors
+    /// Whatever reading the table's directory reports.
+    pub(crate) fn forget_pages_but_of(&mut self, stored: &Self) -> Result<()> {
+        let there: HashSet<BlockRef> = stored.pages.iter().filter_map(|p| p.block).collect();
+        let mut pages = Vec::with_capacity(self.pages.len());
+        for page in &self.pages {
+            pages.push(match page.block {
+                Some(block) if !there.contains(&block) => {
+                    Arc::new(Page::new(self.page_groups(page)?.to_vec()))
+                }
+                _ => Arc::clone(page),
+            });
+        }
+        self.pages = pages;
+        Ok(())
     }
 
     /// Notes that this is another state than the one that is stored or was derived from.

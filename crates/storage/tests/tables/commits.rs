@@ -408,3 +408,121 @@ fn many_threads_commit_at_once_and_share_records() {
     drop(store);
     assert_eq!(sum(&files.open()), expected);
 }
+
+#[test]
+fn a_redefinition_that_meets_a_checkpoint_names_no_page_that_is_gone() {
+    let files = Files::new(true);
+    let store = files.create();
+    insert(&store, 100..103);
+    let mut redefines = store.begin().unwrap();
+    redefines.delete_rows("main", "t", &[10, 11, 12]).unwrap();
+    redefines.rename_table("main", "t", "u").unwrap();
+    // Stores `t` anew: the page that the transaction still has is replaced.
+    store.checkpoint().unwrap();
+    redefines.commit().unwrap();
+    for round in 0..20 {
+        let name = format!("v{round}");
+        fill(
+            &store,
+            &name,
+            vec![def("n", ColumnType::Int64)],
+            &[int64s(0..10)],
+        );
+    }
+    store.blocks().pool().clear();
+    let found = integers(&store, &store.snapshot(), "u", "n");
+    assert_eq!(found.into_iter().flatten().sum::<i64>(), 45);
+    let report = store.check(&mut |_, _| {}).unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    drop(store);
+    let store = files.open();
+    assert_eq!(integers(&store, &store.snapshot(), "u", "n").len(), 10);
+}
+
+#[test]
+fn rows_in_memory_that_are_large_are_cut_into_row_groups() {
+    let files = Files::new(false);
+    let store = files.create();
+    store.set_autocheckpoint_bytes(u64::MAX);
+    let mut txn = store.begin().unwrap();
+    txn.create_table("main", "b", vec![def("b", ColumnType::Blob)], vec![])
+        .unwrap();
+    txn.commit().unwrap();
+    // Noise, so that no encoding makes a column of it fit one block.
+    let mut state = 1u64;
+    let mut noise = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    for _ in 0..24 {
+        let values: Vec<Vec<u8>> = (0..3)
+            .map(|_| (0..(1 << 20) / 8).flat_map(|_| noise()).collect())
+            .collect();
+        let array = arrow_array::BinaryViewArray::from_iter_values(values);
+        let mut txn = store.begin().unwrap();
+        txn.insert("main", "b", &[Arc::new(array)]).unwrap();
+        txn.commit().unwrap();
+    }
+    let mut txn = store.begin().unwrap();
+    assert_eq!(txn.delete_rows("main", "b", &[0, 40, 71]).unwrap(), 3);
+    txn.commit().unwrap();
+    store.checkpoint().unwrap();
+    drop(store);
+    let store = files.open();
+    let snapshot = store.snapshot();
+    let table = snapshot.table("main", "b").unwrap();
+    assert_eq!((table.row_count(), table.next_row_id), (69, 72));
+    assert!(table.row_groups().unwrap().len() > 4);
+    let report = store.check(&mut |_, _| {}).unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+}
+
+#[test]
+fn an_anchor_shows_a_cut_log_tail_also_after_a_key_change() {
+    let files = Files::new(true);
+    let store = files.create();
+    insert(&store, 100..101);
+    let shorter = without_zeros(files.log());
+    insert(&store, 1000..1001);
+    let anchor = store.anchor();
+    let another = hushdb_keys::providers::KeyText::new(format!("hex:{}", "5b".repeat(32)));
+    let slot = hushdb_keys::SlotOptions::default();
+    let added = store
+        .blocks()
+        .change_header(|header, crypto, keys| header.add_slot(crypto, keys, &another, &slot));
+    added.unwrap();
+    drop(store);
+    let insist = StoreOptions {
+        read_only: true,
+        freshness: Freshness {
+            min_anchor: Some(anchor),
+            ..Freshness::default()
+        },
+        ..StoreOptions::default()
+    };
+    assert_eq!(sum(&files.try_open(&insist).unwrap()), 1145);
+    files.put_log(&shorter);
+    let error = files.try_open(&insist).unwrap_err();
+    assert!(matches!(error, Error::LogCut { .. }), "{error}");
+}
+
+#[test]
+fn a_log_with_records_beside_an_older_file_is_refused_and_kept() {
+    let files = Files::new(true);
+    let store = files.create();
+    let (older, _) = files.copy();
+    insert(&store, 100..101);
+    drop(store);
+    let (newer, log) = files.copy();
+    files.restore(&(older, log.clone()));
+    let error = files.try_open(&StoreOptions::default()).unwrap_err();
+    assert!(
+        matches!(error, Error::Log(LogError::OtherSequence { .. })),
+        "{error}"
+    );
+    assert_eq!(files.copy().1, log);
+    files.restore(&(newer, log));
+    assert_eq!(sum(&files.open()), 145);
+}
