@@ -9,13 +9,14 @@
 //!
 //! An error is allowed only where the disk gave one.
 
+mod side_by_side;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hushdb_keys::{KeyProvider, SlotOptions, providers::KeyText};
 use hushdb_storage::{
     BufferPool, CatalogVersion, Error, ErrorKind, StorageFile, StorageFiles, Store, StoreOptions,
-    Transaction,
 };
 
 use crate::changes;
@@ -490,60 +491,6 @@ impl World {
                 Ok(Flow::GoesOn)
             }
             Err(error) => self.failed(handle, faults, Some(after), &error),
-        }
-    }
-
-    /// Commits a transaction after another one that began later and added rows to one of its tables.
-    fn side_by_side(
-        &mut self,
-        handle: &mut Handle,
-        first: Transaction,
-        after: State,
-    ) -> Checked<Flow> {
-        let mut both = self.state()?.clone();
-        let faults = self.disk.stats().faults;
-        let second = changes::rows_beside(&handle.store, &mut both.model, &mut self.dice);
-        let second = match second {
-            Ok(Some(second)) => second,
-            Ok(None) => return Ok(Flow::GoesOn),
-            Err(error) => return self.failed(handle, faults, None, &error),
-        };
-        if let Err(error) = second.commit() {
-            return self.failed(handle, faults, Some(both), &error);
-        }
-        let before = self.acknowledged.replace(both.clone());
-        self.report.commits += 1;
-        let faults = self.disk.stats().faults;
-        // The first transaction then commits on tables that are stored otherwise than it knows them.
-        if self.dice.chance(40)
-            && let Err(error) = handle.store.checkpoint()
-        {
-            return self.failed(handle, faults, None, &error);
-        }
-        let merged = before.and_then(|before| both.model.with_changes(&before.model, &after.model));
-        let merged = merged.map(|model| State {
-            model,
-            keys: both.keys,
-        });
-        match (first.commit(), merged) {
-            (Ok(_), Some(merged)) => {
-                self.acknowledged = Some(merged);
-                self.report.commits += 1;
-                self.compare(handle)
-            }
-            (Ok(_), None) => Err("two transactions that redefine one table both commit".to_owned()),
-            (Err(Error::Conflict(_)), None) => {
-                self.report.conflicts += 1;
-                self.compare(handle)
-            }
-            // A redefinition that leaves things as they were, such as a rename and back, is one all the same.
-            (Err(Error::Conflict(what)), Some(_)) if what.contains("redefines") => {
-                self.compare(handle)
-            }
-            (Err(Error::Conflict(what)), Some(_)) => Err(format!(
-                "transactions that do not conflict are refused: {what}"
-            )),
-            (Err(error), merged) => self.failed(handle, faults, merged, &error),
         }
     }
 
