@@ -140,7 +140,7 @@ impl Default for Durability {
     fn default() -> Self {
         Self {
             synchronous: Synchronous::Full,
-            autocheckpoint_bytes: 16 << 20,
+            autocheckpoint_bytes: hushdb_storage::DEFAULT_AUTOCHECKPOINT_BYTES,
             checkpoint_on_shutdown: true,
         }
     }

@@ -26,8 +26,8 @@ pub use block::{
     Protection, Role, SECTOR_BYTES, SealedBlock, SealedFile,
 };
 pub use catalog::{
-    CatalogVersion, CheckReport, Finding, MAIN_SCHEMA, PendingRowGroup, Savepoint, SchemaVersion,
-    Store, Transaction, View,
+    CatalogVersion, CheckReport, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, MAIN_SCHEMA,
+    PendingRowGroup, Savepoint, SchemaVersion, Store, Transaction, View,
 };
 pub use codec::{CodecError, EncodedSegment, SegmentCodec, VortexCodec};
 pub use error::{Error, ErrorKind, Place, Result};

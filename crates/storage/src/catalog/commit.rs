@@ -35,7 +35,7 @@ pub(super) struct CommitState {
     pub(super) newest: Arc<CatalogVersion>,
     /// What the root of the file has.
     pub(super) stored: Arc<CatalogVersion>,
-    /// Rows in memory since then, about.
+    /// Rows in memory since then, about; counted where nothing is logged.
     unstored_rows: u64,
     /// Transactions that wait to be logged, and their bytes.
     queue: Vec<Vec<u8>>,
@@ -93,8 +93,8 @@ impl Store {
         let ticket = {
             let mut state = self.commit.lock();
             let (version, changes) = transaction.rebase(&state.newest)?;
-            let rows = rows_of(&changes);
             if self.is_volatile {
+                let rows = rows_of(&changes);
                 let large = bytes_of(&changes) > MAX_LOGGED_BYTES;
                 if large || state.unstored_rows + rows > MAX_UNSTORED_ROWS {
                     return Ok(None);
@@ -111,7 +111,6 @@ impl Store {
             {
                 return Ok(None);
             }
-            state.unstored_rows += rows;
             state.newest = Arc::new(version);
             state.queued_bytes += entry.len();
             state.queue.push(entry);
@@ -179,9 +178,7 @@ impl Store {
         let mut log = self.log.lock();
         let mut state = self.commit.lock();
         if self.blocks.log_state().is_open {
-            let version = CatalogVersion::clone(&state.newest);
-            let mut fresh = FreshBlocks::new(&self.blocks);
-            self.flip(&mut log, &mut state, version, &mut fresh)?;
+            self.flip_newest(&mut log, &mut state)?;
         }
         log.end();
         Ok(())
@@ -192,6 +189,11 @@ impl Store {
         if !log.is_open() && !unstored {
             return Ok(());
         }
+        self.flip_newest(log, state)
+    }
+
+    /// Stores what is committed, and nothing else.
+    fn flip_newest(&self, log: &mut CommitLog, state: &mut CommitState) -> Result<()> {
         let version = CatalogVersion::clone(&state.newest);
         let mut fresh = FreshBlocks::new(&self.blocks);
         self.flip(log, state, version, &mut fresh).map(|_| ())

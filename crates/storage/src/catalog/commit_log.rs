@@ -29,8 +29,8 @@ pub(super) struct CommitLog {
     pub(super) autocheckpoint_bytes: u64,
 }
 
-/// DuckDB's.
-const DEFAULT_AUTOCHECKPOINT_BYTES: u64 = 16 << 20;
+/// Bytes of a log after which a commit makes a checkpoint, unless another number is set; DuckDB's.
+pub const DEFAULT_AUTOCHECKPOINT_BYTES: u64 = 16 << 20;
 
 impl CommitLog {
     pub(super) fn new(files: Option<Arc<dyn StorageFiles>>) -> Self {

@@ -23,6 +23,7 @@ pub(crate) mod wire;
 
 pub use catalog_version::{CatalogVersion, MAIN_SCHEMA, SchemaVersion};
 pub use check::{CheckReport, Finding};
+pub use commit_log::DEFAULT_AUTOCHECKPOINT_BYTES;
 pub use pending_row_group::PendingRowGroup;
 pub use store::Store;
 pub use transaction::{Savepoint, Transaction};

@@ -95,10 +95,11 @@ impl Store {
         let file = Arc::new(OsFile::create(path)?);
         // This handle, and so the lock, is held until the file is gone.
         let held = Arc::clone(&file);
-        let made = Self::create_over(file, Arc::new(OsFiles::beside(path)), key, options);
+        let files = Arc::new(OsFiles::beside(path));
+        let made = Self::create_over(file, files.clone(), key, options);
         if made.is_err() && is_new {
             // What made it fail is what the caller must hear of.
-            let _ = held.remove();
+            let _ = files.remove("");
         }
         drop(held);
         made
@@ -402,7 +403,7 @@ impl Store {
         Ok(array)
     }
 
-    /// How far the database has come, durably.
+    /// How far the database has come. With [`Synchronous::Off`] the last records may not be on disk yet.
     pub fn anchor(&self) -> Anchor {
         let log = self.log.lock();
         let info = self.blocks.info();

@@ -77,11 +77,6 @@ impl OsFile {
         &self.path
     }
 
-    /// Removes the file, for a new one that could not be filled. The lock stays until this handle goes.
-    pub(crate) fn remove(&self) -> Result<()> {
-        Ok(std::fs::remove_file(&self.path)?)
-    }
-
     fn lock(path: &Path, file: File, exclusive: bool) -> Result<Self> {
         let lock = FileLock::acquire(&file, exclusive)?;
         Ok(Self {

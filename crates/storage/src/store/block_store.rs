@@ -387,7 +387,8 @@ impl BlockStore {
             suite: header.suite(),
             read_only: self.read_only(),
             generation: superblock.generation,
-            root_digest: self.root_digest(),
+            // Of the same root as the generation, whatever is committed meanwhile.
+            root_digest: root_digest(&self.crypto, header.database_id().as_bytes(), &root.sealed),
             total_sectors: superblock.total_sectors,
             free_sectors: space.map(|(free, _)| free),
             retired_sectors: space.map_or(0, |(_, retired)| retired),
