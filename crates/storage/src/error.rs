@@ -9,6 +9,7 @@ use std::io;
 use hushdb_keys::{HeaderError, KeyError};
 
 use crate::block::Role;
+use crate::index::IndexKind;
 use crate::log::LogError;
 
 /// Result of everything in this crate.
@@ -30,6 +31,8 @@ pub enum ErrorKind {
     Corrupted,
     /// Run the transaction again.
     Conflict,
+    /// Give a row another key, or change the row that has it.
+    Constraint,
     /// Wait for, or end, whoever holds the file.
     Busy,
     /// Make room on the disk.
@@ -186,6 +189,14 @@ pub enum Error {
     /// Another transaction changed the same thing first.
     #[error("conflict: {0}")]
     Conflict(String),
+    /// A row would have the key that another row has.
+    #[error("duplicate key: another row has the same key in {} \"{index}\"", name_of(*kind))]
+    Duplicate {
+        /// The index that allows each key once.
+        index: String,
+        /// What it is.
+        kind: IndexKind,
+    },
     /// Another process has the file open.
     #[error("the file is in use by {}", holder(*pid))]
     Busy {
@@ -242,6 +253,7 @@ impl Error {
             | Self::Malformed { .. } => ErrorKind::Corrupted,
             Self::Log(error) => error.kind(),
             Self::Conflict(_) => ErrorKind::Conflict,
+            Self::Duplicate { .. } => ErrorKind::Constraint,
             Self::Busy { .. } | Self::AlreadyAttached => ErrorKind::Busy,
             Self::Full(_) => ErrorKind::Full,
             Self::KeyUnusable(_)
@@ -294,6 +306,13 @@ impl From<io::Error> for Error {
             | io::ErrorKind::FileTooLarge => Self::Full(error),
             _ => Self::Io(error),
         }
+    }
+}
+
+fn name_of(kind: IndexKind) -> &'static str {
+    match kind {
+        IndexKind::Primary => "primary key",
+        IndexKind::Unique | IndexKind::Plain => "unique index",
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! table, catalog   row groups of compressed column segments; immutable versions of a catalog
+//! index            from the key of a row to its id: trees of blocks
 //! store            file header copies, superblock, extents: commit by copy-on-write and a flip of the root
 //! log              sealed, chained records in a file beside it
 //! block            payload <-> sealed sectors; refs that pin a child by its tag; pool of opened blocks
@@ -17,6 +18,7 @@ mod catalog;
 mod codec;
 mod error;
 mod file;
+mod index;
 mod log;
 mod store;
 mod table;
@@ -32,6 +34,7 @@ pub use catalog::{
 pub use codec::{CodecError, EncodedSegment, SegmentCodec, VortexCodec};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use file::{MemFile, MemFiles, OsFile, OsFiles, StorageFile, StorageFiles};
+pub use index::{Index, IndexDef, IndexKind};
 pub use log::{
     LogBasis, LogEnd, LogError, LogHeader, LogKeySource, LogOwner, LogReader, LogRecord, LogWriter,
     MAX_LOG_PAYLOAD_BYTES, MAX_LOG_RECORD_BYTES, Synchronous, UnverifiedLogHeader,

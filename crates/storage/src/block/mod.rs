@@ -22,3 +22,4 @@ pub use role::Role;
 pub use sealed_file::{Protection, SealedBlock, SealedFile};
 
 pub(crate) use buffer_pool::PoolKey;
+pub(crate) use envelope::ENVELOPE_OVERHEAD_BYTES;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use arrow_array::Array;
 
 use super::catalog_version::CatalogVersion;
+use super::check_index::check_index;
 use super::store::Store;
 use crate::block::{BlockRef, Role};
 use crate::codec::SegmentCodec;
@@ -134,6 +135,14 @@ impl Walk<'_> {
                         let sector = page.block.map_or(0, |block| block.sector);
                         self.finding(Role::Metadata, sector, error);
                     }
+                }
+            }
+            for index in table.indexes() {
+                let store = self.store;
+                let open = &mut |block: &BlockRef| self.open(Role::Index, block);
+                if let Err(error) = check_index(store, table, index, open) {
+                    let sector = index.tree().map_or(0, |tree| tree.root.sector);
+                    self.finding(Role::Index, sector, error);
                 }
             }
         }

@@ -96,8 +96,23 @@ impl Store {
         }
         table.pages = pages;
         table.tail = Vec::new();
+        self.store_indexes(table, fresh)?;
         let block = self.write_aside(Role::Metadata, &table.encode(), fresh)?;
         table.restored(Some(block));
+        Ok(())
+    }
+
+    fn store_indexes(&self, table: &mut TableVersion, fresh: &mut FreshBlocks) -> Result<()> {
+        let mut indexes = std::mem::take(&mut table.indexes);
+        for index in &mut indexes {
+            index.store(
+                &self.blocks,
+                table.row_count(),
+                &|row_id| table.is_visible(row_id),
+                &mut |bytes| self.write_aside(Role::Index, bytes, fresh),
+            )?;
+        }
+        table.indexes = indexes;
         Ok(())
     }
 
@@ -137,7 +152,11 @@ impl Store {
             }
             match group.memory {
                 Some(_) => run.push(group),
-                None => stored.push(Arc::clone(group)),
+                // The indexes are about to have its keys.
+                None => stored.push(Arc::new(RowGroup {
+                    keys: None,
+                    ..RowGroup::clone(group)
+                })),
             }
         }
         if !run.is_empty() {
@@ -253,5 +272,6 @@ fn collect(
             into.extend(group.blocks());
         }
     }
+    table.collect_index_blocks(other, into)?;
     Ok(())
 }

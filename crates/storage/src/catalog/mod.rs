@@ -6,6 +6,7 @@
 mod catalog_version;
 mod change_record;
 mod check;
+mod check_index;
 mod checkpoint;
 mod commit;
 mod commit_log;
@@ -13,11 +14,13 @@ mod commit_queue;
 mod fresh_blocks;
 mod live_versions;
 mod pending_row_group;
+mod point_reads;
 mod rebase;
 mod recovery;
 mod store;
 mod transaction;
 mod transaction_ddl;
+mod transaction_index;
 mod view;
 pub(crate) mod wire;
 

@@ -27,7 +27,8 @@ impl Transaction {
     /// The newest state with this transaction's changes, and the changes of rows by themselves.
     ///
     /// # Errors
-    /// Conflict when the newest state has changed what this transaction changed.
+    /// Conflict when the newest state has changed what this transaction changed; Duplicate when it has a key that this
+    /// transaction gave to another row.
     pub(super) fn rebase(
         &self,
         newest: &CatalogVersion,
@@ -47,11 +48,12 @@ impl Transaction {
             ) else {
                 return Err(conflict("a table that this transaction changed is gone"));
             };
-            let theirs = find_mut(&mut result, *table_id)
-                .filter(|theirs| theirs.columns == base.columns && theirs.checks == base.checks);
+            let theirs =
+                find_mut(&mut result, *table_id).filter(|theirs| theirs.is_defined_as(base));
             let Some(theirs) = theirs else {
                 return Err(conflict("another transaction dropped or altered the table"));
             };
+            let is_base = theirs.changes == base.changes;
             // Nobody else knows our row ids, but others may have taken the same ones: ours follow theirs.
             let shift = theirs.next_row_id - base.next_row_id;
             let own = mine
@@ -69,6 +71,10 @@ impl Transaction {
                 end_row_id: mine.next_row_id.saturating_add(shift),
             };
             change.apply(theirs)?;
+            if !is_base {
+                // The key may have been free when the statement looked.
+                theirs.verify_unique(change.added.iter())?;
+            }
             changes.push(change);
         }
         Ok((result, changes))

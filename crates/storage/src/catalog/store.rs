@@ -272,6 +272,7 @@ impl Store {
             deletes: None,
             deletes_block: None,
             sketches: None,
+            keys: None,
         };
         let mut fresh = FreshBlocks::new(&self.blocks);
         self.write_segments(&mut group, columns, arrays, &mut fresh)?;

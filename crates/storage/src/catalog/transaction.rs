@@ -15,6 +15,7 @@ use super::fresh_blocks::FreshBlocks;
 use super::pending_row_group::PendingRowGroup;
 use super::store::Store;
 use crate::error::{Error, Result};
+use crate::index::Index;
 use crate::table::{MAX_ROW_GROUP_ROWS, RowGroup, TableVersion};
 
 /// More deleted rows than this are written with a flip of the root rather than to the log.
@@ -96,7 +97,7 @@ impl Transaction {
     /// Adds row groups to a table in the given order. Returns the number of rows.
     ///
     /// # Errors
-    /// InvalidInput if there is no such table or a row group was not written for its columns.
+    /// Duplicate if a key would be there twice: go back to a savepoint, or drop the transaction. InvalidInput if there is no such table or a row group was not written for its columns.
     pub fn append(
         &mut self,
         schema: &str,
@@ -133,7 +134,7 @@ impl Transaction {
     /// order of the table's columns, of their Arrow types and of one length. Returns the number of rows.
     ///
     /// # Errors
-    /// InvalidInput if there is no such table or the arrays do not fit its columns.
+    /// Duplicate as for [`Transaction::append`]; InvalidInput if there is no such table or the arrays do not fit its columns.
     pub fn insert(&mut self, schema: &str, table: &str, arrays: &[ArrayRef]) -> Result<u64> {
         let target = self
             .catalog()
@@ -169,6 +170,13 @@ impl Transaction {
         let id = self.table_id(schema, table)?;
         // Rows of the base are not merged with ours: the commit takes ours by their ids.
         let merge_from = self.first_own_row(id);
+        self.changes.broken = true;
+        let target = self.changes.catalog.table(schema, table);
+        let target = Arc::clone(target.ok_or_else(no_such_table)?);
+        for group in groups.iter_mut().filter(|group| group.memory.is_none()) {
+            group.keys = self.store.keys_of(&target, group)?;
+        }
+        drop(target);
         let target = self.table_mut(schema, table)?;
         let first = target.next_row_id;
         let mut end = first;
@@ -177,7 +185,9 @@ impl Transaction {
             let next = end.checked_add(u64::from(group.rows));
             end = next.ok_or_else(|| Error::Unsupported("more rows than row ids".into()))?;
         }
-        target.append(groups, end, merge_from)?;
+        target.append(groups.iter().cloned(), end, merge_from)?;
+        target.verify_unique(groups.iter())?;
+        self.changes.broken = false;
         self.changes.rows.entry(id).or_default();
         Ok(end - first)
     }
@@ -230,7 +240,9 @@ impl Transaction {
                 gone.remove(first + u64::from(offset));
             }
         }
-        self.table_mut(schema, table)?.set_rows(vec![], vec![]);
+        let target = self.table_mut(schema, table)?;
+        target.set_rows(vec![], vec![]);
+        target.indexes.iter_mut().for_each(Index::clear);
         *self.changes.rows.entry(id).or_default() |= gone;
         Ok(rows)
     }

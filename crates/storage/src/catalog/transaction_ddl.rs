@@ -175,6 +175,13 @@ impl Transaction {
         if target.columns.len() == 1 {
             return Err(invalid("a table has at least one column"));
         }
+        if target
+            .indexes
+            .iter()
+            .any(|index| index.column_ids().contains(&id))
+        {
+            return Err(invalid("an index needs the column: drop the index first"));
+        }
         self.change_groups(&target, schema, table, |_, group| {
             let mut changed = group.clone();
             changed.segments.retain(|segment| segment.column_id != id);
@@ -290,7 +297,11 @@ impl Transaction {
     }
 
     /// The private copy of a table, to change what it is.
-    fn definition_mut(&mut self, schema: &str, table: &str) -> Result<&mut TableVersion> {
+    pub(super) fn definition_mut(
+        &mut self,
+        schema: &str,
+        table: &str,
+    ) -> Result<&mut TableVersion> {
         let found = self.catalog().table(schema, table);
         let id = found.ok_or_else(no_such_table)?.id;
         self.changes.redefined.insert(id);
@@ -373,10 +384,10 @@ impl Transaction {
     }
 }
 
-fn invalid(what: &str) -> Error {
+pub(super) fn invalid(what: &str) -> Error {
     Error::InvalidInput(what.to_owned())
 }
 
-fn no_such_column() -> Error {
+pub(super) fn no_such_column() -> Error {
     invalid("there is no such column")
 }

@@ -11,6 +11,7 @@ mod row_group_builder;
 mod segment;
 mod stat_value;
 mod statistics;
+mod table_keys;
 mod table_version;
 
 pub use column::{Check, Column, ColumnDef};

@@ -206,6 +206,7 @@ mod tests {
             deletes: None,
             deletes_block: Some(block),
             sketches: None,
+            keys: None,
         })
     }
 

@@ -13,6 +13,7 @@ use roaring::RoaringBitmap;
 use super::Segment;
 use crate::block::BlockRef;
 use crate::catalog::wire::{Reader, WireError, Writer};
+use crate::index::RunKeys;
 
 /// The most rows a row group can have, whatever the options say.
 pub const MAX_ROW_GROUP_ROWS: u32 = 1 << 20;
@@ -37,6 +38,8 @@ pub struct RowGroup {
     pub(crate) deletes_block: Option<BlockRef>,
     /// Where the distinct sketches of the segments are.
     pub(crate) sketches: Option<BlockRef>,
+    /// For rows that were just written: the keys that they have, for each index of the table.
+    pub(crate) keys: Option<Arc<[Arc<RunKeys>]>>,
 }
 
 impl RowGroup {
@@ -53,6 +56,7 @@ impl RowGroup {
             deletes: None,
             deletes_block: None,
             sketches: None,
+            keys: None,
         }
     }
 
@@ -175,6 +179,7 @@ impl RowGroup {
             deletes: None,
             deletes_block,
             sketches,
+            keys: None,
         })
     }
 
@@ -214,6 +219,7 @@ mod tests {
             deletes: None,
             deletes_block: None,
             sketches: None,
+            keys: None,
         }
     }
 

@@ -20,6 +20,7 @@ use super::{Check, Column, DistinctSketch, Page, RowGroup};
 use crate::block::{BlockRef, Role};
 use crate::catalog::wire::{Reader, WireError, Writer};
 use crate::error::{Error, Result};
+use crate::index::{Index, IndexKind};
 use crate::store::BlockStore;
 
 const VERSION: u8 = 1;
@@ -48,7 +49,9 @@ pub struct TableVersion {
     pub(crate) pages: Vec<Arc<Page>>,
     /// Row groups that no page has yet, in order of their row ids, which are behind those of the pages.
     pub(crate) tail: Vec<Arc<RowGroup>>,
-    blocks: Arc<BlockStore>,
+    /// The primary key first, the others in order of their making.
+    pub(crate) indexes: Vec<Index>,
+    pub(super) blocks: Arc<BlockStore>,
     /// Grows with every change, and stays as it is when the table is only stored anew.
     pub(crate) changes: u64,
     groups: OnceLock<Vec<Arc<RowGroup>>>,
@@ -94,6 +97,7 @@ impl TableVersion {
             block: None,
             pages: Vec::new(),
             tail: Vec::new(),
+            indexes: Vec::new(),
             blocks,
             changes: 0,
             groups: OnceLock::new(),
@@ -176,7 +180,7 @@ impl TableVersion {
     /// or above.
     ///
     /// # Errors
-    /// InvalidInput when the ids are not like that; Unsupported when row ids run out.
+    /// InvalidInput when the ids are not like that; Unsupported when row ids run out, and for keys that are too long.
     pub(crate) fn append(
         &mut self,
         groups: impl IntoIterator<Item = RowGroup>,
@@ -190,6 +194,9 @@ impl TableVersion {
                 return Err(Error::InvalidInput("row ids out of order".into()));
             }
             self.next_row_id = end;
+            for (at, index) in self.indexes.iter_mut().enumerate() {
+                index.add(at, &group, &self.columns)?;
+            }
             self.tail.push(Arc::new(group));
             self.merge_tail(merge_from)?;
         }
@@ -304,6 +311,12 @@ impl TableVersion {
             });
         }
         self.pages = pages;
+        for index in &mut self.indexes {
+            let same = |other: &&Index| Arc::ptr_eq(&other.info, &index.info);
+            if let Some(stored) = stored.indexes.iter().find(same) {
+                index.follow(stored);
+            }
+        }
         Ok(())
     }
 
@@ -341,8 +354,10 @@ impl TableVersion {
         for check in &self.checks {
             check.write(&mut out);
         }
-        // Constraints and indexes: none in this version of the record.
-        out.u32(0);
+        out.count(self.indexes.len());
+        for index in &self.indexes {
+            index.write(&mut out);
+        }
         out.count(self.pages.len());
         for page in &self.pages {
             page.write_entry(&mut out);
@@ -374,8 +389,10 @@ impl TableVersion {
         for _ in 0..count {
             checks.push(Check::read(&mut reader)?);
         }
-        if reader.u32()? != 0 {
-            return Err(WireError);
+        let count = reader.count(Index::SMALLEST)?;
+        let mut indexes = Vec::with_capacity(count);
+        for _ in 0..count {
+            indexes.push(Index::read(&mut reader, &columns)?);
         }
         let count = reader.count(Page::SMALLEST)?;
         let mut pages = Vec::with_capacity(count);
@@ -392,7 +409,12 @@ impl TableVersion {
 
         let names: HashSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         let ids: HashSet<u32> = columns.iter().map(|column| column.id).collect();
-        let distinct = names.len() == columns.len() && ids.len() == columns.len();
+        let index_names: HashSet<&str> = indexes.iter().map(Index::name).collect();
+        let mut later = indexes.iter().skip(1);
+        let distinct = names.len() == columns.len()
+            && ids.len() == columns.len()
+            && index_names.len() == indexes.len()
+            && later.all(|index| index.kind() != IndexKind::Primary);
         let given = ids.iter().all(|id| *id < next_column_id);
         if columns.is_empty() || !distinct || !given || free_id > next_row_id {
             return Err(WireError);
@@ -407,6 +429,7 @@ impl TableVersion {
             block: Some(block),
             pages,
             tail: Vec::new(),
+            indexes,
             blocks: Arc::clone(blocks),
             changes: 0,
             groups: OnceLock::new(),

@@ -5,6 +5,7 @@ mod damage;
 mod definitions;
 mod failures;
 mod fixture;
+mod indexes;
 mod markers;
 mod round_trip;
 mod snapshots;

@@ -1,0 +1,128 @@
+//! Making and dropping indexes.
+//!
+//! Holds: names of indexes are distinct within a schema; a table has one primary key at most, of columns without NULL.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+
+use super::store::Store;
+use super::transaction::{Transaction, no_such_table};
+use super::transaction_ddl::{invalid, no_such_column};
+use crate::error::Result;
+use crate::index::{Index, IndexDef, IndexInfo, IndexKind, RunKeys, can_be_key};
+use crate::table::{RowGroup, TableVersion};
+
+impl Transaction {
+    /// Makes an index of the rows that are there and of those to come.
+    ///
+    /// # Errors
+    /// Duplicate if two rows have one key and the index allows each once. InvalidInput if there is no such table or
+    /// column, the name is taken, a column is given twice or cannot be part of a key, or for a second primary key or one of
+    /// a column that allows NULL. Whatever reading the rows reports; Unsupported for a key that is too long.
+    pub fn create_index(&mut self, schema: &str, table: &str, index: IndexDef) -> Result<()> {
+        let target = self.catalog().table(schema, table);
+        let target = Arc::clone(target.ok_or_else(no_such_table)?);
+        if self.table_of_index(schema, &index.name).is_some() {
+            return Err(invalid("there is an index of this name already"));
+        }
+        let is_primary = index.kind == IndexKind::Primary;
+        if is_primary
+            && target
+                .indexes
+                .iter()
+                .any(|i| i.kind() == IndexKind::Primary)
+        {
+            return Err(invalid("the table has a primary key already"));
+        }
+        let mut column_ids = Vec::with_capacity(index.columns.len());
+        for name in &index.columns {
+            let column = target.column(name).ok_or_else(no_such_column)?;
+            if !can_be_key(&column.ty) {
+                return Err(invalid("a column of type INTERVAL cannot be part of a key"));
+            }
+            if column_ids.contains(&column.id) {
+                return Err(invalid("a column stands in the key twice"));
+            }
+            if is_primary && column.nullable {
+                return Err(invalid("a column of a primary key must not allow NULL"));
+            }
+            column_ids.push(column.id);
+        }
+        if column_ids.is_empty() {
+            return Err(invalid("an index has at least one column"));
+        }
+        let mut made = Index::new(IndexInfo {
+            name: index.name,
+            kind: index.kind,
+            column_ids,
+        });
+        self.store.fill_index(&mut made, &target)?;
+        let at = if is_primary { 0 } else { target.indexes.len() };
+        self.definition_mut(schema, table)?.indexes.insert(at, made);
+        Ok(())
+    }
+
+    /// Drops an index of a table.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such table or index.
+    pub fn drop_index(&mut self, schema: &str, table: &str, name: &str) -> Result<()> {
+        let indexes = &mut self.definition_mut(schema, table)?.indexes;
+        let before = indexes.len();
+        indexes.retain(|index| index.name() != name);
+        match indexes.len() < before {
+            true => Ok(()),
+            false => Err(invalid("there is no such index")),
+        }
+    }
+
+    /// The table in a schema that has an index of that name.
+    fn table_of_index(&self, schema: &str, name: &str) -> Option<&Arc<TableVersion>> {
+        let tables = &self.catalog().schema(schema)?.tables;
+        tables
+            .values()
+            .find(|table| table.indexes.iter().any(|index| index.name() == name))
+    }
+}
+
+impl Store {
+    /// The keys of a stored row group, for each index of its table.
+    pub(super) fn keys_of(
+        &self,
+        table: &TableVersion,
+        group: &RowGroup,
+    ) -> Result<Option<Arc<[Arc<RunKeys>]>>> {
+        if table.indexes.is_empty() {
+            return Ok(None);
+        }
+        let keys = table.indexes.iter();
+        let keys = keys.map(|index| self.run_of(index, table, group).map(Arc::new));
+        Ok(Some(keys.collect::<Result<_>>()?))
+    }
+
+    /// Fills an index without entries from a table's rows.
+    pub(super) fn fill_index(&self, index: &mut Index, table: &TableVersion) -> Result<()> {
+        for group in table.row_groups()? {
+            let keys = self.run_of(index, table, group)?;
+            index.add_run(group.first_row_id, Arc::new(keys));
+        }
+        index.verify_runs_are_unique()
+    }
+
+    /// The keys of the visible rows of a row group.
+    pub(super) fn run_of(
+        &self,
+        index: &Index,
+        table: &TableVersion,
+        group: &RowGroup,
+    ) -> Result<RunKeys> {
+        let types = index.types(&table.columns)?;
+        let ids = index.column_ids().iter();
+        let columns = ids.filter_map(|id| table.columns.iter().find(|column| column.id == *id));
+        let arrays = columns.map(|column| self.read_column(group, column, None));
+        let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
+        let arrays: Vec<&ArrayRef> = arrays.iter().collect();
+        RunKeys::of(&types, &arrays, group.visible().as_ref())
+    }
+}

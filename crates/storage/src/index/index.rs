@@ -1,0 +1,323 @@
+//! One state of one index.
+//!
+//! ```text
+//! stored tree      what the last checkpoint had
+//! in memory        rows committed since, one entry each, in an ordered set that versions share
+//! runs             row groups that were written since: only within the transaction that loads them
+//! ```
+//!
+//! Holds: immutable once its catalog version is published; a clone costs nothing that grows with the number of entries.
+
+use std::collections::HashSet;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use imbl::OrdSet;
+
+use super::definition::{IndexInfo, IndexKind};
+use super::key::encode_key;
+use super::key_run::{KeyRun, MergedRuns, RunKeys};
+use super::node::{push_row_id, split_entry};
+use super::tree::{Finder, Tree, blocks_of, merge_into};
+use crate::block::BlockRef;
+use crate::catalog::wire::{Reader, WireError, Writer};
+use crate::error::{Error, Result};
+use crate::store::BlockStore;
+use crate::table::{Column, ColumnType, RowGroup};
+
+/// An index of a table as one snapshot sees it.
+#[derive(Clone)]
+pub struct Index {
+    pub(crate) info: Arc<IndexInfo>,
+    tree: Option<Tree>,
+    /// Key and row id of rows in memory.
+    recent: OrdSet<Arc<[u8]>>,
+    runs: Vec<KeyRun>,
+}
+
+impl Index {
+    /// The fewest bytes one takes in a table's record.
+    pub(crate) const SMALLEST: usize = IndexInfo::SMALLEST + BlockRef::BYTES + 8;
+
+    /// An index without entries.
+    pub(crate) fn new(info: IndexInfo) -> Self {
+        Self {
+            info: Arc::new(info),
+            tree: None,
+            recent: OrdSet::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.info.name
+    }
+
+    /// What it promises about its keys.
+    pub fn kind(&self) -> IndexKind {
+        self.info.kind
+    }
+
+    /// Ids of the columns that make the key, in order.
+    pub fn column_ids(&self) -> &[u32] {
+        &self.info.column_ids
+    }
+
+    /// What to say when a key is there twice.
+    pub(crate) fn duplicate(&self) -> Error {
+        Error::Duplicate {
+            index: self.info.name.clone(),
+            kind: self.info.kind,
+        }
+    }
+
+    /// Takes in the rows of a row group whose ids are final.
+    ///
+    /// # Errors
+    /// InvalidInput for a stored row group that came without its keys; as [`encode_key`].
+    pub(crate) fn add(&mut self, at: usize, group: &RowGroup, columns: &[Column]) -> Result<()> {
+        if group.memory.is_some() {
+            let mut key = Vec::new();
+            let (types, arrays) = self.key_columns(group, columns)?;
+            let Some(arrays) = arrays.into_iter().collect::<Option<Vec<_>>>() else {
+                return Ok(());
+            };
+            for row in 0..group.rows {
+                let gone = group
+                    .deletes
+                    .as_ref()
+                    .is_some_and(|gone| gone.contains(row));
+                key.clear();
+                if gone {
+                    continue;
+                }
+                if encode_key(&types, &arrays, row as usize, &mut key)? {
+                    push_row_id(&mut key, group.first_row_id + u64::from(row));
+                    self.recent.insert(key.as_slice().into());
+                }
+            }
+            return Ok(());
+        }
+        let keys = group.keys.as_ref().and_then(|keys| keys.get(at));
+        let keys = keys.ok_or_else(|| Error::InvalidInput("rows without their keys".into()))?;
+        self.add_run(group.first_row_id, Arc::clone(keys));
+        Ok(())
+    }
+
+    /// Takes in keys of rows that are in a block.
+    pub(crate) fn add_run(&mut self, first_row_id: u64, keys: Arc<RunKeys>) {
+        if keys.len() > 0 {
+            self.runs.push(KeyRun { first_row_id, keys });
+        }
+    }
+
+    /// Types of the key's columns, and their values in a row group in memory; `None` for a column that is NULL throughout.
+    fn key_columns<'a>(
+        &self,
+        group: &'a RowGroup,
+        columns: &'a [Column],
+    ) -> Result<(Vec<&'a ColumnType>, Vec<Option<&'a ArrayRef>>)> {
+        let types = self.types(columns)?;
+        let ids = self.info.column_ids.iter();
+        Ok((types, ids.map(|id| group.memory_values(*id)).collect()))
+    }
+
+    /// Types of the key's columns.
+    pub(crate) fn types<'a>(&self, columns: &'a [Column]) -> Result<Vec<&'a ColumnType>> {
+        let ids = self.info.column_ids.iter();
+        let types = ids.map(|id| Some(&columns.iter().find(|column| column.id == *id)?.ty));
+        let types = types.collect::<Option<_>>();
+        types.ok_or_else(|| Error::InvalidInput("an index of a column that is not there".into()))
+    }
+
+    /// Appends the ids of rows that have, or had, a key.
+    ///
+    /// # Errors
+    /// When a block of the tree does not open or does not parse.
+    pub(crate) fn find(&self, blocks: &BlockStore, key: &[u8], ids: &mut Vec<u64>) -> Result<()> {
+        self.find_by(&mut self.finder(blocks), key, ids)
+    }
+
+    /// Finds one key after the other with [`Self::find_by`].
+    pub(crate) fn finder<'a>(&'a self, blocks: &'a BlockStore) -> Finder<'a> {
+        Finder::new(blocks, self.tree.as_ref())
+    }
+
+    /// As [`Self::find`].
+    pub(crate) fn find_by(
+        &self,
+        finder: &mut Finder<'_>,
+        key: &[u8],
+        ids: &mut Vec<u64>,
+    ) -> Result<()> {
+        for run in &self.runs {
+            run.find(key, ids);
+        }
+        self.find_outside_runs(finder, key, ids)
+    }
+
+    /// As [`Self::find`], without the runs.
+    pub(crate) fn find_outside_runs(
+        &self,
+        finder: &mut Finder<'_>,
+        key: &[u8],
+        ids: &mut Vec<u64>,
+    ) -> Result<()> {
+        finder.find(key, ids)?;
+        if !self.recent.is_empty() {
+            let from = (Bound::Included(key), Bound::<&[u8]>::Unbounded);
+            for entry in self.recent.range::<_, [u8]>(from) {
+                match split_entry(entry) {
+                    Some((other, id)) if other == key => ids.push(id),
+                    _ => break,
+                }
+            }
+        }
+        ids.sort_unstable();
+        // A state that was stored again has entries in memory that the tree has already.
+        ids.dedup();
+        Ok(())
+    }
+
+    /// Makes sure that no key is in the runs twice, if it must not be.
+    ///
+    /// # Errors
+    /// Duplicate if one is.
+    pub(crate) fn verify_runs_are_unique(&self) -> Result<()> {
+        let mut last = None;
+        let is_unique = self.info.kind.is_unique();
+        for (key, _) in MergedRuns::new(&self.runs).take_while(|_| is_unique) {
+            if last == Some(key) {
+                return Err(self.duplicate());
+            }
+            last = Some(key);
+        }
+        Ok(())
+    }
+
+    /// Key and row id of rows in memory, in order.
+    pub(crate) fn recent(&self) -> impl Iterator<Item = (&[u8], u64)> {
+        self.recent.iter().filter_map(|entry| split_entry(entry))
+    }
+
+    /// Runs that were loaded and not stored.
+    pub(crate) fn runs(&self) -> &[KeyRun] {
+        &self.runs
+    }
+
+    /// Whether all entries are in runs.
+    pub(crate) fn is_runs_only(&self) -> bool {
+        self.tree.is_none() && self.recent.is_empty()
+    }
+
+    /// Whether it has entries that are not stored.
+    pub(crate) fn is_changed(&self) -> bool {
+        !self.recent.is_empty() || !self.runs.is_empty()
+    }
+
+    /// Forgets all entries: the table has no rows.
+    pub(crate) fn clear(&mut self) {
+        *self = Self {
+            info: Arc::clone(&self.info),
+            tree: None,
+            recent: OrdSet::new(),
+            runs: Vec::new(),
+        };
+    }
+
+    /// A checkpoint has stored the same rows anew: the tree on disk is `stored`'s.
+    pub(crate) fn follow(&mut self, stored: &Self) {
+        if self.tree.is_some() {
+            self.tree = stored.tree;
+        }
+    }
+
+    /// Stores what is in memory. `visible_rows` is the number of rows of the table; `alive` and `write` are
+    /// [`merge_into`]'s.
+    ///
+    /// # Errors
+    /// As [`merge_into`].
+    pub(crate) fn store(
+        &mut self,
+        blocks: &BlockStore,
+        visible_rows: u64,
+        alive: &dyn Fn(u64) -> Result<bool>,
+        write: &mut dyn FnMut(&[u8]) -> Result<BlockRef>,
+    ) -> Result<()> {
+        let entries = self.tree.map_or(0, |tree| tree.entries);
+        // Deletes leave entries behind. When they are the most of it, all blocks are written anew.
+        let sweep = entries > visible_rows.saturating_mul(2).saturating_add(1024);
+        if !self.is_changed() && !sweep {
+            return Ok(());
+        }
+        let new = merge_sorted(self.recent(), MergedRuns::new(&self.runs));
+        self.tree = merge_into(blocks, self.tree.as_ref(), new, sweep, alive, write)?;
+        self.recent = OrdSet::new();
+        self.runs = Vec::new();
+        Ok(())
+    }
+
+    /// The root of the tree, for who follows refs.
+    pub(crate) fn tree(&self) -> Option<&Tree> {
+        self.tree.as_ref()
+    }
+
+    /// All blocks of the tree, unless `other` has the same.
+    pub(crate) fn collect_blocks(
+        &self,
+        blocks: &BlockStore,
+        other: Option<&Self>,
+        into: &mut HashSet<BlockRef>,
+    ) -> Result<()> {
+        if let Some(tree) = &self.tree
+            && other.is_none_or(|other| other.tree != self.tree)
+        {
+            into.extend(blocks_of(blocks, tree)?);
+        }
+        Ok(())
+    }
+
+    /// Writes its entry of a table's record; it must be stored.
+    pub(crate) fn write(&self, out: &mut Writer) {
+        self.info.write(out);
+        let root = self.tree.as_ref().map(|tree| &tree.root);
+        out.raw(&BlockRef::option_to_bytes(root));
+        out.u64(self.tree.map_or(0, |tree| tree.entries));
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>, columns: &[Column]) -> Result<Self, WireError> {
+        let mut index = Self::new(IndexInfo::read(reader, columns)?);
+        let root = BlockRef::option_from_bytes(&reader.array()?);
+        let entries = reader.u64()?;
+        if root.is_none() != (entries == 0) {
+            return Err(WireError);
+        }
+        index.tree = root.map(|root| Tree { root, entries });
+        Ok(index)
+    }
+}
+
+impl std::fmt::Debug for Index {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Index on {} columns", self.info.column_ids.len())
+    }
+}
+
+/// Two sorted streams as one; what both have comes once.
+fn merge_sorted<'a>(
+    a: impl Iterator<Item = (&'a [u8], u64)>,
+    b: impl Iterator<Item = (&'a [u8], u64)>,
+) -> impl Iterator<Item = (&'a [u8], u64)> {
+    let (mut a, mut b) = (a.peekable(), b.peekable());
+    std::iter::from_fn(move || match (a.peek(), b.peek()) {
+        (Some(x), Some(y)) if x < y => a.next(),
+        (Some(x), Some(y)) if x == y => {
+            b.next();
+            a.next()
+        }
+        (Some(_), None) => a.next(),
+        _ => b.next(),
+    })
+}

@@ -1,0 +1,28 @@
+//! Indexes: from the key of a row to its id.
+//!
+//! ```text
+//! index      one state of one index: a stored tree, entries in memory, runs of rows that were just loaded
+//! key        values of any column type <-> bytes that compare as the values do
+//! node       one block of the tree
+//! tree       finding in it; merging sorted entries into it, copy-on-write
+//! key_run    the sorted keys of one row group
+//! ```
+//!
+//! Holds: every row that is visible and has no NULL in its key has an entry; an entry whose row is not visible says
+//! nothing. So a delete does not touch an index, and whoever finds an entry asks the table whether the row is there.
+
+mod definition;
+#[expect(clippy::module_inception, reason = "the main type of the folder")]
+mod index;
+mod key;
+mod key_run;
+mod node;
+mod tree;
+
+pub use definition::{IndexDef, IndexKind};
+pub use index::Index;
+
+pub(crate) use definition::IndexInfo;
+pub(crate) use key::{can_be_key, encode_key};
+pub(crate) use key_run::{KeyRun, MergedRuns, RunKeys};
+pub(crate) use tree::walk;
