@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use hushdb_storage::{
-    CatalogVersion, Column, ColumnDef, ColumnType, Error, MAIN_SCHEMA, Result, Store, Transaction,
-    View,
+    CatalogVersion, Column, ColumnDef, ColumnType, Error, IndexDef, IndexKind, MAIN_SCHEMA, Result,
+    Store, Transaction, View,
 };
 
 use crate::dice::Dice;
@@ -194,6 +194,7 @@ fn create_table(txn: &mut Transaction, model: &mut Model, dice: &mut Dice) -> Re
     let table = TableModel {
         id,
         columns: (0..).zip(&defs).map(|(id, def)| column(def, id)).collect(),
+        indexes: Vec::new(),
         next_column_id: defs.len() as u32,
         next_row_id: 0,
         rows: Default::default(),
@@ -201,10 +202,40 @@ fn create_table(txn: &mut Transaction, model: &mut Model, dice: &mut Dice) -> Re
     if let Some(schema) = model.schemas.get_mut(&schema) {
         schema.tables.insert(name.clone(), Arc::new(table));
     }
+    if dice.chance(60) {
+        create_index(txn, model, &schema, &name, dice)?;
+    }
     match dice.chance(70) {
         true => append(txn, model, &schema, &name, dice),
         false => Ok(()),
     }
+}
+
+/// An index of one or two columns.
+fn create_index(
+    txn: &mut Transaction,
+    model: &mut Model,
+    schema: &str,
+    table: &str,
+    dice: &mut Dice,
+) -> Result<()> {
+    let Some(target) = model.table_mut(schema, table) else {
+        return Ok(());
+    };
+    let name = format!("i{}", dice.throw());
+    let first = dice.index(target.columns.len());
+    let second = dice.index(target.columns.len());
+    let mut columns = vec![&target.columns[first]];
+    columns.extend((first != second).then(|| &target.columns[second]));
+    let index = IndexDef {
+        name: name.clone(),
+        kind: IndexKind::Plain,
+        columns: columns.iter().map(|column| column.name.clone()).collect(),
+    };
+    let ids = columns.iter().map(|column| column.id).collect();
+    txn.create_index(schema, table, index)?;
+    target.indexes.push((name, ids));
+    Ok(())
 }
 
 fn drop_table(txn: &mut Transaction, model: &mut Model, schema: &str, table: &str) -> Result<()> {
@@ -244,7 +275,13 @@ fn alter(
     };
     let at = dice.index(target.columns.len());
     let old = target.columns[at].clone();
-    match dice.below(4) {
+    match dice.below(6) {
+        4 if target.indexes.len() < 3 => create_index(txn, model, schema, table, dice)?,
+        4 | 5 => {
+            if let Some((index, _)) = target.indexes.pop() {
+                txn.drop_index(schema, table, &index)?;
+            }
+        }
         0 if target.columns.len() < 6 => {
             let def = definition(format!("c{}", target.next_column_id), dice);
             let fill = value(&def.ty, dice);
@@ -263,6 +300,14 @@ fn alter(
             }
         }
         1 if target.columns.len() > 1 => {
+            let (needs, kept) = std::mem::take(&mut target.indexes)
+                .into_iter()
+                .partition(|(_, columns)| columns.contains(&old.id));
+            target.indexes = kept;
+            let needs: Vec<(String, Vec<u32>)> = needs;
+            for (index, _) in needs {
+                txn.drop_index(schema, table, &index)?;
+            }
             txn.drop_column(schema, table, &old.name)?;
             target.columns.remove(at);
             for row in target.rows.values_mut() {

@@ -39,6 +39,8 @@ pub struct TableModel {
     pub id: u64,
     /// Columns in order.
     pub columns: Vec<Column>,
+    /// Names of indexes, and the ids of their columns. What they say is for `Store::check` to hold against the rows.
+    pub indexes: Vec<(String, Vec<u32>)>,
     /// The id that the next column gets.
     pub next_column_id: u32,
     /// The id that the next row gets.
@@ -90,6 +92,7 @@ impl Model {
                 let ours = after.by_id(then.id)?;
                 if (ours.columns.as_slice(), ours.next_column_id)
                     != (then.columns.as_slice(), then.next_column_id)
+                    || ours.indexes != then.indexes
                     || after.table(name, table_name).map(|t| t.id) != Some(then.id)
                 {
                     return None;
@@ -144,9 +147,12 @@ impl Model {
                         rows.insert(group.first_row_id + u64::from(offset), row.collect());
                     }
                 }
+                let indexes = table.indexes().iter();
+                let indexes = indexes.map(|i| (i.name().to_owned(), i.column_ids().to_vec()));
                 let table = TableModel {
                     id: table.id,
                     columns: table.columns.clone(),
+                    indexes: indexes.collect(),
                     next_column_id: table.next_column_id,
                     next_row_id: table.next_row_id,
                     rows,
@@ -217,6 +223,9 @@ impl TableModel {
     fn difference(&self, found: &Self) -> String {
         if self.columns != found.columns {
             return format!("columns {:?} against {:?}", self.columns, found.columns);
+        }
+        if self.indexes != found.indexes {
+            return format!("indexes {:?} against {:?}", self.indexes, found.indexes);
         }
         let missing = self.rows.keys().find(|id| !found.rows.contains_key(id));
         let extra = found.rows.keys().find(|id| !self.rows.contains_key(id));

@@ -3,7 +3,7 @@
 //! Holds: a block is written before the block that names it; an unchanged table's blocks are not touched; after a
 //! failure the committed state is what it was, and the space that was taken is given back.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
@@ -227,7 +227,7 @@ fn difference(
     new: &CatalogVersion,
     old: &CatalogVersion,
 ) -> Result<(HashSet<BlockRef>, HashSet<BlockRef>)> {
-    let by_id = |catalog: &CatalogVersion| -> HashMap<u64, Arc<TableVersion>> {
+    let by_id = |catalog: &CatalogVersion| -> BTreeMap<u64, Arc<TableVersion>> {
         let tables = catalog.tables().map(|table| (table.id, Arc::clone(table)));
         tables.collect()
     };
