@@ -8,8 +8,10 @@
 //!
 //! Eviction is by clock: a block that was asked for since the hand last passed is spared once.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
@@ -56,6 +58,9 @@ pub(crate) struct PoolKey {
     pub(crate) block: BlockRef,
 }
 
+/// What was made of a block's payload and is kept with it.
+pub(crate) type Made = Arc<dyn Any + Send + Sync>;
+
 /// A clock over slots; freed slots are filled again.
 #[derive(Default)]
 struct Shard {
@@ -68,6 +73,8 @@ struct Shard {
 struct Slot {
     key: PoolKey,
     payload: Bytes,
+    /// What somebody made of the payload, small beside it.
+    made: Option<Made>,
     held_bytes: usize,
     asked_for: bool,
 }
@@ -154,12 +161,27 @@ impl BufferPool {
         if !self.shard(&key).lock().put(Slot {
             key,
             payload,
+            made: None,
             held_bytes,
             asked_for: false,
         }) {
             self.held_bytes.fetch_sub(held_bytes, Ordering::Relaxed);
         }
         self.shrink_to(budget);
+    }
+
+    /// What was made of a block, if it is here and anything was.
+    pub(crate) fn made_of(&self, key: &PoolKey) -> Option<Made> {
+        let made = self.shard(key).lock().slot(key)?.made.clone()?;
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        Some(made)
+    }
+
+    /// Keeps what was made of a block as long as the block is here.
+    pub(crate) fn keep(&self, key: &PoolKey, made: Made) {
+        if let Some(slot) = self.shard(key).lock().slot(key) {
+            slot.made = Some(made);
+        }
     }
 
     fn shard(&self, key: &PoolKey) -> &Mutex<Shard> {
@@ -201,9 +223,14 @@ impl BufferPool {
 
 impl Shard {
     fn get(&mut self, key: &PoolKey) -> Option<Bytes> {
+        self.slot(key).map(|slot| slot.payload.clone())
+    }
+
+    /// The slot of a block that somebody asks for.
+    fn slot(&mut self, key: &PoolKey) -> Option<&mut Slot> {
         let slot = self.slots.get_mut(*self.places.get(key)?)?.as_mut()?;
         slot.asked_for = true;
-        Some(slot.payload.clone())
+        Some(slot)
     }
 
     /// False if it was there already.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, new_null_array};
 use arrow_buffer::BooleanBufferBuilder;
 use arrow_select::concat::concat;
 
 use super::store::Store;
+use crate::block::Role;
 use crate::error::{Error, Result};
 use crate::table::{Column, RowGroup, TableVersion};
 
@@ -23,6 +24,12 @@ impl Store {
     ) -> Result<Vec<ArrayRef>> {
         let mut pieces: Vec<Vec<ArrayRef>> = vec![Vec::new(); columns.len()];
         for (group, offsets) in by_group(table, row_ids)? {
+            if let [offset] = offsets.as_slice() {
+                for (column, pieces) in columns.iter().zip(&mut pieces) {
+                    pieces.push(self.read_value(&group, column, *offset as usize)?);
+                }
+                continue;
+            }
             let mut mask = BooleanBufferBuilder::new(group.rows as usize);
             mask.append_n(group.rows as usize, false);
             for offset in offsets {
@@ -43,6 +50,25 @@ impl Store {
                 .map_err(|_| Error::InvalidInput("rows too large to be held together".into()))
         });
         joined.collect()
+    }
+}
+
+impl Store {
+    /// The value of a column in one row of a row group, as an array of one.
+    fn read_value(&self, group: &RowGroup, column: &Column, offset: usize) -> Result<ArrayRef> {
+        if let Some(values) = group.memory_values(column.id) {
+            return Ok(values.slice(offset, 1));
+        }
+        let Some(segment) = group.segment(column.id) else {
+            return Ok(new_null_array(&column.ty.arrow(), 1));
+        };
+        let block = &segment.block;
+        let malformed = |_| Error::malformed(Role::ColumnData, block.sector, "column segment");
+        let open = self.blocks.read_as(Role::ColumnData, block, |bytes| {
+            let open = self.codec.open(&column.ty, group.rows, bytes);
+            open.map_err(malformed)
+        })?;
+        self.codec.value(&open, offset).map_err(malformed)
     }
 }
 

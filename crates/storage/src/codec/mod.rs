@@ -5,6 +5,7 @@
 //! Refuses: segments of another type or row count, unknown codecs and encodings, lengths that do not add up.
 
 mod encoding_set;
+mod open_segment;
 mod parts;
 pub(crate) mod plain_values;
 mod segment_codec;

@@ -35,10 +35,10 @@ use crate::table::{ColumnType, MAX_ROW_GROUP_ROWS};
 /// The codec of format 1.
 #[derive(Clone)]
 pub struct VortexCodec {
-    session: VortexSession,
+    pub(super) session: VortexSession,
     compressor: BtrBlocksCompressor,
     /// Arrow type of a part, ready made: building one for each segment costs more than decoding a small one.
-    export: Arc<ArrowExportOptions>,
+    pub(super) export: Arc<ArrowExportOptions>,
 }
 
 impl Default for VortexCodec {
@@ -293,6 +293,11 @@ mod tests {
             &selected,
             &arrow_select::filter::filter(&array, &mask).unwrap()
         );
+        let open = codec.open(ty, rows, &bytes).unwrap();
+        for row in (0..array.len()).step_by(array.len() / 7 + 1) {
+            assert_eq!(&codec.value(&open, row).unwrap(), &array.slice(row, 1));
+        }
+        assert!(codec.value(&open, array.len()).is_err());
     }
 
     fn mask() -> impl Strategy<Value = Vec<bool>> {
@@ -363,6 +368,10 @@ mod tests {
             for place in places {
                 let mut edited = sound.to_vec();
                 edited[place] ^= 1 << (place % 8);
+                let bytes = Bytes::from(edited.clone());
+                if let Ok(open) = codec.open(&ty, 500, &bytes) {
+                    let _ = (codec.value(&open, 0), codec.value(&open, 499));
+                }
                 if let Ok(decoded) = codec.decode(&ty, 500, &Bytes::from(edited), None) {
                     assert_eq!((decoded.len(), decoded.data_type()), (500, &ty.arrow()));
                 }

@@ -8,6 +8,7 @@
 //!
 //! Refuses to write when opened read-only.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -258,6 +259,30 @@ impl BlockStore {
         let held_bytes = r.sectors().unwrap_or_default() as usize * SECTOR_BYTES;
         self.pool.put(key, payload.clone(), held_bytes);
         Ok(payload)
+    }
+
+    /// What `make` makes of a block's payload. It is kept with the block in the pool, so it is small beside it.
+    ///
+    /// # Errors
+    /// As [`BlockStore::read`], and those of `make`.
+    pub(crate) fn read_as<T: Any + Send + Sync>(
+        &self,
+        role: Role,
+        r: &BlockRef,
+        make: impl FnOnce(&Bytes) -> Result<T>,
+    ) -> Result<Arc<T>> {
+        let key = PoolKey {
+            store: self.pool_id,
+            role,
+            block: *r,
+        };
+        let made = self.pool.made_of(&key);
+        if let Some(made) = made.and_then(|made| made.downcast().ok()) {
+            return Ok(made);
+        }
+        let made = Arc::new(make(&self.read(role, r)?)?);
+        self.pool.keep(&key, made.clone());
+        Ok(made)
     }
 
     /// The payload of a block as the disk has it now, past the pool.
