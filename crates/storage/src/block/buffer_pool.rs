@@ -360,6 +360,7 @@ mod tests {
             shard.put(Slot {
                 key: key(0, sector),
                 payload: Bytes::new(),
+                made: None,
                 held_bytes: 1,
                 asked_for: false,
             });
