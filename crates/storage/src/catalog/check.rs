@@ -4,6 +4,7 @@
 //! content. What is looked at is the newest committed state and what the file below keeps for itself.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow_array::Array;
 
@@ -57,9 +58,9 @@ impl Store {
             report: CheckReport::default(),
             places: BTreeMap::new(),
         };
-        walk.own_blocks();
+        let free = walk.own_blocks();
         walk.catalog(&snapshot);
-        walk.places();
+        walk.places(&free);
         Ok(walk.report)
     }
 }
@@ -109,11 +110,26 @@ impl Walk<'_> {
         self.finding(role, sector, error);
     }
 
-    /// The free list's own blocks.
-    fn own_blocks(&mut self) {
-        for block in self.store.blocks.free_list_refs() {
-            self.open(Role::FreeList, &block);
-        }
+    /// The free list's own blocks, and what is free. Who opened read-only has not read it yet.
+    fn own_blocks(&mut self) -> Vec<(u64, u64)> {
+        let blocks = Arc::clone(&self.store.blocks);
+        let mut at = 0;
+        let free = if blocks.read_only() {
+            blocks.read_free_list(&mut |block| {
+                (self.on_block)(Role::FreeList, block);
+                self.note(Role::FreeList, block);
+                at = block.sector;
+            })
+        } else {
+            for block in blocks.free_list_refs() {
+                self.open(Role::FreeList, &block);
+            }
+            blocks.free_extents()
+        };
+        free.unwrap_or_else(|error| {
+            self.finding(Role::FreeList, at, error);
+            Vec::new()
+        })
     }
 
     fn catalog(&mut self, catalog: &CatalogVersion) {
@@ -189,13 +205,9 @@ impl Walk<'_> {
     }
 
     /// No two blocks overlap, none lies outside the file, none is on the free list.
-    fn places(&mut self) {
+    fn places(&mut self, free: &[(u64, u64)]) {
         let total = self.store.info().total_sectors;
         let mut wrong = Vec::new();
-        let free = self.store.blocks.free_extents().unwrap_or_else(|error| {
-            self.finding(Role::FreeList, 0, error);
-            Vec::new()
-        });
         let mut taken_to = 0;
         for (sector, (sectors, role)) in &self.places {
             let end = sector.saturating_add(*sectors);
@@ -208,10 +220,10 @@ impl Walk<'_> {
             taken_to = taken_to.max(end);
         }
         for (sector, sectors) in free {
-            let end = sector.saturating_add(sectors);
+            let end = sector.saturating_add(*sectors);
             let before = self.places.range(..end).next_back();
             if let Some((at, (len, role))) = before
-                && at.saturating_add(*len) > sector
+                && at.saturating_add(*len) > *sector
             {
                 wrong.push((*role, *at, "a block in use is on the free list"));
             }

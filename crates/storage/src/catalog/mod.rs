@@ -17,7 +17,6 @@ mod pending_row_group;
 mod point_reads;
 mod rebase;
 mod recovery;
-mod replay;
 mod store;
 mod transaction;
 mod transaction_ddl;

@@ -12,8 +12,8 @@
 use std::sync::Arc;
 
 use super::catalog_version::CatalogVersion;
+use super::change_record;
 use super::commit_log::LOG_NAME;
-use super::replay::Replay;
 use crate::error::{Error, Result};
 use crate::file::{StorageFile, StorageFiles};
 use crate::log::{LOG_HEADER_BYTES, LogBasis, LogError, LogReader, UnverifiedLogHeader};
@@ -66,13 +66,13 @@ pub(super) fn recover(
         chain_tag: state.chain_tag,
     };
     let mut reader = LogReader::open(file, &owner, &basis, Some(&state.salt))?;
-    let mut replay = Replay::new(stored.clone());
+    let mut catalog = stored.clone();
     let mut transactions = 0;
     let must_reach = freshness.log_must_reach(state.sequence);
     let mut reached = must_reach.is_none() || must_reach == Some(reader.reached());
     while let Some(record) = reader.next_record()? {
         let lsn = record.lsn;
-        let applied = replay.apply(record.payload);
+        let applied = change_record::apply(record.payload, &mut catalog);
         transactions += applied.map_err(|what| LogError::Malformed { lsn, what })?;
         reached |= must_reach == Some(reader.reached());
     }
@@ -90,9 +90,7 @@ pub(super) fn recover(
         recovered.notices.push(Notice::LogReplayed { transactions });
     }
     recovered.last = Some((end.lsn, end.last_tag));
-    let replayed = replay.finish();
-    let lsn = end.lsn;
-    recovered.replayed = Some(replayed.map_err(|what| LogError::Malformed { lsn, what })?);
+    recovered.replayed = Some(catalog);
     Ok(recovered)
 }
 

@@ -385,6 +385,26 @@ impl BlockStore {
         }
     }
 
+    /// Reads the free list from the file, as who opens it to write does: extents as (first sector, sectors), in order.
+    /// `on_block` is called with each of its blocks before that is opened.
+    pub(crate) fn read_free_list(
+        &self,
+        on_block: &mut dyn FnMut(&BlockRef),
+    ) -> Result<Vec<(u64, u64)>> {
+        let root = self.root();
+        let Superblock {
+            free_list,
+            total_sectors,
+            ..
+        } = root.sealed.superblock;
+        let read = |block: &BlockRef| {
+            on_block(block);
+            self.read_from_disk(Role::FreeList, block)
+        };
+        let (extents, _) = free_list::read_chain(free_list, total_sectors, read)?;
+        Ok(extents.iter().map(|e| (e.sector, e.sectors)).collect())
+    }
+
     /// Generation of the newest superblock.
     pub fn generation(&self) -> u64 {
         self.root().sealed.superblock.generation
@@ -488,7 +508,8 @@ fn root_digest(crypto: &CryptoProvider, database_id: &[u8; 16], root: &SealedRoo
 impl Drop for BlockStore {
     fn drop(&mut self) {
         self.pool.remove_store(self.pool_id);
-        if self.space().is_ok() {
+        // A file that was only looked at stays as it is, whatever lies behind its end.
+        if self.space().is_ok() && self.sealed.seals() > 0 {
             // What the file grew by and nobody used. A longer file is legal, so that it may fail.
             let file = self.sealed.file();
             let total_bytes = self.root().sealed.superblock.total_sectors * SECTOR_BYTES as u64;

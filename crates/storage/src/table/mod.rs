@@ -25,4 +25,3 @@ pub use table_version::TableVersion;
 
 pub(crate) use page::{PAGE_GROUPS, Page};
 pub(crate) use statistics::Statistics;
-pub(crate) use table_version::{MERGED_BYTES, MERGED_ROWS, merge};
