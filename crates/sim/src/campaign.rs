@@ -117,7 +117,7 @@ impl AddAssign<WorldReport> for CampaignReport {
         sum.openings += world.openings;
         sum.snapshots += world.snapshots;
         sum.conflicts += world.conflicts;
-        sum.conflicts += world.conflicts;
+        sum.beside_checkpoints += world.beside_checkpoints;
         sum.disk.operations += world.disk.operations;
         sum.disk.syncs += world.disk.syncs;
         sum.disk.crashes += world.disk.crashes;

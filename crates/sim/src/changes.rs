@@ -48,9 +48,40 @@ pub(crate) fn change(txn: &mut Transaction, model: &mut Model, dice: &mut Dice) 
         25..=27 => truncate(txn, model, schema, table),
         28..=30 => schemas_and_views(txn, model, dice),
         31..=48 => delete(txn, model, schema, table, dice),
-        49..=60 => update(txn, model, schema, table, dice),
+        49..=60 => {
+            let bulk = dice.chance(40);
+            update(txn, model, schema, table, bulk, dice)
+        }
         _ if rows > ROWS => truncate(txn, model, schema, table),
         _ => append(txn, model, schema, table, dice),
+    }
+}
+
+/// Makes one change that the log has room for: rows that come, go or change.
+///
+/// # Errors
+/// What the transaction reports.
+pub(crate) fn small_change(
+    txn: &mut Transaction,
+    model: &mut Model,
+    dice: &mut Dice,
+) -> Result<()> {
+    let tables = model.table_names();
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let (schema, table) = dice.pick(&tables).clone();
+    let (schema, table) = (schema.as_str(), table.as_str());
+    match dice.below(10) {
+        0..=2 => delete(txn, model, schema, table, dice),
+        3..=5 => update(txn, model, schema, table, false, dice),
+        _ => {
+            let columns = seen(txn.catalog(), schema, table)?.columns.clone();
+            let rows = rows(&columns, dice);
+            txn.insert(schema, table, &arrays(&columns, &rows))?;
+            added(model, schema, table, rows);
+            Ok(())
+        }
     }
 }
 
@@ -405,13 +436,17 @@ fn append(
         all.extend(rows);
     }
     txn.append(schema, table, pending)?;
+    added(model, schema, table, all);
+    Ok(())
+}
+
+fn added(model: &mut Model, schema: &str, table: &str, rows: Vec<Vec<Value>>) {
     if let Some(target) = model.table_mut(schema, table) {
-        for row in all {
+        for row in rows {
             target.rows.insert(target.next_row_id, row);
             target.next_row_id += 1;
         }
     }
-    Ok(())
 }
 
 /// Row ids to be deleted: a run, some here and there, or all; at times ids that are not there.
@@ -464,6 +499,7 @@ fn update(
     model: &mut Model,
     schema: &str,
     table: &str,
+    bulk: bool,
     dice: &mut Dice,
 ) -> Result<()> {
     let Some(target) = model.table_mut(schema, table) else {
@@ -486,7 +522,7 @@ fn update(
         row[at] = value(&columns[at].ty, dice);
         changed.push(row);
     }
-    if dice.chance(60) {
+    if !bulk {
         txn.delete_rows(schema, table, &ids)?;
         txn.insert(schema, table, &arrays(&columns, &changed))?;
     } else {
@@ -497,9 +533,6 @@ fn update(
     for id in &ids {
         target.rows.remove(id);
     }
-    for row in changed {
-        target.rows.insert(target.next_row_id, row);
-        target.next_row_id += 1;
-    }
+    added(model, schema, table, changed);
     Ok(())
 }

@@ -9,6 +9,7 @@
 //!
 //! An error is allowed only where the disk gave one.
 
+mod beside_checkpoint;
 mod side_by_side;
 
 use std::collections::BTreeMap;
@@ -58,6 +59,8 @@ pub struct WorldReport {
     pub snapshots: u64,
     /// Transactions that another one, committed meanwhile, kept from committing.
     pub conflicts: u64,
+    /// Commits that were tried while a checkpoint was under way.
+    pub beside_checkpoints: u64,
     /// What the disk did.
     pub disk: DiskStats,
 }
@@ -420,7 +423,7 @@ impl World {
         handle.store.set_autocheckpoint_bytes(log_bytes);
         for _ in 0..self.dice.between(3, 60) {
             let flow = match self.dice.below(100) {
-                0..=69 => self.transaction(&mut handle)?,
+                0..=65 => self.transaction(&mut handle)?,
                 70..=77 => self.change_keys(&mut handle)?,
                 78..=85 => {
                     let model = self.state()?.model.clone();
@@ -437,7 +440,8 @@ impl World {
                     Flow::GoesOn
                 }
                 90..=93 => self.read_again(&handle, &snapshots)?,
-                94..=96 => self.checkpoint(&mut handle)?,
+                94..=95 => self.checkpoint(&mut handle)?,
+                66..=69 | 96..=97 => self.commits_beside_checkpoint(&mut handle)?,
                 _ => self.compare(&handle)?,
             };
             if flow == Flow::Over || self.disk.is_down() {

@@ -28,7 +28,7 @@ pub use block::{
     Protection, Role, SECTOR_BYTES, SealedBlock, SealedFile,
 };
 pub use catalog::{
-    CatalogVersion, CheckReport, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, MAIN_SCHEMA,
+    CatalogVersion, CheckReport, Checkpoint, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, MAIN_SCHEMA,
     PendingRowGroup, Savepoint, SchemaVersion, Store, Transaction, View,
 };
 pub use codec::{CodecError, EncodedSegment, SegmentCodec, VortexCodec};

@@ -57,8 +57,8 @@ pub(super) fn encode(changes: &[TableChange], catalog: &CatalogVersion) -> Vec<u
 }
 
 /// The payload of a record: the transactions that were committed together.
-pub(super) fn payload(transactions: &[Vec<u8>]) -> Vec<u8> {
-    let len: usize = transactions.iter().map(Vec::len).sum();
+pub(super) fn payload(transactions: &[impl AsRef<[u8]>]) -> Vec<u8> {
+    let len: usize = transactions.iter().map(|t| t.as_ref().len()).sum();
     let mut out = Vec::with_capacity(1 + 4 + len);
     out.push(VERSION);
     out.extend_from_slice(
@@ -67,7 +67,7 @@ pub(super) fn payload(transactions: &[Vec<u8>]) -> Vec<u8> {
             .to_le_bytes(),
     );
     for transaction in transactions {
-        out.extend_from_slice(transaction);
+        out.extend_from_slice(transaction.as_ref());
     }
     out
 }

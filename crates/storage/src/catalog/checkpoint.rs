@@ -18,20 +18,26 @@ use crate::error::{Error, Result};
 use crate::store::WalState;
 use crate::table::{Column, PAGE_GROUPS, Page, RowGroup, RowGroupBuilder, TableVersion};
 
+/// A state that is stored, and what the root has to know of its blocks.
+pub(super) struct StoredVersion {
+    pub(super) catalog: CatalogVersion,
+    /// Blocks that it names and the state before does not.
+    named: HashSet<BlockRef>,
+    /// Blocks that the state before names and it does not.
+    unnamed: HashSet<BlockRef>,
+}
+
 impl Store {
-    /// Writes a state and makes it the root of the file. `before` is the state that the root has now; `fresh` has what was
-    /// written for the new one, `log` is what is to be replayed on it. Returns the state as it is stored.
+    /// Writes a state. `before` is the state that the root of the file has; `fresh` has what was written for the new one.
     ///
     /// # Errors
-    /// Full and Io of the file: nothing was committed, or, when the superblock itself could not be written, the store
-    /// writes nothing more.
+    /// Full and Io of the file, and whatever reading the state before reports: nothing was committed.
     pub(super) fn store_version(
         &self,
         mut catalog: CatalogVersion,
         before: &CatalogVersion,
         fresh: &mut FreshBlocks,
-        log: WalState,
-    ) -> Result<CatalogVersion> {
+    ) -> Result<StoredVersion> {
         for schema in catalog.schemas.values_mut() {
             if schema.tables.values().all(|table| table.block.is_some()) {
                 continue;
@@ -45,23 +51,41 @@ impl Store {
         let root = self.write_aside(Role::Metadata, &catalog.encode(), fresh)?;
         catalog.block = Some(root);
         let (named, unnamed) = difference(&catalog, before)?;
+        Ok(StoredVersion {
+            catalog,
+            named,
+            unnamed,
+        })
+    }
 
+    /// Makes a stored state the root of the file, with `log` to be replayed on it.
+    ///
+    /// # Errors
+    /// Full and Io of the file: nothing was committed, or, when the superblock itself could not be written, the store
+    /// writes nothing more.
+    pub(super) fn move_root(
+        &self,
+        stored: &mut StoredVersion,
+        before: &CatalogVersion,
+        fresh: &mut FreshBlocks,
+        log: WalState,
+    ) -> Result<()> {
         let blocks = &self.blocks;
         let oldest = self.oldest_in_use(before.generation);
-        if fresh.hand_over(&named) < named.len() {
+        if fresh.hand_over(&stored.named) < stored.named.len() {
             // The books are wrong: rather no commit than a root that names what may be written over.
             blocks.rollback();
             return Err(Error::InvalidInput(
                 "a commit would name a block that was not written for it".into(),
             ));
         }
-        for block in &unnamed {
+        for block in &stored.unnamed {
             blocks.free(block);
         }
-        match blocks.commit_with_log(Some(root), oldest, log) {
+        match blocks.commit_with_log(stored.catalog.block, oldest, log) {
             Ok(generation) => {
-                catalog.generation = generation;
-                Ok(catalog)
+                stored.catalog.generation = generation;
+                Ok(())
             }
             Err(error) => {
                 // Takes back what was handed over, and forgets what was marked free.

@@ -5,21 +5,31 @@
 //! large:  rebase, store ----> the root moves; whatever was queued goes with it
 //! ```
 //!
-//! Holds: the newest state is published only when it is durable; a commit that fails leaves nothing. Locks are taken in
-//! the order log, commit state; while a record is sealed and synced only the log is held, so that others read, change and
-//! queue meanwhile. A transaction that defines things or loads rows in bulk moves the root of the file.
+//! Holds: the newest state is published only when it is durable; a commit that fails leaves nothing. A transaction that defines
+//! things or loads rows in bulk moves the root of the file.
+//!
+//! Locks, in the order in which they are taken; who takes one may hold those before it and none of those after it:
+//!
+//! 1. `checkpointing`: who prepares a root: a checkpoint from its cut to its end (`checkpoint_steps.rs`), a commit that
+//!    moves the root, closing. Nothing is held while it is waited for, so small commits go on beside a checkpoint.
+//! 2. the lead of `queue`: who writes the log for all that wait. Given up before a checkpoint is made.
+//! 3. `log`: who writes a record, moves the root, or looks how far the log is. Versions that are logged or stored are
+//!    published under it. While a record is sealed and synced only this and the lead are held.
+//! 4. `commit`: who rebases a transaction and queues it, or puts another state in the place of the newest.
+//!
+//! Below them are the short ones: what is published, what is read, space, and the flip of the superblock, which slot
+//! changes take alone.
 
 use std::sync::Arc;
 
 use super::catalog_version::CatalogVersion;
 use super::change_record;
-use super::commit_log::CommitLog;
+use super::commit_log::{CommitLog, Queued};
 use super::fresh_blocks::FreshBlocks;
 use super::rebase::TableChange;
 use super::store::Store;
 use super::transaction::Transaction;
 use crate::error::{Error, Result};
-use crate::store::WalState;
 use crate::table::RowGroup;
 
 /// Rows that a database without a log keeps in memory before it compresses them.
@@ -38,7 +48,7 @@ pub(super) struct CommitState {
     /// Rows in memory since then, about; counted where nothing is logged.
     unstored_rows: u64,
     /// Transactions that wait to be logged, and their bytes.
-    queue: Vec<Vec<u8>>,
+    pub(super) queue: Vec<Queued>,
     queued_bytes: usize,
     /// The last ticket given to one that waits.
     tickets: u64,
@@ -63,7 +73,8 @@ impl Transaction {
     /// # Errors
     /// Conflict if another transaction, committed since this one began, changed the same rows or definitions. Full and
     /// Io of the file, InvalidInput after a change that failed half-way: nothing was committed, or, where the log or the
-    /// root could not be written, the store writes nothing more and shows what was committed before.
+    /// root could not be written for another reason than room, the store writes nothing more and shows what was committed
+    /// before.
     pub fn commit(mut self) -> Result<Arc<CatalogVersion>> {
         if self.changes.broken {
             return Err(Error::InvalidInput(
@@ -80,6 +91,7 @@ impl Transaction {
         {
             return Ok(version);
         }
+        let _alone = store.checkpointing.lock();
         let mut log = store.log.lock();
         let mut state = store.commit.lock();
         let (version, _) = self.rebase(&state.newest)?;
@@ -113,7 +125,7 @@ impl Store {
             }
             state.newest = Arc::new(version);
             state.queued_bytes += entry.len();
-            state.queue.push(entry);
+            state.queue.push(Queued { entry, changes });
             state.tickets += 1;
             state.tickets
         };
@@ -122,7 +134,7 @@ impl Store {
 
     /// Returns once the ticket is durable: writes what is queued, unless somebody did so while this one waited.
     fn write_log(&self, ticket: u64) -> Result<Arc<CatalogVersion>> {
-        let Some(_lead) = self.queue.wait(ticket) else {
+        let Some(lead) = self.queue.wait(ticket)? else {
             return Ok(self.snapshot());
         };
         let mut log = self.log.lock();
@@ -144,37 +156,42 @@ impl Store {
             return Ok(self.snapshot());
         }
         let oldest = self.oldest_in_use(stored.generation);
-        if let Err(error) = log.write(&self.blocks, &queue, &stored, oldest) {
-            // Others may have queued behind; none of it is durable, and what reached the disk is not known.
-            self.blocks.stop_writing();
+        if let Err(error) = log.write(&self.blocks, queue, &stored, oldest) {
+            self.give_up(&log, &error);
             return Err(error);
         }
         let version = self.publish_shared(newest);
         self.queue.durable(tickets);
-        if log.position() >= log.autocheckpoint_bytes {
-            let mut state = self.commit.lock();
-            // The commit is durable: a checkpoint that fails does not undo it. The next commit says so.
-            let _ = self.checkpoint_locked(&mut log, &mut state);
+        let is_long = log.is_long();
+        drop(log);
+        drop(lead);
+        if is_long {
+            self.autocheckpoint();
         }
         Ok(version)
     }
 
-    /// Moves everything that is committed into the root of the file, and ends the log.
-    ///
-    /// # Errors
-    /// `ReadOnly`, `Full`, `Io`; nothing that was committed is lost.
-    pub fn checkpoint(&self) -> Result<()> {
-        self.blocks.writable()?;
-        let mut log = self.log.lock();
+    /// What was queued could not be logged, nor what was queued behind it, which builds on it.
+    fn give_up(&self, log: &CommitLog, error: &Error) {
+        let is_nothing_written = matches!(error, Error::Full(_) | Error::Log(_));
+        if !is_nothing_written || !log.is_sound() {
+            // What reached the disk is not known.
+            self.blocks.stop_writing();
+            return;
+        }
         let mut state = self.commit.lock();
-        self.checkpoint_locked(&mut log, &mut state)
+        state.newest = self.snapshot();
+        state.queue.clear();
+        state.queued_bytes = 0;
+        self.queue.failed(state.tickets);
     }
 
-    /// Moves what opening replayed into the file and removes the log that it was in.
+    /// Moves what opening replayed into the file and removes the logs that it was in.
     ///
     /// # Errors
     /// As [`Store::checkpoint`].
     pub(super) fn close_log(&self) -> Result<()> {
+        let _alone = self.checkpointing.lock();
         let mut log = self.log.lock();
         let mut state = self.commit.lock();
         if self.blocks.log_state().is_open {
@@ -184,16 +201,8 @@ impl Store {
         Ok(())
     }
 
-    fn checkpoint_locked(&self, log: &mut CommitLog, state: &mut CommitState) -> Result<()> {
-        let unstored = state.newest.tables().any(|table| table.block.is_none());
-        if !log.is_open() && !unstored {
-            return Ok(());
-        }
-        self.flip_newest(log, state)
-    }
-
     /// Stores what is committed, and nothing else.
-    fn flip_newest(&self, log: &mut CommitLog, state: &mut CommitState) -> Result<()> {
+    pub(super) fn flip_newest(&self, log: &mut CommitLog, state: &mut CommitState) -> Result<()> {
         let version = CatalogVersion::clone(&state.newest);
         let mut fresh = FreshBlocks::new(&self.blocks);
         self.flip(log, state, version, &mut fresh).map(|_| ())
@@ -207,12 +216,10 @@ impl Store {
         version: CatalogVersion,
         fresh: &mut FreshBlocks,
     ) -> Result<Arc<CatalogVersion>> {
-        let closed = WalState {
-            is_open: false,
-            ..self.blocks.log_state()
-        };
-        let stored = self.store_version(version, &state.stored, fresh, closed)?;
-        let stored = self.publish(stored);
+        let closed = log.closed(self.blocks.log_state());
+        let mut stored = self.store_version(version, &state.stored, fresh)?;
+        self.move_root(&mut stored, &state.stored, fresh, closed)?;
+        let stored = self.publish(stored.catalog);
         state.newest = Arc::clone(&stored);
         state.stored = Arc::clone(&stored);
         state.unstored_rows = 0;

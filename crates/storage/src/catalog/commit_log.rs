@@ -1,44 +1,87 @@
-//! The log of one store: which of its records are durable, and when one begins and ends.
+//! The log of one store: which of its records are durable, when one begins and ends, and when another goes on behind it.
 //!
 //! ```text
 //! superblock: log closed --first small commit--> log n+1 begun, superblock names it --flip--> closed, log removed
+//! checkpoint: cut log n --first commit since--> log n+1 begun behind it --flip--> superblock names n+1, log n removed
 //! ```
 //!
-//! Holds: a log is named by the superblock before anything in it is acknowledged; a superblock that closes a log has all
-//! that the log says; nothing is appended to a log that was found.
+//! Holds
+//! - A log is named by the superblock, or is the next of the one that is and chained to its last record, before anything in it is
+//!   acknowledged. The log before it is durable to its end by then, and is not written to any more.
+//! - A superblock that closes a log has all that it and the next one say; one that names the next has all of the log before.
+//! - No sequence is given to two logs with records. Nothing is appended to a log that was found.
+//! - There are two logs at most: while there are, and no superblock names the second, a checkpoint closes both.
 
 use std::sync::Arc;
 
 use super::catalog_version::CatalogVersion;
 use super::change_record;
+use super::rebase::TableChange;
 use crate::error::Result;
 use crate::file::StorageFiles;
-use crate::log::{LogWriter, Synchronous};
+use crate::log::{LogBasis, LogWriter, Synchronous};
 use crate::store::{BlockStore, WalState};
 
 /// What a log's name ends with.
 pub(super) const LOG_NAME: &str = ".wal";
+/// What the name of a log ends with that goes on behind another.
+pub(super) const NEXT_LOG_NAME: &str = ".wal.next";
+
+/// A transaction that waits to be logged.
+pub(super) struct Queued {
+    /// What the log says of it.
+    pub(super) entry: Vec<u8>,
+    /// The same, to be made again on a state that a checkpoint has stored.
+    pub(super) changes: Vec<TableChange>,
+}
+
+/// How far the open log, once the next one, is on the way to the name of a log that the superblock names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Name {
+    Next,
+    /// Changed, and a crash may undo that.
+    Unsynced,
+    Own,
+}
 
 /// The log that commits are written to.
 pub(super) struct CommitLog {
     /// `None`: there is no log; every commit moves the root, or nothing outlives the process.
     files: Option<Arc<dyn StorageFiles>>,
     writer: Option<LogWriter>,
+    /// The superblock names the log before the one that is written to.
+    is_next: bool,
+    name: Name,
+    /// A checkpoint took what the log says so far: the next record begins the next log.
+    is_cut: bool,
+    /// What was logged since that cut.
+    since_cut: Option<Vec<TableChange>>,
+    /// The highest sequence that a log has, or had.
+    last_sequence: u64,
     pub(super) synchronous: Synchronous,
     /// Bytes after which a checkpoint is made.
     pub(super) autocheckpoint_bytes: u64,
+    /// After a checkpoint that failed, the next one is tried when the log is this long.
+    put_off_to: u64,
 }
 
 /// Bytes of a log after which a commit makes a checkpoint, unless another number is set; DuckDB's.
 pub const DEFAULT_AUTOCHECKPOINT_BYTES: u64 = 16 << 20;
 
 impl CommitLog {
-    pub(super) fn new(files: Option<Arc<dyn StorageFiles>>) -> Self {
+    /// None is open; the last one, if there was one, had the sequence `last_sequence`.
+    pub(super) fn new(files: Option<Arc<dyn StorageFiles>>, last_sequence: u64) -> Self {
         Self {
             files,
             writer: None,
+            is_next: false,
+            name: Name::Own,
+            is_cut: false,
+            since_cut: None,
+            last_sequence,
             synchronous: Synchronous::default(),
             autocheckpoint_bytes: DEFAULT_AUTOCHECKPOINT_BYTES,
+            put_off_to: 0,
         }
     }
 
@@ -47,40 +90,65 @@ impl CommitLog {
         self.writer.is_some()
     }
 
-    /// Bytes of the log; 0 where none is open.
-    pub(super) fn position(&self) -> u64 {
-        self.writer.as_ref().map_or(0, LogWriter::position)
+    /// Whether there are two, the second of which no superblock names.
+    pub(super) fn is_next(&self) -> bool {
+        self.is_next
     }
 
-    /// Position and tag of the last record, for an anchor.
-    pub(super) fn last(&self) -> Option<(u64, [u8; 16])> {
+    /// Whether commits can go on in it after one that was not written.
+    pub(super) fn is_sound(&self) -> bool {
+        self.writer.as_ref().is_none_or(|log| !log.has_failed())
+    }
+
+    /// Whether it is so long that a checkpoint is due.
+    pub(super) fn is_long(&self) -> bool {
+        let len = self.writer.as_ref().map_or(0, LogWriter::position);
+        len > 0 && len >= self.autocheckpoint_bytes.max(self.put_off_to)
+    }
+
+    /// A checkpoint failed: so that not every commit tries another.
+    pub(super) fn put_off(&mut self) {
+        let len = self.writer.as_ref().map_or(0, LogWriter::position);
+        self.put_off_to = len.saturating_add(self.autocheckpoint_bytes);
+    }
+
+    /// Sequence of the log, position and tag of its last record, for an anchor.
+    pub(super) fn last(&self) -> Option<(u64, u64, [u8; 16])> {
         let writer = self.writer.as_ref()?;
-        Some((writer.position(), *writer.last_tag()))
+        let sequence = writer.header().basis().sequence;
+        Some((sequence, writer.position(), *writer.last_tag()))
     }
 
     /// Writes transactions that were committed together as one record, and returns when it is durable. `stored` is the
     /// state that the root has.
     ///
     /// # Errors
-    /// Full, Io: what is on disk is not known.
+    /// Full, with nothing written if [`CommitLog::is_sound`] and the file may still be written; else, and with Io, what is
+    /// on disk is not known.
     pub(super) fn write(
         &mut self,
         blocks: &BlockStore,
-        transactions: &[Vec<u8>],
+        transactions: Vec<Queued>,
         stored: &CatalogVersion,
         oldest: u64,
     ) -> Result<()> {
-        let payload = change_record::payload(transactions);
         if self.writer.is_none() {
             self.begin(blocks, stored, oldest)?;
+        } else if self.is_cut {
+            self.begin_next(blocks)?;
         }
         let Some(writer) = &mut self.writer else {
             return Ok(());
         };
+        let entries: Vec<&[u8]> = transactions.iter().map(|t| t.entry.as_slice()).collect();
+        let payload = change_record::payload(&entries);
         writer.set_synchronous(self.synchronous);
         writer.append(&payload)?;
         if self.synchronous == Synchronous::Full {
             writer.sync()?;
+        }
+        if let Some(since) = &mut self.since_cut {
+            since.extend(transactions.into_iter().flat_map(|queued| queued.changes));
         }
         Ok(())
     }
@@ -91,28 +159,138 @@ impl CommitLog {
             return Ok(());
         };
         let basis = blocks.next_log();
-        // One that was left behind; opening has made sure that it says nothing new.
-        files.remove(LOG_NAME)?;
-        let file = files.create(LOG_NAME)?;
-        let writer = LogWriter::create(file, &blocks.log_owner(), basis, self.synchronous)?;
-        files.sync()?;
-        let named = WalState {
-            is_open: true,
-            sequence: basis.sequence,
-            salt: *writer.header().salt(),
-            chain_tag: basis.chain_tag,
-        };
-        blocks.commit_with_log(stored.block, oldest, named)?;
+        // Logs that were left behind; opening has made sure that they say nothing new.
+        files.remove(NEXT_LOG_NAME)?;
+        let writer = self.create(files.as_ref(), LOG_NAME, blocks, basis)?;
+        let named = state_of(&writer);
+        let flipped = blocks.commit_with_log(stored.block, oldest, named);
+        flipped.inspect_err(|_| blocks.rollback())?;
+        self.last_sequence = basis.sequence;
         self.writer = Some(writer);
         Ok(())
     }
 
-    /// The superblock has all that the log says and names none: removes it.
+    /// Begins the log that goes on behind the one that is open.
+    fn begin_next(&mut self, blocks: &BlockStore) -> Result<()> {
+        let (Some(files), Some(before)) = (&self.files, &mut self.writer) else {
+            return Ok(());
+        };
+        // A crash must not take from the log before what the next one is chained to.
+        before.sync()?;
+        let basis = LogBasis {
+            sequence: before.header().basis().sequence + 1,
+            base_generation: blocks.generation(),
+            chain_tag: *before.last_tag(),
+        };
+        let writer = self.create(files.as_ref(), NEXT_LOG_NAME, blocks, basis)?;
+        self.last_sequence = basis.sequence;
+        self.writer = Some(writer);
+        (self.is_next, self.is_cut) = (true, false);
+        Ok(())
+    }
+
+    fn create(
+        &self,
+        files: &dyn StorageFiles,
+        name: &str,
+        blocks: &BlockStore,
+        basis: LogBasis,
+    ) -> Result<LogWriter> {
+        files.remove(name)?;
+        let file = files.create(name)?;
+        let writer = LogWriter::create(file, &blocks.log_owner(), basis, self.synchronous)?;
+        files.sync()?;
+        Ok(writer)
+    }
+
+    /// A checkpoint takes what the log says so far; what comes from here on is kept for it.
+    ///
+    /// # Errors
+    /// What the disk says where the log has no name of its own yet.
+    pub(super) fn cut(&mut self) -> Result<()> {
+        self.take_name()?;
+        self.is_cut = self.writer.is_some();
+        self.since_cut = Some(Vec::new());
+        Ok(())
+    }
+
+    /// What was logged since the cut, or since it was asked before.
+    pub(super) fn take_since_cut(&mut self) -> Vec<TableChange> {
+        self.since_cut
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+
+    /// The checkpoint will not be: commits go on in the log that they are in.
+    pub(super) fn forget_cut(&mut self) {
+        (self.is_cut, self.since_cut) = (false, None);
+    }
+
+    /// What the superblock is to say that has everything up to the cut.
+    pub(super) fn state_after_cut(&self, before: WalState) -> WalState {
+        match &self.writer {
+            Some(writer) if self.is_next => state_of(writer),
+            _ => self.closed(before),
+        }
+    }
+
+    /// What a superblock says that has everything.
+    pub(super) fn closed(&self, before: WalState) -> WalState {
+        WalState {
+            is_open: false,
+            sequence: self.last_sequence,
+            ..before
+        }
+    }
+
+    /// The superblock has what [`CommitLog::state_after_cut`] said.
+    pub(super) fn end_at_cut(&mut self) {
+        if !self.is_next {
+            return self.end();
+        }
+        self.forget_cut();
+        (self.is_next, self.name, self.put_off_to) = (false, Name::Next, 0);
+        // Until it has its name it is found under the other.
+        let _ = self.take_name();
+    }
+
+    /// Puts the log in the place of the one before it.
+    fn take_name(&mut self) -> Result<()> {
+        let Some(files) = self.files.as_ref().filter(|_| self.name != Name::Own) else {
+            return Ok(());
+        };
+        if self.name == Name::Next {
+            files.rename(NEXT_LOG_NAME, LOG_NAME)?;
+            self.name = Name::Unsynced;
+        }
+        files.sync()?;
+        self.name = Name::Own;
+        Ok(())
+    }
+
+    /// The superblock has all that was logged and names no log: removes what there is.
     pub(super) fn end(&mut self) {
+        self.forget_cut();
         self.writer = None;
+        (self.is_next, self.name, self.put_off_to) = (false, Name::Own, 0);
         if let Some(files) = &self.files {
             // A log that stays behind is told by its sequence and removed at the next opening.
-            let _ = files.remove(LOG_NAME).and_then(|()| files.sync());
+            let _ = files
+                .remove(NEXT_LOG_NAME)
+                .and_then(|()| files.remove(LOG_NAME))
+                .and_then(|()| files.sync());
         }
+    }
+}
+
+/// What a superblock says that names a log.
+fn state_of(writer: &LogWriter) -> WalState {
+    let basis = writer.header().basis();
+    WalState {
+        is_open: true,
+        sequence: basis.sequence,
+        salt: *writer.header().salt(),
+        chain_tag: basis.chain_tag,
     }
 }

@@ -1,8 +1,13 @@
 //! Who of those that wait for the log writes it, and who is done.
 //!
-//! Holds: one leads at a time; whoever waits is woken when the leader is through, all at once, and is done or may lead.
+//! Holds: one leads at a time; whoever waits is woken when the leader is through, all at once, and is done, has failed or
+//! may lead.
+
+use std::ops::RangeInclusive;
 
 use parking_lot::{Condvar, Mutex};
+
+use crate::error::{Error, Result};
 
 /// Tickets of commits that wait to become durable.
 #[derive(Default)]
@@ -15,6 +20,8 @@ pub(super) struct CommitQueue {
 struct QueueState {
     /// Tickets up to this one are durable.
     durable: u64,
+    /// Tickets that were given up, in order; neighbours are one range.
+    failed: Vec<RangeInclusive<u64>>,
     is_led: bool,
 }
 
@@ -23,16 +30,37 @@ pub(super) struct Lead<'a>(&'a CommitQueue);
 
 impl CommitQueue {
     /// Waits until the ticket is durable (`None`) or the caller has to see to it.
-    pub(super) fn wait(&self, ticket: u64) -> Option<Lead<'_>> {
+    ///
+    /// # Errors
+    /// Full if the ticket was given up.
+    pub(super) fn wait(&self, ticket: u64) -> Result<Option<Lead<'_>>> {
         let mut state = self.state.lock();
-        while state.durable < ticket && state.is_led {
+        loop {
+            if state.failed.iter().any(|failed| failed.contains(&ticket)) {
+                return Err(Error::Full(std::io::ErrorKind::StorageFull.into()));
+            }
+            if state.durable >= ticket {
+                return Ok(None);
+            }
+            if !state.is_led {
+                state.is_led = true;
+                return Ok(Some(Lead(self)));
+            }
             self.moved.wait(&mut state);
         }
-        if state.durable >= ticket {
-            return None;
+    }
+
+    /// Tickets up to this one that are not durable never will be: there was no room for them.
+    pub(super) fn failed(&self, ticket: u64) {
+        let mut state = self.state.lock();
+        let last = state.failed.last().map_or(0, |failed| *failed.end());
+        let first = state.durable.max(last) + 1;
+        match state.failed.last_mut() {
+            Some(failed) if *failed.end() + 1 == first => *failed = *failed.start()..=ticket,
+            _ => state.failed.push(first..=ticket),
         }
-        state.is_led = true;
-        Some(Lead(self))
+        drop(state);
+        self.moved.notify_all();
     }
 
     /// Tickets up to this one are durable.
@@ -58,12 +86,12 @@ mod tests {
     #[test]
     fn one_leads_and_the_others_are_done_with_it() {
         let queue = CommitQueue::default();
-        let lead = queue.wait(1).expect("nobody leads");
+        let lead = queue.wait(1).unwrap().expect("nobody leads");
         std::thread::scope(|scope| {
             let waiting: Vec<_> = (2..5)
                 .map(|ticket| {
                     let queue = &queue;
-                    scope.spawn(move || queue.wait(ticket).is_none())
+                    scope.spawn(move || queue.wait(ticket).unwrap().is_none())
                 })
                 .collect();
             queue.durable(4);
@@ -72,13 +100,29 @@ mod tests {
                 assert!(thread.join().unwrap());
             }
         });
-        assert!(queue.wait(5).is_some());
+        assert!(queue.wait(5).unwrap().is_some());
     }
 
     #[test]
     fn a_leader_that_fails_leaves_the_lead_to_another() {
         let queue = CommitQueue::default();
         drop(queue.wait(1));
-        assert!(queue.wait(1).is_some());
+        assert!(queue.wait(1).unwrap().is_some());
+    }
+
+    #[test]
+    fn what_was_given_up_stays_so_when_later_ones_are_durable() {
+        let queue = CommitQueue::default();
+        queue.durable(2);
+        queue.failed(4);
+        queue.failed(5);
+        queue.durable(7);
+        queue.failed(8);
+        queue.durable(9);
+        for ticket in 1..10 {
+            let failed = [3, 4, 5, 8].contains(&ticket);
+            assert_eq!(queue.wait(ticket).is_err(), failed, "{ticket}");
+        }
+        assert_eq!(queue.state.lock().failed, [3..=5, 8..=8]);
     }
 }

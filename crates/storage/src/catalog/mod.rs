@@ -8,6 +8,7 @@ mod change_record;
 mod check;
 mod check_index;
 mod checkpoint;
+mod checkpoint_steps;
 mod commit;
 mod commit_log;
 mod commit_queue;
@@ -26,6 +27,7 @@ pub(crate) mod wire;
 
 pub use catalog_version::{CatalogVersion, MAIN_SCHEMA, SchemaVersion};
 pub use check::{CheckReport, Finding};
+pub use checkpoint_steps::Checkpoint;
 pub use commit_log::DEFAULT_AUTOCHECKPOINT_BYTES;
 pub use pending_row_group::PendingRowGroup;
 pub use store::Store;

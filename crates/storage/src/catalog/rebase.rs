@@ -144,13 +144,37 @@ impl TableChange {
     }
 }
 
-/// The state with rows changed as the log says.
+/// The state with rows changed as a commit did, or the log says.
 pub(crate) fn replayed(
     catalog: &mut CatalogVersion,
     change: &TableChange,
 ) -> Result<(), &'static str> {
     let table = find_mut(catalog, change.table_id).ok_or("a table that is not there")?;
     change.apply(table).map_err(|_| "rows that are not there")
+}
+
+/// Makes changes that were committed, in order, to the same rows as a checkpoint has stored them.
+///
+/// # Errors
+/// Whatever reading the tables' directories reports.
+pub(super) fn made_again(catalog: &mut CatalogVersion, changes: &[TableChange]) -> Result<()> {
+    for change in changes {
+        let table = find_mut(catalog, change.table_id)
+            .ok_or_else(|| Error::InvalidInput("a table that was changed is gone".into()))?;
+        change.apply(table)?;
+    }
+    Ok(())
+}
+
+/// Lets tables count their changes as those of `as_in` do, which have the same rows.
+pub(super) fn counted(catalog: &mut CatalogVersion, as_in: &CatalogVersion) {
+    for table in as_in.tables() {
+        if find(catalog, table.id).is_some_and(|found| found.changes != table.changes)
+            && let Some(found) = find_mut(catalog, table.id)
+        {
+            found.changes = table.changes;
+        }
+    }
 }
 
 fn find(catalog: &CatalogVersion, id: u64) -> Option<&Arc<TableVersion>> {

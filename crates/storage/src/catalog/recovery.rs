@@ -1,38 +1,50 @@
-//! Recovery: what opening does with the log beside a file.
+//! Recovery: what opening does with the logs beside a file.
 //!
-//! Holds: the log that the superblock names is replayed, and no other; a log that it names and that is missing is an
-//! error; a torn tail ends the replay and is reported. Files are untouched where a log is refused, and by who may only
-//! read; who may write moves what was replayed into the file and removes the log, so that nothing is ever appended to a
-//! log that was found.
+//! ```text
+//! superblock names n:     log n is replayed, then n+1, if it is chained to the last record of n
+//! superblock names none:  nothing is replayed
+//! ```
 //!
-//! A log that the superblock does not name is left from a crash, between its beginning and the flip that names it or
-//! between the flip that closes it and its removal, if it is this database's: it says nothing that was acknowledged and is
-//! not in the file, and is removed.
+//! Holds: the log that the superblock names is replayed, under either of the two names that it may have, and the one that goes on
+//! behind it, and no other; a log that it names and that is missing is an error, and so is a next log with records that does
+//! not go on where the log before it ends: what was acknowledged is missing between them. A torn tail ends the replay and
+//! is reported. Files are untouched where a log is refused, and by who may only read; who may write moves what was replayed into
+//! the file and removes the logs, so that nothing is ever appended to a log that was found.
+//!
+//! A log that is neither is left from a crash, between its beginning and what makes it count, or between the flip that has
+//! all it says and its removal, if it is this database's: it says nothing that was acknowledged and is not in the file, and
+//! is removed.
 
 use std::sync::Arc;
 
 use super::catalog_version::CatalogVersion;
 use super::change_record;
-use super::commit_log::LOG_NAME;
+use super::commit_log::{LOG_NAME, NEXT_LOG_NAME};
 use crate::error::{Error, Result};
 use crate::file::{StorageFile, StorageFiles};
-use crate::log::{LOG_HEADER_BYTES, LogBasis, LogError, LogReader, UnverifiedLogHeader};
-use crate::store::{BlockStore, Freshness, Notice};
+use crate::log::{
+    LOG_HEADER_BYTES, LogBasis, LogEnd, LogError, LogHeader, LogReader, UnverifiedLogHeader,
+};
+use crate::store::{BlockStore, Freshness, Notice, WalState};
 
-/// What came of a log.
+type File = Arc<dyn StorageFile>;
+
+/// What came of the logs.
 #[derive(Default)]
 pub(super) struct Recovered {
-    /// The state with everything that the log says; `None` when there was nothing to replay.
+    /// The state with everything that the logs say; `None` when there was nothing to replay.
     pub(super) replayed: Option<CatalogVersion>,
     /// For a person to read.
     pub(super) notices: Vec<Notice>,
-    /// Position behind the last record and its tag.
-    pub(super) last: Option<(u64, [u8; 16])>,
+    /// Sequence of the last log that was replayed, position behind its last record and that record's tag.
+    pub(super) last: Option<(u64, u64, [u8; 16])>,
+    /// The highest sequence that a log has had.
+    pub(super) last_sequence: u64,
     /// Whether a log lies beside the file that nothing needs once what it says is stored.
     pub(super) leftover: bool,
 }
 
-/// Replays the log that the superblock names on `stored`, the state of the root.
+/// Replays what the superblock calls for on `stored`, the state of the root.
 pub(super) fn recover(
     files: &dyn StorageFiles,
     blocks: &BlockStore,
@@ -40,64 +52,183 @@ pub(super) fn recover(
     freshness: &Freshness,
 ) -> Result<Recovered> {
     let state = blocks.log_state();
-    let file = files.open(LOG_NAME, blocks.read_only())?;
+    let log = files.open(LOG_NAME, blocks.read_only())?;
+    let next = files.open(NEXT_LOG_NAME, blocks.read_only())?;
     let mut recovered = Recovered {
-        replayed: None,
-        notices: Vec::new(),
-        last: None,
-        leftover: file.is_some(),
+        leftover: log.is_some() || next.is_some(),
+        last_sequence: state.sequence,
+        ..Recovered::default()
     };
     if !state.is_open {
-        if let Some(file) = file {
-            refuse_foreign(&file, blocks)?;
+        for file in [log, next].iter().flatten() {
+            refuse_foreign(file, blocks)?;
         }
+        freshness.check_last_log(state.sequence)?;
         return Ok(recovered);
     }
-    let Some(file) = file else {
-        return Err(LogError::Missing {
-            sequence: state.sequence,
-        }
-        .into());
+    let (log, next) = named_and_next(log, next, blocks, &state)?;
+    let mut replay = Replay {
+        blocks,
+        freshness,
+        catalog: stored.clone(),
+        transactions: 0,
     };
-    let owner = blocks.log_owner();
     let basis = LogBasis {
         sequence: state.sequence,
-        base_generation: base_generation(&file, blocks)?,
+        base_generation: base_generation(&log, blocks, state.sequence)?,
         chain_tag: state.chain_tag,
     };
-    let mut reader = LogReader::open(file, &owner, &basis, Some(&state.salt))?;
-    let mut catalog = stored.clone();
-    let mut transactions = 0;
-    let must_reach = freshness.log_must_reach(state.sequence);
-    let mut reached = must_reach.is_none() || must_reach == Some(reader.reached());
-    while let Some(record) = reader.next_record()? {
-        let lsn = record.lsn;
-        let applied = change_record::apply(record.payload, &mut catalog);
-        transactions += applied.map_err(|what| LogError::Malformed { lsn, what })?;
-        reached |= must_reach == Some(reader.reached());
+    let mut end = replay.log(log, &basis, Some(&state.salt))?;
+    if let Some(next) = next
+        && let Some(basis) = successor(&next, blocks, state.sequence, &end)?
+    {
+        end = replay.log(next, &basis, None)?;
+        recovered.last_sequence = basis.sequence;
     }
-    if let Some((expected, _)) = must_reach.filter(|_| !reached) {
-        return Err(Error::LogCut { expected });
-    }
-    let end = reader.replay(|_| Ok(()))?;
+    freshness.check_last_log(recovered.last_sequence)?;
     if end.torn_bytes > 0 {
         recovered.notices.push(Notice::LogTornTail {
             lsn: end.lsn,
             bytes: end.torn_bytes,
         });
     }
+    let transactions = replay.transactions;
     if transactions > 0 {
         recovered.notices.push(Notice::LogReplayed { transactions });
     }
-    recovered.last = Some((end.lsn, end.last_tag));
-    recovered.replayed = Some(catalog);
+    recovered.last = Some((recovered.last_sequence, end.lsn, end.last_tag));
+    recovered.replayed = Some(replay.catalog);
     Ok(recovered)
+}
+
+/// A state that logs are replayed on, one after the other.
+struct Replay<'a> {
+    blocks: &'a BlockStore,
+    freshness: &'a Freshness,
+    catalog: CatalogVersion,
+    transactions: u64,
+}
+
+impl Replay<'_> {
+    fn log(&mut self, file: File, basis: &LogBasis, salt: Option<&[u8; 16]>) -> Result<LogEnd> {
+        let mut reader = LogReader::open(file, &self.blocks.log_owner(), basis, salt)?;
+        let must_reach = self.freshness.log_must_reach(basis.sequence);
+        let mut reached = must_reach.is_none() || must_reach == Some(reader.reached());
+        while let Some(record) = reader.next_record()? {
+            let lsn = record.lsn;
+            let applied = change_record::apply(record.payload, &mut self.catalog);
+            self.transactions += applied.map_err(|what| LogError::Malformed { lsn, what })?;
+            reached |= must_reach == Some(reader.reached());
+        }
+        if let Some((expected, _)) = must_reach.filter(|_| !reached) {
+            return Err(Error::LogCut { expected });
+        }
+        reader.replay(|_| Ok(()))
+    }
+}
+
+/// The log that the superblock names, and what lies where its successor would. A crash between the flip and the renaming leaves
+/// the named one under the next one's name.
+fn named_and_next(
+    log: Option<File>,
+    next: Option<File>,
+    blocks: &BlockStore,
+    state: &WalState,
+) -> Result<(File, Option<File>)> {
+    if let Some(log) = &log
+        && is_named(log, blocks, state)?
+    {
+        return Ok((Arc::clone(log), next));
+    }
+    if let Some(next) = next
+        && is_named(&next, blocks, state)?
+    {
+        log.map_or(Ok(()), |log| refuse_foreign(&log, blocks))?;
+        return Ok((next, None));
+    }
+    let missing = LogError::Missing {
+        sequence: state.sequence,
+    };
+    // What is wrong with the one that is there is said when it is opened.
+    Ok((log.ok_or(missing)?, None))
+}
+
+fn is_named(file: &File, blocks: &BlockStore, state: &WalState) -> Result<bool> {
+    match verified_header(file, blocks) {
+        Ok(header) => {
+            let basis = header.basis();
+            Ok(basis.sequence == state.sequence
+                && basis.chain_tag == state.chain_tag
+                && *header.salt() == state.salt)
+        }
+        Err(Error::Log(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// What the log that goes on behind `end` stands on, if `file` is that log; `None` for one that was left behind.
+fn successor(
+    file: &File,
+    blocks: &BlockStore,
+    sequence: u64,
+    end: &LogEnd,
+) -> Result<Option<LogBasis>> {
+    use LogError::{HeaderDamaged, HeaderEdited, Truncated};
+    let header = match verified_header(file, blocks) {
+        Ok(header) => header,
+        // A crash while it was begun. Before its first record is written, the header is durable.
+        Err(Error::Log(Truncated { .. } | HeaderDamaged(_) | HeaderEdited))
+            if is_only_a_header(file)? =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let (found, next) = (*header.basis(), sequence + 1);
+    if found.sequence <= sequence {
+        return Ok(None);
+    }
+    if found.sequence > next {
+        return Err(LogError::OtherSequence {
+            expected: next,
+            found: found.sequence,
+        }
+        .into());
+    }
+    if found.base_generation > blocks.generation() {
+        return Err(LogError::OtherGeneration {
+            expected: blocks.generation(),
+            found: found.base_generation,
+        }
+        .into());
+    }
+    if found.chain_tag == end.last_tag {
+        return Ok(Some(found));
+    }
+    let mut reader = LogReader::open(Arc::clone(file), &blocks.log_owner(), &found, None)?;
+    if reader.next_record()?.is_none() {
+        return Ok(None);
+    }
+    let lsn = end.lsn;
+    Err(match end.torn_bytes {
+        0 => LogError::NextDoesNotFollow { lsn, next },
+        _ => LogError::EndDamaged { lsn, next },
+    }
+    .into())
 }
 
 /// The generation that a log of this database says it builds on. Slot changes move the root while a log is open, so the
 /// superblock's own generation does not tell; sequence, salt and chain tag pin the log.
-fn base_generation(file: &Arc<dyn StorageFile>, blocks: &BlockStore) -> Result<u64> {
-    let header = header_of(file)?.verify(&blocks.log_owner())?;
+fn base_generation(file: &File, blocks: &BlockStore, sequence: u64) -> Result<u64> {
+    let header = verified_header(file, blocks)?;
+    let found = header.basis().sequence;
+    if found != sequence {
+        return Err(LogError::OtherSequence {
+            expected: sequence,
+            found,
+        }
+        .into());
+    }
     let (base, newest) = (header.basis().base_generation, blocks.generation());
     if base >= newest {
         return Err(LogError::OtherGeneration {
@@ -109,20 +240,34 @@ fn base_generation(file: &Arc<dyn StorageFile>, blocks: &BlockStore) -> Result<u
     Ok(base)
 }
 
-fn header_of(file: &Arc<dyn StorageFile>) -> Result<UnverifiedLogHeader> {
+fn verified_header(file: &File, blocks: &BlockStore) -> Result<LogHeader> {
     let found_bytes = file.len()?;
     if found_bytes < LOG_HEADER_BYTES as u64 {
         return Err(LogError::Truncated { found_bytes }.into());
     }
     let mut bytes = [0; LOG_HEADER_BYTES];
     file.read_exact_at(0, &mut bytes)?;
-    Ok(UnverifiedLogHeader::parse(&bytes)?)
+    Ok(UnverifiedLogHeader::parse(&bytes)?.verify(&blocks.log_owner())?)
+}
+
+/// Whether there are only zeros where records would be.
+fn is_only_a_header(file: &File) -> Result<bool> {
+    let (len, mut at) = (file.len()?, LOG_HEADER_BYTES as u64);
+    let mut bytes = vec![0; 64 << 10];
+    while at < len {
+        let part = &mut bytes[..usize::try_from(len - at).map_or(64 << 10, |n| n.min(64 << 10))];
+        file.read_exact_at(at, part)?;
+        if part.iter().any(|&byte| byte != 0) {
+            return Ok(false);
+        }
+        at += part.len() as u64;
+    }
+    Ok(true)
 }
 
 /// A log that the superblock does not name must at least be this database's, if it is whole enough to tell.
-fn refuse_foreign(file: &Arc<dyn StorageFile>, blocks: &BlockStore) -> Result<()> {
-    let verified = header_of(file).and_then(|header| Ok(header.verify(&blocks.log_owner())?));
-    let header = match verified {
+fn refuse_foreign(file: &File, blocks: &BlockStore) -> Result<()> {
+    let header = match verified_header(file, blocks) {
         Ok(header) => header,
         // A crash while it was begun leaves less than a header.
         Err(Error::Log(LogError::Truncated { .. } | LogError::HeaderDamaged(_))) => return Ok(()),

@@ -14,7 +14,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::catalog_version::CatalogVersion;
 use super::commit::CommitState;
-use super::commit_log::{CommitLog, LOG_NAME};
+use super::commit_log::{CommitLog, LOG_NAME, NEXT_LOG_NAME};
 use super::commit_queue::CommitQueue;
 use super::fresh_blocks::FreshBlocks;
 use super::live_versions::LiveVersions;
@@ -33,7 +33,8 @@ use crate::table::{Column, DistinctSketch, MAX_ROW_GROUP_ROWS, RowGroup, Segment
 pub struct Store {
     pub(crate) blocks: Arc<BlockStore>,
     pub(crate) codec: VortexCodec,
-    /// Taken before `commit`, by who writes the log or moves the root.
+    /// This lock and the next two are taken in this order: see `commit.rs`.
+    pub(super) checkpointing: Mutex<()>,
     pub(super) log: Mutex<CommitLog>,
     pub(super) commit: Mutex<CommitState>,
     pub(super) queue: CommitQueue,
@@ -43,9 +44,9 @@ pub struct Store {
     pub(super) is_logged: bool,
     checkpoint_on_close: AtomicBool,
     notices: Vec<Notice>,
-    /// Position and tag of the last record that opening replayed, for an anchor.
+    /// Sequence of the log, position and tag of the last record that opening replayed, for an anchor.
     /// Only while the log stays, for who may only read.
-    replayed_to: Option<(u64, [u8; 16])>,
+    replayed_to: Option<(u64, u64, [u8; 16])>,
     current: RwLock<Arc<CatalogVersion>>,
     live: Mutex<LiveVersions>,
     row_group_rows: usize,
@@ -151,7 +152,8 @@ impl Store {
         key: Option<&dyn KeyProvider>,
         options: &StoreOptions,
     ) -> Result<Arc<Self>> {
-        if files.open(LOG_NAME, true)?.is_some() {
+        let is_there = |name| Ok::<_, Error>(files.open(name, true)?.is_some());
+        if is_there(LOG_NAME)? || is_there(NEXT_LOG_NAME)? {
             return Err(Error::InvalidInput(
                 "the log of another database stands beside the new file: move it away first".into(),
             ));
@@ -201,7 +203,8 @@ impl Store {
             blocks,
             codec: VortexCodec::new(),
             is_logged: files.is_some(),
-            log: Mutex::new(CommitLog::new(files)),
+            checkpointing: Mutex::new(()),
+            log: Mutex::new(CommitLog::new(files, recovered.last_sequence)),
             commit: Mutex::new(CommitState::new(&stored, &newest)),
             queue: CommitQueue::default(),
             is_volatile,
@@ -408,12 +411,14 @@ impl Store {
     pub fn anchor(&self) -> Anchor {
         let log = self.log.lock();
         let info = self.blocks.info();
-        let (log_end, log_tag) = log.last().or(self.replayed_to).unwrap_or_default();
+        let last = log.last().or(self.replayed_to);
+        let closed = || (self.blocks.log_state().sequence, 0, [0; 16]);
+        let (log_sequence, log_end, log_tag) = last.unwrap_or_else(closed);
         Anchor {
             database_id: *info.database_id.as_bytes(),
             generation: info.generation,
             root_digest: info.root_digest,
-            log_sequence: self.blocks.log_state().sequence,
+            log_sequence,
             log_end,
             log_tag,
         }

@@ -73,6 +73,27 @@ pub enum LogError {
     )]
     OtherHistory,
 
+    /// The log ends in damage, though another one goes on behind its end.
+    #[error(
+        "the log is damaged at LSN {lsn}, though log {next} goes on behind what stood there: restore a backup, or salvage"
+    )]
+    EndDamaged {
+        /// Where the replay ended.
+        lsn: u64,
+        /// Sequence of the log that goes on.
+        next: u64,
+    },
+    /// The next log goes on behind another record than the last one of this log.
+    #[error(
+        "log {next} does not continue the log before it, which ends at LSN {lsn}: records were cut off there, or log {next} is of another history"
+    )]
+    NextDoesNotFollow {
+        /// Where the log before ends.
+        lsn: u64,
+        /// Sequence of the next log.
+        next: u64,
+    },
+
     /// A record is damaged that was durable when a later one was written.
     #[error(
         "the log is damaged at LSN {lsn}, though everything below LSN {durable_lsn} had reached the disk: restore a backup, or salvage"
@@ -136,6 +157,7 @@ impl LogError {
             Self::Missing { .. }
             | Self::Truncated { .. }
             | Self::HeaderDamaged(_)
+            | Self::EndDamaged { .. }
             | Self::RecordDamaged { .. }
             | Self::Malformed { .. } => ErrorKind::Corrupted,
             Self::NewerFormat { .. } => ErrorKind::Unsupported,
@@ -146,6 +168,7 @@ impl LogError {
             | Self::OtherSequence { .. }
             | Self::OtherGeneration { .. }
             | Self::OtherHistory
+            | Self::NextDoesNotFollow { .. }
             | Self::RecordEdited { .. }
             | Self::RecordsDropped { .. }
             | Self::RecordRepeated { .. } => ErrorKind::Tampered,

@@ -3,7 +3,8 @@
 //! What must hold
 //! - A log is begun in an empty file and continued only by whoever began it: nothing is ever appended behind what was found.
 //! - With [`Synchronous::Full`] a record is written only after everything before it is durable.
-//! - After a failed write or sync nothing more is written: what is on disk is not known.
+//! - After a failed write or sync nothing more is written: what is on disk is not known. Only a write that found no room is
+//!   taken back: the file ends again where the record began, and the next record, under a nonce of its own, stands there.
 //! - A log's key seals fewer than 2^28 records, counted before sealing, and none in a child process after a fork.
 //!
 //! It takes `&mut self` and no lock: whoever owns it keeps others from waiting on anything but itself.
@@ -97,8 +98,8 @@ impl LogWriter {
     /// larger than that.
     ///
     /// # Errors
-    /// [`LogError::TooLarge`] and [`LogError::Exhausted`], with nothing written; `Full`, `Io`; `WriteFailedEarlier` after
-    /// any of these two.
+    /// [`LogError::TooLarge`] and [`LogError::Exhausted`], with nothing written; `Full`, with nothing left of the record,
+    /// unless [`LogWriter::has_failed`]; `Io`; `WriteFailedEarlier` after a failure.
     pub fn append(&mut self, payload: &[u8]) -> Result<u64> {
         self.refuse_after_failure()?;
         let len = record_len_for(payload.len()).ok_or(LogError::TooLarge {
@@ -113,8 +114,13 @@ impl LogWriter {
         self.records += 1;
         let lsn = self.position;
         let tag = self.seal_record(payload, len)?;
-        let written = self.file.write_all_at(lsn, &self.buffer);
-        self.noting_failure(written)?;
+        if let Err(error) = self.file.write_all_at(lsn, &self.buffer) {
+            // Without its end the record is none, also if a crash keeps the file from being cut.
+            let is_undone = is_full(&error) && self.file.set_len(lsn).is_ok();
+            self.extended_to = lsn;
+            self.failed |= !is_undone;
+            return Err(error.into());
+        }
         let extended = self.extend(lsn + len as u64);
         self.noting_failure(extended)?;
         self.position += len as u64;

@@ -113,13 +113,25 @@ impl Freshness {
         Ok(())
     }
 
-    /// The place and tag that the open log of this sequence must reach. Not a question of the generation: slot changes
-    /// move the root and leave the log open.
+    /// The place and tag that a log of this sequence, if it is open, must reach. Not a question of the generation: slot
+    /// changes move the root and leave the log open.
     pub(crate) fn log_must_reach(&self, sequence: u64) -> Option<(u64, [u8; 16])> {
         let anchor = self
             .min_anchor
             .filter(|a| a.log_sequence == sequence && a.log_end > 0)?;
         Some((anchor.log_end, anchor.log_tag))
+    }
+
+    /// Holds the last log that there is, or was, against what is insisted on.
+    pub(crate) fn check_last_log(&self, sequence: u64) -> Result<()> {
+        match self.min_anchor {
+            Some(anchor) if anchor.log_end > 0 && anchor.log_sequence > sequence => {
+                Err(Error::LogCut {
+                    expected: anchor.log_end,
+                })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

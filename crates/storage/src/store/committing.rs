@@ -166,6 +166,15 @@ impl BlockStore {
         self.sync()
     }
 
+    /// Makes durable what was written, ahead of a commit that is to have less to wait for.
+    ///
+    /// # Errors
+    /// Io: what is on disk is not known, and nothing more is written.
+    pub(crate) fn sync_ahead(&self) -> Result<()> {
+        self.space()?;
+        self.sync()
+    }
+
     fn sync(&self) -> Result<()> {
         let synced = self.sealed.file().sync();
         Ok(synced.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?)

@@ -1,8 +1,8 @@
 //! What a writer promises, and that both crypto providers read each other's logs.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use hushdb_crypto::CryptoProvider;
 use hushdb_storage::{
@@ -19,6 +19,8 @@ struct Watched {
     syncs: AtomicU64,
     unsynced_writes: AtomicU64,
     fail_writes: AtomicBool,
+    /// Bytes of the next write that find room, if not all do.
+    room: Mutex<Option<usize>>,
     fail_syncs: AtomicBool,
 }
 
@@ -33,6 +35,11 @@ impl StorageFile for Watched {
 
     fn write_all_at(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
         if self.fail_writes.load(Ordering::Relaxed) {
+            return Err(io::Error::other("the disk is gone"));
+        }
+        if let Some(room) = *self.room.lock().unwrap() {
+            self.file
+                .write_all_at(offset, &buf[..room.min(buf.len())])?;
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.unsynced_writes.fetch_add(1, Ordering::Relaxed);
@@ -175,13 +182,51 @@ fn a_log_that_failed_to_sync_takes_no_more() {
 fn a_log_that_failed_to_write_takes_no_more() {
     let (file, mut writer) = watched(Synchronous::Full);
     file.fail_writes.store(true, Ordering::Relaxed);
-    assert!(matches!(writer.append(b"one"), Err(Error::Full(_))));
+    assert!(matches!(writer.append(b"one"), Err(Error::Io(_))));
     file.fail_writes.store(false, Ordering::Relaxed);
     assert!(matches!(
         writer.append(b"one"),
         Err(Error::WriteFailedEarlier)
     ));
     assert!(matches!(writer.sync(), Err(Error::WriteFailedEarlier)));
+}
+
+#[test]
+fn a_record_that_finds_no_room_leaves_nothing_and_the_log_goes_on() {
+    let large = vec![7; 10_000];
+    for room in [0, 1, 39, 40, 64, 5000, 10_063] {
+        let (file, mut writer) = watched(Synchronous::Full);
+        writer.append(b"one").unwrap();
+        *file.room.lock().unwrap() = Some(room);
+        let before = (writer.position(), *writer.last_tag());
+        assert!(matches!(writer.append(&large), Err(Error::Full(_))));
+        assert!(!writer.has_failed());
+        assert_eq!((writer.position(), *writer.last_tag()), before);
+        let bytes = file.file.to_bytes();
+        assert_eq!(bytes.len() as u64, before.0, "nothing is left of it");
+        assert_eq!(payloads(&bytes), [b"one"]);
+        *file.room.lock().unwrap() = None;
+        for payload in [&b"two"[..], &large, b"three"] {
+            writer.append(payload).unwrap();
+        }
+        writer.sync().unwrap();
+        let found = payloads(&file.file.to_bytes());
+        assert!(found == [&b"one"[..], b"two", &large, b"three"]);
+        assert_eq!(writer.records(), 5, "each under a nonce of its own");
+    }
+}
+
+/// What the records of a log with a clean end say.
+fn payloads(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let file = Arc::new(MemFile::from_bytes(bytes));
+    let mut found = Vec::new();
+    let reader = LogReader::open(file, &encrypted(), &BASIS, None).unwrap();
+    let end = reader.replay(|record| {
+        found.push(record.payload.to_vec());
+        Ok(())
+    });
+    assert_eq!(end.unwrap().torn_bytes, 0);
+    found
 }
 
 #[test]

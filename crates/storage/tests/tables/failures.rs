@@ -164,3 +164,184 @@ fn stores_and_transactions_may_move_between_threads() {
     may_be_shared::<Store>();
     may_be_shared::<CatalogVersion>();
 }
+
+/// Files in memory that have room for so many more bytes of logs.
+#[derive(Debug)]
+struct SmallDisk {
+    files: MemFiles,
+    room: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+struct SmallFile(Arc<dyn StorageFile>, Arc<AtomicU64>);
+
+impl StorageFile for SmallFile {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(offset, buf)
+    }
+
+    fn write_all_at(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
+        let room = self.1.load(SeqCst);
+        let kept = room.min(buf.len() as u64);
+        self.1.store(room - kept, SeqCst);
+        self.0.write_all_at(offset, &buf[..kept as usize])?;
+        match kept < buf.len() as u64 {
+            true => Err(io::ErrorKind::StorageFull.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync()
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        self.0.sync_directory()
+    }
+}
+
+impl StorageFiles for SmallDisk {
+    fn open(&self, name: &str, read_only: bool) -> Result<Option<Arc<dyn StorageFile>>> {
+        self.files.open(name, read_only)
+    }
+
+    fn create(&self, name: &str) -> Result<Arc<dyn StorageFile>> {
+        let file = self.files.create(name)?;
+        Ok(match name {
+            "" => file,
+            _ => Arc::new(SmallFile(file, Arc::clone(&self.room))),
+        })
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        self.files.rename(from, to)
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        self.files.remove(name)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.files.sync()
+    }
+}
+
+/// Fails wherever the log can: when it begins, at a record, when the next one begins behind a checkpoint's cut.
+#[test]
+fn a_commit_that_finds_no_room_in_the_log_fails_alone() {
+    for encrypted in [false, true] {
+        for beside_a_checkpoint in [false, true] {
+            let room = Arc::new(AtomicU64::new(u64::MAX));
+            let disk = Arc::new(SmallDisk {
+                files: MemFiles::new(),
+                room: Arc::clone(&room),
+            });
+            let key = hushdb_keys::providers::KeyText::new(format!("hex:{}", "5a".repeat(32)));
+            let key = encrypted.then_some(&key as &dyn hushdb_keys::KeyProvider);
+            let files = || Arc::clone(&disk) as Arc<dyn StorageFiles>;
+            let store = Store::create_in(files(), key, &StoreOptions::default()).unwrap();
+            store.set_checkpoint_on_close(false);
+            let columns = vec![def("n", ColumnType::Int64)];
+            fill(&store, "t", columns, &[int64s(0..10)]);
+            let mut expected = 10;
+            let mut failures = 0;
+            let insert = |rows: i64| {
+                let mut txn = store.begin().unwrap();
+                txn.insert("main", "t", &[int64s(0..rows)]).unwrap();
+                txn.commit()
+            };
+            for allowed in [0, 100, 128, 129, 300, 1000, 1 << 20] {
+                let checkpoint = beside_a_checkpoint.then(|| {
+                    insert(1).unwrap();
+                    expected += 1;
+                    store.begin_checkpoint().unwrap().unwrap()
+                });
+                room.store(allowed, SeqCst);
+                for _ in 0..3 {
+                    match insert(30) {
+                        Ok(_) => expected += 30,
+                        Err(error) => {
+                            assert_eq!(error.kind(), ErrorKind::Full, "{error}");
+                            failures += 1;
+                        }
+                    }
+                    assert_eq!(rows(&store), expected);
+                }
+                room.store(u64::MAX, SeqCst);
+                insert(2).unwrap();
+                expected += 2;
+                assert_eq!(rows(&store), expected);
+                if let Some(checkpoint) = checkpoint {
+                    match allowed % 3 {
+                        0 => drop(checkpoint),
+                        _ => checkpoint.finish().unwrap(),
+                    }
+                    insert(1).unwrap();
+                    store.checkpoint().unwrap();
+                    expected += 1;
+                }
+            }
+            assert!(failures > 5);
+            drop(store);
+            let store = Store::open_in(files(), key, &StoreOptions::default()).unwrap();
+            assert_eq!(rows(&store), expected);
+        }
+    }
+}
+
+/// Those that wait behind a commit that finds no room build on it: they fail, too, and those after them do not.
+#[test]
+fn threads_that_find_no_room_know_which_commits_there_are() {
+    let room = Arc::new(AtomicU64::new(u64::MAX));
+    let disk = Arc::new(SmallDisk {
+        files: MemFiles::new(),
+        room: Arc::clone(&room),
+    });
+    let files = || Arc::clone(&disk) as Arc<dyn StorageFiles>;
+    let store = Store::create_in(files(), None, &StoreOptions::default()).unwrap();
+    store.set_checkpoint_on_close(false);
+    fill(
+        &store,
+        "t",
+        vec![def("n", ColumnType::Int64)],
+        &[int64s(0..10)],
+    );
+    let committed = AtomicU64::new(10);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for n in 0..200 {
+                    let mut txn = store.begin().unwrap();
+                    txn.insert("main", "t", &[int64s(n..n + 1)]).unwrap();
+                    match txn.commit() {
+                        Ok(_) => {
+                            committed.fetch_add(1, SeqCst);
+                        }
+                        Err(error) => assert_eq!(error.kind(), ErrorKind::Full),
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            for n in 0..200 {
+                room.store(n * 7 % 1000, SeqCst);
+                std::thread::yield_now();
+                room.store(u64::MAX, SeqCst);
+                std::thread::sleep(std::time::Duration::from_micros(50));
+            }
+        });
+    });
+    let committed = committed.load(SeqCst) as usize;
+    assert_eq!(rows(&store), committed);
+    drop(store);
+    let store = Store::open_in(files(), None, &StoreOptions::default()).unwrap();
+    assert_eq!(rows(&store), committed);
+}

@@ -1,11 +1,13 @@
 //! Tables through the public face of the crate: one binary, one module a subject.
 
+mod checkpoints;
 mod commits;
 mod damage;
 mod definitions;
 mod failures;
 mod fixture;
 mod indexes;
+mod logged;
 mod markers;
 mod round_trip;
 mod snapshots;

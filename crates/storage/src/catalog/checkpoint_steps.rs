@@ -1,0 +1,185 @@
+//! A checkpoint in steps, beside which commits go on.
+//!
+//! ```text
+//! cut      a moment   the newest durable state V is what is stored; the next record begins the log after the open one
+//! store    no lock    V's tables are compressed, sealed and written
+//! finish   a moment   what was committed since is made again on V as it is stored; the root moves, naming the next log
+//! ```
+//!
+//! Holds: one checkpoint at a time, and no other root is prepared meanwhile; whatever step fails or is never reached, all that is
+//! committed is in the logs, and in memory as it was. Where nothing is logged, and where a checkpoint that failed has
+//! left two logs, everything is stored and closed at once, and commits wait.
+
+use std::sync::Arc;
+
+use parking_lot::MutexGuard;
+
+use super::catalog_version::CatalogVersion;
+use super::checkpoint::StoredVersion;
+use super::fresh_blocks::FreshBlocks;
+use super::rebase::{counted, made_again};
+use super::store::Store;
+use crate::error::Result;
+
+/// So many changes are made again while commits wait; more are made before that.
+const FEW_CHANGES: usize = 32;
+/// Times that changes are made again before commits wait, however many come meanwhile.
+const ROUNDS: usize = 8;
+
+/// A checkpoint that was begun. Dropped before it is finished, it leaves things as they were.
+///
+/// Until then a commit that moves the root waits: the thread that holds this must not make one.
+pub struct Checkpoint<'a> {
+    store: &'a Store,
+    /// What is to be stored.
+    cut: Arc<CatalogVersion>,
+    /// What the root has.
+    before: Arc<CatalogVersion>,
+    fresh: FreshBlocks,
+    stored: Option<StoredVersion>,
+    /// The last to go: until then no other root is prepared.
+    _alone: MutexGuard<'a, ()>,
+}
+
+impl Store {
+    /// Moves everything that is committed into the root of the file. Commits go on meanwhile; if there are none, the log
+    /// ends.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `Full`, `Io`; nothing that was committed is lost.
+    pub fn checkpoint(&self) -> Result<()> {
+        match self.begin_checkpoint()? {
+            Some(checkpoint) => checkpoint.finish(),
+            None => Ok(()),
+        }
+    }
+
+    /// Begins a checkpoint; waits for one that is running. `None` if it is done already: when there was nothing to store, or
+    /// it had to be done at once.
+    ///
+    /// # Errors
+    /// As [`Store::checkpoint`].
+    pub fn begin_checkpoint(&self) -> Result<Option<Checkpoint<'_>>> {
+        self.blocks.writable()?;
+        self.cut(self.checkpointing.lock())
+    }
+
+    /// Makes a checkpoint unless one is running: whoever commits on the way need not wait for both.
+    pub(super) fn autocheckpoint(&self) {
+        let Some(alone) = self.checkpointing.try_lock() else {
+            return;
+        };
+        if !self.log.lock().is_long() {
+            return;
+        }
+        let made = match self.cut(alone) {
+            Ok(Some(checkpoint)) => checkpoint.finish(),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if made.is_err() {
+            // The commit that brought it about is durable. A later one tries again.
+            self.log.lock().put_off();
+        }
+    }
+
+    fn cut<'a>(&'a self, alone: MutexGuard<'a, ()>) -> Result<Option<Checkpoint<'a>>> {
+        let mut log = self.log.lock();
+        let mut state = self.commit.lock();
+        let is_stored = state.newest.tables().all(|table| table.block.is_some());
+        if !log.is_open() && is_stored {
+            return Ok(None);
+        }
+        if !log.is_open() || log.is_next() {
+            self.flip_newest(&mut log, &mut state)?;
+            return Ok(None);
+        }
+        log.cut()?;
+        Ok(Some(Checkpoint {
+            store: self,
+            // What is queued is not in the log yet, and will be behind the cut.
+            cut: self.snapshot(),
+            before: Arc::clone(&state.stored),
+            fresh: FreshBlocks::new(&self.blocks),
+            stored: None,
+            _alone: alone,
+        }))
+    }
+}
+
+impl Checkpoint<'_> {
+    /// Writes the state of the cut. Done by [`Checkpoint::finish`] if it was not before.
+    ///
+    /// # Errors
+    /// `Full`, `Io`, and whatever reading the tables' directories reports.
+    pub fn store(&mut self) -> Result<()> {
+        if self.stored.is_none() {
+            let version = CatalogVersion::clone(&self.cut);
+            let stored = self
+                .store
+                .store_version(version, &self.before, &mut self.fresh)?;
+            self.store.blocks.sync_ahead()?;
+            self.stored = Some(stored);
+        }
+        Ok(())
+    }
+
+    /// Makes it the root of the file, with what was committed since in the log behind it.
+    ///
+    /// # Errors
+    /// As [`Store::checkpoint`].
+    pub fn finish(mut self) -> Result<()> {
+        self.store()?;
+        let Some(mut stored) = self.stored.take() else {
+            return Ok(());
+        };
+        let store = self.store;
+        let mut version = stored.catalog.clone();
+        for _ in 0..ROUNDS {
+            let changes = store.log.lock().take_since_cut();
+            made_again(&mut version, &changes)?;
+            if changes.len() <= FEW_CHANGES {
+                break;
+            }
+        }
+
+        let mut log = store.log.lock();
+        let mut state = store.commit.lock();
+        made_again(&mut version, &log.take_since_cut())?;
+        counted(&mut version, &store.snapshot());
+        let mut newest = (!state.queue.is_empty()).then(|| version.clone());
+        if let Some(newest) = &mut newest {
+            for queued in &state.queue {
+                made_again(newest, &queued.changes)?;
+            }
+            counted(newest, &state.newest);
+        }
+        let named = log.state_after_cut(store.blocks.log_state());
+        store.move_root(&mut stored, &self.before, &mut self.fresh, named)?;
+        let generation = stored.catalog.generation;
+        version.generation = generation;
+        let version = store.publish(version);
+        state.stored = Arc::new(stored.catalog);
+        state.newest = newest.map_or(version, |newest| {
+            Arc::new(CatalogVersion {
+                generation,
+                ..newest
+            })
+        });
+        log.end_at_cut();
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Checkpoint<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Checkpoint on generation {}", self.before.generation)
+    }
+}
+
+impl Drop for Checkpoint<'_> {
+    fn drop(&mut self) {
+        // Nothing is left to forget where it was finished.
+        self.store.log.lock().forget_cut();
+    }
+}
