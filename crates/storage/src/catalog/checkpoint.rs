@@ -100,7 +100,7 @@ impl Store {
         for page in &table.pages {
             pages.push(match page.block {
                 Some(_) => Arc::clone(page),
-                None => self.store_page(table.page_groups(page)?, fresh)?,
+                None => self.store_page(table.page_groups(page)?, &table.columns, fresh)?,
             });
         }
         if !table.tail.is_empty() {
@@ -115,7 +115,7 @@ impl Store {
             }
             groups.extend(self.store_tail(table, fresh)?);
             for groups in groups.chunks(PAGE_GROUPS) {
-                pages.push(self.store_page(groups, fresh)?);
+                pages.push(self.store_page(groups, &table.columns, fresh)?);
             }
         }
         table.pages = pages;
@@ -140,11 +140,18 @@ impl Store {
         Ok(())
     }
 
-    fn store_page(&self, groups: &[Arc<RowGroup>], fresh: &mut FreshBlocks) -> Result<Arc<Page>> {
+    fn store_page(
+        &self,
+        groups: &[Arc<RowGroup>],
+        columns: &[Column],
+        fresh: &mut FreshBlocks,
+    ) -> Result<Arc<Page>> {
         let mut stored = Vec::with_capacity(groups.len());
         for group in groups {
             stored.push(match (&group.deletes, group.deletes_block) {
                 (Some(deletes), None) => {
+                    let hollowed = self.hollowed(group, columns, fresh)?.map(Arc::new);
+                    let group = hollowed.as_ref().unwrap_or(group);
                     let bytes = RowGroup::deletes_to_bytes(deletes);
                     Arc::new(RowGroup {
                         deletes_block: Some(self.write_aside(Role::Metadata, &bytes, fresh)?),
@@ -189,8 +196,8 @@ impl Store {
         Ok(stored)
     }
 
-    /// Row groups from adjacent ones in memory, cut as bulk loads are. Deleted rows stay, marked: others may know rows by
-    /// their ids.
+    /// Row groups from adjacent ones in memory, cut as bulk loads are. Deleted rows stay, marked and without their values:
+    /// others may know rows by their ids.
     fn store_run(
         &self,
         run: &[&RowGroup],
@@ -226,10 +233,8 @@ impl Store {
             let deletes: RoaringBitmap = gone.map(|id| (id - first_row_id) as u32).collect();
             // A piece of which every row is gone is left out, as a row group is.
             if deletes.len() < rows {
-                let (mut group, written) = self.write_row_group(columns, &arrays)?.into_parts();
-                fresh.absorb(written);
+                let mut group = self.write_live_rows(columns, arrays, Arc::new(deletes), fresh)?;
                 group.first_row_id = first_row_id;
-                group.deletes = (!deletes.is_empty()).then(|| Arc::new(deletes));
                 stored.push(Arc::new(group));
             }
             first_row_id = end;

@@ -12,6 +12,7 @@ mod checkpoint_steps;
 mod commit;
 mod commit_log;
 mod commit_queue;
+mod dead_rows;
 mod fresh_blocks;
 mod live_versions;
 mod pending_row_group;

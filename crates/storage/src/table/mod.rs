@@ -22,6 +22,7 @@ pub use row_group_builder::RowGroupBuilder;
 pub use segment::Segment;
 pub use stat_value::StatValue;
 pub use table_version::TableVersion;
+pub(crate) use table_version::compact;
 
 pub(crate) use page::{PAGE_GROUPS, Page};
 pub(crate) use statistics::Statistics;

@@ -479,7 +479,7 @@ fn merge(a: &RowGroup, b: &RowGroup) -> Result<Option<RowGroup>> {
 }
 
 /// Text and bytes come with a buffer from each commit: brings them together into one.
-fn compact(array: ArrayRef) -> ArrayRef {
+pub(crate) fn compact(array: ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => Arc::new(array.as_string_view().gc()),
         DataType::BinaryView => Arc::new(array.as_binary_view().gc()),

@@ -3,6 +3,7 @@
 mod checkpoints;
 mod commits;
 mod damage;
+mod dead_rows;
 mod definitions;
 mod failures;
 mod fixture;
