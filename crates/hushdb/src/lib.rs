@@ -14,6 +14,8 @@
 
 mod connection;
 mod database;
+#[doc(hidden)]
+pub mod decoders;
 mod error;
 mod exec;
 mod functions;

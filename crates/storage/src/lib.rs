@@ -16,6 +16,8 @@
 mod block;
 mod catalog;
 mod codec;
+#[doc(hidden)]
+pub mod decoders;
 mod error;
 mod file;
 mod index;

@@ -124,7 +124,11 @@ impl CatalogVersion {
     }
 
     /// Parses a root: the catalog without its tables, and the refs of these by schema.
-    fn decode(bytes: &[u8], block: BlockRef, generation: u64) -> Result<Parsed, WireError> {
+    pub(crate) fn decode(
+        bytes: &[u8],
+        block: BlockRef,
+        generation: u64,
+    ) -> Result<Parsed, WireError> {
         let mut reader = Reader::new(bytes);
         if reader.u8()? != VERSION {
             return Err(WireError);
@@ -171,7 +175,7 @@ impl CatalogVersion {
     }
 }
 
-type Parsed = (CatalogVersion, Vec<(String, Vec<BlockRef>)>);
+pub(crate) type Parsed = (CatalogVersion, Vec<(String, Vec<BlockRef>)>);
 
 #[cfg(test)]
 mod tests {

@@ -73,7 +73,7 @@ pub(super) fn payload(transactions: &[impl AsRef<[u8]>]) -> Vec<u8> {
 }
 
 /// Applies a record's payload to the state before it. Returns the number of transactions.
-pub(super) fn apply(payload: &[u8], catalog: &mut CatalogVersion) -> Result<u64, &'static str> {
+pub(crate) fn apply(payload: &[u8], catalog: &mut CatalogVersion) -> Result<u64, &'static str> {
     let transactions = decode(payload).map_err(|WireError| "its payload does not parse")?;
     let count = transactions.len() as u64;
     for change in transactions.into_iter().flatten() {

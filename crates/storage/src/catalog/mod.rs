@@ -26,6 +26,8 @@ mod transaction_index;
 mod view;
 pub(crate) mod wire;
 
+pub(crate) use change_record::apply as apply_record;
+
 pub use catalog_version::{CatalogVersion, MAIN_SCHEMA, SchemaVersion};
 pub use check::{CheckReport, Finding};
 pub use checkpoint_steps::Checkpoint;

@@ -13,5 +13,7 @@ mod segment_header;
 mod verify;
 mod vortex_codec;
 
+pub(crate) use open_segment::OpenSegment;
 pub use segment_codec::{CodecError, EncodedSegment, SegmentCodec};
+pub(crate) use segment_header::SegmentHeader;
 pub use vortex_codec::VortexCodec;

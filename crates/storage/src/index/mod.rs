@@ -25,4 +25,5 @@ pub use index::Index;
 pub(crate) use definition::IndexInfo;
 pub(crate) use key::{can_be_key, encode_key};
 pub(crate) use key_run::{KeyRun, MergedRuns, RunKeys};
+pub(crate) use node::Node;
 pub(crate) use tree::walk;

@@ -13,7 +13,7 @@ pub(crate) const LOG_HEADER_BYTES: usize = 128;
 
 const MAGIC: [u8; 4] = *b"HUSW";
 const VERSION: u8 = 1;
-const BOUND_BYTES: usize = 80;
+pub(super) const BOUND_BYTES: usize = 80;
 
 type HeaderBytes = [u8; LOG_HEADER_BYTES];
 

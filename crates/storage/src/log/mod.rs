@@ -16,6 +16,7 @@ mod log_reader;
 mod log_seal;
 mod log_window;
 mod log_writer;
+mod plain_log;
 mod record_head;
 
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use log_header::{LogHeader, UnverifiedLogHeader};
 pub use log_owner::{LogKeySource, LogOwner};
 pub use log_reader::{LogEnd, LogReader, LogRecord};
 pub use log_writer::{LogWriter, Synchronous};
+pub(crate) use plain_log::plain_log;
 pub use record_head::{MAX_LOG_PAYLOAD_BYTES, MAX_LOG_RECORD_BYTES};
 
 /// Bytes of a tag, also of a log header's MAC and a chain tag.

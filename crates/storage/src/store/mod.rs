@@ -21,4 +21,5 @@ pub use notice::Notice;
 pub use store_info::StoreInfo;
 pub use store_options::{DEFAULT_ROW_GROUP_ROWS, StoreOptions};
 
-pub(crate) use superblock::WalState;
+pub(crate) use free_list::read_chain as read_free_list;
+pub(crate) use superblock::{Superblock, WalState};

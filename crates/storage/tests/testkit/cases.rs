@@ -2,6 +2,7 @@
 
 use super::forge::Forge;
 use super::samples::Sample;
+use super::seeds;
 
 /// With which key a case is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub(crate) struct Case {
     pub(crate) file: Vec<u8>,
     pub(crate) log: Option<Vec<u8>>,
     pub(crate) given: Given,
+    /// What was edited, as a seed for fuzzing: the target, and the bytes.
+    pub(crate) seed: Option<(&'static str, Vec<u8>)>,
 }
 
 /// All cases, as they are made.
@@ -38,6 +41,7 @@ impl Cases {
             file,
             log,
             given,
+            seed: None,
         });
     }
 
@@ -58,5 +62,14 @@ impl Cases {
             None => Given::Nothing,
         };
         self.with(name, forge.bytes(), None, given);
+        let (role, nth, payload) = forge.edited();
+        self.seed(seeds::target_of(role, nth), payload);
+    }
+
+    /// The case that was made last has this to say to a fuzz target.
+    pub(crate) fn seed(&mut self, target: Option<&'static str>, bytes: Vec<u8>) {
+        if let (Some(case), Some(target)) = (self.0.last_mut(), target) {
+            case.seed = Some((target, bytes));
+        }
     }
 }

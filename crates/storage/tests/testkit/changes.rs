@@ -2,7 +2,7 @@
 
 use super::cases::{Cases, Given};
 use super::forge::put;
-use super::log_forge::{LogForge, Record};
+use super::log_forge::{HEADER_BYTES, LogForge, Record};
 use super::samples::{Sample, Samples};
 
 const ABSURD: [u8; 4] = [0xff; 4];
@@ -40,7 +40,12 @@ fn forged(cases: &mut Cases, name: &str, sound: &Sample, edit: impl FnOnce(&mut 
         0 => Given::Nothing,
         _ => Given::Key,
     };
-    cases.with(name, sound.file.clone(), Some(forge.bytes()), given);
+    let log = forge.bytes();
+    cases.with(name, sound.file.clone(), Some(log.clone()), given);
+    match name.contains("change-") {
+        true => cases.seed(Some("change"), forge.records[1].payload.clone()),
+        false => cases.seed(Some("log_record"), log[HEADER_BYTES..].to_vec()),
+    }
 }
 
 fn records(cases: &mut Cases, prefix: &str, sound: &Sample) {

@@ -26,6 +26,8 @@ pub(crate) struct Forge {
     pub(crate) keys: Option<Arc<DatabaseKeys>>,
     pub(crate) database_id: [u8; 16],
     parts: Vec<(Role, BlockRef)>,
+    /// Role, number and payload of the block that was edited.
+    edited: Option<(Role, usize, Vec<u8>)>,
 }
 
 impl Forge {
@@ -53,6 +55,7 @@ impl Forge {
             keys,
             database_id,
             parts: sample.parts.clone(),
+            edited: None,
         }
     }
 
@@ -110,7 +113,14 @@ impl Forge {
         let before = payload.clone();
         edit(&mut payload);
         assert!(payload != before, "the edit changes something");
+        self.edited = Some((role, nth, payload.clone()));
         self.replace(role, &block, &payload);
+    }
+
+    /// Role, number and payload of what was edited.
+    pub(crate) fn edited(&self) -> (Role, usize, Vec<u8>) {
+        let superblock = || (Role::Superblock, 0, self.superblock());
+        self.edited.clone().unwrap_or_else(superblock)
     }
 
     fn replace(&mut self, role: Role, old: &BlockRef, payload: &[u8]) {

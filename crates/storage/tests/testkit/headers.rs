@@ -19,6 +19,8 @@ fn edited(cases: &mut Cases, name: &str, sample: &Sample, copies: &[usize], at: 
             put(page, CRC_AT, &crc.to_le_bytes());
         }
     });
+    let page = cases.0.last().map(|case| case.file[..PAGE].to_vec());
+    cases.seed(Some("file_header"), page.unwrap_or_default());
 }
 
 pub(crate) fn add(cases: &mut Cases, samples: &Samples) {

@@ -36,7 +36,10 @@ pub(crate) fn edited(
     let before = log.clone();
     edit(&mut log);
     assert!(log != before, "{name}: the edit changes something");
-    beside(cases, name, sound, Some(log));
+    beside(cases, name, sound, Some(log.clone()));
+    if name.contains("header") || name.contains("tail") {
+        cases.seed(Some("log"), log);
+    }
 }
 
 fn others(cases: &mut Cases, samples: &Samples) {

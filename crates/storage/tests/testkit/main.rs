@@ -15,6 +15,7 @@ mod logs;
 mod metadata;
 mod outcome;
 mod samples;
+mod seeds;
 mod segments;
 mod superblocks;
 
@@ -37,16 +38,15 @@ fn manifest() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/testkit/MANIFEST.txt")
 }
 
-fn all_cases() -> Cases {
-    let samples = Samples::new();
+fn cases_of(samples: &Samples) -> Cases {
     let mut cases = Cases::default();
-    headers::add(&mut cases, &samples);
-    superblocks::add(&mut cases, &samples);
-    blocks::add(&mut cases, &samples);
-    metadata::add(&mut cases, &samples);
-    segments::add(&mut cases, &samples);
-    logs::add(&mut cases, &samples);
-    changes::add(&mut cases, &samples);
+    headers::add(&mut cases, samples);
+    superblocks::add(&mut cases, samples);
+    blocks::add(&mut cases, samples);
+    metadata::add(&mut cases, samples);
+    segments::add(&mut cases, samples);
+    logs::add(&mut cases, samples);
+    changes::add(&mut cases, samples);
     cases
 }
 
@@ -65,8 +65,15 @@ fn each_hostile_file_gives_its_error_and_no_more() {
     let directory = kept.as_deref().unwrap_or(temporary.path());
     fs::create_dir_all(directory).expect("a directory");
 
+    let samples = Samples::new();
+    let cases = cases_of(&samples);
+    // To write what the cases edit, as seeds for fuzzing: HUSHDB_CORPUS=directory.
+    let corpus = std::env::var_os("HUSHDB_CORPUS").map(PathBuf::from);
+    seeds::write(&samples, &cases, corpus.as_deref());
+
+    // The only test here: others would take memory meanwhile.
     let mut wrong = Vec::new();
-    for case in all_cases().0 {
+    for case in cases.0 {
         let name = case.name.as_str();
         let outcome = outcome::of(&case, directory);
         let found = format!("{}\t{}", outcome.kind, without_places(&outcome.message));

@@ -1,0 +1,4 @@
+//! See `hushdb_storage::decoders::superblock`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hushdb_storage::decoders::superblock(bytes));
