@@ -46,6 +46,7 @@ pub(crate) fn change(txn: &mut Transaction, model: &mut Model, dice: &mut Dice) 
         11..=13 => rename_table(txn, model, schema, table, dice),
         14..=24 => alter(txn, model, schema, table, dice),
         25..=27 => truncate(txn, model, schema, table),
+        61..=63 => vacuum(txn, model, schema, table, dice),
         28..=30 => schemas_and_views(txn, model, dice),
         31..=48 => delete(txn, model, schema, table, dice),
         49..=60 => {
@@ -367,6 +368,29 @@ fn truncate(txn: &mut Transaction, model: &mut Model, schema: &str, table: &str)
     txn.truncate(schema, table)?;
     if let Some(target) = model.table_mut(schema, table) {
         target.rows.clear();
+    }
+    Ok(())
+}
+
+fn vacuum(
+    txn: &mut Transaction,
+    model: &mut Model,
+    schema: &str,
+    table: &str,
+    dice: &mut Dice,
+) -> Result<()> {
+    let rows = txn.vacuum_table(schema, table, dice.chance(50))?;
+    let Some(target) = model.table_mut(schema, table).filter(|_| rows > 0) else {
+        return Ok(());
+    };
+    if rows != target.rows.len() as u64 {
+        return Err(Error::InvalidInput(
+            "vacuum wrote another number of rows than there are".into(),
+        ));
+    }
+    for row in std::mem::take(&mut target.rows).into_values() {
+        target.rows.insert(target.next_row_id, row);
+        target.next_row_id += 1;
     }
     Ok(())
 }

@@ -440,7 +440,8 @@ impl World {
                     Flow::GoesOn
                 }
                 90..=93 => self.read_again(&handle, &snapshots)?,
-                94..=95 => self.checkpoint(&mut handle)?,
+                94 => self.shrink(&mut handle)?,
+                95 => self.checkpoint(&mut handle)?,
                 66..=69 | 96..=97 => self.commits_beside_checkpoint(&mut handle)?,
                 _ => self.compare(&handle)?,
             };
@@ -501,6 +502,14 @@ impl World {
     fn checkpoint(&mut self, handle: &mut Handle) -> Checked<Flow> {
         let faults = self.disk.stats().faults;
         match handle.store.checkpoint() {
+            Ok(()) => Ok(Flow::GoesOn),
+            Err(error) => self.failed(handle, faults, None, &error),
+        }
+    }
+
+    fn shrink(&mut self, handle: &mut Handle) -> Checked<Flow> {
+        let faults = self.disk.stats().faults;
+        match handle.store.shrink() {
             Ok(()) => Ok(Flow::GoesOn),
             Err(error) => self.failed(handle, faults, None, &error),
         }

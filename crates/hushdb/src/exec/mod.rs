@@ -15,6 +15,7 @@ mod show;
 pub(crate) mod table_functions;
 mod tpch_load;
 mod transaction;
+mod vacuum;
 
 use crate::connection::Connection;
 use crate::error::{Error, Result};
@@ -114,6 +115,7 @@ fn dispatch(
             connection.shared.database(&name)?.store.checkpoint()?;
             Ok(QueryResult::done())
         }
+        Statement::Vacuum(table) => vacuum::vacuum(connection, table.as_ref()),
         Statement::Transaction(statement) => transaction::run(connection, statement),
         Statement::Extension(name) => settings::extension(&name),
         Statement::NotYet(text) => Err(Error::unsupported(text)),

@@ -277,6 +277,13 @@ fn difference(
     Ok((named, unnamed))
 }
 
+/// All blocks that a table has.
+pub(super) fn blocks_of(table: &TableVersion) -> Result<HashSet<BlockRef>> {
+    let mut blocks = HashSet::new();
+    collect(table, None, &mut blocks)?;
+    Ok(blocks)
+}
+
 /// Adds a table's blocks, but for pages that the other version of the table has too.
 fn collect(
     table: &TableVersion,

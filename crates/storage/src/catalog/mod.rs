@@ -23,6 +23,7 @@ mod store;
 mod transaction;
 mod transaction_ddl;
 mod transaction_index;
+mod vacuum;
 mod view;
 pub(crate) mod wire;
 

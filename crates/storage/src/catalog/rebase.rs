@@ -102,8 +102,10 @@ impl Transaction {
         }
         let mut result = self.changes.catalog.clone();
         for id in &self.changes.redefined {
-            if let (Some(now), Some(ours)) = (theirs.get(id), find_mut(&mut result, *id)) {
-                ours.forget_pages_but_of(now)?;
+            if let (Some(then), Some(now)) = (find(&self.base, *id), theirs.get(id))
+                && let Some(ours) = find_mut(&mut result, *id)
+            {
+                ours.follow(then, now)?;
             }
         }
         result.generation = newest.generation;

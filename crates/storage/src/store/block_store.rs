@@ -322,6 +322,24 @@ impl BlockStore {
         self.space()?.lock().release(oldest_snapshot_generation)
     }
 
+    /// Whether the newest superblock counts sectors at the end that are free.
+    pub(crate) fn has_free_tail(&self) -> bool {
+        let total = self.root().sealed.superblock.total_sectors;
+        let space = self.space.as_ref();
+        space.is_some_and(|space| space.lock().extents().end() < total)
+    }
+
+    /// Ends the file behind the last sector that the newest superblock counts or that was allocated since. Nobody may
+    /// commit meanwhile.
+    ///
+    /// # Errors
+    /// Io; the file is then longer than it need be.
+    pub(crate) fn cut_tail(&self) -> Result<()> {
+        let total = self.root().sealed.superblock.total_sectors;
+        let file = self.sealed.file();
+        self.space()?.lock().cut_tail(file.as_ref(), total)
+    }
+
     /// The verified file header.
     pub fn header(&self) -> Header {
         self.header.lock().clone()

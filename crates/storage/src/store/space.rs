@@ -70,6 +70,17 @@ impl Space {
         Ok(sector)
     }
 
+    /// Cuts off what lies behind both `total_sectors` and everything that was allocated.
+    pub(super) fn cut_tail(&mut self, file: &dyn StorageFile, total_sectors: u64) -> Result<()> {
+        let end = self.extents.end().max(total_sectors);
+        let bytes = end * SECTOR_BYTES as u64;
+        if file.len()? > bytes {
+            file.set_len(bytes)?;
+        }
+        self.file_sectors = self.file_sectors.min(end);
+        Ok(())
+    }
+
     pub(super) fn set_aside(&mut self, extent: Extent) {
         self.extents.set_aside(extent);
     }

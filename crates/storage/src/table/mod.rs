@@ -25,4 +25,5 @@ pub use table_version::TableVersion;
 pub(crate) use table_version::compact;
 
 pub(crate) use page::{PAGE_GROUPS, Page};
+pub(crate) use row_group_builder::MAX_COLUMN_RAW_BYTES;
 pub(crate) use statistics::Statistics;

@@ -13,7 +13,7 @@ use super::{Column, MAX_ROW_GROUP_ROWS};
 use crate::error::{Error, Result};
 
 /// A row group ends when one column has this much raw data.
-const MAX_COLUMN_RAW_BYTES: u64 = 16 << 20;
+pub(crate) const MAX_COLUMN_RAW_BYTES: u64 = 16 << 20;
 
 /// Gathers batches until a row group is full.
 pub struct RowGroupBuilder {

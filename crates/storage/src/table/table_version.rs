@@ -294,21 +294,23 @@ impl TableVersion {
         self.changed();
     }
 
-    /// A checkpoint may have stored the same rows anew: pages that it replaced are not on disk any more, and are written
-    /// again. `stored` is the table as the checkpoint left it.
+    /// A checkpoint may have stored the same rows anew since this was derived from `base`: pages that it replaced are not on
+    /// disk any more, and are written again; segments that it replaced give way to its own. `stored` is the table as the
+    /// checkpoint left it.
     ///
     /// # Errors
     /// Whatever reading the table's directory reports.
-    pub(crate) fn forget_pages_but_of(&mut self, stored: &Self) -> Result<()> {
+    pub(crate) fn follow(&mut self, base: &Self, stored: &Self) -> Result<()> {
         let there: HashSet<BlockRef> = stored.pages.iter().filter_map(|p| p.block).collect();
         let mut pages = Vec::with_capacity(self.pages.len());
         for page in &self.pages {
-            pages.push(match page.block {
-                Some(block) if !there.contains(&block) => {
-                    Arc::new(Page::new(self.page_groups(page)?.to_vec()))
-                }
-                _ => Arc::clone(page),
-            });
+            if page.block.is_some_and(|block| there.contains(&block)) {
+                pages.push(Arc::clone(page));
+                continue;
+            }
+            let groups = self.page_groups(page)?.iter();
+            let groups = groups.map(|group| following(group, base, stored));
+            pages.push(Arc::new(Page::new(groups.collect::<Result<_>>()?)));
         }
         self.pages = pages;
         for index in &mut self.indexes {
@@ -436,6 +438,37 @@ impl TableVersion {
             sketches: OnceLock::new(),
         })
     }
+}
+
+/// A row group with the segments that it has from `base` as `stored` has them.
+fn following(
+    group: &Arc<RowGroup>,
+    base: &TableVersion,
+    stored: &TableVersion,
+) -> Result<Arc<RowGroup>> {
+    let of = |table: &TableVersion| -> Result<Option<Arc<RowGroup>>> {
+        let found = table.group_of(group.first_row_id)?;
+        let found = found.filter(|(found, offset)| *offset == 0 && found.memory.is_none());
+        Ok(found.map(|(found, _)| Arc::clone(found)))
+    };
+    let (Some(then), Some(now)) = (of(base)?, of(stored)?) else {
+        return Ok(Arc::clone(group));
+    };
+    if then.segments == now.segments {
+        return Ok(Arc::clone(group));
+    }
+    let mut followed = RowGroup::clone(group);
+    for segment in &mut followed.segments {
+        if then.segment(segment.column_id) == Some(segment)
+            && let Some(now) = now.segment(segment.column_id)
+        {
+            *segment = now.clone();
+        }
+    }
+    if followed.sketches == then.sketches {
+        followed.sketches = now.sketches;
+    }
+    Ok(Arc::new(followed))
 }
 
 /// The part of sorted ids in `first..end`.

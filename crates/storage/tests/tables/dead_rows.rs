@@ -183,3 +183,46 @@ fn rows_that_come_and_go_but_for_a_few_take_the_space_of_the_few() {
         assert_eq!(numbers, expected);
     }
 }
+
+#[test]
+fn a_redefinition_that_meets_a_rewritten_row_group_takes_it_as_it_is() {
+    for drops in [false, true] {
+        let files = Files::new(true);
+        let store = create(&files);
+        let first = add(&store, &rows(0..1000, 500));
+        store.checkpoint().unwrap();
+        remove(&store, first..first + 900);
+        let mut redefines = store.begin().unwrap();
+        let ids: Vec<u64> = (first + 900..first + 950).collect();
+        redefines.delete_rows("main", "d", &ids).unwrap();
+        redefines
+            .add_column("main", "d", def("k", ColumnType::Int64), Some(int64s([7])))
+            .unwrap();
+        match drops {
+            true => redefines.drop_column("main", "d", "s").unwrap(),
+            false => redefines.rename_table("main", "d", "e").unwrap(),
+        }
+        store.checkpoint().unwrap();
+        redefines.commit().unwrap();
+        let name = if drops { "d" } else { "e" };
+        for _ in 0..2 {
+            store.blocks().pool().clear();
+            let snapshot = store.snapshot();
+            let numbers = integers(&store, &snapshot, name, "n");
+            assert!(numbers.into_iter().flatten().eq(950..1000));
+            assert_eq!(integers(&store, &snapshot, name, "k"), [Some(7); 50]);
+            sound(&store);
+            fill(
+                &store,
+                "another",
+                vec![def("n", ColumnType::Int64)],
+                &[int64s(0..10)],
+            );
+            let mut txn = store.begin().unwrap();
+            txn.drop_table("main", "another").unwrap();
+            txn.commit().unwrap();
+        }
+        drop(store);
+        sound(&files.open());
+    }
+}

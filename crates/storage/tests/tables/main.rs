@@ -12,3 +12,4 @@ mod logged;
 mod markers;
 mod round_trip;
 mod snapshots;
+mod vacuum;

@@ -121,10 +121,14 @@ fn statement(parser: &mut Parser) -> Result<Statement> {
             parser,
             "EXPORT and IMPORT DATABASE are not there yet; use COPY for each table",
         )),
-        ["VACUUM", ..] => Ok(not_yet(
-            parser,
-            "VACUUM is not there yet; space of dropped data is reused by itself",
-        )),
+        ["VACUUM", ..] => {
+            parser.next_token();
+            let _ = parser.parse_keyword(Keyword::ANALYZE);
+            let is_named = matches!(parser.peek_token().token, Token::Word(_));
+            Ok(Statement::Vacuum(
+                is_named.then(|| object_name(parser)).transpose()?,
+            ))
+        }
         ["TRUNCATE", ..] => {
             // DuckDB takes TRUNCATE t, sqlparser wants TRUNCATE TABLE t: both are read by it.
             sql(parser)

@@ -56,6 +56,8 @@ pub(crate) enum Statement {
     Show(String),
     /// `CHECKPOINT [database]`.
     Checkpoint(Option<String>),
+    /// `VACUUM [ANALYZE] [table]`.
+    Vacuum(Option<ObjectName>),
     Transaction(TransactionStatement),
     /// `INSTALL x`, `LOAD x`.
     Extension(String),
