@@ -40,13 +40,15 @@ impl Arguments {
     }
 }
 
-const COMMANDS: [&str; 4] = ["demo", "inspect", "check", "keys"];
+const COMMANDS: [&str; 5] = ["demo", "inspect", "check", "salvage", "keys"];
 
 const COMMANDS_HELP: &str = "\
 Commands (as the first argument; a database file of that name is given as ./NAME):
   hush demo          Generate TPC-H into an encrypted file, query it, attack it
   hush inspect FILE  What a database file says about itself, without and with its key
   hush check FILE    Open every block and report damage
+  hush salvage FILE OUT
+                     Copy what still opens of a damaged file into a new one
   hush keys ...      List, add, remove and change the key slots of a file
 
 A key is hex: or base64: followed by 32 bytes, pass: followed by a passphrase, or a bare passphrase.";
@@ -124,6 +126,8 @@ pub(crate) enum Command {
     Inspect(InspectArguments),
     /// Open every block and ref of a database file; exit code 1 when there is damage
     Check(FileArguments),
+    /// Copy what still opens into a new file and list what does not; exit code 1 when anything is lost
+    Salvage(SalvageArguments),
     /// Work on the key slots of an encrypted file; no data is rewritten
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -164,6 +168,17 @@ pub(crate) struct InspectArguments {
     /// Print only the anchor: a line to keep elsewhere, for ATTACH ... (MIN_ANCHOR '...')
     #[arg(long)]
     pub(crate) anchor: bool,
+}
+
+/// `hush salvage`.
+#[derive(Args, Debug)]
+pub(crate) struct SalvageArguments {
+    #[command(flatten)]
+    pub(crate) file: FileArguments,
+    /// The new file, which must not be there yet; it gets the same key unless another is given
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) new_key: NewKeyOptions,
 }
 
 /// `hush keys`.

@@ -1,6 +1,6 @@
 //! `hush check`: opens every block and decodes every segment of a file, and says what is wrong.
 //!
-//! Nothing is written, nothing is repaired. Exit code 1 when there is any damage, also when it is in one of two copies
+//! Where there is damage to blocks or the log, it says what `hush salvage` could save. Nothing is written, nothing is repaired. Exit code 1 when there is any damage, also when it is in one of two copies
 //! and the file still opens.
 
 use std::io::Write;
@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::inspect;
 use crate::output::Sink;
 use crate::progress;
+use crate::salvage;
 
 /// Runs it.
 ///
@@ -21,7 +22,17 @@ use crate::progress;
 /// What keeps the file from opening at all.
 pub(crate) fn run(arguments: &FileArguments) -> Result<ExitCode, Failure> {
     let started = Instant::now();
-    let store = inspect::open_read_only(&arguments.file, &arguments.key)?;
+    let store = match inspect::open_read_only(&arguments.file, &arguments.key) {
+        Ok(store) => store,
+        Err(failure) => {
+            if failure.is_damage() {
+                let mut out = Sink::standard();
+                salvage::survey(&mut out, arguments)?;
+                out.flush()?;
+            }
+            return Err(failure);
+        }
+    };
     let notices = store.notices();
     let sectors = store.info().total_sectors;
     let bar = progress::bar("{bar:40} {percent:>3} % of the file");
@@ -58,6 +69,11 @@ pub(crate) fn run(arguments: &FileArguments) -> Result<ExitCode, Failure> {
         report.rows,
         started.elapsed().as_secs_f64()
     )?;
+    // A file is open once in a process.
+    drop(store);
+    if !report.findings.is_empty() {
+        salvage::survey(&mut out, arguments)?;
+    }
     out.flush()?;
     Ok(if damage == 0 {
         ExitCode::SUCCESS

@@ -29,6 +29,12 @@ impl Failure {
         Self::Message(format!("IO Error: {}: {error}", path.display()))
     }
 
+    /// Whether a file is to blame that is damaged or was changed.
+    pub(crate) fn is_damage(&self) -> bool {
+        use hushdb::ErrorKind::{Corrupted, Tampered};
+        matches!(self, Self::Library(error) if matches!(error.kind(), Corrupted | Tampered))
+    }
+
     /// Says it on standard error and gives the exit code that goes with it.
     pub(crate) fn report(&self) -> ExitCode {
         match self {

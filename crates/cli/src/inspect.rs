@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use hushdb::files::keys::{SLOT_COUNT, SlotInfo, SlotKdf, UnverifiedHeader};
+use hushdb::files::keys::{KeyProvider, SLOT_COUNT, SlotInfo, SlotKdf, UnverifiedHeader};
 use hushdb::files::storage::{HeaderCopies, OsFile, Role, SECTOR_BYTES, Store, StoreOptions};
 
 use crate::arguments::InspectArguments;
@@ -104,18 +104,29 @@ pub(crate) fn readable(copies: &HeaderCopies) -> Result<&UnverifiedHeader, Failu
 /// # Errors
 /// The refusals of opening.
 pub(crate) fn open_read_only(path: &Path, key: &KeyOptions) -> Result<Arc<Store>, Failure> {
+    let provider = key_of(path, key)?;
+    let options = StoreOptions {
+        read_only: true,
+        ..StoreOptions::default()
+    };
+    Ok(Store::open_path(path, provider.as_deref(), &options)?)
+}
+
+/// Where the key of a file comes from, if it needs one.
+///
+/// # Errors
+/// What is no database; no key where one is needed.
+pub(crate) fn key_of(
+    path: &Path,
+    key: &KeyOptions,
+) -> Result<Option<Box<dyn KeyProvider>>, Failure> {
     let encrypted = readable(&header_copies(path)?)?.suite().is_encrypted();
     let source = if encrypted {
         Some(key.required()?)
     } else {
         key.source()
     };
-    let provider = source.map(|source| source.provider()).transpose()?;
-    let options = StoreOptions {
-        read_only: true,
-        ..StoreOptions::default()
-    };
-    Ok(Store::open_path(path, provider.as_deref(), &options)?)
+    Ok(source.map(|source| source.provider()).transpose()?)
 }
 
 /// A slot as text: number, kind of key, label.

@@ -68,6 +68,12 @@ pub(crate) struct NewKeyOptions {
 }
 
 impl NewKeyOptions {
+    /// Whether any of them was given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.new_key_prompt
+            || source(&self.new_key_env, &self.new_key_file, &self.new_key_command).is_some()
+    }
+
     /// The place that was named, or the terminal.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ mod key_options;
 mod keys;
 mod output;
 mod progress;
+mod salvage;
 mod script;
 mod session;
 mod shell;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Arguments::Command(Command::Demo(arguments)) => demo::run(&arguments),
         Arguments::Command(Command::Inspect(arguments)) => inspect::run(&arguments),
         Arguments::Command(Command::Check(arguments)) => check::run(&arguments),
+        Arguments::Command(Command::Salvage(arguments)) => salvage::run(&arguments),
         Arguments::Command(Command::Keys(command)) => keys::run(&command),
     };
     done.unwrap_or_else(|failure| failure.report())

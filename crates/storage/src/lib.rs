@@ -30,8 +30,9 @@ pub use block::{
     Protection, Role, SECTOR_BYTES, SealedBlock, SealedFile,
 };
 pub use catalog::{
-    CatalogVersion, CheckReport, Checkpoint, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, MAIN_SCHEMA,
-    PendingRowGroup, Savepoint, SchemaVersion, Store, Transaction, View,
+    CatalogVersion, CheckReport, Checkpoint, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, Lost,
+    MAIN_SCHEMA, PendingRowGroup, Salvage, SalvageReport, SalvagedTable, Savepoint, SchemaVersion,
+    Store, Transaction, View,
 };
 pub use codec::{CodecError, EncodedSegment, SegmentCodec, VortexCodec};
 pub use error::{Error, ErrorKind, Place, Result};

@@ -3,6 +3,7 @@
 mod kills;
 mod notices;
 mod place;
+mod salvage;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

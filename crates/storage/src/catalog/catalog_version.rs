@@ -74,6 +74,17 @@ impl CatalogVersion {
 
     /// Reads the catalog that `root` names, with all table records; row-group directories are left for first use.
     pub(crate) fn load(blocks: &Arc<BlockStore>, root: BlockRef, generation: u64) -> Result<Self> {
+        Self::load_but(blocks, root, generation, &mut |_, _, error| Err(error))
+    }
+
+    /// As [`CatalogVersion::load`], but asks `refused` about each table whose record cannot be read, with the name of its
+    /// schema and the place of the record; if that gives no error, the table is left out.
+    pub(crate) fn load_but(
+        blocks: &Arc<BlockStore>,
+        root: BlockRef,
+        generation: u64,
+        refused: &mut dyn FnMut(&str, &BlockRef, Error) -> Result<()>,
+    ) -> Result<Self> {
         let malformed = |at: &BlockRef, what| Error::malformed(Role::Metadata, at.sector, what);
         let bytes = blocks.read(Role::Metadata, &root)?;
         let (mut catalog, tables) =
@@ -81,22 +92,24 @@ impl CatalogVersion {
         let mut ids = HashSet::new();
         for (schema, refs) in tables {
             for block in refs {
-                let bytes = blocks.read(Role::Metadata, &block)?;
-                let table = TableVersion::decode(&bytes, block, blocks)
-                    .map_err(|_| malformed(&block, "table"))?;
-                if !ids.insert(table.id) || table.id >= catalog.next_table_id {
-                    return Err(malformed(&block, "table id"));
-                }
-                let into = catalog.schemas.get_mut(&schema).and_then(Arc::get_mut);
-                let into = into.ok_or_else(|| malformed(&root, "catalog"))?;
-                let taken = into.views.contains_key(&table.name);
-                if taken
-                    || into
-                        .tables
-                        .insert(table.name.clone(), Arc::new(table))
-                        .is_some()
-                {
-                    return Err(malformed(&block, "table name"));
+                let mut add = || {
+                    let bytes = blocks.read(Role::Metadata, &block)?;
+                    let table = TableVersion::decode(&bytes, block, blocks)
+                        .map_err(|_| malformed(&block, "table"))?;
+                    if !ids.insert(table.id) || table.id >= catalog.next_table_id {
+                        return Err(malformed(&block, "table id"));
+                    }
+                    let into = catalog.schemas.get_mut(&schema).and_then(Arc::get_mut);
+                    let into = into.ok_or_else(|| malformed(&root, "catalog"))?;
+                    let name = table.name.clone();
+                    if into.views.contains_key(&name) || into.tables.contains_key(&name) {
+                        return Err(malformed(&block, "table name"));
+                    }
+                    into.tables.insert(name, Arc::new(table));
+                    Ok(())
+                };
+                if let Err(error) = add() {
+                    refused(&schema, &block, error)?;
                 }
             }
         }

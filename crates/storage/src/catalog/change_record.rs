@@ -9,7 +9,7 @@ use std::sync::Arc;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::catalog_version::CatalogVersion;
-use super::rebase::{TableChange, replayed};
+use super::rebase::{TableChange, replayed, replayed_without};
 use super::transaction::MAX_LOGGED_DELETES;
 use super::wire::{Reader, WireError, Writer};
 use crate::codec::plain_values;
@@ -77,24 +77,42 @@ pub(crate) fn apply(payload: &[u8], catalog: &mut CatalogVersion) -> Result<u64,
     let transactions = decode(payload).map_err(|WireError| "its payload does not parse")?;
     let count = transactions.len() as u64;
     for change in transactions.into_iter().flatten() {
-        let sound = catalog
-            .tables()
-            .find(|table| table.id == change.table_id)
-            .is_some_and(|table| {
-                change.added.iter().all(|group| {
-                    let mut values = group.memory.iter().flat_map(|memory| memory.iter());
-                    values.all(|(id, array)| {
-                        let column = table.columns.iter().find(|column| column.id == *id);
-                        column.is_some_and(|c| &c.ty.arrow() == array.data_type())
-                    })
-                })
-            });
-        if !sound {
+        if !fits(&change, catalog) {
             return Err("it adds rows of other types or to a table that is not there");
         }
         replayed(catalog, &change)?;
     }
     Ok(count)
+}
+
+/// Applies what fits of a record's payload, for a salvage: changes of a table that is lost are left out, and deletes of rows that
+/// are.
+pub(super) fn apply_what_fits(
+    payload: &[u8],
+    catalog: &mut CatalogVersion,
+) -> Result<u64, &'static str> {
+    let transactions = decode(payload).map_err(|WireError| "its payload does not parse")?;
+    let count = transactions.len() as u64;
+    for change in transactions.into_iter().flatten() {
+        if fits(&change, catalog) {
+            replayed_without(catalog, &change)?;
+        }
+    }
+    Ok(count)
+}
+
+/// Whether the table is there and the rows are of its types.
+fn fits(change: &TableChange, catalog: &CatalogVersion) -> bool {
+    let table = catalog.tables().find(|table| table.id == change.table_id);
+    table.is_some_and(|table| {
+        change.added.iter().all(|group| {
+            let mut values = group.memory.iter().flat_map(|memory| memory.iter());
+            values.all(|(id, array)| {
+                let column = table.columns.iter().find(|column| column.id == *id);
+                column.is_some_and(|c| &c.ty.arrow() == array.data_type())
+            })
+        })
+    })
 }
 
 fn decode(payload: &[u8]) -> Result<Vec<Vec<TableChange>>, WireError> {

@@ -36,8 +36,6 @@ use crate::table::RowGroup;
 const MAX_UNSTORED_ROWS: u64 = 65_536;
 /// A transaction that takes more bytes than this in the log moves the root instead.
 const MAX_LOGGED_BYTES: usize = 8 << 20;
-/// A log that is longer than this is not left to a commit that moves the root.
-const MAX_LOGGED_FOR_FLIP: u64 = 1 << 20;
 /// What is queued is written out at the latest when it has this many bytes, since it becomes one record.
 const MAX_QUEUED_BYTES: usize = 16 << 20;
 
@@ -92,10 +90,6 @@ impl Transaction {
             && let Some(version) = store.commit_small(&self)?
         {
             return Ok(version);
-        }
-        if store.log.lock().len() > MAX_LOGGED_FOR_FLIP {
-            // Stored while others commit, so that less is to be stored while they wait. If it fails, moving the root tells.
-            let _ = store.checkpoint();
         }
         let _alone = store.checkpointing.lock();
         let mut log = store.log.lock();

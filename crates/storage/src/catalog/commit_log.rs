@@ -100,20 +100,16 @@ impl CommitLog {
         self.writer.as_ref().is_none_or(|log| !log.has_failed())
     }
 
-    /// Bytes of the log; 0 where none is open.
-    pub(super) fn len(&self) -> u64 {
-        self.writer.as_ref().map_or(0, LogWriter::position)
-    }
-
     /// Whether it is so long that a checkpoint is due.
     pub(super) fn is_long(&self) -> bool {
-        let len = self.len();
+        let len = self.writer.as_ref().map_or(0, LogWriter::position);
         len > 0 && len >= self.autocheckpoint_bytes.max(self.put_off_to)
     }
 
     /// A checkpoint failed: so that not every commit tries another.
     pub(super) fn put_off(&mut self) {
-        self.put_off_to = self.len().saturating_add(self.autocheckpoint_bytes);
+        let len = self.writer.as_ref().map_or(0, LogWriter::position);
+        self.put_off_to = len.saturating_add(self.autocheckpoint_bytes);
     }
 
     /// Sequence of the log, position and tag of its last record, for an anchor.

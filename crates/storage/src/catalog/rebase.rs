@@ -155,6 +155,19 @@ pub(crate) fn replayed(
     change.apply(table).map_err(|_| "rows that are not there")
 }
 
+/// As [`replayed`], for a table of which rows are lost: what is deleted and not there is as it should be.
+pub(crate) fn replayed_without(
+    catalog: &mut CatalogVersion,
+    change: &TableChange,
+) -> Result<(), &'static str> {
+    let table = find_mut(catalog, change.table_id).ok_or("a table that is not there")?;
+    let ids: Vec<u64> = change.deleted.iter().collect();
+    let deleted = table.delete(&ids).map(|_| ());
+    let added = change.added.iter().cloned();
+    let applied = deleted.and_then(|()| table.append(added, change.end_row_id, 0));
+    applied.map_err(|_| "rows that are not there")
+}
+
 /// Makes changes that were committed, in order, to the same rows as a checkpoint has stored them.
 ///
 /// # Errors

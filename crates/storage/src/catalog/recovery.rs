@@ -51,54 +51,23 @@ pub(super) fn recover(
     stored: &CatalogVersion,
     freshness: &Freshness,
 ) -> Result<Recovered> {
-    let state = blocks.log_state();
-    let log = files.open(LOG_NAME, blocks.read_only())?;
-    let next = files.open(NEXT_LOG_NAME, blocks.read_only())?;
-    let mut recovered = Recovered {
-        leftover: log.is_some() || next.is_some(),
-        last_sequence: state.sequence,
-        ..Recovered::default()
-    };
-    if !state.is_open {
-        for file in [log, next].iter().flatten() {
-            refuse_foreign(file, blocks)?;
-        }
-        freshness.check_last_log(state.sequence)?;
-        return Ok(recovered);
-    }
-    let (log, next) = named_and_next(log, next, blocks, &state)?;
-    let mut replay = Replay {
-        blocks,
-        freshness,
-        catalog: stored.clone(),
-        transactions: 0,
-    };
-    let basis = LogBasis {
-        sequence: state.sequence,
-        base_generation: base_generation(&log, blocks, state.sequence)?,
-        chain_tag: state.chain_tag,
-    };
-    let mut end = replay.log(log, &basis, Some(&state.salt))?;
-    if let Some(next) = next
-        && let Some(basis) = successor(&next, blocks, state.sequence, &end)?
-    {
-        end = replay.log(next, &basis, None)?;
-        recovered.last_sequence = basis.sequence;
-    }
-    freshness.check_last_log(recovered.last_sequence)?;
-    if end.torn_bytes > 0 {
-        recovered.notices.push(Notice::LogTornTail {
-            lsn: end.lsn,
-            bytes: end.torn_bytes,
-        });
-    }
-    let transactions = replay.transactions;
-    if transactions > 0 {
-        recovered.notices.push(Notice::LogReplayed { transactions });
-    }
-    recovered.last = Some((recovered.last_sequence, end.lsn, end.last_tag));
-    recovered.replayed = Some(replay.catalog);
+    let mut replay = Replay::new(blocks, freshness, stored.clone(), change_record::apply);
+    let mut recovered = replay.logs(files)?;
+    recovered.replayed = replay.began.then_some(replay.catalog);
     Ok(recovered)
+}
+
+/// Replays what the superblock calls for, as far as the logs hold up, on a state of which parts may be lost. Gives what
+/// ended the replay, if anything did.
+pub(super) fn recover_up_to_damage(
+    files: &dyn StorageFiles,
+    blocks: &BlockStore,
+    stored: CatalogVersion,
+) -> (CatalogVersion, Option<Error>) {
+    let any = Freshness::default();
+    let mut replay = Replay::new(blocks, &any, stored, change_record::apply_what_fits);
+    let refused = replay.logs(files).err();
+    (replay.catalog, refused)
 }
 
 /// A state that logs are replayed on, one after the other.
@@ -107,16 +76,83 @@ struct Replay<'a> {
     freshness: &'a Freshness,
     catalog: CatalogVersion,
     transactions: u64,
+    /// Whether there is a log to replay.
+    began: bool,
+    /// Applies a record's payload and gives the number of its transactions.
+    apply: fn(&[u8], &mut CatalogVersion) -> Result<u64, &'static str>,
 }
 
-impl Replay<'_> {
+impl<'a> Replay<'a> {
+    fn new(
+        blocks: &'a BlockStore,
+        freshness: &'a Freshness,
+        catalog: CatalogVersion,
+        apply: fn(&[u8], &mut CatalogVersion) -> Result<u64, &'static str>,
+    ) -> Self {
+        Self {
+            blocks,
+            freshness,
+            catalog,
+            transactions: 0,
+            began: false,
+            apply,
+        }
+    }
+
+    /// Replays them, one after the other.
+    fn logs(&mut self, files: &dyn StorageFiles) -> Result<Recovered> {
+        let blocks = self.blocks;
+        let state = blocks.log_state();
+        let log = files.open(LOG_NAME, blocks.read_only())?;
+        let next = files.open(NEXT_LOG_NAME, blocks.read_only())?;
+        let mut recovered = Recovered {
+            leftover: log.is_some() || next.is_some(),
+            last_sequence: state.sequence,
+            ..Recovered::default()
+        };
+        if !state.is_open {
+            for file in [log, next].iter().flatten() {
+                refuse_foreign(file, blocks)?;
+            }
+            self.freshness.check_last_log(state.sequence)?;
+            return Ok(recovered);
+        }
+        let (log, next) = named_and_next(log, next, blocks, &state)?;
+        self.began = true;
+        let basis = LogBasis {
+            sequence: state.sequence,
+            base_generation: base_generation(&log, blocks, state.sequence)?,
+            chain_tag: state.chain_tag,
+        };
+        let mut end = self.log(log, &basis, Some(&state.salt))?;
+        if let Some(next) = next
+            && let Some(basis) = successor(&next, blocks, state.sequence, &end)?
+        {
+            end = self.log(next, &basis, None)?;
+            recovered.last_sequence = basis.sequence;
+        }
+        self.freshness.check_last_log(recovered.last_sequence)?;
+        if end.torn_bytes > 0 {
+            recovered.notices.push(Notice::LogTornTail {
+                lsn: end.lsn,
+                bytes: end.torn_bytes,
+            });
+        }
+        let transactions = self.transactions;
+        if transactions > 0 {
+            recovered.notices.push(Notice::LogReplayed { transactions });
+        }
+        recovered.last = Some((recovered.last_sequence, end.lsn, end.last_tag));
+        Ok(recovered)
+    }
+
     fn log(&mut self, file: File, basis: &LogBasis, salt: Option<&[u8; 16]>) -> Result<LogEnd> {
         let mut reader = LogReader::open(file, &self.blocks.log_owner(), basis, salt)?;
         let must_reach = self.freshness.log_must_reach(basis.sequence);
         let mut reached = must_reach.is_none() || must_reach == Some(reader.reached());
         while let Some(record) = reader.next_record()? {
             let lsn = record.lsn;
-            let applied = change_record::apply(record.payload, &mut self.catalog);
+            let applied = (self.apply)(record.payload, &mut self.catalog);
             self.transactions += applied.map_err(|what| LogError::Malformed { lsn, what })?;
             reached |= must_reach == Some(reader.reached());
         }

@@ -192,6 +192,23 @@ impl Store {
             }
             None => Recovered::default(),
         };
+        let leftover = recovered.leftover;
+        let this = Self::assembled(blocks, options, is_volatile, files, stored, recovered);
+        if leftover && !options.read_only {
+            this.close_log()?;
+        }
+        Ok(this)
+    }
+
+    /// Over what was read and replayed.
+    pub(super) fn assembled(
+        blocks: Arc<BlockStore>,
+        options: &StoreOptions,
+        is_volatile: bool,
+        files: Option<Arc<dyn StorageFiles>>,
+        stored: CatalogVersion,
+        recovered: Recovered,
+    ) -> Arc<Self> {
         let stored = Arc::new(stored);
         let newest = recovered
             .replayed
@@ -199,7 +216,7 @@ impl Store {
         let mut live = LiveVersions::default();
         live.add(&stored);
         live.add(&newest);
-        let this = Arc::new(Self {
+        Arc::new(Self {
             blocks,
             codec: VortexCodec::new(),
             is_logged: files.is_some(),
@@ -214,11 +231,7 @@ impl Store {
             current: RwLock::new(newest),
             live: Mutex::new(live),
             row_group_rows: options.row_group_rows.clamp(1, MAX_ROW_GROUP_ROWS as usize),
-        });
-        if recovered.leftover && !options.read_only {
-            this.close_log()?;
-        }
-        Ok(this)
+        })
     }
 
     /// The newest committed state. Keep it as long as anything of it is read.

@@ -86,22 +86,7 @@ impl Page {
         let bytes = blocks.read(Role::Metadata, block)?;
         let mut groups = Self::decode(&bytes).map_err(|_| malformed("row-group directory"))?;
         for group in &mut groups {
-            let known = |id| columns.iter().find(|column| column.id == id);
-            if !group
-                .segments
-                .iter()
-                .all(|s| known(s.column_id).is_some_and(|c| s.suits(c)))
-            {
-                return Err(malformed("bounds of another type"));
-            }
-            if let Some(deletes) = &group.deletes_block {
-                let bytes = blocks.read(Role::Metadata, deletes)?;
-                let bitmap = group.deletes_from_bytes(&bytes);
-                let bitmap = bitmap.map_err(|_| {
-                    Error::malformed(Role::Metadata, deletes.sector, "delete vector")
-                })?;
-                group.deletes = Some(Arc::new(bitmap));
-            }
+            complete(group, block, blocks, columns)?;
         }
         let groups: Vec<_> = groups.into_iter().map(Arc::new).collect();
         let fresh = Self::new(groups.clone());
@@ -112,6 +97,31 @@ impl Page {
         } else {
             Err(malformed("row-group directory and table disagree"))
         }
+    }
+
+    /// The row groups that can be read, and those that cannot, each with what is wrong: for a salvage, which takes what
+    /// there is.
+    ///
+    /// # Errors
+    /// When the page itself does not open or does not parse.
+    pub(crate) fn groups_that_open(
+        &self,
+        blocks: &BlockStore,
+        columns: &[Column],
+    ) -> Result<(Vec<Arc<RowGroup>>, Vec<(RowGroup, Error)>)> {
+        let Some(block) = &self.block else {
+            return Ok((self.groups(blocks, columns)?.to_vec(), Vec::new()));
+        };
+        let malformed = |_| Error::malformed(Role::Metadata, block.sector, "row-group directory");
+        let bytes = blocks.read(Role::Metadata, block)?;
+        let (mut open, mut lost) = (Vec::new(), Vec::new());
+        for mut group in Self::decode(&bytes).map_err(malformed)? {
+            match complete(&mut group, block, blocks, columns) {
+                Ok(()) => open.push(Arc::new(group)),
+                Err(error) => lost.push((group, error)),
+            }
+        }
+        Ok((open, lost))
     }
 
     /// Bytes of a page block.
@@ -178,6 +188,28 @@ impl Page {
             groups,
         })
     }
+}
+
+/// Holds a row group against the columns and loads its deletes.
+fn complete(
+    group: &mut RowGroup,
+    page: &BlockRef,
+    blocks: &BlockStore,
+    columns: &[Column],
+) -> Result<()> {
+    let known = |id| columns.iter().find(|column| column.id == id);
+    let mut segments = group.segments.iter();
+    if !segments.all(|s| known(s.column_id).is_some_and(|c| s.suits(c))) {
+        let what = "bounds of another type";
+        return Err(Error::malformed(Role::Metadata, page.sector, what));
+    }
+    if let Some(deletes) = &group.deletes_block {
+        let bytes = blocks.read(Role::Metadata, deletes)?;
+        let bitmap = group.deletes_from_bytes(&bytes);
+        let malformed = |_| Error::malformed(Role::Metadata, deletes.sector, "delete vector");
+        group.deletes = Some(Arc::new(bitmap.map_err(malformed)?));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

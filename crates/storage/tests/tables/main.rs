@@ -11,5 +11,6 @@ mod indexes;
 mod logged;
 mod markers;
 mod round_trip;
+mod salvage;
 mod snapshots;
 mod vacuum;
