@@ -169,8 +169,10 @@ fn value(ty: &ColumnType, dice: &mut Dice) -> Value {
         ColumnType::Double => Value::Double((dice.below(1 << 40) as f64 / 256.0).to_bits()),
         _ => {
             let word = *dice.pick(&WORDS);
-            match dice.below(4) {
-                0 => Value::Text(format!("{word}{}", dice.throw())),
+            match dice.below(8) {
+                // So that a segment takes several sectors, and is written anew when most of its rows are gone.
+                0 => Value::Text((0..40).map(|_| dice.throw().to_string()).collect()),
+                1..=3 => Value::Text(format!("{word}{}", dice.throw())),
                 _ => Value::Text(word.to_owned()),
             }
         }
