@@ -16,6 +16,9 @@ pub(crate) const PAGE_GROUPS: usize = 64;
 
 const VERSION: u8 = 1;
 
+/// A row group that cannot be read, and what is wrong.
+type Refused = (RowGroup, Error);
+
 /// Part of a row-group directory.
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -108,7 +111,7 @@ impl Page {
         &self,
         blocks: &BlockStore,
         columns: &[Column],
-    ) -> Result<(Vec<Arc<RowGroup>>, Vec<(RowGroup, Error)>)> {
+    ) -> Result<(Vec<Arc<RowGroup>>, Vec<Refused>)> {
         let Some(block) = &self.block else {
             return Ok((self.groups(blocks, columns)?.to_vec(), Vec::new()));
         };

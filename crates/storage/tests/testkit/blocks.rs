@@ -113,11 +113,11 @@ fn contents(cases: &mut Cases, samples: &Samples) {
     cases.edited("block-older-put-back", sound, |file| {
         // A block of an earlier commit in whose place this state has another one.
         let older = samples.before.parts.iter().map(|(_, block)| block);
-        let replaced = older.filter(|old| {
+        let mut replaced = older.filter(|old| {
             let same = |(_, new): &&(Role, BlockRef)| new.sector == old.sector && new != *old;
             sound.parts.iter().any(|part| same(&part))
         });
-        let block = *replaced.last().expect("sectors were used again");
+        let block = *replaced.next_back().expect("sectors were used again");
         put(
             file,
             range(&block).start,
