@@ -8,6 +8,7 @@ use std::process::{self, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Result};
+use crate::stage::{Engine, Subject, attach};
 
 /// A running subject. Dropping it closes its input, upon which it ends.
 pub(crate) struct Child {
@@ -47,9 +48,55 @@ impl Child {
         self.number(&json!({"op": "sql", "sql": sql}), "ms")
     }
 
+    /// Attaches a subject's file as `target`, and makes it if it is not there.
+    pub(crate) fn attach(&mut self, path: &Path, subject: Subject) -> Result<()> {
+        match subject.engine {
+            // It has one database for each connection, opened by a call.
+            Engine::Sqlcipher => {
+                let request = json!({"op": "open", "path": path, "key": subject.key});
+                self.ask(&request).map(drop)
+            }
+            _ => self
+                .sql(&attach(path, "target", subject.key, false))
+                .map(drop),
+        }
+    }
+
+    /// Closes what `attach` opened.
+    pub(crate) fn detach(&mut self) -> Result<()> {
+        self.sql("DETACH target").map(drop)
+    }
+
+    /// Makes `target.main.points` with a primary key and so many rows, and a checkpoint.
+    pub(crate) fn fill_points(&mut self, rows: u64) -> Result<()> {
+        self.ask(&json!({"op": "fill", "rows": rows})).map(drop)
+    }
+
     /// Commits `count` rows one by one into `target.main.t`, from so many connections at once. Returns commits per second.
     pub(crate) fn commits(&mut self, connections: u32, count: u32) -> Result<f64> {
         let request = json!({"op": "commits", "connections": connections, "count": count});
+        Ok(f64::from(count) * 1000.0 / self.number(&request, "ms")?)
+    }
+
+    /// Selects rows of `target.main.points` by random keys, from one connection, after some to warm up. Returns how many
+    /// in a second.
+    pub(crate) fn points(&mut self, rows: u64, count: u32) -> Result<f64> {
+        let request = json!({"op": "points", "rows": rows, "count": count});
+        Ok(f64::from(count) * 1000.0 / self.number(&request, "ms")?)
+    }
+
+    /// Of ten statements by key, eight select, one updates and one inserts, each a transaction. `base` is a key from
+    /// which on none is there. Returns statements per second.
+    pub(crate) fn mixed(
+        &mut self,
+        connections: u32,
+        count: u32,
+        rows: u64,
+        base: u64,
+    ) -> Result<f64> {
+        let request = json!({
+            "op": "mixed", "connections": connections, "count": count, "rows": rows, "base": base,
+        });
         Ok(f64::from(count) * 1000.0 / self.number(&request, "ms")?)
     }
 

@@ -1,12 +1,12 @@
 //! The benchmark of commits: transactions that add one row each by a prepared statement, each durable before the next of its
-//! connection; on a fresh file, encrypted, plain, plain again and in a rival's file, which take turns.
+//! connection; on a fresh file, encrypted, plain, plain again and in rivals' files, which take turns.
 
 use serde_json::json;
 
 use crate::failure::Result;
 use crate::report::Report;
 use crate::samples::Samples;
-use crate::stage::{Stage, attach, fresh, turns};
+use crate::stage::{Stage, fresh, turns};
 
 /// Connections of the second figure.
 const CONNECTIONS: u32 = 16;
@@ -26,11 +26,11 @@ pub(crate) fn measure(stage: &Stage, count: u32, runs: u32) -> Result<Report> {
             let path = stage.file(subject, "commits");
             fresh(&path)?;
             let mut child = stage.start(subject)?;
-            child.sql(&attach(&path, "target", subject.key, false))?;
+            child.attach(&path, subject)?;
             child.sql("CREATE TABLE target.main.t (n BIGINT, s VARCHAR, x DOUBLE)")?;
             let one = child.commits(1, count)?;
             let many = child.commits(CONNECTIONS, count)?;
-            child.sql("DETACH target")?;
+            child.detach()?;
             drop(child);
             fresh(&path)?;
             if round > 0 {

@@ -10,12 +10,14 @@ mod block_path;
 mod child;
 mod commits;
 mod failure;
+mod points;
 mod report;
 mod rival;
 mod samples;
 mod stage;
 mod subject;
 mod tpch;
+mod workload;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -63,9 +65,48 @@ enum Benchmark {
         /// Transactions in each measurement.
         #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(16..))]
         count: u32,
-        /// Also measure this database, encrypted.
+        /// Also measure this database, encrypted; may be given more than once.
         #[arg(long)]
-        rival: Option<RivalName>,
+        rival: Vec<RivalName>,
+        /// Measured rounds, after one that warms up.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+        runs: u32,
+        /// Where the databases are made.
+        #[arg(long, default_value = "target/bench")]
+        dir: PathBuf,
+    },
+    /// SELECT of single rows by primary key, prepared, random keys, warm, one thread.
+    Points {
+        /// Rows of the table.
+        #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+        rows: u64,
+        /// Statements in each measurement.
+        #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(16..))]
+        count: u32,
+        /// Also measure this database, encrypted; may be given more than once.
+        #[arg(long)]
+        rival: Vec<RivalName>,
+        /// Measured rounds, after one that warms up.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+        runs: u32,
+        /// Where the databases are made.
+        #[arg(long, default_value = "target/bench")]
+        dir: PathBuf,
+    },
+    /// Eight selects, one update and one insert by key, each a transaction, from several connections.
+    Mixed {
+        /// Rows of the table at first.
+        #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+        rows: u64,
+        /// Statements in each measurement.
+        #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(16..))]
+        count: u32,
+        /// Connections at once.
+        #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+        connections: u32,
+        /// Also measure this database, encrypted; may be given more than once.
+        #[arg(long)]
+        rival: Vec<RivalName>,
         /// Measured rounds, after one that warms up.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
         runs: u32,
@@ -87,6 +128,8 @@ enum Benchmark {
 #[derive(Clone, Copy, ValueEnum)]
 enum RivalName {
     Duckdb,
+    /// In WAL mode, synchronous=full.
+    Sqlcipher,
 }
 
 fn main() -> ExitCode {
@@ -108,7 +151,25 @@ fn run(benchmark: Benchmark) -> Result<()> {
             rival,
             runs,
             dir,
-        } => commits::measure(&stage(&dir, None, rival)?, count, runs)?.print(),
+        } => commits::measure(&stage(&dir, None, &rival)?, count, runs)?.print(),
+        Benchmark::Points {
+            rows,
+            count,
+            rival,
+            runs,
+            dir,
+        } => points::points(&stage(&dir, Some(1), &rival)?, rows, count, runs)?.print(),
+        Benchmark::Mixed {
+            rows,
+            count,
+            connections,
+            rival,
+            runs,
+            dir,
+        } => {
+            let stage = stage(&dir, None, &rival)?;
+            points::mixed(&stage, connections, rows, count, runs)?.print()
+        }
         Benchmark::Tpch {
             sf,
             rival,
@@ -120,10 +181,13 @@ fn run(benchmark: Benchmark) -> Result<()> {
             if !(sf > 0.0 && sf.is_finite()) {
                 return Err(Failure("the scale factor must be above zero".to_owned()));
             }
+            if matches!(rival, Some(RivalName::Sqlcipher)) {
+                return Err(Failure("tpch has no rival but duckdb".to_owned()));
+            }
             let plan = tpch::Plan {
                 sf,
                 runs,
-                stage: stage(&dir, threads, rival)?,
+                stage: stage(&dir, threads, rival.as_slice())?,
             };
             let (figures, done) = plan.measure();
             let reports = [figures, block_path::measure(runs)?];
@@ -139,19 +203,20 @@ fn run(benchmark: Benchmark) -> Result<()> {
     }
 }
 
-fn stage(dir: &Path, threads: Option<usize>, rival: Option<RivalName>) -> Result<Stage> {
+fn stage(dir: &Path, threads: Option<usize>, rivals: &[RivalName]) -> Result<Stage> {
     std::fs::create_dir_all(dir)?;
     let directory = dir.canonicalize()?;
     let threads = match threads {
         Some(threads) => threads.max(1),
         None => std::thread::available_parallelism()?.get(),
     };
-    let rival = rival
-        .map(|RivalName::Duckdb| rival::Rival::prepare(&directory))
-        .transpose()?;
+    let rivals = rivals.iter().map(|name| match name {
+        RivalName::Duckdb => rival::Rival::duckdb(&directory),
+        RivalName::Sqlcipher => rival::Rival::sqlcipher(&directory),
+    });
     Ok(Stage {
         threads,
+        rivals: rivals.collect::<Result<_>>()?,
         directory,
-        rival,
     })
 }

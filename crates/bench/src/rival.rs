@@ -6,34 +6,58 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::failure::{Failure, Result};
+use crate::stage::{DUCKDB, SQLCIPHER, Subject};
 
-const PACKAGES: [&str; 3] = [
-    "duckdb==1.5.5",
-    "duckdb-extension-httpfs==1.5.5",
-    "duckdb-extension-tpch==1.5.5",
-];
-const SCRIPT: &str = include_str!("rival_duckdb.py");
-
-/// DuckDB, ready to be started.
+/// Another database, ready to be started.
 pub(crate) struct Rival {
+    pub(crate) subject: Subject,
     python: PathBuf,
     script: PathBuf,
 }
 
 impl Rival {
-    /// Makes the virtual environment in `directory`, or takes the one that is there.
+    /// DuckDB.
     ///
     /// # Errors
     /// When Python 3 or its `venv` is missing, or the packages cannot be installed.
-    pub(crate) fn prepare(directory: &Path) -> Result<Self> {
-        let environment = directory.join("duckdb-venv");
+    pub(crate) fn duckdb(directory: &Path) -> Result<Self> {
+        let packages = [
+            "duckdb==1.5.5",
+            "duckdb-extension-httpfs==1.5.5",
+            "duckdb-extension-tpch==1.5.5",
+        ];
+        let imports = "import duckdb, duckdb_extension_httpfs, duckdb_extension_tpch; assert duckdb.__version__ == '1.5.5'";
+        let script = include_str!("rival_duckdb.py");
+        Self::prepare(DUCKDB, directory, &packages, imports, script)
+    }
+
+    /// SQLCipher.
+    ///
+    /// # Errors
+    /// As for [`Rival::duckdb`].
+    pub(crate) fn sqlcipher(directory: &Path) -> Result<Self> {
+        let packages = ["sqlcipher3-wheels==0.5.7"];
+        let script = include_str!("rival_sqlcipher.py");
+        Self::prepare(SQLCIPHER, directory, &packages, "import sqlcipher3", script)
+    }
+
+    /// Makes the virtual environment in `directory`, or takes the one that is there.
+    fn prepare(
+        subject: Subject,
+        directory: &Path,
+        packages: &[&str],
+        imports: &str,
+        script: &str,
+    ) -> Result<Self> {
+        let environment = directory.join(format!("{}-venv", subject.name));
         let rival = Self {
+            subject,
             python: environment.join("bin/python"),
-            script: directory.join("rival_duckdb.py"),
+            script: directory.join(format!("rival_{}.py", subject.name)),
         };
-        fs::write(&rival.script, SCRIPT)?;
-        if !rival.is_installed() {
-            eprintln!("making a Python environment with {}", PACKAGES.join(", "));
+        fs::write(&rival.script, script)?;
+        if !rival.has(imports) {
+            eprintln!("making a Python environment with {}", packages.join(", "));
             succeed(
                 Command::new("python3")
                     .args(["-m", "venv", "--clear"])
@@ -46,7 +70,7 @@ impl Rival {
                 "--quiet",
                 "--disable-pip-version-check",
             ];
-            succeed(Command::new(&rival.python).args(pip).args(PACKAGES))?;
+            succeed(Command::new(&rival.python).args(pip).args(packages))?;
         }
         Ok(rival)
     }
@@ -58,8 +82,7 @@ impl Rival {
         command
     }
 
-    fn is_installed(&self) -> bool {
-        let imports = "import duckdb, duckdb_extension_httpfs, duckdb_extension_tpch; assert duckdb.__version__ == '1.5.5'";
+    fn has(&self, imports: &str) -> bool {
         let status = Command::new(&self.python)
             .args(["-c", imports])
             .stderr(Stdio::null())

@@ -1,7 +1,8 @@
 """DuckDB as a subject of the benchmark: reads one JSON request per line, answers with one JSON line each.
 
 Requests: {"op": "start", "threads": n, "directory": path}, {"op": "sql", "sql": text}, {"op": "peak"},
-{"op": "commits", "connections": n, "count": n}.
+{"op": "commits", "connections": n, "count": n}, {"op": "fill", "rows": n}, {"op": "points", "rows": n, "count": n},
+{"op": "mixed", "connections": n, "count": n, "rows": n, "base": n}.
 The extensions come as Python packages and are loaded by path, so that nothing is fetched while measuring.
 """
 
@@ -40,24 +41,100 @@ def run(connection, sql):
     return {"ms": elapsed * 1000.0, "rows": 0 if relation is None else len(relation)}
 
 
+def fill(connection, rows):
+    connection.execute("CREATE TABLE target.main.points (k BIGINT PRIMARY KEY, s VARCHAR, x DOUBLE)")
+    connection.execute(
+        "INSERT INTO target.main.points SELECT range, 'row ' || range, range * 0.5 FROM range(%d)" % rows)
+    connection.execute("CHECKPOINT target")
+    return {}
+
+
+def keys(seed, rows):
+    while True:
+        seed = (seed * 6364136223846793005 + 1442695040888963407) % 2 ** 64
+        yield (seed >> 33) % rows
+
+
+def point(cursor, key):
+    row = cursor.execute("EXECUTE get(%d)" % key).fetchone()
+    if row[1] != "row %d" % key:
+        raise ValueError("key %d does not have its row" % key)
+
+
+GET = "PREPARE get AS SELECT * FROM target.main.points WHERE k = $1"
+
+
+def points(connection, rows, count):
+    connection.execute(GET)
+    random = keys(1, rows)
+    some = [next(random) for _ in range(count // 4)]
+    wanted = [next(random) for _ in range(count)]
+    for key in some:
+        point(connection, key)
+    before = time.perf_counter()
+    for key in wanted:
+        point(connection, key)
+    return {"ms": (time.perf_counter() - before) * 1000.0}
+
+
+def again_after_conflicts(cursor, sql):
+    while True:
+        try:
+            return cursor.execute(sql)
+        except duckdb.TransactionException:
+            pass
+
+
+def mixed(connection, connections, count, rows, base):
+    def work(worker, ready):
+        cursor = connection.cursor()
+        cursor.execute(GET)
+        cursor.execute("PREPARE change AS UPDATE target.main.points SET x = $1 WHERE k = $2")
+        cursor.execute("PREPARE add_row AS INSERT INTO target.main.points VALUES ($1, $2, $3)")
+        random = keys(worker + 1, rows)
+        ready()
+        for n in range(worker, count, connections):
+            key, turn = next(random), n // connections % 10
+            if turn == 8:
+                again_after_conflicts(cursor, "EXECUTE change(%d.0, %d)" % (n, key))
+            elif turn == 9:
+                again_after_conflicts(cursor, "EXECUTE add_row(%d, 'row %d', 0.5)" % (base + n, base + n))
+            else:
+                point(cursor, key)
+
+    return together(connections, work)
+
+
 def commits(connection, connections, count):
+    def work(worker, ready):
+        cursor = connection.cursor()
+        cursor.execute("PREPARE add_row AS INSERT INTO target.main.t VALUES ($1, $2, $3)")
+        ready()
+        for n in range(worker, count, connections):
+            cursor.execute("EXECUTE add_row(%d, 'row %d', %d.5)" % (n, n, n))
+
+    return together(connections, work)
+
+
+def together(connections, work):
+    """Does work on so many threads at once, and takes the time since all were ready."""
     begin = threading.Barrier(connections + 1)
     failures = []
 
-    def add(worker):
-        cursor = connection.cursor()
-        cursor.execute("PREPARE add_row AS INSERT INTO target.main.t VALUES ($1, $2, $3)")
-        begin.wait()
+    def run(worker):
         try:
-            for n in range(worker, count, connections):
-                cursor.execute("EXECUTE add_row(%d, 'row %d', %d.5)" % (n, n, n))
+            work(worker, begin.wait)
         except Exception as error:
             failures.append(error)
+            begin.abort()
 
-    workers = [threading.Thread(target=add, args=(worker,)) for worker in range(connections)]
+    workers = [threading.Thread(target=run, args=(worker,)) for worker in range(connections)]
     for worker in workers:
         worker.start()
-    begin.wait()
+    try:
+        begin.wait()
+    except threading.BrokenBarrierError:
+        pass
     before = time.perf_counter()
     for worker in workers:
         worker.join()
@@ -86,6 +163,12 @@ def main():
                 answer = run(connection, request["sql"])
             elif request["op"] == "commits":
                 answer = commits(connection, request["connections"], request["count"])
+            elif request["op"] == "fill":
+                answer = fill(connection, request["rows"])
+            elif request["op"] == "points":
+                answer = points(connection, request["rows"], request["count"])
+            elif request["op"] == "mixed":
+                answer = mixed(connection, request["connections"], request["count"], request["rows"], request["base"])
             else:
                 answer = peak_kib()
         except Exception as error:  # the parent decides what an error means

@@ -14,7 +14,9 @@ use crate::rival::Rival;
 /// A raw key, so that opening costs no key derivation from a passphrase. It protects nothing: the data is public.
 const KEY: &str = "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 /// DuckDB takes base64 text for a raw key.
-const RIVAL_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+const DUCKDB_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+/// And SQLCipher a blob.
+const SQLCIPHER_KEY: &str = "x'000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f'";
 
 /// One that is measured.
 #[derive(Clone, Copy)]
@@ -27,7 +29,8 @@ pub(crate) struct Subject {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Engine {
     Hush,
-    Rival,
+    Duckdb,
+    Sqlcipher,
 }
 
 const ENCRYPTED: Subject = Subject {
@@ -45,10 +48,15 @@ const CONTROL: Subject = Subject {
     engine: Engine::Hush,
     key: None,
 };
-pub(crate) const RIVAL: Subject = Subject {
+pub(crate) const DUCKDB: Subject = Subject {
     name: "duckdb",
-    engine: Engine::Rival,
-    key: Some(RIVAL_KEY),
+    engine: Engine::Duckdb,
+    key: Some(DUCKDB_KEY),
+};
+pub(crate) const SQLCIPHER: Subject = Subject {
+    name: "sqlcipher",
+    engine: Engine::Sqlcipher,
+    key: Some(SQLCIPHER_KEY),
 };
 
 /// Where subjects are run.
@@ -58,32 +66,33 @@ pub(crate) struct Stage {
     /// Where files are made; absolute.
     pub(crate) directory: PathBuf,
     /// Whom to measure against.
-    pub(crate) rival: Option<Rival>,
+    pub(crate) rivals: Vec<Rival>,
 }
 
 impl Stage {
-    /// Who is measured: HushDB encrypted, plain, plain again as control, and the rival if there is one.
+    /// Who is measured: HushDB encrypted, plain, plain again as control, and the rivals.
     pub(crate) fn subjects(&self) -> Vec<Subject> {
-        let rival = self.rival.iter().map(|_| RIVAL);
+        let rivals = self.rivals.iter().map(|rival| rival.subject);
         [ENCRYPTED, PLAIN, CONTROL]
             .into_iter()
-            .chain(rival)
+            .chain(rivals)
             .collect()
     }
 
     /// An empty report over the subjects.
     pub(crate) fn report(&self, name: &'static str, conditions: Value) -> Report {
         let names: Vec<_> = self.subjects().iter().map(|subject| subject.name).collect();
-        let against_rival = self.rival.iter().map(|_| (0, names.len() - 1));
-        let ratios = [(0, 1), (2, 1)].into_iter().chain(against_rival).collect();
+        let against_rivals = (names.len() - self.rivals.len()..names.len()).map(|at| (0, at));
+        let ratios = [(0, 1), (2, 1)].into_iter().chain(against_rivals).collect();
         Report::new(name, conditions, names, ratios)
     }
 
     /// A process of a subject.
     pub(crate) fn start(&self, subject: Subject) -> Result<Child> {
-        let command = match (subject.engine, &self.rival) {
-            (Engine::Rival, Some(rival)) => rival.command(),
-            _ => {
+        let mut rivals = self.rivals.iter();
+        let command = match rivals.find(|rival| rival.subject.engine == subject.engine) {
+            Some(rival) => rival.command(),
+            None => {
                 let mut command = Command::new(std::env::current_exe()?);
                 command.arg("subject");
                 command
@@ -102,11 +111,11 @@ impl Stage {
     }
 }
 
-/// Removes a database file and its log.
+/// Removes a database file and what stands beside it.
 pub(crate) fn fresh(path: &Path) -> Result<()> {
-    let mut log = path.as_os_str().to_owned();
-    log.push(".wal");
-    for path in [path, log.as_ref()] {
+    for end in ["", ".wal", "-wal", "-shm"] {
+        let mut path = path.as_os_str().to_owned();
+        path.push(end);
         match fs::remove_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(error.into());
@@ -126,7 +135,8 @@ pub(crate) fn turns(subjects: usize, round: usize) -> impl Iterator<Item = usize
 pub(crate) fn engine_name(engine: Engine) -> &'static str {
     match engine {
         Engine::Hush => "hushdb",
-        Engine::Rival => "duckdb",
+        Engine::Duckdb => "duckdb",
+        Engine::Sqlcipher => "sqlite",
     }
 }
 

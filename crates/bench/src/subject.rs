@@ -1,7 +1,6 @@
 //! The child's side: runs HushDB for a parent that sends one JSON request per line (see `child`).
 
 use std::io::{BufRead, Write};
-use std::sync::Barrier;
 use std::time::Instant;
 
 use arrow::array::RecordBatch;
@@ -9,6 +8,7 @@ use hushdb::{Connection, Database, DatabaseOptions};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Result};
+use crate::workload;
 
 /// Answers requests until the input ends.
 pub(crate) fn serve() -> Result<()> {
@@ -27,6 +27,7 @@ pub(crate) fn serve() -> Result<()> {
 
 fn answer(running: &mut Option<(Database, Connection)>, request: &Value) -> Result<Value> {
     let member = |name: &str| request[name].as_str().unwrap_or_default();
+    let number = |name: &str| request[name].as_u64().unwrap_or(1).max(1);
     match (member("op"), running.as_ref()) {
         ("start", _) => {
             let threads = request["threads"]
@@ -42,48 +43,26 @@ fn answer(running: &mut Option<(Database, Connection)>, request: &Value) -> Resu
             Ok(json!({}))
         }
         ("sql", Some((_, connection))) => run(connection, member("sql"), &request["check"]),
+        ("fill", Some((_, connection))) => {
+            workload::fill(connection, number("rows"))?;
+            Ok(json!({}))
+        }
         ("commits", Some((database, _))) => {
-            let number = |name: &str| request[name].as_u64().unwrap_or(1).max(1);
-            commits(database, number("connections"), number("count"))
+            let ms = workload::commits(database, number("connections"), number("count"))?;
+            Ok(json!({"ms": ms}))
+        }
+        ("points", Some((_, connection))) => {
+            let ms = workload::points(connection, number("rows"), number("count"))?;
+            Ok(json!({"ms": ms}))
+        }
+        ("mixed", Some((database, _))) => {
+            let (connections, count) = (number("connections"), number("count"));
+            let ms = workload::mixed(database, connections, count, number("rows"), number("base"))?;
+            Ok(json!({"ms": ms}))
         }
         ("peak", _) => Ok(json!({"kib": peak_kib()})),
         (op, _) => Err(Failure(format!("no such request now: {op}"))),
     }
-}
-
-/// Commits `count` rows one by one, dealt out to so many connections.
-fn commits(database: &Database, connections: u64, count: u64) -> Result<Value> {
-    let begin = Barrier::new(connections as usize + 1);
-    let ms = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..connections)
-            .map(|worker| {
-                let begin = &begin;
-                scope.spawn(move || -> Result<()> {
-                    let prepared = database.connect().and_then(|connection| {
-                        connection.execute(
-                            "PREPARE add_row AS INSERT INTO target.main.t VALUES ($1, $2, $3)",
-                        )?;
-                        Ok(connection)
-                    });
-                    begin.wait();
-                    let connection = prepared?;
-                    for n in (worker..count).step_by(connections as usize) {
-                        connection.execute(&format!("EXECUTE add_row({n}, 'row {n}', {n}.5)"))?;
-                    }
-                    Ok(())
-                })
-            })
-            .collect();
-        begin.wait();
-        let before = Instant::now();
-        for worker in workers {
-            worker
-                .join()
-                .map_err(|_| Failure("a connection panicked".to_owned()))??;
-        }
-        Ok::<_, Failure>(before.elapsed().as_secs_f64() * 1000.0)
-    })?;
-    Ok(json!({"ms": ms}))
 }
 
 fn run(connection: &Connection, sql: &str, check: &Value) -> Result<Value> {

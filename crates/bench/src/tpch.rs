@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::failure::Result;
 use crate::report::Report;
 use crate::samples::Samples;
-use crate::stage::{Engine, PLAIN, RIVAL, Stage, Subject, attach, engine_name, fresh, turns};
+use crate::stage::{DUCKDB, Engine, PLAIN, Stage, Subject, attach, engine_name, fresh, turns};
 
 const TABLES: [&str; 8] = [
     "region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem",
@@ -64,7 +64,7 @@ impl Plan {
 
     /// A plain database with all tables for each engine.
     fn make_sources(&self, subjects: &[Subject]) -> Result<()> {
-        for subject in [PLAIN, RIVAL] {
+        for subject in [PLAIN, DUCKDB] {
             if !subjects.iter().any(|other| other.engine == subject.engine) {
                 continue;
             }

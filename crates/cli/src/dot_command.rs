@@ -13,6 +13,7 @@ use crate::session::{Session, Target, say_notices};
 const HELP: &str = "\
 .databases               List the attached databases and their files
 .help                    Show this text
+.indexes [TABLE]         List indexes, those of keys included, of all tables or of TABLE
 .mode [MODE]             Show or set the output mode: box, csv, json, markdown, line
 .open [OPTIONS] [FILE]   Close this database and open FILE (no FILE: in memory);
                          OPTIONS: --read-only, --key-env VAR, --key-file PATH, --key-command CMD
@@ -81,6 +82,8 @@ impl Session {
             (".open", arguments) => self.open_other(arguments),
             (".tables", []) => self.tables(None),
             (".tables", [pattern]) => self.tables(Some(pattern)),
+            (".indexes", []) => self.indexes(None),
+            (".indexes", [table]) => self.indexes(Some(table)),
             (".schema", []) => self.schema(None),
             (".schema", [name]) => self.schema(Some(name)),
             (".databases", []) => self.databases(),
@@ -170,12 +173,48 @@ impl Session {
                 }
                 _ => None,
             });
-            let columns = columns.collect::<Vec<_>>().join(", ");
+            let keys = self.ask(&format!(
+                "SELECT constraint_name, constraint_text FROM duckdb_constraints() WHERE {} \
+                 AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')",
+                at(database, schema, name)
+            ))?;
+            let keys = keys.iter().filter_map(|key| match key.as_slice() {
+                [name, text] => Some(format!("CONSTRAINT {} {text}", quoted(name))),
+                _ => None,
+            });
+            let columns = columns.chain(keys).collect::<Vec<_>>().join(", ");
             // A view stores no columns of its own; its query is not told by SHOW.
             if stored_columns.is_empty() {
                 writeln!(self.sink, "-- view {path}({columns})")?;
             } else {
                 writeln!(self.sink, "CREATE TABLE {path}({columns});")?;
+            }
+            let indexes = self.ask(&format!(
+                "SELECT index_name, expressions FROM duckdb_indexes() WHERE {} AND NOT is_unique",
+                at(database, schema, name)
+            ))?;
+            for index in indexes {
+                if let [name, columns] = index.as_slice() {
+                    let columns = columns.trim_start_matches('[').trim_end_matches(']');
+                    writeln!(
+                        self.sink,
+                        "CREATE INDEX {} ON {path}({columns});",
+                        quoted(name)
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn indexes(&mut self, only: Option<&str>) -> Result<(), Failure> {
+        let indexes =
+            "SELECT database_name, schema_name, index_name, table_name FROM duckdb_indexes()";
+        for row in self.ask(indexes)? {
+            if let [database, schema, index, table] = row.as_slice()
+                && only.is_none_or(|only| only == table)
+            {
+                writeln!(self.sink, "{}", self.path(database, schema, index))?;
             }
         }
         Ok(())
@@ -191,6 +230,17 @@ impl Session {
         );
         table.finish(&mut self.sink)
     }
+}
+
+/// The condition for rows about one table.
+fn at(database: &str, schema: &str, table: &str) -> String {
+    let text = |name: &str| format!("'{}'", name.replace('\'', "''"));
+    format!(
+        "database_name = {} AND schema_name = {} AND table_name = {}",
+        text(database),
+        text(schema),
+        text(table)
+    )
 }
 
 /// A name as an identifier, in quotes where it needs them.

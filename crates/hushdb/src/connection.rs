@@ -2,14 +2,14 @@
 
 use crate::database::Shared;
 use crate::error::{Error, Result};
-use crate::exec;
+use crate::exec::{self, Prepared};
 use crate::plan::{Planner, Snapshot};
+use crate::prepared_statement::PreparedStatement;
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
 use crate::sql;
 use crate::transaction::OpenTransaction;
 use datafusion::execution::SessionState;
-use datafusion::sql::sqlparser::ast;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
@@ -30,7 +30,7 @@ pub struct Connection {
 pub(crate) struct Session {
     pub(crate) database: String,
     pub(crate) schema: String,
-    pub(crate) prepared: HashMap<String, ast::Statement>,
+    pub(crate) prepared: HashMap<String, Arc<Prepared>>,
 }
 
 /// Cancels a connection's running statement from another thread.
@@ -93,11 +93,24 @@ impl Connection {
     /// # Errors
     /// Whatever is wrong with it; nothing of it has taken effect then.
     pub fn run(&self, statement: &str) -> Result<QueryResult> {
+        self.in_turn(|progress| exec::run(self, parsed(statement)?, progress))
+    }
+
+    /// Parses one statement, with `?` or `$1`, `$2`... where values go, to be run many times.
+    ///
+    /// # Errors
+    /// `Parser` when it is not well formed. Whether it fits the tables that there are shows when it is executed.
+    pub fn prepare(&self, statement: &str) -> Result<PreparedStatement<'_>> {
+        let prepared = Prepared::new(parsed(statement)?)?;
+        Ok(PreparedStatement::new(self, prepared))
+    }
+
+    /// Does a statement's work when no other statement of the connection runs.
+    pub(crate) fn in_turn<T>(&self, work: impl FnOnce(&Arc<ScanProgress>) -> T) -> T {
         let _turn = self.turn.lock();
         let progress = Arc::new(ScanProgress::default());
         *self.running.lock() = Arc::clone(&progress);
-        let trimmed = statement.trim().trim_end_matches(';');
-        exec::run(self, sql::parse(trimmed)?, progress)
+        work(&progress)
     }
 
     /// Whether a transaction over several statements is open, also one that an error has aborted.
@@ -166,11 +179,13 @@ impl Connection {
         })
     }
 
-    pub(crate) fn prepare(&self, name: String, statement: ast::Statement) {
-        self.session.lock().prepared.insert(name, statement);
+    /// Keeps what PREPARE names.
+    pub(crate) fn keep_prepared(&self, name: String, prepared: Prepared) {
+        let prepared = Arc::new(prepared);
+        self.session.lock().prepared.insert(name, prepared);
     }
 
-    pub(crate) fn prepared(&self, name: &str) -> Result<ast::Statement> {
+    pub(crate) fn prepared(&self, name: &str) -> Result<Arc<Prepared>> {
         self.session
             .lock()
             .prepared
@@ -187,6 +202,11 @@ impl Connection {
             ))),
         }
     }
+}
+
+/// The one statement of a text.
+fn parsed(statement: &str) -> Result<sql::Statement> {
+    sql::parse(statement.trim().trim_end_matches(';'))
 }
 
 impl fmt::Debug for Connection {

@@ -5,6 +5,7 @@
 use datafusion::common::DataFusionError;
 use datafusion::common::arrow::error::ArrowError;
 use hushdb_keys::KeyError;
+use hushdb_storage::IndexKind;
 use std::fmt;
 
 /// What went wrong, by what the caller can do about it. The names in messages follow DuckDB's.
@@ -21,7 +22,7 @@ pub enum ErrorKind {
     Conversion,
     /// A number does not fit its type.
     OutOfRange,
-    /// NOT NULL or CHECK does not hold; the statement changed nothing.
+    /// A key, NOT NULL or CHECK does not hold; the statement changed nothing, or the transaction if COMMIT says so.
     Constraint,
     /// The key does not open this file.
     WrongKey,
@@ -88,6 +89,8 @@ impl ErrorKind {
 pub struct Error {
     kind: ErrorKind,
     message: String,
+    /// Where the kind has several.
+    sqlstate: Option<&'static str>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -100,6 +103,7 @@ impl Error {
         Self {
             kind,
             message: message.into(),
+            sqlstate: None,
             source: None,
         }
     }
@@ -111,6 +115,9 @@ impl Error {
 
     /// The five characters that SQL's standard has for errors that programs act upon.
     pub fn sqlstate(&self) -> Option<&'static str> {
+        if self.sqlstate.is_some() {
+            return self.sqlstate;
+        }
         Some(match self.kind {
             ErrorKind::Conflict => "40001",
             ErrorKind::Transaction => "25000",
@@ -145,8 +152,36 @@ impl Error {
     pub(crate) fn catalog(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Catalog, message)
     }
-    pub(crate) fn constraint(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Constraint, message)
+    fn constraint(sqlstate: &'static str, message: String) -> Self {
+        Self {
+            sqlstate: Some(sqlstate),
+            ..Self::new(ErrorKind::Constraint, message)
+        }
+    }
+    pub(crate) fn not_null(table: &str, column: &str) -> Self {
+        Self::constraint(
+            "23502",
+            format!("NOT NULL constraint failed: {table}.{column}"),
+        )
+    }
+    pub(crate) fn check(table: &str, name: &str) -> Self {
+        Self::constraint(
+            "23514",
+            format!("CHECK constraint failed on table {table} with expression {name}"),
+        )
+    }
+    pub(crate) fn duplicate(message: impl Into<String>) -> Self {
+        Self::constraint("23505", message.into())
+    }
+    /// ON CONFLICT DO UPDATE would change a row twice.
+    pub(crate) fn affected_twice() -> Self {
+        Self {
+            sqlstate: Some("21000"),
+            ..Self::invalid(
+                "ON CONFLICT DO UPDATE can not update the same row twice in the same command: rows proposed for insertion \
+                 have the same key; insert each key once",
+            )
+        }
     }
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidInput, message)
@@ -183,6 +218,15 @@ impl From<hushdb_storage::Error> for Error {
                 KeyError::Malformed { .. } | KeyError::Empty | KeyError::NotText
             )
         );
+        if let hushdb_storage::Error::Duplicate { index, kind } = &error {
+            let what = match kind {
+                IndexKind::Primary => "primary key",
+                _ => "unique",
+            };
+            return Self::duplicate(format!(
+                "Duplicate key violates {what} constraint \"{index}\""
+            ));
+        }
         let kind = match error.kind() {
             _ if malformed => ErrorKind::MalformedKey,
             S::WrongKey => ErrorKind::WrongKey,
@@ -205,6 +249,7 @@ impl From<hushdb_storage::Error> for Error {
         Self {
             kind,
             message,
+            sqlstate: None,
             source: Some(Box::new(error)),
         }
     }
@@ -278,7 +323,7 @@ impl From<DataFusionError> for Error {
             D::ArrowError(inner, _) => (*inner).into(),
             D::Context(_, inner) | D::Diagnostic(_, inner) => (*inner).into(),
             D::Shared(inner) => match shared(&inner) {
-                Some((kind, message)) => Error::new(kind, message),
+                Some(error) => error,
                 None => Error::new(ErrorKind::Internal, strip(&inner.to_string())),
             },
             D::Collection(mut all) if !all.is_empty() => all.swap_remove(0).into(),
@@ -315,21 +360,22 @@ fn execution_kind(message: &str) -> ErrorKind {
     }
 }
 
-/// A shared error cannot be taken apart, so its kind and text are copied out.
-fn shared(error: &DataFusionError) -> Option<(ErrorKind, String)> {
+/// A shared error cannot be taken apart, so what it says is copied out.
+fn shared(error: &DataFusionError) -> Option<Error> {
+    let copy = |inner: &(dyn std::error::Error + Send + Sync + 'static)| {
+        let ours = inner.downcast_ref::<Error>()?;
+        Some(Error {
+            sqlstate: ours.sqlstate,
+            ..Error::new(ours.kind, ours.message.clone())
+        })
+    };
     match error.find_root() {
-        DataFusionError::External(inner) => {
-            let ours = inner.downcast_ref::<Error>()?;
-            Some((ours.kind, ours.message.clone()))
-        }
+        DataFusionError::External(inner) => copy(inner.as_ref()),
         DataFusionError::ArrowError(inner, _) => match inner.as_ref() {
-            ArrowError::ExternalError(inner) => {
-                let ours = inner.downcast_ref::<Error>()?;
-                Some((ours.kind, ours.message.clone()))
-            }
-            other => Some((arrow_kind(other), arrow_message(other))),
+            ArrowError::ExternalError(inner) => copy(inner.as_ref()),
+            other => Some(Error::new(arrow_kind(other), arrow_message(other))),
         },
-        DataFusionError::Execution(m) => Some((execution_kind(m), strip(m))),
+        DataFusionError::Execution(m) => Some(Error::new(execution_kind(m), strip(m))),
         _ => None,
     }
 }

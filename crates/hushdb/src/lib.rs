@@ -6,6 +6,8 @@
 //! connection.execute("CREATE TABLE t AS SELECT 42 AS answer")?;
 //! let batches = connection.execute("SELECT answer FROM t")?.collect_batches()?;
 //! assert_eq!(batches[0].num_rows(), 1);
+//! let insert = connection.prepare("INSERT INTO t VALUES (?)")?;
+//! insert.execute(&[43.into()])?;
 //! # Ok::<(), hushdb::Error>(())
 //! ```
 //!
@@ -20,19 +22,23 @@ mod error;
 mod exec;
 mod functions;
 mod plan;
+mod prepared_statement;
 mod result;
 mod scan;
 mod sql;
 pub mod tpch;
 mod transaction;
+mod value;
 
 pub use connection::{Connection, InterruptHandle, ProgressHandle};
 pub use database::{Database, DatabaseOptions, KeySource};
 pub use error::{Error, ErrorKind, Result};
 pub use functions::value_text;
+pub use prepared_statement::PreparedStatement;
 pub use result::{QueryResult, ResultKind};
 pub use sql::type_names::display_type;
 pub use sql::{StatementSplit, split_statements};
+pub use value::Value;
 
 /// What tools that look into files need: headers without a key, checks, key slots.
 pub mod files {

@@ -240,3 +240,83 @@ fn one_connection_on_two_threads() {
     connection.execute("ROLLBACK").unwrap();
     assert_eq!(value(&connection, "SELECT count(*) FROM t").unwrap(), 0);
 }
+
+/// Threads that add and change the same few keys: nobody sees a key twice, and no addition to a counter is lost.
+#[test]
+fn upserts_side_by_side_lose_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(&directory);
+    let connection = database.connect().unwrap();
+    connection
+        .execute("CREATE TABLE hits (page VARCHAR PRIMARY KEY, n INTEGER)")
+        .unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..WRITERS {
+            let connection = database.connect().unwrap();
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    let sql = format!(
+                        "INSERT INTO hits VALUES ('page {}', 1) ON CONFLICT (page) DO UPDATE SET n = n + excluded.n",
+                        round % 5
+                    );
+                    connection.execute(&sql).unwrap();
+                    connection
+                        .execute("INSERT OR IGNORE INTO hits VALUES ('first', 0)")
+                        .unwrap();
+                }
+            });
+        }
+    });
+    let hits = (WRITERS * ROUNDS) as i64;
+    assert_eq!(value(&connection, "SELECT sum(n) FROM hits").unwrap(), hits);
+    assert_eq!(value(&connection, "SELECT count(*) FROM hits").unwrap(), 6);
+}
+
+/// Of those who add one key at once, one wins; the others are told by a code that programs act upon.
+#[test]
+fn one_key_is_added_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(&directory);
+    let connection = database.connect().unwrap();
+    connection
+        .execute(
+            "CREATE TABLE t (k INTEGER PRIMARY KEY, writer INTEGER NOT NULL, CHECK (writer >= 0))",
+        )
+        .unwrap();
+    let won = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (won, connection) = (&won, database.connect().unwrap());
+            scope.spawn(move || {
+                let insert = connection.prepare("INSERT INTO t VALUES (?, ?)").unwrap();
+                for k in 0..ROUNDS {
+                    match insert.execute(&[k.into(), writer.into()]) {
+                        Ok(_) => drop(won.fetch_add(1, Ordering::Relaxed)),
+                        Err(error) => {
+                            assert_eq!(error.kind(), ErrorKind::Constraint, "{error}");
+                            assert_eq!(error.sqlstate(), Some("23505"));
+                        }
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(won.into_inner(), ROUNDS);
+    drop(connection);
+    drop(database);
+    let connection = self::database(&directory).connect().unwrap();
+    let found = value(&connection, "SELECT count(*) FROM t").unwrap();
+    assert_eq!(found, ROUNDS as i64);
+    for (sql, state) in [
+        ("INSERT INTO t VALUES (0, 0)", "23505"),
+        ("INSERT INTO t VALUES (-1, NULL)", "23502"),
+        ("INSERT INTO t VALUES (-1, -1)", "23514"),
+        (
+            "INSERT INTO t VALUES (0, 1), (0, 2) ON CONFLICT (k) DO UPDATE SET writer = 0",
+            "21000",
+        ),
+    ] {
+        let error = connection.execute(sql).map(drop).unwrap_err();
+        assert_eq!(error.sqlstate(), Some(state), "{sql}: {error}");
+    }
+}

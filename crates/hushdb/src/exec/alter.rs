@@ -1,7 +1,10 @@
 //! ALTER TABLE: columns added, dropped and renamed, tables renamed, defaults and NOT NULL set. All operations of a
 //! statement are done, or none.
 
-use super::ddl::{column_definition, default_value, resolve_for_write, table_columns, validate};
+use super::ddl::{
+    Definition, column_definition, default_value, resolve_for_write, table_columns, validate,
+};
+use super::keys;
 use super::load::parse_expr;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
@@ -14,7 +17,7 @@ use datafusion::arrow::array::Array;
 use datafusion::sql::sqlparser::ast::{
     self, AlterColumnOperation, AlterTableOperation, RenameTableNameKind,
 };
-use hushdb_storage::Column;
+use hushdb_storage::{Column, ColumnDef};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -85,7 +88,12 @@ fn alter_one(
             column_def,
             ..
         } => {
-            let (def, checks) = column_definition(&column_def)?;
+            let mut defined = Definition::default();
+            column_definition(&column_def, &mut defined)?;
+            let constrained = !defined.checks.is_empty() || !defined.keys.is_empty();
+            let Some(def) = defined.columns.pop() else {
+                return Err(Error::internal("a column's definition has no column"));
+            };
             if columns.iter().any(|c| c.name == def.name) {
                 if if_not_exists {
                     return Ok(());
@@ -95,7 +103,7 @@ fn alter_one(
                     def.name
                 )));
             }
-            if !checks.is_empty() || !def.nullable {
+            if constrained || !def.nullable {
                 return Err(Error::unsupported(
                     "Adding columns with constraints not yet supported",
                 ));
@@ -136,6 +144,7 @@ fn alter_one(
                     ));
                 }
                 refuse_if_checked(write, name, &column.name, "drop")?;
+                keys::refuse_drop_of_column(write, name, &column.name)?;
                 write.drop_column(&name.schema, &name.name, &column.name)?;
             }
         }
@@ -177,18 +186,19 @@ fn alter_one(
             let mut column = find(&column_name)?;
             match op {
                 AlterColumnOperation::SetDefault { value } => {
-                    column.default = Some(value.to_string());
+                    column.default = Some(sql::sql_text(&value));
                     default_value(connection, snapshot, &column, progress)?;
                 }
                 AlterColumnOperation::DropDefault => column.default = None,
+                AlterColumnOperation::DropNotNull if keys::is_primary(write, name, column.id) => {
+                    return Err(Error::catalog(format!(
+                        "Cannot drop NOT NULL of column \"{}\": it is part of the primary key",
+                        column.name
+                    )));
+                }
                 AlterColumnOperation::DropNotNull => column.nullable = true,
                 AlterColumnOperation::SetNotNull => {
-                    if has_nulls(write, name, &column)? {
-                        return Err(Error::constraint(format!(
-                            "NOT NULL constraint failed: {}.{}",
-                            name.name, column.name
-                        )));
-                    }
+                    refuse_nulls(write, name, &column)?;
                     column.nullable = false;
                 }
                 _ => {
@@ -205,6 +215,27 @@ fn alter_one(
                 column.default,
             )?;
         }
+        A::AddConstraint { constraint, .. } => {
+            let key = keys::of_table(&constraint)?.ok_or_else(|| {
+                Error::unsupported("ALTER TABLE adds keys only; name CHECKs in CREATE TABLE")
+            })?;
+            let mut definitions: Vec<ColumnDef> = columns.iter().map(as_definition).collect();
+            keys::refuse_second_primary(write, name, &key)?;
+            keys::apply(&name.name, std::slice::from_ref(&key), &mut definitions)?;
+            for (column, definition) in columns.iter().zip(definitions) {
+                if column.nullable && !definition.nullable {
+                    refuse_nulls(write, name, column)?;
+                    let default = column.default.clone();
+                    write.set_column(&name.schema, &name.name, &column.name, false, default)?;
+                }
+            }
+            keys::create(write, name, key)?;
+        }
+        A::DropConstraint {
+            if_exists,
+            name: constraint,
+            ..
+        } => keys::drop_constraint(write, name, &sql::normalize(&constraint), if_exists)?,
         _ => {
             return Err(Error::unsupported(
                 "this form of ALTER TABLE is not supported",
@@ -212,6 +243,24 @@ fn alter_one(
         }
     }
     Ok(())
+}
+
+fn as_definition(column: &Column) -> ColumnDef {
+    ColumnDef {
+        name: column.name.clone(),
+        ty: column.ty.clone(),
+        nullable: column.nullable,
+        default: column.default.clone(),
+    }
+}
+
+/// # Errors
+/// `Constraint` when a visible row has NULL in the column.
+fn refuse_nulls(write: &Write<'_>, name: &TableName, column: &Column) -> Result<()> {
+    match has_nulls(write, name, column)? {
+        true => Err(Error::not_null(&name.name, &column.name)),
+        false => Ok(()),
+    }
 }
 
 /// A CHECK names columns in its text: changing one under it would break it.

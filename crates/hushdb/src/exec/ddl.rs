@@ -1,5 +1,6 @@
 //! CREATE and DROP of tables, views and schemas.
 
+use super::keys::{self, Key};
 use super::load::{self, RowRules};
 use super::query;
 use crate::connection::Connection;
@@ -18,8 +19,6 @@ use datafusion::sql::sqlparser::ast::{
 use hushdb_storage::{Check, Column, ColumnDef, View};
 use std::collections::HashSet;
 use std::sync::Arc;
-
-const KEYS: &str = "PRIMARY KEY, UNIQUE and FOREIGN KEY are not there yet: refused rather than accepted and not enforced";
 
 /// What a statement sees, the table that it changes, and the hold on that table's database, in the state that it sees.
 pub(super) fn resolve_for_write<'a>(
@@ -62,14 +61,18 @@ pub(super) fn create_table(
         return Ok(QueryResult::done());
     }
     let Some(query) = create.query else {
-        let (columns, checks) = definition(
-            connection,
-            &snapshot,
-            &create.columns,
-            &create.constraints,
-            progress,
-        )?;
+        let mut defined = definition(&create.columns, &create.constraints)?;
+        keys::apply(&name.name, &defined.keys, &mut defined.columns)?;
+        let Definition {
+            columns,
+            checks,
+            keys,
+        } = defined;
+        validate(connection, &snapshot, &columns, &checks, progress)?;
         write.create_table(&name.schema, &name.name, columns, checks)?;
+        for key in keys {
+            keys::create(&mut write, &name, key)?;
+        }
         write.commit()?;
         return Ok(QueryResult::done());
     };
@@ -77,6 +80,7 @@ pub(super) fn create_table(
         .columns
         .iter()
         .all(|c| c.options.is_empty() && c.data_type == ast::DataType::Unspecified)
+        || !create.constraints.is_empty()
     {
         return Err(Error::binder(
             "CREATE TABLE AS takes column names only; types come from the query",
@@ -178,46 +182,42 @@ fn named_columns(plan: LogicalPlan, names: &[String]) -> Result<(LogicalPlan, Ve
     Ok((plan, columns))
 }
 
-/// Columns and checks of `CREATE TABLE t (...)`.
-fn definition(
-    connection: &Connection,
-    snapshot: &Snapshot,
-    columns: &[ast::ColumnDef],
-    constraints: &[TableConstraint],
-    progress: &Arc<ScanProgress>,
-) -> Result<(Vec<ColumnDef>, Vec<Check>)> {
+/// What a table is defined to be.
+#[derive(Default)]
+pub(super) struct Definition {
+    pub(super) columns: Vec<ColumnDef>,
+    pub(super) checks: Vec<Check>,
+    pub(super) keys: Vec<Key>,
+}
+
+/// What `CREATE TABLE t (...)` says.
+fn definition(columns: &[ast::ColumnDef], constraints: &[TableConstraint]) -> Result<Definition> {
     if columns.is_empty() {
         return Err(Error::parser("Table must have at least one column!"));
     }
-    let (mut defs, mut checks): (Vec<ColumnDef>, Vec<Check>) = (vec![], vec![]);
+    let mut defined = Definition::default();
     for column in columns {
-        let (def, check) = column_definition(column)?;
-        if defs.iter().any(|d| d.name == def.name) {
-            return Err(Error::catalog(format!(
-                "Column with name {} already exists!",
-                def.name
-            )));
-        }
-        defs.push(def);
-        checks.extend(check);
+        column_definition(column, &mut defined)?;
     }
     for constraint in constraints {
-        match constraint {
-            TableConstraint::Check(check) => {
-                let name = check.name.as_ref().map(sql::normalize);
-                checks.push(Check {
-                    name,
-                    sql: check.expr.to_string(),
-                });
+        match (constraint, keys::of_table(constraint)?) {
+            (_, Some(key)) => defined.keys.push(key),
+            (TableConstraint::Check(check), None) => defined.checks.push(Check {
+                name: check.name.as_ref().map(sql::normalize),
+                sql: sql::sql_text(check.expr.as_ref()),
+            }),
+            (other, None) => {
+                return Err(Error::unsupported(format!(
+                    "the constraint {other} is not supported"
+                )));
             }
-            _ => return Err(Error::unsupported(KEYS)),
         }
     }
-    validate(connection, snapshot, &defs, &checks, progress)?;
-    Ok((defs, checks))
+    Ok(defined)
 }
 
-pub(super) fn column_definition(column: &ast::ColumnDef) -> Result<(ColumnDef, Vec<Check>)> {
+/// Adds what a column's definition says.
+pub(super) fn column_definition(column: &ast::ColumnDef, to: &mut Definition) -> Result<()> {
     let mut def = ColumnDef {
         name: sql::normalize(&column.name),
         ty: column_type(&column.data_type)?,
@@ -227,22 +227,25 @@ pub(super) fn column_definition(column: &ast::ColumnDef) -> Result<(ColumnDef, V
     if def.name.starts_with('$') {
         return Err(Error::binder("a column's name cannot begin with $"));
     }
-    let mut checks = vec![];
+    if to.columns.iter().any(|d| d.name == def.name) {
+        return Err(Error::catalog(format!(
+            "Column with name {} already exists!",
+            def.name
+        )));
+    }
     for option in &column.options {
+        if let Some(key) = keys::of_column(&def.name, option)? {
+            to.keys.push(key);
+            continue;
+        }
         match &option.option {
             ColumnOption::Null => def.nullable = true,
             ColumnOption::NotNull => def.nullable = false,
-            ColumnOption::Default(expr) => def.default = Some(expr.to_string()),
-            ColumnOption::Check(check) => {
-                let name = option.name.as_ref().map(sql::normalize);
-                checks.push(Check {
-                    name,
-                    sql: check.expr.to_string(),
-                });
-            }
-            ColumnOption::PrimaryKey(_) | ColumnOption::Unique(_) | ColumnOption::ForeignKey(_) => {
-                return Err(Error::unsupported(KEYS));
-            }
+            ColumnOption::Default(expr) => def.default = Some(sql::sql_text(expr)),
+            ColumnOption::Check(check) => to.checks.push(Check {
+                name: option.name.as_ref().map(sql::normalize),
+                sql: sql::sql_text(check.expr.as_ref()),
+            }),
             other => {
                 return Err(Error::unsupported(format!(
                     "the column option {other} is not supported"
@@ -250,7 +253,8 @@ pub(super) fn column_definition(column: &ast::ColumnDef) -> Result<(ColumnDef, V
             }
         }
     }
-    Ok((def, checks))
+    to.columns.push(def);
+    Ok(())
 }
 
 /// Plans every default and check once, so that a mistake shows at CREATE and not at the first INSERT.
@@ -332,7 +336,7 @@ pub(super) fn create_view(
     }
     let stored = View {
         name: name.name.clone(),
-        sql: view.query.to_string(),
+        sql: sql::sql_text(view.query.as_ref()),
         columns,
     };
     write.create_view(&name.schema, stored)?;
@@ -390,6 +394,7 @@ pub(super) fn drop(
     match object {
         ObjectType::Table | ObjectType::View => drop_relation(connection, object, if_exists, name)?,
         ObjectType::Schema => drop_schema(connection, if_exists, name, cascade)?,
+        ObjectType::Index => keys::drop_index(connection, if_exists, name)?,
         other => return Err(Error::unsupported(format!("DROP {other} is not supported"))),
     }
     Ok(QueryResult::done())

@@ -4,16 +4,17 @@
 //! hooks are never used. An UPDATE deletes rows and inserts them under new row ids.
 
 use super::ddl::resolve_for_write;
-use super::literal_rows::literal_rows;
 use super::load::{self, RowRules};
 use super::query;
-use super::returning::returning;
+use super::returning::{returning, select};
+use super::upsert;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::plan::{DML_TARGET, DmlTarget, Snapshot, TableName, name_parts};
 use crate::result::QueryResult;
 use crate::scan::{ROW_ID, ScanProgress};
-use crate::sql;
+use crate::sql::type_names::cast_to;
+use crate::transaction::Write;
 use datafusion::arrow::array::{Array, AsArray, UInt64Array};
 use datafusion::arrow::compute::filter_record_batch;
 use datafusion::arrow::datatypes::UInt64Type;
@@ -22,14 +23,12 @@ use datafusion::catalog::MemTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{
-    self, Assignment, AssignmentTarget, Expr, FromTable, Ident, ObjectName, SetExpr, TableFactor,
-    TableObject, TableWithJoins, UpdateTableFromKind,
+    self, Assignment, AssignmentTarget, Expr, FromTable, Ident, ObjectName, SelectItem, SetExpr,
+    TableFactor, TableObject, TableWithJoins, UpdateTableFromKind,
 };
 use hushdb_storage::TableVersion;
 use std::collections::HashSet;
 use std::sync::Arc;
-
-const CONFLICTS: &str = "ON CONFLICT and OR REPLACE are not there yet: they need keys";
 
 pub(super) fn insert(
     connection: &Connection,
@@ -37,33 +36,53 @@ pub(super) fn insert(
     by_name: bool,
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
-    if insert.on.is_some() || insert.or.is_some() || insert.replace_into {
-        return Err(Error::unsupported(CONFLICTS));
+    match upsert::rule(&insert)? {
+        None => add_all(
+            connection,
+            incoming(connection, insert, by_name, progress)?,
+            progress,
+        ),
+        Some(rule) => upsert::run(connection, &rule, progress, || {
+            incoming(connection, insert.clone(), by_name, progress)
+        }),
     }
+}
+
+/// Rows that an INSERT is about to add.
+pub(super) struct Incoming<'a> {
+    pub(super) snapshot: Snapshot,
+    pub(super) name: TableName,
+    pub(super) table: Arc<TableVersion>,
+    pub(super) write: Write<'a>,
+    /// The rows, with the table's columns.
+    pub(super) plan: LogicalPlan,
+    /// Positions of the columns that the statement gives values for.
+    pub(super) targets: Vec<usize>,
+    pub(super) returning: Option<Vec<SelectItem>>,
+}
+
+fn incoming<'a>(
+    connection: &'a Connection,
+    insert: ast::Insert,
+    by_name: bool,
+    progress: &Arc<ScanProgress>,
+) -> Result<Incoming<'a>> {
     let TableObject::TableName(name) = &insert.table else {
         return Err(Error::binder("INSERT INTO takes the name of a table"));
     };
-    let (snapshot, name, mut write) = resolve_for_write(connection, name)?;
+    let (snapshot, name, write) = resolve_for_write(connection, name)?;
     let table = table_of(&snapshot, &name)?;
     let mut targets = insert_targets(&table, &insert.columns)?;
-    if let Some(SetExpr::Values(values)) = insert.source.as_deref().and_then(plain_body)
-        && insert.returning.is_none()
-        && !by_name
-        && values.rows.len() <= load::FEW_ROWS.min(write.store().row_group_rows())
-        && let Some(arrays) = literal_rows(values, &table, &targets)
-    {
-        let rows = write.insert(&name.schema, &name.name, &arrays)?;
-        write.commit()?;
-        return QueryResult::count(rows);
-    }
     let planner = connection.planner(&snapshot, progress);
-
     let (plan, sources) = match insert.source {
         // DEFAULT VALUES
-        None => (
-            LogicalPlanBuilder::empty(true).build()?,
-            vec![None; table.columns.len()],
-        ),
+        None => {
+            targets.clear();
+            (
+                LogicalPlanBuilder::empty(true).build()?,
+                vec![None; table.columns.len()],
+            )
+        }
         Some(mut source) => {
             bring_values_to_columns(&mut source, &table, &targets)?;
             let plan = planner.plan_query(*source)?;
@@ -89,10 +108,37 @@ pub(super) fn insert(
             (plan, sources)
         }
     };
-    let mut plan = load::project(&planner, plan, &table.columns, &sources)?;
+    let plan = load::project(&planner, plan, &table.columns, &sources)?;
+    Ok(Incoming {
+        snapshot,
+        name,
+        table,
+        write,
+        plan,
+        targets,
+        returning: insert.returning,
+    })
+}
+
+/// Adds all rows of an INSERT.
+fn add_all(
+    connection: &Connection,
+    incoming: Incoming<'_>,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    let Incoming {
+        snapshot,
+        name,
+        table,
+        mut write,
+        mut plan,
+        returning: items,
+        ..
+    } = incoming;
+    let planner = connection.planner(&snapshot, progress);
     let rules = RowRules::new(&planner, &name.name, &table.columns, &table.checks)?;
     let mut returned = None;
-    if let Some(items) = &insert.returning {
+    if let Some(items) = &items {
         let rows = query::collect(connection, &plan, progress)?;
         let alias = Ident::with_quote('"', name.name.clone());
         returned = Some(returning(
@@ -105,16 +151,7 @@ pub(super) fn insert(
     returned.map_or_else(|| QueryResult::count(rows), Ok)
 }
 
-/// What a query says where it has nothing but a body.
-fn plain_body(query: &ast::Query) -> Option<&SetExpr> {
-    let plain = query.with.is_none()
-        && query.order_by.is_none()
-        && query.limit_clause.is_none()
-        && query.fetch.is_none();
-    plain.then_some(query.body.as_ref())
-}
-
-fn table_of(snapshot: &Snapshot, name: &TableName) -> Result<Arc<TableVersion>> {
+pub(super) fn table_of(snapshot: &Snapshot, name: &TableName) -> Result<Arc<TableVersion>> {
     Ok(snapshot
         .table(&[
             name.database.clone(),
@@ -125,7 +162,7 @@ fn table_of(snapshot: &Snapshot, name: &TableName) -> Result<Arc<TableVersion>> 
 }
 
 /// Positions in the table of the columns that INSERT names, all of them if it names none.
-fn insert_targets(table: &TableVersion, columns: &[ObjectName]) -> Result<Vec<usize>> {
+pub(super) fn insert_targets(table: &TableVersion, columns: &[ObjectName]) -> Result<Vec<usize>> {
     if columns.is_empty() {
         return Ok((0..table.columns.len()).collect());
     }
@@ -142,7 +179,7 @@ fn insert_targets(table: &TableVersion, columns: &[ObjectName]) -> Result<Vec<us
     Ok(targets)
 }
 
-fn position(table: &TableVersion, name: &str) -> Result<usize> {
+pub(super) fn position(table: &TableVersion, name: &str) -> Result<usize> {
     table
         .columns
         .iter()
@@ -173,7 +210,7 @@ fn bring_values_to_columns(
             } else {
                 std::mem::replace(expr, Expr::Identifier(Ident::new("")))
             };
-            *expr = load::cast_to(value, &column.ty)?;
+            *expr = cast_to(value, &column.ty)?;
         }
     }
     Ok(())
@@ -185,7 +222,9 @@ pub(super) fn update(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     if update.or.is_some() {
-        return Err(Error::unsupported(CONFLICTS));
+        return Err(Error::parser(
+            "UPDATE takes no OR; a key that would be there twice is an error",
+        ));
     }
     if !update.order_by.is_empty() || update.limit.is_some() {
         return Err(Error::unsupported(
@@ -203,17 +242,8 @@ pub(super) fn update(
 
     let assigned = assignments(&table, &update.assignments)?;
     let alias = alias.unwrap_or_else(|| Ident::with_quote('"', name.name.clone()));
-    let mut items = vec![format!("{alias}.\"{ROW_ID}\"")];
-    for (i, column) in table.columns.iter().enumerate() {
-        let value = match assigned.iter().find(|(target, _)| *target == i) {
-            Some((_, expr)) if is_default(expr) => {
-                column.default.clone().unwrap_or_else(|| "NULL".into())
-            }
-            Some((_, expr)) => expr.to_string(),
-            None => format!("{alias}.{}", quoted(&column.name)),
-        };
-        items.push(format!("({value}) AS \"$new{i}\""));
-    }
+    let mut items = vec![SelectItem::UnnamedExpr(column_of(&alias, ROW_ID))];
+    items.extend(new_values(&table, &alias, assigned)?);
     let from = match update.from {
         Some(UpdateTableFromKind::AfterSet(tables) | UpdateTableFromKind::BeforeSet(tables)) => {
             tables
@@ -226,7 +256,7 @@ pub(super) fn update(
         &name,
         &table,
         &alias,
-        &items,
+        items,
         from,
         update.selection,
         progress,
@@ -255,8 +285,35 @@ pub(super) fn update(
     returned.map_or_else(|| QueryResult::count(rows), Ok)
 }
 
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
+/// `alias.column`
+pub(super) fn column_of(alias: &Ident, name: &str) -> Expr {
+    Expr::CompoundIdentifier(vec![alias.clone(), Ident::with_quote('"', name)])
+}
+
+/// The values of a changed row, which the alias stands for, under names of ours.
+pub(super) fn new_values(
+    table: &TableVersion,
+    alias: &Ident,
+    mut assigned: Vec<(usize, Expr)>,
+) -> Result<Vec<SelectItem>> {
+    let columns = table.columns.iter().enumerate();
+    let values = columns.map(|(i, column)| {
+        let at = assigned.iter().position(|(target, _)| *target == i);
+        let expr = match at.map(|at| assigned.swap_remove(at).1) {
+            Some(expr) if is_default(&expr) => {
+                load::parse_expr(column.default.as_deref().unwrap_or("NULL"))?
+            }
+            Some(expr) => expr,
+            None => column_of(alias, &column.name),
+        };
+        Ok(named(expr, format!("$new{i}")))
+    });
+    values.collect()
+}
+
+fn named(expr: Expr, name: String) -> SelectItem {
+    let alias = Ident::with_quote('"', name);
+    SelectItem::ExprWithAlias { expr, alias }
 }
 
 fn is_default(expr: &Expr) -> bool {
@@ -274,7 +331,10 @@ fn target_name(factor: &TableFactor) -> Result<(ObjectName, Option<Ident>)> {
 }
 
 /// Column positions and their new values; `(a, b) = (x, y)` is taken apart.
-fn assignments(table: &TableVersion, assignments: &[Assignment]) -> Result<Vec<(usize, Expr)>> {
+pub(super) fn assignments(
+    table: &TableVersion,
+    assignments: &[Assignment],
+) -> Result<Vec<(usize, Expr)>> {
     let mut assigned: Vec<(usize, Expr)> = vec![];
     for assignment in assignments {
         let pairs: Vec<(ObjectName, Expr)> = match (&assignment.target, &assignment.value) {
@@ -312,22 +372,16 @@ fn target_plan(
     name: &TableName,
     table: &Arc<TableVersion>,
     alias: &Ident,
-    items: &[String],
+    items: Vec<SelectItem>,
     from: Vec<TableWithJoins>,
     selection: Option<Expr>,
     progress: &Arc<ScanProgress>,
 ) -> Result<LogicalPlan> {
-    let text = format!(
-        "SELECT {} FROM \"{DML_TARGET}\" AS {alias}",
-        items.join(", ")
-    );
-    let ast::Statement::Query(mut query) = sql::parse_one(&text)? else {
-        return Err(Error::internal("a SELECT was parsed as something else"));
-    };
-    if let SetExpr::Select(select) = query.body.as_mut() {
+    let query = select(&format!("\"{DML_TARGET}\" AS {alias}"), |select| {
+        select.projection = items;
         select.from.extend(from);
         select.selection = selection;
-    }
+    })?;
     let target = DmlTarget {
         database: name.database.clone(),
         table: Arc::clone(table),
@@ -335,11 +389,11 @@ fn target_plan(
     connection
         .planner(snapshot, progress)
         .with_target(target)
-        .plan_query(*query)
+        .plan_query(query)
 }
 
 /// Splits the row ids off; a row that a join found twice counts once, by its first match.
-fn first_of_each_row(batches: Vec<RecordBatch>) -> Result<(Vec<u64>, Vec<RecordBatch>)> {
+pub(super) fn first_of_each_row(batches: Vec<RecordBatch>) -> Result<(Vec<u64>, Vec<RecordBatch>)> {
     let mut seen = HashSet::new();
     let mut row_ids = vec![];
     let mut kept = vec![];
@@ -375,7 +429,7 @@ fn row_ids_of(batch: &RecordBatch) -> Result<&UInt64Array> {
 }
 
 /// Collected rows as a plan, to be cast and checked like those of an INSERT.
-fn rows_plan(plan: &LogicalPlan, batches: Vec<RecordBatch>) -> Result<LogicalPlan> {
+pub(super) fn rows_plan(plan: &LogicalPlan, batches: Vec<RecordBatch>) -> Result<LogicalPlan> {
     let schema = batches
         .first()
         .map_or_else(|| Arc::clone(plan.schema().inner()), RecordBatch::schema);
@@ -413,10 +467,10 @@ pub(super) fn delete(
         return QueryResult::count(rows);
     }
     let alias = alias.unwrap_or_else(|| Ident::with_quote('"', name.name.clone()));
-    let mut items = vec![format!("{alias}.\"{ROW_ID}\"")];
+    let mut items = vec![SelectItem::UnnamedExpr(column_of(&alias, ROW_ID))];
     if delete.returning.is_some() {
         let columns = table.columns.iter().enumerate();
-        items.extend(columns.map(|(i, c)| format!("{alias}.{} AS \"$old{i}\"", quoted(&c.name))));
+        items.extend(columns.map(|(i, c)| named(column_of(&alias, &c.name), format!("$old{i}"))));
     }
     let using = delete.using.unwrap_or_default();
     let plan = target_plan(
@@ -425,7 +479,7 @@ pub(super) fn delete(
         &name,
         &table,
         &alias,
-        &items,
+        items,
         using,
         delete.selection,
         progress,

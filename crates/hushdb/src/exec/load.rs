@@ -19,10 +19,9 @@ use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::physical_plan::{ExecutionPlanProperties, PhysicalExpr};
-use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::parser::Parser;
 use futures::StreamExt;
-use hushdb_storage::{Check, Column, ColumnType, PendingRowGroup, RowGroupBuilder, Store};
+use hushdb_storage::{Check, Column, PendingRowGroup, RowGroupBuilder, Store};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -71,7 +70,14 @@ impl RowRules {
     }
 
     /// Brings a batch to the table's exact types and holds it against NOT NULL and CHECK.
-    fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    pub(super) fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let batch = self.typed(batch)?;
+        self.hold(&batch)?;
+        Ok(batch)
+    }
+
+    /// Brings a batch to the table's exact types.
+    pub(super) fn typed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let strict = CastOptions {
             safe: false,
             ..CastOptions::default()
@@ -82,50 +88,34 @@ impl RowRules {
             .zip(&self.columns)
             .map(|(array, column)| {
                 let to = column.ty.arrow();
-                let array = if array.data_type() == &to {
+                Ok(if array.data_type() == &to {
                     Arc::clone(array)
                 } else {
                     cast_with_options(array, &to, &strict)?
-                };
-                if !column.nullable && array.null_count() > 0 {
-                    return Err(Error::constraint(format!(
-                        "NOT NULL constraint failed: {}.{}",
-                        self.table, column.name
-                    )));
-                }
-                Ok(array)
+                })
             })
             .collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?;
-        for (name, check) in &self.checks {
-            let holds = check.evaluate(&batch)?.into_array(batch.num_rows())?;
-            // As in SQL's standard, a CHECK that is NULL holds.
-            if holds.as_boolean().iter().any(|held| held == Some(false)) {
-                return Err(Error::constraint(format!(
-                    "CHECK constraint failed on table {} with expression {name}",
-                    self.table
-                )));
+        let schema = Arc::clone(&self.schema);
+        Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
+    }
+
+    /// Holds a batch of the table's types against NOT NULL and CHECK.
+    fn hold(&self, batch: &RecordBatch) -> Result<()> {
+        for (array, column) in batch.columns().iter().zip(&self.columns) {
+            if !column.nullable && array.null_count() > 0 {
+                return Err(Error::not_null(&self.table, &column.name));
             }
         }
-        Ok(batch)
+        for (name, check) in &self.checks {
+            let holds = check.evaluate(batch)?.into_array(batch.num_rows())?;
+            // As in SQL's standard, a CHECK that is NULL holds.
+            if holds.as_boolean().iter().any(|held| held == Some(false)) {
+                return Err(Error::check(&self.table, name));
+            }
+        }
+        Ok(())
     }
-}
-
-/// `CAST(expr AS type)`, as SQL.
-pub(super) fn cast_to(expr: ast::Expr, ty: &ColumnType) -> Result<ast::Expr> {
-    let name = column_type_name(ty);
-    let data_type = Parser::new(&HushDialect)
-        .try_with_sql(&name)
-        .and_then(|mut parser| parser.parse_data_type())
-        .map_err(|e| Error::internal(e.to_string()))?;
-    Ok(ast::Expr::Cast {
-        kind: ast::CastKind::Cast,
-        expr: Box::new(expr),
-        data_type,
-        array: false,
-        format: None,
-    })
 }
 
 /// Parses a stored expression, such as a default.
@@ -269,26 +259,38 @@ pub(super) fn load(
         Loaded::Groups(groups) => write.append(&name.schema, &name.name, groups)?,
         Loaded::Few(batches) => match joined(&batches)? {
             None => 0,
-            Some(arrays) if size(&arrays) <= FEW_BYTES => {
-                write.insert(&name.schema, &name.name, &arrays)?
-            }
-            Some(arrays) => {
-                let group = write.store().write_row_group(&rules.columns, &arrays)?;
-                write.append(&name.schema, &name.name, vec![group])?
-            }
+            Some(arrays) => add(write, name, &rules.columns, &arrays)?,
         },
     })
 }
 
-fn size(arrays: &[ArrayRef]) -> usize {
-    arrays
-        .iter()
-        .map(|array| array.get_buffer_memory_size())
-        .sum()
+/// Adds a few rows, as arrays that hold no more memory than their values take; returns their number. Large values go to
+/// the file at once.
+pub(super) fn add(
+    write: &mut Write<'_>,
+    name: &TableName,
+    columns: &[Column],
+    arrays: &[ArrayRef],
+) -> Result<u64> {
+    let bytes = arrays.iter().map(|array| array.get_buffer_memory_size());
+    if bytes.sum::<usize>() <= FEW_BYTES {
+        return Ok(write.insert(&name.schema, &name.name, arrays)?);
+    }
+    let group = write.store().write_row_group(columns, arrays)?;
+    Ok(write.append(&name.schema, &name.name, vec![group])?)
+}
+
+/// The array without what its values do not need: views point into the buffers that they were read from.
+pub(super) fn compact(array: ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        DataType::Utf8View => Arc::new(array.as_string_view().gc()),
+        DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
+        _ => array,
+    }
 }
 
 /// One array for each column, holding no more memory than its values take.
-fn joined(batches: &[RecordBatch]) -> Result<Option<Vec<ArrayRef>>> {
+pub(super) fn joined(batches: &[RecordBatch]) -> Result<Option<Vec<ArrayRef>>> {
     let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
     let columns = match batches.first() {
         Some(first) if rows > 0 => first.num_columns(),
@@ -300,13 +302,7 @@ fn joined(batches: &[RecordBatch]) -> Result<Option<Vec<ArrayRef>>> {
         for (index, piece) in pieces.iter().enumerate() {
             copy.try_extend(index, 0, piece.len())?;
         }
-        let array = make_array(copy.freeze());
-        // Views point into the buffers that they were read from.
-        Ok(match array.data_type() {
-            DataType::Utf8View => Arc::new(array.as_string_view().gc()) as ArrayRef,
-            DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
-            _ => array,
-        })
+        Ok(compact(make_array(copy.freeze())))
     });
     columns.collect::<Result<_>>().map(Some)
 }

@@ -6,8 +6,13 @@ mod copy;
 mod ddl;
 mod dml;
 mod in_order;
+mod key_tables;
+mod keys;
+mod literal;
 mod literal_rows;
 mod load;
+mod point;
+mod prepared;
 mod query;
 mod returning;
 mod settings;
@@ -15,44 +20,62 @@ mod show;
 pub(crate) mod table_functions;
 mod tpch_load;
 mod transaction;
+mod upsert;
 mod vacuum;
 
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql::{self, Statement, TransactionStatement, quote};
+use crate::sql::{self, Statement, quote};
 use datafusion::sql::sqlparser::ast;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub(crate) use in_order::OrderedLimits;
+pub(crate) use literal::Argument;
+pub(crate) use prepared::Prepared;
 
 /// Runs one statement, in the connection's transaction if it has one open.
 pub(crate) fn run(
     connection: &Connection,
     statement: Statement,
-    progress: Arc<ScanProgress>,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    in_transaction(connection, statement.ends_transaction(), || {
+        dispatch(connection, statement, progress)
+    })
+}
+
+/// Binds and runs a prepared statement, likewise.
+pub(crate) fn run_prepared(
+    connection: &Connection,
+    prepared: &Prepared,
+    arguments: &[Argument<'_>],
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    in_transaction(connection, prepared.ends_transaction(), || {
+        prepared.execute(connection, arguments, progress)
+    })
+}
+
+/// Does a statement's work unless an error has aborted the open transaction, which an error of it does.
+fn in_transaction(
+    connection: &Connection,
+    ends: bool,
+    work: impl FnOnce() -> Result<QueryResult>,
 ) -> Result<QueryResult> {
     let aborted = connection
         .transaction
         .lock()
         .as_ref()
         .map(|open| (open.is_aborted(), Arc::clone(open.aborted())));
-    let ends = matches!(
-        statement,
-        Statement::Transaction(
-            TransactionStatement::Commit
-                | TransactionStatement::Rollback
-                | TransactionStatement::RollbackTo(_)
-        )
-    );
     if matches!(aborted, Some((true, _))) && !ends {
         return Err(Error::transaction(
             "Current transaction is aborted (please ROLLBACK)",
         ));
     }
-    let result = dispatch(connection, statement, progress);
+    let result = work();
     let Some((_, aborted)) = aborted else {
         return result;
     };
@@ -70,11 +93,11 @@ pub(crate) fn run(
 fn dispatch(
     connection: &Connection,
     statement: Statement,
-    progress: Arc<ScanProgress>,
+    progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     match statement {
-        Statement::Sql(statement) => run_sql(connection, *statement, &progress),
-        Statement::InsertByName(insert) => dml::insert(connection, *insert, true, &progress),
+        Statement::Sql(statement) => run_sql(connection, *statement, progress),
+        Statement::InsertByName(insert) => dml::insert(connection, *insert, true, progress),
         Statement::Attach {
             path,
             name,
@@ -83,7 +106,7 @@ fn dispatch(
         } => attach::attach(connection, &path, name, if_not_exists, options),
         Statement::Detach { name, if_exists } => attach::detach(connection, &name, if_exists),
         Statement::Use(parts) => attach::use_database(connection, &parts),
-        Statement::Call { name, args, named } => call(connection, &name, args, named, &progress),
+        Statement::Call { name, args, named } => call(connection, &name, args, named, progress),
         Statement::Pragma(name) => settings::pragma(connection, &name),
         Statement::Set { name, value } => settings::set(connection, &name, &value),
         Statement::Reset(name) => settings::reset(&name),
@@ -92,19 +115,19 @@ fn dispatch(
             columns,
             path,
             options,
-        } => copy::copy_from(connection, &table, &columns, &path, &options, &progress),
+        } => copy::copy_from(connection, &table, &columns, &path, &options, progress),
         Statement::CopyTo {
             what,
             path,
             options,
-        } => copy::copy_to(connection, what, &path, &options, &progress),
-        Statement::Describe(query) => show::describe(connection, *query, &progress),
+        } => copy::copy_to(connection, what, &path, &options, progress),
+        Statement::Describe(query) => show::describe(connection, *query, progress),
         Statement::ShowTables { from, all } => {
             show::tables(&connection.snapshot(), from.as_deref(), all)
         }
         Statement::ShowDatabases => show::databases(connection),
         Statement::ShowSchemas => show::schemas(connection),
-        Statement::Show(name) => show::setting_or_table(connection, &name, &progress),
+        Statement::Show(name) => show::setting_or_table(connection, &name, progress),
         Statement::Checkpoint(name) => {
             if connection.has_changes() {
                 return Err(Error::transaction(
@@ -128,6 +151,11 @@ fn run_sql(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     use ast::Statement as S;
+    if let Some(shape) = point::recognise(&statement)
+        && let Some(result) = point::run(connection, &statement, &shape, &[], None)?
+    {
+        return Ok(result);
+    }
     match statement {
         S::Query(_) => query::run(connection, statement, progress),
         S::Explain { ref statement, .. } if !matches!(**statement, S::Query(_)) => {
@@ -165,7 +193,8 @@ fn run_sql(
         S::Prepare {
             name, statement, ..
         } => {
-            connection.prepare(sql::normalize(&name), *statement);
+            let prepared = Prepared::new(Statement::Sql(statement))?;
+            connection.keep_prepared(sql::normalize(&name), prepared);
             Ok(QueryResult::done())
         }
         S::Execute {
@@ -173,17 +202,15 @@ fn run_sql(
             parameters,
             ..
         } => {
-            let mut prepared = connection.prepared(&name.to_string().to_lowercase())?;
-            sql::substitute_parameters(&mut prepared, &parameters)?;
-            run_sql(connection, prepared, progress)
+            let prepared = connection.prepared(&name.to_string().to_lowercase())?;
+            let arguments: Vec<Argument<'_>> = parameters.iter().map(Argument::Expr).collect();
+            prepared.execute(connection, &arguments, progress)
         }
         S::Deallocate { name, .. } => {
             connection.deallocate(&sql::normalize(&name))?;
             Ok(QueryResult::done())
         }
-        S::CreateIndex(_) => Err(Error::unsupported(
-            "CREATE INDEX comes with keys; scans skip row groups by their bounds until then",
-        )),
+        S::CreateIndex(create) => keys::create_index(connection, &create),
         other => {
             let text = other.to_string();
             let words: Vec<&str> = text.split_whitespace().take(2).collect();

@@ -13,9 +13,21 @@ use datafusion::arrow::datatypes::Schema;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::MemTable;
 use datafusion::datasource::provider_as_source;
-use datafusion::sql::sqlparser::ast::{self, Ident, SelectItem};
+use datafusion::sql::sqlparser::ast::{self, Ident, SelectItem, SetExpr};
 use hushdb_storage::TableVersion;
 use std::sync::Arc;
+
+/// `SELECT ... FROM from`, with what `fill` puts there: parsed SQL is never made text and read again.
+pub(super) fn select(from: &str, fill: impl FnOnce(&mut ast::Select)) -> Result<ast::Query> {
+    let statement = sql::parse_one(&format!("SELECT 1 FROM {from}"))?;
+    if let ast::Statement::Query(mut query) = statement
+        && let SetExpr::Select(select) = query.body.as_mut()
+    {
+        fill(select);
+        return Ok(*query);
+    }
+    Err(Error::internal("a SELECT was parsed as something else"))
+}
 
 /// `SELECT items` over rows with the table's columns, which the items know by the alias.
 pub(super) fn returning(
@@ -41,18 +53,13 @@ pub(super) fn returning(
         vec![batches],
     )?));
 
-    let items: Vec<String> = items.iter().map(ToString::to_string).collect();
-    let text = format!(
-        "SELECT {} FROM \"{DML_TARGET}\" AS {alias}",
-        items.join(", ")
-    );
-    let ast::Statement::Query(query) = sql::parse_one(&text)? else {
-        return Err(Error::internal("a SELECT was parsed as something else"));
-    };
+    let query = select(&format!("\"{DML_TARGET}\" AS {alias}"), |select| {
+        select.projection = items.to_vec();
+    })?;
     let planner = connection
         .planner(snapshot, progress)
-        .with_target_rows(source);
-    let plan = planner.plan_query(*query)?;
+        .with_rows(DML_TARGET, source);
+    let plan = planner.plan_query(query)?;
     let result = query::stream(connection, &plan, progress)?;
     let schema = result.schema();
     Ok(QueryResult::rows(schema, result.collect_batches()?))

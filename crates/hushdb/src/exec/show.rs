@@ -1,5 +1,6 @@
 //! DESCRIBE and SHOW.
 
+use super::key_tables::key_of;
 use super::settings;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
@@ -75,7 +76,7 @@ fn columns_of(planner: &Planner<'_>, query: ast::Query) -> Result<QueryResult> {
                     Some(c.name.clone()),
                     Some(ty),
                     Some(null.into()),
-                    None,
+                    key_of(&table, c).map(Into::into),
                     c.default.clone(),
                     None,
                 ]

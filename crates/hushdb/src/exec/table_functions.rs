@@ -1,6 +1,7 @@
 //! Functions in FROM: `read_csv`, `read_parquet`, `range`, `generate_series`, `tpch_queries`, `databases`,
-//! `database_anchor`.
+//! `database_anchor`, `duckdb_indexes`, `duckdb_constraints`, `pragma_table_info`.
 
+use super::key_tables;
 use crate::error::{Error, Result};
 use crate::plan::Planner;
 use crate::sql;
@@ -70,6 +71,16 @@ pub(crate) fn call(
             table(vec![("anchor", Arc::new(anchor))])
         }
         "databases" | "duckdb_databases" if args.is_empty() => databases(planner),
+        "duckdb_indexes" if args.is_empty() => table(key_tables::indexes(planner)),
+        "duckdb_constraints" if args.is_empty() => table(key_tables::constraints(planner)),
+        "pragma_table_info" | "table_info" => {
+            let of = match args.as_slice() {
+                [value] => text(value),
+                _ => None,
+            };
+            let of = of.ok_or_else(|| Error::binder(format!("{name} takes a table's name")))?;
+            table(key_tables::table_info(planner, &of)?)
+        }
         _ => Err(Error::catalog(format!(
             "Table Function with name {name} does not exist!"
         ))),

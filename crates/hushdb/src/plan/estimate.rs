@@ -100,7 +100,30 @@ impl Estimate {
 /// Share of a table's rows, 0 to 1, that pass filters whose columns are not qualified.
 pub(crate) fn share_of_rows(table: &TableScan, filters: &[Expr]) -> f64 {
     let conjuncts: Vec<&Expr> = filters.iter().flat_map(split_conjunction).collect();
-    whole_table(table, None).map_or(UNKNOWN, |whole| selectivity(&conjuncts, &whole))
+    whole_table(table, None).map_or(UNKNOWN, |whole| share(table, &conjuncts, &whole))
+}
+
+/// What the conjuncts' selectivities make together; one row at most where they fix a key.
+fn share(table: &TableScan, conjuncts: &[&Expr], whole: &Estimate) -> f64 {
+    let share = selectivity(conjuncts, whole);
+    let fixed: Vec<&str> = conjuncts.iter().filter_map(|e| fixed_column(e)).collect();
+    let one = |key: Vec<&str>| key.iter().all(|column| fixed.contains(column));
+    match table.unique_keys().any(one) {
+        true => share.min(1.0 / whole.rows.max(1.0)),
+        false => share,
+    }
+}
+
+/// The column of `column = literal`.
+fn fixed_column(conjunct: &Expr) -> Option<&str> {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = conjunct else {
+        return None;
+    };
+    match (left.as_ref(), op, right.as_ref()) {
+        (Expr::Column(column), Operator::Eq, Expr::Literal(..))
+        | (Expr::Literal(..), Operator::Eq, Expr::Column(column)) => Some(&column.name),
+        _ => None,
+    }
 }
 
 fn of_scan(table: &TableScan, name: Option<&TableReference>, filters: &[Expr]) -> Estimate {
@@ -108,7 +131,7 @@ fn of_scan(table: &TableScan, name: Option<&TableReference>, filters: &[Expr]) -
         return Estimate::unknown(UNKNOWN_ROWS);
     };
     let conjuncts: Vec<&Expr> = filters.iter().flat_map(split_conjunction).collect();
-    let share = selectivity(&conjuncts, &whole);
+    let share = share(table, &conjuncts, &whole);
     whole.keep(share)
 }
 

@@ -12,6 +12,6 @@ mod session;
 mod snapshot;
 
 pub(crate) use estimate::share_of_rows;
-pub(crate) use planner::{DML_TARGET, DmlTarget, Planner};
+pub(crate) use planner::{DML_EXCLUDED, DML_TARGET, DmlTarget, Planner};
 pub(crate) use session::session_state;
 pub(crate) use snapshot::{DatabaseSnapshot, Relation, Snapshot, TableName, name_parts};

@@ -27,6 +27,8 @@ use std::sync::Arc;
 
 /// The name under which UPDATE and DELETE plans see their table with row ids.
 pub(crate) const DML_TARGET: &str = "$target";
+/// The name under which ON CONFLICT plans see the rows that were to be inserted.
+pub(crate) const DML_EXCLUDED: &str = "$excluded";
 
 /// Views may use views; this many levels and no more.
 const MAX_VIEW_DEPTH: usize = 64;
@@ -38,7 +40,7 @@ pub(crate) struct DmlTarget {
     pub(crate) table: Arc<TableVersion>,
 }
 
-/// What `DML_TARGET` stands for.
+/// What a name of ours stands for.
 enum Target {
     Table(DmlTarget),
     Rows(Arc<dyn TableSource>),
@@ -49,7 +51,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) state: &'a SessionState,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) progress: Arc<ScanProgress>,
-    target: Option<Target>,
+    targets: Vec<(&'static str, Target)>,
     view_depth: Cell<usize>,
 }
 
@@ -63,20 +65,20 @@ impl<'a> Planner<'a> {
             state,
             snapshot,
             progress,
-            target: None,
+            targets: vec![],
             view_depth: Cell::new(0),
         }
     }
 
     /// Makes `DML_TARGET` stand for a table with its row ids.
     pub(crate) fn with_target(mut self, target: DmlTarget) -> Self {
-        self.target = Some(Target::Table(target));
+        self.targets.push((DML_TARGET, Target::Table(target)));
         self
     }
 
-    /// Makes `DML_TARGET` stand for rows.
-    pub(crate) fn with_target_rows(mut self, rows: Arc<dyn TableSource>) -> Self {
-        self.target = Some(Target::Rows(rows));
+    /// Makes a name of ours stand for rows.
+    pub(crate) fn with_rows(mut self, name: &'static str, rows: Arc<dyn TableSource>) -> Self {
+        self.targets.push((name, Target::Rows(rows)));
         self
     }
 
@@ -154,8 +156,8 @@ impl<'a> Planner<'a> {
     }
 
     fn source(&self, reference: &TableReference) -> Result<Arc<dyn TableSource>> {
-        if let (Some(target), TableReference::Bare { table }) = (&self.target, reference)
-            && table.as_ref() == DML_TARGET
+        if let TableReference::Bare { table } = reference
+            && let Some((_, target)) = self.targets.iter().find(|(n, _)| *n == table.as_ref())
         {
             return match target {
                 Target::Table(target) => self.scan(&target.database, &target.table, true),

@@ -67,41 +67,50 @@ impl Snapshot {
     /// Completes a name of one to three parts. As in DuckDB, `a.b` is schema `a` of the current database if there is
     /// one, else schema `main` of database `a`.
     pub(crate) fn resolve(&self, parts: &[String]) -> Result<TableName> {
-        let (database, schema, name) = match parts {
-            [name] => (
-                self.current_database.clone(),
-                self.current_schema.clone(),
-                name,
-            ),
-            [first, name] => {
-                if self.schema(&self.current_database, first).is_some() {
-                    (self.current_database.clone(), first.clone(), name)
-                } else if self.databases.contains_key(first) {
-                    (first.clone(), "main".to_string(), name)
-                } else {
-                    return Err(Error::catalog(format!(
-                        "Schema with name {first} does not exist!"
-                    )));
-                }
-            }
-            [database, schema, name] => (database.clone(), schema.clone(), name),
-            _ => {
-                return Err(Error::binder(
-                    "a table's name has at most three parts: database.schema.table",
-                ));
-            }
-        };
-        self.database(&database)?;
-        if self.schema(&database, &schema).is_none() {
+        let (database, schema, name) = self.complete(parts)?;
+        self.database(database)?;
+        if self.schema(database, schema).is_none() {
             return Err(Error::catalog(format!(
                 "Schema with name {schema} does not exist!"
             )));
         }
         Ok(TableName {
-            database,
-            schema,
-            name: name.clone(),
+            database: database.to_string(),
+            schema: schema.to_string(),
+            name: name.to_string(),
         })
+    }
+
+    /// Database, schema and name that are meant, whether they are there or not.
+    fn complete<'a>(&'a self, parts: &'a [String]) -> Result<(&'a str, &'a str, &'a str)> {
+        match parts {
+            [name] => Ok((&self.current_database, &self.current_schema, name)),
+            [first, name] => {
+                if self.schema(&self.current_database, first).is_some() {
+                    Ok((&self.current_database, first, name))
+                } else if self.databases.contains_key(first) {
+                    Ok((first, "main", name))
+                } else {
+                    Err(Error::catalog(format!(
+                        "Schema with name {first} does not exist!"
+                    )))
+                }
+            }
+            [database, schema, name] => Ok((database, schema, name)),
+            _ => Err(Error::binder(
+                "a table's name has at most three parts: database.schema.table",
+            )),
+        }
+    }
+
+    /// The table of that name and its database, if there is one; without a word about why not.
+    pub(crate) fn seen<'a>(
+        &'a self,
+        parts: &'a [String],
+    ) -> Option<(&'a DatabaseSnapshot, &'a Arc<TableVersion>)> {
+        let (database, schema, name) = self.complete(parts).ok()?;
+        let table = self.schema(database, schema)?.tables.get(name)?;
+        Some((self.databases.get(database)?, table))
     }
 
     /// What stands under a name, if anything.

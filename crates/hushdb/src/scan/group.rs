@@ -73,7 +73,13 @@ impl RowFilter {
         })
     }
 
-    fn evaluate(&self, columns: Vec<ArrayRef>, rows: usize) -> Result<BooleanArray> {
+    /// Positions in the scan's schema of the columns that it reads.
+    pub(super) fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// One flag a row: true where it passes.
+    pub(super) fn evaluate(&self, columns: Vec<ArrayRef>, rows: usize) -> Result<BooleanArray> {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
         let result = self.narrow.evaluate(&batch)?.into_array(rows)?;

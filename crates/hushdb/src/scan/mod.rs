@@ -4,6 +4,7 @@
 //! so reading them in order gives the rows in insertion order.
 
 mod group;
+mod lookup;
 mod progress;
 mod prune;
 mod source;

@@ -1,7 +1,9 @@
 //! `ScanSource`: the leaf of every physical plan. Partitions are contiguous ranges of row groups; filters are evaluated
-//! inside the scan so that the other columns are opened only for the rows that survive.
+//! inside the scan so that the other columns are opened only for the rows that survive. Rows that an index finds are read by
+//! themselves.
 
 use super::group::{GroupReader, RowFilter};
+use super::lookup::{Lookup, LookupReader};
 use super::prune;
 use super::statistics::{table_statistics, visible_rows};
 use super::table::TableScan;
@@ -33,6 +35,8 @@ use std::sync::Arc;
 pub(crate) struct ScanSource {
     scan: TableScan,
     groups: Arc<[Arc<RowGroup>]>,
+    /// Read instead of the row groups.
+    lookup: Option<Arc<Lookup>>,
     /// Indexes into the scan's schema, in output order.
     projection: Vec<usize>,
     output: SchemaRef,
@@ -58,19 +62,29 @@ impl ScanSource {
         let projection = projection.unwrap_or_else(|| (0..scan.schema.fields().len()).collect());
         let mut groups = scan.table.row_groups().map_err(Error::from)?.to_vec();
         let whole = table_statistics(&scan, &groups);
+        let lookup = Lookup::of(&scan, &filters)?.map(Arc::new);
+        if lookup.is_some() {
+            groups.clear();
+        }
         for filter in &filters {
             let keep = prune::keep(&scan, &groups, filter);
             let mut flags = keep.into_iter();
             groups.retain(|_| flags.next().unwrap_or(true));
         }
         let output = Arc::new(scan.schema.project(&projection)?);
-        let statistics = if filters.is_empty() {
-            whole
-        } else {
-            thinned(whole, share)
+        let statistics = match &lookup {
+            Some(lookup) => {
+                let found = lookup.row_ids.len();
+                let mut thin = thinned(whole, found as f64 / scan.table.row_count().max(1) as f64);
+                thin.num_rows = Precision::Inexact(found);
+                thin
+            }
+            None if filters.is_empty() => whole,
+            None => thinned(whole, share),
         };
         let mut source = Self {
             groups: groups.into(),
+            lookup,
             output,
             statistics: Arc::new(projected(statistics, &projection)),
             projection,
@@ -106,6 +120,9 @@ impl ScanSource {
     }
 
     fn rows(&self, partition: usize) -> u64 {
+        if let Some(lookup) = &self.lookup {
+            return lookup.row_ids.len() as u64;
+        }
         self.partitions.get(partition).map_or(0, |range| {
             self.groups[range.clone()]
                 .iter()
@@ -130,19 +147,35 @@ impl DataSource for ScanSource {
         let range = self.partitions.get(partition).cloned().unwrap_or(0..0);
         let progress = Arc::clone(&self.scan.progress);
         progress.plan(self.rows(partition));
+        let row_filters = |filters: &[Arc<dyn PhysicalExpr>]| {
+            let filters = filters.iter();
+            let filters = filters.map(|f| RowFilter::new(f, &self.scan.schema));
+            filters.collect::<Result<Vec<_>>>()
+        };
+        let filters = row_filters(&self.filters)?;
+        if let Some(lookup) = &self.lookup {
+            let reader = LookupReader {
+                scan: self.scan.clone(),
+                lookup: Arc::clone(lookup),
+                projection: self.projection.clone(),
+                output: Arc::clone(&self.output),
+                filters,
+                batch_rows: context.session_config().batch_size(),
+                done: 0,
+                left: self.fetch,
+            };
+            return Ok(Box::pin(RecordBatchStreamAdapter::new(
+                Arc::clone(&self.output),
+                futures::stream::iter(reader),
+            )));
+        }
         let reader = PartitionReader {
             reader: GroupReader::new(
                 &self.scan,
                 &self.projection,
                 Arc::clone(&self.output),
-                self.filters
-                    .iter()
-                    .map(|f| RowFilter::new(f, &self.scan.schema))
-                    .collect::<Result<_>>()?,
-                self.dynamic
-                    .iter()
-                    .map(|f| RowFilter::new(f, &self.scan.schema))
-                    .collect::<Result<_>>()?,
+                filters,
+                row_filters(&self.dynamic)?,
             ),
             groups: Arc::clone(&self.groups),
             next: range,
@@ -187,7 +220,12 @@ impl DataSource for ScanSource {
                 if let Some(fetch) = self.fetch {
                     write!(f, ", limit={fetch}")?;
                 }
-                write!(f, ", row_groups={}", self.groups.len())
+                match &self.lookup {
+                    Some(lookup) => {
+                        write!(f, ", index={}, rows={}", lookup.index, lookup.row_ids.len())
+                    }
+                    None => write!(f, ", row_groups={}", self.groups.len()),
+                }
             }
         }
     }

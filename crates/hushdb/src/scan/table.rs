@@ -65,6 +65,17 @@ impl TableScan {
         self.schema.fields()
     }
 
+    /// Names of the columns of each key that the table has once at most.
+    pub(crate) fn unique_keys(&self) -> impl Iterator<Item = Vec<&str>> {
+        let indexes = self.table.indexes().iter();
+        let unique = indexes.filter(|index| index.kind().is_unique());
+        unique.map(|index| {
+            let columns = self.table.columns.iter();
+            let columns = columns.filter(|column| index.column_ids().contains(&column.id));
+            columns.map(|column| column.name.as_str()).collect()
+        })
+    }
+
     /// Statistics of all visible rows, before any filter.
     ///
     /// # Errors

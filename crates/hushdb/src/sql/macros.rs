@@ -1,7 +1,7 @@
 //! DuckDB's functions that are other functions under another name.
 
 use super::dialect::HushDialect;
-use super::rewrite::substitute;
+use super::parameters::substitute;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,

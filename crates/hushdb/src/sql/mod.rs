@@ -3,18 +3,22 @@
 mod column_names;
 mod dialect;
 mod macros;
+mod parameters;
 mod parser;
 mod rewrite;
 mod split;
+mod sql_text;
 pub(crate) mod type_names;
 
 pub(crate) use dialect::HushDialect;
+pub(crate) use parameters::{number_parameters, substitute_parameters};
 pub(crate) use parser::{
     AttachOption, CopyTarget, OptionValue, ROWS_OF, Statement, TransactionStatement, parse,
     parse_one,
 };
-pub(crate) use rewrite::{rewrite, rewrite_expr, substitute_parameters};
+pub(crate) use rewrite::{rewrite, rewrite_expr};
 pub use split::{StatementSplit, split_statements};
+pub(crate) use sql_text::sql_text;
 
 use datafusion::sql::sqlparser::ast::Ident;
 

@@ -1,11 +1,12 @@
 //! Rewrites of parsed SQL before planning, where DuckDB's dialect says what DataFusion's planner reads otherwise or not at
-//! all: `FROM t` without SELECT, names of columns, powers, checked negation, comparisons with ANY and ALL, parameters.
+//! all: `FROM t` without SELECT, names of columns, powers, checked negation, comparisons with ANY and ALL.
 //!
 //! What it refuses: RIGHT and FULL JOIN with USING or NATURAL, of which the planner would give the left table's column alone.
 
 use super::column_names::name_columns;
 use super::dialect::POWER;
 use super::macros::{expand, template};
+use super::sql_text::sql_text;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Interval, JoinConstraint, JoinOperator, OrderByExpr, OrderByKind, Query,
@@ -27,7 +28,7 @@ pub(crate) fn rewrite_expr(expr: &mut Expr, database: &str, schema: &str) -> Res
     finish(VisitMut::visit(expr, &mut Rewriter::new(database, schema)))
 }
 
-fn finish(flow: ControlFlow<Box<Error>>) -> Result<()> {
+pub(super) fn finish(flow: ControlFlow<Box<Error>>) -> Result<()> {
     match flow {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
@@ -191,6 +192,7 @@ fn opposite(op: &BinaryOperator) -> Option<BinaryOperator> {
 /// a NULL or `left` is one; else false.
 fn any(left: &Expr, op: &BinaryOperator, query: &Query) -> Result<Expr> {
     use BinaryOperator as B;
+    let query = sql_text(query);
     let from = format!("FROM ({query}) AS \"$any\"(\"$value\")");
     let holds = match op {
         B::Eq => return template(&format!("($1 IN ({query}))"), std::slice::from_ref(left)),
@@ -238,75 +240,4 @@ fn clock_interval(interval: &mut Interval) {
 
 fn number(text: &str) -> Expr {
     Expr::Value(Value::Number(text.into(), false).into())
-}
-
-/// Puts the arguments of EXECUTE where a prepared statement has `$1`, `$name` or `?`.
-///
-/// # Errors
-/// `Binder` when a parameter has no value, or a value no parameter.
-pub(crate) fn substitute_parameters(statement: &mut Statement, values: &[Expr]) -> Result<()> {
-    let mut binder = Parameters {
-        values,
-        next: 0,
-        used: vec![false; values.len()],
-    };
-    finish(VisitMut::visit(statement, &mut binder))?;
-    if binder.used.contains(&false) {
-        return Err(Error::binder(format!(
-            "{} values were given, and the prepared statement uses {}",
-            values.len(),
-            binder.used.iter().filter(|used| **used).count()
-        )));
-    }
-    Ok(())
-}
-
-/// Puts expressions where a text of ours has `$1`, `$2`...
-pub(super) fn substitute(expr: &mut Expr, values: &[Expr]) -> Result<()> {
-    let used = vec![false; values.len()];
-    finish(VisitMut::visit(
-        expr,
-        &mut Parameters {
-            values,
-            next: 0,
-            used,
-        },
-    ))
-}
-
-struct Parameters<'a> {
-    values: &'a [Expr],
-    /// For `?`, which count by themselves.
-    next: usize,
-    used: Vec<bool>,
-}
-
-impl VisitorMut for Parameters<'_> {
-    type Break = Box<Error>;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        let Expr::Value(value) = expr else {
-            return ControlFlow::Continue(());
-        };
-        let Value::Placeholder(name) = &value.value else {
-            return ControlFlow::Continue(());
-        };
-        let index = if name == "?" {
-            self.next += 1;
-            self.next
-        } else {
-            name.trim_start_matches(['$', '?']).parse().unwrap_or(0)
-        };
-        match index.checked_sub(1).and_then(|i| self.values.get(i)) {
-            Some(given) => {
-                self.used[index - 1] = true;
-                *expr = given.clone();
-                ControlFlow::Continue(())
-            }
-            None => ControlFlow::Break(Box::new(Error::binder(format!(
-                "parameter {name} has no value; {} were given",
-                self.values.len()
-            )))),
-        }
-    }
 }

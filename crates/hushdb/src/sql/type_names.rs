@@ -2,11 +2,13 @@
 //!
 //! What must hold: a type without a home in the file is refused here, by name.
 
+use super::dialect::HushDialect;
 use crate::error::{Error, Result};
 use datafusion::arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 use datafusion::common::Result as DfResult;
 use datafusion::logical_expr::planner::TypePlanner;
-use datafusion::sql::sqlparser::ast::{DataType as SqlType, ExactNumberInfo, TimezoneInfo};
+use datafusion::sql::sqlparser::ast::{self, DataType as SqlType, ExactNumberInfo, TimezoneInfo};
+use datafusion::sql::sqlparser::parser::Parser;
 use hushdb_storage::ColumnType;
 use std::sync::Arc;
 
@@ -261,6 +263,22 @@ pub(crate) fn column_type_name(ty: &ColumnType) -> String {
     display_type(&arrow_field("", ty, true))
 }
 
+/// `CAST(expr AS type)`, as SQL.
+pub(crate) fn cast_to(expr: ast::Expr, ty: &ColumnType) -> Result<ast::Expr> {
+    let name = column_type_name(ty);
+    let data_type = Parser::new(&HushDialect)
+        .try_with_sql(&name)
+        .and_then(|mut parser| parser.parse_data_type())
+        .map_err(|e| Error::internal(e.to_string()))?;
+    Ok(ast::Expr::Cast {
+        kind: ast::CastKind::Cast,
+        expr: Box::new(expr),
+        data_type,
+        array: false,
+        format: None,
+    })
+}
+
 /// Gives DataFusion's planner DuckDB's type names, for CAST and typed literals.
 #[derive(Debug)]
 pub(crate) struct DuckTypes;
@@ -284,9 +302,7 @@ impl TypePlanner for DuckTypes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::dialect::HushDialect;
     use super::*;
-    use datafusion::sql::sqlparser::parser::Parser;
 
     fn parse(name: &str) -> Result<ColumnType> {
         let ty = Parser::new(&HushDialect)

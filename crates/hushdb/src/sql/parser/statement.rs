@@ -4,6 +4,7 @@ use datafusion::sql::sqlparser::ast::{self, ObjectName};
 use std::fmt;
 
 /// One statement.
+#[derive(Clone)]
 pub(crate) enum Statement {
     /// Queries, DML and DDL.
     Sql(Box<ast::Statement>),
@@ -65,7 +66,19 @@ pub(crate) enum Statement {
     NotYet(&'static str),
 }
 
+impl Statement {
+    /// Whether it leaves a transaction, or a part of it, behind; only such a statement runs after an error in one.
+    pub(crate) fn ends_transaction(&self) -> bool {
+        use TransactionStatement as T;
+        matches!(
+            self,
+            Self::Transaction(T::Commit | T::Rollback | T::RollbackTo(_))
+        )
+    }
+}
+
 /// A statement about the connection's transaction.
+#[derive(Clone)]
 pub(crate) enum TransactionStatement {
     Begin { read_only: bool },
     Commit,
@@ -76,6 +89,7 @@ pub(crate) enum TransactionStatement {
 }
 
 /// What COPY ... TO writes.
+#[derive(Clone)]
 pub(crate) enum CopyTarget {
     Query(Box<ast::Query>),
     Table(ObjectName, Vec<ast::Ident>),

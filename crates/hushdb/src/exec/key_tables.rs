@@ -1,0 +1,222 @@
+//! What a catalog says of keys and constraints, as tables: `duckdb_indexes()`, `duckdb_constraints()` and
+//! `pragma_table_info('t')`, and the key column of DESCRIBE.
+
+use super::keys::{column_names, definition, quoted};
+use crate::error::Result;
+use crate::plan::Planner;
+use crate::sql::type_names::column_type_name;
+use datafusion::arrow::array::{ArrayRef, BooleanArray, Int32Array, StringArray};
+use hushdb_storage::{Column, IndexKind, TableVersion};
+use std::sync::Arc;
+
+/// Columns of a table that is made for one statement.
+pub(super) type Columns = Vec<(&'static str, ArrayRef)>;
+
+/// `PRI` and `UNI`, as DESCRIBE marks columns of keys.
+pub(super) fn key_of(table: &TableVersion, column: &Column) -> Option<&'static str> {
+    let has = |kind| {
+        let mut indexes = table.indexes().iter();
+        indexes.any(|index| index.kind() == kind && index.column_ids().contains(&column.id))
+    };
+    match (has(IndexKind::Primary), has(IndexKind::Unique)) {
+        (true, _) => Some("PRI"),
+        (_, true) => Some("UNI"),
+        _ => None,
+    }
+}
+
+/// Every table with the names of its database and schema.
+fn tables<'a>(
+    planner: &'a Planner<'_>,
+) -> impl Iterator<Item = (&'a String, &'a String, &'a Arc<TableVersion>)> {
+    planner
+        .snapshot
+        .databases
+        .iter()
+        .flat_map(|(name, database)| {
+            let schemas = database.version.schemas.iter();
+            schemas.flat_map(move |(schema, version)| {
+                let tables = version.tables.values();
+                tables.map(move |table| (name, schema, table))
+            })
+        })
+}
+
+fn texts(values: impl Iterator<Item = Option<String>>) -> ArrayRef {
+    Arc::new(values.collect::<StringArray>())
+}
+
+/// One row an index, those of keys included.
+pub(super) fn indexes(planner: &Planner<'_>) -> Columns {
+    let rows: Vec<_> = tables(planner)
+        .flat_map(|(database, schema, table)| {
+            let indexes = table.indexes().iter();
+            indexes.map(move |index| (database, schema, table, index))
+        })
+        .collect();
+    let rows = rows.iter();
+    let unique = |row: &(_, _, _, &hushdb_storage::Index)| Some(row.3.kind().is_unique());
+    let primary =
+        |row: &(_, _, _, &hushdb_storage::Index)| Some(row.3.kind() == IndexKind::Primary);
+    vec![
+        (
+            "database_name",
+            texts(rows.clone().map(|r| Some(r.0.clone()))),
+        ),
+        (
+            "schema_name",
+            texts(rows.clone().map(|r| Some(r.1.clone()))),
+        ),
+        (
+            "index_name",
+            texts(rows.clone().map(|r| Some(r.3.name().into()))),
+        ),
+        (
+            "table_name",
+            texts(rows.clone().map(|r| Some(r.2.name.clone()))),
+        ),
+        (
+            "is_unique",
+            Arc::new(rows.clone().map(unique).collect::<BooleanArray>()),
+        ),
+        (
+            "is_primary",
+            Arc::new(rows.clone().map(primary).collect::<BooleanArray>()),
+        ),
+        (
+            "expressions",
+            texts(
+                rows.clone()
+                    .map(|r| Some(format!("[{}]", quoted(r.2, r.3)))),
+            ),
+        ),
+        (
+            "sql",
+            texts(rows.map(|r| {
+                let named = r.3.kind() != IndexKind::Primary;
+                named.then(|| definition(r.2, r.3))
+            })),
+        ),
+    ]
+}
+
+/// What a constraint says.
+struct Constraint<'a> {
+    place: (&'a String, &'a String, &'a Arc<TableVersion>),
+    kind: &'static str,
+    text: String,
+    columns: Vec<String>,
+    name: Option<String>,
+}
+
+/// One row a constraint: keys, unique indexes, NOT NULL and CHECK.
+pub(super) fn constraints(planner: &Planner<'_>) -> Columns {
+    let mut rows: Vec<Constraint<'_>> = vec![];
+    for place in tables(planner) {
+        let (_, _, table) = place;
+        for index in table.indexes() {
+            let kind = match index.kind() {
+                IndexKind::Primary => "PRIMARY KEY",
+                IndexKind::Unique => "UNIQUE",
+                IndexKind::Plain => continue,
+            };
+            rows.push(Constraint {
+                place,
+                kind,
+                text: format!("{kind}({})", quoted(table, index)),
+                columns: column_names(table, index),
+                name: Some(index.name().into()),
+            });
+        }
+        for column in table.columns.iter().filter(|column| !column.nullable) {
+            rows.push(Constraint {
+                place,
+                kind: "NOT NULL",
+                text: "NOT NULL".into(),
+                columns: vec![column.name.clone()],
+                name: Some(format!("{}_{}_not_null", table.name, column.name)),
+            });
+        }
+        for check in &table.checks {
+            rows.push(Constraint {
+                place,
+                kind: "CHECK",
+                text: format!("CHECK({})", check.sql),
+                columns: vec![],
+                name: check.name.clone(),
+            });
+        }
+    }
+    let rows = rows.iter();
+    vec![
+        (
+            "database_name",
+            texts(rows.clone().map(|r| Some(r.place.0.clone()))),
+        ),
+        (
+            "schema_name",
+            texts(rows.clone().map(|r| Some(r.place.1.clone()))),
+        ),
+        (
+            "table_name",
+            texts(rows.clone().map(|r| Some(r.place.2.name.clone()))),
+        ),
+        (
+            "constraint_type",
+            texts(rows.clone().map(|r| Some(r.kind.into()))),
+        ),
+        (
+            "constraint_text",
+            texts(rows.clone().map(|r| Some(r.text.clone()))),
+        ),
+        (
+            "constraint_column_names",
+            texts(
+                rows.clone()
+                    .map(|r| Some(format!("[{}]", r.columns.join(", ")))),
+            ),
+        ),
+        ("constraint_name", texts(rows.map(|r| r.name.clone()))),
+    ]
+}
+
+/// One row a column, as `PRAGMA table_info('t')` gives it.
+pub(super) fn table_info(planner: &Planner<'_>, name: &str) -> Result<Columns> {
+    let parts: Vec<String> = name.split('.').map(str::to_string).collect();
+    let (_, table) = planner.snapshot.table(&parts)?;
+    let columns = table.columns.iter();
+    let primary = |column: &Column| Some(key_of(&table, column) == Some("PRI"));
+    Ok(vec![
+        (
+            "cid",
+            Arc::new(
+                (0..)
+                    .take(table.columns.len())
+                    .map(Some)
+                    .collect::<Int32Array>(),
+            ),
+        ),
+        ("name", texts(columns.clone().map(|c| Some(c.name.clone())))),
+        (
+            "type",
+            texts(columns.clone().map(|c| Some(column_type_name(&c.ty)))),
+        ),
+        (
+            "notnull",
+            Arc::new(
+                columns
+                    .clone()
+                    .map(|c| Some(!c.nullable))
+                    .collect::<BooleanArray>(),
+            ),
+        ),
+        (
+            "dflt_value",
+            texts(columns.clone().map(|c| c.default.clone())),
+        ),
+        (
+            "pk",
+            Arc::new(columns.map(primary).collect::<BooleanArray>()),
+        ),
+    ])
+}

@@ -1,0 +1,379 @@
+//! Keys and indexes in definitions: PRIMARY KEY and UNIQUE of CREATE and ALTER TABLE, CREATE INDEX and DROP INDEX.
+//!
+//! What it refuses: FOREIGN KEY, and indexes of anything but columns.
+
+use super::ddl::resolve_for_write;
+use crate::connection::Connection;
+use crate::error::{Error, Result};
+use crate::plan::{Relation, TableName};
+use crate::result::QueryResult;
+use crate::sql::{self, normalize};
+use crate::transaction::Write;
+use datafusion::sql::sqlparser::ast::{
+    self, ColumnOption, Expr, IndexColumn, NullsDistinctOption, ObjectName, OrderByOptions,
+    TableConstraint,
+};
+use hushdb_storage::{ColumnDef, Index, IndexDef, IndexKind, TableVersion};
+
+const FOREIGN_KEYS: &str =
+    "FOREIGN KEY is not there yet: refused rather than accepted and not enforced";
+
+/// A key that a definition asks for.
+pub(super) struct Key {
+    name: Option<String>,
+    pub(super) kind: IndexKind,
+    pub(super) columns: Vec<String>,
+}
+
+/// The key that a column's option asks for, if it is of those.
+pub(super) fn of_column(column: &str, option: &ast::ColumnOptionDef) -> Result<Option<Key>> {
+    let kind = match &option.option {
+        ColumnOption::PrimaryKey(_) => IndexKind::Primary,
+        ColumnOption::Unique(unique) => {
+            refuse_nulls_alike(unique.nulls_distinct)?;
+            IndexKind::Unique
+        }
+        ColumnOption::ForeignKey(_) => return Err(Error::unsupported(FOREIGN_KEYS)),
+        _ => return Ok(None),
+    };
+    Ok(Some(Key {
+        name: option.name.as_ref().map(normalize),
+        kind,
+        columns: vec![column.to_string()],
+    }))
+}
+
+/// The key that a table's constraint asks for, if it is of those.
+pub(super) fn of_table(constraint: &TableConstraint) -> Result<Option<Key>> {
+    let (name, kind, columns) = match constraint {
+        TableConstraint::PrimaryKey(key) => (&key.name, IndexKind::Primary, &key.columns),
+        TableConstraint::Unique(key) => {
+            refuse_nulls_alike(key.nulls_distinct)?;
+            (&key.name, IndexKind::Unique, &key.columns)
+        }
+        TableConstraint::ForeignKey(_) => return Err(Error::unsupported(FOREIGN_KEYS)),
+        _ => return Ok(None),
+    };
+    Ok(Some(Key {
+        name: name.as_ref().map(normalize),
+        kind,
+        columns: columns.iter().map(plain_column).collect::<Result<_>>()?,
+    }))
+}
+
+fn refuse_nulls_alike(nulls: NullsDistinctOption) -> Result<()> {
+    match nulls {
+        NullsDistinctOption::NotDistinct => Err(Error::unsupported(
+            "UNIQUE NULLS NOT DISTINCT is not there yet; rows with NULL in the key never collide",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// A column of a key or index.
+fn plain_column(column: &IndexColumn) -> Result<String> {
+    let plain = column.operator_class.is_none() && column.column.with_fill.is_none();
+    match &column.column.expr {
+        Expr::Identifier(ident)
+            if plain
+                && matches!(
+                    column.column.options,
+                    OrderByOptions {
+                        asc: None | Some(true),
+                        nulls_first: None
+                    }
+                ) =>
+        {
+            Ok(normalize(ident))
+        }
+        _ => Err(Error::unsupported(
+            "an index takes columns, in ascending order; expressions, DESC and NULLS FIRST are not there yet",
+        )),
+    }
+}
+
+/// Holds keys against a table's columns, and makes those of a primary key NOT NULL.
+pub(super) fn apply(table: &str, keys: &[Key], columns: &mut [ColumnDef]) -> Result<()> {
+    let primary = |key: &&Key| key.kind == IndexKind::Primary;
+    if keys.iter().filter(primary).count() > 1 {
+        return Err(Error::parser(format!(
+            "table \"{table}\" has more than one primary key"
+        )));
+    }
+    for key in keys {
+        for (at, name) in key.columns.iter().enumerate() {
+            if key.columns[..at].contains(name) {
+                return Err(twice(key.kind, name));
+            }
+            let column = columns.iter_mut().find(|column| column.name == *name);
+            let column = column.ok_or_else(|| no_column(table, name))?;
+            if key.kind == IndexKind::Primary {
+                column.nullable = false;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn twice(kind: IndexKind, column: &str) -> Error {
+    let what = match kind {
+        IndexKind::Primary => "primary key constraint",
+        IndexKind::Unique => "unique constraint",
+        IndexKind::Plain => "index",
+    };
+    Error::parser(format!("column \"{column}\" appears twice in {what}"))
+}
+
+fn no_column(table: &str, column: &str) -> Error {
+    Error::catalog(format!(
+        "table \"{table}\" does not have a column named \"{column}\""
+    ))
+}
+
+/// Makes a key's index. Its columns are there, and NOT NULL for a primary key.
+pub(super) fn create(write: &mut Write<'_>, table: &TableName, key: Key) -> Result<()> {
+    let taken = |name: &str| find(write, &table.schema, name).is_some();
+    let name = match key.name {
+        Some(name) if taken(&name) => return Err(already_exists(&name)),
+        Some(name) => name,
+        None => {
+            let stem = match key.kind {
+                IndexKind::Primary => format!("{}_pkey", table.name),
+                _ => format!("{}_{}_key", table.name, key.columns.join("_")),
+            };
+            let numbered = (1..).map(|n| format!("{stem}{n}"));
+            let mut names = std::iter::once(stem.clone()).chain(numbered);
+            names.find(|name| !taken(name)).unwrap_or(stem)
+        }
+    };
+    let index = IndexDef {
+        name,
+        kind: key.kind,
+        columns: key.columns,
+    };
+    match write.create_index(&table.schema, &table.name, index) {
+        Err(hushdb_storage::Error::Duplicate { .. }) => Err(Error::duplicate(
+            "Data contains duplicates on indexed column(s)",
+        )),
+        other => Ok(other?),
+    }
+}
+
+/// A table that is there may have a primary key already.
+pub(super) fn refuse_second_primary(write: &Write<'_>, table: &TableName, key: &Key) -> Result<()> {
+    let Some(version) = write.catalog().table(&table.schema, &table.name) else {
+        return Ok(());
+    };
+    let mut indexes = version.indexes().iter();
+    match indexes.find(|index| index.kind() == IndexKind::Primary) {
+        Some(primary) if key.kind == IndexKind::Primary => Err(Error::catalog(format!(
+            "table \"{}\" can have only one primary key: PRIMARY KEY({})",
+            table.name,
+            column_names(version, primary).join(", ")
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Names of an index's columns, in its order.
+pub(super) fn column_names(table: &TableVersion, index: &Index) -> Vec<String> {
+    let name = |id: &u32| table.columns.iter().find(|column| column.id == *id);
+    let columns = index.column_ids().iter().filter_map(name);
+    columns.map(|column| column.name.clone()).collect()
+}
+
+/// Names of an index's columns as SQL.
+pub(super) fn quoted(table: &TableVersion, index: &Index) -> String {
+    let names = column_names(table, index);
+    let names: Vec<String> = names.iter().map(|name| sql::quote(name)).collect();
+    names.join(", ")
+}
+
+/// The index of that name in a schema, and its table's name.
+fn find(write: &Write<'_>, schema: &str, name: &str) -> Option<(String, IndexKind)> {
+    let tables = &write.catalog().schemas.get(schema)?.tables;
+    tables.iter().find_map(|(table, version)| {
+        let index = version
+            .indexes()
+            .iter()
+            .find(|index| index.name() == name)?;
+        Some((table.clone(), index.kind()))
+    })
+}
+
+fn already_exists(name: &str) -> Error {
+    Error::catalog(format!("Index with name \"{name}\" already exists!"))
+}
+
+fn does_not_exist(name: &str) -> Error {
+    Error::catalog(format!("Index with name {name} does not exist!"))
+}
+
+pub(super) fn create_index(
+    connection: &Connection,
+    create: &ast::CreateIndex,
+) -> Result<QueryResult> {
+    let Some(name) = &create.name else {
+        return Err(Error::unsupported(
+            "Please provide an index name, e.g., CREATE INDEX my_name ...",
+        ));
+    };
+    let name = crate::plan::name_parts(name)?;
+    let [name] = name.as_slice() else {
+        return Err(Error::parser(
+            "an index's name has one part; the index is in its table's schema",
+        ));
+    };
+    if create.predicate.is_some() {
+        return Err(Error::unsupported(
+            "Creating partial indexes is not supported currently",
+        ));
+    }
+    let using = create.using.as_ref().map(|using| using.to_string());
+    if using.is_some_and(|using| !using.eq_ignore_ascii_case("ART"))
+        || create.concurrently
+        || !create.include.is_empty()
+        || create.nulls_distinct == Some(false)
+        || !create.with.is_empty()
+        || !create.index_options.is_empty()
+        || !create.alter_options.is_empty()
+    {
+        return Err(Error::unsupported(
+            "this form of CREATE INDEX is not supported; write CREATE [UNIQUE] INDEX name ON table (columns)",
+        ));
+    }
+    let columns = create.columns.iter().map(plain_column);
+    let columns: Vec<String> = columns.collect::<Result<_>>()?;
+    let (snapshot, table, mut write) = resolve_for_write(connection, &create.table_name)?;
+    let version = match snapshot.find(&table) {
+        Some(Relation::Table(version)) => version,
+        Some(Relation::View(_)) => {
+            return Err(Error::binder("can only create an index on a base table"));
+        }
+        None => return Err(snapshot.unknown(&table)),
+    };
+    if find(&write, &table.schema, name).is_some() {
+        return match create.if_not_exists {
+            true => Ok(QueryResult::done()),
+            false => Err(already_exists(name)),
+        };
+    }
+    let kind = match create.unique {
+        true => IndexKind::Unique,
+        false => IndexKind::Plain,
+    };
+    for (at, column) in columns.iter().enumerate() {
+        if version.column(column).is_none() {
+            return Err(Error::binder(format!(
+                "Table \"{}\" does not have a column named \"{column}\"",
+                table.name
+            )));
+        }
+        if columns[..at].contains(column) {
+            return Err(twice(IndexKind::Plain, column));
+        }
+    }
+    let key = Key {
+        name: Some(name.clone()),
+        kind,
+        columns,
+    };
+    self::create(&mut write, &table, key)?;
+    write.commit()?;
+    Ok(QueryResult::done())
+}
+
+pub(super) fn drop_index(
+    connection: &Connection,
+    if_exists: bool,
+    name: &ObjectName,
+) -> Result<()> {
+    let (_, resolved, mut write) = match resolve_for_write(connection, name) {
+        Err(error) if if_exists && error.kind() == crate::ErrorKind::Catalog => return Ok(()),
+        other => other?,
+    };
+    match find(&write, &resolved.schema, &resolved.name) {
+        None if if_exists => return Ok(()),
+        None => return Err(does_not_exist(&resolved.name)),
+        Some((table, IndexKind::Primary)) => {
+            return Err(Error::catalog(format!(
+                "Cannot drop index \"{}\": it is the primary key of table \"{table}\"; use ALTER TABLE ... DROP CONSTRAINT",
+                resolved.name
+            )));
+        }
+        Some((table, _)) => write.drop_index(&resolved.schema, &table, &resolved.name)?,
+    }
+    write.commit()
+}
+
+/// `ALTER TABLE ... DROP CONSTRAINT`, of a key.
+pub(super) fn drop_constraint(
+    write: &mut Write<'_>,
+    table: &TableName,
+    name: &str,
+    if_exists: bool,
+) -> Result<()> {
+    match find(write, &table.schema, name) {
+        Some((of, kind)) if of == table.name && kind.is_unique() => {
+            Ok(write.drop_index(&table.schema, &table.name, name)?)
+        }
+        _ if if_exists => Ok(()),
+        _ => Err(Error::catalog(format!(
+            "table \"{}\" has no key named \"{name}\"; other constraints cannot be dropped yet",
+            table.name
+        ))),
+    }
+}
+
+/// A key or index under a column keeps it from being dropped.
+pub(super) fn refuse_drop_of_column(
+    write: &Write<'_>,
+    table: &TableName,
+    column: &str,
+) -> Result<()> {
+    let Some(version) = write.catalog().table(&table.schema, &table.name) else {
+        return Ok(());
+    };
+    for index in version.indexes() {
+        let names = column_names(version, index);
+        if !names.iter().any(|name| name == column) {
+            continue;
+        }
+        return Err(Error::catalog(match index.kind() {
+            IndexKind::Plain => format!(
+                "Cannot drop column \"{column}\": index \"{}\" depends on it!",
+                index.name()
+            ),
+            _ => format!(
+                "Cannot drop column \"{column}\" because it is referenced in unique constraint UNIQUE({})",
+                names.join(", ")
+            ),
+        }));
+    }
+    Ok(())
+}
+
+/// Whether a column is part of its table's primary key.
+pub(super) fn is_primary(write: &Write<'_>, table: &TableName, column_id: u32) -> bool {
+    let version = write.catalog().table(&table.schema, &table.name);
+    version.is_some_and(|version| {
+        let mut indexes = version.indexes().iter();
+        indexes.any(|index| {
+            index.kind() == IndexKind::Primary && index.column_ids().contains(&column_id)
+        })
+    })
+}
+
+/// `CREATE INDEX`, as DuckDB words it.
+pub(super) fn definition(table: &TableVersion, index: &Index) -> String {
+    let unique = match index.kind().is_unique() {
+        true => "UNIQUE ",
+        false => "",
+    };
+    format!(
+        "CREATE {unique}INDEX {} ON {}({});",
+        sql::quote(index.name()),
+        sql::quote(&table.name),
+        quoted(table, index)
+    )
+}

@@ -1,0 +1,52 @@
+//! `PreparedStatement`: a statement that is parsed once and run many times, with values for its parameters.
+
+use crate::connection::Connection;
+use crate::error::Result;
+use crate::exec::{self, Argument, Prepared};
+use crate::result::QueryResult;
+use crate::value::Value;
+use std::fmt;
+
+/// A statement of one connection with `?` or `$1`, `$2`... where values go; made by [`Connection::prepare`].
+///
+/// Each execution binds and runs it anew, on what the connection sees then: tables may be made, changed and dropped
+/// between two executions. A SELECT, UPDATE or DELETE by the columns of a key or index, and an INSERT of values, are run
+/// without being planned.
+pub struct PreparedStatement<'c> {
+    connection: &'c Connection,
+    prepared: Prepared,
+}
+
+impl<'c> PreparedStatement<'c> {
+    pub(crate) fn new(connection: &'c Connection, prepared: Prepared) -> Self {
+        Self {
+            connection,
+            prepared,
+        }
+    }
+
+    /// Runs the statement with these values: the first for `$1` or the first `?`, and so on.
+    ///
+    /// # Errors
+    /// `Binder` when there are more or fewer values than parameters, and whatever is wrong with the statement; nothing of
+    /// it has taken effect then.
+    pub fn execute(&self, values: &[Value]) -> Result<QueryResult> {
+        let arguments: Vec<Argument<'_>> = values.iter().map(Argument::Value).collect();
+        self.connection.in_turn(|progress| {
+            exec::run_prepared(self.connection, &self.prepared, &arguments, progress)
+        })
+    }
+
+    /// How many values the statement takes.
+    pub fn parameter_count(&self) -> usize {
+        self.prepared.parameters()
+    }
+}
+
+impl fmt::Debug for PreparedStatement<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreparedStatement")
+            .field("parameters", &self.parameter_count())
+            .finish_non_exhaustive()
+    }
+}

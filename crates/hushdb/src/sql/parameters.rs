@@ -1,0 +1,142 @@
+//! Parameters of prepared statements: `?` and `$1`, `$2`...
+//!
+//! What it refuses: parameters with names.
+
+use super::parser::Statement;
+use super::rewrite::finish;
+use crate::error::{Error, Result};
+use datafusion::sql::sqlparser::ast::{Expr, Value, VisitMut, VisitorMut};
+use std::ops::ControlFlow;
+
+/// The highest number of a parameter, as in PostgreSQL.
+const MOST_PARAMETERS: usize = 65_535;
+
+/// Gives every `?` its number: `$1` to the first, and so on. Returns for each number up to the highest whether it is used.
+///
+/// # Errors
+/// `Unsupported` for a parameter with a name.
+pub(crate) fn number_parameters(statement: &mut Statement) -> Result<Vec<bool>> {
+    let mut numbers = Numbers::default();
+    visit(statement, &mut numbers)?;
+    Ok(numbers.used)
+}
+
+/// Puts values where a statement has `$1`, `$2`...
+///
+/// # Errors
+/// `Binder` when a parameter has no value, or a value no parameter.
+pub(crate) fn substitute_parameters(statement: &mut Statement, values: &[Expr]) -> Result<()> {
+    let mut binder = Parameters::new(values);
+    visit(statement, &mut binder)?;
+    if binder.used.contains(&false) {
+        return Err(Error::binder(format!(
+            "{} values were given, and the prepared statement uses {}",
+            values.len(),
+            binder.used.iter().filter(|used| **used).count()
+        )));
+    }
+    Ok(())
+}
+
+/// Puts expressions where a text of ours has `$1`, `$2`...
+pub(super) fn substitute(expr: &mut Expr, values: &[Expr]) -> Result<()> {
+    finish(VisitMut::visit(expr, &mut Parameters::new(values)))
+}
+
+fn visit(
+    statement: &mut Statement,
+    visitor: &mut impl VisitorMut<Break = Box<Error>>,
+) -> Result<()> {
+    match statement {
+        Statement::Sql(statement) => finish(VisitMut::visit(statement.as_mut(), visitor)),
+        Statement::InsertByName(insert) => finish(VisitMut::visit(insert.as_mut(), visitor)),
+        // The others are no place for parameters.
+        _ => Ok(()),
+    }
+}
+
+fn parameter(expr: &mut Expr) -> Option<&mut String> {
+    match expr {
+        Expr::Value(value) => match &mut value.value {
+            Value::Placeholder(name) => Some(name),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn number(name: &str) -> Option<usize> {
+    name.strip_prefix('$')?.parse().ok().filter(|n| *n > 0)
+}
+
+#[derive(Default)]
+struct Numbers {
+    /// For `?`, which count by themselves.
+    next: usize,
+    used: Vec<bool>,
+}
+
+impl VisitorMut for Numbers {
+    type Break = Box<Error>;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        let Some(name) = parameter(expr) else {
+            return ControlFlow::Continue(());
+        };
+        if name == "?" {
+            self.next += 1;
+            *name = format!("${}", self.next);
+        }
+        match number(name) {
+            Some(number) if number <= MOST_PARAMETERS => {
+                if self.used.len() < number {
+                    self.used.resize(number, false);
+                }
+                self.used[number - 1] = true;
+                ControlFlow::Continue(())
+            }
+            Some(_) => ControlFlow::Break(Box::new(Error::binder(format!(
+                "{name} is out of range: a statement has {MOST_PARAMETERS} parameters at most"
+            )))),
+            None => ControlFlow::Break(Box::new(Error::unsupported(format!(
+                "the parameter {name} has a name; use ? or $1, $2 and so on"
+            )))),
+        }
+    }
+}
+
+struct Parameters<'a> {
+    values: &'a [Expr],
+    used: Vec<bool>,
+}
+
+impl<'a> Parameters<'a> {
+    fn new(values: &'a [Expr]) -> Self {
+        Self {
+            values,
+            used: vec![false; values.len()],
+        }
+    }
+}
+
+impl VisitorMut for Parameters<'_> {
+    type Break = Box<Error>;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        let Some(name) = parameter(expr) else {
+            return ControlFlow::Continue(());
+        };
+        let at = number(name).map(|number| number - 1);
+        match at.and_then(|at| Some((at, self.values.get(at)?))) {
+            Some((at, given)) => {
+                self.used[at] = true;
+                *expr = given.clone();
+                ControlFlow::Continue(())
+            }
+            None => ControlFlow::Break(Box::new(Error::binder(format!(
+                "parameter {name} has no value; {} were given",
+                self.values.len()
+            )))),
+        }
+    }
+}
