@@ -172,6 +172,17 @@ fn dot_commands() {
         schema.starts_with("CREATE TABLE orders(a INTEGER NOT NULL, \"B b\" VARCHAR DEFAULT "),
         "{schema}"
     );
+    let keys = "CREATE TABLE k (a INTEGER PRIMARY KEY, \"B b\" INTEGER UNIQUE); CREATE INDEX i ON k (\"B b\", a);";
+    assert_eq!(
+        run(&format!("{keys}\n.indexes k")),
+        "k_pkey\n\"k_B b_key\"\ni\n"
+    );
+    let schema = run(&format!("{keys}\n.schema k"));
+    let table = "CREATE TABLE k(a INTEGER NOT NULL, \"B b\" INTEGER, CONSTRAINT k_pkey PRIMARY KEY(a), CONSTRAINT \"k_B b_key\" UNIQUE(\"B b\"));";
+    assert_eq!(
+        schema,
+        format!("{table}\nCREATE INDEX i ON k(\"B b\", a);\n")
+    );
     assert!(run(".databases").contains("memory"));
     assert!(run(".help").contains(".schema"));
     assert_eq!(run(".quit\nSELECT 1;"), "");
