@@ -55,7 +55,7 @@ enum Action {
     Replace,
     Update {
         assignments: Vec<Assignment>,
-        selection: Option<Expr>,
+        selection: Option<Box<Expr>>,
     },
 }
 
@@ -106,7 +106,7 @@ pub(super) fn rule(insert: &ast::Insert) -> Result<Option<Rule>> {
             refuse_subqueries(update)?;
             Action::Update {
                 assignments: update.assignments.clone(),
-                selection: update.selection.clone(),
+                selection: update.selection.clone().map(Box::new),
             }
         }
     };
@@ -381,7 +381,7 @@ impl Change<'_> {
                 selection,
             } => {
                 let (pairs, batches) =
-                    self.computed(existing, excluded, assignments, selection.as_ref())?;
+                    self.computed(existing, excluded, assignments, selection.as_deref())?;
                 let at = |pair: u64| usize::try_from(pair).ok().and_then(|at| ids.get(at));
                 let gone = pairs.into_iter().filter_map(|pair| at(pair).copied());
                 Ok((gone.collect(), batches))

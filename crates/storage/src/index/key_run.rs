@@ -103,11 +103,14 @@ impl KeyRun {
     }
 }
 
+/// Key and row id of an entry, its run and its position there.
+type Head<'a> = (&'a [u8], u64, usize, usize);
+
 /// The entries of several runs in ascending order of keys and row ids.
 pub(crate) struct MergedRuns<'a> {
     runs: &'a [KeyRun],
     /// What each run has next.
-    heads: BinaryHeap<Reverse<(&'a [u8], u64, usize, usize)>>,
+    heads: BinaryHeap<Reverse<Head<'a>>>,
 }
 
 impl<'a> MergedRuns<'a> {
