@@ -6,6 +6,7 @@
 //! store            file header copies, superblock, extents: commit by copy-on-write and a flip of the root
 //! log              sealed, chained records in a file beside it
 //! block            payload <-> sealed sectors; refs that pin a child by its tag; pool of opened blocks
+//! spill            operator state on disk: sealed, nameless, under a key of the process
 //! file             the one joint to the disk: StorageFile, StorageFiles
 //! ```
 //!
@@ -22,6 +23,7 @@ mod error;
 mod file;
 mod index;
 mod log;
+mod spill;
 mod store;
 mod table;
 
@@ -42,6 +44,7 @@ pub use log::{
     LogBasis, LogEnd, LogError, LogHeader, LogKeySource, LogOwner, LogReader, LogRecord, LogWriter,
     MAX_LOG_PAYLOAD_BYTES, MAX_LOG_RECORD_BYTES, Synchronous, UnverifiedLogHeader,
 };
+pub use spill::{SpillFile, SpillSpace, SpillStats};
 pub use store::{
     Anchor, BlockStore, DEFAULT_ROW_GROUP_ROWS, Freshness, HeaderCopies, Notice, StoreInfo,
     StoreOptions, root_digest_from_hex,
