@@ -4,12 +4,13 @@
 
 use crate::connection::Connection;
 use crate::error::{Error, Result};
+use crate::memory::{MemoryBudget, default_spill_bytes, default_spill_directory};
 use crate::plan::{DatabaseSnapshot, Snapshot, session_state};
 use datafusion::execution::SessionState;
 use hushdb_crypto::{CryptoProvider, SecretBytes};
 use hushdb_keys::KeyProvider;
 use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey};
-use hushdb_storage::{BufferPool, Freshness, Store, StoreOptions, Synchronous};
+use hushdb_storage::{BufferPool, Freshness, SpillSpace, Store, StoreOptions, Synchronous};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,8 +20,8 @@ use tokio::runtime::Runtime;
 
 /// Name of the in-memory database that is always attached.
 pub(crate) const MEMORY: &str = "memory";
-/// Share of physical memory that the buffer pool may take when nothing else is said.
-const DEFAULT_POOL_SHARE: f64 = 0.4;
+/// Share of physical memory that a process may use when nothing else is said; DuckDB's.
+const DEFAULT_MEMORY_SHARE: f64 = 0.8;
 
 /// Where a key comes from. The caller chooses; nothing named in a file is ever run or opened.
 pub enum KeySource {
@@ -83,8 +84,10 @@ pub struct DatabaseOptions {
     pub read_only: bool,
     /// Opens an encrypted file, or makes a new file encrypted.
     pub key: Option<KeySource>,
-    /// Budget of the buffer pool in bytes.
+    /// Bytes that operators and the buffer pool may hold together; what operators cannot hold is spilled.
     pub memory_limit_bytes: Option<usize>,
+    /// Where sealed temporary files go: beside the database when not given, for one in memory to the system's place.
+    pub temp_directory: Option<PathBuf>,
     /// Threads that run queries; as many as the machine has cores when not given.
     pub threads: Option<usize>,
     /// Which cryptographic library seals and opens blocks.
@@ -99,6 +102,7 @@ impl Default for DatabaseOptions {
             read_only: false,
             key: None,
             memory_limit_bytes: None,
+            temp_directory: None,
             threads: None,
             crypto: CryptoProvider::aws_lc(),
             row_group_rows: hushdb_storage::DEFAULT_ROW_GROUP_ROWS,
@@ -122,6 +126,8 @@ pub(crate) struct Shared {
     pub(crate) default_database: String,
     crypto: CryptoProvider,
     pool: Arc<BufferPool>,
+    pub(crate) memory: Arc<MemoryBudget>,
+    pub(crate) spill: Arc<SpillSpace>,
     row_group_rows: usize,
     notices: Mutex<Vec<String>>,
     pub(crate) durability: Mutex<Durability>,
@@ -205,8 +211,14 @@ impl Database {
             })?;
         let budget = options
             .memory_limit_bytes
-            .unwrap_or_else(default_pool_bytes);
+            .unwrap_or_else(default_memory_bytes);
         let pool = Arc::new(BufferPool::new(budget));
+        let memory = Arc::new(MemoryBudget::new(Arc::clone(&pool), budget));
+        let temp_directory = options
+            .temp_directory
+            .unwrap_or_else(|| default_spill_directory(path));
+        let spill_bytes = default_spill_bytes(&temp_directory);
+        let spill = SpillSpace::new(options.crypto, temp_directory, spill_bytes);
         let store_options = StoreOptions {
             crypto: options.crypto,
             read_only: false,
@@ -214,20 +226,22 @@ impl Database {
             pool: Arc::clone(&pool),
             ..StoreOptions::default()
         };
-        let memory = Attached {
+        let in_memory = Attached {
             store: Store::open_in_memory(&store_options)?,
             path: None,
             read_only: false,
         };
         let default_database = path.map_or_else(|| MEMORY.to_string(), database_name);
         let shared = Shared {
-            attached: RwLock::new([(MEMORY.to_string(), Arc::new(memory))].into()),
-            state: session_state(threads)?,
+            attached: RwLock::new([(MEMORY.to_string(), Arc::new(in_memory))].into()),
+            state: session_state(threads, Arc::clone(&memory), Arc::clone(&spill))?,
             runtime: Arc::new(runtime),
             threads,
             default_database: default_database.clone(),
             crypto: options.crypto,
             pool,
+            memory,
+            spill,
             row_group_rows: options.row_group_rows,
             durability: Mutex::default(),
             notices: Mutex::default(),
@@ -387,7 +401,7 @@ pub(crate) fn database_name(path: &Path) -> String {
 }
 
 /// A share of the machine's memory as the kernel reports it, or 1 GiB where it does not.
-fn default_pool_bytes() -> usize {
+fn default_memory_bytes() -> usize {
     let total_kib = std::fs::read_to_string("/proc/meminfo")
         .ok()
         .and_then(|text| {
@@ -395,6 +409,6 @@ fn default_pool_bytes() -> usize {
             line.split_whitespace().nth(1)?.parse::<u64>().ok()
         });
     total_kib.map_or(1 << 30, |kib| {
-        (kib as f64 * 1024.0 * DEFAULT_POOL_SHARE) as usize
+        (kib as f64 * 1024.0 * DEFAULT_MEMORY_SHARE) as usize
     })
 }

@@ -21,6 +21,7 @@ pub mod decoders;
 mod error;
 mod exec;
 mod functions;
+mod memory;
 mod plan;
 mod prepared_statement;
 mod result;

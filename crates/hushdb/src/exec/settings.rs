@@ -10,12 +10,25 @@ use crate::result::QueryResult;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
 use hushdb_storage::Synchronous;
 
+/// Less memory than this would not hold a few batches of each operator.
+const LEAST_MEMORY: usize = 16 << 20;
+
 /// Settings that can be read, with their value now.
 pub(super) fn value(connection: &Connection, name: &str) -> Option<String> {
     Some(match name {
         "threads" | "worker_threads" => connection.shared.threads.to_string(),
         "search_path" | "schema" => connection.session.lock().schema.clone(),
         "temp_file_encryption" => "true".into(),
+        "memory_limit" | "max_memory" => {
+            format!("{} bytes", connection.shared.memory.limit())
+        }
+        "temp_directory" => {
+            let directory = connection.shared.spill.directory();
+            directory.display().to_string()
+        }
+        "max_temp_directory_size" => {
+            format!("{} bytes", connection.shared.spill.max_bytes())
+        }
         "synchronous" => match connection.shared.durability.lock().synchronous {
             Synchronous::Full => "full".into(),
             Synchronous::Off => "off".into(),
@@ -69,11 +82,35 @@ pub(super) fn set(connection: &Connection, name: &str, value: &Expr) -> Result<Q
             "instants are shown in UTC; other time zones are not there yet",
         )),
         ("enable_progress_bar" | "enable_print_progress_bar", _) => Ok(QueryResult::done()),
-        ("memory_limit" | "max_memory" | "threads" | "worker_threads" | "temp_directory", _) => {
-            Err(Error::unsupported(format!(
-                "{name} is given when the database is opened; changing it while it runs is not there yet"
-            )))
+        ("memory_limit" | "max_memory", text) => {
+            let bytes = usize::try_from(memory_size(text)?).unwrap_or(usize::MAX);
+            if bytes < LEAST_MEMORY {
+                return Err(Error::invalid(format!(
+                    "memory_limit must be at least {} MiB",
+                    LEAST_MEMORY >> 20
+                )));
+            }
+            connection.shared.memory.set_limit(bytes);
+            Ok(QueryResult::done())
         }
+        ("max_temp_directory_size", text) => {
+            let bytes = memory_size(text)?;
+            connection.shared.spill.set_max_bytes(bytes);
+            Ok(QueryResult::done())
+        }
+        ("temp_directory", _) => {
+            let Expr::Value(value) = value else {
+                return Err(Error::invalid("temp_directory is a path in quotes"));
+            };
+            let Value::SingleQuotedString(path) = &value.value else {
+                return Err(Error::invalid("temp_directory is a path in quotes"));
+            };
+            connection.shared.spill.set_directory(path.into());
+            Ok(QueryResult::done())
+        }
+        ("threads" | "worker_threads", _) => Err(Error::unsupported(format!(
+            "{name} is given when the database is opened; changing it while it runs is not there yet"
+        ))),
         _ => Err(Error::catalog(format!(
             "unrecognized configuration parameter \"{name}\""
         ))),

@@ -1,7 +1,7 @@
 //! The DataFusion session every statement is planned and run in.
 //!
-//! What must hold: no operator can write to disk (the disk manager is off, so nothing spills in the clear), and no
-//! setting reaches DataFusion but through here.
+//! What must hold: operators write to sealed spill files and nowhere else, and no setting reaches DataFusion but through here:
+//! some of its settings would rebuild the runtime with plaintext temporary files.
 
 use super::casts::DuckCasts;
 use super::join_order::JoinOrder;
@@ -10,17 +10,23 @@ use super::operators::{DuckOperators, NarrowLiterals};
 use crate::error::Result;
 use crate::exec::OrderedLimits;
 use crate::functions;
+use crate::memory::{MemoryBudget, SealedTempFiles};
 use crate::sql::type_names::DuckTypes;
 use datafusion::execution::SessionState;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer};
 use datafusion::prelude::SessionConfig;
+use hushdb_storage::SpillSpace;
 use std::sync::Arc;
 
 /// Builds the session state that a database's connections share.
-pub(crate) fn session_state(threads: usize) -> Result<SessionState> {
+pub(crate) fn session_state(
+    threads: usize,
+    memory: Arc<MemoryBudget>,
+    spill: Arc<SpillSpace>,
+) -> Result<SessionState> {
     let mut config = SessionConfig::new()
         .with_target_partitions(threads)
         .with_create_default_catalog_and_schema(false)
@@ -34,10 +40,12 @@ pub(crate) fn session_state(threads: usize) -> Result<SessionState> {
     options.optimizer.hash_join_single_partition_threshold = 64 << 20;
     options.optimizer.hash_join_single_partition_threshold_rows = 1 << 20;
     options.explain.logical_plan_only = false;
+    // What each partition of a sort sets aside for merging; more is asked for when it is needed.
+    options.execution.sort_spill_reservation_bytes = 2 << 20;
+    let temp_files = Arc::new(SealedTempFiles(spill));
     let runtime = RuntimeEnvBuilder::new()
-        .with_disk_manager_builder(
-            DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
-        )
+        .with_memory_pool(memory)
+        .with_disk_manager_builder(DiskManagerBuilder::default().with_temp_file_factory(temp_files))
         .build_arc()?;
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
         Arc::new(NarrowLiterals),
