@@ -31,6 +31,25 @@ struct State {
     unspillable: usize,
 }
 
+/// What an operator does when it gets no more memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    OrSpills,
+    /// A hash join's: it is divided. It leaves a third to operators above it, which need memory at the same time.
+    ForBuildSide,
+    WithoutSpilling,
+}
+
+impl Asks {
+    fn of(consumer: &MemoryConsumer) -> Self {
+        match consumer.can_spill() {
+            true => Self::OrSpills,
+            false if consumer.name().starts_with("HashJoinInput") => Self::ForBuildSide,
+            false => Self::WithoutSpilling,
+        }
+    }
+}
+
 impl State {
     fn reserved(&self) -> usize {
         self.spillable + self.unspillable
@@ -42,13 +61,18 @@ impl State {
     }
 
     /// Whether a reservation may grow to `size` by `additional`.
-    fn allows(&self, can_spill: bool, size: usize, additional: usize) -> bool {
+    fn allows(&self, asks: Asks, size: usize, additional: usize) -> bool {
         let all = self.for_operators();
         if self.reserved().saturating_add(additional) > all {
             return false;
         }
-        if !can_spill {
-            return true;
+        match asks {
+            Asks::ForBuildSide => {
+                let after = self.unspillable.saturating_add(additional);
+                return after <= all / 3 * 2 || size + additional <= all / 32;
+            }
+            Asks::WithoutSpilling => return true,
+            Asks::OrSpills => {}
         }
         let to_spare = all - all / 4;
         let equal = all.saturating_sub(self.unspillable) / self.spillers.max(1);
@@ -134,7 +158,11 @@ impl MemoryPool for MemoryBudget {
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         let can_spill = reservation.consumer().can_spill();
         let mut state = self.state.lock();
-        if !state.allows(can_spill, reservation.size(), additional) {
+        if !state.allows(
+            Asks::of(reservation.consumer()),
+            reservation.size(),
+            additional,
+        ) {
             // Operators take this kind of error as the sign to spill.
             return Err(DataFusionError::ResourcesExhausted(format!(
                 "could not allocate {additional} bytes for {} ({} of {} bytes are in use): raise memory_limit",

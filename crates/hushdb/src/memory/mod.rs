@@ -5,6 +5,8 @@
 
 mod budget;
 mod spill_files;
+mod spilling_join;
 
 pub(crate) use budget::MemoryBudget;
 pub(crate) use spill_files::{SealedTempFiles, default_spill_bytes, default_spill_directory};
+pub(crate) use spilling_join::SpillingJoins;

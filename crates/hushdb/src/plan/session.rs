@@ -10,7 +10,7 @@ use super::operators::{DuckOperators, NarrowLiterals};
 use crate::error::Result;
 use crate::exec::OrderedLimits;
 use crate::functions;
-use crate::memory::{MemoryBudget, SealedTempFiles};
+use crate::memory::{MemoryBudget, SealedTempFiles, SpillingJoins};
 use crate::sql::type_names::DuckTypes;
 use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::DiskManagerBuilder;
@@ -64,7 +64,8 @@ pub(crate) fn session_state(
         .with_analyzer_rules(rules)
         .with_optimizer_rules(optimizer.rules)
         .with_type_planner(Arc::new(DuckTypes))
-        .with_physical_optimizer_rule(Arc::new(OrderedLimits));
+        .with_physical_optimizer_rule(Arc::new(OrderedLimits))
+        .with_physical_optimizer_rule(Arc::new(SpillingJoins));
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(DuckOperators));
     builder

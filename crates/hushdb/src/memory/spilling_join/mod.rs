@@ -1,0 +1,16 @@
+//! Hash joins whose build side may outgrow memory.
+//!
+//! ```text
+//! as planned   left ->gate-> HashJoinExec <-gate<- right        what the build side takes is kept at the gate until it fits
+//! it does not  left rows, right rows -> 16 pairs of spill files by a hash of the key -> a join for each pair
+//! ```
+//!
+//! What must hold: the answer is the planned join's, but for the order of its rows; nothing of the right side was read when the
+//! build side turns out too large. A pair that is too large itself is divided again.
+
+mod exec;
+mod gate;
+mod scatter;
+mod spilled;
+
+pub(crate) use exec::SpillingJoins;
