@@ -44,6 +44,8 @@ pub enum ErrorKind {
     Busy,
     /// No space left.
     Full,
+    /// Memory is too little for a query that cannot do without: raise memory_limit.
+    OutOfMemory,
     /// An argument or setting is not valid.
     InvalidInput,
     /// Valid, but this version cannot do it.
@@ -75,6 +77,7 @@ impl ErrorKind {
             Self::Transaction => "TransactionContext Error",
             Self::Busy => "Busy",
             Self::Full => "Full",
+            Self::OutOfMemory => "Out of Memory Error",
             Self::InvalidInput => "Invalid Input Error",
             Self::Unsupported => "Not implemented Error",
             Self::Interrupted => "Interrupted",
@@ -126,6 +129,8 @@ impl Error {
             ErrorKind::Parser => "42601",
             ErrorKind::Unsupported => "0A000",
             ErrorKind::Interrupted => "57014",
+            ErrorKind::OutOfMemory => "53200",
+            ErrorKind::Full => "53100",
             _ => return None,
         })
     }
@@ -277,8 +282,17 @@ impl From<ArrowError> for Error {
     fn from(error: ArrowError) -> Self {
         match error {
             ArrowError::ExternalError(inner) => from_boxed(inner),
+            ArrowError::IoError(_, inner) => from_io(inner),
             error => Self::new(arrow_kind(&error), arrow_message(&error)),
         }
+    }
+}
+
+/// A spill file's own error travels through writers as one of the operating system.
+fn from_io(error: std::io::Error) -> Error {
+    match error.downcast::<hushdb_storage::Error>() {
+        Ok(ours) => ours.into(),
+        Err(error) => Error::new(ErrorKind::Io, error.to_string()),
     }
 }
 
@@ -339,9 +353,9 @@ impl From<DataFusionError> for Error {
             }
             D::SchemaError(inner, _) => Error::binder(strip(&inner.to_string())),
             D::Configuration(message) => Error::invalid(strip(&message)),
-            D::ResourcesExhausted(message) => Error::new(ErrorKind::Full, strip(&message)),
+            D::ResourcesExhausted(message) => Error::new(ErrorKind::OutOfMemory, strip(&message)),
             D::Execution(message) => Error::new(execution_kind(&message), strip(&message)),
-            D::IoError(inner) => Error::new(ErrorKind::Io, inner.to_string()),
+            D::IoError(inner) => from_io(inner),
             D::ParquetError(inner) => Error::new(ErrorKind::InvalidInput, inner.to_string()),
             other => Error::new(ErrorKind::Internal, strip(&other.to_string())),
         }
@@ -376,6 +390,9 @@ fn shared(error: &DataFusionError) -> Option<Error> {
             other => Some(Error::new(arrow_kind(other), arrow_message(other))),
         },
         DataFusionError::Execution(m) => Some(Error::new(execution_kind(m), strip(m))),
+        DataFusionError::ResourcesExhausted(m) => {
+            Some(Error::new(ErrorKind::OutOfMemory, strip(m)))
+        }
         _ => None,
     }
 }

@@ -1,11 +1,11 @@
 //! Functions in FROM: `read_csv`, `read_parquet`, `range`, `generate_series`, `tpch_queries`, `databases`,
-//! `database_anchor`, `duckdb_indexes`, `duckdb_constraints`, `pragma_table_info`.
+//! `database_anchor`, `spill_files`, `duckdb_indexes`, `duckdb_constraints`, `pragma_table_info`.
 
 use super::key_tables;
 use crate::error::{Error, Result};
 use crate::plan::Planner;
 use crate::sql;
-use datafusion::arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray};
+use datafusion::arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::MemTable;
@@ -15,6 +15,7 @@ use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, TableSource};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use hushdb_keys::Suite;
+use hushdb_storage::SpillSpace;
 use std::sync::Arc;
 
 /// The table that a call in FROM stands for.
@@ -70,6 +71,7 @@ pub(crate) fn call(
             let anchor = StringArray::from(vec![anchor.to_string()]);
             table(vec![("anchor", Arc::new(anchor))])
         }
+        "spill_files" if args.is_empty() => spill_files(planner),
         "databases" | "duckdb_databases" if args.is_empty() => databases(planner),
         "duckdb_indexes" if args.is_empty() => table(key_tables::indexes(planner)),
         "duckdb_constraints" if args.is_empty() => table(key_tables::constraints(planner)),
@@ -178,6 +180,18 @@ fn table(columns: Vec<(&str, ArrayRef)>) -> Result<Arc<dyn TableSource>> {
         schema,
         vec![vec![batch]],
     )?)))
+}
+
+/// Temporary files that are there now, and what was ever written to any.
+fn spill_files(planner: &Planner<'_>) -> Result<Arc<dyn TableSource>> {
+    let space = planner.state.config().get_extension::<SpillSpace>();
+    let stats = space.map(|space| space.stats()).unwrap_or_default();
+    let number = |n: u64| -> ArrayRef { Arc::new(UInt64Array::from(vec![n])) };
+    table(vec![
+        ("files", number(stats.files)),
+        ("bytes", number(stats.bytes)),
+        ("written_bytes", number(stats.written_bytes)),
+    ])
 }
 
 fn tpch_queries() -> Result<Arc<dyn TableSource>> {

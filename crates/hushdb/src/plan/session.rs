@@ -32,7 +32,9 @@ pub(crate) fn session_state(
         .with_create_default_catalog_and_schema(false)
         .with_information_schema(false)
         // A scan has as many partitions as it has work for; dealing batches out again would lose the row order.
-        .with_round_robin_repartition(false);
+        .with_round_robin_repartition(false)
+        // For `spill_files()`.
+        .with_extension(Arc::clone(&spill));
     let options = config.options_mut();
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.default_null_ordering = "nulls_last".into();
