@@ -74,7 +74,11 @@ impl State {
             Asks::WithoutSpilling => return true,
             Asks::OrSpills => {}
         }
-        let to_spare = all - all / 4;
+        // What merges what was spilled cannot spill itself.
+        if self.reserved().saturating_add(additional) > all - all / 8 {
+            return false;
+        }
+        let to_spare = all / 2;
         let equal = all.saturating_sub(self.unspillable) / self.spillers.max(1);
         self.reserved() + additional <= to_spare || size + additional <= equal
     }
@@ -223,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_quarter_is_shared_equally() {
+    fn what_others_may_need_is_shared_equally() {
         let blocks = Arc::new(BufferPool::new(0));
         let pool: Arc<dyn MemoryPool> = Arc::new(MemoryBudget::new(blocks, 1600));
         let spiller = |name| {
@@ -231,9 +235,14 @@ mod tests {
             consumer.register(&pool)
         };
         let (first, second) = (spiller("first"), spiller("second"));
-        first.try_grow(1050).unwrap();
+        first.try_grow(700).unwrap();
+        second.try_grow(1).unwrap();
         assert!(first.try_grow(1).is_err());
-        second.try_grow(350).unwrap();
+        second.try_grow(524).unwrap();
         assert!(second.try_grow(1).is_err());
+        // What cannot spill has an eighth that others leave.
+        let merge = MemoryConsumer::new("merge").register(&pool);
+        merge.try_grow(175).unwrap();
+        assert!(merge.try_grow(1).is_err());
     }
 }

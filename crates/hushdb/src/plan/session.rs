@@ -43,7 +43,7 @@ pub(crate) fn session_state(
     options.optimizer.hash_join_single_partition_threshold_rows = 1 << 20;
     options.explain.logical_plan_only = false;
     // What each partition of a sort sets aside for merging; more is asked for when it is needed.
-    options.execution.sort_spill_reservation_bytes = 2 << 20;
+    options.execution.sort_spill_reservation_bytes = 4 << 20;
     let temp_files = Arc::new(SealedTempFiles(spill));
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(memory)

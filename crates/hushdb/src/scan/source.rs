@@ -8,13 +8,15 @@ use super::prune;
 use super::statistics::{table_statistics, visible_rows};
 use super::table::TableScan;
 use crate::error::Error;
-use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, MutableArrayData, make_array};
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics};
 use datafusion::datasource::source::DataSource;
+use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::projection::ProjectionExprs;
@@ -181,6 +183,7 @@ impl DataSource for ScanSource {
             next: range,
             scan: self.scan.clone(),
             batch_rows: context.session_config().batch_size(),
+            copies: is_scarce(&context),
             current: None,
             left: self.fetch,
             baseline: BaselineMetrics::new(&self.metrics, partition),
@@ -365,6 +368,39 @@ fn is_dynamic(filter: &Arc<dyn PhysicalExpr>) -> bool {
         .unwrap_or(true)
 }
 
+/// Memory under which copying a batch costs less than spilling early.
+const SCARCE_BYTES: usize = 1 << 30;
+
+fn is_scarce(context: &TaskContext) -> bool {
+    match context.memory_pool().memory_limit() {
+        MemoryLimit::Finite(bytes) => bytes < SCARCE_BYTES,
+        _ => false,
+    }
+}
+
+/// The same rows in buffers of their own.
+fn copied(batch: &RecordBatch) -> Result<RecordBatch> {
+    let columns = batch.columns().iter().map(|array| -> ArrayRef {
+        match array.data_type() {
+            DataType::Utf8View => Arc::new(array.as_string_view().gc()),
+            DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
+            _ => {
+                let data = array.to_data();
+                let mut copy = MutableArrayData::new(vec![&data], false, array.len());
+                copy.extend(0, 0, array.len());
+                make_array(copy.freeze())
+            }
+        }
+    });
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let columns = columns.collect();
+    Ok(RecordBatch::try_new_with_options(
+        batch.schema(),
+        columns,
+        &options,
+    )?)
+}
+
 /// Reads one partition row group by row group and hands out slices of `batch_rows` rows.
 struct PartitionReader {
     reader: GroupReader,
@@ -372,6 +408,8 @@ struct PartitionReader {
     next: Range<usize>,
     scan: TableScan,
     batch_rows: usize,
+    /// Batches are cut out by copying: who keeps one does not keep, and count, its whole row group.
+    copies: bool,
     current: Option<(RecordBatch, usize)>,
     left: Option<usize>,
     baseline: BaselineMetrics,
@@ -389,7 +427,10 @@ impl PartitionReader {
                     .batch_rows
                     .min(batch.num_rows() - offset)
                     .min(self.left.unwrap_or(usize::MAX));
-                let slice = batch.slice(offset, rows);
+                let mut slice = batch.slice(offset, rows);
+                if self.copies && rows < batch.num_rows() {
+                    slice = copied(&slice)?;
+                }
                 if let Some(left) = &mut self.left {
                     *left -= rows;
                 }
