@@ -380,20 +380,20 @@ fn is_scarce(context: &TaskContext) -> bool {
 
 /// The same rows in buffers of their own.
 fn copied(batch: &RecordBatch) -> Result<RecordBatch> {
-    let columns = batch.columns().iter().map(|array| -> ArrayRef {
-        match array.data_type() {
+    let columns = batch.columns().iter().map(|array| -> Result<ArrayRef> {
+        Ok(match array.data_type() {
             DataType::Utf8View => Arc::new(array.as_string_view().gc()),
             DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
             _ => {
                 let data = array.to_data();
                 let mut copy = MutableArrayData::new(vec![&data], false, array.len());
-                copy.extend(0, 0, array.len());
+                copy.try_extend(0, 0, array.len())?;
                 make_array(copy.freeze())
             }
-        }
+        })
     });
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    let columns = columns.collect();
+    let columns = columns.collect::<Result<_>>()?;
     Ok(RecordBatch::try_new_with_options(
         batch.schema(),
         columns,

@@ -192,7 +192,7 @@ fn run(steps: Vec<Step>) {
                 txn = None;
                 model = committed.clone();
                 saved = None;
-                store.set_checkpoint_on_close(committed.len() % 2 == 0);
+                store.set_checkpoint_on_close(committed.len().is_multiple_of(2));
                 drop(store);
                 store = Store::open_in(Arc::clone(&files), None, &StoreOptions::default()).unwrap();
             }

@@ -52,9 +52,11 @@ impl At<'_> {
 pub(crate) struct RootFields {
     pub(crate) next_table_id: usize,
     pub(crate) schema_count: usize,
-    /// Name, number of tables, refs of tables, number of views, names of views.
-    pub(crate) schemas: Vec<(usize, usize, Vec<usize>, usize, Vec<usize>)>,
+    pub(crate) schemas: Vec<SchemaFields>,
 }
+
+/// Name, number of tables, refs of tables, number of views, names of views.
+pub(crate) type SchemaFields = (usize, usize, Vec<usize>, usize, Vec<usize>);
 
 pub(crate) fn root(bytes: &[u8]) -> RootFields {
     let mut at = At { bytes, at: 1 };
