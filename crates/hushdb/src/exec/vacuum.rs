@@ -1,4 +1,4 @@
-//! VACUUM [ANALYZE] [table]: rows are brought together and the file is shortened.
+//! `VACUUM [ANALYZE] [table]`: rows are brought together and the file is shortened.
 //!
 //! Holds: it stands alone, in storage transactions of its own, and holds no old state while it runs. Statistics are always
 //! kept, so ANALYZE adds nothing.
