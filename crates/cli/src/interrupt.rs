@@ -1,4 +1,5 @@
-//! Ctrl-C: cancels the running statement; with none running it ends the program.
+//! Signals. Ctrl-C cancels the running statement; with none running it ends the program. A write past a file-size limit is
+//! an error of the statement, not the end of the program.
 //!
 //! At the shell's prompt the terminal is in raw mode and Ctrl-C is a key press of the line editor, so no signal comes
 //! from there.
@@ -7,6 +8,7 @@ use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hushdb::InterruptHandle;
+use signal_hook::consts::SIGXFSZ;
 
 use crate::failure::{Failure, say};
 
@@ -65,6 +67,12 @@ impl Interrupts {
     fn lock(&self) -> std::sync::MutexGuard<'_, Running> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Has writes past a file-size limit (`ulimit -f`) fail like others; the signal's default is to end the process.
+pub(crate) fn outlive_file_size_limits() {
+    // Without a handler the program ends at such a write, as others do: nothing committed is lost then either.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
 /// Ends the watch when it goes.

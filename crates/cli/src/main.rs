@@ -45,6 +45,7 @@ fn main() -> ExitCode {
             };
         }
     };
+    interrupt::outlive_file_size_limits();
     let done = match arguments {
         Arguments::Shell(arguments) => sql(arguments),
         Arguments::Command(Command::Demo(arguments)) => demo::run(&arguments),

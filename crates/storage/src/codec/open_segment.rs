@@ -6,14 +6,22 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BinaryViewArray, StringViewArray};
+use arrow_array::types::{
+    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{
+    Array, ArrayRef, BinaryViewArray, BooleanArray, PrimitiveArray, StringViewArray,
+};
 use arrow_schema::{DataType, Field};
 use bytes::Bytes;
 use vortex_array::VortexSessionExecute;
+use vortex_array::dtype::NativePType;
+use vortex_array::scalar::Scalar;
 use vortex_array::serde::SerializedArray;
 use vortex_arrow::ArrowSessionExt;
 use vortex_buffer::ByteBuffer;
-use vortex_error::VortexResult;
+use vortex_error::{VortexResult, vortex_bail};
 use vortex_session::registry::ReadContext;
 
 use super::parts::{join, part_types};
@@ -94,26 +102,40 @@ impl VortexCodec {
 
     fn value_of(&self, part: &Part, row: usize) -> VortexResult<ArrayRef> {
         let mut execution = self.session.create_execution_ctx();
-        // Cut to one row, packed text would be unpacked whole; asked for one value, it is not.
+        // Cut to one row and exported, packed text would be unpacked whole, and numbers take three times as long.
+        let value = part.array.execute_scalar(row, &mut execution)?;
         Ok(match part.field.data_type() {
             DataType::Utf8View => {
-                let value = part.array.execute_scalar(row, &mut execution)?;
                 let text = value.as_utf8().value().map(|text| text.as_str());
                 Arc::new(StringViewArray::from(vec![text]))
             }
             DataType::BinaryView => {
-                let value = part.array.execute_scalar(row, &mut execution)?;
                 let bytes = value.as_binary().value().map(|bytes| bytes.as_slice());
                 Arc::new(BinaryViewArray::from(vec![bytes]))
             }
-            _ => {
-                let array = part.array.slice(row..row + 1)?;
-                let exporter = self.session.arrow();
-                let exporter = exporter.exporter(&self.export);
-                exporter.execute_arrow(array, Some(&part.field), &mut execution)?
-            }
+            DataType::Boolean => Arc::new(BooleanArray::from(vec![value.as_bool().value()])),
+            DataType::Int8 => number::<Int8Type>(&value)?,
+            DataType::Int16 => number::<Int16Type>(&value)?,
+            DataType::Int32 => number::<Int32Type>(&value)?,
+            DataType::Int64 => number::<Int64Type>(&value)?,
+            DataType::UInt8 => number::<UInt8Type>(&value)?,
+            DataType::UInt16 => number::<UInt16Type>(&value)?,
+            DataType::UInt32 => number::<UInt32Type>(&value)?,
+            DataType::UInt64 => number::<UInt64Type>(&value)?,
+            DataType::Float32 => number::<Float32Type>(&value)?,
+            DataType::Float64 => number::<Float64Type>(&value)?,
+            // No part has another type.
+            _ => vortex_bail!("a part of another type"),
         })
     }
+}
+
+fn number<T: ArrowPrimitiveType>(value: &Scalar) -> VortexResult<ArrayRef>
+where
+    T::Native: NativePType,
+{
+    let value = value.as_primitive().try_typed_value::<T::Native>()?;
+    Ok(Arc::new(PrimitiveArray::<T>::from_iter([value])))
 }
 
 /// Runs the library; what it cannot do, and where it panics, the segment is malformed.

@@ -38,7 +38,7 @@ pub struct VortexCodec {
     pub(super) session: VortexSession,
     compressor: BtrBlocksCompressor,
     /// Arrow type of a part, ready made: building one for each segment costs more than decoding a small one.
-    pub(super) export: Arc<ArrowExportOptions>,
+    export: Arc<ArrowExportOptions>,
 }
 
 impl Default for VortexCodec {
