@@ -147,6 +147,14 @@ impl ExecutionPlan for SpillingHashJoin {
         self.replace_children(children, options)
     }
 
+    /// A recursive query runs its part again: the build side is another one then.
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        let inputs = vec![Arc::clone(&self.left), Arc::clone(&self.right)];
+        let join = self.join.builder().reset_state();
+        let join = join.with_new_children(inputs)?.build()?;
+        Ok(Arc::new(Self::try_new(&join, self.level)?))
+    }
+
     fn execute(
         &self,
         partition: usize,
@@ -196,8 +204,7 @@ impl ExecutionPlan for SpillingHashJoin {
         self.join.fetch()
     }
 
-    fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
-        let _ = partition;
+    fn partition_statistics(&self, _partition: Option<usize>) -> Result<Arc<Statistics>> {
         Ok(Arc::new(Statistics::new_unknown(&self.schema())))
     }
 
