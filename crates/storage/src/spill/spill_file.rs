@@ -133,26 +133,37 @@ impl SpillFile {
         Ok(Some(buf.into()))
     }
 
+    /// Whoever holds `pending` is the only one to add frames, so readers go on while it seals and writes.
     fn seal(&self, pending: &mut Vec<u8>) -> Result<()> {
-        self.space.take(pending.len() as u64)?;
-        let mut frames = self.frames.write();
-        let offset = frames
-            .last()
-            .map_or(0, |last| last.offset + last.len as u64);
-        let aad = self.aad(frames.len());
-        let sealed = self.key.seal_in_place(&aad, pending);
-        let (nonce, tag) = sealed.map_err(|_| Error::Crypto("sealing failed"))?;
         let len = pending.len();
-        // Counted before it is written: what a failed write left is given back with the rest.
-        frames.push(Frame {
-            offset,
-            len,
-            nonce,
-            tag,
-        });
-        let written = self.file.write_all_at(pending, offset);
+        self.space.take(len as u64)?;
+        let offset = self.len();
+        let written = self.write_frame(pending, offset);
         pending.clear();
-        Ok(written?)
+        match written {
+            Ok((nonce, tag)) => {
+                self.frames.write().push(Frame {
+                    offset,
+                    len,
+                    nonce,
+                    tag,
+                });
+                Ok(())
+            }
+            Err(error) => {
+                let usage = &self.space.usage;
+                usage.bytes.fetch_sub(len as u64, Ordering::Relaxed);
+                Err(error)
+            }
+        }
+    }
+
+    fn write_frame(&self, frame: &mut [u8], offset: u64) -> Result<([u8; 12], [u8; 16])> {
+        let aad = self.aad(self.frames.read().len());
+        let sealed = self.key.seal_in_place(&aad, frame);
+        let sealed = sealed.map_err(|_| Error::Crypto("sealing failed"))?;
+        self.file.write_all_at(frame, offset)?;
+        Ok(sealed)
     }
 
     fn aad(&self, frame: usize) -> [u8; 24] {

@@ -152,7 +152,8 @@ fn nameless(directory: &Path) -> io::Result<File> {
     std::fs::create_dir_all(directory)?;
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
-    let flags = OFlags::TMPFILE.bits().cast_signed();
+    // Exclusive: nobody can give it a name later either.
+    let flags = (OFlags::TMPFILE | OFlags::EXCL).bits().cast_signed();
     match options.clone().custom_flags(flags).open(directory) {
         Ok(file) => return Ok(file),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
