@@ -5,7 +5,6 @@ use crate::database::{KeySource, MEMORY, database_name};
 use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::sql::AttachOption;
-use hushdb_crypto::SecretBytes;
 use hushdb_storage::{Freshness, root_digest_from_hex};
 use std::path::Path;
 
@@ -25,21 +24,27 @@ pub(super) fn attach(
     let mut cipher = false;
     let mut read_only = false;
     let mut freshness = Freshness::default();
-    for AttachOption { name, value } in options {
-        let text = || {
-            value
-                .clone()
-                .ok_or_else(|| Error::binder(format!("the option {name} needs a value")))
-        };
+    for option in options {
+        let AttachOption {
+            name,
+            value,
+            secret,
+        } = option;
+        let missing = || Error::binder(format!("the option {name} needs a value"));
+        let text = || value.clone().ok_or_else(missing);
+        let secret = || secret.as_deref().ok_or_else(missing);
         let mut source = |given| match key.replace(given) {
             None => Ok(()),
             Some(_) => Err(Error::binder("give the key in one way only")),
         };
         match name.as_str() {
-            "encryption_key" => source(KeySource::Text(SecretBytes::from(text()?)))?,
+            "encryption_key" => source(KeySource::Text(secret()?.duplicate()))?,
             "encryption_key_env" => source(KeySource::Env(text()?))?,
             "encryption_key_file" => source(KeySource::File(text()?.into()))?,
-            "encryption_key_command" => source(KeySource::Command(text()?))?,
+            "encryption_key_command" => {
+                let command = String::from_utf8_lossy(secret()?.expose());
+                source(KeySource::Command(command.into_owned()))?;
+            }
             "encryption_cipher" => {
                 cipher = true;
                 match text()?.to_ascii_uppercase().as_str() {

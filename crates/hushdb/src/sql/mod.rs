@@ -2,6 +2,7 @@
 
 mod column_names;
 mod dialect;
+mod key_literals;
 mod macros;
 mod parameters;
 mod parser;

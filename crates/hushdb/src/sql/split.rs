@@ -47,7 +47,7 @@ pub fn split_statements(sql: &str) -> StatementSplit<'_> {
 }
 
 /// Past a quoted run that starts at `i`; a doubled quote stays inside.
-fn skip_quoted(bytes: &[u8], i: usize) -> Option<usize> {
+pub(super) fn skip_quoted(bytes: &[u8], i: usize) -> Option<usize> {
     let quote = bytes[i];
     let mut j = i + 1;
     while j < bytes.len() {
@@ -64,7 +64,7 @@ fn skip_quoted(bytes: &[u8], i: usize) -> Option<usize> {
 }
 
 /// True at the quote of `E'...'`.
-fn is_escaped(bytes: &[u8], i: usize) -> bool {
+pub(super) fn is_escaped(bytes: &[u8], i: usize) -> bool {
     let word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') || !b.is_ascii();
     match bytes[..i].split_last() {
         Some((b'e' | b'E', before)) => !before.last().is_some_and(word),
@@ -73,7 +73,7 @@ fn is_escaped(bytes: &[u8], i: usize) -> bool {
 }
 
 /// Past `'...'` in which a backslash takes its meaning from the character behind it.
-fn skip_escaped(bytes: &[u8], i: usize) -> Option<usize> {
+pub(super) fn skip_escaped(bytes: &[u8], i: usize) -> Option<usize> {
     let mut j = i + 1;
     while j < bytes.len() {
         match (bytes[j], bytes.get(j + 1)) {
@@ -85,7 +85,7 @@ fn skip_escaped(bytes: &[u8], i: usize) -> Option<usize> {
     None
 }
 
-fn skip_line(bytes: &[u8], i: usize) -> usize {
+pub(super) fn skip_line(bytes: &[u8], i: usize) -> usize {
     bytes[i..]
         .iter()
         .position(|b| *b == b'\n')
@@ -93,7 +93,7 @@ fn skip_line(bytes: &[u8], i: usize) -> usize {
 }
 
 /// Past a block comment; as in PostgreSQL they nest.
-fn skip_comment(bytes: &[u8], i: usize) -> Option<usize> {
+pub(super) fn skip_comment(bytes: &[u8], i: usize) -> Option<usize> {
     let (mut depth, mut j) = (1, i + 2);
     while j < bytes.len() {
         match (bytes[j], bytes.get(j + 1)) {
@@ -115,7 +115,7 @@ fn skip_comment(bytes: &[u8], i: usize) -> Option<usize> {
 }
 
 /// Past `$tag$...$tag$`; a lone dollar, as in the parameter `$1`, is one character.
-fn skip_dollar(bytes: &[u8], i: usize) -> Option<usize> {
+pub(super) fn skip_dollar(bytes: &[u8], i: usize) -> Option<usize> {
     let inside_word = i > 0 && (bytes[i - 1].is_ascii_alphanumeric() || bytes[i - 1] == b'_');
     let tag_end = bytes[i + 1..]
         .iter()

@@ -3,11 +3,12 @@
 use super::statement::{AttachOption, Statement};
 use super::tokens::{expect, scalar, string, word};
 use crate::error::{Error, Result};
+use crate::sql::key_literals::KeyLiterals;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
 
-pub(super) fn attach(parser: &mut Parser) -> Result<Statement> {
+pub(super) fn attach(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
     parser.next_token();
     if parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]) {
         return Err(Error::unsupported(
@@ -26,14 +27,22 @@ pub(super) fn attach(parser: &mut Parser) -> Result<Statement> {
     if parser.consume_token(&Token::LParen) {
         loop {
             let name = word(parser)?.to_lowercase();
-            let value = match parser.peek_token().token {
+            let mut value = match parser.peek_token().token {
                 Token::Comma | Token::RParen => None,
                 _ => {
                     let _ = parser.consume_token(&Token::Eq);
                     Some(scalar(parser)?)
                 }
             };
-            options.push(AttachOption { name, value });
+            let secret = match KeyLiterals::are_values_of(&name) {
+                true => value.take().map(|value| keys.behind(&value)).transpose()?,
+                false => None,
+            };
+            options.push(AttachOption {
+                name,
+                value,
+                secret,
+            });
             if !parser.consume_token(&Token::Comma) {
                 break;
             }

@@ -23,6 +23,7 @@ use show::{describe, show};
 use tokens::{object_name, parser_error, parts, syntax_error, word, words};
 
 use super::dialect::HushDialect;
+use super::key_literals::KeyLiterals;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -32,14 +33,15 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 /// Parses a text that holds exactly one statement.
 pub(crate) fn parse(sql: &str) -> Result<Statement> {
     let dialect = HushDialect;
-    let mut tokens = Tokenizer::new(&dialect, sql)
+    let (sql, keys) = KeyLiterals::take_out_of(sql);
+    let mut tokens = Tokenizer::new(&dialect, &sql)
         .tokenize_with_location()
         .map_err(|e| parser_error(e.into()))?;
     plain_strings(&mut tokens);
     let by_name = take_by_name(&mut tokens);
     statements_in_from(&mut tokens);
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
-    let mut statement = statement(&mut parser)?;
+    let mut statement = statement(&mut parser, &keys)?;
     if by_name {
         statement = match statement {
             Statement::Sql(inner) => match *inner {
@@ -64,11 +66,11 @@ pub(crate) fn parse_one(sql: &str) -> Result<ast::Statement> {
     }
 }
 
-fn statement(parser: &mut Parser) -> Result<Statement> {
+fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
     let ahead = words(parser, 4);
     let ahead: Vec<&str> = ahead.iter().map(String::as_str).collect();
     match ahead.as_slice() {
-        ["ATTACH", ..] => attach(parser),
+        ["ATTACH", ..] => attach(parser, keys),
         ["DETACH", ..] => detach(parser),
         ["USE", ..] => {
             parser.next_token();

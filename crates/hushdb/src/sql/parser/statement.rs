@@ -1,7 +1,9 @@
 //! `Statement`: what a text is parsed to.
 
 use datafusion::sql::sqlparser::ast::{self, ObjectName};
+use hushdb_crypto::SecretBytes;
 use std::fmt;
+use std::sync::Arc;
 
 /// One statement.
 #[derive(Clone)]
@@ -104,11 +106,13 @@ pub(crate) enum OptionValue {
     List(Vec<String>),
 }
 
-/// An option of ATTACH. Its value may be a key, so it has no Debug output.
+/// An option of ATTACH. Its value may say where a key is, so it has no Debug output.
 #[derive(Clone)]
 pub(crate) struct AttachOption {
     pub(crate) name: String,
     pub(crate) value: Option<String>,
+    /// What was taken out of the text before it was read, instead of a value.
+    pub(crate) secret: Option<Arc<SecretBytes>>,
 }
 
 impl fmt::Debug for AttachOption {
