@@ -183,7 +183,7 @@ fn sample_blocks() -> Option<&'static Arc<BlockStore>> {
     BLOCKS.get_or_init(|| make().ok().map(Arc::new)).as_ref()
 }
 
-/// Table 1 has a BIGINT, a VARCHAR and a BOOLEAN, table 2 a DECIMAL, a BLOB and an INTERVAL.
+/// Table 1 has a BIGINT, a VARCHAR and a BOOLEAN, table 2 a DECIMAL, a BLOB and an INTERVAL, table 3 lists and structs.
 fn sample() -> Option<&'static CatalogVersion> {
     static SAMPLE: OnceLock<Option<CatalogVersion>> = OnceLock::new();
     SAMPLE.get_or_init(|| make_sample().ok()).as_ref()
@@ -193,6 +193,10 @@ fn make_sample() -> Result<CatalogVersion> {
     let store = Store::open_in_memory(&StoreOptions::default())?;
     let mut txn = store.begin()?;
     let (precision, scale) = (20, 2);
+    let point = ColumnType::Struct(vec![
+        ("x".into(), ColumnType::Double),
+        ("y".into(), ColumnType::Varchar),
+    ]);
     let tables = [
         [ColumnType::Int64, ColumnType::Varchar, ColumnType::Boolean],
         [
@@ -200,8 +204,13 @@ fn make_sample() -> Result<CatalogVersion> {
             ColumnType::Blob,
             ColumnType::Interval,
         ],
+        [
+            ColumnType::List(Box::new(ColumnType::Int32)),
+            point.clone(),
+            ColumnType::List(Box::new(point)),
+        ],
     ];
-    for (name, types) in ["a", "b"].into_iter().zip(tables) {
+    for (name, types) in ["a", "b", "c"].into_iter().zip(tables) {
         let column = |(name, ty): (&str, ColumnType)| ColumnDef {
             name: name.into(),
             ty,

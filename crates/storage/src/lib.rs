@@ -51,6 +51,6 @@ pub use store::{
 };
 pub use table::{
     Check, Column, ColumnDef, ColumnType, DistinctSketch, MAX_DECIMAL_PRECISION,
-    MAX_DECIMAL64_PRECISION, MAX_ROW_GROUP_ROWS, MemoryRows, RowGroup, RowGroupBuilder, Segment,
-    StatValue, TableVersion,
+    MAX_DECIMAL64_PRECISION, MAX_ROW_GROUP_ROWS, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, MemoryRows,
+    RowGroup, RowGroupBuilder, Segment, StatValue, TableVersion,
 };

@@ -13,12 +13,16 @@ use super::rebase::{TableChange, replayed, replayed_without};
 use super::transaction::MAX_LOGGED_DELETES;
 use super::wire::{Reader, WireError, Writer};
 use crate::codec::plain_values;
+use crate::error::{Error, Result as StoreResult};
 use crate::table::{ColumnType, MAX_ROW_GROUP_ROWS, RowGroup};
 
 const VERSION: u8 = 1;
 
 /// One transaction's changes as bytes; `catalog` is the state with them.
-pub(super) fn encode(changes: &[TableChange], catalog: &CatalogVersion) -> Vec<u8> {
+///
+/// # Errors
+/// InvalidInput for lists and structs that Arrow cannot take apart.
+pub(super) fn encode(changes: &[TableChange], catalog: &CatalogVersion) -> StoreResult<Vec<u8>> {
     let mut out = Writer::default();
     out.count(changes.len());
     for change in changes {
@@ -48,12 +52,14 @@ pub(super) fn encode(changes: &[TableChange], catalog: &CatalogVersion) -> Vec<u
             out.count(values.len());
             for (id, ty, array) in values {
                 out.u32(id);
-                out.raw(&ty.to_wire());
-                plain_values::write(array.as_ref(), ty, &mut out);
+                ty.write(&mut out);
+                plain_values::write(array.as_ref(), ty, &mut out).map_err(|_| {
+                    Error::InvalidInput("values that Arrow cannot pick from their list".into())
+                })?;
             }
         }
     }
-    out.into_bytes()
+    Ok(out.into_bytes())
 }
 
 /// The payload of a record: the transactions that were committed together.
@@ -168,7 +174,7 @@ fn decode_group(reader: &mut Reader<'_>) -> Result<RowGroup, WireError> {
         if values.last().is_some_and(|(last, _)| *last >= id) {
             return Err(WireError);
         }
-        let ty = ColumnType::from_wire(reader)?;
+        let ty = ColumnType::read(reader)?;
         values.push((id, plain_values::read(&ty, rows as usize, reader)?));
     }
     let mut group = RowGroup::in_memory(first_row_id, rows, values);
@@ -211,7 +217,7 @@ mod tests {
             added: vec![group],
             end_row_id: 4,
         };
-        let bytes = payload(&[encode(&[change], &before)]);
+        let bytes = payload(&[encode(&[change], &before).unwrap()]);
         (before, bytes)
     }
 
@@ -249,9 +255,9 @@ mod tests {
             }
         };
         // Few bytes can stand for many rows.
-        let many = payload(&[encode(&[change(MAX_LOGGED_DELETES + 1)], &catalog)]);
+        let many = payload(&[encode(&[change(MAX_LOGGED_DELETES + 1)], &catalog).unwrap()]);
         assert!(decode(&many).is_err());
-        let more_than_there_are = payload(&[encode(&[change(1000)], &catalog)]);
+        let more_than_there_are = payload(&[encode(&[change(1000)], &catalog).unwrap()]);
         assert!(apply(&more_than_there_are, &mut catalog).is_err());
     }
 

@@ -118,7 +118,7 @@ impl Store {
             if !self.is_logged {
                 return Ok(None);
             }
-            let entry = change_record::encode(&changes, &version);
+            let entry = change_record::encode(&changes, &version)?;
             if entry.len() > MAX_LOGGED_BYTES || state.queued_bytes + entry.len() > MAX_QUEUED_BYTES
             {
                 return Ok(None);

@@ -38,7 +38,7 @@ impl Store {
             let (rows, live) = (u64::from(group.rows), u64::from(group.visible_rows()));
             for segment in &mut group.segments {
                 let column = columns.iter().find(|c| c.id == segment.column_id);
-                if column.is_some_and(|column| !is_text(&column.ty.arrow())) {
+                if column.is_some_and(|column| !may_be_long(&column.ty.arrow())) {
                     segment.raw_bytes = segment.raw_bytes.saturating_mul(live).div_ceil(rows);
                 }
             }
@@ -84,9 +84,7 @@ fn is_hollow(group: &RowGroup, columns: &[Column]) -> bool {
         let column = columns.iter().find(|c| c.id == segment.column_id)?;
         let ty = column.ty.arrow();
         Some(match ty {
-            DataType::Utf8View | DataType::BinaryView => {
-                u64::from(group.rows).saturating_sub(segment.null_count)
-            }
+            long if may_be_long(&long) => u64::from(group.rows).saturating_sub(segment.null_count),
             DataType::Boolean => segment.raw_bytes.saturating_mul(8),
             _ => segment.raw_bytes / ty.primitive_width().unwrap_or(16) as u64,
         })
@@ -96,8 +94,8 @@ fn is_hollow(group: &RowGroup, columns: &[Column]) -> bool {
     sectors.any(is_large) && u64::from(group.visible_rows()) * 2 < written.max().unwrap_or_default()
 }
 
-/// The rows with other values where rows are gone: the nearest live row's before, or else behind; in text, which may be long,
-/// NULL.
+/// The rows with other values where rows are gone: the nearest live row's before, or else behind; in text, lists and structs,
+/// which may be long, NULL.
 fn without_dead(arrays: Vec<ArrayRef>, deletes: &RoaringBitmap) -> Result<Vec<ArrayRef>> {
     let rows = arrays.first().map_or(0, |array| array.len()) as u32;
     let mut near = (0..rows).find(|row| !deletes.contains(*row)).unwrap_or(0);
@@ -113,7 +111,7 @@ fn without_dead(arrays: Vec<ArrayRef>, deletes: &RoaringBitmap) -> Result<Vec<Ar
     }
     let (nearest, own) = (UInt32Array::from(nearest), UInt32Array::from(own));
     let kept = arrays.into_iter().map(|array| {
-        let from = match is_text(array.data_type()) {
+        let from = match may_be_long(array.data_type()) {
             true => &own,
             false => &nearest,
         };
@@ -124,8 +122,8 @@ fn without_dead(arrays: Vec<ArrayRef>, deletes: &RoaringBitmap) -> Result<Vec<Ar
     kept.collect()
 }
 
-fn is_text(ty: &DataType) -> bool {
-    matches!(ty, DataType::Utf8View | DataType::BinaryView)
+fn may_be_long(ty: &DataType) -> bool {
+    matches!(ty, DataType::Utf8View | DataType::BinaryView) || ty.is_nested()
 }
 
 #[cfg(test)]

@@ -39,7 +39,9 @@ impl Transaction {
         for name in &index.columns {
             let column = target.column(name).ok_or_else(no_such_column)?;
             if !can_be_key(&column.ty) {
-                return Err(invalid("a column of type INTERVAL cannot be part of a key"));
+                return Err(invalid(
+                    "a column of type INTERVAL, LIST or STRUCT cannot be part of a key",
+                ));
             }
             if column_ids.contains(&column.id) {
                 return Err(invalid("a column stands in the key twice"));

@@ -139,6 +139,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Bytes that were not taken yet.
+    pub(crate) fn left(&self) -> usize {
+        self.left.len()
+    }
+
     /// Nothing may be left.
     pub(crate) fn finish(self) -> Result<(), WireError> {
         if self.left.is_empty() {

@@ -5,9 +5,12 @@
 //! Refuses: segments of another type or row count, unknown codecs and encodings, lengths that do not add up.
 
 mod encoding_set;
+mod nested;
 mod open_segment;
 mod parts;
 pub(crate) mod plain_values;
+#[cfg(test)]
+mod random_values;
 mod segment_codec;
 mod segment_header;
 mod verify;

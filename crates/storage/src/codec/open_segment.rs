@@ -13,6 +13,7 @@ use arrow_array::types::{
 use arrow_array::{
     Array, ArrayRef, BinaryViewArray, BooleanArray, PrimitiveArray, StringViewArray,
 };
+use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Field};
 use bytes::Bytes;
 use vortex_array::VortexSessionExecute;
@@ -25,7 +26,7 @@ use vortex_error::{VortexResult, vortex_bail};
 use vortex_session::registry::ReadContext;
 
 use super::parts::{join, part_types};
-use super::segment_codec::CodecError;
+use super::segment_codec::{CodecError, SegmentCodec};
 use super::segment_header::SegmentHeader;
 use super::vortex_codec::VortexCodec;
 use crate::table::{ColumnType, MAX_ROW_GROUP_ROWS};
@@ -34,7 +35,13 @@ use crate::table::{ColumnType, MAX_ROW_GROUP_ROWS};
 pub(crate) struct OpenSegment {
     ty: ColumnType,
     rows: usize,
-    parts: Vec<Part>,
+    values: Values,
+}
+
+enum Values {
+    Flat(Vec<Part>),
+    /// Values within values are found by the lengths before them: these are decoded for each value.
+    Nested(Bytes),
 }
 
 struct Part {
@@ -54,6 +61,17 @@ impl VortexCodec {
         bytes: &Bytes,
     ) -> Result<OpenSegment, CodecError> {
         let (header, ranges) = SegmentHeader::parse(bytes).map_err(|_| CodecError::Malformed)?;
+        if ty.is_nested() {
+            let fits = &header.ty == ty && header.rows == rows && rows <= MAX_ROW_GROUP_ROWS;
+            return match fits {
+                true => Ok(OpenSegment {
+                    ty: ty.clone(),
+                    rows: rows as usize,
+                    values: Values::Nested(bytes.clone()),
+                }),
+                false => Err(CodecError::Malformed),
+            };
+        }
         let types = part_types(ty);
         let fits = &header.ty == ty && header.rows == rows && ranges.len() == types.len();
         if !fits || rows > MAX_ROW_GROUP_ROWS {
@@ -76,7 +94,7 @@ impl VortexCodec {
         Ok(OpenSegment {
             ty: ty.clone(),
             rows: rows as usize,
-            parts,
+            values: Values::Flat(parts),
         })
     }
 
@@ -88,13 +106,21 @@ impl VortexCodec {
         if row >= segment.rows {
             return Err(CodecError::Malformed);
         }
-        let parts = segment.parts.iter();
+        let opened = match &segment.values {
+            Values::Flat(parts) => parts,
+            Values::Nested(bytes) => {
+                let only = BooleanBuffer::collect_bool(segment.rows, |at| at == row);
+                let rows = u32::try_from(segment.rows).map_err(|_| CodecError::Malformed)?;
+                return self.decode(&segment.ty, rows, bytes, Some(&only));
+            }
+        };
+        let parts = opened.iter();
         let parts = parts.map(|part| quietly(|| self.value_of(part, row)));
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
         let nulls_fit = |(part, array): (&Part, &ArrayRef)| {
             array.len() == 1 && (part.field.is_nullable() || array.null_count() == 0)
         };
-        match segment.parts.iter().zip(&parts).all(nulls_fit) {
+        match opened.iter().zip(&parts).all(nulls_fit) {
             true => join(&segment.ty, parts),
             false => Err(CodecError::Malformed),
         }

@@ -4,6 +4,8 @@
 //! nulls u8: 0 none, 1: a bit for each row follows, set where there is a value
 //! fixed width   rows x width, little-endian (BOOLEAN: a byte 0 or 1); 0 where NULL
 //! text, bytes   rows x length u32, then the bytes of all rows
+//! lists         rows x number of values u32, 0 where NULL, then the values of all rows like this
+//! structs       the values of each field like this, NULL where the struct is
 //! ```
 //!
 //! Refuses: input that ends early, booleans that are neither 0 nor 1, text that is not UTF-8. Nothing is allocated that
@@ -13,15 +15,24 @@ use std::sync::Arc;
 
 use arrow_array::builder::{BinaryViewBuilder, StringViewBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, make_array, new_empty_array};
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
-use arrow_schema::DataType;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, ListArray, StructArray, make_array, new_empty_array,
+};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
+use arrow_schema::{ArrowError, DataType};
 
 use crate::catalog::wire::{Reader, WireError, Writer};
-use crate::table::ColumnType;
+use crate::table::{ColumnType, list_parts, struct_parts};
 
 /// Appends the values of an array of the column's type.
-pub(crate) fn write(array: &dyn Array, ty: &ColumnType, out: &mut Writer) {
+///
+/// # Errors
+/// If Arrow cannot pick the values of a list or struct.
+pub(crate) fn write(
+    array: &dyn Array,
+    ty: &ColumnType,
+    out: &mut Writer,
+) -> Result<(), ArrowError> {
     let rows = array.len();
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
     out.u8(u8::from(nulls.is_some()));
@@ -55,6 +66,23 @@ pub(crate) fn write(array: &dyn Array, ty: &ColumnType, out: &mut Writer) {
                 out,
             );
         }
+        ColumnType::List(item) => {
+            let (lengths, values) = list_parts(array.as_list())?;
+            for row in 0..rows {
+                out.u32(if lengths.is_valid(row) {
+                    lengths.value(row)
+                } else {
+                    0
+                });
+            }
+            write(values.as_ref(), item, out)?;
+        }
+        ColumnType::Struct(fields) => {
+            let columns = struct_parts(array.as_struct())?;
+            for ((_, ty), column) in fields.iter().zip(&columns) {
+                write(column.as_ref(), ty, out)?;
+            }
+        }
         _ => {
             let width = width(&ty.arrow());
             let data = array.to_data();
@@ -74,6 +102,7 @@ pub(crate) fn write(array: &dyn Array, ty: &ColumnType, out: &mut Writer) {
             }
         }
     }
+    Ok(())
 }
 
 fn write_texts<'a>(values: impl Iterator<Item = &'a [u8]> + Clone, out: &mut Writer) {
@@ -127,6 +156,37 @@ pub(crate) fn read(
                 values.append_option((!is_null(row)).then_some(text));
             }
             Ok(Arc::new(values.finish()))
+        }
+        ColumnType::List(item) => {
+            let lengths = reader.raw(rows.checked_mul(4).ok_or(WireError)?)?;
+            let lengths = lengths.as_chunks::<4>().0.iter();
+            let lengths = lengths.map(|bytes| u32::from_le_bytes(*bytes) as usize);
+            let total = lengths
+                .clone()
+                .try_fold(0usize, |sum, len| sum.checked_add(len));
+            // Each value takes a byte at least.
+            let total = total.filter(|total| *total <= reader.left());
+            let total = total.filter(|total| i32::try_from(*total).is_ok());
+            let values = read(item, total.ok_or(WireError)?, reader)?;
+            let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+            if lengths
+                .clone()
+                .enumerate()
+                .any(|(row, len)| len > 0 && is_null(row))
+            {
+                return Err(WireError);
+            }
+            let offsets = OffsetBuffer::<i32>::from_lengths(lengths);
+            let item = Arc::new(ColumnType::list_item(item));
+            let list = ListArray::try_new(item, offsets, values, nulls);
+            Ok(Arc::new(list.map_err(|_| WireError)?))
+        }
+        ColumnType::Struct(fields) => {
+            let columns = fields.iter();
+            let columns = columns.map(|(_, ty)| read(ty, rows, reader));
+            let columns = columns.collect::<Result<Vec<_>, _>>()?;
+            let array = StructArray::try_new(ColumnType::struct_fields(fields), columns, nulls);
+            Ok(Arc::new(array.map_err(|_| WireError)?))
         }
         _ => {
             let bytes = reader.raw(rows.checked_mul(width(&arrow)).ok_or(WireError)?)?;

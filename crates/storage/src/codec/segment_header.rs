@@ -4,6 +4,7 @@
 //! 0 codec u8 | 1 header version u8 | 2 column type [3] | 5 flags u8 | 6 parts u8 | 7 encodings u8 | 8 rows u32
 //! 12 length of each part u32[parts] | code of each encoding u8[encodings] | zeros to a multiple of 64
 //! ```
+//! Version 2 is for LIST and STRUCT: the type takes as many bytes as it does, and parts is a u16.
 //! Holds: parts start on 64-byte boundaries in the order of the lengths and end with the segment.
 //! Refuses: other codecs and versions, unknown flags and encodings, lengths that do not fit.
 
@@ -18,13 +19,21 @@ use crate::table::ColumnType;
 pub(crate) const PART_ALIGNMENT: usize = 64;
 
 const CODEC_VORTEX: u8 = 1;
-const VERSION: u8 = 1;
+const VERSION_FLAT: u8 = 1;
+const VERSION_NESTED: u8 = 2;
 const FLAG_NULLABLE: u8 = 1;
+
+fn version_of(ty: &ColumnType) -> u8 {
+    match ty.is_nested() {
+        true => VERSION_NESTED,
+        false => VERSION_FLAT,
+    }
+}
 
 /// Parsed segment header.
 pub(crate) struct SegmentHeader {
     pub(crate) ty: ColumnType,
-    /// Whether the first part carries validity.
+    /// Whether the first part carries validity. Not said of nested types, of which many parts may.
     pub(crate) nullable: bool,
     pub(crate) rows: u32,
     pub(crate) part_lens: Vec<u32>,
@@ -36,10 +45,13 @@ impl SegmentHeader {
     pub(crate) fn to_bytes(&self) -> Option<Vec<u8>> {
         let mut out = Writer::default();
         out.u8(CODEC_VORTEX);
-        out.u8(VERSION);
-        out.raw(&self.ty.to_wire());
+        out.u8(version_of(&self.ty));
+        self.ty.write(&mut out);
         out.u8(if self.nullable { FLAG_NULLABLE } else { 0 });
-        out.u8(u8::try_from(self.part_lens.len()).ok()?);
+        match self.ty.is_nested() {
+            true => out.u16(u16::try_from(self.part_lens.len()).ok()?),
+            false => out.u8(u8::try_from(self.part_lens.len()).ok()?),
+        }
         out.u8(u8::try_from(self.encodings.len()).ok()?);
         out.u32(self.rows);
         for len in &self.part_lens {
@@ -56,17 +68,22 @@ impl SegmentHeader {
     /// Parses the header and gives the byte range of each part.
     pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, Vec<std::ops::Range<usize>>), WireError> {
         let mut reader = Reader::new(bytes);
-        if reader.u8()? != CODEC_VORTEX || reader.u8()? != VERSION {
+        if reader.u8()? != CODEC_VORTEX {
             return Err(WireError);
         }
-        let ty = ColumnType::from_wire(&mut reader)?;
+        let version = reader.u8()?;
+        let ty = ColumnType::read(&mut reader)?;
         let flags = reader.u8()?;
-        if flags & !FLAG_NULLABLE != 0 {
+        let known = if ty.is_nested() { 0 } else { FLAG_NULLABLE };
+        if version != version_of(&ty) || flags & !known != 0 {
             return Err(WireError);
         }
-        let parts = usize::from(reader.u8()?);
+        let parts = match ty.is_nested() {
+            true => usize::from(reader.u16()?),
+            false => usize::from(reader.u8()?),
+        };
         let encodings = usize::from(reader.u8()?);
-        if parts == 0 || parts > MAX_PARTS {
+        if parts == 0 || (!ty.is_nested() && parts > MAX_PARTS) {
             return Err(WireError);
         }
         let rows = reader.u32()?;
@@ -79,7 +96,7 @@ impl SegmentHeader {
             .map(|code| id_of(*code).ok_or(WireError))
             .collect::<Result<Vec<_>, _>>()?;
 
-        let mut start = 12 + 4 * parts + codes.len();
+        let mut start = bytes.len() - reader.left();
         let mut end = start;
         let mut ranges = Vec::with_capacity(parts);
         for len in &part_lens {

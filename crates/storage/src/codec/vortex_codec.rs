@@ -5,6 +5,7 @@
 //! Assumes: the decoder may take memory in proportion to what a segment claims to hold, so in a plain file, which
 //! anyone can write, a crafted segment can ask for much.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ use vortex_session::VortexSession;
 use vortex_session::registry::{Id, ReadContext};
 
 use super::encoding_set::code_of;
+use super::nested::{FlatPart, flatten};
 use super::parts::{join, part_types, split};
 use super::segment_codec::{CodecError, EncodedSegment, SegmentCodec};
 use super::segment_header::{PART_ALIGNMENT, SegmentHeader};
@@ -94,21 +96,21 @@ impl VortexCodec {
         array.serialize(context, &self.session, &options)
     }
 
-    fn try_encode(
+    pub(super) fn try_encode(
         &self,
         ty: &ColumnType,
-        parts: &[ArrayRef],
+        parts: &[FlatPart],
         rows: u32,
         nullable: bool,
         compress: bool,
     ) -> Option<EncodedSegment> {
         let context = ArrayContext::empty();
         let mut bodies = Vec::with_capacity(parts.len());
-        for (index, part) in parts.iter().enumerate() {
-            bodies.push(
-                self.encode_part(part, nullable && index == 0, &context, compress)
-                    .ok()?,
-            );
+        for (part, nullable) in parts {
+            bodies.push(match part.len() {
+                0 if ty.is_nested() => Vec::new(),
+                _ => self.encode_part(part, *nullable, &context, compress).ok()?,
+            });
         }
         let encodings = context.to_ids();
         if encodings.iter().any(|id| code_of(id).is_none()) {
@@ -171,8 +173,7 @@ impl VortexCodec {
         mask: Option<&BooleanBuffer>,
     ) -> Result<ArrayRef, CodecError> {
         let (header, ranges) = SegmentHeader::parse(bytes).map_err(|_| CodecError::Malformed)?;
-        let types = part_types(ty);
-        if &header.ty != ty || header.rows != rows || ranges.len() != types.len() {
+        if &header.ty != ty || header.rows != rows {
             return Err(CodecError::Malformed);
         }
         let total = rows as usize;
@@ -182,19 +183,47 @@ impl VortexCodec {
         }
         let mask = mask.filter(|_| selected < total);
         // Packed text is unpacked faster all at once than value by value, unless few values are wanted. The encoding of
-        // the whole segment is the first in the list.
+        // the whole segment is the first in the list. In nested values a mask has to be brought to each level.
         let is_packed = |id: &Id| matches!(id.as_str(), "vortex.fsst" | "vortex.onpair");
-        let late = selected > total / 3 && header.encodings.first().is_some_and(is_packed);
+        let is_costly = ty.is_nested() || header.encodings.first().is_some_and(is_packed);
+        let late = selected > total / 3 && is_costly;
         let (mask, late_mask) = if late { (None, mask) } else { (mask, None) };
-        let decoded = if mask.is_some() { selected } else { total };
-        let mask = mask.map(|mask| Mask::from_buffer(BitBuffer::from(mask.clone())));
         let context = ReadContext::new(header.encodings);
+        let source = (bytes, ranges);
+        let array = match ty.is_nested() {
+            true => self.decode_nested(ty, total, source, &context, mask)?,
+            false => self.decode_flat(ty, (total, header.nullable), source, &context, mask)?,
+        };
+        match late_mask {
+            Some(mask) => {
+                filter(&array, &BooleanArray::from(mask.clone())).map_err(|_| CodecError::Malformed)
+            }
+            None => Ok(array),
+        }
+    }
+
+    /// The rows that `mask` selects of an array that is not nested, from its parts of `rows` rows; `nullable` is said of the
+    /// first.
+    pub(super) fn decode_flat(
+        &self,
+        ty: &ColumnType,
+        (rows, nullable): (usize, bool),
+        (bytes, ranges): (&Bytes, Vec<Range<usize>>),
+        context: &ReadContext,
+        mask: Option<&BooleanBuffer>,
+    ) -> Result<ArrayRef, CodecError> {
+        let types = part_types(ty);
+        if ranges.len() != types.len() {
+            return Err(CodecError::Malformed);
+        }
+        let decoded = mask.map_or(rows, BooleanBuffer::count_set_bits);
+        let mask = mask.map(|mask| Mask::from_buffer(BitBuffer::from(mask.clone())));
         let mut parts = Vec::with_capacity(types.len());
         for (index, (range, part_type)) in ranges.into_iter().zip(&types).enumerate() {
-            let nullable = header.nullable && index == 0;
+            let nullable = nullable && index == 0;
             let body = ByteBuffer::from(bytes.slice(range));
             let part = self
-                .decode_part(body, part_type, nullable, total, &context, mask.as_ref())
+                .decode_part(body, part_type, nullable, rows, context, mask.as_ref())
                 .map_err(|_| CodecError::Malformed)?;
             if part.len() != decoded || (!nullable && part.null_count() > 0) {
                 return Err(CodecError::Malformed);
@@ -211,14 +240,9 @@ impl VortexCodec {
                 .is_some_and(|a| verify::views(a, false)),
             _ => true,
         };
-        if !sound {
-            return Err(CodecError::Malformed);
-        }
-        match late_mask {
-            Some(mask) => {
-                filter(&array, &BooleanArray::from(mask.clone())).map_err(|_| CodecError::Malformed)
-            }
-            None => Ok(array),
+        match sound {
+            true => Ok(array),
+            false => Err(CodecError::Malformed),
         }
     }
 }
@@ -229,8 +253,16 @@ impl SegmentCodec for VortexCodec {
         if rows > MAX_ROW_GROUP_ROWS {
             return Err(CodecError::TooLarge);
         }
-        let parts = split(ty, array)?;
-        let nullable = array.null_count() > 0;
+        let nullable = array.null_count() > 0 && !ty.is_nested();
+        let parts = match ty.is_nested() {
+            true => flatten(ty, array)?,
+            false => {
+                let parts = split(ty, array)?.into_iter().enumerate();
+                parts
+                    .map(|(index, part)| (part, nullable && index == 0))
+                    .collect()
+            }
+        };
         let attempt = |compress| {
             let run = || self.try_encode(ty, &parts, rows, nullable, compress);
             catch_unwind(AssertUnwindSafe(run)).ok().flatten()

@@ -11,7 +11,7 @@
 //!
 //! Holds: no key begins with another one, so that keys of several columns are their columns' keys in a row, and a key with
 //! something behind it still compares as the key does. A row with a NULL in its key has none.
-//! Refuses: INTERVAL, whose values have no one order; keys of more than [`MAX_KEY_BYTES`].
+//! Refuses: INTERVAL, whose values have no one order; LIST and STRUCT; keys of more than [`MAX_KEY_BYTES`].
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -31,7 +31,7 @@ pub(crate) const MAX_KEY_BYTES: usize = 4096;
 
 /// Whether columns of this type can be part of a key.
 pub(crate) fn can_be_key(ty: &ColumnType) -> bool {
-    !matches!(ty, ColumnType::Interval)
+    !matches!(ty, ColumnType::Interval) && !ty.is_nested()
 }
 
 /// Appends the key that row `row` of the arrays has to `out`; `false`, and `out` as it was, if it has a NULL.
@@ -120,7 +120,7 @@ fn encode(ty: &ColumnType, array: &dyn Array, row: usize, out: &mut Vec<u8>) -> 
         ColumnType::Uuid => {
             out.extend_from_slice(array.as_fixed_size_binary_opt()?.value(row));
         }
-        ColumnType::Interval => return None,
+        ColumnType::Interval | ColumnType::List(_) | ColumnType::Struct(_) => return None,
     }
     Some(())
 }

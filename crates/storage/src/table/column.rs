@@ -71,7 +71,7 @@ impl Column {
     pub(crate) fn write(&self, out: &mut Writer) {
         out.u32(self.id);
         out.text(&self.name);
-        out.raw(&self.ty.to_wire());
+        self.ty.write(out);
         out.u8(if self.nullable { FLAG_NULLABLE } else { 0 });
         out.optional_text(self.default.as_deref());
     }
@@ -79,7 +79,7 @@ impl Column {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let id = reader.u32()?;
         let name = reader.text()?;
-        let ty = ColumnType::from_wire(reader)?;
+        let ty = ColumnType::read(reader)?;
         let nullable = reader.flag()?;
         let default = reader.optional_text()?;
         Ok(Self {

@@ -1,17 +1,26 @@
 //! The types a column can have, and the Arrow type each is handed over as.
 //!
-//! Holds: the mapping to Arrow is one to one in the direction type -> Arrow; the three wire bytes of a type never
-//! change their meaning (FORMAT.md, "Tables", column type).
+//! Holds: the mapping to Arrow is one to one in the direction type -> Arrow; the wire bytes of a type never change their
+//! meaning (FORMAT.md, "Tables", column type); a type that was read is nested no deeper, and has no more types in it, than
+//! the limits say, so that whoever follows it down needs no limits of their own.
 //! Refuses: on reading, tags, precisions, scales and units that are not in the table.
 
-use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use std::collections::HashSet;
+use std::sync::Arc;
 
-use crate::catalog::wire::{Reader, WireError};
+use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
+
+use crate::catalog::wire::{Reader, WireError, Writer};
 
 /// The most digits a `Decimal64` holds; wider decimals are handed over as `Decimal128`.
 pub const MAX_DECIMAL64_PRECISION: u8 = 18;
 /// The most digits a decimal column can have.
 pub const MAX_DECIMAL_PRECISION: u8 = 38;
+
+/// A type has at most this many types around its innermost ones, itself included.
+pub const MAX_TYPE_DEPTH: usize = 32;
+/// A type has at most this many types in it, itself included.
+pub const MAX_TYPES_IN_TYPE: usize = 1024;
 
 /// Type of a column. Everything else is refused by name before it reaches storage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -59,6 +68,10 @@ pub enum ColumnType {
     Interval,
     /// 16 bytes, RFC 9562 order.
     Uuid,
+    /// Any number of values of one type.
+    List(Box<ColumnType>),
+    /// A value of each of its fields, which have distinct names; at least one.
+    Struct(Vec<(String, ColumnType)>),
 }
 
 impl ColumnType {
@@ -87,23 +100,76 @@ impl ColumnType {
             Self::Timestamp(unit, zoned) => DataType::Timestamp(*unit, zoned.then(|| "UTC".into())),
             Self::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
             Self::Uuid => DataType::FixedSizeBinary(16),
+            Self::List(item) => DataType::List(Arc::new(Self::list_item(item))),
+            Self::Struct(fields) => DataType::Struct(Self::struct_fields(fields)),
         }
     }
 
-    /// Whether precision and scale, where the type has them, are within their limits.
-    pub(crate) fn is_valid(&self) -> bool {
+    /// The Arrow field of the values in a list.
+    pub(crate) fn list_item(item: &Self) -> Field {
+        Field::new_list_field(item.arrow(), true)
+    }
+
+    /// The Arrow fields of a struct.
+    pub(crate) fn struct_fields(fields: &[(String, Self)]) -> Fields {
+        let field = |(name, ty): &(String, Self)| Field::new(name, ty.arrow(), true);
+        fields.iter().map(field).collect()
+    }
+
+    /// Whether values of this type have values in them.
+    pub fn is_nested(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Struct(_))
+    }
+
+    /// Whether precision and scale, names of fields and nesting are within their limits.
+    pub fn is_valid(&self) -> bool {
+        self.is_valid_within(MAX_TYPE_DEPTH, &mut 0)
+    }
+
+    fn is_valid_within(&self, depth: usize, types: &mut usize) -> bool {
+        *types += 1;
+        if depth == 0 || *types > MAX_TYPES_IN_TYPE {
+            return false;
+        }
         match self {
             Self::Decimal { precision, scale } => {
                 (1..=MAX_DECIMAL_PRECISION).contains(precision)
                     && *scale >= 0
                     && scale.unsigned_abs() <= *precision
             }
+            Self::List(item) => item.is_valid_within(depth - 1, types),
+            Self::Struct(fields) => {
+                let mut names = HashSet::with_capacity(fields.len().min(MAX_TYPES_IN_TYPE));
+                let mut sound = |(name, ty): &(String, Self)| {
+                    names.insert(name.clone()) && ty.is_valid_within(depth - 1, types)
+                };
+                !fields.is_empty() && fields.iter().all(&mut sound)
+            }
             _ => true,
         }
     }
 
-    /// The three bytes that stand for this type in a file (FORMAT.md, "Tables").
-    pub(crate) fn to_wire(&self) -> [u8; 3] {
+    /// The fewest bytes a type takes in a file.
+    pub(crate) const SMALLEST: usize = 3;
+
+    /// Appends what stands for this type in a file (FORMAT.md, "Tables").
+    pub(crate) fn write(&self, out: &mut Writer) {
+        out.raw(&self.head());
+        match self {
+            Self::List(item) => item.write(out),
+            Self::Struct(fields) => {
+                out.count(fields.len());
+                for (name, ty) in fields {
+                    out.text(name);
+                    ty.write(out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The three bytes that every type begins with.
+    fn head(&self) -> [u8; 3] {
         match self {
             Self::Boolean => [1, 0, 0],
             Self::Int8 => [2, 0, 0],
@@ -132,11 +198,29 @@ impl ColumnType {
             }
             Self::Interval => [18, 0, 0],
             Self::Uuid => [19, 0, 0],
+            Self::List(_) => [20, 0, 0],
+            Self::Struct(_) => [21, 0, 0],
         }
     }
 
-    /// Reads what [`Self::to_wire`] wrote.
-    pub(crate) fn from_wire(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+    /// Reads what [`Self::write`] wrote.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let ty = Self::read_within(reader, MAX_TYPE_DEPTH, &mut 0)?;
+        match ty.is_valid() {
+            true => Ok(ty),
+            false => Err(WireError),
+        }
+    }
+
+    fn read_within(
+        reader: &mut Reader<'_>,
+        depth: usize,
+        types: &mut usize,
+    ) -> Result<Self, WireError> {
+        *types += 1;
+        if depth == 0 || *types > MAX_TYPES_IN_TYPE {
+            return Err(WireError);
+        }
         let [tag, a, b] = reader.array::<3>()?;
         let plain = match tag {
             1 => Self::Boolean,
@@ -152,15 +236,10 @@ impl ColumnType {
             11 => Self::Double,
             12 => {
                 let scale = i8::try_from(b).map_err(|_| WireError)?;
-                let decimal = Self::Decimal {
+                return Ok(Self::Decimal {
                     precision: a,
                     scale,
-                };
-                return if decimal.is_valid() {
-                    Ok(decimal)
-                } else {
-                    Err(WireError)
-                };
+                });
             }
             13 => Self::Varchar,
             14 => Self::Blob,
@@ -182,6 +261,18 @@ impl ColumnType {
             }
             18 => Self::Interval,
             19 => Self::Uuid,
+            20 if (a, b) == (0, 0) => {
+                Self::List(Box::new(Self::read_within(reader, depth - 1, types)?))
+            }
+            21 if (a, b) == (0, 0) => {
+                let count = reader.count(4 + Self::SMALLEST)?;
+                let mut fields = Vec::with_capacity(count.min(MAX_TYPES_IN_TYPE));
+                for _ in 0..count {
+                    let name = reader.text()?;
+                    fields.push((name, Self::read_within(reader, depth - 1, types)?));
+                }
+                Self::Struct(fields)
+            }
             _ => return Err(WireError),
         };
         if (a, b) == (0, 0) {
@@ -189,5 +280,76 @@ impl ColumnType {
         } else {
             Err(WireError)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes_of(ty: &ColumnType) -> Vec<u8> {
+        let mut out = Writer::default();
+        ty.write(&mut out);
+        out.into_bytes()
+    }
+
+    fn list(item: ColumnType) -> ColumnType {
+        ColumnType::List(Box::new(item))
+    }
+
+    #[test]
+    fn nested_types_come_back() {
+        let field = |name: &str, ty| (name.to_owned(), ty);
+        let point = ColumnType::Struct(vec![
+            field("x", ColumnType::Double),
+            field(
+                "y",
+                list(ColumnType::Decimal {
+                    precision: 5,
+                    scale: 2,
+                }),
+            ),
+        ]);
+        let ty = list(list(point));
+        let bytes = bytes_of(&ty);
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(ColumnType::read(&mut reader), Ok(ty));
+        assert_eq!(reader.finish(), Ok(()));
+        for len in 0..bytes.len() {
+            assert!(ColumnType::read(&mut Reader::new(&bytes[..len])).is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_or_too_wide_is_no_type() {
+        let deep = |depth| (1..depth).fold(ColumnType::Int32, |ty, _| list(ty));
+        let (most, more) = (deep(MAX_TYPE_DEPTH), deep(MAX_TYPE_DEPTH + 1));
+        assert!(most.is_valid() && !more.is_valid());
+        assert!(ColumnType::read(&mut Reader::new(&bytes_of(&most))).is_ok());
+        assert!(ColumnType::read(&mut Reader::new(&bytes_of(&more))).is_err());
+        // Without end, and without recursion without end.
+        let endless = [20, 0, 0].repeat(1 << 20);
+        assert!(ColumnType::read(&mut Reader::new(&endless)).is_err());
+
+        let wide = |count: usize| {
+            let fields = (0..count).map(|n| (n.to_string(), ColumnType::Boolean));
+            ColumnType::Struct(fields.collect())
+        };
+        for (count, sound) in [
+            (0, false),
+            (1, true),
+            (MAX_TYPES_IN_TYPE - 1, true),
+            (MAX_TYPES_IN_TYPE, false),
+        ] {
+            let bytes = bytes_of(&wide(count));
+            assert_eq!(wide(count).is_valid(), sound, "{count}");
+            assert_eq!(ColumnType::read(&mut Reader::new(&bytes)).is_ok(), sound);
+        }
+        let twice = ColumnType::Struct(vec![
+            ("a".into(), ColumnType::Int8),
+            ("a".into(), ColumnType::Int16),
+        ]);
+        assert!(!twice.is_valid());
+        assert!(ColumnType::read(&mut Reader::new(&bytes_of(&twice))).is_err());
     }
 }

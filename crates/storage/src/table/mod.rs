@@ -5,6 +5,7 @@
 mod column;
 mod column_type;
 mod distinct_sketch;
+mod nested_values;
 mod page;
 mod row_group;
 mod row_group_builder;
@@ -15,15 +16,17 @@ mod table_keys;
 mod table_version;
 
 pub use column::{Check, Column, ColumnDef};
-pub use column_type::{ColumnType, MAX_DECIMAL_PRECISION, MAX_DECIMAL64_PRECISION};
+pub use column_type::{
+    ColumnType, MAX_DECIMAL_PRECISION, MAX_DECIMAL64_PRECISION, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE,
+};
 pub use distinct_sketch::DistinctSketch;
 pub use row_group::{MAX_ROW_GROUP_ROWS, MemoryRows, RowGroup};
 pub use row_group_builder::RowGroupBuilder;
 pub use segment::Segment;
 pub use stat_value::StatValue;
 pub use table_version::TableVersion;
-pub(crate) use table_version::compact;
 
+pub(crate) use nested_values::{compact, list_parts, struct_parts};
 pub(crate) use page::{PAGE_GROUPS, Page};
 pub(crate) use row_group_builder::MAX_COLUMN_RAW_BYTES;
 pub(crate) use statistics::Statistics;

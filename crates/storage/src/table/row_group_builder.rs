@@ -9,6 +9,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_select::concat::concat;
 
+use super::nested_values::row_bytes;
 use super::{Column, MAX_ROW_GROUP_ROWS};
 use crate::error::{Error, Result};
 
@@ -21,7 +22,7 @@ pub struct RowGroupBuilder {
     rows_per_group: usize,
     pending: Vec<RecordBatch>,
     pending_rows: usize,
-    /// Raw bytes gathered per column of text or bytes; others cannot pass the limit.
+    /// Raw bytes gathered per column of text, bytes, lists or structs; others cannot pass the limit.
     pending_bytes: Vec<u64>,
 }
 
@@ -79,19 +80,18 @@ impl RowGroupBuilder {
             .num_rows()
             .min(self.rows_per_group - self.pending_rows);
         for (array, gathered) in batch.columns().iter().zip(&self.pending_bytes) {
-            let Some(views) = views_of(array) else {
-                continue;
-            };
             let mut total = *gathered;
-            let mut fits = |view: &u128| {
-                total += u64::from(*view as u32);
+            let mut fits = |bytes: u64| {
+                total += bytes;
                 total <= MAX_COLUMN_RAW_BYTES
             };
-            rows = views
-                .iter()
-                .take(rows)
-                .take_while(|view| fits(view))
-                .count();
+            if let Some(views) = views_of(array) {
+                let lengths = views.iter().map(|view| u64::from(*view as u32));
+                rows = lengths.take(rows).take_while(|len| fits(*len)).count();
+            } else if array.data_type().is_nested() {
+                let bytes = row_bytes(array.as_ref()).into_iter();
+                rows = bytes.take(rows).take_while(|bytes| fits(*bytes)).count();
+            }
         }
         if self.pending_rows == 0 {
             rows.max(1)
@@ -107,6 +107,8 @@ impl RowGroupBuilder {
                     .iter()
                     .map(|view| u64::from(*view as u32))
                     .sum::<u64>();
+            } else if array.data_type().is_nested() {
+                *gathered += row_bytes(array.as_ref()).iter().sum::<u64>();
             }
         }
         self.pending_rows += batch.num_rows();
@@ -202,6 +204,23 @@ mod tests {
         let (mega, large) = ("m".repeat(6 << 20), "l".repeat(20 << 20));
         let texts = [&mega, &mega, &mega, &large, &mega].map(|text| text.as_str());
         let array = StringViewArray::from_iter_values(texts);
+        let mut groups = builder.push(&batch(Arc::new(array))).unwrap();
+        groups.extend(builder.finish().unwrap());
+        assert_eq!(lens(&groups), [2, 1, 1, 1]);
+    }
+
+    #[test]
+    fn rows_are_cut_by_what_is_in_their_lists() {
+        let ty = ColumnType::List(Box::new(ColumnType::Boolean));
+        let mut builder = RowGroupBuilder::new(&[column("c", ty)], 1000);
+        let lengths = [6 << 20, 6 << 20, 6 << 20, 20 << 20, 1];
+        let values = arrow_buffer::BooleanBuffer::new_set(lengths.iter().sum());
+        let array = arrow_array::ListArray::new(
+            Arc::new(Field::new_list_field(arrow_schema::DataType::Boolean, true)),
+            arrow_buffer::OffsetBuffer::from_lengths(lengths),
+            Arc::new(arrow_array::BooleanArray::new(values, None)),
+            None,
+        );
         let mut groups = builder.push(&batch(Arc::new(array))).unwrap();
         groups.extend(builder.finish().unwrap());
         assert_eq!(lens(&groups), [2, 1, 1, 1]);

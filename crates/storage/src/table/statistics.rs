@@ -1,13 +1,15 @@
 //! What is recorded about a column's values when a row group is written.
 //!
 //! Holds: bounds enclose every non-null value under the order the engine compares in (integers by value, floats by
-//! IEEE 754 totalOrder, text and bytes bytewise); no bounds if there is no value, a NaN, or no order (INTERVAL).
+//! IEEE 754 totalOrder, text and bytes bytewise); no bounds if there is no value, a NaN, or no order (INTERVAL), and neither bounds nor distinct
+//! values of LIST and STRUCT.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, GenericByteViewArray, PrimitiveArray};
 use arrow_schema::TimeUnit;
 
+use super::nested_values::row_bytes;
 use super::{ColumnType, DistinctSketch, MAX_DECIMAL64_PRECISION, StatValue};
 
 /// Statistics of one segment.
@@ -88,6 +90,7 @@ impl Statistics {
                 }
                 extremes.bounds(false, &mut exact)
             }
+            ColumnType::List(_) | ColumnType::Struct(_) => (None, None),
         };
         let null_count = u32::try_from(array.null_count()).unwrap_or(u32::MAX);
         Self {
@@ -109,6 +112,9 @@ pub(crate) fn raw_bytes(array: &ArrayRef) -> u64 {
     }
     if let Some(bytes) = array.as_binary_view_opt() {
         return lengths(bytes.views());
+    }
+    if array.data_type().is_nested() {
+        return row_bytes(array.as_ref()).iter().sum();
     }
     let rows = array.len() as u64;
     match array.data_type().primitive_width() {

@@ -12,11 +12,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
-use arrow_schema::DataType;
-
-use super::{Check, Column, DistinctSketch, Page, RowGroup};
+use super::{Check, Column, DistinctSketch, Page, RowGroup, compact};
 use crate::block::{BlockRef, Role};
 use crate::catalog::wire::{Reader, WireError, Writer};
 use crate::error::{Error, Result};
@@ -494,6 +490,7 @@ fn merge(a: &RowGroup, b: &RowGroup) -> Result<Option<RowGroup>> {
         let joined = arrow_select::concat::concat(&[l.as_ref(), r.as_ref()]);
         let joined =
             joined.map_err(|_| Error::InvalidInput("rows too large to be held together".into()))?;
+        // Text and bytes come with a buffer from each commit.
         Ok((*id, compact(joined)))
     });
     let values = joined.collect::<Result<Vec<_>>>()?;
@@ -509,15 +506,6 @@ fn merge(a: &RowGroup, b: &RowGroup) -> Result<Option<RowGroup>> {
         merged.deletes = Some(Arc::new(deletes));
     }
     Ok(Some(merged))
-}
-
-/// Text and bytes come with a buffer from each commit: brings them together into one.
-pub(crate) fn compact(array: ArrayRef) -> ArrayRef {
-    match array.data_type() {
-        DataType::Utf8View => Arc::new(array.as_string_view().gc()),
-        DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
-        _ => array,
-    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, Decimal128Array, Int64Array, IntervalMonthDayNanoArray, StringViewArray,
-    TimestampMicrosecondArray, types::IntervalMonthDayNanoType,
+    ArrayRef, Decimal128Array, Float64Array, Int32Array, Int64Array, IntervalMonthDayNanoArray,
+    ListArray, StringViewArray, StructArray, TimestampMicrosecondArray,
+    types::IntervalMonthDayNanoType,
 };
-use arrow_schema::TimeUnit;
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, TimeUnit};
 use hushdb_keys::KeyProvider;
 use hushdb_keys::providers::KeyText;
 use hushdb_storage::{
@@ -48,6 +50,8 @@ pub(crate) struct Samples {
     pub(crate) logged_next: Sample,
     pub(crate) other_logged: Sample,
     pub(crate) plain_logged: Sample,
+    /// A plain one whose third table has lists and structs, in a row group and in the log.
+    pub(crate) nested: Sample,
 }
 
 /// Rows of table `x`.
@@ -72,6 +76,7 @@ impl Samples {
             logged_next: in_next_log,
             other_logged,
             plain_logged,
+            nested: nested(),
         }
     }
 }
@@ -265,4 +270,67 @@ fn logged(key: Option<&dyn KeyProvider>) -> [Sample; 2] {
     let first = now(LOGGED);
     store.checkpoint().unwrap();
     [first, now(LOGGED)]
+}
+
+/// The tables that the decoder of log records knows (`decoders::change`), and rows of lists and structs.
+fn nested() -> Sample {
+    let files = Arc::new(MemFiles::new());
+    let store = Store::create_in(files.clone(), None, &StoreOptions::default()).unwrap();
+    store.set_checkpoint_on_close(false);
+    let point = ColumnType::Struct(vec![
+        ("x".into(), ColumnType::Double),
+        ("y".into(), ColumnType::Varchar),
+    ]);
+    let list = |item: &ColumnType| ColumnType::List(Box::new(item.clone()));
+    let types = [list(&ColumnType::Int32), point.clone(), list(&point)];
+    let mut txn = store.begin().unwrap();
+    for name in ["a", "b"] {
+        let columns = vec![def("n", ColumnType::Int64)];
+        txn.create_table("main", name, columns, vec![]).unwrap();
+    }
+    let columns = ["x", "y", "z"].into_iter().zip(&types);
+    let columns = columns.map(|(name, ty)| def(name, ty.clone()));
+    txn.create_table("main", "c", columns.collect(), vec![])
+        .unwrap();
+    append(&mut txn, "main", "c", &nested_rows(&types, 40));
+    txn.commit().unwrap();
+    let mut txn = store.begin().unwrap();
+    txn.insert("main", "c", &nested_rows(&types, 5)).unwrap();
+    txn.commit().unwrap();
+    let [file, log] = ["", ".wal"].map(|name| files.get(name).unwrap().to_bytes());
+    let used = log.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    let log = log[..used.next_multiple_of(64)].to_vec();
+    sample(file, Some(log), None)
+}
+
+/// Values of a list of numbers, a struct, and a list of structs; every third is NULL.
+fn nested_rows(types: &[ColumnType; 3], rows: usize) -> Vec<ArrayRef> {
+    let nulls = || Some(NullBuffer::from_iter((0..rows).map(|row| row % 3 > 0)));
+    let [
+        DataType::List(number),
+        DataType::Struct(fields),
+        DataType::List(point),
+    ] = types.each_ref().map(ColumnType::arrow)
+    else {
+        unreachable!("the types of the sample")
+    };
+    let points = |count: usize| {
+        let numbers = (0..count).map(|n| n as f64 / 4.0);
+        let texts = (0..count).map(|n| format!("point number {n}"));
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Float64Array::from_iter_values(numbers)),
+            Arc::new(StringViewArray::from_iter_values(texts)),
+        ];
+        columns
+    };
+    let lengths = |row: usize| if !row.is_multiple_of(3) { row % 5 } else { 0 };
+    let total: usize = (0..rows).map(lengths).sum();
+    let offsets = || OffsetBuffer::from_lengths((0..rows).map(lengths));
+    let numbers = Arc::new(Int32Array::from_iter_values(0..total as i32));
+    let structs = Arc::new(StructArray::new(fields.clone(), points(total), None));
+    vec![
+        Arc::new(ListArray::new(number, offsets(), numbers, nulls())),
+        Arc::new(StructArray::new(fields, points(rows), nulls())),
+        Arc::new(ListArray::new(point, offsets(), structs, nulls())),
+    ]
 }

@@ -56,6 +56,21 @@ pub(crate) fn write(samples: &Samples, cases: &Cases, directory: Option<&Path>) 
         }
         *nth += 1;
     }
+    let nested = Forge::new(&samples.nested);
+    let mut number = 0;
+    for (role, block) in &samples.nested.parts {
+        let payload = nested.payload(*role, block);
+        if *role == Role::ColumnData {
+            add("segment", &format!("sound-nested-{number}"), payload);
+            number += 1;
+        } else if *role == Role::Metadata {
+            // Which of them they are is for both to find out.
+            add("table_record", &format!("sound-nested-{number}"), payload);
+            number += 1;
+        }
+    }
+    let nested = LogForge::new(&samples.nested);
+    add("change", "sound-nested", nested.records[0].payload.clone());
     let first = samples.plain.parts.first().map(|(_, block)| *block);
     for (name, sector) in [
         ("in-the-file", 0),

@@ -1,0 +1,168 @@
+//! Types and arrays of them for tests, all from one number: lists and structs nested at random, NULLs anywhere, values behind
+//! NULLs, arrays that are slices of others.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{BinaryViewBuilder, FixedSizeBinaryBuilder, StringViewBuilder};
+use arrow_array::types::IntervalMonthDayNano;
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal64Array, Decimal128Array, Float64Array, Int32Array,
+    IntervalMonthDayNanoArray, ListArray, StructArray, TimestampMicrosecondArray,
+};
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
+use arrow_schema::TimeUnit;
+
+use crate::table::ColumnType;
+
+/// A source of numbers (SplitMix64).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    /// A list or struct with at most `depth` levels of them.
+    pub(crate) fn nested_type(&mut self, depth: u32) -> ColumnType {
+        if self.below(2) == 0 {
+            return ColumnType::List(Box::new(self.any_type(depth - 1)));
+        }
+        let fields = 1 + self.below(4);
+        let field = |n: u64| (format!("field {n}"), self.any_type(depth - 1));
+        ColumnType::Struct((0..fields).map(field).collect())
+    }
+
+    fn any_type(&mut self, depth: u32) -> ColumnType {
+        if depth > 0 && self.below(2) == 0 {
+            return self.nested_type(depth);
+        }
+        let decimal = |precision| ColumnType::Decimal {
+            precision,
+            scale: 2,
+        };
+        match self.below(11) {
+            0 => ColumnType::Boolean,
+            1 => ColumnType::Double,
+            2 => ColumnType::Varchar,
+            3 => ColumnType::Blob,
+            4 => ColumnType::Date,
+            5 => ColumnType::Timestamp(TimeUnit::Microsecond, true),
+            6 => ColumnType::Interval,
+            7 => ColumnType::Uuid,
+            8 => decimal(9),
+            9 => decimal(38),
+            _ => ColumnType::Int32,
+        }
+    }
+
+    /// An array of the type, which may be a slice of a larger one.
+    pub(crate) fn array(&mut self, ty: &ColumnType, rows: usize) -> ArrayRef {
+        let (before, after) = (self.below(3) as usize, self.below(3) as usize);
+        let array = self.whole(ty, before + rows + after);
+        array.slice(before, rows)
+    }
+
+    fn nulls(&mut self, rows: usize) -> Option<NullBuffer> {
+        let share = [0, 0, 10, 50, 100][self.below(5) as usize];
+        let valid = BooleanBuffer::collect_bool(rows, |_| self.below(100) >= share);
+        (share > 0).then(|| NullBuffer::new(valid))
+    }
+
+    fn bytes(&mut self) -> Vec<u8> {
+        let len = [0, 3, 12, 13, 40][self.below(5) as usize];
+        (0..len).map(|_| b'a' + self.below(20) as u8).collect()
+    }
+
+    fn whole(&mut self, ty: &ColumnType, rows: usize) -> ArrayRef {
+        let nulls = self.nulls(rows);
+        let small = self.below(2) == 0;
+        let mut number = || match small {
+            true => self.below(10) as i64,
+            false => self.next() as i64 >> 1,
+        };
+        let numbers: Vec<i64> = (0..rows).map(|_| number()).collect();
+        let is_valid = |row: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+        match ty {
+            ColumnType::List(item) => {
+                let lengths: Vec<usize> = numbers.iter().map(|n| *n as usize % 5).collect();
+                let values = self.array(item, lengths.iter().sum());
+                let offsets = OffsetBuffer::from_lengths(lengths);
+                let item = Arc::new(ColumnType::list_item(item));
+                Arc::new(ListArray::new(item, offsets, values, nulls))
+            }
+            ColumnType::Struct(fields) => {
+                let columns = fields.iter().map(|(_, ty)| self.array(ty, rows)).collect();
+                let fields = ColumnType::struct_fields(fields);
+                Arc::new(StructArray::new(fields, columns, nulls))
+            }
+            ColumnType::Boolean => {
+                let values = numbers.iter().map(|n| n % 2 == 0).collect::<Vec<_>>();
+                Arc::new(BooleanArray::new(values.into(), nulls))
+            }
+            ColumnType::Double => {
+                let values = numbers.iter().map(|n| *n as f64 / 8.0).collect::<Vec<_>>();
+                Arc::new(Float64Array::new(values.into(), nulls))
+            }
+            ColumnType::Varchar => {
+                let mut out = StringViewBuilder::new();
+                for row in 0..rows {
+                    let text = String::from_utf8(self.bytes()).unwrap();
+                    out.append_option(is_valid(row).then_some(text));
+                }
+                Arc::new(out.finish())
+            }
+            ColumnType::Blob => {
+                let mut out = BinaryViewBuilder::new();
+                for row in 0..rows {
+                    let bytes = self.bytes();
+                    out.append_option(is_valid(row).then_some(bytes));
+                }
+                Arc::new(out.finish())
+            }
+            ColumnType::Date => {
+                let values = numbers.iter().map(|n| *n as i32).collect::<Vec<_>>();
+                Arc::new(Date32Array::new(values.into(), nulls))
+            }
+            ColumnType::Timestamp(..) => {
+                let array = TimestampMicrosecondArray::new(numbers.into(), nulls);
+                Arc::new(array.with_timezone("UTC"))
+            }
+            ColumnType::Interval => {
+                let value = |n: &i64| IntervalMonthDayNano::new(*n as i32, (*n >> 7) as i32, *n);
+                let values = numbers.iter().map(value).collect::<Vec<_>>();
+                Arc::new(IntervalMonthDayNanoArray::new(values.into(), nulls))
+            }
+            ColumnType::Uuid => {
+                let mut out = FixedSizeBinaryBuilder::new(16);
+                for (row, n) in numbers.iter().enumerate() {
+                    match is_valid(row) {
+                        true => out.append_value(i128::from(*n).to_be_bytes()).unwrap(),
+                        false => out.append_null(),
+                    }
+                }
+                Arc::new(out.finish())
+            }
+            ColumnType::Decimal { precision, scale } if *precision <= 18 => {
+                let values = numbers.iter().map(|n| n % 1_000_000_000);
+                let array = Decimal64Array::new(values.collect::<Vec<_>>().into(), nulls);
+                Arc::new(array.with_precision_and_scale(*precision, *scale).unwrap())
+            }
+            ColumnType::Decimal { precision, scale } => {
+                let values = numbers.iter().map(|n| i128::from(*n) * 1_000_000_007);
+                let array = Decimal128Array::new(values.collect::<Vec<_>>().into(), nulls);
+                Arc::new(array.with_precision_and_scale(*precision, *scale).unwrap())
+            }
+            _ => {
+                let values = numbers.iter().map(|n| *n as i32).collect::<Vec<_>>();
+                Arc::new(Int32Array::new(values.into(), nulls))
+            }
+        }
+    }
+}

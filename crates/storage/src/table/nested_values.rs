@@ -1,0 +1,185 @@
+//! What values of lists and structs are made of, whatever array they come in: a slice of a larger one, or one with values
+//! behind NULLs.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, ListArray, StructArray, UInt32Array, UInt64Array,
+};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType};
+use arrow_select::nullif::nullif;
+use arrow_select::take::take;
+
+/// How many values each row of a list has, NULL where the list is, and the values of all rows, no others.
+///
+/// # Errors
+/// If Arrow cannot pick the values.
+pub(crate) fn list_parts(list: &ListArray) -> Result<(UInt32Array, ArrayRef), ArrowError> {
+    let offsets = list.value_offsets();
+    let range = |row: usize| match offsets.get(row..row + 2) {
+        Some([from, to]) if list.is_valid(row) => *from as u64..*to as u64,
+        _ => 0..0,
+    };
+    let lengths = (0..list.len()).map(|row| {
+        let range = range(row);
+        (range.end - range.start) as u32
+    });
+    let lengths: ScalarBuffer<u32> = lengths.collect();
+    let total: u64 = lengths.iter().map(|len| u64::from(*len)).sum();
+    let first = offsets.first().copied().unwrap_or_default() as u64;
+    let last = offsets.last().copied().unwrap_or_default() as u64;
+    let values = if total == last - first {
+        list.values().slice(first as usize, total as usize)
+    } else {
+        let rows = UInt64Array::from_iter_values((0..list.len()).flat_map(range));
+        take(list.values().as_ref(), &rows, None)?
+    };
+    let lengths = UInt32Array::new(lengths, list.nulls().cloned());
+    Ok((lengths, values))
+}
+
+/// The fields of a struct, NULL where it is.
+///
+/// # Errors
+/// If Arrow cannot set NULLs.
+pub(crate) fn struct_parts(array: &StructArray) -> Result<Vec<ArrayRef>, ArrowError> {
+    let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) else {
+        return Ok(array.columns().to_vec());
+    };
+    let gone = BooleanArray::new(!nulls.inner(), None);
+    let columns = array.columns().iter();
+    columns.map(|column| nullif(column, &gone)).collect()
+}
+
+/// Bytes that each row takes before compression; a value within another counts as one at least.
+pub(crate) fn row_bytes(array: &dyn Array) -> Vec<u64> {
+    match array.data_type() {
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            let mut until = Vec::with_capacity(list.values().len() + 1);
+            let mut total = 0;
+            until.push(total);
+            for bytes in row_bytes(list.values().as_ref()) {
+                total += bytes;
+                until.push(total);
+            }
+            let at = |place: i32| until.get(place as usize).copied().unwrap_or_default();
+            let ranges = list.value_offsets().windows(2);
+            let bytes = ranges.map(|range| match range {
+                [from, to] => at(*to).saturating_sub(at(*from)),
+                _ => 0,
+            });
+            let length = size_of::<u32>() as u64;
+            bytes.map(|bytes| bytes + length).collect()
+        }
+        DataType::Struct(_) => {
+            let mut rows = vec![1; array.len()];
+            for column in array.as_struct().columns() {
+                for (row, bytes) in rows.iter_mut().zip(row_bytes(column.as_ref())) {
+                    *row += bytes;
+                }
+            }
+            rows
+        }
+        DataType::Utf8View => lengths(array.as_string_view().views()),
+        DataType::BinaryView => lengths(array.as_binary_view().views()),
+        DataType::FixedSizeBinary(width) => vec![u64::from(width.unsigned_abs()); array.len()],
+        other => vec![other.primitive_width().unwrap_or(1) as u64; array.len()],
+    }
+}
+
+/// The low half of a view's low half is the value's length.
+fn lengths(views: &[u128]) -> Vec<u64> {
+    views
+        .iter()
+        .map(|view| u64::from(*view as u32).max(1))
+        .collect()
+}
+
+/// An array whose text, bytes and lists are its own rows', and in one buffer each: after a `take`, a slice or a concat they
+/// hold on to more.
+pub(crate) fn compact(array: ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        DataType::Utf8View => Arc::new(array.as_string_view().gc()),
+        DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
+        DataType::List(item) => {
+            let Ok((lengths, values)) = list_parts(array.as_list()) else {
+                return array;
+            };
+            let offsets = OffsetBuffer::from_lengths(lengths.values().iter().map(|n| *n as usize));
+            let nulls = lengths.nulls().cloned();
+            let list = ListArray::try_new(Arc::clone(item), offsets, compact(values), nulls);
+            list.map_or(array, |list| Arc::new(list))
+        }
+        DataType::Struct(fields) => {
+            let parts = array.as_struct().columns().iter();
+            let parts = parts.map(|part| compact(Arc::clone(part))).collect();
+            let nulls = array.nulls().cloned();
+            let whole = StructArray::try_new(fields.clone(), parts, nulls);
+            whole.map_or(array, |whole| Arc::new(whole))
+        }
+        _ => array,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::types::Int32Type;
+    use arrow_array::{Int32Array, StringViewArray};
+    use arrow_buffer::{BooleanBuffer, NullBuffer};
+    use arrow_schema::Field;
+
+    use super::*;
+
+    /// Rows 1 and 3 are NULL, and have values all the same.
+    fn list() -> ListArray {
+        let values = Arc::new(Int32Array::from_iter_values(0..10));
+        let item = Arc::new(Field::new_list_field(DataType::Int32, true));
+        let offsets = OffsetBuffer::new(vec![0, 2, 5, 5, 9, 10].into());
+        let nulls = NullBuffer::from(vec![true, false, true, false, true]);
+        ListArray::new(item, offsets, values, Some(nulls))
+    }
+
+    #[test]
+    fn what_stands_behind_a_null_list_is_left_out() {
+        let (lengths, values) = list_parts(&list()).unwrap();
+        let expected = [Some(2), None, Some(0), None, Some(1)];
+        assert_eq!(lengths, UInt32Array::from_iter(expected));
+        assert_eq!(values.as_primitive::<Int32Type>().values(), &[0, 1, 9]);
+        let (lengths, values) = list_parts(&list().slice(2, 3)).unwrap();
+        assert_eq!(lengths.len(), 3);
+        assert_eq!(values.as_primitive::<Int32Type>().values(), &[9]);
+    }
+
+    #[test]
+    fn a_slice_is_compacted_to_its_own_values() {
+        let slice: ArrayRef = Arc::new(list().slice(4, 1));
+        let compacted = compact(Arc::clone(&slice));
+        assert_eq!(&compacted, &slice);
+        assert_eq!(compacted.as_list::<i32>().values().len(), 1);
+    }
+
+    #[test]
+    fn every_value_counts() {
+        assert_eq!(row_bytes(&list()), [12, 16, 4, 20, 8]);
+        let texts = StringViewArray::from(vec!["", "abc"]);
+        let field = Arc::new(Field::new("a", DataType::Utf8View, true));
+        let array = StructArray::from(vec![(field, Arc::new(texts) as ArrayRef)]);
+        assert_eq!(row_bytes(&array), [2, 4]);
+    }
+
+    #[test]
+    fn the_fields_of_a_null_struct_are_null() {
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+        let fields = vec![Field::new("a", DataType::Int32, true)].into();
+        let nulls = Some(NullBuffer::new(BooleanBuffer::from(vec![false, true])));
+        let array = StructArray::new(fields, vec![numbers], nulls);
+        let parts = struct_parts(&array).unwrap();
+        assert_eq!(
+            parts[0].as_primitive::<Int32Type>(),
+            &Int32Array::from(vec![None, Some(2)])
+        );
+    }
+}
