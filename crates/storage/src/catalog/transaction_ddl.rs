@@ -8,11 +8,17 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, UInt32Array};
 
 use super::catalog_version::{MAIN_SCHEMA, SchemaVersion};
+use super::store::Store;
 use super::transaction::{Transaction, no_such_table};
 use super::view::View;
 use crate::block::Role;
 use crate::error::{Error, Result};
-use crate::table::{Check, Column, ColumnDef, DistinctSketch, Page, RowGroup, TableVersion};
+use crate::table::{
+    Check, Column, ColumnDef, ColumnType, DistinctSketch, Page, RowGroup, TableVersion, raw_bytes,
+};
+
+/// Bytes that a list or struct may take in the rows of a row group that are there when its column is added.
+const MAX_FILLED_BYTES: u64 = 64 << 20;
 
 impl Transaction {
     /// Makes an empty schema.
@@ -152,7 +158,7 @@ impl Transaction {
         let column = column.with_id(id);
         if let Some(fill) = fill {
             self.change_groups(&target, schema, table, |this, group| {
-                this.fill(group, &column, &fill)
+                this.fill(group, &column, &fill).map(Some)
             })?;
         }
         let target = self.definition_mut(schema, table)?;
@@ -175,27 +181,62 @@ impl Transaction {
         if target.columns.len() == 1 {
             return Err(invalid("a table has at least one column"));
         }
-        if target
-            .indexes
-            .iter()
-            .any(|index| index.column_ids().contains(&id))
-        {
-            return Err(invalid("an index needs the column: drop the index first"));
-        }
+        refuse_indexed(&target, id)?;
         self.change_groups(&target, schema, table, |_, group| {
-            let mut changed = group.clone();
-            changed.segments.retain(|segment| segment.column_id != id);
-            if let Some(memory) = &group.memory {
-                let kept = memory.iter().filter(|(column, _)| *column != id);
-                changed.memory = Some(kept.cloned().collect());
-            } else if changed.segments.len() == group.segments.len() {
-                return Ok(None);
-            }
-            Ok(Some(changed))
+            Ok(without_column(group, id))
         })?;
         self.definition_mut(schema, table)?
             .columns
             .retain(|column| column.id != id);
+        Ok(())
+    }
+
+    /// Gives a column another type. `values` are asked for, row group by row group, with one for each row; what they are where
+    /// a row is gone means nothing.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such table or column, an index needs it, the type is unsound, or the values are not as
+    /// many or not of the type; those of `values`; Full and Io of the file.
+    pub fn change_type(
+        &mut self,
+        schema: &str,
+        table: &str,
+        column: &str,
+        ty: ColumnType,
+        values: &mut dyn FnMut(&Store, &RowGroup) -> Result<ArrayRef>,
+    ) -> Result<()> {
+        let target = self.catalog().table(schema, table);
+        let target = Arc::clone(target.ok_or_else(no_such_table)?);
+        let old = target.column(column).ok_or_else(no_such_column)?;
+        refuse_indexed(&target, old.id)?;
+        if !ty.is_valid() {
+            return Err(invalid("a type that cannot be"));
+        }
+        // What segments of the old type say is never asked of the new one.
+        let id = target.next_column_id;
+        let next = id.checked_add(1);
+        let next = next.ok_or_else(|| Error::Unsupported("more columns".into()))?;
+        let column = Column {
+            id,
+            ty,
+            ..old.clone()
+        };
+        let old = old.id;
+        let store = Arc::clone(&self.store);
+        self.change_groups(&target, schema, table, |this, group| {
+            let values = values(&store, group)?;
+            let fits = values.data_type() == &column.ty.arrow();
+            if !fits || values.len() != group.rows as usize {
+                return Err(invalid("the values are not one of the type for each row"));
+            }
+            let kept = without_column(group, old).unwrap_or_else(|| group.clone());
+            this.put_column(kept, &column, values).map(Some)
+        })?;
+        let target = self.definition_mut(schema, table)?;
+        target.next_column_id = next;
+        if let Some(place) = target.columns.iter_mut().find(|known| known.id == old) {
+            *place = column;
+        }
         Ok(())
     }
 
@@ -346,29 +387,39 @@ impl Transaction {
     }
 
     /// The row group with values of `column` that are `fill` in every row.
-    fn fill(
-        &mut self,
-        group: &RowGroup,
-        column: &Column,
-        fill: &ArrayRef,
-    ) -> Result<Option<RowGroup>> {
+    fn fill(&mut self, group: &RowGroup, column: &Column, fill: &ArrayRef) -> Result<RowGroup> {
+        let bytes = raw_bytes(fill).saturating_mul(u64::from(group.rows));
+        if column.ty.is_nested() && bytes > MAX_FILLED_BYTES {
+            return Err(Error::Unsupported(
+                "a default of that many values for rows that are there".into(),
+            ));
+        }
         let rows = UInt32Array::from(vec![0; group.rows as usize]);
         let values = arrow_select::take::take(fill.as_ref(), &rows, None)
             .map_err(|_| invalid("the value for present rows cannot be repeated"))?;
-        let mut changed = group.clone();
-        if let Some(memory) = &group.memory {
-            let filled = memory.iter().cloned().chain([(column.id, values)]);
-            changed.memory = Some(filled.collect());
-            return Ok(Some(changed));
+        self.put_column(group.clone(), column, values)
+    }
+
+    /// The row group with values of a column that it has none of.
+    fn put_column(
+        &mut self,
+        mut changed: RowGroup,
+        column: &Column,
+        values: ArrayRef,
+    ) -> Result<RowGroup> {
+        if let Some(memory) = &changed.memory {
+            let more = memory.iter().cloned().chain([(column.id, values)]);
+            changed.memory = Some(more.collect());
+            return Ok(changed);
         }
         let written = self.store.write_segment(column, &values, &mut self.fresh)?;
         let Some((segment, sketch)) = written else {
-            return Ok(None);
+            return Ok(changed);
         };
         changed.segments.push(segment);
 
         let mut sketches = Vec::new();
-        if let Some(block) = group.sketches {
+        if let Some(block) = changed.sketches {
             let bytes = self.store.blocks.read(Role::Statistics, &block)?;
             let malformed =
                 |_| Error::malformed(Role::Statistics, block.sector, "distinct sketches");
@@ -380,7 +431,28 @@ impl Transaction {
             .store
             .write_aside(Role::Statistics, &bytes, &mut self.fresh)?;
         changed.sketches = Some(block);
-        Ok(Some(changed))
+        Ok(changed)
+    }
+}
+
+/// The row group without values of a column; `None` if it has none.
+fn without_column(group: &RowGroup, id: u32) -> Option<RowGroup> {
+    let mut changed = group.clone();
+    changed.segments.retain(|segment| segment.column_id != id);
+    if let Some(memory) = &group.memory {
+        let kept = memory.iter().filter(|(column, _)| *column != id);
+        changed.memory = Some(kept.cloned().collect());
+    } else if changed.segments.len() == group.segments.len() {
+        return None;
+    }
+    Some(changed)
+}
+
+fn refuse_indexed(table: &TableVersion, column_id: u32) -> Result<()> {
+    let mut indexes = table.indexes.iter();
+    match indexes.any(|index| index.column_ids().contains(&column_id)) {
+        true => Err(invalid("an index needs the column: drop the index first")),
+        false => Ok(()),
     }
 }
 

@@ -29,4 +29,4 @@ pub use table_version::TableVersion;
 pub(crate) use nested_values::{compact, list_parts, struct_parts};
 pub(crate) use page::{PAGE_GROUPS, Page};
 pub(crate) use row_group_builder::MAX_COLUMN_RAW_BYTES;
-pub(crate) use statistics::Statistics;
+pub(crate) use statistics::{Statistics, raw_bytes};
