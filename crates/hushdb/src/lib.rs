@@ -34,7 +34,7 @@ mod value;
 pub use connection::{Connection, InterruptHandle, ProgressHandle};
 pub use database::{Database, DatabaseOptions, KeySource};
 pub use error::{Error, ErrorKind, Result};
-pub use functions::value_text;
+pub use functions::{json_string, json_value, value_text};
 pub use prepared_statement::PreparedStatement;
 pub use result::{QueryResult, ResultKind};
 pub use sql::type_names::display_type;

@@ -21,7 +21,7 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPl
 use datafusion::physical_plan::{ExecutionPlanProperties, PhysicalExpr};
 use datafusion::sql::sqlparser::parser::Parser;
 use futures::StreamExt;
-use hushdb_storage::{Check, Column, PendingRowGroup, RowGroupBuilder, Store};
+use hushdb_storage::{Check, Column, ColumnType, PendingRowGroup, RowGroupBuilder, Store};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -158,10 +158,7 @@ pub(super) fn convert(expr: Expr, schema: &DFSchema, column: &Column) -> Result<
     if from == to {
         return Ok(expr);
     }
-    if matches!(
-        from,
-        DataType::List(_) | DataType::Struct(_) | DataType::Map(..)
-    ) {
+    if from.is_nested() && !column.ty.is_nested() && column.ty != ColumnType::Varchar {
         return Err(Error::binder(format!(
             "a {} value cannot be stored in column {} of type {}",
             sql::type_names::type_name(&from),

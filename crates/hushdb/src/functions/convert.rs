@@ -144,7 +144,7 @@ fn hex_digit(b: u8) -> Option<u8> {
     (b as char).to_digit(16).map(|d| d as u8)
 }
 
-fn uuid_from_text(input: &ArrayRef) -> Result<ArrayRef> {
+pub(super) fn uuid_from_text(input: &ArrayRef) -> Result<ArrayRef> {
     let input = input.as_string_view();
     let mut out = FixedSizeBinaryBuilder::with_capacity(input.len(), 16);
     for text in input {
@@ -176,7 +176,7 @@ pub(crate) fn format_uuid(bytes: &[u8]) -> String {
     text
 }
 
-fn text_from_uuid(input: &ArrayRef) -> ArrayRef {
+pub(super) fn text_from_uuid(input: &ArrayRef) -> ArrayRef {
     let input = input.as_fixed_size_binary();
     let mut out = StringViewBuilder::with_capacity(input.len());
     for uuid in input {
@@ -203,7 +203,7 @@ fn parse_blob(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-fn blob_from_text(input: &ArrayRef) -> Result<ArrayRef> {
+pub(super) fn blob_from_text(input: &ArrayRef) -> Result<ArrayRef> {
     let input = input.as_string_view();
     let mut out = BinaryViewBuilder::with_capacity(input.len());
     for text in input {
@@ -230,7 +230,7 @@ pub(crate) fn format_blob(bytes: &[u8]) -> String {
     text
 }
 
-fn round_even(input: &ArrayRef) -> ArrayRef {
+pub(super) fn round_even(input: &ArrayRef) -> ArrayRef {
     Arc::new(
         input
             .as_primitive::<Float64Type>()
@@ -238,7 +238,7 @@ fn round_even(input: &ArrayRef) -> ArrayRef {
     )
 }
 
-fn text_from_blob(input: &ArrayRef) -> ArrayRef {
+pub(super) fn text_from_blob(input: &ArrayRef) -> ArrayRef {
     let input = input.as_binary_view();
     let mut out = StringViewBuilder::with_capacity(input.len());
     for blob in input {

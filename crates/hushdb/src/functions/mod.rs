@@ -3,6 +3,11 @@
 
 pub(crate) mod arithmetic;
 mod convert;
+mod json_text;
+mod length;
+mod list_sum;
+mod nested_cast;
+mod nested_text;
 mod sum;
 mod text;
 mod type_of;
@@ -14,12 +19,16 @@ pub(crate) use convert::{
     BLOB_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE, UUID_FROM_TEXT,
     format_blob, format_uuid,
 };
+pub use json_text::{json_string, json_value};
+pub(crate) use nested_cast::{check_nested_cast, nested_cast};
 pub use text::value_text;
 
 /// Scalar functions to register over DataFusion's.
 pub(crate) fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     let mut functions = convert::all();
     functions.push(Arc::new(ScalarUDF::from(type_of::TypeOf::new())));
+    functions.push(Arc::new(ScalarUDF::from(length::Length::new())));
+    functions.push(Arc::new(ScalarUDF::from(list_sum::ListSum::new())));
     functions
 }
 

@@ -3,6 +3,8 @@
 //! NULL is `None` here: how it is shown is the caller's business. Nothing is rounded: floating point numbers print their
 //! shortest text that reads back as the same number.
 
+use super::nested_text::{in_quotes, in_quotes_if_needed};
+use crate::sql::type_names::is_row;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{
     DataType, Date32Type, Date64Type, Float16Type, Float32Type, Float64Type, IntervalDayTimeType,
@@ -113,15 +115,19 @@ pub fn value_text(array: &dyn Array, row: usize) -> Result<Option<String>, Arrow
         DataType::FixedSizeList(_, _) => list(array.as_fixed_size_list().value(row).as_ref())?,
         DataType::Struct(fields) => {
             let columns = array.as_struct();
+            let unnamed = is_row(fields);
             let mut parts = Vec::with_capacity(fields.len());
             for (field, column) in fields.iter().zip(columns.columns()) {
-                parts.push(format!(
-                    "'{}': {}",
-                    field.name(),
-                    nested(column.as_ref(), row)?
-                ));
+                let value = nested(column.as_ref(), row)?;
+                parts.push(match unnamed {
+                    true => value,
+                    false => format!("{}: {value}", in_quotes(field.name())),
+                });
             }
-            format!("{{{}}}", parts.join(", "))
+            match unnamed {
+                true => format!("({})", parts.join(", ")),
+                false => format!("{{{}}}", parts.join(", ")),
+            }
         }
         DataType::Map(_, _) => {
             let entries = array.as_map().value(row);
@@ -152,7 +158,11 @@ pub fn value_text(array: &dyn Array, row: usize) -> Result<Option<String>, Arrow
 }
 
 fn nested(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
-    Ok(value_text(array, row)?.unwrap_or_else(|| "NULL".to_owned()))
+    Ok(match value_text(array, row)? {
+        None => "NULL".to_owned(),
+        Some(text) if array.data_type().is_nested() => text,
+        Some(text) => in_quotes_if_needed(text),
+    })
 }
 
 fn list(items: &dyn Array) -> Result<String, ArrowError> {

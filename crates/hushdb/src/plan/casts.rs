@@ -1,16 +1,17 @@
-//! Casts that Arrow does differently from DuckDB or not at all: to and from UUID and BLOB text, and rounding numbers to
-//! integers.
+//! Casts that Arrow does differently from DuckDB or not at all: to and from UUID and BLOB text, to lists
+//! and structs, and rounding numbers to integers.
 
 use super::rewrite_expressions::rewrite_expressions;
 use crate::functions::{
     BLOB_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE, UUID_FROM_TEXT,
+    check_nested_cast, nested_cast,
 };
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF, TryCast};
 use datafusion::optimizer::AnalyzerRule;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,13 +42,23 @@ impl DuckCasts {
     }
 
     fn rewrite(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-        let Expr::Cast(Cast { expr: inner, field }) = &expr else {
-            return Ok(Transformed::no(expr));
+        let (inner, field, lenient) = match &expr {
+            Expr::Cast(Cast { expr: inner, field }) => (inner, field, false),
+            Expr::TryCast(TryCast { expr: inner, field }) => (inner, field, true),
+            _ => return Ok(Transformed::no(expr)),
         };
         let Ok(from) = inner.get_type(schema) else {
             return Ok(Transformed::no(expr));
         };
         let to = field.data_type();
+        if &from != to && (to.is_nested() || from.is_nested() && !to.is_string()) {
+            check_nested_cast(&from, to)?;
+            let cast = ScalarFunction::new_udf(nested_cast(to, lenient), vec![*inner.clone()]);
+            return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
+        }
+        if lenient && !from.is_nested() {
+            return Ok(Transformed::no(expr));
+        }
         let text =
             |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
         let blob = |t: &DataType| {
@@ -66,7 +77,7 @@ impl DuckCasts {
             self.call(BLOB_FROM_TEXT, inner)
         } else if blob(&from) && text(to) {
             self.call(TEXT_FROM_BLOB, inner)
-        } else if text(to) && (from.is_floating() || from.is_temporal()) {
+        } else if text(to) && (from.is_floating() || from.is_temporal() || from.is_nested()) {
             self.call(TEXT_FROM_VALUE, inner)
         } else if from.is_floating() && to.is_integer() {
             let rounded = self.call(

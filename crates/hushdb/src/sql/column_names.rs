@@ -2,23 +2,28 @@
 //!
 //! What must hold: only names are added. Columns of different tables that share a name keep it.
 
-use super::normalize;
+use super::{normalize, quote};
 use datafusion::sql::sqlparser::ast::{
-    CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Select,
-    SelectItem, UnaryOperator,
+    CastKind, DictionaryField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, Select, SelectItem, TableFactor, UnaryOperator,
 };
 use std::collections::HashSet;
 
 /// Names every expression of a select list that has no name, and tells equal names apart.
 pub(super) fn name_columns(select: &mut Select) {
     let mut taken = HashSet::new();
+    let tables = tables(select);
     for item in &mut select.projection {
         match item {
-            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(_)) => {}
+            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts))
+                if !is_field(parts, &tables) => {}
             SelectItem::UnnamedExpr(expr) => {
                 let own = matches!(expr, Expr::Identifier(_));
                 let wanted = match &*expr {
                     Expr::Identifier(ident) => normalize(ident),
+                    Expr::CompoundIdentifier(parts) => {
+                        parts.last().map(normalize).unwrap_or_default()
+                    }
                     other => name(other),
                 };
                 let unique = unique(&mut taken, wanted.clone());
@@ -40,6 +45,38 @@ pub(super) fn name_columns(select: &mut Select) {
     }
 }
 
+/// The names that the tables of a FROM go by there.
+fn tables(select: &Select) -> HashSet<String> {
+    let mut names = HashSet::new();
+    let joined = select.from.iter().flat_map(|from| {
+        let joins = from.joins.iter().map(|join| &join.relation);
+        std::iter::once(&from.relation).chain(joins)
+    });
+    for table in joined {
+        let (own, alias) = match table {
+            TableFactor::Table { name, alias, .. } => (name.0.last(), alias.as_ref()),
+            TableFactor::Derived { alias, .. }
+            | TableFactor::TableFunction { alias, .. }
+            | TableFactor::Function { alias, .. }
+            | TableFactor::UNNEST { alias, .. }
+            | TableFactor::NestedJoin { alias, .. } => (None, alias.as_ref()),
+            _ => continue,
+        };
+        let own = own.and_then(|part| part.as_ident());
+        names.extend(alias.map(|alias| &alias.name).or(own).map(normalize));
+    }
+    names
+}
+
+/// Whether `a.b.c` is a field of a column, rather than a column of a table that is named with its schema or without.
+fn is_field(parts: &[Ident], tables: &HashSet<String>) -> bool {
+    let is_table = |part: &Ident| tables.contains(&normalize(part));
+    match parts.iter().take(3).position(is_table) {
+        Some(table) => parts.len() > table + 2,
+        None => !tables.is_empty(),
+    }
+}
+
 fn unique(taken: &mut HashSet<String>, wanted: String) -> String {
     let mut name = wanted.clone();
     let mut n = 0;
@@ -50,7 +87,7 @@ fn unique(taken: &mut HashSet<String>, wanted: String) -> String {
     name
 }
 
-fn name(expr: &Expr) -> String {
+pub(super) fn name(expr: &Expr) -> String {
     match expr {
         Expr::Identifier(ident) => ident.value.clone(),
         Expr::CompoundIdentifier(parts) => {
@@ -76,6 +113,16 @@ fn name(expr: &Expr) -> String {
                 _ => "CAST",
             };
             format!("{word}({} AS {data_type})", name(expr))
+        }
+        Expr::Array(list) => {
+            let items: Vec<_> = list.elem.iter().map(name).collect();
+            format!("main.list_value({})", items.join(", "))
+        }
+        Expr::Dictionary(fields) => {
+            let field =
+                |f: &DictionaryField| format!("{} := {}", quote(&f.key.value), name(&f.value));
+            let fields: Vec<_> = fields.iter().map(field).collect();
+            format!("main.struct_pack({})", fields.join(", "))
         }
         Expr::Function(function) => call(function).unwrap_or_else(|| expr.to_string()),
         other => other.to_string(),

@@ -1,6 +1,7 @@
 //! DuckDB's functions that are other functions under another name.
 
 use super::dialect::HushDialect;
+use super::nested_calls;
 use super::parameters::substitute;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
@@ -9,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::parser::Parser;
 
 /// Name, number of arguments, meaning.
-const MACROS: [(&str, usize, &str); 27] = [
+const MACROS: [(&str, usize, &str); 33] = [
     ("if", 3, "CASE WHEN $1 THEN $2 ELSE $3 END"),
     ("mod", 2, "($1 % $2)"),
     ("xor", 2, "(($1 | $2) - ($1 & $2))"),
@@ -47,6 +48,12 @@ const MACROS: [(&str, usize, &str); 27] = [
         3,
         "CASE WHEN $1 IS NOT NULL THEN coalesce(array_element(regexp_match($1, '(' || $2 || ')'), $3 + 1), '') END",
     ),
+    ("struct_extract", 2, "get_field($1, $2)"),
+    ("string_split", 2, "string_to_array($1, $2)"),
+    ("str_split", 2, "string_to_array($1, $2)"),
+    ("split", 2, "string_to_array($1, $2)"),
+    ("list_unique", 1, "len(list_distinct(list_compact($1)))"),
+    ("list_min", 1, "array_min($1)"),
     ("current_database", 0, "$1"),
     ("current_schema", 0, "$2"),
 ];
@@ -111,13 +118,16 @@ fn date_diff(args: &[Expr]) -> Result<Option<Expr>> {
 }
 
 /// The expression that a call stands for, if it is a macro. `place` are the current database and schema as literals.
-pub(super) fn expand(function: &Function, place: &[Expr; 2]) -> Result<Option<Expr>> {
+pub(super) fn expand(function: &mut Function, place: &[Expr; 2]) -> Result<Option<Expr>> {
     let [part] = function.name.0.as_slice() else {
         return Ok(None);
     };
     let Some(name) = part.as_ident().map(|i| i.value.to_lowercase()) else {
         return Ok(None);
     };
+    if let Some(meaning) = nested_calls::expand(&name, function)? {
+        return Ok(Some(meaning));
+    }
     let mut args = vec![];
     match &function.args {
         FunctionArguments::None => {}

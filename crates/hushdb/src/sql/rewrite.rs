@@ -1,17 +1,18 @@
 //! Rewrites of parsed SQL before planning, where DuckDB's dialect says what DataFusion's planner reads otherwise or not at
-//! all: `FROM t` without SELECT, names of columns, powers, checked negation, comparisons with ANY and ALL.
+//! all: `FROM t` without SELECT, names of columns, fields of structs, powers, checked negation, comparisons with ANY and ALL.
 //!
 //! What it refuses: RIGHT and FULL JOIN with USING or NATURAL, of which the planner would give the left table's column alone.
 
 use super::column_names::name_columns;
 use super::dialect::POWER;
 use super::macros::{expand, template};
+use super::nested_calls;
 use super::sql_text::sql_text;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Interval, JoinConstraint, JoinOperator, OrderByExpr, OrderByKind, Query,
-    Select, SelectFlavor, SelectItem, SetExpr, Statement, UnaryOperator, Value, VisitMut,
-    VisitorMut, WildcardAdditionalOptions,
+    Select, SelectFlavor, SelectItem, SetExpr, Statement, TableFactor, UnaryOperator, Value,
+    VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 use std::ops::ControlFlow;
 
@@ -79,6 +80,10 @@ impl Rewriter {
                 Ok(None)
             }
             Expr::Function(function) => expand(function, &self.place),
+            Expr::CompoundFieldAccess { access_chain, .. } => {
+                nested_calls::plain_access(access_chain);
+                Ok(None)
+            }
             Expr::AnyOp {
                 left,
                 compare_op,
@@ -154,6 +159,11 @@ impl VisitorMut for Rewriter {
                 other => other,
             };
         }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        nested_calls::unnest_table(factor);
         ControlFlow::Continue(())
     }
 

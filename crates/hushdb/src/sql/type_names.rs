@@ -1,15 +1,20 @@
 //! SQL type names on one side, `ColumnType` and Arrow types on the other. The names are DuckDB's.
 //!
-//! What must hold: a type without a home in the file is refused here, by name.
+//! What must hold: a type without a home in the file is refused here, by name. The fields of a `row(...)` are named by their
+//! places, which no type in a file is.
 
 use super::dialect::HushDialect;
+use super::{normalize, quote};
 use crate::error::{Error, Result};
-use datafusion::arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use datafusion::common::Result as DfResult;
 use datafusion::logical_expr::planner::TypePlanner;
-use datafusion::sql::sqlparser::ast::{self, DataType as SqlType, ExactNumberInfo, TimezoneInfo};
+use datafusion::sql::sqlparser::ast::{
+    self, ArrayElemTypeDef, DataType as SqlType, ExactNumberInfo, StructField, TimezoneInfo,
+};
 use datafusion::sql::sqlparser::parser::Parser;
-use hushdb_storage::ColumnType;
+use hushdb_storage::{ColumnType, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Arrow's extension name for a UUID in 16 bytes.
@@ -63,6 +68,10 @@ pub(crate) fn column_type(sql: &SqlType) -> Result<ColumnType> {
         S::Datetime(precision) => C::Timestamp(timestamp_unit(*precision)?, false),
         S::Interval { .. } => C::Interval,
         S::Uuid => C::Uuid,
+        S::Array(ArrayElemTypeDef::SquareBracket(item, None)) => {
+            sound(C::List(Box::new(column_type(item)?)))?
+        }
+        S::Struct(fields, _) => sound(C::Struct(struct_fields(fields)?))?,
         S::Custom(name, modifiers) => return custom(&name.to_string(), modifiers),
         S::HugeInt => return Err(refused("HUGEINT")),
         S::UHugeInt => return Err(refused("UHUGEINT")),
@@ -70,10 +79,53 @@ pub(crate) fn column_type(sql: &SqlType) -> Result<ColumnType> {
     })
 }
 
+fn struct_fields(fields: &[StructField]) -> Result<Vec<(String, ColumnType)>> {
+    let mut named: Vec<(String, ColumnType)> = Vec::with_capacity(fields.len());
+    for field in fields {
+        let name = field.field_name.as_ref().map(normalize);
+        let name = name.ok_or_else(|| Error::binder("a field of a STRUCT needs a name"))?;
+        named.push((name, column_type(&field.field_type)?));
+    }
+    Ok(named)
+}
+
+/// A nested type, if its fields have names of their own and it is within what a file takes.
+fn sound(ty: ColumnType) -> Result<ColumnType> {
+    if let ColumnType::Struct(fields) = &ty {
+        let mut names = HashSet::new();
+        let mut fields_twice = fields.iter().map(|(name, _)| name);
+        if let Some(name) = fields_twice.find(|name| !names.insert(name.to_lowercase())) {
+            return Err(Error::binder(format!(
+                "Duplicate STRUCT type argument name \"{name}\""
+            )));
+        }
+        if fields.is_empty() {
+            return Err(Error::binder("Can't pack nothing into a struct"));
+        }
+    }
+    match ty.is_valid() {
+        true => Ok(ty),
+        false => Err(Error::unsupported(format!(
+            "a type is nested at most {MAX_TYPE_DEPTH} deep and has at most {MAX_TYPES_IN_TYPE} types in it"
+        ))),
+    }
+}
+
+/// The name of the `n`th field of what `row(...)` gives, which has no names.
+pub(crate) fn row_field(n: usize) -> String {
+    format!("${n}")
+}
+
+/// Whether fields are those of a `row(...)`.
+pub(crate) fn is_row(fields: &Fields) -> bool {
+    let mut named = fields.iter().enumerate();
+    !fields.is_empty() && named.all(|(n, field)| *field.name() == row_field(n + 1))
+}
+
 fn refused(name: &str) -> Error {
     Error::unsupported(format!(
         "type {name} cannot be stored; use one of BOOLEAN, TINYINT to BIGINT, UTINYINT to UBIGINT, FLOAT, DOUBLE, \
-         DECIMAL(p,s), VARCHAR, BLOB, DATE, TIME, TIMESTAMP, INTERVAL, UUID"
+         DECIMAL(p,s), VARCHAR, BLOB, DATE, TIME, TIMESTAMP, INTERVAL, UUID, and lists (INTEGER[]) and STRUCTs (STRUCT(a INTEGER)) of them"
     ))
 }
 
@@ -179,8 +231,30 @@ pub(crate) fn stored_type(field: &Field) -> Result<ColumnType> {
         DataType::Dictionary(_, value) => {
             stored_type(&Field::new(field.name(), value.as_ref().clone(), true))?
         }
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item) => sound(C::List(Box::new(stored_type_within(item)?)))?,
+        DataType::Struct(fields) if is_row(fields) => {
+            return Err(Error::invalid(
+                "A table cannot be created from an unnamed struct",
+            ));
+        }
+        DataType::Struct(fields) => {
+            let field = |f: &Arc<Field>| Ok((f.name().clone(), stored_type_within(f)?));
+            sound(C::Struct(fields.iter().map(field).collect::<Result<_>>()?))?
+        }
         _ => return Err(refused(&display_type(field))),
     })
+}
+
+/// As [`stored_type`], of a value within another one: nothing but UUIDs has 16 bytes there.
+fn stored_type_within(field: &Field) -> Result<ColumnType> {
+    match field.data_type() {
+        DataType::FixedSizeBinary(16) => Ok(ColumnType::Uuid),
+        _ => stored_type(field),
+    }
 }
 
 fn is_uuid(field: &Field) -> bool {
@@ -243,18 +317,27 @@ pub(crate) fn type_name(data_type: &DataType) -> String {
         | DataType::LargeList(f)
         | DataType::FixedSizeList(f, _)
         | DataType::ListView(f) => {
-            format!("{}[]", display_type(f))
+            format!("{}[]", type_within(f))
         }
         DataType::Struct(fields) => {
-            let inner: Vec<_> = fields
-                .iter()
-                .map(|f| format!("{} {}", f.name(), display_type(f)))
-                .collect();
-            format!("STRUCT({})", inner.join(", "))
+            let unnamed = is_row(fields);
+            let inner = fields.iter().map(|f| match unnamed {
+                true => type_within(f),
+                false => format!("{} {}", quote(f.name()), type_within(f)),
+            });
+            format!("STRUCT({})", inner.collect::<Vec<_>>().join(", "))
         }
         DataType::Dictionary(_, value) => type_name(value),
         DataType::Map(entries, _) => format!("MAP({})", display_type(entries)),
         other => other.to_string().to_uppercase(),
+    }
+}
+
+/// The name of the type of a value within another one.
+fn type_within(field: &Field) -> String {
+    match field.data_type() {
+        DataType::FixedSizeBinary(16) => "UUID".into(),
+        _ => display_type(field),
     }
 }
 
@@ -286,7 +369,7 @@ pub(crate) struct DuckTypes;
 impl TypePlanner for DuckTypes {
     fn plan_type_field(&self, sql_type: &SqlType) -> DfResult<Option<Arc<Field>>> {
         match sql_type {
-            SqlType::Array(_) | SqlType::Struct(..) | SqlType::Map(..) => Ok(None),
+            SqlType::Map(..) => Ok(None),
             SqlType::Interval { .. } => Ok(Some(Arc::new(Field::new(
                 "",
                 DataType::Interval(IntervalUnit::MonthDayNano),
@@ -340,6 +423,10 @@ mod tests {
             "TIMESTAMP WITH TIME ZONE",
             "INTERVAL",
             "UUID",
+            "INTEGER[]",
+            "UUID[][]",
+            "STRUCT(a INTEGER, \"b c\" VARCHAR[])[]",
+            "STRUCT(s STRUCT(d DECIMAL(5,2)))",
         ] {
             assert_eq!(column_type_name(&parse(name).unwrap()), name);
         }
@@ -351,7 +438,9 @@ mod tests {
             "HUGEINT",
             "UHUGEINT",
             "JSON",
-            "INTEGER[]",
+            "INTEGER[3]",
+            "MAP(INTEGER, INTEGER)",
+            "STRUCT(a INTEGER, A INTEGER)",
             "BIT",
             "DECIMAL(39,2)",
             "DECIMAL(4,5)",

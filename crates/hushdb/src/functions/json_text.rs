@@ -1,0 +1,129 @@
+//! One value as JSON: what COPY writes and the shell prints.
+//!
+//! Numbers stay numbers, decimals with all their digits; lists and structs become arrays and objects; everything else is the
+//! text that CAST gives. JSON has no infinities and no NaN: they are texts.
+
+use super::value_text;
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
+
+/// Text as a JSON string, in quotes (RFC 8259, section 7).
+pub fn json_string(text: &str) -> String {
+    let mut json = String::with_capacity(text.len() + 2);
+    json.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => json.push_str("\\\""),
+            '\\' => json.push_str("\\\\"),
+            '\n' => json.push_str("\\n"),
+            '\r' => json.push_str("\\r"),
+            '\t' => json.push_str("\\t"),
+            '\u{8}' => json.push_str("\\b"),
+            '\u{c}' => json.push_str("\\f"),
+            c if u32::from(c) < 0x20 => json.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => json.push(c),
+        }
+    }
+    json.push('"');
+    json
+}
+
+/// The JSON of row `row` of `array`; `null` when it is NULL.
+///
+/// # Errors
+/// A type that Arrow itself cannot show.
+pub fn json_value(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
+    if array.is_null(row) {
+        return Ok("null".to_owned());
+    }
+    match array.data_type() {
+        DataType::List(_) => list(array.as_list::<i32>().value(row).as_ref()),
+        DataType::LargeList(_) => list(array.as_list::<i64>().value(row).as_ref()),
+        DataType::FixedSizeList(_, _) => list(array.as_fixed_size_list().value(row).as_ref()),
+        DataType::Struct(fields) => {
+            let columns = array.as_struct().columns();
+            object(fields.iter().zip(columns).map(|(field, column)| {
+                let value = json_value(column.as_ref(), row)?;
+                Ok((field.name().clone(), value))
+            }))
+        }
+        DataType::Map(_, _) => {
+            let entries = array.as_map().value(row);
+            object((0..entries.len()).map(|entry| {
+                let key = value_text(entries.column(0).as_ref(), entry)?.unwrap_or_default();
+                Ok((key, json_value(entries.column(1).as_ref(), entry)?))
+            }))
+        }
+        data_type => {
+            let Some(text) = value_text(array, row)? else {
+                return Ok("null".to_owned());
+            };
+            let is_number =
+                data_type.is_numeric() && text.ends_with(|last: char| last.is_ascii_digit());
+            Ok(match is_number || data_type == &DataType::Boolean {
+                true => text,
+                false => json_string(&text),
+            })
+        }
+    }
+}
+
+fn list(items: &dyn Array) -> Result<String, ArrowError> {
+    let items = (0..items.len()).map(|item| json_value(items, item));
+    Ok(format!(
+        "[{}]",
+        items.collect::<Result<Vec<_>, _>>()?.join(",")
+    ))
+}
+
+/// Names and their values.
+fn object(
+    members: impl Iterator<Item = Result<(String, String), ArrowError>>,
+) -> Result<String, ArrowError> {
+    let members = members.map(|member| {
+        let (name, value) = member?;
+        Ok(format!("{}:{value}", json_string(&name)))
+    });
+    Ok(format!(
+        "{{{}}}",
+        members.collect::<Result<Vec<_>, ArrowError>>()?.join(",")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{
+        ArrayRef, Float64Array, Int64Array, ListArray, StringViewArray, StructArray,
+    };
+    use arrow::datatypes::{Field, Int64Type};
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn strings_are_escaped() {
+        assert_eq!(json_string("a\"b\\c\n\u{1}ü"), "\"a\\\"b\\\\c\\n\\u0001ü\"");
+    }
+
+    #[test]
+    fn values_are_json() {
+        let list = ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1), None])]);
+        let text: ArrayRef = Arc::new(StringViewArray::from(vec!["x"]));
+        let number: ArrayRef = Arc::new(Float64Array::from(vec![f64::INFINITY]));
+        let row = StructArray::from(vec![
+            (
+                Arc::new(Field::new("l", list.data_type().clone(), true)),
+                Arc::new(list) as ArrayRef,
+            ),
+            (Arc::new(Field::new("t", DataType::Utf8View, true)), text),
+            (Arc::new(Field::new("n", DataType::Float64, true)), number),
+        ]);
+        let json = json_value(&row, 0).unwrap();
+        assert_eq!(json, r#"{"l":[1,null],"t":"x","n":"inf"}"#);
+        assert_eq!(
+            json_value(&Int64Array::from(vec![None]), 0).unwrap(),
+            "null"
+        );
+    }
+}

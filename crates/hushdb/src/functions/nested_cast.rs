@@ -1,0 +1,389 @@
+//! Casts to lists and structs, from text and from each other, value by value as CAST does it outside of them.
+//!
+//! What must hold: structs are matched by the names of their fields, in any case; a field that is not there is NULL. Values that
+//! `row(...)` made have no names and are matched in order.
+
+use super::convert::{blob_from_text, round_even, text_from_blob, text_from_uuid, uuid_from_text};
+use super::nested_text::{Fields, Item, list_items, struct_items};
+use super::value_text;
+use crate::error::{Error, ErrorKind};
+use crate::sql::type_names::{is_row, type_name};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, ListArray, StringViewArray, StringViewBuilder, StructArray,
+    new_null_array,
+};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::compute::{CastOptions, cast_with_options};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields as ArrowFields};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use std::sync::Arc;
+
+/// `CAST(value AS type)` for a nested type, or TRY_CAST.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct NestedCast {
+    to: DataType,
+    /// What does not cast is NULL.
+    lenient: bool,
+    signature: Signature,
+}
+
+/// The function that casts its argument to a nested type.
+pub(crate) fn nested_cast(to: &DataType, lenient: bool) -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::from(NestedCast {
+        to: to.clone(),
+        lenient,
+        signature: Signature::any(1, Volatility::Immutable),
+    }))
+}
+
+/// Whether values of a type are cast to one of the other by these rules.
+///
+/// # Errors
+/// `Binder` for structs that have no field in common, or `row(...)` of another length.
+pub(crate) fn check_nested_cast(from: &DataType, to: &DataType) -> Result<()> {
+    let refused = |why: &str| {
+        let (from, to) = (type_name(from), type_name(to));
+        Err(Error::binder(format!("Cannot cast {from} to {to}{why}")).into())
+    };
+    match (from, to) {
+        (DataType::Null, _) => Ok(()),
+        (from, _) if from.is_string() => Ok(()),
+        (_, to) if to.is_string() => Ok(()),
+        (from, DataType::List(to)) => match item_of(from) {
+            Some(from) => check_nested_cast(from.data_type(), to.data_type()),
+            None => refused(""),
+        },
+        (DataType::Struct(from), DataType::Struct(to)) if is_row(from) => {
+            if from.len() != to.len() {
+                return refused(": they have not the same number of fields");
+            }
+            let mut pairs = from.iter().zip(to.iter());
+            pairs.try_for_each(|(f, t)| check_nested_cast(f.data_type(), t.data_type()))
+        }
+        (DataType::Struct(from), DataType::Struct(to)) => {
+            let mut matching = 0;
+            for field in to {
+                if let Some((_, from)) = named(from, field.name()) {
+                    matching += 1;
+                    check_nested_cast(from.data_type(), field.data_type())?;
+                }
+            }
+            match matching {
+                0 => refused(": STRUCT to STRUCT cast must have at least one matching member"),
+                _ => Ok(()),
+            }
+        }
+        (from, to) if from.is_nested() || to.is_nested() => refused(""),
+        _ => Ok(()),
+    }
+}
+
+fn item_of(list: &DataType) -> Option<&FieldRef> {
+    match list {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item) => Some(item),
+        _ => None,
+    }
+}
+
+/// The field of a name, in any case of letters if none has it as it stands.
+fn named<'a>(fields: &'a ArrowFields, name: &str) -> Option<(usize, &'a FieldRef)> {
+    let exact = fields.find(name);
+    exact.or_else(|| {
+        let mut fields = fields.iter().enumerate();
+        fields.find(|(_, field)| field.name().eq_ignore_ascii_case(name))
+    })
+}
+
+impl ScalarUDFImpl for NestedCast {
+    fn name(&self) -> &str {
+        "$nested_cast"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.to.clone())
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
+        Ok(Arc::new(Field::new(self.name(), self.to.clone(), true)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
+        let input = args.args[0].to_array(if scalar { 1 } else { args.number_rows })?;
+        let output = cast_nested(&input, &self.to, self.lenient)?;
+        if scalar {
+            let value = ScalarValue::try_from_array(&output, 0)?;
+            return Ok(ColumnarValue::Scalar(value));
+        }
+        Ok(ColumnarValue::Array(output))
+    }
+}
+
+/// An array as one of another type, as CAST does it.
+pub(crate) fn cast_nested(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef> {
+    let from = array.data_type();
+    if from == to {
+        return Ok(Arc::clone(array));
+    }
+    if from == &DataType::Null {
+        return Ok(new_null_array(to, array.len()));
+    }
+    match to {
+        DataType::List(item) if from.is_string() => {
+            let texts = texts(array, lenient)?;
+            let mut nulls = Vec::with_capacity(texts.len());
+            let (mut lengths, mut items) = (Vec::with_capacity(texts.len()), vec![]);
+            for text in &texts {
+                let found = match text {
+                    None => None,
+                    Some(text) => parsed(list_items(text), to, lenient)?,
+                };
+                nulls.push(found.is_some());
+                let found = found.unwrap_or_default();
+                lengths.push(found.len());
+                items.extend(found);
+            }
+            let values = cast_nested(&as_texts(&items), item.data_type(), lenient)?;
+            list(item, lengths, values, Some(nulls.into()))
+        }
+        DataType::List(item) => {
+            let list_of = |item: &FieldRef| DataType::List(Arc::clone(item));
+            let same = item_of(from).map(list_of).ok_or_else(|| unlike(from, to))?;
+            let whole = cast_leaf(array, &same, lenient)?;
+            let whole = whole.as_list::<i32>();
+            let values = cast_nested(whole.values(), item.data_type(), lenient)?;
+            let (_, offsets, _, nulls) = whole.clone().into_parts();
+            let cast = ListArray::try_new(Arc::clone(item), offsets, values, nulls)?;
+            Ok(Arc::new(cast))
+        }
+        DataType::Struct(fields) if from.is_string() => struct_from_text(array, fields, lenient),
+        DataType::Struct(fields) => {
+            let DataType::Struct(given) = from else {
+                return Err(unlike(from, to));
+            };
+            let array = array.as_struct();
+            let by_place = is_row(given);
+            let column = |(place, field): (usize, &FieldRef)| {
+                let from = match by_place {
+                    true => Some(place),
+                    false => named(given, field.name()).map(|(place, _)| place),
+                };
+                match from.and_then(|place| array.columns().get(place)) {
+                    Some(column) => cast_nested(column, field.data_type(), lenient),
+                    None => Ok(new_null_array(field.data_type(), array.len())),
+                }
+            };
+            let columns = fields.iter().enumerate().map(column);
+            let columns = columns.collect::<Result<Vec<_>>>()?;
+            let nulls = array.nulls().cloned();
+            Ok(Arc::new(StructArray::try_new(
+                fields.clone(),
+                columns,
+                nulls,
+            )?))
+        }
+        _ => cast_leaf(array, to, lenient),
+    }
+}
+
+fn unlike(from: &DataType, to: &DataType) -> datafusion::error::DataFusionError {
+    let (from, to) = (type_name(from), type_name(to));
+    Error::binder(format!("Cannot cast {from} to {to}")).into()
+}
+
+/// What a value's text has in it; for text that is not one, an error or `None`.
+fn parsed<T>(found: Option<T>, to: &DataType, lenient: bool) -> Result<Option<T>> {
+    match found {
+        None if !lenient => Err(Error::new(
+            ErrorKind::Conversion,
+            format!(
+                "a text can't be cast to the destination type {}: write it as {}",
+                type_name(to),
+                match to {
+                    DataType::List(_) => "[a, b]",
+                    _ => "{'name': a}",
+                }
+            ),
+        )
+        .into()),
+        found => Ok(found),
+    }
+}
+
+fn struct_from_text(array: &ArrayRef, fields: &ArrowFields, lenient: bool) -> Result<ArrayRef> {
+    let to = DataType::Struct(fields.clone());
+    let texts = texts(array, lenient)?;
+    let mut nulls = Vec::with_capacity(texts.len());
+    let mut columns: Vec<Vec<Item>> = vec![vec![None; texts.len()]; fields.len()];
+    for (row, text) in texts.iter().enumerate() {
+        let items = match text {
+            None => None,
+            Some(text) => {
+                let found = struct_items(text).and_then(|items| by_field(items, fields));
+                parsed(found, &to, lenient)?
+            }
+        };
+        nulls.push(items.is_some());
+        for (place, item) in items.unwrap_or_default() {
+            if let Some(slot) = columns.get_mut(place).and_then(|c| c.get_mut(row)) {
+                *slot = item;
+            }
+        }
+    }
+    let columns = columns.iter().zip(fields);
+    let columns =
+        columns.map(|(items, field)| cast_nested(&as_texts(items), field.data_type(), lenient));
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let nulls = Some(NullBuffer::from(nulls));
+    Ok(Arc::new(StructArray::try_new(
+        fields.clone(),
+        columns,
+        nulls,
+    )?))
+}
+
+/// Items by the places of their fields; `None` if there is one without a place.
+fn by_field(items: Fields, fields: &ArrowFields) -> Option<Vec<(usize, Item)>> {
+    match items {
+        Fields::InOrder(items) => {
+            (items.len() == fields.len()).then(|| items.into_iter().enumerate().collect())
+        }
+        Fields::Named(items) => items
+            .into_iter()
+            .map(|(name, item)| Some((named(fields, &name)?.0, item)))
+            .collect(),
+    }
+}
+
+fn texts(array: &ArrayRef, lenient: bool) -> Result<StringViewArray> {
+    let texts = cast_leaf(array, &DataType::Utf8View, lenient)?;
+    Ok(texts.as_string_view().clone())
+}
+
+fn as_texts(items: &[Item]) -> ArrayRef {
+    Arc::new(
+        items
+            .iter()
+            .map(Option::as_deref)
+            .collect::<StringViewArray>(),
+    )
+}
+
+fn list(
+    item: &FieldRef,
+    lengths: Vec<usize>,
+    values: ArrayRef,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let offsets = OffsetBuffer::<i32>::from_lengths(lengths);
+    let list = ListArray::try_new(Arc::clone(item), offsets, values, nulls)?;
+    Ok(Arc::new(list))
+}
+
+/// An array as one of a type that is not nested, with DuckDB's rules where Arrow has others.
+fn cast_leaf(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef> {
+    let from = array.data_type();
+    let options = CastOptions {
+        safe: lenient,
+        ..CastOptions::default()
+    };
+    let cast = |array: &ArrayRef, to: &DataType| cast_with_options(array, to, &options);
+    let uuid = |ty: &DataType| matches!(ty, DataType::FixedSizeBinary(16));
+    let view = |array: &ArrayRef| cast(array, &DataType::Utf8View);
+    Ok(match (from, to) {
+        (from, to) if from == to => Arc::clone(array),
+        (from, to) if from.is_string() && uuid(to) => uuid_from_text(&view(array)?)?,
+        (from, to) if uuid(from) && to.is_string() => cast(&text_from_uuid(array), to)?,
+        (from, to) if from.is_string() && to.is_binary() => {
+            cast(&blob_from_text(&view(array)?)?, to)?
+        }
+        (from, to) if from.is_binary() && to.is_string() => {
+            cast(&text_from_blob(&cast(array, &DataType::BinaryView)?), to)?
+        }
+        (from, to) if to.is_string() && !from.is_string() => {
+            let mut out = StringViewBuilder::with_capacity(array.len());
+            for row in 0..array.len() {
+                out.append_option(value_text(array, row)?);
+            }
+            let out: ArrayRef = Arc::new(out.finish());
+            cast(&out, to)?
+        }
+        (from, to) if from.is_floating() && to.is_integer() => {
+            cast(&round_even(&cast(array, &DataType::Float64)?), to)?
+        }
+        (DataType::Decimal64(p, s) | DataType::Decimal128(p, s), to)
+            if to.is_integer() && *s > 0 =>
+        {
+            let whole = super::arithmetic::decimal_type((*p + 1 - *s as u8).max(1), 0);
+            cast(&cast(array, &whole)?, to)?
+        }
+        _ => cast(array, to)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::datatypes::{Field, Int32Type};
+
+    fn text(text: &str) -> ArrayRef {
+        Arc::new(StringViewArray::from(vec![text]))
+    }
+
+    fn list_of(item: DataType) -> DataType {
+        DataType::List(Arc::new(Field::new_list_field(item, true)))
+    }
+
+    fn point() -> DataType {
+        let field = |name: &str, ty| Field::new(name, ty, true);
+        DataType::Struct(vec![field("x", DataType::Int32), field("y", DataType::Utf8View)].into())
+    }
+
+    #[test]
+    fn text_becomes_what_it_was_written_from() {
+        let ty = list_of(point());
+        let written = "[{'x': 1, 'y': 'a, b'}, {'x': NULL, 'y': c}, NULL]";
+        let read = cast_nested(&text(written), &ty, false).unwrap();
+        assert_eq!(value_text(&read, 0).unwrap().as_deref(), Some(written));
+    }
+
+    #[test]
+    fn structs_are_matched_by_name_or_refused() {
+        let field = |name: &str| Field::new(name, DataType::Float64, true);
+        let given = DataType::Struct(vec![field("Y"), field("X")].into());
+        assert!(check_nested_cast(&given, &point()).is_ok());
+        let other = DataType::Struct(vec![field("z")].into());
+        assert!(check_nested_cast(&other, &point()).is_err());
+        assert!(check_nested_cast(&list_of(other), &list_of(point())).is_err());
+        assert!(check_nested_cast(&DataType::Int32, &point()).is_err());
+    }
+
+    #[test]
+    fn what_does_not_cast_is_an_error_or_null() {
+        let ty = list_of(DataType::Int32);
+        for bad in ["[1, x]", "1, 2", "[1"] {
+            assert!(cast_nested(&text(bad), &ty, false).is_err(), "{bad}");
+        }
+        let read = cast_nested(&text("[1, x]"), &ty, true).unwrap();
+        let values: Vec<_> = read
+            .as_list::<i32>()
+            .value(0)
+            .as_primitive::<Int32Type>()
+            .iter()
+            .collect();
+        assert_eq!(values, [Some(1), None]);
+        assert!(cast_nested(&text("1, 2"), &ty, true).unwrap().is_null(0));
+    }
+}

@@ -1,0 +1,194 @@
+//! The text of lists and structs as DuckDB writes and reads it: `[1, 'a, b', NULL]`, `{'a': 1, 'b': x}`, `(1, x)`.
+//!
+//! What must hold: text that was written is read as the same values. A value is in quotes where it would be read as something
+//! else without; in quotes, a quote or a backslash has a backslash before it.
+
+/// What text of a list or a struct has in it: a value's text, or NULL.
+pub(super) type Item = Option<String>;
+
+/// Characters that a value in a list or struct has in quotes only.
+const SPECIAL: [char; 11] = ['\'', '"', '(', ')', ',', ':', '=', '[', ']', '{', '}'];
+
+/// A value that is in another one, in quotes if it needs them.
+pub(super) fn in_quotes_if_needed(text: String) -> String {
+    let blank = |c: char| c.is_ascii_whitespace();
+    let plain = !text.is_empty()
+        && !text.starts_with(blank)
+        && !text.ends_with(blank)
+        && !text.eq_ignore_ascii_case("null")
+        && !text.contains(SPECIAL);
+    if plain { text } else { in_quotes(&text) }
+}
+
+/// Text in single quotes, as the name of a field always is.
+pub(super) fn in_quotes(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('\'');
+    for c in text.chars() {
+        if matches!(c, '\'' | '\\') {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted.push('\'');
+    quoted
+}
+
+/// The items of a list's text; `None` if it is not the text of one.
+pub(super) fn list_items(text: &str) -> Option<Vec<Item>> {
+    let inner = text.trim().strip_prefix('[')?.strip_suffix(']')?;
+    pieces(inner)?.into_iter().map(item).collect()
+}
+
+/// What a struct's text says of its fields.
+pub(super) enum Fields {
+    Named(Vec<(String, Item)>),
+    InOrder(Vec<Item>),
+}
+
+/// The fields in a struct's text; `None` if it is not the text of one.
+pub(super) fn struct_items(text: &str) -> Option<Fields> {
+    let text = text.trim();
+    if let Some(inner) = text.strip_prefix('(') {
+        let items = pieces(inner.strip_suffix(')')?)?.into_iter().map(item);
+        return items.collect::<Option<_>>().map(Fields::InOrder);
+    }
+    let inner = text.strip_prefix('{')?.strip_suffix('}')?;
+    let field = |piece: &str| {
+        let colon = positions(piece, ':')?.first().copied()?;
+        let (name, value) = piece.split_at_checked(colon)?;
+        Some((item(name)??, item(value.strip_prefix(':')?)?))
+    };
+    let fields = pieces(inner)?.into_iter().map(field);
+    fields.collect::<Option<_>>().map(Fields::Named)
+}
+
+/// What stands between the commas that are in no quotes and no brackets.
+fn pieces(inner: &str) -> Option<Vec<&str>> {
+    if inner.trim().is_empty() {
+        return Some(vec![]);
+    }
+    let mut pieces = vec![];
+    let mut from = 0;
+    for comma in positions(inner, ',')? {
+        pieces.push(inner.get(from..comma)?);
+        from = comma + 1;
+    }
+    pieces.push(inner.get(from..)?);
+    Some(pieces)
+}
+
+/// Where `wanted` stands in no quotes and no brackets; `None` where these do not match. No recursion: text may have any
+/// number of brackets.
+fn positions(text: &str, wanted: char) -> Option<Vec<usize>> {
+    let mut found = vec![];
+    let mut open = vec![];
+    let mut quote = None;
+    let mut matched = true;
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match (quote, c) {
+            (Some(_), '\\') => drop(chars.next()),
+            (Some(q), c) if q == c => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '[') => open.push(']'),
+            (None, '{') => open.push('}'),
+            (None, '(') => open.push(')'),
+            (None, ']' | '}' | ')') => matched &= open.pop() == Some(c),
+            (None, c) if c == wanted && open.is_empty() => found.push(at),
+            _ => {}
+        }
+    }
+    (matched && quote.is_none() && open.is_empty()).then_some(found)
+}
+
+/// A piece as the value it stands for; `None` if there is nothing.
+fn item(piece: &str) -> Option<Item> {
+    let piece = piece.trim();
+    if piece.is_empty() {
+        return None;
+    }
+    if piece.eq_ignore_ascii_case("null") {
+        return Some(None);
+    }
+    for quote in ['\'', '"'] {
+        let inner = piece
+            .strip_prefix(quote)
+            .and_then(|p| p.strip_suffix(quote));
+        if let Some(inner) = inner {
+            return Some(Some(without_backslashes(inner)));
+        }
+    }
+    Some(Some(piece.to_string()))
+}
+
+fn without_backslashes(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        plain.push(match c {
+            '\\' => chars.next().unwrap_or('\\'),
+            c => c,
+        });
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn written(items: &[Item]) -> String {
+        let items = items.iter().cloned();
+        let items = items.map(|i| i.map_or("NULL".into(), in_quotes_if_needed));
+        format!("[{}]", items.collect::<Vec<_>>().join(", "))
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(items in prop::collection::vec(prop::option::of("[a-cN'\", \\[\\]{}():=\\\\]{0,6}|null|\\PC{0,5}"), 0..6)) {
+            prop_assert_eq!(list_items(&written(&items)), Some(items.clone()));
+            let name = |n: usize| format!("f{n}'s \\");
+            let fields = items.iter().enumerate().map(|(n, item)| {
+                let text = item.clone().map_or("NULL".into(), in_quotes_if_needed);
+                format!("{}: {text}", in_quotes(&name(n)))
+            });
+            let text = format!("{{{}}}", fields.collect::<Vec<_>>().join(", "));
+            let Some(Fields::Named(read)) = struct_items(&text) else {
+                return Err(TestCaseError::fail(text));
+            };
+            let expected: Vec<_> = items.into_iter().enumerate().map(|(n, i)| (name(n), i)).collect();
+            prop_assert_eq!(read, expected);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "[a'\"\\\\,:\\[\\]{}() ]{0,20}") {
+            let _ = (list_items(&text), struct_items(&text).is_some());
+        }
+    }
+
+    #[test]
+    fn text_is_read_as_duckdb_reads_it() {
+        let some = |text: &str| Some(text.to_string());
+        assert_eq!(
+            list_items(" [a, \"b c\", 'd,e' , NULL,[1, 2], {'x': 1}]"),
+            Some(vec![
+                some("a"),
+                some("b c"),
+                some("d,e"),
+                None,
+                some("[1, 2]"),
+                some("{'x': 1}"),
+            ])
+        );
+        assert_eq!(list_items("[ ]"), Some(vec![]));
+        for bad in ["", "[", "1, 2", "[1,]", "[1]]", "['a]", "[(1]", "[1,2"] {
+            assert_eq!(list_items(bad), None, "{bad}");
+        }
+        for bad in ["{a}", "{: 1}", "{a: }", "[a: 1]", "{a: 1"] {
+            assert!(struct_items(bad).is_none(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What makes and takes apart lists and structs: calls under DuckDB's names, fields, slices, `unnest` in FROM.
+
+use super::column_names::name;
+use super::macros::template;
+use super::normalize;
+use super::type_names::row_field;
+use crate::error::{Error, Result};
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, Subscript, TableFactor, Value,
+};
+
+/// Aggregates that `list_aggregate` takes, and what they are of a list.
+const AGGREGATES: [(&str, &str); 9] = [
+    ("min", "array_min($1)"),
+    ("max", "array_max($1)"),
+    ("sum", "list_sum($1)"),
+    ("avg", "list_avg($1)"),
+    ("mean", "list_avg($1)"),
+    ("count", "len(list_compact($1))"),
+    ("first", "array_element($1, 1)"),
+    ("last", "array_element($1, -1)"),
+    ("any_value", "array_element(list_compact($1), 1)"),
+];
+
+/// What a call of one of these functions means; `None` for all others.
+pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Expr>> {
+    if called == "list" {
+        // An aggregate, with all that may stand behind it.
+        function.name = ObjectName::from(vec![Ident::new("array_agg")]);
+        return Ok(None);
+    }
+    let FunctionArguments::List(list) = &function.args else {
+        return Ok(None);
+    };
+    let text = |text: &str| Expr::value(Value::SingleQuotedString(text.into()));
+    let fields = |named: Vec<(String, Expr)>| {
+        let args = named.into_iter();
+        let args = args
+            .flat_map(|(name, value)| [text(&name), value])
+            .collect();
+        call("named_struct", args)
+    };
+    match called {
+        "struct_pack" => {
+            let named = list.args.iter().map(|arg| match arg {
+                FunctionArg::Named {
+                    name,
+                    arg: FunctionArgExpr::Expr(value),
+                    ..
+                } => Ok((normalize(name), value.clone())),
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => match value {
+                    Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
+                        let whole = name(value);
+                        let last = whole.rsplit('.').next().unwrap_or_default();
+                        Ok((last.to_string(), value.clone()))
+                    }
+                    _ => Err(Error::binder(
+                        "Need named argument for struct pack, e.g. STRUCT_PACK(a := b)",
+                    )),
+                },
+                _ => Err(Error::binder(
+                    "Need named argument for struct pack, e.g. STRUCT_PACK(a := b)",
+                )),
+            });
+            let named = named.collect::<Result<Vec<_>>>()?;
+            if named.is_empty() {
+                return Err(Error::binder("Can't pack nothing into a struct"));
+            }
+            Ok(Some(fields(named)))
+        }
+        "row" => {
+            let Some(values) = plain_args(&list.args) else {
+                return Ok(None);
+            };
+            let named = (1..).map(row_field).zip(values).collect();
+            Ok(Some(fields(named)))
+        }
+        "list_value" | "list_pack" => {
+            Ok(plain_args(&list.args).map(|values| call("make_array", values)))
+        }
+        "list_aggregate" | "list_aggr" | "array_aggregate" | "aggregate" => {
+            let args = plain_args(&list.args);
+            let Some([of, Expr::Value(aggregate)]) = args.as_deref() else {
+                return Ok(None);
+            };
+            let Value::SingleQuotedString(aggregate) = &aggregate.value else {
+                return Ok(None);
+            };
+            let found = AGGREGATES
+                .iter()
+                .find(|(name, _)| aggregate.eq_ignore_ascii_case(name));
+            match found {
+                Some((_, meaning)) => template(meaning, std::slice::from_ref(of)).map(Some),
+                None => Err(Error::unsupported(format!(
+                    "list_aggregate takes {}; unnest the list for {aggregate}",
+                    AGGREGATES.map(|(name, _)| name).join(", ")
+                ))),
+            }
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Brings fields and slices to the forms that the planner knows: `x.a` is `x['a']`, and `l[:2]` is `l[1:2]`.
+pub(super) fn plain_access(chain: &mut [AccessExpr]) {
+    for access in chain {
+        match access {
+            AccessExpr::Dot(Expr::Identifier(field)) => {
+                let name = Value::SingleQuotedString(normalize(field));
+                let index = Expr::value(name);
+                *access = AccessExpr::Subscript(Subscript::Index { index });
+            }
+            AccessExpr::Subscript(Subscript::Slice {
+                lower_bound,
+                upper_bound,
+                ..
+            }) => {
+                let number = |text: &str| Expr::value(Value::Number(text.into(), false));
+                lower_bound.get_or_insert_with(|| number("1"));
+                upper_bound.get_or_insert_with(|| number("-1"));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `unnest(list)` in FROM, which the parser takes for a function like others.
+pub(super) fn unnest_table(factor: &mut TableFactor) {
+    let TableFactor::Table {
+        name,
+        alias,
+        args: Some(args),
+        ..
+    } = factor
+    else {
+        return;
+    };
+    let called = name.to_string();
+    if !called.eq_ignore_ascii_case("unnest") {
+        return;
+    }
+    if let Some(array_exprs) = plain_args(&args.args) {
+        *factor = TableFactor::UNNEST {
+            alias: alias.take(),
+            array_exprs,
+            with_offset: false,
+            with_offset_alias: None,
+            with_ordinality: false,
+        };
+    }
+}
+
+/// Arguments without names.
+fn plain_args(args: &[FunctionArg]) -> Option<Vec<Expr>> {
+    let plain = args.iter().map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    });
+    plain.collect()
+}
+
+/// A call of a function with arguments without names.
+fn call(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter().map(FunctionArgExpr::Expr);
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: args.map(FunctionArg::Unnamed).collect(),
+            clauses: vec![],
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
+}
