@@ -1,11 +1,12 @@
-//! COPY FROM and COPY TO, CSV and Parquet, and the same files in FROM.
+//! COPY FROM and COPY TO, CSV, Parquet and JSON, and the same files in FROM.
 
 use super::ddl::resolve_for_write;
+use super::json;
 use super::load::{self, RowRules};
 use super::query;
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
-use crate::functions::{format_blob, format_uuid};
+use crate::functions::{format_blob, format_uuid, value_text};
 use crate::plan::{Planner, name_parts};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
@@ -32,10 +33,29 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+/// A format of files.
 #[derive(Clone, Copy, PartialEq)]
-enum Format {
+pub(super) enum Format {
     Csv,
     Parquet,
+    Json,
+}
+
+impl Format {
+    /// The format that a file's name tells, if any.
+    pub(super) fn of_name(path: &str) -> Option<Self> {
+        let lower = path.to_ascii_lowercase();
+        let ends = |endings: &[&str]| endings.iter().any(|ending| lower.ends_with(ending));
+        if ends(&[".csv", ".tsv"]) {
+            Some(Self::Csv)
+        } else if ends(&[".parquet"]) {
+            Some(Self::Parquet)
+        } else if ends(&[".json", ".jsonl", ".ndjson"]) {
+            Some(Self::Json)
+        } else {
+            None
+        }
+    }
 }
 
 /// Options of COPY, with DuckDB's names.
@@ -47,22 +67,21 @@ struct Options {
     escape: u8,
     null: String,
     compression: Compression,
+    /// JSON as one array.
+    array: bool,
 }
 
 fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
     let lower = path.to_ascii_lowercase();
     let mut options = Options {
-        format: if lower.ends_with(".parquet") {
-            Format::Parquet
-        } else {
-            Format::Csv
-        },
+        format: Format::of_name(path).unwrap_or(Format::Csv),
         header: None,
         delimiter: lower.ends_with(".tsv").then_some(b'\t'),
         quote: b'"',
         escape: b'"',
         null: String::new(),
         compression: Compression::SNAPPY,
+        array: false,
     };
     for (name, value) in given {
         let text = match value {
@@ -79,17 +98,17 @@ fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
                 options.format = match required()?.to_ascii_lowercase().as_str() {
                     "csv" => Format::Csv,
                     "parquet" => Format::Parquet,
+                    "json" => Format::Json,
                     other => {
                         return Err(Error::unsupported(format!(
-                            "COPY format {other} is not there; use csv or parquet"
+                            "COPY format {other} is not there; use csv, parquet or json"
                         )));
                     }
                 }
             }
             "csv" => options.format = Format::Csv,
-            "header" => {
-                options.header = Some(!matches!(text, Some("false" | "FALSE" | "0" | "off")))
-            }
+            "header" => options.header = Some(is_on(text)),
+            "array" => options.array = is_on(text),
             "delimiter" | "delim" | "sep" => options.delimiter = Some(one_byte(name, required()?)?),
             "quote" => options.quote = one_byte(name, required()?)?,
             "escape" => options.escape = one_byte(name, required()?)?,
@@ -121,6 +140,11 @@ fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
         }
     }
     Ok(options)
+}
+
+/// What an option says that is on when it is named.
+fn is_on(text: Option<&str>) -> bool {
+    !text.is_some_and(|text| matches!(text.to_ascii_lowercase().as_str(), "false" | "0" | "off"))
 }
 
 fn one_byte(name: &str, text: &str) -> Result<u8> {
@@ -282,6 +306,10 @@ pub(super) fn copy_from(
     let planner = connection.planner(&snapshot, progress);
     let source = match options.format {
         Format::Parquet => parquet_source(&planner, path)?,
+        Format::Json => {
+            let columns = targets.iter().filter_map(|t| version.columns.get(*t));
+            json::source_for(path, &columns.collect::<Vec<_>>())?
+        }
         Format::Csv => {
             let Some(line) = first_line(path)? else {
                 return QueryResult::count(0);
@@ -380,6 +408,7 @@ pub(super) fn copy_to(
     let written = match options.format {
         Format::Csv => write_csv(result, BufWriter::new(&file), &options),
         Format::Parquet => write_parquet(result, BufWriter::new(&file), &options),
+        Format::Json => json::write(result, BufWriter::new(&file), options.array),
     };
     let written = written.and_then(|rows| {
         file.sync_all()
@@ -456,6 +485,10 @@ fn text_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
                 Some(Arc::new(values.collect::<StringArray>()))
             }
             DataType::Utf8View => Some(datafusion::arrow::compute::cast(column, &DataType::Utf8)?),
+            nested if nested.is_nested() => {
+                let texts = (0..column.len()).map(|row| value_text(column.as_ref(), row));
+                Some(Arc::new(texts.collect::<Result<StringArray, _>>()?))
+            }
             _ => None,
         };
         let column = text.unwrap_or_else(|| Arc::clone(column));

@@ -6,6 +6,7 @@ mod copy;
 mod ddl;
 mod dml;
 mod in_order;
+mod json;
 mod key_tables;
 mod keys;
 mod literal;

@@ -1,6 +1,7 @@
-//! Functions in FROM: `read_csv`, `read_parquet`, `range`, `generate_series`, `tpch_queries`, `databases`,
+//! Functions in FROM: `read_csv`, `read_parquet`, `read_json`, `range`, `generate_series`, `tpch_queries`, `databases`,
 //! `database_anchor`, `spill_files`, `duckdb_indexes`, `duckdb_constraints`, `pragma_table_info`.
 
+use super::copy::Format;
 use super::key_tables;
 use crate::error::{Error, Result};
 use crate::plan::Planner;
@@ -29,7 +30,8 @@ pub(crate) fn call(
         .map(|arg| constant(planner, name, arg))
         .collect::<Result<Vec<_>>>()?;
     match name {
-        "read_csv" | "read_csv_auto" | "read_parquet" | "parquet_scan" => {
+        "read_csv" | "read_csv_auto" | "read_parquet" | "parquet_scan" | "read_json"
+        | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" => {
             let path = match args.as_slice() {
                 [value] => text(value),
                 _ => None,
@@ -39,10 +41,10 @@ pub(crate) fn call(
                     "{name} takes the path of one file; options go into COPY ... FROM"
                 ))
             })?;
-            if name.starts_with("read_csv") {
-                super::copy::csv_source(planner, &path, &[])
-            } else {
-                super::copy::parquet_source(planner, &path)
+            match name {
+                "read_csv" | "read_csv_auto" => super::copy::csv_source(planner, &path, &[]),
+                "read_parquet" | "parquet_scan" => super::copy::parquet_source(planner, &path),
+                _ => super::json::source(&path),
             }
         }
         sql::ROWS_OF => {
@@ -94,14 +96,12 @@ pub(crate) fn file_source(
     name: &str,
     planner: &Planner<'_>,
 ) -> Result<Option<Arc<dyn TableSource>>> {
-    let lower = name.to_ascii_lowercase();
-    if lower.ends_with(".csv") || lower.ends_with(".tsv") {
-        return super::copy::csv_source(planner, name, &[]).map(Some);
-    }
-    if lower.ends_with(".parquet") {
-        return super::copy::parquet_source(planner, name).map(Some);
-    }
-    Ok(None)
+    Ok(match Format::of_name(name) {
+        Some(Format::Csv) => Some(super::copy::csv_source(planner, name, &[])?),
+        Some(Format::Parquet) => Some(super::copy::parquet_source(planner, name)?),
+        Some(Format::Json) => Some(super::json::source(name)?),
+        None => None,
+    })
 }
 
 fn constant(planner: &Planner<'_>, name: &str, arg: Expr) -> Result<ScalarValue> {

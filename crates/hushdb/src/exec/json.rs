@@ -1,0 +1,207 @@
+//! JSON files as tables and results as JSON files: an object a line, or one array of objects.
+//!
+//! What must hold: a file's columns are those of its first records, in the order in which they first appear. Reading takes
+//! memory for some thousand records, not for the file.
+
+mod records;
+mod shape;
+
+use self::records::Records;
+use self::shape::Shape;
+use crate::error::{Error, ErrorKind, Result};
+use crate::functions::{json_string, json_value};
+use crate::result::QueryResult;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::json::ReaderBuilder;
+use datafusion::catalog::streaming::StreamingTable;
+use datafusion::common::DataFusionError;
+use datafusion::datasource::provider_as_source;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::TableSource;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::PartitionStream;
+use hushdb_storage::{Column, ColumnType};
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Records that tell a file's columns, as many as DuckDB looks at.
+const SAMPLED: usize = 20_480;
+/// Records in a batch.
+const BATCH: usize = 8192;
+
+/// A file of JSON as a table, its columns inferred.
+///
+/// # Errors
+/// `Io` when the file cannot be read, `Conversion` when it is not JSON.
+pub(super) fn source(path: &str) -> Result<Arc<dyn TableSource>> {
+    let records = serde_json::Deserializer::from_reader(open(path)?);
+    let mut whole = Shape::Unknown;
+    for record in records.into_iter::<Shape>().take(SAMPLED) {
+        let record = record.map_err(|error| malformed(path, &error))?;
+        if !matches!(record, Shape::Struct(_)) {
+            return Err(Error::invalid(format!(
+                "\"{path}\" is no table: its records are not objects"
+            )));
+        }
+        whole = whole.merge(record).map_err(|at| {
+            Error::invalid(format!(
+                "\"{path}\": \"{at}\" is a list or an object in one record and something else in another"
+            ))
+        })?;
+    }
+    let Shape::Struct(fields) = whole else {
+        return Err(Error::invalid(format!(
+            "\"{path}\" is empty: it has no columns"
+        )));
+    };
+    let fields = fields
+        .iter()
+        .map(|(name, shape)| Field::new(name, shape.arrow(), true));
+    table(path, Arc::new(Schema::new(fields.collect::<Vec<_>>())))
+}
+
+/// A file of JSON with the columns of a table, which its records name. What JSON has no form for comes as text.
+///
+/// # Errors
+/// `Io` when the file cannot be read.
+pub(super) fn source_for(path: &str, columns: &[&Column]) -> Result<Arc<dyn TableSource>> {
+    let fields = columns
+        .iter()
+        .map(|column| Field::new(&column.name, read_as(&column.ty), true));
+    table(path, Arc::new(Schema::new(fields.collect::<Vec<_>>())))
+}
+
+/// The type in which values of a column's type are read.
+fn read_as(ty: &ColumnType) -> DataType {
+    match ty {
+        ColumnType::Blob | ColumnType::Uuid | ColumnType::Interval => DataType::Utf8View,
+        ColumnType::List(item) => {
+            DataType::List(Arc::new(Field::new_list_field(read_as(item), true)))
+        }
+        ColumnType::Struct(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(name, ty)| Field::new(name, read_as(ty), true));
+            DataType::Struct(fields.collect())
+        }
+        plain => plain.arrow(),
+    }
+}
+
+fn table(path: &str, schema: SchemaRef) -> Result<Arc<dyn TableSource>> {
+    // Asked for here so that a file that is not there is known before the statement runs.
+    open(path)?;
+    let partition = JsonFile {
+        path: path.into(),
+        schema: Arc::clone(&schema),
+    };
+    let table = StreamingTable::try_new(schema, vec![Arc::new(partition)])?;
+    Ok(provider_as_source(Arc::new(table)))
+}
+
+fn open(path: &str) -> Result<BufReader<Records<File>>> {
+    let file = File::open(path).and_then(|file| match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(std::io::Error::other("not a file")),
+    });
+    let file = file.map_err(|error| {
+        Error::new(
+            ErrorKind::Io,
+            format!("Cannot open file \"{path}\": {error}"),
+        )
+    })?;
+    Ok(BufReader::with_capacity(1 << 16, Records::new(file)))
+}
+
+fn malformed(path: &str, error: &serde_json::Error) -> Error {
+    Error::new(
+        match error.is_io() {
+            true => ErrorKind::Io,
+            false => ErrorKind::Conversion,
+        },
+        format!("\"{path}\" is not JSON: {error}"),
+    )
+}
+
+#[derive(Debug)]
+struct JsonFile {
+    path: PathBuf,
+    schema: SchemaRef,
+}
+
+impl PartitionStream for JsonFile {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let path = self.path.to_string_lossy().into_owned();
+        let reader = || -> Result<_> {
+            let builder = ReaderBuilder::new(Arc::clone(&self.schema))
+                .with_batch_size(BATCH)
+                .with_coerce_primitive(true);
+            Ok(builder.build(open(&path)?)?)
+        };
+        let schema = Arc::clone(&self.schema);
+        match reader() {
+            Ok(batches) => {
+                let batches = batches.map(move |batch| {
+                    batch.map_err(|error| {
+                        let error = Error::new(
+                            ErrorKind::Conversion,
+                            format!("\"{path}\" does not read: {error}"),
+                        );
+                        DataFusionError::from(error)
+                    })
+                });
+                let batches = futures::stream::iter(batches);
+                Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+            }
+            Err(error) => {
+                let failed = futures::stream::iter([Err(DataFusionError::from(error))]);
+                Box::pin(RecordBatchStreamAdapter::new(schema, failed))
+            }
+        }
+    }
+}
+
+/// Writes a result: an object a line, or all in one array. Returns the number of rows.
+///
+/// # Errors
+/// The result's, and `Io`.
+pub(super) fn write(result: QueryResult, mut out: impl Write, array: bool) -> Result<u64> {
+    let failed = |error: std::io::Error| Error::new(ErrorKind::Io, error.to_string());
+    let schema = result.schema();
+    let names = schema.fields().iter().map(|f| json_string(f.name()));
+    let names: Vec<String> = names.collect();
+    let mut rows = 0;
+    if array {
+        out.write_all(b"[").map_err(failed)?;
+    }
+    for batch in result {
+        let batch = batch?;
+        for row in 0..batch.num_rows() {
+            let (before, after) = match (array, rows) {
+                (false, _) => ("", "\n"),
+                (true, 0) => ("\n\t", ""),
+                (true, _) => (",\n\t", ""),
+            };
+            let mut line = format!("{before}{{");
+            for (index, (name, column)) in names.iter().zip(batch.columns()).enumerate() {
+                let comma = if index == 0 { "" } else { "," };
+                let value = json_value(column.as_ref(), row)?;
+                line.push_str(&format!("{comma}{name}:{value}"));
+            }
+            line.push('}');
+            line.push_str(after);
+            out.write_all(line.as_bytes()).map_err(failed)?;
+            rows += 1;
+        }
+    }
+    if array {
+        out.write_all(b"\n]\n").map_err(failed)?;
+    }
+    out.flush().map_err(failed)?;
+    Ok(rows)
+}

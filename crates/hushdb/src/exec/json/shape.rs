@@ -1,0 +1,215 @@
+//! What values of JSON look like, and with that, their type.
+//!
+//! What must hold: the fields of an object keep the order in which they first appear.
+
+use chrono::{NaiveDate, NaiveDateTime};
+use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+use std::sync::Arc;
+
+/// What the values seen so far have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Shape {
+    /// Nothing but NULL.
+    Unknown,
+    Boolean,
+    Integer,
+    Double,
+    Date,
+    Timestamp,
+    Text,
+    List(Box<Shape>),
+    Struct(Vec<(String, Shape)>),
+}
+
+impl Shape {
+    /// What both are.
+    ///
+    /// # Errors
+    /// The name of the field that is nested in one of them only.
+    pub(super) fn merge(self, other: Self) -> Result<Self, String> {
+        use Shape as S;
+        Ok(match (self, other) {
+            (S::Unknown, other) | (other, S::Unknown) => other,
+            (S::List(a), S::List(b)) => S::List(Box::new(a.merge(*b)?)),
+            (S::Struct(mut fields), S::Struct(others)) => {
+                for (place, (name, shape)) in others.into_iter().enumerate() {
+                    // Records mostly have their fields in one order.
+                    let here = fields.get(place).is_some_and(|(known, _)| *known == name);
+                    let known = match here {
+                        true => Some(place),
+                        false => fields.iter().position(|(known, _)| *known == name),
+                    };
+                    match known.and_then(|place| fields.get_mut(place)) {
+                        Some((name, known)) => {
+                            let before = std::mem::replace(known, S::Unknown);
+                            *known = before.merge(shape).map_err(|at| match at.is_empty() {
+                                true => name.clone(),
+                                false => format!("{name}.{at}"),
+                            })?;
+                        }
+                        None => fields.push((name, shape)),
+                    }
+                }
+                S::Struct(fields)
+            }
+            (S::List(_) | S::Struct(_), _) | (_, S::List(_) | S::Struct(_)) => {
+                return Err(String::new());
+            }
+            (a, b) if a == b => a,
+            (S::Integer, S::Double) | (S::Double, S::Integer) => S::Double,
+            (S::Date, S::Timestamp) | (S::Timestamp, S::Date) => S::Timestamp,
+            _ => S::Text,
+        })
+    }
+
+    /// The type of values of this shape.
+    pub(super) fn arrow(&self) -> DataType {
+        match self {
+            Self::Unknown | Self::Text => DataType::Utf8View,
+            Self::Boolean => DataType::Boolean,
+            Self::Integer => DataType::Int64,
+            Self::Double => DataType::Float64,
+            Self::Date => DataType::Date32,
+            Self::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+            Self::List(item) => DataType::List(Arc::new(Field::new_list_field(item.arrow(), true))),
+            Self::Struct(fields) => {
+                let field = |(name, shape): &(String, Self)| Field::new(name, shape.arrow(), true);
+                DataType::Struct(fields.iter().map(field).collect())
+            }
+        }
+    }
+
+    fn of_text(text: &str) -> Self {
+        // Most text is told from a date by its fifth byte.
+        if text.as_bytes().get(4) != Some(&b'-') {
+            return Self::Text;
+        }
+        let moment = |form| NaiveDateTime::parse_from_str(text, form).is_ok();
+        if text.len() == 10 && NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok() {
+            Self::Date
+        } else if moment("%Y-%m-%d %H:%M:%S%.f") || moment("%Y-%m-%dT%H:%M:%S%.f") {
+            Self::Timestamp
+        } else {
+            Self::Text
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Values)
+    }
+}
+
+struct Values;
+
+impl<'de> Visitor<'de> for Values {
+    type Value = Shape;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Shape, E> {
+        Ok(Shape::Unknown)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Shape, E> {
+        Ok(Shape::Boolean)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Shape, E> {
+        Ok(Shape::Integer)
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Shape, E> {
+        Ok(match i64::try_from(value) {
+            Ok(_) => Shape::Integer,
+            Err(_) => Shape::Double,
+        })
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Shape, E> {
+        Ok(Shape::Double)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Shape, E> {
+        Ok(Shape::of_text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Shape, A::Error> {
+        let mut shape = Shape::Unknown;
+        while let Some(item) = items.next_element::<Shape>()? {
+            shape = shape.merge(item).map_err(|_| unlike())?;
+        }
+        Ok(Shape::List(Box::new(shape)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Shape, A::Error> {
+        let mut fields: Vec<(String, Shape)> = vec![];
+        while let Some((name, shape)) = members.next_entry::<String, Shape>()? {
+            match fields.iter_mut().find(|(known, _)| *known == name) {
+                // Said twice, the last one counts.
+                Some((_, known)) => *known = shape,
+                None => fields.push((name, shape)),
+            }
+        }
+        Ok(Shape::Struct(fields))
+    }
+}
+
+fn unlike<E: serde::de::Error>() -> E {
+    E::custom("a list has lists or objects and other values in it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(json: &str) -> Shape {
+        serde_json::from_str(json).expect("JSON")
+    }
+
+    #[test]
+    fn shapes_of_records_add_up() {
+        let first = shape(r#"{"b": 1, "a": null, "l": [], "d": "2020-01-01"}"#);
+        let second = shape(
+            r#"{"a": {"x": true}, "b": 1.5, "l": [1], "d": "2020-01-01 10:00:00", "n": "x"}"#,
+        );
+        let expected = vec![
+            ("b", Shape::Double),
+            ("a", Shape::Struct(vec![("x".into(), Shape::Boolean)])),
+            ("l", Shape::List(Box::new(Shape::Integer))),
+            ("d", Shape::Timestamp),
+            ("n", Shape::Text),
+        ];
+        let expected = expected
+            .into_iter()
+            .map(|(n, s)| (n.to_string(), s))
+            .collect();
+        assert_eq!(first.merge(second), Ok(Shape::Struct(expected)));
+    }
+
+    #[test]
+    fn what_is_nested_in_one_record_only_is_named() {
+        let first = shape(r#"{"a": {"b": [1]}}"#);
+        let second = shape(r#"{"a": {"b": 1}}"#);
+        assert_eq!(first.merge(second), Err("a.b".into()));
+        assert!(serde_json::from_str::<Shape>("[1, [1]]").is_err());
+    }
+
+    #[test]
+    fn texts_are_dates_only_if_they_are() {
+        for (text, expected) in [
+            ("2020-02-29", Shape::Date),
+            ("2021-02-29", Shape::Text),
+            ("2020-02-29T01:02:03.5", Shape::Timestamp),
+            ("2020-2-9", Shape::Text),
+            ("1234-", Shape::Text),
+        ] {
+            assert_eq!(Shape::of_text(text), expected, "{text}");
+        }
+    }
+}
