@@ -1,6 +1,7 @@
-//! ALTER TABLE: columns added, dropped and renamed, tables renamed, defaults and NOT NULL set. All operations of a
-//! statement are done, or none.
+//! ALTER TABLE: columns added, dropped, renamed and of another type, tables renamed, defaults and NOT NULL set. All operations
+//! of a statement are done, or none.
 
+use super::change_type::change_type;
 use super::ddl::{
     Definition, column_definition, default_value, resolve_for_write, table_columns, validate,
 };
@@ -201,9 +202,22 @@ fn alter_one(
                     refuse_nulls(write, name, &column)?;
                     column.nullable = false;
                 }
+                AlterColumnOperation::SetDataType {
+                    data_type, using, ..
+                } => {
+                    refuse_if_checked(write, name, &column.name, "change the type of")?;
+                    return change_type(
+                        connection,
+                        (write, snapshot),
+                        name,
+                        (&column, &columns),
+                        (&data_type, using),
+                        progress,
+                    );
+                }
                 _ => {
                     return Err(Error::unsupported(
-                        "ALTER COLUMN ... TYPE is not there yet; use CREATE TABLE AS with a CAST",
+                        "this form of ALTER COLUMN is not supported",
                     ));
                 }
             }

@@ -325,6 +325,33 @@ pub(super) fn drop_constraint(
     }
 }
 
+/// # Errors
+/// `Binder` or `Catalog` when a key or an index has the column.
+pub(super) fn refuse_change_of_type(
+    write: &Write<'_>,
+    table: &TableName,
+    column: &str,
+) -> Result<()> {
+    let Some(version) = write.catalog().table(&table.schema, &table.name) else {
+        return Ok(());
+    };
+    let mut indexes = version.indexes().iter();
+    let has = |index: &&Index| {
+        column_names(version, index)
+            .iter()
+            .any(|name| name == column)
+    };
+    match indexes.find(has).map(|index| index.kind()) {
+        None => Ok(()),
+        Some(IndexKind::Plain) => Err(Error::catalog(
+            "Cannot change the type of this column: an index depends on it!",
+        )),
+        Some(_) => Err(Error::binder(
+            "Cannot change the type of a column that has a UNIQUE or PRIMARY KEY constraint specified",
+        )),
+    }
+}
+
 /// A key or index under a column keeps it from being dropped.
 pub(super) fn refuse_drop_of_column(
     write: &Write<'_>,

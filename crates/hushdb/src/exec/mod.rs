@@ -2,6 +2,7 @@
 
 mod alter;
 mod attach;
+mod change_type;
 mod copy;
 mod ddl;
 mod dml;

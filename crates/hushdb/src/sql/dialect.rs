@@ -1,5 +1,5 @@
 //! `HushDialect`: sqlparser's DuckDB dialect with what it lacks: `^` and `**` as powers, which bind tighter than `*` and
-//! looser than a sign, and strings of the form `E'\n'`.
+//! looser than a sign, strings of the form `E'\n'`, and USING in ALTER COLUMN.
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 use datafusion::sql::sqlparser::dialect::{Dialect, DuckDbDialect};
@@ -75,6 +75,10 @@ impl Dialect for HushDialect {
     }
 
     fn supports_string_escape_constant(&self) -> bool {
+        true
+    }
+
+    fn supports_alter_column_type_using(&self) -> bool {
         true
     }
 
