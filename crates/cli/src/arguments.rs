@@ -165,9 +165,18 @@ pub(crate) struct FileArguments {
 pub(crate) struct InspectArguments {
     #[command(flatten)]
     pub(crate) file: FileArguments,
+    /// With --picture: another file, drawn beside the first
+    #[arg(requires = "picture")]
+    pub(crate) other: Option<PathBuf>,
     /// Print only the anchor: a line to keep elsewhere, for ATTACH ... (MIN_ANCHOR '...')
-    #[arg(long)]
+    #[arg(long, group = "what")]
     pub(crate) anchor: bool,
+    /// Print only the entropy of the file's bytes and whether they could be noise, by what they are if the key is given
+    #[arg(long, group = "what")]
+    pub(crate) entropy: bool,
+    /// Draw the bytes of FILE, and of OTHER beside it, into a PNG
+    #[arg(long, group = "what", value_name = "PNG")]
+    pub(crate) picture: Option<PathBuf>,
 }
 
 /// `hush salvage`.

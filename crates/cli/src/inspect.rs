@@ -2,9 +2,10 @@
 //!
 //! Without a key that is its header, of which nothing is verified. With the key (a plain file needs none) it is also
 //! what the key vouches for: generation, root, tables, and the blocks by role. No secret is printed: neither wrapped
-//! keys nor salts.
+//! keys nor salts. `--entropy` and `--picture` look at the bytes alone.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,6 +15,7 @@ use hushdb::files::keys::{KeyProvider, SLOT_COUNT, SlotInfo, SlotKdf, Unverified
 use hushdb::files::storage::{HeaderCopies, OsFile, Role, SECTOR_BYTES, Store, StoreOptions};
 
 use crate::arguments::InspectArguments;
+use crate::byte_view::{self, BLOCKS_BEGIN, ByteCounts, Panel, Region, Verdict};
 use crate::failure::Failure;
 use crate::key_options::KeyOptions;
 use crate::output::{BoxTable, Printer, Sink};
@@ -24,8 +26,17 @@ use crate::output::{BoxTable, Printer, Sink};
 /// What is no database, what the key does not open, what was changed.
 pub(crate) fn run(arguments: &InspectArguments) -> Result<ExitCode, Failure> {
     let mut out = Sink::standard();
-    let anchor = arguments.anchor;
+    if let Some(target) = &arguments.picture {
+        picture(arguments, target)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (anchor, only_entropy) = (arguments.anchor, arguments.entropy);
     let arguments = &arguments.file;
+    if only_entropy {
+        entropy(&mut out, &arguments.file, &arguments.key)?;
+        out.flush()?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if anchor {
         let store = open_read_only(&arguments.file, &arguments.key)?;
         writeln!(out, "{}", store.anchor())?;
@@ -69,6 +80,83 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<ExitCode, Failure> {
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The regions of a file: by role if it needs no key, or one is given.
+fn regions_of(path: &Path, key: &KeyOptions) -> Result<Vec<Region>, Failure> {
+    let encrypted = readable(&header_copies(path)?)?.suite().is_encrypted();
+    let store = match (encrypted, key.source()) {
+        (true, None) => None,
+        (true, Some(_)) => Some(open_read_only(path, key)?),
+        // The key is another file's, which is drawn beside this one.
+        (false, _) => Some(open_read_only(path, &KeyOptions::default())?),
+    };
+    byte_view::regions(path, store.as_deref())
+}
+
+/// Bits of entropy per byte and a test for noise, region by region.
+fn entropy(out: &mut Sink, path: &Path, key: &KeyOptions) -> Result<(), Failure> {
+    let failed = |error| Failure::file(path, error);
+    let mut file = File::open(path).map_err(failed)?;
+    let mut rows = Vec::new();
+    for region in regions_of(path, key)? {
+        let mut counts = ByteCounts::default();
+        for range in region.ranges {
+            counts.add(&mut file, range).map_err(failed)?;
+        }
+        if counts.total == 0 {
+            continue;
+        }
+        let verdict = Verdict::of(&counts);
+        let (chi_square, p) = verdict.numbers().unzip();
+        rows.push(vec![
+            region.name,
+            counts.total.to_string(),
+            format!("{:.6}", counts.bits_per_byte()),
+            chi_square.map_or_else(String::new, |x: f64| format!("{x:.1}")),
+            p.map_or_else(String::new, |p| match p {
+                0.0001.. => format!("{p:.4}"),
+                _ => "< 0.0001".to_owned(),
+            }),
+            verdict.to_string(),
+        ]);
+    }
+    let names = [
+        "region",
+        "bytes",
+        "bits a byte",
+        "chi-square",
+        "p",
+        "verdict",
+    ];
+    let width = out.width();
+    BoxTable::of_texts(&names, &[false, true, true, true, true, false], rows, width).finish(out)?;
+    writeln!(
+        out,
+        "8 bits a byte is noise. p: how likely noise is to be as uneven as this, of 256 equally likely values."
+    )?;
+    Ok(())
+}
+
+/// Draws one or two files.
+fn picture(arguments: &InspectArguments, target: &Path) -> Result<(), Failure> {
+    let paths = std::iter::once(&arguments.file.file).chain(&arguments.other);
+    let known = paths.map(|path| {
+        let regions = regions_of(path, &arguments.file.key)?;
+        let counts = ByteCounts::of_file(path, BLOCKS_BEGIN);
+        let counts = counts.map_err(|error| Failure::file(path, error))?;
+        let suite = readable(&header_copies(path)?)?.suite().to_string();
+        let label = format!("{suite}  {:.4} bits/byte", counts.bits_per_byte());
+        Ok((path, label, regions))
+    });
+    let known = known.collect::<Result<Vec<_>, Failure>>()?;
+    let panels = known.iter().map(|(path, label, regions)| Panel {
+        path,
+        label: label.clone(),
+        regions,
+    });
+    let panels: Vec<_> = panels.collect();
+    byte_view::write(target, &panels).map_err(|error| Failure::file(target, error))
 }
 
 /// Both copies of the header of the file at `path`.

@@ -4,6 +4,7 @@
 //! work would. Results go to standard output, everything else to standard error.
 
 mod arguments;
+mod byte_view;
 mod check;
 mod demo;
 mod dot_command;

@@ -4,10 +4,7 @@
 //! kind ends the demo with exit code 1.
 
 mod attacks;
-mod entropy;
 mod files;
-mod letters;
-mod picture;
 mod queries;
 
 use std::io::Write;
@@ -17,10 +14,9 @@ use std::time::Instant;
 
 use hushdb::{Connection, Database, DatabaseOptions, KeySource};
 
-use self::entropy::ByteCounts;
 use self::files::DemoFiles;
-use self::picture::Panel;
 use crate::arguments::DemoArguments;
+use crate::byte_view::{self, BLOCKS_BEGIN, ByteCounts, Panel};
 use crate::failure::Failure;
 use crate::inspect;
 use crate::interrupt::Interrupts;
@@ -30,9 +26,6 @@ use crate::progress;
 const TABLES: [&str; 8] = [
     "region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem",
 ];
-
-/// Where the blocks begin: the fixed part before them is public, and zero where it holds nothing.
-const BLOCKS_AT: u64 = 65_536;
 
 /// Runs it.
 ///
@@ -126,13 +119,15 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<ExitCode, Failure> {
         Panel {
             path: &files.encrypted,
             label: label("ENCRYPTED", &noise),
+            regions: &[],
         },
         Panel {
             path: &files.plain,
             label: label("PLAIN", &data),
+            regions: &[],
         },
     ];
-    picture::write(&files.picture, &panels)
+    byte_view::write(&files.picture, &panels)
         .map_err(|error| Failure::file(&files.picture, error))?;
     let text = format!(
         "  picture:   {} (a pixel a byte: encrypted left, plain right)",
@@ -255,7 +250,7 @@ fn file_size(path: &Path) -> Result<u64, Failure> {
 }
 
 fn count(path: &Path) -> Result<ByteCounts, Failure> {
-    ByteCounts::of_file(path, BLOCKS_AT).map_err(|error| Failure::file(path, error))
+    ByteCounts::of_file(path, BLOCKS_BEGIN).map_err(|error| Failure::file(path, error))
 }
 
 /// This program as it can be called from here.
