@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
+use crate::completion::{Names, TableNames};
 use crate::failure::Failure;
 use crate::key_options::KeyOptions;
 use crate::output::{BoxTable, Mode, Printer, Sink};
@@ -34,6 +35,12 @@ struct OpenArguments {
     read_only: bool,
     #[command(flatten)]
     key: KeyOptions,
+}
+
+/// The names of all commands.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let first = HELP.lines().filter_map(|line| line.split(' ').next());
+    first.filter(|word| word.starts_with('.'))
 }
 
 impl Session {
@@ -87,15 +94,9 @@ impl Session {
             (".schema", []) => self.schema(None),
             (".schema", [name]) => self.schema(Some(name)),
             (".databases", []) => self.databases(),
-            (name, _)
-                if HELP
-                    .lines()
-                    .any(|line| line.split_whitespace().next() == Some(name)) =>
-            {
-                Err(Failure::Message(format!(
-                    "wrong arguments for {name}; .help shows them"
-                )))
-            }
+            (name, _) if names().any(|known| known == name) => Err(Failure::Message(format!(
+                "wrong arguments for {name}; .help shows them"
+            ))),
             (name, _) => Err(Failure::Message(format!(
                 "unknown command {name}; .help lists the commands"
             ))),
@@ -134,6 +135,27 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// What Tab offers of the databases; none within a transaction, of which a question would be the first statement.
+    pub(crate) fn names(&self) -> Option<Names> {
+        if self.connection.in_transaction() {
+            return None;
+        }
+        let rows = self.ask("SHOW ALL TABLES").ok()?;
+        let tables = rows.into_iter().filter_map(|row| {
+            let [database, schema, name, columns, ..] = <[String; 5]>::try_from(row).ok()?;
+            let columns = columns.split(", ").filter(|name| !name.is_empty());
+            Some(TableNames {
+                database,
+                schema,
+                name,
+                columns: columns.map(str::to_owned).collect(),
+            })
+        });
+        Some(Names {
+            tables: tables.collect(),
+        })
     }
 
     /// A name as it must be written to be found: with its database and schema where the bare name would not do.
@@ -244,7 +266,7 @@ fn at(database: &str, schema: &str, table: &str) -> String {
 }
 
 /// A name as an identifier, in quotes where it needs them.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
         && name.chars().all(|character| {
             character.is_ascii_lowercase() || character.is_ascii_digit() || character == '_'

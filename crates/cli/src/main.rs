@@ -6,6 +6,7 @@
 mod arguments;
 mod byte_view;
 mod check;
+mod completion;
 mod demo;
 mod dot_command;
 mod failure;

@@ -2,7 +2,7 @@
 //!
 //! Enter ends the input when the statement is complete (its `;` is there) or a dot command; before that it begins a
 //! new line of the same input, so a statement of many lines is edited and remembered as one. An error is shown and the
-//! shell goes on.
+//! shell goes on. Tab completes.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -14,8 +14,9 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Config, Editor, Helper};
+use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
+use crate::completion::{Names, complete};
 use crate::failure::{Failure, say};
 use crate::history;
 use crate::script;
@@ -26,10 +27,13 @@ const PROMPT: &str = "hush> ";
 const TRANSACTION_PROMPT: &str = "hush*> ";
 const REMEMBERED: usize = 2_000;
 
-/// Tells the editor whether Enter ends the input.
-struct Completeness;
+/// Tells the editor whether Enter ends the input, and what Tab offers.
+#[derive(Default)]
+struct InputHelper {
+    names: Names,
+}
 
-impl Validator for Completeness {
+impl Validator for InputHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         Ok(if script::is_complete(context.input()) {
             ValidationResult::Valid(None)
@@ -39,15 +43,24 @@ impl Validator for Completeness {
     }
 }
 
-impl Completer for Completeness {
+impl Completer for InputHelper {
     type Candidate = String;
+
+    fn complete(
+        &self,
+        line: &str,
+        pos: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<String>)> {
+        Ok(complete(line.get(..pos).unwrap_or_default(), &self.names))
+    }
 }
 
-impl Hinter for Completeness {
+impl Hinter for InputHelper {
     type Hint = String;
 }
 
-impl Highlighter for Completeness {
+impl Highlighter for InputHelper {
     fn highlight_prompt<'b, 's: 'b, 'p: 'b>(
         &'s self,
         prompt: &'p str,
@@ -57,7 +70,7 @@ impl Highlighter for Completeness {
     }
 }
 
-impl Helper for Completeness {}
+impl Helper for InputHelper {}
 
 /// Runs the shell until `.quit` or the end of input.
 ///
@@ -69,10 +82,11 @@ pub(crate) fn run(session: &mut Session, greeting: &str) -> Result<ExitCode, Fai
         .and_then(|builder| builder.history_ignore_dups(true))
         .map_err(terminal)?
         .auto_add_history(false)
+        .completion_type(CompletionType::List)
         .build();
-    let mut editor: Editor<Completeness, DefaultHistory> =
+    let mut editor: Editor<InputHelper, DefaultHistory> =
         Editor::with_config(config).map_err(terminal)?;
-    editor.set_helper(Some(Completeness));
+    editor.set_helper(Some(InputHelper::default()));
     let history = remembered(&mut editor);
     say(greeting);
     loop {
@@ -80,6 +94,9 @@ pub(crate) fn run(session: &mut Session, greeting: &str) -> Result<ExitCode, Fai
             true => TRANSACTION_PROMPT,
             false => PROMPT,
         };
+        if let (Some(helper), Some(names)) = (editor.helper_mut(), session.names()) {
+            helper.names = names;
+        }
         match editor.readline(prompt) {
             Ok(input) => {
                 if history::keeps(&input)
@@ -107,7 +124,7 @@ pub(crate) fn run(session: &mut Session, greeting: &str) -> Result<ExitCode, Fai
 }
 
 /// Loads the history; without a place for it, it lives as long as the shell.
-fn remembered(editor: &mut Editor<Completeness, DefaultHistory>) -> Option<PathBuf> {
+fn remembered(editor: &mut Editor<InputHelper, DefaultHistory>) -> Option<PathBuf> {
     let path = history::path()?;
     let prepared = history::prepare(&path)
         .map_err(ReadlineError::from)
