@@ -7,6 +7,7 @@ mod arguments;
 mod byte_view;
 mod check;
 mod completion;
+mod cpu_time;
 mod demo;
 mod dot_command;
 mod failure;

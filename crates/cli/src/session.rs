@@ -9,6 +9,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use hushdb::{Connection, Database, DatabaseOptions, ErrorKind, KeySource, ResultKind};
 
+use crate::cpu_time::CpuTime;
 use crate::failure::{Failure, say};
 use crate::interrupt::Interrupts;
 use crate::key_options::KeyOptions;
@@ -167,7 +168,7 @@ impl Session {
     }
 
     fn statement(&mut self, sql: &str) -> Result<(), Failure> {
-        let started = Instant::now();
+        let started = (Instant::now(), CpuTime::now());
         // Both handles are shared with other threads and must not outlive the statement.
         let interrupts = self.interrupts.clone();
         let _watch = interrupts.watch(self.connection.interrupt_handle());
@@ -201,11 +202,14 @@ impl Session {
             progress.stop();
         }
         if self.timer {
-            writeln!(
-                self.sink,
-                "Run Time (s): real {:.3}",
-                started.elapsed().as_secs_f64()
-            )?;
+            let (began, before) = started;
+            let real = began.elapsed().as_secs_f64();
+            write!(self.sink, "Run Time (s): real {real:.3}")?;
+            if let (Some(before), Some(now)) = (before, CpuTime::now()) {
+                let (user, system) = (now.user - before.user, now.system - before.system);
+                write!(self.sink, " user {user:.2} sys {system:.2}")?;
+            }
+            writeln!(self.sink)?;
         }
         Ok(())
     }
