@@ -11,7 +11,7 @@ use hushdb_crypto::CryptoProvider;
 use hushdb_keys::{HEADER_LEN, UnverifiedHeader};
 
 use crate::block::{BlockRef, Protection, Role, SECTOR_BYTES, SealedFile};
-use crate::catalog::{CatalogVersion, Store, apply_record};
+use crate::catalog::{CatalogVersion, Replay, Store};
 use crate::codec::{OpenSegment, SegmentCodec, SegmentHeader, VortexCodec};
 use crate::error::Result;
 use crate::file::MemFile;
@@ -108,7 +108,9 @@ fn replay(bytes: &[u8], owner: &LogOwner) -> Result<()> {
 /// The payload of a log record, applied to a database with a table of each type.
 pub fn change(bytes: &[u8]) {
     if let Some(before) = sample() {
-        let _ = apply_record(bytes, &mut before.clone());
+        let mut replay = Replay::strict(before.clone());
+        let _ = replay.apply(bytes);
+        let _ = replay.finish();
     }
 }
 

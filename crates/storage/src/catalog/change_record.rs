@@ -9,7 +9,7 @@ use std::sync::Arc;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::catalog_version::CatalogVersion;
-use super::rebase::{TableChange, replayed, replayed_without};
+use super::rebase::TableChange;
 use super::transaction::MAX_LOGGED_DELETES;
 use super::wire::{Reader, WireError, Writer};
 use crate::codec::plain_values;
@@ -78,50 +78,8 @@ pub(super) fn payload(transactions: &[impl AsRef<[u8]>]) -> Vec<u8> {
     out
 }
 
-/// Applies a record's payload to the state before it. Returns the number of transactions.
-pub(crate) fn apply(payload: &[u8], catalog: &mut CatalogVersion) -> Result<u64, &'static str> {
-    let transactions = decode(payload).map_err(|WireError| "its payload does not parse")?;
-    let count = transactions.len() as u64;
-    for change in transactions.into_iter().flatten() {
-        if !fits(&change, catalog) {
-            return Err("it adds rows of other types or to a table that is not there");
-        }
-        replayed(catalog, &change)?;
-    }
-    Ok(count)
-}
-
-/// Applies what fits of a record's payload, for a salvage: changes of a table that is lost are left out, and deletes of rows that
-/// are.
-pub(super) fn apply_what_fits(
-    payload: &[u8],
-    catalog: &mut CatalogVersion,
-) -> Result<u64, &'static str> {
-    let transactions = decode(payload).map_err(|WireError| "its payload does not parse")?;
-    let count = transactions.len() as u64;
-    for change in transactions.into_iter().flatten() {
-        if fits(&change, catalog) {
-            replayed_without(catalog, &change)?;
-        }
-    }
-    Ok(count)
-}
-
-/// Whether the table is there and the rows are of its types.
-fn fits(change: &TableChange, catalog: &CatalogVersion) -> bool {
-    let table = catalog.tables().find(|table| table.id == change.table_id);
-    table.is_some_and(|table| {
-        change.added.iter().all(|group| {
-            let mut values = group.memory.iter().flat_map(|memory| memory.iter());
-            values.all(|(id, array)| {
-                let column = table.columns.iter().find(|column| column.id == *id);
-                column.is_some_and(|c| &c.ty.arrow() == array.data_type())
-            })
-        })
-    })
-}
-
-fn decode(payload: &[u8]) -> Result<Vec<Vec<TableChange>>, WireError> {
+/// Reads what [`payload`] wrote: the changes of each transaction.
+pub(super) fn decode(payload: &[u8]) -> Result<Vec<Vec<TableChange>>, WireError> {
     let mut reader = Reader::new(payload);
     if reader.u8()? != VERSION {
         return Err(WireError);
@@ -190,10 +148,19 @@ mod tests {
     use arrow_array::{ArrayRef, Int64Array, StringViewArray};
     use proptest::prelude::*;
 
+    use super::super::replay::Replay;
     use super::*;
     use crate::Store;
     use crate::store::StoreOptions;
     use crate::table::ColumnDef;
+
+    fn apply(bytes: &[u8], catalog: &mut CatalogVersion) -> Result<u64, &'static str> {
+        let mut replay = Replay::strict(catalog.clone());
+        let count = replay.apply(bytes)?;
+        let (state, whole) = replay.finish();
+        *catalog = state;
+        whole.map(|()| count)
+    }
 
     fn sample() -> (CatalogVersion, Vec<u8>) {
         let store = Store::open_in_memory(&StoreOptions::default()).unwrap();

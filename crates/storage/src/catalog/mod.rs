@@ -19,6 +19,7 @@ mod pending_row_group;
 mod point_reads;
 mod rebase;
 mod recovery;
+mod replay;
 mod salvage;
 mod store;
 mod transaction;
@@ -28,7 +29,7 @@ mod vacuum;
 mod view;
 pub(crate) mod wire;
 
-pub(crate) use change_record::apply as apply_record;
+pub(crate) use replay::Replay;
 
 pub use catalog_version::{CatalogVersion, MAIN_SCHEMA, SchemaVersion};
 pub use check::{CheckReport, Finding};

@@ -18,8 +18,8 @@
 use std::sync::Arc;
 
 use super::catalog_version::CatalogVersion;
-use super::change_record;
 use super::commit_log::{LOG_NAME, NEXT_LOG_NAME};
+use super::replay::{Misfit, Replay};
 use crate::error::{Error, Result};
 use crate::file::{StorageFile, StorageFiles};
 use crate::log::{
@@ -51,9 +51,12 @@ pub(super) fn recover(
     stored: &CatalogVersion,
     freshness: &Freshness,
 ) -> Result<Recovered> {
-    let mut replay = Replay::new(blocks, freshness, stored.clone(), change_record::apply);
-    let mut recovered = replay.logs(files)?;
-    recovered.replayed = replay.began.then_some(replay.catalog);
+    let mut recovery = Recovery::new(blocks, freshness, stored.clone(), Misfit::Refused);
+    let mut recovered = recovery.logs(files)?;
+    let began = recovery.began;
+    let (state, whole) = recovery.finish();
+    whole?;
+    recovered.replayed = began.then_some(state);
     Ok(recovered)
 }
 
@@ -65,38 +68,47 @@ pub(super) fn recover_up_to_damage(
     stored: CatalogVersion,
 ) -> (CatalogVersion, Option<Error>) {
     let any = Freshness::default();
-    let mut replay = Replay::new(blocks, &any, stored, change_record::apply_what_fits);
-    let refused = replay.logs(files).err();
-    (replay.catalog, refused)
+    let mut recovery = Recovery::new(blocks, &any, stored, Misfit::LeftOut);
+    let refused = recovery.logs(files).err();
+    let (state, whole) = recovery.finish();
+    (state, refused.or(whole.err()))
 }
 
-/// A state that logs are replayed on, one after the other.
-struct Replay<'a> {
+/// Logs that are replayed on a state, one after the other.
+struct Recovery<'a> {
     blocks: &'a BlockStore,
     freshness: &'a Freshness,
-    catalog: CatalogVersion,
+    replay: Replay,
     transactions: u64,
     /// Whether there is a log to replay.
     began: bool,
-    /// Applies a record's payload and gives the number of its transactions.
-    apply: fn(&[u8], &mut CatalogVersion) -> Result<u64, &'static str>,
+    /// Of the last record that was replayed.
+    lsn: u64,
 }
 
-impl<'a> Replay<'a> {
+impl<'a> Recovery<'a> {
     fn new(
         blocks: &'a BlockStore,
         freshness: &'a Freshness,
-        catalog: CatalogVersion,
-        apply: fn(&[u8], &mut CatalogVersion) -> Result<u64, &'static str>,
+        stored: CatalogVersion,
+        misfit: Misfit,
     ) -> Self {
         Self {
             blocks,
             freshness,
-            catalog,
+            replay: Replay::new(stored, misfit),
             transactions: 0,
             began: false,
-            apply,
+            lsn: 0,
         }
+    }
+
+    /// The state with everything that was replayed, and what is wrong with the last of it.
+    fn finish(self) -> (CatalogVersion, Result<()>) {
+        let lsn = self.lsn;
+        let (state, whole) = self.replay.finish();
+        let whole = whole.map_err(|what| LogError::Malformed { lsn, what }.into());
+        (state, whole)
     }
 
     /// Replays them, one after the other.
@@ -152,7 +164,8 @@ impl<'a> Replay<'a> {
         let mut reached = must_reach.is_none() || must_reach == Some(reader.reached());
         while let Some(record) = reader.next_record()? {
             let lsn = record.lsn;
-            let applied = (self.apply)(record.payload, &mut self.catalog);
+            self.lsn = lsn;
+            let applied = self.replay.apply(record.payload);
             self.transactions += applied.map_err(|what| LogError::Malformed { lsn, what })?;
             reached |= must_reach == Some(reader.reached());
         }

@@ -30,3 +30,4 @@ pub(crate) use nested_values::{compact, list_parts, struct_parts};
 pub(crate) use page::{PAGE_GROUPS, Page};
 pub(crate) use row_group_builder::MAX_COLUMN_RAW_BYTES;
 pub(crate) use statistics::{Statistics, raw_bytes};
+pub(crate) use table_version::{MERGED_BYTES, MERGED_ROWS, merge};

@@ -12,6 +12,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
+use arrow_array::Array;
+use roaring::RoaringBitmap;
+
 use super::{Check, Column, DistinctSketch, Page, RowGroup, compact};
 use crate::block::{BlockRef, Role};
 use crate::catalog::wire::{Reader, WireError, Writer};
@@ -21,9 +24,9 @@ use crate::store::BlockStore;
 
 const VERSION: u8 = 1;
 /// Up to this many rows, row groups in memory are merged: what one more row may cause to be copied.
-const MEMORY_GROUP_ROWS: u32 = 8192;
+pub(crate) const MERGED_ROWS: u32 = 8192;
 /// Up to this many bytes, too.
-const MEMORY_GROUP_BYTES: usize = 4 << 20;
+pub(crate) const MERGED_BYTES: usize = 4 << 20;
 
 /// A table as one snapshot sees it.
 #[derive(Clone)]
@@ -206,9 +209,9 @@ impl TableVersion {
     fn merge_tail(&mut self, from: u64) -> Result<()> {
         while let [.., before, last] = self.tail.as_slice() {
             let joint = before.rows.saturating_add(last.rows);
-            let large = before.memory_bytes() + last.memory_bytes() > MEMORY_GROUP_BYTES;
+            let large = before.memory_bytes() + last.memory_bytes() > MERGED_BYTES;
             let adjacent = before.end_row_id() == last.first_row_id;
-            if joint > MEMORY_GROUP_ROWS
+            if joint > MERGED_ROWS
                 || large
                 || last.rows < before.rows
                 || !adjacent
@@ -216,7 +219,7 @@ impl TableVersion {
             {
                 break;
             }
-            let Some(merged) = merge(before, last)? else {
+            let Some(merged) = merge(&[before, last])? else {
                 break;
             };
             self.tail.truncate(self.tail.len() - 2);
@@ -474,37 +477,43 @@ fn slice_of(ids: &[u64], first: u64, end: u64) -> &[u64] {
     ids.get(from..to).unwrap_or_default()
 }
 
-/// Two adjacent row groups in memory as one; `None` if one of them is stored or they have not the same columns.
-fn merge(a: &RowGroup, b: &RowGroup) -> Result<Option<RowGroup>> {
-    let (Some(left), Some(right)) = (&a.memory, &b.memory) else {
+/// Row groups in memory that follow each other as one; `None` if one of them is stored, they have not the same columns, or
+/// there are none.
+pub(crate) fn merge(groups: &[&RowGroup]) -> Result<Option<RowGroup>> {
+    let memory = groups.iter().map(|group| group.memory.as_deref());
+    let Some(memory) = memory.collect::<Option<Vec<_>>>() else {
         return Ok(None);
     };
-    if !left
+    let (Some(first), Some(columns)) = (groups.first(), memory.first()) else {
+        return Ok(None);
+    };
+    let ids = || columns.iter().map(|(id, _)| id);
+    if !memory
         .iter()
-        .map(|(id, _)| id)
-        .eq(right.iter().map(|(id, _)| id))
+        .all(|values| values.iter().map(|(id, _)| id).eq(ids()))
     {
         return Ok(None);
     }
-    let joined = left.iter().zip(right.iter()).map(|((id, l), (_, r))| {
-        let joined = arrow_select::concat::concat(&[l.as_ref(), r.as_ref()]);
+    let joined = columns.iter().enumerate().map(|(at, (id, _))| {
+        let parts = memory.iter().filter_map(|values| values.get(at));
+        let parts: Vec<&dyn Array> = parts.map(|(_, array)| array.as_ref()).collect();
+        let joined = arrow_select::concat::concat(&parts);
         let joined =
             joined.map_err(|_| Error::InvalidInput("rows too large to be held together".into()))?;
         // Text and bytes come with a buffer from each commit.
         Ok((*id, compact(joined)))
     });
     let values = joined.collect::<Result<Vec<_>>>()?;
-    let mut merged = RowGroup::in_memory(a.first_row_id, a.rows + b.rows, values);
-    if a.deletes.is_some() || b.deletes.is_some() {
-        let mut deletes = a.deletes.as_deref().cloned().unwrap_or_default();
-        deletes.extend(
-            b.deletes
-                .iter()
-                .flat_map(|d| d.iter())
-                .map(|offset| a.rows + offset),
-        );
-        merged.deletes = Some(Arc::new(deletes));
+    let rows = groups.iter().map(|group| group.rows).sum();
+    let mut merged = RowGroup::in_memory(first.first_row_id, rows, values);
+    let mut deletes = RoaringBitmap::new();
+    let mut from = 0;
+    for group in groups {
+        let gone = group.deletes.iter().flat_map(|deletes| deletes.iter());
+        deletes.extend(gone.map(|offset| from + offset));
+        from += group.rows;
     }
+    merged.deletes = (!deletes.is_empty()).then(|| Arc::new(deletes));
     Ok(Some(merged))
 }
 
