@@ -304,6 +304,10 @@ impl From<io::Error> for Error {
             io::ErrorKind::StorageFull
             | io::ErrorKind::QuotaExceeded
             | io::ErrorKind::FileTooLarge => Self::Full(error),
+            kind @ io::ErrorKind::ReadOnlyFilesystem => {
+                let what = "Read-only file system; a database on it can be attached READ_ONLY (--read-only)";
+                Self::Io(io::Error::new(kind, what))
+            }
             _ => Self::Io(error),
         }
     }
