@@ -8,8 +8,8 @@ use crate::memory::{MemoryBudget, default_spill_bytes, default_spill_directory};
 use crate::plan::{DatabaseSnapshot, Snapshot, session_state};
 use datafusion::execution::SessionState;
 use hushdb_crypto::{CryptoProvider, SecretBytes};
-use hushdb_keys::KeyProvider;
 use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey};
+use hushdb_keys::{KeyProvider, Suite};
 use hushdb_storage::{BufferPool, Freshness, SpillSpace, Store, StoreOptions, Synchronous};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
@@ -272,6 +272,13 @@ impl Database {
     /// asked: sentences for a person to read. Whoever may have changed a file shows here, so they should be shown or logged.
     pub fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.notices.lock())
+    }
+
+    /// Whether an encrypted database is attached: whoever keeps statements or results elsewhere should ask.
+    pub fn has_encrypted(&self) -> bool {
+        let attached = self.shared.attached.read();
+        let mut suites = attached.values().map(|db| db.store.info().suite);
+        suites.any(|suite| suite != Suite::Plain)
     }
 
     /// Drops every opened block from memory, so that the next scan reads and opens them again.

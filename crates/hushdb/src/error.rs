@@ -1,7 +1,8 @@
 //! The library's one error type: a kind that tells the caller what to do, and a sentence for a person.
 //!
-//! What must hold: no message carries a key, a password or a stored value beyond what the statement itself named.
+//! What must hold: no message carries a key, a password or a value.
 
+use crate::error_text::{stripped, without_values};
 use datafusion::common::DataFusionError;
 use datafusion::common::arrow::error::ArrowError;
 use hushdb_keys::KeyError;
@@ -172,7 +173,10 @@ impl Error {
     pub(crate) fn check(table: &str, name: &str) -> Self {
         Self::constraint(
             "23514",
-            format!("CHECK constraint failed on table {table} with expression {name}"),
+            format!(
+                "CHECK constraint failed on table {table} with expression {}",
+                without_values(name)
+            ),
         )
     }
     pub(crate) fn duplicate(message: impl Into<String>) -> Self {
@@ -312,9 +316,10 @@ fn arrow_kind(error: &ArrowError) -> ErrorKind {
 
 fn arrow_message(error: &ArrowError) -> String {
     let text = error.to_string();
-    match text.split_once(" error: ") {
-        Some((_, rest)) => rest.to_string(),
-        None => text,
+    let bare = text.split_once(" error: ").map_or(&*text, |(_, rest)| rest);
+    match error {
+        ArrowError::NotYetImplemented(_) | ArrowError::SchemaError(_) => bare.to_owned(),
+        _ => without_values(bare),
     }
 }
 
@@ -325,7 +330,10 @@ fn from_boxed(inner: Box<dyn std::error::Error + Send + Sync>) -> Error {
     };
     match inner.downcast::<DataFusionError>() {
         Ok(df) => Error::from(*df),
-        Err(other) => Error::new(ErrorKind::Internal, other.to_string()),
+        Err(other) if other.to_string().contains("regex parse error") => {
+            Error::invalid(without_values(&other.to_string()))
+        }
+        Err(other) => Error::new(ErrorKind::Internal, without_values(&other.to_string())),
     }
 }
 
@@ -338,26 +346,28 @@ impl From<DataFusionError> for Error {
             D::Context(_, inner) | D::Diagnostic(_, inner) => (*inner).into(),
             D::Shared(inner) => match shared(&inner) {
                 Some(error) => error,
-                None => Error::new(ErrorKind::Internal, strip(&inner.to_string())),
+                None => Error::new(ErrorKind::Internal, without_values(&inner.to_string())),
             },
             D::Collection(mut all) if !all.is_empty() => all.swap_remove(0).into(),
             D::SQL(inner, _) => Error::parser(inner.to_string().replace("sql parser error: ", "")),
-            D::NotImplemented(message) => Error::unsupported(strip(&message)),
+            D::NotImplemented(message) => Error::unsupported(stripped(&message)),
             D::Plan(message) => {
                 let kind = if message.contains("does not exist") && message.starts_with("Catalog") {
                     ErrorKind::Catalog
                 } else {
                     ErrorKind::Binder
                 };
-                Error::new(kind, strip(&message))
+                Error::new(kind, stripped(&message))
             }
-            D::SchemaError(inner, _) => Error::binder(strip(&inner.to_string())),
-            D::Configuration(message) => Error::invalid(strip(&message)),
-            D::ResourcesExhausted(message) => Error::new(ErrorKind::OutOfMemory, strip(&message)),
-            D::Execution(message) => Error::new(execution_kind(&message), strip(&message)),
+            D::SchemaError(inner, _) => Error::binder(stripped(&inner.to_string())),
+            D::Configuration(message) => Error::invalid(stripped(&message)),
+            D::ResourcesExhausted(message) => {
+                Error::new(ErrorKind::OutOfMemory, stripped(&message))
+            }
+            D::Execution(message) => Error::new(execution_kind(&message), without_values(&message)),
             D::IoError(inner) => from_io(inner),
-            D::ParquetError(inner) => Error::new(ErrorKind::InvalidInput, inner.to_string()),
-            other => Error::new(ErrorKind::Internal, strip(&other.to_string())),
+            D::ParquetError(inner) => Error::invalid(without_values(&inner.to_string())),
+            other => Error::new(ErrorKind::Internal, without_values(&other.to_string())),
         }
     }
 }
@@ -389,29 +399,10 @@ fn shared(error: &DataFusionError) -> Option<Error> {
             ArrowError::ExternalError(inner) => copy(inner.as_ref()),
             other => Some(Error::new(arrow_kind(other), arrow_message(other))),
         },
-        DataFusionError::Execution(m) => Some(Error::new(execution_kind(m), strip(m))),
+        DataFusionError::Execution(m) => Some(Error::new(execution_kind(m), without_values(m))),
         DataFusionError::ResourcesExhausted(m) => {
-            Some(Error::new(ErrorKind::OutOfMemory, strip(m)))
+            Some(Error::new(ErrorKind::OutOfMemory, stripped(m)))
         }
         _ => None,
     }
-}
-
-/// DataFusion's advice to file a bug against DataFusion would send people to the wrong door.
-fn strip(message: &str) -> String {
-    let end = message
-        .find("\nThis issue was likely caused by a bug")
-        .unwrap_or(message.len());
-    let text = message[..end].trim();
-    for prefix in [
-        "Error during planning: ",
-        "Execution error: ",
-        "Arrow error: ",
-        "Schema error: ",
-    ] {
-        if let Some(rest) = text.strip_prefix(prefix) {
-            return rest.to_string();
-        }
-    }
-    text.to_string()
 }

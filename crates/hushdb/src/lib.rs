@@ -19,6 +19,7 @@ mod database;
 #[doc(hidden)]
 pub mod decoders;
 mod error;
+mod error_text;
 mod exec;
 mod functions;
 mod memory;
