@@ -2,7 +2,8 @@
 //!
 //! What must hold: the file is readable by its owner alone (mode 0600, also when an older file was wider), and a
 //! statement that carries a key, a password or a secret is kept neither in the file nor for the up arrow. In doubt a
-//! statement is left out: retyping it costs less than a key in a file.
+//! statement is left out: retyping it costs less than a key in a file. Once an encrypted database is attached,
+//! statements are kept for the up arrow alone, since their text has names and values of it.
 
 use std::env;
 use std::fs::{self, OpenOptions};

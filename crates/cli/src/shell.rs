@@ -89,6 +89,7 @@ pub(crate) fn run(session: &mut Session, greeting: &str) -> Result<ExitCode, Fai
     editor.set_helper(Some(InputHelper::default()));
     let history = remembered(&mut editor);
     say(greeting);
+    let mut withheld = false;
     loop {
         let prompt = match session.connection.in_transaction() {
             true => TRANSACTION_PROMPT,
@@ -99,9 +100,12 @@ pub(crate) fn run(session: &mut Session, greeting: &str) -> Result<ExitCode, Fai
         }
         match editor.readline(prompt) {
             Ok(input) => {
+                // For good: what is appended is all that was not appended before.
+                withheld |= session.database.has_encrypted();
                 if history::keeps(&input)
                     && editor.add_history_entry(input.trim_end()).unwrap_or(false)
                     && let Some(path) = &history
+                    && !withheld
                 {
                     // A full disk must not stop the work in the database.
                     let _ = editor.append_history(path);
