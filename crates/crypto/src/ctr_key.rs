@@ -5,14 +5,15 @@
 
 use std::fmt;
 
+use crate::expanded_keys::Expanded;
 use crate::parts::Ctr;
 
 /// An expanded AES-256-CTR key.
-pub struct CtrKey(Box<dyn Ctr>);
+pub struct CtrKey(Box<dyn Ctr>, Expanded);
 
 impl CtrKey {
     pub(crate) fn new(inner: Box<dyn Ctr>) -> Self {
-        Self(inner)
+        Self(inner, Expanded::counted())
     }
 
     /// Encrypts or decrypts `buf` in place; the first counter block is `nonce` || BE32(0).

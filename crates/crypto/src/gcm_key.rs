@@ -5,15 +5,16 @@
 
 use std::fmt;
 
+use crate::expanded_keys::Expanded;
 use crate::parts::Gcm;
 use crate::{OpenError, SealError};
 
 /// An expanded AES-256-GCM key.
-pub struct GcmKey(Box<dyn Gcm>);
+pub struct GcmKey(Box<dyn Gcm>, Expanded);
 
 impl GcmKey {
     pub(crate) fn new(inner: Box<dyn Gcm>) -> Self {
-        Self(inner)
+        Self(inner, Expanded::counted())
     }
 
     /// Encrypts `buf` in place. Returns the nonce, made inside for this one seal, and the tag over `aad` and ciphertext.

@@ -1,7 +1,8 @@
 //! Parts from the RustCrypto crates: pure Rust, for platforms without aws-lc and as a second opinion in tests.
 //!
 //! The crates pick AES instructions at run time where the processor has them. Nonces and keys come from the
-//! operating system.
+//! operating system. Ciphers spread their round keys out on the stack for each call, and leave them there: that is
+//! overwritten.
 
 use std::num::NonZeroU32;
 
@@ -14,6 +15,7 @@ use ctr::{CtrCore, flavors};
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256, Sha512};
 
+use crate::dead_stack;
 use crate::parts::{Ciphers, Ctr, Derive, Digests, Gcm, KeyWrap, NonceAndTag, Random};
 use crate::{OpenError, RandomError, SealError, UnwrapError};
 
@@ -28,9 +30,9 @@ impl Gcm for PortableGcm {
         getrandom::fill(&mut nonce).map_err(|_| SealError)?;
         let tag = self
             .0
-            .encrypt_inout_detached(&nonce.into(), aad, buf.into())
-            .map_err(|_| SealError)?;
-        Ok((nonce, tag.into()))
+            .encrypt_inout_detached(&nonce.into(), aad, buf.into());
+        dead_stack::wipe();
+        Ok((nonce, tag.map_err(|_| SealError)?.into()))
     }
 
     fn open(
@@ -40,9 +42,11 @@ impl Gcm for PortableGcm {
         buf: &mut [u8],
         tag: &[u8; 16],
     ) -> Result<(), OpenError> {
-        self.0
-            .decrypt_inout_detached(nonce.into(), aad, buf.into(), tag.into())
-            .map_err(|_| OpenError)
+        let opened = self
+            .0
+            .decrypt_inout_detached(nonce.into(), aad, buf.into(), tag.into());
+        dead_stack::wipe();
+        opened.map_err(|_| OpenError)
     }
 }
 
@@ -53,6 +57,7 @@ impl Ctr for PortableCtr {
         let core =
             CtrCore::<&Aes256, flavors::Ctr128BE>::inner_iv_init(&self.0, counter_block.into());
         StreamCipherCoreWrapper::from_core(core).apply_keystream(buf);
+        dead_stack::wipe();
     }
 }
 

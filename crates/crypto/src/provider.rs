@@ -7,6 +7,7 @@ use std::num::NonZeroU32;
 
 use crate::argon2id;
 use crate::aws_lc::AwsLc;
+use crate::dead_stack;
 use crate::parts::{Ciphers, Derive, Digests, KeyWrap, Random};
 use crate::portable::Portable;
 use crate::self_test;
@@ -70,17 +71,23 @@ impl CryptoProvider {
 
     /// Expands an AES-256-GCM key.
     pub fn gcm_key(&self, key: &SecretKey) -> GcmKey {
-        GcmKey::new(self.ciphers.gcm(key.expose()))
+        let key = GcmKey::new(self.ciphers.gcm(key.expose()));
+        dead_stack::wipe();
+        key
     }
 
     /// Expands an AES-256-CTR key.
     pub fn ctr_key(&self, key: &SecretKey) -> CtrKey {
-        CtrKey::new(self.ciphers.ctr(key.expose()))
+        let key = CtrKey::new(self.ciphers.ctr(key.expose()));
+        dead_stack::wipe();
+        key
     }
 
     /// Wraps `key` under `kek` with AES-256-KW (RFC 3394).
     pub fn wrap_key(&self, kek: &SecretKey, key: &SecretKey) -> [u8; 40] {
-        self.key_wrap.wrap(kek.expose(), key.expose())
+        let wrapped = self.key_wrap.wrap(kek.expose(), key.expose());
+        dead_stack::wipe();
+        wrapped
     }
 
     /// Unwraps what [`Self::wrap_key`] made.
@@ -93,9 +100,11 @@ impl CryptoProvider {
         wrapped: &[u8; 40],
     ) -> Result<SecretKey, UnwrapError> {
         let mut key = SecretKey::zeroed();
-        self.key_wrap
-            .unwrap(kek.expose(), wrapped, key.expose_mut())?;
-        Ok(key)
+        let unwrapped = self
+            .key_wrap
+            .unwrap(kek.expose(), wrapped, key.expose_mut());
+        dead_stack::wipe();
+        unwrapped.map(|()| key)
     }
 
     /// Derives a key for one purpose: KBKDF-CTR-HMAC-SHA-256 (SP 800-108r1, 4.1), 32-bit counter first, fixed info =
@@ -110,6 +119,7 @@ impl CryptoProvider {
         let mut derived = SecretKey::zeroed();
         self.derive
             .kbkdf(key.expose(), &fixed_info, derived.expose_mut());
+        dead_stack::wipe();
         derived
     }
 
@@ -123,6 +133,7 @@ impl CryptoProvider {
         let mut key = SecretKey::zeroed();
         self.derive
             .pbkdf2_sha512(pass, salt, iterations, key.expose_mut());
+        dead_stack::wipe();
         key
     }
 
@@ -136,12 +147,16 @@ impl CryptoProvider {
         salt: &[u8],
         params: Argon2Params,
     ) -> Result<SecretKey, StretchError> {
-        argon2id::stretch(pass, salt, params)
+        let key = argon2id::stretch(pass, salt, params);
+        dead_stack::wipe();
+        key
     }
 
     /// HMAC-SHA-256 (RFC 2104, FIPS 198-1) of the parts one after another.
     pub fn hmac_sha256(&self, key: &SecretKey, parts: &[&[u8]]) -> [u8; 32] {
-        self.digests.hmac_sha256(key.expose(), parts)
+        let mac = self.digests.hmac_sha256(key.expose(), parts);
+        dead_stack::wipe();
+        mac
     }
 
     /// Whether `mac` is the HMAC-SHA-256 of the parts, compared in constant time.

@@ -1,66 +1,73 @@
 //! Memory that holds secrets: keys of 32 bytes and passphrases of any length.
 //!
-//! Both are wiped when dropped and print as `[secret]`. A key sits in its own heap allocation, so moving a [`SecretKey`]
-//! moves a pointer and leaves no copy behind. Neither is `Copy`; comparing is only possible in constant time.
+//! Both lie in the arena, are wiped when dropped and print as `[secret]`. Moving one moves a pointer and leaves no copy
+//! behind. Neither is `Copy`; comparing is only possible in constant time.
 
 use std::fmt;
 
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
+use crate::arena::Cell;
 use crate::constant_time_eq;
 
 /// A 256-bit key.
-pub struct SecretKey(Box<[u8; 32]>);
+pub struct SecretKey(Cell);
 
 impl SecretKey {
     /// Takes the key's bytes. The argument is wiped; a copy that the caller keeps is the caller's to wipe.
     pub fn from_bytes(mut bytes: [u8; 32]) -> Self {
-        let mut key = Self::zeroed();
-        key.0.copy_from_slice(&bytes);
+        let key = Self(Cell::of(&bytes));
         bytes.zeroize();
         key
     }
 
     /// Copies a key out of a slice, or `None` when the slice is not 32 bytes long.
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
-        if bytes.len() != 32 {
-            return None;
-        }
+        (bytes.len() == 32).then(|| Self(Cell::of(bytes)))
+    }
+
+    /// Has the key written where it will lie.
+    ///
+    /// # Errors
+    /// What `write` returns.
+    pub fn written_by<E>(write: impl FnOnce(&mut [u8]) -> Result<(), E>) -> Result<Self, E> {
         let mut key = Self::zeroed();
-        key.0.copy_from_slice(bytes);
-        Some(key)
+        write(key.expose_mut())?;
+        Ok(key)
     }
 
     /// The bytes, for handing to a library. Do not copy them anywhere else.
+    ///
+    /// # Panics
+    /// In a child that was forked since the key was made: see [`Self::is_there`].
     pub fn expose(&self) -> &[u8; 32] {
-        &self.0
+        let bytes = self.0.bytes().first_chunk();
+        bytes.expect("a key has 32 bytes")
+    }
+
+    /// False in a child that was forked since the key was made, which gets zeros in its place.
+    pub fn is_there(&self) -> bool {
+        self.0.is_there()
     }
 
     /// A second owner of the same key, where two structures must live apart. Deliberately not `Clone`.
     pub fn duplicate(&self) -> Self {
-        let mut key = Self::zeroed();
-        key.0.copy_from_slice(self.0.as_slice());
-        key
+        Self(Cell::of(self.expose()))
     }
 
     pub(crate) fn zeroed() -> Self {
-        Self(Box::new([0; 32]))
+        Self(Cell::zeroed(32))
     }
 
     pub(crate) fn expose_mut(&mut self) -> &mut [u8; 32] {
-        &mut self.0
-    }
-}
-
-impl Drop for SecretKey {
-    fn drop(&mut self) {
-        self.0.zeroize();
+        let bytes = self.0.bytes_mut().first_chunk_mut();
+        bytes.expect("a key has 32 bytes")
     }
 }
 
 impl PartialEq for SecretKey {
     fn eq(&self, other: &Self) -> bool {
-        constant_time_eq(self.0.as_slice(), other.0.as_slice())
+        constant_time_eq(self.expose(), other.expose())
     }
 }
 
@@ -73,22 +80,24 @@ impl fmt::Debug for SecretKey {
 }
 
 /// Secret bytes of any length: a passphrase, key text, what a command printed.
-pub struct SecretBytes(Zeroizing<Vec<u8>>);
+pub struct SecretBytes(Cell);
 
 impl SecretBytes {
-    /// Takes the bytes without copying them.
-    pub fn new(bytes: Vec<u8>) -> Self {
-        Self(Zeroizing::new(bytes))
+    /// Takes the bytes, and wipes the vector that they came in.
+    pub fn new(mut bytes: Vec<u8>) -> Self {
+        let secret = Self(Cell::of(&bytes));
+        bytes.zeroize();
+        secret
     }
 
     /// The bytes. Do not copy them anywhere else.
     pub fn expose(&self) -> &[u8] {
-        &self.0
+        self.0.bytes()
     }
 
     /// A second owner of the same bytes. Deliberately not `Clone`.
     pub fn duplicate(&self) -> Self {
-        Self::new(self.0.to_vec())
+        Self(Cell::of(self.expose()))
     }
 }
 
@@ -100,13 +109,13 @@ impl From<String> for SecretBytes {
 
 impl From<&str> for SecretBytes {
     fn from(text: &str) -> Self {
-        Self::new(text.as_bytes().to_vec())
+        Self(Cell::of(text.as_bytes()))
     }
 }
 
 impl PartialEq for SecretBytes {
     fn eq(&self, other: &Self) -> bool {
-        constant_time_eq(&self.0, &other.0)
+        constant_time_eq(self.expose(), other.expose())
     }
 }
 

@@ -52,7 +52,7 @@ impl DatabaseKeys {
     ///
     /// # Errors
     /// [`HeaderError::UnknownKeyId`] for a data key that the header does not hold, [`HeaderError::NotEncrypted`] for
-    /// the plain suite.
+    /// the plain suite, [`HeaderError::Forked`] in a forked child.
     pub fn block_key(
         &self,
         crypto: &CryptoProvider,
@@ -60,9 +60,7 @@ impl DatabaseKeys {
         suite: Suite,
         epoch_salt: &[u8; 16],
     ) -> Result<BlockKey, HeaderError> {
-        let data_key = self
-            .data_key(key_id)
-            .ok_or(HeaderError::UnknownKeyId { key_id })?;
+        let data_key = self.usable_data_key(key_id)?;
         let key = self.derive_block_key(crypto, data_key, key_id, suite, epoch_salt);
         match suite {
             Suite::Gcm => Ok(BlockKey::Gcm(crypto.gcm_key(&key))),
@@ -74,7 +72,8 @@ impl DatabaseKeys {
     /// The keys of the log with this sequence and salt, under the data key `key_id`.
     ///
     /// # Errors
-    /// [`HeaderError::UnknownKeyId`] for a data key that the header does not hold.
+    /// [`HeaderError::UnknownKeyId`] for a data key that the header does not hold, [`HeaderError::Forked`] in a forked
+    /// child.
     pub fn log_keys(
         &self,
         crypto: &CryptoProvider,
@@ -82,9 +81,7 @@ impl DatabaseKeys {
         sequence: u64,
         salt: &[u8; 16],
     ) -> Result<LogKeys, HeaderError> {
-        let data_key = self
-            .data_key(key_id)
-            .ok_or(HeaderError::UnknownKeyId { key_id })?;
+        let data_key = self.usable_data_key(key_id)?;
         Ok(LogKeys::derive(
             crypto,
             data_key,
@@ -108,6 +105,13 @@ impl DatabaseKeys {
         put(&mut context, 20, &[suite.to_wire()]);
         put(&mut context, 21, epoch_salt);
         crypto.kbkdf(data_key, KdfLabel::Block, &context)
+    }
+
+    fn usable_data_key(&self, key_id: u32) -> Result<&SecretKey, HeaderError> {
+        let key = self
+            .data_key(key_id)
+            .ok_or(HeaderError::UnknownKeyId { key_id })?;
+        key.is_there().then_some(key).ok_or(HeaderError::Forked)
     }
 
     fn data_key(&self, key_id: u32) -> Option<&SecretKey> {

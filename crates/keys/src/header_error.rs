@@ -97,6 +97,9 @@ pub enum HeaderError {
         /// The key id in the block or ref.
         key_id: u32,
     },
+    /// This process is a child that was forked after the database was opened; keys do not come along.
+    #[error("the process was forked after the database was opened: open it again in the child")]
+    Forked,
     /// The key itself could not be had.
     #[error(transparent)]
     Key(#[from] KeyError),

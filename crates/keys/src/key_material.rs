@@ -48,11 +48,10 @@ impl KeyMaterial {
     }
 
     pub(crate) fn from_hex(digits: &str) -> Result<Self, KeyError> {
-        let mut bytes = Zeroizing::new([0; 32]);
-        hex::decode_to_slice(digits, bytes.as_mut_slice()).map_err(|_| KeyError::Malformed {
+        let key = SecretKey::written_by(|bytes| hex::decode_to_slice(digits, bytes));
+        key.map(Self::Raw).map_err(|_| KeyError::Malformed {
             expected: "hex: is followed by exactly 64 hex digits",
-        })?;
-        Ok(Self::Raw(SecretKey::from_bytes(*bytes)))
+        })
     }
 
     fn from_base64(encoded: &str) -> Result<Self, KeyError> {

@@ -293,6 +293,9 @@ impl From<HeaderError> for Error {
             HeaderError::Key(error) => Self::KeyUnusable(error),
             HeaderError::Random(_) => Self::Crypto("there are no random bytes"),
             HeaderError::Stretch(_) => Self::Crypto("the passphrase could not be stretched"),
+            HeaderError::Forked => Self::Crypto(
+                "the process was forked after the database was opened: open it again in the child",
+            ),
             _ => Self::KeySlots(error),
         }
     }

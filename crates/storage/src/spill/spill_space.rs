@@ -99,7 +99,8 @@ impl SpillSpace {
         let file = nameless(&self.directory())?;
         let mut secret = self.secret.lock();
         let secret = match &mut *secret {
-            Some(secret) => secret,
+            // A forked child finds its parent's key gone, and makes one of its own.
+            Some(secret) if secret.key.is_there() => secret,
             none => none.insert(self.new_secret()?),
         };
         let file_id = secret.files;

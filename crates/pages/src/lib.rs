@@ -1,0 +1,13 @@
+//! Memory for secrets, as the operating system can keep it: pages that are locked, left out of core dumps and wiped in
+//! forked children; and core dumps as a whole.
+//!
+//! What must hold
+//! - Every call is best effort: what the system refuses is reported, never an error.
+//! - The only unsafe code of the workspace is one call in `wipe_on_fork.rs`.
+
+mod core_dumps;
+mod pages;
+mod wipe_on_fork;
+
+pub use core_dumps::{core_dumps_are_possible, set_core_dumps};
+pub use pages::{Pages, lock_limit_bytes};
