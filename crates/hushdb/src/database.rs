@@ -125,7 +125,7 @@ pub(crate) struct Shared {
     pub(crate) threads: usize,
     pub(crate) default_database: String,
     crypto: CryptoProvider,
-    pool: Arc<BufferPool>,
+    pub(crate) pool: Arc<BufferPool>,
     pub(crate) memory: Arc<MemoryBudget>,
     pub(crate) spill: Arc<SpillSpace>,
     row_group_rows: usize,

@@ -44,7 +44,7 @@ pub use value::Value;
 
 /// What tools that look into files need: headers without a key, checks, key slots.
 pub mod files {
-    pub use hushdb_crypto::{CryptoProvider, SecretBytes};
+    pub use hushdb_crypto::{CryptoProvider, SecretBytes, set_core_dumps};
     pub use hushdb_keys as keys;
     pub use hushdb_storage as storage;
 }

@@ -5,7 +5,7 @@
 
 use super::show;
 use crate::connection::Connection;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::result::QueryResult;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
 use hushdb_storage::Synchronous;
@@ -37,6 +37,8 @@ pub(super) fn value(connection: &Connection, name: &str) -> Option<String> {
             let bytes = connection.shared.durability.lock().autocheckpoint_bytes;
             format!("{bytes} bytes")
         }
+        "disable_core_dumps" => (!hushdb_crypto::key_memory().core_dumps).to_string(),
+        "secure_free" => connection.shared.pool.is_wiping().to_string(),
         _ => return None,
     })
 }
@@ -56,6 +58,20 @@ pub(super) fn set(connection: &Connection, name: &str, value: &Expr) -> Result<Q
         ("temp_file_encryption", _) => Err(Error::invalid(
             "temp_file_encryption cannot be switched off: HushDB writes no plaintext temporary file",
         )),
+        ("disable_core_dumps", text) => {
+            let possible = !flag(name, text)?;
+            hushdb_crypto::set_core_dumps(possible).map_err(|error| {
+                Error::new(
+                    ErrorKind::Io,
+                    format!("the system does not let core dumps be switched: {error}"),
+                )
+            })?;
+            Ok(QueryResult::done())
+        }
+        ("secure_free", text) => {
+            connection.shared.pool.set_wiping(flag(name, text)?);
+            Ok(QueryResult::done())
+        }
         ("synchronous", "full" | "2" | "extra" | "3") => {
             connection
                 .shared
@@ -144,6 +160,14 @@ pub(super) fn pragma(connection: &Connection, name: &str) -> Result<QueryResult>
         _ => Err(Error::catalog(format!(
             "Pragma Function with name {name} does not exist!"
         ))),
+    }
+}
+
+fn flag(name: &str, text: &str) -> Result<bool> {
+    match text {
+        "true" | "1" | "on" => Ok(true),
+        "false" | "0" | "off" => Ok(false),
+        _ => Err(Error::invalid(format!("{name} is true or false"))),
     }
 }
 

@@ -1,5 +1,5 @@
 //! Functions in FROM: `read_csv`, `read_parquet`, `read_json`, `range`, `generate_series`, `tpch_queries`, `databases`,
-//! `database_anchor`, `spill_files`, `duckdb_indexes`, `duckdb_constraints`, `pragma_table_info`.
+//! `database_anchor`, `key_memory`, `spill_files`, `duckdb_indexes`, `duckdb_constraints`, `pragma_table_info`.
 
 use super::copy::Format;
 use super::key_tables;
@@ -73,6 +73,7 @@ pub(crate) fn call(
             let anchor = StringArray::from(vec![anchor.to_string()]);
             table(vec![("anchor", Arc::new(anchor))])
         }
+        "key_memory" if args.is_empty() => key_memory(),
         "spill_files" if args.is_empty() => spill_files(planner),
         "databases" | "duckdb_databases" if args.is_empty() => databases(planner),
         "duckdb_indexes" if args.is_empty() => table(key_tables::indexes(planner)),
@@ -191,6 +192,28 @@ fn spill_files(planner: &Planner<'_>) -> Result<Arc<dyn TableSource>> {
         ("files", number(stats.files)),
         ("bytes", number(stats.bytes)),
         ("written_bytes", number(stats.written_bytes)),
+    ])
+}
+
+/// Where the keys of this process lie, and what the system grants for that.
+fn key_memory() -> Result<Arc<dyn TableSource>> {
+    let memory = hushdb_crypto::key_memory();
+    let number = |n: u64| -> ArrayRef { Arc::new(UInt64Array::from(vec![n])) };
+    table(vec![
+        ("bytes", number(memory.bytes)),
+        ("used_bytes", number(memory.used_bytes)),
+        ("locked_bytes", number(memory.locked_bytes)),
+        ("dump_excluded_bytes", number(memory.dump_excluded_bytes)),
+        ("wiped_on_fork_bytes", number(memory.wiped_on_fork_bytes)),
+        (
+            "lock_limit_bytes",
+            Arc::new(UInt64Array::from(vec![memory.lock_limit_bytes])),
+        ),
+        ("expanded_keys", number(memory.expanded_keys)),
+        (
+            "core_dumps",
+            Arc::new(BooleanArray::from(vec![memory.core_dumps])),
+        ),
     ])
 }
 

@@ -12,7 +12,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -32,6 +32,7 @@ pub struct BufferPool {
     hits: AtomicU64,
     misses: AtomicU64,
     evictions: AtomicU64,
+    wipes: Arc<AtomicBool>,
 }
 
 /// What a pool holds and did.
@@ -92,7 +93,23 @@ impl BufferPool {
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             evictions: AtomicU64::new(0),
+            wipes: Arc::default(),
         }
+    }
+
+    /// Has opened blocks overwritten with zeros when the pool, and whoever still reads them, lets them go; or no more.
+    pub fn set_wiping(&self, wipes: bool) {
+        self.wipes.store(wipes, Ordering::Relaxed);
+    }
+
+    /// Whether blocks that are let go are overwritten.
+    pub fn is_wiping(&self) -> bool {
+        self.wipes.load(Ordering::Relaxed)
+    }
+
+    /// What blocks look at when they are let go.
+    pub(crate) fn wipes(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.wipes)
     }
 
     /// Changes the budget, and lets blocks go if it shrank.

@@ -10,6 +10,7 @@ mod block_ref;
 mod buffer_pool;
 mod envelope;
 mod key_epochs;
+mod opened_block;
 mod role;
 mod sealed_file;
 

@@ -9,7 +9,7 @@
 //! Refuses a block that is damaged, edited, moved, older or of another role, each by its own error.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
@@ -20,6 +20,7 @@ use super::envelope::{
     ENVELOPE_HEAD_BYTES, ENVELOPE_OVERHEAD_BYTES, Envelope, RawBlock, SECTOR_BYTES, TAG_BYTES,
 };
 use super::key_epochs::{BlockKeys, KeyEpochs};
+use super::opened_block::OpenedBlock;
 use super::{BlockBuf, BlockRef, Role};
 use crate::error::{Error, Place, Result};
 use crate::file::StorageFile;
@@ -49,6 +50,8 @@ pub struct SealedFile {
     /// `None` in a plain database.
     epochs: Option<KeyEpochs>,
     seals: AtomicU64,
+    /// Whether opened blocks are overwritten when nobody holds them any more.
+    wipes: Arc<AtomicBool>,
 }
 
 /// A block that is ready to be written.
@@ -77,7 +80,13 @@ impl SealedFile {
             database_id,
             epochs,
             seals: AtomicU64::new(0),
+            wipes: Arc::default(),
         }
+    }
+
+    /// The same, with blocks overwritten as `wipes` says when they are let go.
+    pub(crate) fn wiping(self, wipes: Arc<AtomicBool>) -> Self {
+        Self { wipes, ..self }
     }
 
     /// The file below.
@@ -178,7 +187,11 @@ impl SealedFile {
         }
         self.open(role, r, sectors, &mut bytes[start..])?;
         let payload = start + ENVELOPE_HEAD_BYTES;
-        Ok(Bytes::from(bytes).slice(payload..payload + r.payload_len as usize))
+        let opened = OpenedBlock {
+            bytes,
+            wipes: Arc::clone(&self.wipes),
+        };
+        Ok(Bytes::from_owner(opened).slice(payload..payload + r.payload_len as usize))
     }
 
     /// Opens a block where it lies; the payload is then behind the first 64 bytes.

@@ -171,6 +171,7 @@ impl BlockStore {
             notices,
             ..
         } = opening;
+        let sealed = sealed.wiping(options.pool.wipes());
         let total = root.superblock.total_sectors;
         let (mut space, mut free_list_blocks) = (None, Vec::new());
         if !options.read_only {
