@@ -11,6 +11,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 
+use zeroize::Zeroizing;
+
 /// `hush/history` in the XDG state directory; `None` when there is no home directory either.
 pub(crate) fn path() -> Option<PathBuf> {
     let absolute = |name| {
@@ -44,7 +46,7 @@ pub(crate) fn prepare(path: &PathBuf) -> io::Result<()> {
 
 /// Whether `statement` may be remembered.
 pub(crate) fn keeps(statement: &str) -> bool {
-    let statement = statement.to_ascii_uppercase();
+    let statement = Zeroizing::new(statement.to_ascii_uppercase());
     let telling = [
         "ENCRYPTION_KEY",
         "PASSWORD",

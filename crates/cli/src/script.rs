@@ -4,12 +4,15 @@
 //! of a pipe gets its answers in step. A line that begins with a dot, outside of a statement, is a dot command.
 
 use hushdb::split_statements;
+use zeroize::Zeroizing;
+
+use crate::wiped::WipedText;
 
 /// One thing to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// One SQL statement.
-    Statement(String),
+    /// One SQL statement; it may have a key in it.
+    Statement(Zeroizing<String>),
     /// A dot command with its arguments.
     Dot(String),
 }
@@ -17,7 +20,7 @@ pub(crate) enum Step {
 /// The part of a text that did not make a whole statement yet.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
-    pending: String,
+    pending: WipedText,
 }
 
 impl Script {
@@ -25,7 +28,7 @@ impl Script {
     pub(crate) fn line(&mut self, line: &str) -> Vec<Step> {
         if self.is_empty() {
             if line.starts_with('.') {
-                self.pending.clear();
+                self.pending = WipedText::default();
                 return vec![Step::Dot(line.trim_end().to_owned())];
             }
             // A script may begin by saying how it is run.
@@ -33,39 +36,41 @@ impl Script {
                 return Vec::new();
             }
         }
-        self.pending.push_str(line);
+        self.pending.push(line.as_bytes());
         if !line.ends_with('\n') {
-            self.pending.push('\n');
+            self.pending.push(b"\n");
         }
         // Without a `;` in this line nothing new can be complete; long INSERTs are not searched again for each line.
         if !line.contains(';') {
             return Vec::new();
         }
-        let split = split_statements(&self.pending);
+        let pending = self.pending.as_str().unwrap_or_default();
+        let split = split_statements(pending);
         let steps = split
             .statements
             .iter()
             .filter(|sql| !is_blank(sql))
-            .map(|sql| Step::Statement((*sql).to_owned()));
+            .map(|sql| Step::Statement(Zeroizing::new((*sql).to_owned())));
         let steps = steps.collect();
         // The rest comes trimmed, but blanks may belong to an open quote and line breaks end comments: keep them.
         let rest = match split.rest {
-            "" => self.pending.len(),
-            rest => rest.as_ptr().addr() - self.pending.as_ptr().addr(),
+            "" => pending.len(),
+            rest => rest.as_ptr().addr() - pending.as_ptr().addr(),
         };
-        self.pending.drain(..rest);
+        self.pending.cut_front(rest);
         steps
     }
 
     /// The last statement, whose `;` was left out.
     pub(crate) fn finish(&mut self) -> Option<Step> {
         let rest = std::mem::take(&mut self.pending);
-        (!is_blank(&rest)).then(|| Step::Statement(rest.trim().to_owned()))
+        let rest = rest.as_str().unwrap_or_default().trim();
+        (!is_blank(rest)).then(|| Step::Statement(Zeroizing::new(rest.to_owned())))
     }
 
     /// Whether nothing but blanks and comments waits for more.
     pub(crate) fn is_empty(&self) -> bool {
-        is_blank(&self.pending)
+        is_blank(self.pending.as_str().unwrap_or_default())
     }
 }
 
@@ -126,9 +131,11 @@ mod tests {
     }
 
     fn sql(step: &Step) -> &str {
-        match step {
-            Step::Statement(text) | Step::Dot(text) => text.trim().trim_end_matches(';'),
-        }
+        let text = match step {
+            Step::Statement(text) => text,
+            Step::Dot(text) => text,
+        };
+        text.trim().trim_end_matches(';')
     }
 
     #[test]

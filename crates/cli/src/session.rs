@@ -1,7 +1,7 @@
 //! A database, a connection and the settings of the shell: everything that statements and dot commands work on.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -16,6 +16,7 @@ use crate::key_options::KeyOptions;
 use crate::output::{self, Mode, Sink};
 use crate::progress::StatementProgress;
 use crate::script::{Script, Step};
+use crate::wiped::Lines;
 
 /// Scripts that read scripts that read scripts: deeper than this is a circle.
 const DEEPEST_SCRIPT: usize = 16;
@@ -125,7 +126,7 @@ impl Session {
         }
         let file = File::open(path).map_err(|error| Failure::file(path, error))?;
         self.depth += 1;
-        let result = self.run_reader(BufReader::new(file));
+        let result = self.run_reader(file);
         self.depth -= 1;
         result
     }
@@ -134,23 +135,19 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::run_text`], and when reading fails.
-    pub(crate) fn run_reader(&mut self, mut reader: impl BufRead) -> Result<(), Failure> {
+    pub(crate) fn run_reader(&mut self, reader: impl Read) -> Result<(), Failure> {
+        let unreadable = |error: io::Error| {
+            let what = if error.kind() == io::ErrorKind::InvalidData {
+                "not UTF-8"
+            } else {
+                "cannot be read"
+            };
+            Failure::Message(format!("IO Error: the input is {what}: {error}"))
+        };
         let mut script = Script::default();
-        let mut line = String::new();
-        loop {
-            line.clear();
-            let read = reader.read_line(&mut line).map_err(|error| {
-                let what = if error.kind() == io::ErrorKind::InvalidData {
-                    "not UTF-8"
-                } else {
-                    "cannot be read"
-                };
-                Failure::Message(format!("IO Error: the input is {what}: {error}"))
-            })?;
-            if read == 0 {
-                break;
-            }
-            for step in script.line(&line) {
+        let mut lines = Lines::of(reader);
+        while let Some(line) = lines.next().map_err(unreadable)? {
+            for step in script.line(line.as_str().map_err(unreadable)?) {
                 self.step(&step)?;
             }
         }

@@ -15,6 +15,7 @@ use rustyline::hint::Hinter;
 use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
+use zeroize::Zeroizing;
 
 use crate::completion::{Names, complete};
 use crate::failure::{Failure, say};
@@ -102,6 +103,8 @@ pub(crate) fn run(session: &mut Session, greeting: &str) -> Result<ExitCode, Fai
             Ok(input) => {
                 // For good: what is appended is all that was not appended before.
                 withheld |= session.database.has_encrypted();
+                // What the line editor itself keeps of it is out of reach.
+                let input = Zeroizing::new(input);
                 if history::keeps(&input)
                     && editor.add_history_entry(input.trim_end()).unwrap_or(false)
                     && let Some(path) = &history

@@ -3,6 +3,7 @@
 mod bytes;
 mod faults;
 mod kills;
+mod memory;
 mod notices;
 mod place;
 mod salvage;
