@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, RandomizedNonceKey};
-use hushdb_crypto::{CryptoProvider, GcmKey, SecretKey};
+use hushdb::files::keys::{BlockKey, Suite};
+use hushdb_crypto::{CryptoProvider, SecretKey};
 use hushdb_storage::{BlockBuf, BlockKeys, MemFile, Protection, Role, SealedFile};
 use serde_json::json;
 
@@ -136,8 +137,10 @@ impl BlockKeys for OneKey {
         &self,
         crypto: &CryptoProvider,
         _: u32,
+        _: Suite,
         _: &[u8; 16],
-    ) -> hushdb_storage::Result<GcmKey> {
-        Ok(crypto.gcm_key(&SecretKey::from_bytes(KEY)))
+    ) -> hushdb_storage::Result<BlockKey> {
+        let key = SecretKey::from_bytes(KEY);
+        Ok(BlockKey::Gcm(crypto.gcm_key(&key)))
     }
 }

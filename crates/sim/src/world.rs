@@ -15,7 +15,7 @@ mod side_by_side;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hushdb_keys::{KeyProvider, SlotOptions, providers::KeyText};
+use hushdb_keys::{KeyProvider, SlotOptions, Suite, providers::KeyText};
 use hushdb_storage::{
     BufferPool, CatalogVersion, Error, ErrorKind, StorageFile, StorageFiles, Store, StoreOptions,
 };
@@ -71,6 +71,7 @@ pub struct World {
     disk: SimDisk,
     breakage: Breakage,
     encrypted: bool,
+    suite: Suite,
     /// `None` until the making of the database is acknowledged.
     acknowledged: Option<State>,
     in_flight: Option<State>,
@@ -110,6 +111,7 @@ impl World {
             disk,
             breakage,
             encrypted,
+            suite: [Suite::Gcm, Suite::Gcm, Suite::Ctr][(seed % 3) as usize],
             acknowledged: None,
             in_flight: None,
             next_key: 1,
@@ -268,6 +270,7 @@ impl World {
         // None, or more than there is: which blocks a full pool gives up follows from their tags, which no seed decides.
         let pool_bytes = *self.dice.pick(&[0, 64 << 20]);
         StoreOptions {
+            suite: self.suite,
             read_only,
             pool: Arc::new(BufferPool::new(pool_bytes)),
             ..StoreOptions::default()

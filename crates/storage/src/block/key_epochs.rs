@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use hushdb_crypto::{CryptoProvider, GcmKey};
+use hushdb_crypto::CryptoProvider;
 use hushdb_keys::{BlockKey, DatabaseKeys, Suite};
 use parking_lot::RwLock;
 
@@ -19,7 +19,7 @@ const SEALS_PER_EPOCH: u32 = 1 << 20;
 const CACHED_KEYS: usize = 256;
 /// Where block keys come from.
 pub trait BlockKeys: Send + Sync {
-    /// The key that seals blocks under `key_id` in the epoch of `epoch_salt`.
+    /// The key of `suite` that seals blocks under `key_id` in the epoch of `epoch_salt`.
     ///
     /// # Errors
     /// When there is no such data key.
@@ -27,8 +27,9 @@ pub trait BlockKeys: Send + Sync {
         &self,
         crypto: &CryptoProvider,
         key_id: u32,
+        suite: Suite,
         epoch_salt: &[u8; 16],
-    ) -> Result<GcmKey>;
+    ) -> Result<BlockKey>;
 }
 
 impl BlockKeys for DatabaseKeys {
@@ -36,42 +37,42 @@ impl BlockKeys for DatabaseKeys {
         &self,
         crypto: &CryptoProvider,
         key_id: u32,
+        suite: Suite,
         epoch_salt: &[u8; 16],
-    ) -> Result<GcmKey> {
-        match Self::block_key(self, crypto, key_id, Suite::Gcm, epoch_salt)? {
-            BlockKey::Gcm(key) => Ok(key),
-            BlockKey::Ctr(_) => Err(Error::Unsupported("cipher suite AES-256-CTR".into())),
-        }
+    ) -> Result<BlockKey> {
+        Ok(Self::block_key(self, crypto, key_id, suite, epoch_salt)?)
     }
 }
 
-/// The keys of one file's blocks.
+/// The keys of one file's blocks of one suite.
 pub(super) struct KeyEpochs {
     keys: Arc<dyn BlockKeys>,
     key_id: u32,
+    suite: Suite,
     current: RwLock<Option<Arc<Epoch>>>,
     opened: RwLock<OpenedKeys>,
     seals_per_epoch: u32,
 }
 
 /// Expanded keys by data key and epoch salt.
-type OpenedKeys = HashMap<(u32, [u8; 16]), Arc<GcmKey>>;
+type OpenedKeys = HashMap<(u32, [u8; 16]), Arc<BlockKey>>;
 
 /// One key's time.
 pub(super) struct Epoch {
     pub(super) salt: [u8; 16],
-    pub(super) key: Arc<GcmKey>,
+    pub(super) key: Arc<BlockKey>,
     seals: AtomicU32,
     process: u32,
 }
 
 impl KeyEpochs {
     /// Epochs of the data key `key_id`; the first begins with the first seal.
-    pub(super) fn new(keys: Arc<dyn BlockKeys>, key_id: u32) -> Self {
+    pub(super) fn new(keys: Arc<dyn BlockKeys>, key_id: u32, suite: Suite) -> Self {
         let (current, opened) = (RwLock::new(None), RwLock::new(HashMap::new()));
         Self {
             keys,
             key_id,
+            suite,
             current,
             opened,
             seals_per_epoch: SEALS_PER_EPOCH,
@@ -81,6 +82,11 @@ impl KeyEpochs {
     /// The data key that new blocks are sealed under.
     pub(super) fn key_id(&self) -> u32 {
         self.key_id
+    }
+
+    /// The suite that these keys are for.
+    pub(super) fn suite(&self) -> Suite {
+        self.suite
     }
 
     /// The epoch of the next seal, which is counted by asking for it.
@@ -102,7 +108,10 @@ impl KeyEpochs {
         crypto
             .random(&mut salt)
             .map_err(|_| Error::Crypto("there are no random bytes"))?;
-        let key = Arc::new(self.keys.block_key(crypto, self.key_id, &salt)?);
+        let key = self
+            .keys
+            .block_key(crypto, self.key_id, self.suite, &salt)?;
+        let key = Arc::new(key);
         let epoch = Arc::new(Epoch {
             salt,
             key,
@@ -119,11 +128,11 @@ impl KeyEpochs {
         crypto: &CryptoProvider,
         key_id: u32,
         salt: &[u8; 16],
-    ) -> Result<Arc<GcmKey>> {
+    ) -> Result<Arc<BlockKey>> {
         if let Some(key) = self.opened.read().get(&(key_id, *salt)) {
             return Ok(Arc::clone(key));
         }
-        let key = Arc::new(self.keys.block_key(crypto, key_id, salt)?);
+        let key = Arc::new(self.keys.block_key(crypto, key_id, self.suite, salt)?);
         let mut cache = self.opened.write();
         if cache.len() >= CACHED_KEYS {
             cache.clear();
@@ -144,15 +153,22 @@ mod tests {
     struct AnyKey;
 
     impl BlockKeys for AnyKey {
-        fn block_key(&self, crypto: &CryptoProvider, _: u32, _: &[u8; 16]) -> Result<GcmKey> {
-            Ok(crypto.gcm_key(&SecretKey::from_bytes([1; 32])))
+        fn block_key(
+            &self,
+            crypto: &CryptoProvider,
+            _: u32,
+            _: Suite,
+            _: &[u8; 16],
+        ) -> Result<BlockKey> {
+            let key = SecretKey::from_bytes([1; 32]);
+            Ok(BlockKey::Gcm(crypto.gcm_key(&key)))
         }
     }
 
     fn epochs(seals_per_epoch: u32) -> KeyEpochs {
         KeyEpochs {
             seals_per_epoch,
-            ..KeyEpochs::new(Arc::new(AnyKey), 1)
+            ..KeyEpochs::new(Arc::new(AnyKey), 1, Suite::Gcm)
         }
     }
 

@@ -43,6 +43,15 @@ impl Role {
         Self::Backup,
     ];
 
+    /// Whether the block holds values of rows, which suite 2 seals in its own way. What names other blocks of a table, and
+    /// everything above, is sealed as in suite 1.
+    pub(crate) fn holds_values(self) -> bool {
+        matches!(
+            self,
+            Self::ColumnData | Self::Index | Self::Statistics | Self::Overflow
+        )
+    }
+
     /// The number on disk.
     pub fn number(self) -> u8 {
         self as u8

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
-use hushdb_keys::Suite;
+use hushdb_keys::{BlockKey, Suite};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128_with_seed};
 
 use super::envelope::{
@@ -40,6 +40,13 @@ pub enum Protection {
         /// The data key that new blocks are sealed under.
         key_id: u32,
     },
+    /// Suite 2: AES-256-CTR with digests for blocks that hold values, AES-256-GCM for the others.
+    Ctr {
+        /// Source of block keys.
+        keys: Arc<dyn BlockKeys>,
+        /// The data key that new blocks are sealed under.
+        key_id: u32,
+    },
 }
 
 /// A file of sealed blocks.
@@ -49,6 +56,8 @@ pub struct SealedFile {
     database_id: [u8; 16],
     /// `None` in a plain database.
     epochs: Option<KeyEpochs>,
+    /// In a database of suite 2, for blocks that hold values.
+    value_epochs: Option<KeyEpochs>,
     seals: AtomicU64,
     /// Whether opened blocks are overwritten when nobody holds them any more.
     wipes: Arc<AtomicBool>,
@@ -70,15 +79,21 @@ impl SealedFile {
         database_id: [u8; 16],
         protection: Protection,
     ) -> Self {
-        let epochs = match protection {
-            Protection::Plain => None,
-            Protection::Gcm { keys, key_id } => Some(KeyEpochs::new(keys, key_id)),
+        let of = |keys, key_id, suite| Some(KeyEpochs::new(keys, key_id, suite));
+        let (epochs, value_epochs) = match protection {
+            Protection::Plain => (None, None),
+            Protection::Gcm { keys, key_id } => (of(keys, key_id, Suite::Gcm), None),
+            Protection::Ctr { keys, key_id } => (
+                of(Arc::clone(&keys), key_id, Suite::Gcm),
+                of(keys, key_id, Suite::Ctr),
+            ),
         };
         Self {
             file,
             crypto,
             database_id,
             epochs,
+            value_epochs,
             seals: AtomicU64::new(0),
             wipes: Arc::default(),
         }
@@ -115,7 +130,7 @@ impl SealedFile {
         let tag_at = bytes.len() - TAG_BYTES;
         let body = &mut bytes[ENVELOPE_HEAD_BYTES..tag_at];
         let mut envelope = Envelope {
-            suite: self.suite(),
+            suite: self.suite(role).to_wire(),
             role,
             key_id: self.key_id(),
             sectors,
@@ -124,15 +139,24 @@ impl SealedFile {
             epoch_salt: [0; 16],
         };
         self.seals.fetch_add(1, Ordering::Relaxed);
-        let (nonce, tag) = match &self.epochs {
+        let (nonce, tag) = match self.epochs(role) {
             None => ([0; 12], checksum(&envelope.aad(&self.database_id), body)),
             Some(epochs) => {
                 let epoch = epochs.for_seal(&self.crypto)?;
                 envelope.epoch_salt = epoch.salt;
-                let sealed = epoch
-                    .key
-                    .seal_in_place(&envelope.aad(&self.database_id), body);
-                sealed.map_err(|_| Error::Crypto("sealing failed"))?
+                let aad = envelope.aad(&self.database_id);
+                match &*epoch.key {
+                    BlockKey::Gcm(key) => key
+                        .seal_in_place(&aad, body)
+                        .map_err(|_| Error::Crypto("sealing failed"))?,
+                    BlockKey::Ctr(key) => {
+                        let mut nonce = [0; 12];
+                        let drawn = self.crypto.random(&mut nonce);
+                        drawn.map_err(|_| Error::Crypto("there are no random bytes"))?;
+                        key.apply(&nonce, body);
+                        (nonce, self.digest(&aad, &nonce, body))
+                    }
+                }
             }
         };
         envelope.write(&mut bytes, &nonce, &tag);
@@ -236,7 +260,8 @@ impl SealedFile {
             sector: r.sector,
         };
         let raw = RawBlock::split(block).ok_or(Error::BlockDamaged(place))?;
-        let envelope = Envelope::expected(self.suite(), role, r, sectors, raw.epoch_salt());
+        let suite = self.suite(role).to_wire();
+        let envelope = Envelope::expected(suite, role, r, sectors, raw.epoch_salt());
         if !raw.says(&envelope) || raw.tag != r.tag {
             return Err(if raw.is_intact() {
                 Error::BlockReplaced(place)
@@ -245,27 +270,47 @@ impl SealedFile {
             });
         }
         let (nonce, aad) = (raw.nonce(), envelope.aad(&self.database_id));
-        match &self.epochs {
+        // Of envelope and tag, which opening does not touch.
+        let is_intact = raw.is_intact();
+        let refused = || match is_intact {
+            true => Error::BlockEdited(place),
+            false => Error::BlockDamaged(place),
+        };
+        match self.epochs(role) {
             None if checksum(&aad, raw.body) == r.tag => Ok(()),
             None => Err(Error::BlockDamaged(place)),
             Some(epochs) => {
                 let key = epochs.for_open(&self.crypto, r.key_id, &envelope.epoch_salt)?;
-                key.open_in_place(&nonce, &aad, raw.body, &r.tag)
-                    .map_err(|_| match raw.is_intact() {
-                        true => Error::BlockEdited(place),
-                        false => Error::BlockDamaged(place),
-                    })
+                match &*key {
+                    BlockKey::Gcm(key) => key
+                        .open_in_place(&nonce, &aad, raw.body, &r.tag)
+                        .map_err(|_| refused()),
+                    BlockKey::Ctr(key) if self.digest(&aad, &nonce, raw.body) == r.tag => {
+                        key.apply(&nonce, raw.body);
+                        Ok(())
+                    }
+                    BlockKey::Ctr(_) => Err(refused()),
+                }
             }
         }
     }
 
-    fn suite(&self) -> u8 {
-        let suite = if self.epochs.is_some() {
-            Suite::Gcm
-        } else {
-            Suite::Plain
-        };
-        suite.to_wire()
+    /// The tag of suite 2: no key is in it, but the parent that holds it is authentic.
+    fn digest(&self, aad: &[u8], nonce: &[u8; 12], ciphertext: &[u8]) -> [u8; TAG_BYTES] {
+        let digest = self.crypto.sha256(&[aad, nonce, ciphertext]);
+        std::array::from_fn(|i| digest[i])
+    }
+
+    /// The keys of blocks of that role; `None` in a plain database.
+    fn epochs(&self, role: Role) -> Option<&KeyEpochs> {
+        match &self.value_epochs {
+            Some(epochs) if role.holds_values() => Some(epochs),
+            _ => self.epochs.as_ref(),
+        }
+    }
+
+    fn suite(&self, role: Role) -> Suite {
+        self.epochs(role).map_or(Suite::Plain, KeyEpochs::suite)
     }
 
     fn key_id(&self) -> u32 {
@@ -277,7 +322,7 @@ impl std::fmt::Debug for SealedFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SealedFile")
             .field("file", &self.file)
-            .field("suite", &self.suite())
+            .field("suite", &self.suite(Role::ColumnData))
             .finish()
     }
 }
@@ -293,7 +338,7 @@ fn offset_of(sector: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use hushdb_crypto::{GcmKey, KdfLabel, SecretKey};
+    use hushdb_crypto::{KdfLabel, SecretKey};
 
     use super::*;
     use crate::file::MemFile;
@@ -311,11 +356,12 @@ mod tests {
             &self,
             crypto: &CryptoProvider,
             key_id: u32,
+            suite: Suite,
             epoch_salt: &[u8; 16],
         ) -> SecretKey {
             let mut context = self.database_id.to_vec();
             context.extend_from_slice(&key_id.to_le_bytes());
-            context.push(1);
+            context.push(suite.to_wire());
             context.extend_from_slice(epoch_salt);
             crypto.kbkdf(&self.data_key, KdfLabel::Block, &context)
         }
@@ -326,9 +372,14 @@ mod tests {
             &self,
             crypto: &CryptoProvider,
             key_id: u32,
+            suite: Suite,
             epoch_salt: &[u8; 16],
-        ) -> Result<GcmKey> {
-            Ok(crypto.gcm_key(&self.derived(crypto, key_id, epoch_salt)))
+        ) -> Result<BlockKey> {
+            let key = self.derived(crypto, key_id, suite, epoch_salt);
+            Ok(match suite {
+                Suite::Ctr => BlockKey::Ctr(crypto.ctr_key(&key)),
+                _ => BlockKey::Gcm(crypto.gcm_key(&key)),
+            })
         }
     }
 
@@ -343,10 +394,11 @@ mod tests {
         }
     }
 
-    fn sealed_file(crypto: CryptoProvider) -> SealedFile {
-        let protection = Protection::Gcm {
-            keys: Arc::new(keys()),
-            key_id: KEY_ID,
+    fn sealed_file(crypto: CryptoProvider, suite: Suite) -> SealedFile {
+        let (keys, key_id) = (Arc::new(keys()), KEY_ID);
+        let protection = match suite {
+            Suite::Ctr => Protection::Ctr { keys, key_id },
+            _ => Protection::Gcm { keys, key_id },
         };
         SealedFile::new(Arc::new(MemFile::new()), crypto, database_id(), protection)
     }
@@ -360,20 +412,26 @@ mod tests {
     /// Seals as `SealedFile::seal` does, but with the salt and nonce of the known answers. Sealing takes no nonce, so the
     /// ciphertext is made by counter mode, which GCM is from the third block of key stream on (SP 800-38D, 6.5), and the tag
     /// is the known one; that it holds is seen by opening.
-    fn known_block(crypto: &CryptoProvider, payload: &[u8], tag: [u8; 16]) -> SealedBlock {
+    fn known_block(
+        crypto: &CryptoProvider,
+        suite: Suite,
+        payload: &[u8],
+        tag: [u8; 16],
+    ) -> SealedBlock {
         let epoch_salt: [u8; 16] = std::array::from_fn(|i| 0xa0 + i as u8);
         let nonce: [u8; 12] = std::array::from_fn(|i| 0xb0 + i as u8);
         let buf = buf(payload);
         let (payload_len, sectors) = buf.measure().unwrap();
         let mut bytes = buf.into_padded(sectors);
         let tag_at = bytes.len() - TAG_BYTES;
-        let key = crypto.ctr_key(&keys().derived(crypto, KEY_ID, &epoch_salt));
-        bytes[ENVELOPE_HEAD_BYTES - 32..ENVELOPE_HEAD_BYTES].fill(0);
-        key.apply(&nonce, &mut bytes[ENVELOPE_HEAD_BYTES - 32..tag_at]);
+        let key = crypto.ctr_key(&keys().derived(crypto, KEY_ID, suite, &epoch_salt));
+        let skipped = if suite == Suite::Gcm { 32 } else { 0 };
+        bytes[ENVELOPE_HEAD_BYTES - skipped..ENVELOPE_HEAD_BYTES].fill(0);
+        key.apply(&nonce, &mut bytes[ENVELOPE_HEAD_BYTES - skipped..tag_at]);
         let (sector, birth_generation) = (16, 42);
         let role = Role::ColumnData;
         let envelope = Envelope {
-            suite: 1,
+            suite: suite.to_wire(),
             role,
             key_id: KEY_ID,
             sectors,
@@ -398,25 +456,39 @@ mod tests {
         let large: Vec<u8> = (0..262_064u32).map(|i| (i % 251) as u8).collect();
         let cases = [
             (
+                Suite::Gcm,
                 b"hello block".as_slice(),
                 "9995684e333246add115fbe4417528bf1f87a1c081d1d027c711bde46c239411",
                 "10000000000000000b000000010000002a00000000000000fdf51bf0fc76b9e7a05dba5a7ad98754",
             ),
             (
+                Suite::Gcm,
                 large.as_slice(),
                 "b65d42a42c492300df6a3f8082569ccbee1554ad2be36a8c57653ec481860450",
                 "1000000000000000b0ff0300010000002a000000000000007371059946c3909d41fcfbf4fa65de0b",
             ),
+            (
+                Suite::Ctr,
+                b"hello block".as_slice(),
+                "e4abaea6a4920d6e2988aab949f8b5863db07219df5cd9fef63119d6f1a1114e",
+                "10000000000000000b000000010000002a00000000000000f1fb174ca7c6d6b6fab950bcebd3e322",
+            ),
+            (
+                Suite::Ctr,
+                large.as_slice(),
+                "de47434a28c359ab233e3154fcb223341ed08e57617762b1def27cabb5173002",
+                "1000000000000000b0ff0300010000002a000000000000000925868f22fab93ae174c364c90f570d",
+            ),
         ];
-        for (payload, digest, block_ref) in cases {
+        for (suite, payload, digest, block_ref) in cases {
             let mut known = [0; BlockRef::BYTES];
             hex::decode_to_slice(block_ref, &mut known).unwrap();
             let known = BlockRef::from_bytes(&known);
             for crypto in CryptoProvider::all() {
-                let mut block = known_block(&crypto, payload, known.tag);
+                let mut block = known_block(&crypto, suite, payload, known.tag);
                 assert_eq!(hex::encode(block.block_ref.to_bytes()), block_ref);
                 assert_eq!(hex::encode(crypto.sha256(&[&block.bytes])), digest);
-                sealed_file(crypto)
+                sealed_file(crypto, suite)
                     .open_in_place(Role::ColumnData, &known, &mut block.bytes)
                     .unwrap();
                 assert_eq!(
@@ -429,8 +501,11 @@ mod tests {
 
     #[test]
     fn every_payload_length_around_a_sector_boundary_comes_back() {
-        for crypto in CryptoProvider::all() {
-            let sealed = sealed_file(crypto);
+        for (crypto, suite) in CryptoProvider::all()
+            .into_iter()
+            .flat_map(|crypto| [(crypto, Suite::Gcm), (crypto, Suite::Ctr)])
+        {
+            let sealed = sealed_file(crypto, suite);
             for len in [0, 1, 4015, 4016, 4017, 8111, 8112, 8113] {
                 let payload = vec![7; len];
                 let block = sealed.seal(Role::Index, 16, 3, buf(&payload)).unwrap();
@@ -450,7 +525,7 @@ mod tests {
     fn a_payload_over_the_limit_is_refused() {
         let mut buf = BlockBuf::with_capacity(0);
         buf.resize(super::super::MAX_PAYLOAD_BYTES + 1);
-        let error = sealed_file(CryptoProvider::aws_lc())
+        let error = sealed_file(CryptoProvider::aws_lc(), Suite::Gcm)
             .seal(Role::Index, 16, 3, buf)
             .err();
         assert!(matches!(error, Some(Error::InvalidInput(_))));
@@ -458,13 +533,29 @@ mod tests {
 
     #[test]
     fn equal_payloads_look_different_each_time() {
-        let sealed = sealed_file(CryptoProvider::aws_lc());
-        let blocks = [(); 2].map(|()| {
-            sealed
-                .seal(Role::Index, 16, 3, buf(b"equal"))
-                .unwrap()
-                .bytes
-        });
-        assert_ne!(blocks[0][64..], blocks[1][64..]);
+        for suite in [Suite::Gcm, Suite::Ctr] {
+            let sealed = sealed_file(CryptoProvider::aws_lc(), suite);
+            let blocks = [(); 2].map(|()| {
+                let block = sealed.seal(Role::Index, 16, 3, buf(b"equal"));
+                block.unwrap().bytes
+            });
+            assert_ne!(blocks[0][64..], blocks[1][64..]);
+        }
+    }
+
+    #[test]
+    fn suite_2_is_for_values_alone() {
+        let sealed = sealed_file(CryptoProvider::aws_lc(), Suite::Ctr);
+        for role in Role::ALL {
+            let block = sealed.seal(role, 16, 3, buf(b"x")).unwrap();
+            let values = [
+                Role::ColumnData,
+                Role::Index,
+                Role::Statistics,
+                Role::Overflow,
+            ];
+            let expected = if values.contains(&role) { 2 } else { 1 };
+            assert_eq!(block.bytes[5], expected, "{role}");
+        }
     }
 }

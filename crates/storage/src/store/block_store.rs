@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
-use hushdb_keys::{DatabaseKeys, Header, KeyProvider, SlotOptions, Suite};
+use hushdb_keys::{DatabaseKeys, Header, KeyProvider, SlotOptions};
 use parking_lot::{Mutex, RwLock};
 
 use super::committing::seal_root;
@@ -91,7 +91,7 @@ impl BlockStore {
         }
         let (header, keys) = match key {
             Some(key) => {
-                let (header, keys) = Header::create(&options.crypto, Suite::Gcm, key, slot)?;
+                let (header, keys) = Header::create(&options.crypto, options.suite, key, slot)?;
                 (header, Some(Arc::new(keys)))
             }
             None => (Header::create_plain(&options.crypto)?, None),

@@ -142,13 +142,14 @@ pub(super) fn sealed_file(
     header: &Header,
     keys: Option<&Arc<DatabaseKeys>>,
 ) -> Result<SealedFile> {
-    let protection = match (header.suite(), keys) {
+    let of = |keys: &Arc<DatabaseKeys>| {
+        let key_id = keys.system_key_id();
+        (Arc::clone(keys) as Arc<dyn BlockKeys>, key_id)
+    };
+    let protection = match (header.suite(), keys.map(of)) {
         (Suite::Plain, _) => Protection::Plain,
-        (Suite::Gcm, Some(keys)) => Protection::Gcm {
-            keys: Arc::clone(keys) as Arc<dyn BlockKeys>,
-            key_id: keys.system_key_id(),
-        },
-        (Suite::Ctr, _) => return Err(Error::Unsupported("cipher suite AES-256-CTR".into())),
+        (Suite::Gcm, Some((keys, key_id))) => Protection::Gcm { keys, key_id },
+        (Suite::Ctr, Some((keys, key_id))) => Protection::Ctr { keys, key_id },
         (_, None) => return Err(Error::KeyRequired),
     };
     Ok(SealedFile::new(

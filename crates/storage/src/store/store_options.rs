@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hushdb_crypto::CryptoProvider;
+use hushdb_keys::Suite;
 
 use super::Freshness;
 use crate::block::BufferPool;
@@ -17,6 +18,8 @@ pub const DEFAULT_ROW_GROUP_ROWS: usize = 122_880;
 pub struct StoreOptions {
     /// The cryptographic parts.
     pub crypto: CryptoProvider,
+    /// How a new database with a key is sealed; one that is there says so itself.
+    pub suite: Suite,
     /// Opens without the right, or the need, to write.
     pub read_only: bool,
     /// Rows after which a row group ends.
@@ -33,6 +36,7 @@ impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             crypto: CryptoProvider::aws_lc(),
+            suite: Suite::Gcm,
             read_only: false,
             row_group_rows: DEFAULT_ROW_GROUP_ROWS,
             pool: Arc::new(BufferPool::new(DEFAULT_POOL_BYTES)),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hushdb_crypto::CryptoProvider;
-use hushdb_keys::KeyProvider;
 use hushdb_keys::providers::KeyText;
+use hushdb_keys::{KeyProvider, Suite};
 use hushdb_storage::{
     BlockRef, BlockStore, Error, MemFile, Notice, Role, SECTOR_BYTES, StoreOptions,
 };
@@ -69,9 +69,10 @@ pub(crate) fn put(store: &BlockStore, role: Role, payload: &[u8]) -> BlockRef {
     store.write(role, buf).unwrap()
 }
 
-pub(crate) fn image_with(key: Option<&dyn KeyProvider>) -> Image {
+fn image_with(key: Option<&dyn KeyProvider>, suite: Suite) -> Image {
     let file = Arc::new(MemFile::new());
-    let store = BlockStore::create(file.clone(), key, &options()).unwrap();
+    let options = StoreOptions { suite, ..options() };
+    let store = BlockStore::create(file.clone(), key, &options).unwrap();
     let data = [
         put(&store, Role::ColumnData, &[1; 9000]),
         put(&store, Role::ColumnData, &[2; 9000]),
@@ -91,11 +92,16 @@ pub(crate) fn image_with(key: Option<&dyn KeyProvider>) -> Image {
 }
 
 pub(crate) fn image() -> Image {
-    image_with(Some(&key()))
+    image_with(Some(&key()), Suite::Gcm)
+}
+
+/// One of each cipher suite.
+pub(crate) fn images() -> [Image; 2] {
+    [Suite::Gcm, Suite::Ctr].map(|suite| image_with(Some(&key()), suite))
 }
 
 pub(crate) fn plain_image() -> Image {
-    image_with(None)
+    image_with(None, Suite::Gcm)
 }
 
 pub(crate) fn flipped(bytes: &[u8], at: usize) -> Vec<u8> {

@@ -7,11 +7,11 @@ use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::TimeUnit;
 use hushdb_crypto::CryptoProvider;
-use hushdb_keys::{KeyProvider, providers::KeyText};
+use hushdb_keys::{KeyProvider, Suite, providers::KeyText};
 use hushdb_storage::*;
 
-/// Both crypto providers, and plain.
-pub(crate) const KINDS: [&str; 3] = ["aws-lc-rs", "rustcrypto", "plain"];
+/// Both crypto providers, each cipher, and plain.
+pub(crate) const KINDS: [&str; 4] = ["aws-lc-rs", "rustcrypto", "ctr", "plain"];
 
 /// A file in memory, how it is opened, and with which key.
 pub(crate) struct Fixture {
@@ -23,9 +23,13 @@ pub(crate) struct Fixture {
 impl Fixture {
     pub(crate) fn new(kind: &str) -> Self {
         let encrypted = kind != "plain";
-        let crypto = CryptoProvider::by_name(if encrypted { kind } else { "aws-lc-rs" });
+        let suite = match kind {
+            "ctr" => Suite::Ctr,
+            _ => Suite::Gcm,
+        };
         let options = StoreOptions {
-            crypto: crypto.unwrap(),
+            crypto: CryptoProvider::by_name(kind).unwrap_or_default(),
+            suite,
             ..StoreOptions::default()
         };
         Self {

@@ -11,8 +11,11 @@ use super::superblocks::seal_crc;
 const SECTOR: usize = 4096;
 
 pub(crate) fn add(cases: &mut Cases, samples: &Samples) {
-    envelopes(cases, &samples.tables);
-    contents(cases, samples);
+    for (prefix, sound) in [("", &samples.tables), ("ctr-", &samples.ctr)] {
+        envelopes(cases, prefix, sound);
+        contents(cases, prefix, sound);
+    }
+    blocks_of_others(cases, samples);
     refs(cases, samples);
 }
 
@@ -26,7 +29,7 @@ fn range(block: &BlockRef) -> std::ops::Range<usize> {
     at..at + block.sectors().unwrap() as usize * SECTOR
 }
 
-fn envelopes(cases: &mut Cases, sound: &Sample) {
+fn envelopes(cases: &mut Cases, prefix: &str, sound: &Sample) {
     let data = nth(sound, Role::ColumnData, 0);
     let fields = [
         ("magic", 0),
@@ -45,7 +48,7 @@ fn envelopes(cases: &mut Cases, sound: &Sample) {
     for (name, at) in fields {
         // Without its checksum it is damage, with it an edit.
         for (how, crc) in [("damaged", false), ("edited", true)] {
-            cases.edited(&format!("envelope-{name}-{how}"), sound, |file| {
+            cases.edited(&format!("{prefix}envelope-{name}-{how}"), sound, |file| {
                 let block = &mut file[range(&data)];
                 block[at] ^= 2;
                 if crc {
@@ -54,30 +57,53 @@ fn envelopes(cases: &mut Cases, sound: &Sample) {
             });
         }
     }
-    cases.edited("envelope-crc", sound, |file| {
+    cases.edited(&format!("{prefix}envelope-crc"), sound, |file| {
         file[range(&data).start + 60] ^= 1
     });
 }
 
-fn contents(cases: &mut Cases, samples: &Samples) {
-    let sound = &samples.tables;
-    let of_role = [
-        ("catalog", Role::Metadata, 0),
-        ("table", Role::Metadata, 1),
-        ("page", Role::Metadata, 2),
-        ("delete-vector", Role::Metadata, 3),
-        ("sketches", Role::Statistics, 0),
-        ("segment", Role::ColumnData, 1),
-    ];
-    for (name, role, at) in of_role {
+const OF_ROLE: [(&str, Role, usize); 6] = [
+    ("catalog", Role::Metadata, 0),
+    ("table", Role::Metadata, 1),
+    ("page", Role::Metadata, 2),
+    ("delete-vector", Role::Metadata, 3),
+    ("sketches", Role::Statistics, 0),
+    ("segment", Role::ColumnData, 1),
+];
+
+fn contents(cases: &mut Cases, prefix: &str, sound: &Sample) {
+    for (name, role, at) in OF_ROLE {
         let block = nth(sound, role, at);
         let payload = range(&block).start + 64;
-        cases.edited(&format!("block-{name}-flipped"), sound, |file| {
+        cases.edited(&format!("{prefix}block-{name}-flipped"), sound, |file| {
             file[payload + 1] ^= 1
         });
-        cases.edited(&format!("block-{name}-zeros"), sound, |file| {
+        cases.edited(&format!("{prefix}block-{name}-zeros"), sound, |file| {
             file[range(&block)].fill(0)
         });
+    }
+    let data = [0, 1, 2].map(|at| nth(sound, Role::ColumnData, at));
+    cases.edited(&format!("{prefix}block-padding-flipped"), sound, |file| {
+        file[range(&data[0]).end - 17] ^= 1;
+    });
+    cases.edited(
+        &format!("{prefix}block-another-in-its-place"),
+        sound,
+        |file| {
+            file.copy_within(range(&data[1]), range(&data[0]).start);
+        },
+    );
+    cases.edited(&format!("{prefix}block-two-swapped"), sound, |file| {
+        let (a, b) = (range(&data[0]), range(&data[1]));
+        let first = file[a.clone()].to_vec();
+        file.copy_within(b.clone(), a.start);
+        put(file, b.start, &first);
+    });
+}
+
+fn blocks_of_others(cases: &mut Cases, samples: &Samples) {
+    let sound = &samples.tables;
+    for (name, role, at) in OF_ROLE {
         let plain = nth(&samples.plain, role, at);
         let mut file = samples.plain.file.clone();
         file[range(&plain).start + 65] ^= 1;
@@ -85,18 +111,6 @@ fn contents(cases: &mut Cases, samples: &Samples) {
         cases.with(&name, file, None, Given::Nothing);
     }
     let data = [0, 1, 2].map(|at| nth(sound, Role::ColumnData, at));
-    cases.edited("block-padding-flipped", sound, |file| {
-        file[range(&data[0]).end - 17] ^= 1;
-    });
-    cases.edited("block-another-in-its-place", sound, |file| {
-        file.copy_within(range(&data[1]), range(&data[0]).start);
-    });
-    cases.edited("block-two-swapped", sound, |file| {
-        let (a, b) = (range(&data[0]), range(&data[1]));
-        let first = file[a.clone()].to_vec();
-        file.copy_within(b.clone(), a.start);
-        put(file, b.start, &first);
-    });
     cases.edited("block-of-another-database", sound, |file| {
         put(
             file,

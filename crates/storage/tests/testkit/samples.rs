@@ -10,8 +10,8 @@ use arrow_array::{
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, TimeUnit};
-use hushdb_keys::KeyProvider;
 use hushdb_keys::providers::KeyText;
+use hushdb_keys::{KeyProvider, Suite};
 use hushdb_storage::{
     BlockRef, BlockStore, Check, ColumnDef, ColumnType, IndexDef, IndexKind, MemFile, MemFiles,
     Role, Store, StoreOptions, Transaction, View,
@@ -43,6 +43,8 @@ pub(crate) struct Samples {
     pub(crate) rekeyed: Sample,
     /// Another database with the same content and key.
     pub(crate) other: Sample,
+    /// The same in a database of suite 2.
+    pub(crate) ctr: Sample,
     pub(crate) plain: Sample,
     /// A table whose rows are in the log, in [`LOGGED`] records.
     pub(crate) logged: Sample,
@@ -61,7 +63,7 @@ pub(crate) const LOGGED: usize = 4;
 
 impl Samples {
     pub(crate) fn new() -> Self {
-        let (before, sound) = tables(Some(&key()));
+        let (before, sound) = tables(Some(&key()), Suite::Gcm);
         let rekeyed = rekeyed(&sound);
         let [in_log, in_next_log] = logged(Some(&key()));
         let [other_logged, _] = logged(Some(&key()));
@@ -70,8 +72,9 @@ impl Samples {
             rekeyed,
             before,
             tables: sound,
-            other: tables(Some(&key())).1,
-            plain: tables(None).1,
+            other: tables(Some(&key()), Suite::Gcm).1,
+            ctr: tables(Some(&key()), Suite::Ctr).1,
+            plain: tables(None, Suite::Gcm).1,
             logged: in_log,
             logged_next: in_next_log,
             other_logged,
@@ -132,9 +135,13 @@ fn rows(from: i64, count: i64) -> Vec<ArrayRef> {
 }
 
 /// Before and after its last commits.
-fn tables(key: Option<&dyn KeyProvider>) -> (Sample, Sample) {
+fn tables(key: Option<&dyn KeyProvider>, suite: Suite) -> (Sample, Sample) {
     let file = Arc::new(MemFile::new());
-    let store = Store::create(file.clone(), key, &StoreOptions::default()).unwrap();
+    let options = StoreOptions {
+        suite,
+        ..StoreOptions::default()
+    };
+    let store = Store::create(file.clone(), key, &options).unwrap();
     let number = |name| vec![def(name, ColumnType::Int64)];
     let numbers = |n| -> Vec<ArrayRef> { vec![Arc::new(Int64Array::from_iter_values(0..n))] };
 
