@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use hushdb::Cipher;
 
 use crate::key_options::{KeyOptions, NewKeyOptions};
 use crate::output::Mode;
@@ -93,6 +94,13 @@ pub(crate) struct ShellArguments {
     pub(crate) read_only: bool,
     #[command(flatten)]
     pub(crate) key: KeyOptions,
+    /// Cipher of a new encrypted file: gcm or ctr
+    #[arg(long, value_name = "NAME", value_parser = cipher)]
+    pub(crate) cipher: Option<Cipher>,
+}
+
+fn cipher(name: &str) -> Result<Cipher, &'static str> {
+    Cipher::by_name(name).ok_or("there are gcm and ctr")
 }
 
 /// The output mode, one of.

@@ -116,6 +116,7 @@ impl Session {
         let target = Target {
             file: arguments.file,
             key: arguments.key,
+            cipher: None,
             read_only: arguments.read_only,
         };
         // The old database stays open until the new one is: a typing error must not cost the session.

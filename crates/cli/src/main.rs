@@ -75,6 +75,7 @@ fn sql(arguments: ShellArguments) -> Result<ExitCode, Failure> {
     let target = Target {
         file: arguments.file,
         key: arguments.key,
+        cipher: arguments.cipher,
         read_only: arguments.read_only,
     };
     let scripted = !texts.is_empty() || arguments.script.is_some();

@@ -6,6 +6,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use hushdb::files::keys::Suite;
 use hushdb::files::storage::{Lost, Salvage, SalvageReport, Store, StoreOptions};
 
 use crate::arguments::{FileArguments, SalvageArguments};
@@ -29,9 +30,18 @@ pub(crate) fn run(arguments: &SalvageArguments) -> Result<ExitCode, Failure> {
         true => Some(arguments.new_key.source()?.provider()?),
         false => None,
     };
+    // While nobody has it open.
+    let suite = inspect::readable(&inspect::header_copies(&arguments.file.file)?)?.suite();
+    let options = StoreOptions {
+        suite: match suite {
+            Suite::Plain => Suite::Gcm,
+            suite => suite,
+        },
+        ..StoreOptions::default()
+    };
     let salvage = open(&arguments.file, key.as_deref())?;
     let key = new_key.as_deref().or(key.as_deref());
-    let out = Store::create_path(&arguments.out, key, &StoreOptions::default())?;
+    let out = Store::create_path(&arguments.out, key, &options)?;
     let report = salvage.copy_to(&out)?;
     drop(out);
     let mut sink = Sink::standard();

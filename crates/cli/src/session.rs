@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use hushdb::{Connection, Database, DatabaseOptions, ErrorKind, KeySource, ResultKind};
+use hushdb::{Cipher, Connection, Database, DatabaseOptions, ErrorKind, KeySource, ResultKind};
 
 use crate::cpu_time::CpuTime;
 use crate::failure::{Failure, say};
@@ -28,6 +28,8 @@ pub(crate) struct Target {
     pub(crate) file: Option<PathBuf>,
     /// Where its key is.
     pub(crate) key: KeyOptions,
+    /// Which cipher a new file gets.
+    pub(crate) cipher: Option<Cipher>,
     /// Refuse to write.
     pub(crate) read_only: bool,
 }
@@ -63,6 +65,7 @@ impl Target {
             DatabaseOptions {
                 read_only: self.read_only,
                 key,
+                cipher: self.cipher,
                 ..DatabaseOptions::default()
             },
         )

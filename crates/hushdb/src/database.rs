@@ -77,6 +77,34 @@ impl KeySource {
     }
 }
 
+/// How the blocks of an encrypted file are sealed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cipher {
+    /// AES-256-GCM.
+    #[default]
+    Gcm,
+    /// AES-256-CTR for values, each block held by a digest in its parent; AES-256-GCM for what is above them and the log.
+    Ctr,
+}
+
+impl Cipher {
+    /// The cipher called `GCM` or `CTR`, in any case of letters.
+    pub fn by_name(name: &str) -> Option<Self> {
+        match name.to_ascii_uppercase().as_str() {
+            "GCM" => Some(Self::Gcm),
+            "CTR" => Some(Self::Ctr),
+            _ => None,
+        }
+    }
+
+    fn suite(self) -> Suite {
+        match self {
+            Self::Gcm => Suite::Gcm,
+            Self::Ctr => Suite::Ctr,
+        }
+    }
+}
+
 /// How a database is opened.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
@@ -84,6 +112,8 @@ pub struct DatabaseOptions {
     pub read_only: bool,
     /// Opens an encrypted file, or makes a new file encrypted.
     pub key: Option<KeySource>,
+    /// How a new file is sealed, GCM when not given. A file that is there must be sealed so.
+    pub cipher: Option<Cipher>,
     /// Bytes that operators and the buffer pool may hold together; what operators cannot hold is spilled.
     pub memory_limit_bytes: Option<usize>,
     /// Where sealed temporary files go: beside the database when not given, for one in memory to the system's place.
@@ -101,6 +131,7 @@ impl Default for DatabaseOptions {
         Self {
             read_only: false,
             key: None,
+            cipher: None,
             memory_limit_bytes: None,
             temp_directory: None,
             threads: None,
@@ -251,6 +282,7 @@ impl Database {
                 path,
                 &default_database,
                 options.key.as_ref(),
+                options.cipher,
                 options.read_only,
                 Freshness::default(),
             )?;
@@ -302,6 +334,7 @@ impl Shared {
         path: &Path,
         name: &str,
         key: Option<&KeySource>,
+        cipher: Option<Cipher>,
         read_only: bool,
         freshness: Freshness,
     ) -> Result<()> {
@@ -311,8 +344,12 @@ impl Shared {
             )));
         }
         let provider = key.map(KeySource::provider).transpose()?;
+        if cipher.is_some() && key.is_none() {
+            return Err(Error::binder("a cipher needs a key"));
+        }
         let options = StoreOptions {
             crypto: self.crypto,
+            suite: cipher.unwrap_or_default().suite(),
             read_only,
             row_group_rows: self.row_group_rows,
             pool: Arc::clone(&self.pool),
@@ -339,6 +376,15 @@ impl Shared {
         } else {
             Store::create_path(path, provider.as_deref(), &options)?
         };
+        let suite = store.info().suite;
+        if let Some(cipher) = cipher
+            && cipher.suite() != suite
+        {
+            return Err(Error::invalid(format!(
+                "the database is sealed with {suite}, not with {}",
+                cipher.suite()
+            )));
+        }
         let end = if read_only {
             "open it for writing to have it put right"
         } else {

@@ -33,7 +33,7 @@ mod transaction;
 mod value;
 
 pub use connection::{Connection, InterruptHandle, ProgressHandle};
-pub use database::{Database, DatabaseOptions, KeySource};
+pub use database::{Cipher, Database, DatabaseOptions, KeySource};
 pub use error::{Error, ErrorKind, Result};
 pub use functions::{json_string, json_value, value_text};
 pub use prepared_statement::PreparedStatement;

@@ -28,6 +28,11 @@ fn raw_keys_and_the_keys_below_them() {
 }
 
 #[test]
+fn keys_of_another_cipher() {
+    examine("aws-lc-rs", &format!("hex:{}", digits(32)), "CTR");
+}
+
+#[test]
 fn keys_of_the_portable_provider() {
     examine("rustcrypto", &format!("hex:{}", digits(32)), "GCM");
 }

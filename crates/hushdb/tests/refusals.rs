@@ -254,13 +254,19 @@ fn unknown_cipher() {
 }
 
 #[test]
-fn cipher_without_authentication() {
-    let bench = Bench::new();
-    let options = format!("(ENCRYPTION_KEY '{KEY}', ENCRYPTION_CIPHER 'CTR')");
-    let sql = bench.attach("f.db", "f", &options);
-    let text = bench.refuses(&sql, ErrorKind::Unsupported);
-    assert!(text.contains("CTR") && text.contains("GCM"), "{text}");
-    assert!(!bench.path("f.db").exists());
+fn another_cipher_than_the_files() {
+    for (cipher, other) in [("GCM", "CTR"), ("CTR", "GCM")] {
+        let bench = Bench::new();
+        let attach = |cipher| {
+            let options = format!("(ENCRYPTION_KEY '{KEY}', ENCRYPTION_CIPHER '{cipher}')");
+            bench.attach("f.db", "f", &options)
+        };
+        bench.run(&attach(cipher));
+        bench.run("DETACH f");
+        let text = bench.refuses(&attach(other), ErrorKind::InvalidInput);
+        assert!(text.contains("CTR") && text.contains("GCM"), "{text}");
+        bench.run(&attach(cipher));
+    }
 }
 
 #[test]

@@ -5,7 +5,9 @@
 
 use hushdb::files::keys::providers::KeyText;
 use hushdb::files::storage::{Store, StoreOptions};
-use hushdb::{Connection, Database, DatabaseOptions, Error, KeySource, QueryResult, ResultKind};
+use hushdb::{
+    Cipher, Connection, Database, DatabaseOptions, Error, KeySource, QueryResult, ResultKind,
+};
 use sqllogictest::{DB, DBOutput, DefaultColumnType as Letter, Runner};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -31,6 +33,11 @@ fn encrypted_file() {
 }
 
 #[test]
+fn ctr_file() {
+    run_all("ctr");
+}
+
+#[test]
 fn restart_after_every_statement() {
     run_all("restart");
 }
@@ -49,6 +56,7 @@ fn small_row_groups() {
 struct Config {
     file: bool,
     key: Option<String>,
+    cipher: Option<Cipher>,
     restart: bool,
     checkpoint_on_shutdown: bool,
     row_group_rows: Option<usize>,
@@ -69,6 +77,9 @@ impl Config {
         let config = Self {
             file: values.remove("file") == Some("true"),
             key: values.remove("key").map(str::to_string),
+            cipher: values
+                .remove("cipher")
+                .map(|name| Cipher::by_name(name).unwrap()),
             restart: values.remove("restart") == Some("true"),
             checkpoint_on_shutdown: values.remove("checkpoint_on_shutdown") != Some("false"),
             row_group_rows: values.remove("row_group_rows").map(|n| n.parse().unwrap()),
@@ -199,6 +210,7 @@ impl Script {
                 .key
                 .as_ref()
                 .map(|key| KeySource::Text(key.as_str().into())),
+            cipher: config.cipher,
             threads: Some(2),
             memory_limit_bytes: Some(256 << 20),
             ..DatabaseOptions::default()

@@ -1,7 +1,7 @@
 //! ATTACH, DETACH and USE.
 
 use crate::connection::Connection;
-use crate::database::{KeySource, MEMORY, database_name};
+use crate::database::{Cipher, KeySource, MEMORY, database_name};
 use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::sql::AttachOption;
@@ -21,7 +21,7 @@ pub(super) fn attach(
         return Ok(QueryResult::done());
     }
     let mut key: Option<KeySource> = None;
-    let mut cipher = false;
+    let mut cipher = None;
     let mut read_only = false;
     let mut freshness = Freshness::default();
     for option in options {
@@ -46,20 +46,10 @@ pub(super) fn attach(
                 source(KeySource::Command(command.into_owned()))?;
             }
             "encryption_cipher" => {
-                cipher = true;
-                match text()?.to_ascii_uppercase().as_str() {
-                    "GCM" => {}
-                    "CTR" => {
-                        return Err(Error::unsupported(
-                            "ENCRYPTION_CIPHER 'CTR' is not there yet; use 'GCM'",
-                        ));
-                    }
-                    _ => {
-                        return Err(Error::invalid(
-                            "unknown ENCRYPTION_CIPHER; the only one is 'GCM'",
-                        ));
-                    }
-                }
+                let known = Cipher::by_name(&text()?);
+                cipher = Some(known.ok_or_else(|| {
+                    Error::invalid("unknown ENCRYPTION_CIPHER; there are 'GCM' and 'CTR'")
+                })?);
             }
             "expected_root" => {
                 freshness.expected_root = Some(root_digest_from_hex(&text()?)?);
@@ -82,12 +72,12 @@ pub(super) fn attach(
             }
         }
     }
-    if cipher && key.is_none() {
+    if cipher.is_some() && key.is_none() {
         return Err(Error::binder("ENCRYPTION_CIPHER needs an ENCRYPTION_KEY"));
     }
     connection
         .shared
-        .attach(path, &name, key.as_ref(), read_only, freshness)?;
+        .attach(path, &name, key.as_ref(), cipher, read_only, freshness)?;
     Ok(QueryResult::done())
 }
 
