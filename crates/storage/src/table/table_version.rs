@@ -136,12 +136,13 @@ impl TableVersion {
     }
 
     /// Estimate (about 2 %) of how many different values a column has, deleted rows included; `None` for a column that
-    /// the table does not have. The first call reads the statistics blocks of all row groups.
+    /// the table does not have, and for lists and structs. The first call reads the statistics blocks of all row groups.
     ///
     /// # Errors
     /// When a statistics block does not open or does not parse.
     pub fn distinct_count(&self, column_id: u32) -> Result<Option<u64>> {
-        if !self.columns.iter().any(|column| column.id == column_id) {
+        let column = self.columns.iter().find(|column| column.id == column_id);
+        if column.is_none_or(|column| column.ty.is_nested()) {
             return Ok(None);
         }
         let sketches = match self.sketches.get() {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::builder::*;
 use arrow_array::types::*;
 use arrow_array::*;
-use arrow_schema::TimeUnit;
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, TimeUnit};
 use hushdb_crypto::CryptoProvider;
 use hushdb_keys::{KeyProvider, Suite, providers::KeyText};
 use hushdb_storage::*;
@@ -199,7 +200,7 @@ pub(crate) fn every_type() -> Vec<(ColumnType, ArrayRef)> {
         f64::NEG_INFINITY,
         f64::EPSILON,
     ];
-    vec![
+    let flat: Vec<(ColumnType, ArrayRef)> = vec![
         (
             ColumnType::Boolean,
             Arc::new(BooleanArray::from(vec![
@@ -316,7 +317,33 @@ pub(crate) fn every_type() -> Vec<(ColumnType, ArrayRef)> {
             ColumnType::Uuid,
             Arc::new(FixedSizeBinaryArray::try_from_iter(uuids).unwrap()),
         ),
-    ]
+    ];
+    let lists = flat.iter().map(list_of).collect::<Vec<_>>();
+    let structs = [&flat, &lists].map(|fields| struct_of(fields));
+    let nested = list_of(&structs[1]);
+    [flat, lists, structs.to_vec(), vec![nested]].concat()
+}
+
+/// Eight lists of the eight values of an array, some of them empty.
+fn list_of((ty, array): &(ColumnType, ArrayRef)) -> (ColumnType, ArrayRef) {
+    let ty = ColumnType::List(Box::new(ty.clone()));
+    let DataType::List(item) = ty.arrow() else {
+        unreachable!("the type of a list")
+    };
+    let offsets = OffsetBuffer::from_lengths([0, 1, 2, 0, 3, 1, 0, 1]);
+    let list = ListArray::new(item, offsets, Arc::clone(array), None);
+    (ty, Arc::new(list))
+}
+
+/// Structs of the values of arrays.
+fn struct_of(fields: &[(ColumnType, ArrayRef)]) -> (ColumnType, ArrayRef) {
+    let (types, arrays): (Vec<_>, Vec<_>) = fields.iter().cloned().unzip();
+    let named = (0..).map(|n| format!("field {n}")).zip(types);
+    let ty = ColumnType::Struct(named.collect());
+    let DataType::Struct(fields) = ty.arrow() else {
+        unreachable!("the type of a struct")
+    };
+    (ty, Arc::new(StructArray::new(fields, arrays, None)))
 }
 
 fn zone<T: ArrowTimestampType>(array: PrimitiveArray<T>, zoned: bool) -> PrimitiveArray<T> {

@@ -70,8 +70,10 @@ fn masks_select_rows_of_every_type() {
     let store = Fixture::new("aws-lc-rs").create();
     for (index, (ty, array)) in every_type().into_iter().enumerate() {
         // Long enough for the encodings that work on blocks of 1,024 values.
-        let rows = UInt32Array::from_iter_values((0..5000u32).map(|row| (row * row / 7) % 8));
-        let long = arrow_select::take::take(&array, &rows, None).unwrap();
+        let rows = if ty.is_nested() { 1100 } else { 5000 };
+        let places = (0..rows as u32).map(|row| (row * row / 7) % 8);
+        let places = UInt32Array::from_iter_values(places);
+        let long = arrow_select::take::take(&array, &places, None).unwrap();
         for (suffix, array) in [("full", long.clone()), ("holes", with_nulls(&long))] {
             let name = format!("t{index}{suffix}");
             fill(
@@ -83,8 +85,8 @@ fn masks_select_rows_of_every_type() {
             let snapshot = store.snapshot();
             let table = snapshot.table("main", &name).unwrap();
             let group = &table.row_groups().unwrap()[0];
-            for step in [1, 2, 3, 700, 4999, 6000] {
-                let mask = BooleanBuffer::collect_bool(5000, |row| row % step == step / 2);
+            for step in [1, 2, 3, 700, rows - 1, 6000] {
+                let mask = BooleanBuffer::collect_bool(rows, |row| row % step == step / 2);
                 let expected =
                     arrow_select::filter::filter(&array, &BooleanArray::from(mask.clone()))
                         .unwrap();
@@ -95,7 +97,10 @@ fn masks_select_rows_of_every_type() {
                 assert_eq!(&read, &expected, "{ty:?} {suffix} step {step}");
             }
             let distinct = table.distinct_count(table.columns[0].id).unwrap();
-            assert!(distinct.is_some_and(|count| (1..=9).contains(&count)));
+            match ty.is_nested() {
+                true => assert_eq!(distinct, None),
+                false => assert!(distinct.is_some_and(|count| (1..=9).contains(&count))),
+            }
         }
     }
 }
