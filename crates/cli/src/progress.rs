@@ -21,11 +21,11 @@ pub(crate) struct StatementProgress {
 }
 
 impl StatementProgress {
-    /// Follows `progress` from now on; does nothing when standard error is no terminal.
-    pub(crate) fn follow(progress: ProgressHandle) -> Self {
-        if !io::stderr().is_terminal() {
+    /// Follows `progress` from now on; does nothing without, and when standard error is no terminal.
+    pub(crate) fn follow(progress: Option<ProgressHandle>) -> Self {
+        let Some(progress) = progress.filter(|_| io::stderr().is_terminal()) else {
             return Self { stop: None };
-        }
+        };
         let (stop, stopped) = mpsc::channel();
         let thread = thread::spawn(move || {
             let started = Instant::now();

@@ -172,7 +172,9 @@ impl Session {
         // Both handles are shared with other threads and must not outlive the statement.
         let interrupts = self.interrupts.clone();
         let _watch = interrupts.watch(self.connection.interrupt_handle());
-        let mut progress = StatementProgress::follow(self.connection.progress_handle());
+        let handle = self.connection.progress_handle();
+        let shown = self.connection.shows_progress();
+        let mut progress = StatementProgress::follow(shown.then_some(handle));
         let result = self.connection.run(sql)?;
         // An ATTACH may have found something.
         say_notices(&self.database);

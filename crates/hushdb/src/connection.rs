@@ -1,15 +1,15 @@
 //! `Connection`: runs statements one at a time, each against one snapshot.
 
 use crate::database::Shared;
+use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::exec::{self, Prepared};
+use crate::exec::{self, OrderDefaults, Prepared};
 use crate::plan::{Planner, Snapshot};
 use crate::prepared_statement::PreparedStatement;
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
 use crate::sql;
 use crate::transaction::OpenTransaction;
-use datafusion::execution::SessionState;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
@@ -31,6 +31,9 @@ pub(crate) struct Session {
     pub(crate) database: String,
     pub(crate) schema: String,
     pub(crate) prepared: HashMap<String, Arc<Prepared>>,
+    pub(crate) order: OrderDefaults,
+    /// Whether a shell should show how far long statements have come.
+    pub(crate) progress_bar: bool,
 }
 
 /// Cancels a connection's running statement from another thread.
@@ -61,6 +64,8 @@ impl Connection {
             database: shared.default_database.clone(),
             schema: "main".into(),
             prepared: HashMap::new(),
+            order: OrderDefaults::default(),
+            progress_bar: true,
         };
         Self {
             shared,
@@ -128,6 +133,11 @@ impl Connection {
         ProgressHandle(Arc::clone(&self.running))
     }
 
+    /// Whether `SET enable_progress_bar` asks whoever shows results to show progress too.
+    pub fn shows_progress(&self) -> bool {
+        self.session.lock().progress_bar
+    }
+
     /// Name of the database that unqualified names are looked for in.
     pub fn current_database(&self) -> String {
         self.session.lock().database.clone()
@@ -157,11 +167,12 @@ impl Connection {
         snapshot: &'a Snapshot,
         progress: &Arc<ScanProgress>,
     ) -> Planner<'a> {
-        Planner::new(&self.shared.state, snapshot, Arc::clone(progress))
+        Planner::new(self, snapshot, Arc::clone(progress))
     }
 
-    pub(crate) fn state(&self) -> &SessionState {
-        &self.shared.state
+    /// What plans and runs a statement that begins now.
+    pub(crate) fn engine(&self) -> Arc<Engine> {
+        self.shared.engine()
     }
 
     /// Runs a future of this statement to its end, or until someone cancels it.
@@ -170,7 +181,7 @@ impl Connection {
         progress: &ScanProgress,
         future: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        self.shared.runtime.block_on(async {
+        self.engine().runtime.block_on(async {
             tokio::select! {
                 biased;
                 () = progress.interrupted() => Err(crate::result::interrupted()),

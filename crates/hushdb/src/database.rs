@@ -3,10 +3,10 @@
 //! What must hold: a file is attached once; keys stay inside `hushdb-keys` and are asked for when a file is opened.
 
 use crate::connection::Connection;
+use crate::engine::{Engine, default_threads};
 use crate::error::{Error, Result};
 use crate::memory::{MemoryBudget, default_spill_bytes, default_spill_directory};
-use crate::plan::{DatabaseSnapshot, Snapshot, session_state};
-use datafusion::execution::SessionState;
+use crate::plan::{DatabaseSnapshot, Snapshot};
 use hushdb_crypto::{CryptoProvider, SecretBytes};
 use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey};
 use hushdb_keys::{KeyProvider, Suite};
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio::runtime::Runtime;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Name of the in-memory database that is always attached.
 pub(crate) const MEMORY: &str = "memory";
@@ -151,9 +151,11 @@ pub(crate) struct Attached {
 
 pub(crate) struct Shared {
     pub(crate) attached: RwLock<BTreeMap<String, Arc<Attached>>>,
-    pub(crate) state: SessionState,
-    pub(crate) runtime: Arc<Runtime>,
-    pub(crate) threads: usize,
+    engine: RwLock<Arc<Engine>>,
+    /// Refuse to open a plain database for writing.
+    pub(crate) enforce_encryption: AtomicBool,
+    /// What RESET goes back to.
+    pub(crate) defaults: Defaults,
     pub(crate) default_database: String,
     crypto: CryptoProvider,
     pub(crate) pool: Arc<BufferPool>,
@@ -162,6 +164,14 @@ pub(crate) struct Shared {
     row_group_rows: usize,
     notices: Mutex<Vec<String>>,
     pub(crate) durability: Mutex<Durability>,
+}
+
+/// Settings as the database was opened with them.
+pub(crate) struct Defaults {
+    pub(crate) threads: usize,
+    pub(crate) memory_bytes: usize,
+    pub(crate) temp_directory: PathBuf,
+    pub(crate) spill_bytes: u64,
 }
 
 /// How attached databases treat their logs; one setting for all, as in DuckDB.
@@ -225,21 +235,7 @@ impl Database {
             .crypto
             .self_test()
             .map_err(|e| Error::internal(e.to_string()))?;
-        let threads = options
-            .threads
-            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-            .max(1);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(threads)
-            .thread_name("hushdb")
-            .enable_time()
-            .build()
-            .map_err(|e| {
-                Error::new(
-                    crate::ErrorKind::Io,
-                    format!("threads could not be started: {e}"),
-                )
-            })?;
+        let threads = options.threads.unwrap_or_else(default_threads).max(1);
         let budget = options
             .memory_limit_bytes
             .unwrap_or_else(default_memory_bytes);
@@ -249,7 +245,7 @@ impl Database {
             .temp_directory
             .unwrap_or_else(|| default_spill_directory(path));
         let spill_bytes = default_spill_bytes(&temp_directory);
-        let spill = SpillSpace::new(options.crypto, temp_directory, spill_bytes);
+        let spill = SpillSpace::new(options.crypto, temp_directory.clone(), spill_bytes);
         let store_options = StoreOptions {
             crypto: options.crypto,
             read_only: false,
@@ -265,9 +261,18 @@ impl Database {
         let default_database = path.map_or_else(|| MEMORY.to_string(), database_name);
         let shared = Shared {
             attached: RwLock::new([(MEMORY.to_string(), Arc::new(in_memory))].into()),
-            state: session_state(threads, Arc::clone(&memory), Arc::clone(&spill))?,
-            runtime: Arc::new(runtime),
-            threads,
+            engine: RwLock::new(Arc::new(Engine::new(
+                threads,
+                Arc::clone(&memory),
+                Arc::clone(&spill),
+            )?)),
+            enforce_encryption: AtomicBool::new(false),
+            defaults: Defaults {
+                threads,
+                memory_bytes: budget,
+                temp_directory: temp_directory.clone(),
+                spill_bytes,
+            },
             default_database: default_database.clone(),
             crypto: options.crypto,
             pool,
@@ -300,8 +305,28 @@ impl Database {
         Ok(Connection::new(Arc::clone(&self.shared)))
     }
 
-    /// What opening and attaching files found and could bear, such as one of two copies being damaged, since this was last
-    /// asked: sentences for a person to read. Whoever may have changed a file shows here, so they should be shown or logged.
+    /// Attaches another file under a name, as ATTACH does, or creates it; encrypted if a key is given. Every connection sees
+    /// it. The key is never a part of a text.
+    ///
+    /// # Errors
+    /// `Binder` when the name is taken, `InvalidInput` for a plain database while `enforce_encryption` is on, and as
+    /// `open_with`.
+    pub fn attach(
+        &self,
+        path: impl AsRef<Path>,
+        name: &str,
+        key: Option<&KeySource>,
+        read_only: bool,
+    ) -> Result<()> {
+        let freshness = Freshness::default();
+        let path = path.as_ref();
+        self.shared
+            .attach(path, name, key, None, read_only, freshness)
+    }
+
+    /// What opening and attaching files found and could bear, such as one of two copies being damaged, and what statements
+    /// have to say beside their result, since this was last asked: sentences for a person to read. Whoever may have changed
+    /// a file shows here, so they should be shown or logged.
     pub fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.notices.lock())
     }
@@ -343,6 +368,15 @@ impl Shared {
                 "Failed to attach database: database with name \"{name}\" already exists; give it another name with AS"
             )));
         }
+        let in_memory = path.as_os_str() == ":memory:";
+        let plain = key.is_none() && !read_only && !in_memory;
+        if plain && self.enforce_encryption.load(Ordering::Acquire) {
+            return Err(Error::invalid(format!(
+                "Cannot attach \"{}\" for writing without a key: enforce_encryption is on; give an ENCRYPTION_KEY, or \
+                 attach it READ_ONLY",
+                path.display()
+            )));
+        }
         let provider = key.map(KeySource::provider).transpose()?;
         if cipher.is_some() && key.is_none() {
             return Err(Error::binder("a cipher needs a key"));
@@ -356,7 +390,7 @@ impl Shared {
             freshness,
             ..StoreOptions::default()
         };
-        let store = if path.as_os_str() == ":memory:" {
+        let store = if in_memory {
             if provider.is_some() {
                 return Err(Error::invalid(
                     "a database in memory is never written to a file and takes no key",
@@ -394,7 +428,7 @@ impl Shared {
         let notices = notices.map(|notice| format!("{}: {notice}; {end}", path.display()));
         self.notices.lock().extend(notices);
         self.durability.lock().apply(&store);
-        let path = (path.as_os_str() != ":memory:").then(|| path.to_path_buf());
+        let path = (!in_memory).then(|| path.to_path_buf());
         let attached = Attached {
             store,
             path,
@@ -404,6 +438,35 @@ impl Shared {
             .write()
             .insert(name.to_string(), Arc::new(attached));
         Ok(())
+    }
+
+    /// What plans and runs a statement that begins now.
+    pub(crate) fn engine(&self) -> Arc<Engine> {
+        Arc::clone(&self.engine.read())
+    }
+
+    /// Statements that begin from now on have this many threads.
+    pub(crate) fn set_threads(&self, threads: usize) -> Result<()> {
+        let mut engine = self.engine.write();
+        if engine.threads != threads {
+            *engine = Arc::new(engine.with_threads(threads)?);
+        }
+        Ok(())
+    }
+
+    /// Names of attached files that are plain and open for writing.
+    pub(crate) fn plain_databases(&self) -> Vec<String> {
+        let attached = self.attached.read();
+        let plain = attached.iter().filter(|(_, database)| {
+            let suite = database.store.info().suite;
+            database.path.is_some() && !database.read_only && suite == Suite::Plain
+        });
+        plain.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Tells the person who uses the database something; see [`Database::take_notices`].
+    pub(crate) fn notice(&self, text: impl Into<String>) {
+        self.notices.lock().push(text.into());
     }
 
     /// Changes how logs are treated, in every attached database and those to come.

@@ -1,7 +1,8 @@
 //! The SQL front as a function of bytes: what fuzzing calls, and the test that runs its corpus. No part of the interface
 //! for programs.
 
-use crate::sql::{Statement, parse, rewrite, split_statements};
+use crate::error::Error;
+use crate::sql::{Place, Statement, parse, rewrite, split_statements};
 
 /// Splits a text into statements, parses and rewrites each. Returns, whatever the bytes are.
 pub fn sql(bytes: &[u8]) {
@@ -9,7 +10,15 @@ pub fn sql(bytes: &[u8]) {
     let split = split_statements(&text);
     for statement in split.statements.iter().chain([&split.rest, &&*text]) {
         if let Ok(Statement::Sql(mut parsed)) = parse(statement) {
-            let _ = rewrite(&mut parsed, "memory", "main");
+            let _ = rewrite(
+                &mut parsed,
+                &Place {
+                    database: "memory",
+                    schema: "main",
+                    descending: false,
+                    setting: &|_| Err(Error::catalog("no setting")),
+                },
+            );
         }
     }
 }

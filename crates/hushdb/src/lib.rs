@@ -18,6 +18,7 @@ mod connection;
 mod database;
 #[doc(hidden)]
 pub mod decoders;
+mod engine;
 mod error;
 mod error_text;
 mod exec;

@@ -190,10 +190,11 @@ pub(super) fn load(
     let store = write.store();
     let few = FEW_ROWS.min(store.row_group_rows());
     let physical = query::physical(connection, plan, progress)?;
-    let context = connection.state().task_ctx();
+    let engine = connection.engine();
+    let context = engine.state.task_ctx();
     let rules = Arc::new(rules);
     let partitions = physical.output_partitioning().partition_count();
-    let writers = connection.shared.threads.div_ceil(partitions).max(1);
+    let writers = engine.threads.div_ceil(partitions).max(1);
     let loaded = connection.block_on(progress, async {
         let mut tasks = vec![];
         for partition in 0..partitions {

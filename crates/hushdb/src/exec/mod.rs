@@ -14,10 +14,12 @@ mod literal;
 mod literal_rows;
 mod load;
 mod point;
+mod pragma;
 mod prepared;
+mod process_tables;
 mod query;
 mod returning;
-mod settings;
+pub(crate) mod settings;
 mod show;
 pub(crate) mod table_functions;
 mod tpch_load;
@@ -37,6 +39,7 @@ use std::sync::atomic::Ordering;
 pub(crate) use in_order::OrderedLimits;
 pub(crate) use literal::Argument;
 pub(crate) use prepared::Prepared;
+pub(crate) use settings::{NullOrder, OrderDefaults};
 
 /// Runs one statement, in the connection's transaction if it has one open.
 pub(crate) fn run(
@@ -109,9 +112,9 @@ fn dispatch(
         Statement::Detach { name, if_exists } => attach::detach(connection, &name, if_exists),
         Statement::Use(parts) => attach::use_database(connection, &parts),
         Statement::Call { name, args, named } => call(connection, &name, args, named, progress),
-        Statement::Pragma(name) => settings::pragma(connection, &name),
+        Statement::Pragma(name) => pragma::pragma(connection, &name),
         Statement::Set { name, value } => settings::set(connection, &name, &value),
-        Statement::Reset(name) => settings::reset(&name),
+        Statement::Reset(name) => settings::reset(connection, &name),
         Statement::CopyFrom {
             table,
             columns,
@@ -142,7 +145,7 @@ fn dispatch(
         }
         Statement::Vacuum(table) => vacuum::vacuum(connection, table.as_ref()),
         Statement::Transaction(statement) => transaction::run(connection, statement),
-        Statement::Extension(name) => settings::extension(&name),
+        Statement::Extension(name) => pragma::extension(connection, &name),
         Statement::NotYet(text) => Err(Error::unsupported(text)),
     }
 }

@@ -33,12 +33,12 @@ pub(super) fn stream(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     let physical = physical(connection, plan, progress)?;
-    let runtime = &connection.shared.runtime;
-    let _entered = runtime.enter();
-    let stream = InOrderExec::over(physical).execute(0, connection.state().task_ctx())?;
+    let engine = connection.engine();
+    let _entered = engine.runtime.enter();
+    let stream = InOrderExec::over(physical).execute(0, engine.state.task_ctx())?;
     Ok(QueryResult::stream(
         stream,
-        Arc::clone(runtime),
+        Arc::clone(&engine.runtime),
         Arc::clone(progress),
     ))
 }
@@ -50,7 +50,7 @@ pub(super) fn physical(
     progress: &Arc<ScanProgress>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     connection.block_on(progress, async {
-        Ok(connection.state().create_physical_plan(plan).await?)
+        Ok(connection.engine().state.create_physical_plan(plan).await?)
     })
 }
 
@@ -75,7 +75,7 @@ pub(super) fn explain(
         .plan_statement(statement)?;
     let physical = physical(connection, &plan, progress)?;
     let batches = connection.block_on(progress, async {
-        let mut stream = physical.execute(0, connection.state().task_ctx())?;
+        let mut stream = physical.execute(0, connection.engine().state.task_ctx())?;
         let mut batches = vec![];
         while let Some(batch) = stream.next().await {
             batches.push(batch?);

@@ -1,8 +1,9 @@
 //! Functions in FROM: `read_csv`, `read_parquet`, `read_json`, `range`, `generate_series`, `tpch_queries`, `databases`,
-//! `database_anchor`, `key_memory`, `spill_files`, `duckdb_indexes`, `duckdb_constraints`, `pragma_table_info`.
+//! `duckdb_settings`, `database_anchor`, `key_memory`, `spill_files`, `duckdb_indexes`, `duckdb_constraints`,
+//! `pragma_table_info`.
 
 use super::copy::Format;
-use super::key_tables;
+use super::{key_tables, process_tables};
 use crate::error::{Error, Result};
 use crate::plan::Planner;
 use crate::sql;
@@ -15,7 +16,6 @@ use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, TableSource};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
-use hushdb_keys::Suite;
 use hushdb_storage::SpillSpace;
 use std::sync::Arc;
 
@@ -75,7 +75,12 @@ pub(crate) fn call(
         }
         "key_memory" if args.is_empty() => key_memory(),
         "spill_files" if args.is_empty() => spill_files(planner),
-        "databases" | "duckdb_databases" if args.is_empty() => databases(planner),
+        "databases" | "duckdb_databases" if args.is_empty() => {
+            table(process_tables::databases(planner))
+        }
+        "settings" | "duckdb_settings" if args.is_empty() => {
+            table(process_tables::settings(planner.connection))
+        }
         "duckdb_indexes" if args.is_empty() => table(key_tables::indexes(planner)),
         "duckdb_constraints" if args.is_empty() => table(key_tables::constraints(planner)),
         "pragma_table_info" | "table_info" => {
@@ -107,7 +112,7 @@ pub(crate) fn file_source(
 
 fn constant(planner: &Planner<'_>, name: &str, arg: Expr) -> Result<ScalarValue> {
     let context = SimplifyContext::builder()
-        .with_config_options(Arc::clone(planner.state.config_options()))
+        .with_config_options(Arc::clone(planner.state().config_options()))
         .build();
     match ExprSimplifier::new(context).simplify(arg)? {
         Expr::Literal(value, _) => Ok(value),
@@ -185,7 +190,7 @@ fn table(columns: Vec<(&str, ArrayRef)>) -> Result<Arc<dyn TableSource>> {
 
 /// Temporary files that are there now, and what was ever written to any.
 fn spill_files(planner: &Planner<'_>) -> Result<Arc<dyn TableSource>> {
-    let space = planner.state.config().get_extension::<SpillSpace>();
+    let space = planner.state().config().get_extension::<SpillSpace>();
     let stats = space.map(|space| space.stats()).unwrap_or_default();
     let number = |n: u64| -> ArrayRef { Arc::new(UInt64Array::from(vec![n])) };
     table(vec![
@@ -226,45 +231,4 @@ fn tpch_queries() -> Result<Arc<dyn TableSource>> {
         ("query_nr", Arc::new(numbers)),
         ("query", Arc::new(texts)),
     ])
-}
-
-/// One row an attached database; never a key.
-fn databases(planner: &Planner<'_>) -> Result<Arc<dyn TableSource>> {
-    let rows: Vec<_> = planner
-        .snapshot
-        .databases
-        .iter()
-        .map(|(name, db)| (name, &db.path, db.store.info()))
-        .collect();
-    let names: StringArray = rows.iter().map(|(name, ..)| Some(name.as_str())).collect();
-    let paths: StringArray = rows
-        .iter()
-        .map(|(_, path, _)| path.as_ref().map(|p| p.display().to_string()))
-        .collect();
-    let read_only: BooleanArray = rows.iter().map(|(.., info)| Some(info.read_only)).collect();
-    let encrypted: BooleanArray = rows
-        .iter()
-        .map(|(.., info)| Some(cipher(info.suite).is_some()))
-        .collect();
-    let ciphers: StringArray = rows.iter().map(|(.., info)| cipher(info.suite)).collect();
-    let generations: Int64Array = rows
-        .iter()
-        .map(|(.., info)| i64::try_from(info.generation).ok())
-        .collect();
-    table(vec![
-        ("database_name", Arc::new(names)),
-        ("path", Arc::new(paths)),
-        ("readonly", Arc::new(read_only)),
-        ("encrypted", Arc::new(encrypted)),
-        ("cipher", Arc::new(ciphers)),
-        ("generation", Arc::new(generations)),
-    ])
-}
-
-fn cipher(suite: Suite) -> Option<&'static str> {
-    match suite {
-        Suite::Plain => None,
-        Suite::Gcm => Some("GCM"),
-        Suite::Ctr => Some("CTR"),
-    }
 }

@@ -265,7 +265,7 @@ fn generate(
     columns: &Arc<[Column]>,
     progress: &Arc<ScanProgress>,
 ) -> Result<Vec<PendingRowGroup>> {
-    let threads = connection.shared.threads as i32;
+    let threads = connection.engine().threads as i32;
     let parts = if table.rows_at(sf) > 2 * store.row_group_rows() as u64 {
         threads
     } else {

@@ -2,7 +2,7 @@
 
 use super::snapshot::{Relation, Snapshot};
 use crate::error::{Error, Result};
-use crate::exec::table_functions;
+use crate::exec::{NullOrder, OrderDefaults, settings, table_functions};
 use crate::scan::{ScanProgress, TableScan};
 use crate::sql;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
@@ -48,7 +48,10 @@ enum Target {
 
 /// Plans against one snapshot, for one statement.
 pub(crate) struct Planner<'a> {
-    pub(crate) state: &'a SessionState,
+    pub(crate) connection: &'a Connection,
+    engine: Arc<Engine>,
+    order: OrderDefaults,
+    options: Arc<ConfigOptions>,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) progress: Arc<ScanProgress>,
     targets: Vec<(&'static str, Target)>,
@@ -57,17 +60,31 @@ pub(crate) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(crate) fn new(
-        state: &'a SessionState,
+        connection: &'a Connection,
         snapshot: &'a Snapshot,
         progress: Arc<ScanProgress>,
     ) -> Self {
+        let engine = connection.engine();
+        let order = connection.session.lock().order;
+        let mut options = Arc::clone(engine.state.config_options());
+        if order.nulls != NullOrder::default() {
+            let nulls = order.nulls.planner_name().into();
+            Arc::make_mut(&mut options).sql_parser.default_null_ordering = nulls;
+        }
         Self {
-            state,
+            connection,
+            engine,
+            order,
+            options,
             snapshot,
             progress,
             targets: vec![],
             view_depth: Cell::new(0),
         }
+    }
+
+    pub(crate) fn state(&self) -> &SessionState {
+        &self.engine.state
     }
 
     /// Makes `DML_TARGET` stand for a table with its row ids.
@@ -82,13 +99,19 @@ impl<'a> Planner<'a> {
         self
     }
 
+    /// Does what depends on the place that a text is read in.
+    fn in_place<T>(&self, work: impl FnOnce(&sql::Place<'_>) -> T) -> T {
+        work(&sql::Place {
+            database: &self.snapshot.current_database,
+            schema: &self.snapshot.current_schema,
+            descending: self.order.descending,
+            setting: &|name| settings::literal(self.connection, name),
+        })
+    }
+
     /// The logical plan of a query, EXPLAIN or DESCRIBE of a query.
     pub(crate) fn plan_statement(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
-        sql::rewrite(
-            &mut statement,
-            &self.snapshot.current_database,
-            &self.snapshot.current_schema,
-        )?;
+        self.in_place(|place| sql::rewrite(&mut statement, place))?;
         Ok(SqlToRel::new(self).sql_statement_to_plan(statement)?)
     }
 
@@ -100,11 +123,7 @@ impl<'a> Planner<'a> {
     /// A scalar expression over a schema.
     pub(crate) fn plan_expr(&self, expr: ast::Expr, schema: &DFSchema) -> Result<Expr> {
         let mut expr = expr;
-        sql::rewrite_expr(
-            &mut expr,
-            &self.snapshot.current_database,
-            &self.snapshot.current_schema,
-        )?;
+        self.in_place(|place| sql::rewrite_expr(&mut expr, place))?;
         Ok(SqlToRel::new(self).sql_to_expr(expr, schema, &mut PlannerContext::new())?)
     }
 
@@ -114,7 +133,7 @@ impl<'a> Planner<'a> {
         expr: Expr,
         schema: &DFSchemaRef,
     ) -> Result<Arc<dyn PhysicalExpr>> {
-        Ok(self.state.create_physical_expr(expr, schema)?)
+        Ok(self.state().create_physical_expr(expr, schema)?)
     }
 
     fn view(&self, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
@@ -226,7 +245,7 @@ impl ContextProvider for Planner<'_> {
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
-        self.state.expr_planners()
+        self.state().expr_planners()
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
@@ -234,19 +253,19 @@ impl ContextProvider for Planner<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.state.scalar_functions().get(name).cloned()
+        self.state().scalar_functions().get(name).cloned()
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
-        self.state.higher_order_functions().get(name).cloned()
+        self.state().higher_order_functions().get(name).cloned()
     }
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
-        self.state.aggregate_functions().get(name).cloned()
+        self.state().aggregate_functions().get(name).cloned()
     }
 
     fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
-        self.state.window_functions().get(name).cloned()
+        self.state().window_functions().get(name).cloned()
     }
 
     fn get_variable_type(&self, _: &[String]) -> Option<DataType> {
@@ -254,15 +273,15 @@ impl ContextProvider for Planner<'_> {
     }
 
     fn options(&self) -> &ConfigOptions {
-        self.state.config_options()
+        &self.options
     }
 
     fn udf_names(&self) -> Vec<String> {
-        self.state.scalar_functions().keys().cloned().collect()
+        self.state().scalar_functions().keys().cloned().collect()
     }
 
     fn higher_order_function_names(&self) -> Vec<String> {
-        self.state
+        self.state()
             .higher_order_functions()
             .keys()
             .cloned()
@@ -270,10 +289,10 @@ impl ContextProvider for Planner<'_> {
     }
 
     fn udaf_names(&self) -> Vec<String> {
-        self.state.aggregate_functions().keys().cloned().collect()
+        self.state().aggregate_functions().keys().cloned().collect()
     }
 
     fn udwf_names(&self) -> Vec<String> {
-        self.state.window_functions().keys().cloned().collect()
+        self.state().window_functions().keys().cloned().collect()
     }
 }

@@ -22,13 +22,33 @@ pub(crate) use rewrite::{rewrite, rewrite_expr};
 pub use split::{StatementSplit, split_statements};
 pub(crate) use sql_text::sql_text;
 
+use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::Ident;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 /// A name as it is looked up: quoted as it stands, unquoted in lower case.
 pub(crate) fn normalize(ident: &Ident) -> String {
     match ident.quote_style {
         Some(_) => ident.value.clone(),
         None => ident.value.to_lowercase(),
+    }
+}
+
+/// The parts of a name that is written in a string: `database.schema`, with quotes where they are needed.
+pub(crate) fn name_in_text(text: &str) -> Result<Vec<String>> {
+    let parsed = Parser::new(&HushDialect)
+        .try_with_sql(text)
+        .and_then(|mut parser| {
+            let name = parser.parse_object_name(false)?;
+            parser.expect_token(&Token::EOF)?;
+            Ok(name)
+        });
+    match parsed {
+        Ok(name) => crate::plan::name_parts(&name),
+        Err(_) => Err(Error::invalid(
+            "a name reads like 'schema' or 'database.schema'",
+        )),
     }
 }
 

@@ -10,23 +10,32 @@ use super::nested_calls;
 use super::sql_text::sql_text;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Interval, JoinConstraint, JoinOperator, OrderByExpr, OrderByKind, Query,
-    Select, SelectFlavor, SelectItem, SetExpr, Statement, TableFactor, UnaryOperator, Value,
-    VisitMut, VisitorMut, WildcardAdditionalOptions,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Interval,
+    JoinConstraint, JoinOperator, ObjectNamePart, OrderByExpr, OrderByKind, Query, Select,
+    SelectFlavor, SelectItem, SetExpr, Statement, TableFactor, UnaryOperator, Value, VisitMut,
+    VisitorMut, WildcardAdditionalOptions, WindowType,
 };
 use std::ops::ControlFlow;
 
-/// Rewrites a statement in place, for a current database and schema.
-pub(crate) fn rewrite(statement: &mut Statement, database: &str, schema: &str) -> Result<()> {
-    finish(VisitMut::visit(
-        statement,
-        &mut Rewriter::new(database, schema),
-    ))
+/// What the meaning of a text depends on beside itself.
+pub(crate) struct Place<'a> {
+    /// The current database and schema.
+    pub(crate) database: &'a str,
+    pub(crate) schema: &'a str,
+    /// Whether ORDER BY descends where it does not say.
+    pub(crate) descending: bool,
+    /// A setting's value as a literal.
+    pub(crate) setting: &'a dyn Fn(&str) -> Result<Expr>,
+}
+
+/// Rewrites a statement in place.
+pub(crate) fn rewrite(statement: &mut Statement, place: &Place<'_>) -> Result<()> {
+    finish(VisitMut::visit(statement, &mut Rewriter::new(place)))
 }
 
 /// Rewrites one expression in place.
-pub(crate) fn rewrite_expr(expr: &mut Expr, database: &str, schema: &str) -> Result<()> {
-    finish(VisitMut::visit(expr, &mut Rewriter::new(database, schema)))
+pub(crate) fn rewrite_expr(expr: &mut Expr, place: &Place<'_>) -> Result<()> {
+    finish(VisitMut::visit(expr, &mut Rewriter::new(place)))
 }
 
 pub(super) fn finish(flow: ControlFlow<Box<Error>>) -> Result<()> {
@@ -36,16 +45,27 @@ pub(super) fn finish(flow: ControlFlow<Box<Error>>) -> Result<()> {
     }
 }
 
-struct Rewriter {
+struct Rewriter<'a> {
+    place: &'a Place<'a>,
     /// Current database and schema as literals.
-    place: [Expr; 2],
+    names: [Expr; 2],
 }
 
-impl Rewriter {
-    fn new(database: &str, schema: &str) -> Self {
+impl<'a> Rewriter<'a> {
+    fn new(place: &'a Place<'a>) -> Self {
         let text = |t: &str| Expr::Value(Value::SingleQuotedString(t.into()).into());
         Self {
-            place: [text(database), text(schema)],
+            place,
+            names: [text(place.database), text(place.schema)],
+        }
+    }
+
+    /// Gives ORDER BY the direction that it does not say.
+    fn direct<'e>(&self, expressions: impl IntoIterator<Item = &'e mut OrderByExpr>) {
+        if self.place.descending {
+            for expression in expressions {
+                expression.options.asc.get_or_insert(false);
+            }
         }
     }
 
@@ -79,10 +99,18 @@ impl Rewriter {
                 clock_interval(interval);
                 Ok(None)
             }
-            Expr::Function(function) => expand(function, &self.place),
             Expr::CompoundFieldAccess { access_chain, .. } => {
                 nested_calls::plain_access(access_chain);
                 Ok(None)
+            }
+            Expr::Function(function) => {
+                if let Some(WindowType::WindowSpec(window)) = &mut function.over {
+                    self.direct(&mut window.order_by);
+                }
+                match setting_asked(function) {
+                    Some(name) => (self.place.setting)(name).map(Some),
+                    None => expand(function, &self.names),
+                }
             }
             Expr::AnyOp {
                 left,
@@ -108,10 +136,17 @@ impl Rewriter {
     }
 }
 
-impl VisitorMut for Rewriter {
+impl VisitorMut for Rewriter<'_> {
     type Break = Box<Error>;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        match query.order_by.as_mut().map(|order_by| &mut order_by.kind) {
+            Some(OrderByKind::Expressions(expressions)) => self.direct(expressions),
+            Some(OrderByKind::All(options)) if self.place.descending => {
+                options.asc.get_or_insert(false);
+            }
+            _ => {}
+        }
         // ORDER BY ALL over a plain select list, by position.
         let SetExpr::Select(select) = query.body.as_ref() else {
             return ControlFlow::Continue(());
@@ -174,6 +209,27 @@ impl VisitorMut for Rewriter {
             Err(error) => return ControlFlow::Break(Box::new(error)),
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// The name in `current_setting('name')`.
+fn setting_asked(function: &Function) -> Option<&str> {
+    let [ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else {
+        return None;
+    };
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))]
+            if name.value.eq_ignore_ascii_case("current_setting") =>
+        {
+            match &value.value {
+                Value::SingleQuotedString(text) => Some(text),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 

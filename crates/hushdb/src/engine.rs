@@ -1,0 +1,59 @@
+//! `Engine`: the threads that run queries, and the session that plans for as many.
+//!
+//! What must hold: another number of threads gets another engine over the same memory limit and spill files; statements that
+//! run keep theirs to their end.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::memory::MemoryBudget;
+use crate::plan::session_state;
+use datafusion::execution::SessionState;
+use hushdb_storage::SpillSpace;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+pub(crate) struct Engine {
+    pub(crate) state: SessionState,
+    pub(crate) runtime: Arc<Runtime>,
+    pub(crate) threads: usize,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        threads: usize,
+        memory: Arc<MemoryBudget>,
+        spill: Arc<SpillSpace>,
+    ) -> Result<Self> {
+        Ok(Self {
+            state: session_state(threads, memory, spill)?,
+            runtime: runtime(threads)?,
+            threads,
+        })
+    }
+
+    /// The same with another number of threads.
+    pub(crate) fn with_threads(&self, threads: usize) -> Result<Self> {
+        let mut state = self.state.clone();
+        let options = state.config_mut().options_mut();
+        options.execution.target_partitions = threads;
+        Ok(Self {
+            state,
+            runtime: runtime(threads)?,
+            threads,
+        })
+    }
+}
+
+fn runtime(threads: usize) -> Result<Arc<Runtime>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .thread_name("hushdb")
+        .enable_time()
+        .build();
+    let failed = |e| Error::new(ErrorKind::Io, format!("threads could not be started: {e}"));
+    runtime.map(Arc::new).map_err(failed)
+}
+
+/// As many threads as the machine has cores.
+pub(crate) fn default_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,59 @@
+//! PRAGMA, INSTALL and LOAD.
+
+use super::{settings, show};
+use crate::connection::Connection;
+use crate::error::{Error, Result};
+use crate::result::QueryResult;
+use datafusion::sql::sqlparser::ast::{Expr, Value};
+
+pub(super) fn pragma(connection: &Connection, name: &str) -> Result<QueryResult> {
+    let set =
+        |name: &str, on: bool| settings::set(connection, name, &Expr::value(Value::Boolean(on)));
+    match name {
+        "show_tables" => show::tables(&connection.snapshot(), None, false),
+        "database_list" | "show_databases" => show::databases(connection),
+        "version" => show::text_table(
+            &["library_version"],
+            &[vec![Some(env!("CARGO_PKG_VERSION").into())]],
+        ),
+        "enable_checkpoint_on_shutdown" | "disable_checkpoint_on_shutdown" => {
+            let on = name.starts_with("enable");
+            connection
+                .shared
+                .set_durability(|d| d.checkpoint_on_shutdown = on);
+            Ok(QueryResult::done())
+        }
+        "enable_progress_bar" | "enable_print_progress_bar" => set("enable_progress_bar", true),
+        "disable_progress_bar" | "disable_print_progress_bar" => set("enable_progress_bar", false),
+        // A setting's name alone shows it.
+        _ => match settings::value(connection, name) {
+            Some(value) => show::text_table(&[name], &[vec![Some(value)]]),
+            None => Err(Error::catalog(format!(
+                "Pragma Function with name {name} does not exist!"
+            ))),
+        },
+    }
+}
+
+/// What DuckDB loads as an extension, and what there is here instead.
+pub(super) fn extension(connection: &Connection, name: &str) -> Result<QueryResult> {
+    let text = match name {
+        "tpch" => "tpch is built in: CALL dbgen(sf = 1), FROM tpch_queries()",
+        "parquet" => "parquet is built in: COPY, FROM 'file.parquet'",
+        "core_functions" => "core_functions is built in",
+        "httpfs" => {
+            "httpfs is not needed for encryption, which is built in; there is no reading over HTTP or from S3"
+        }
+        "icu" => "icu is not there: instants are shown in UTC, and text is sorted by its bytes",
+        "json" => {
+            "json is built in as a format: COPY, FROM 'file.json'; there are no JSON functions and no JSON type"
+        }
+        _ => {
+            return Err(Error::unsupported(format!(
+                "there is no extension \"{name}\"; HushDB has tpch and parquet built in"
+            )));
+        }
+    };
+    connection.shared.notice(text);
+    Ok(QueryResult::done())
+}

@@ -1,0 +1,121 @@
+//! What a process says of its databases and settings, as tables: `databases()` and `duckdb_settings()`.
+//!
+//! What must hold: nothing here tells a key, or how to get one.
+
+use super::key_tables::Columns;
+use super::settings::settings as all_settings;
+use crate::connection::Connection;
+use crate::plan::{DatabaseSnapshot, Planner};
+use datafusion::arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray};
+use hushdb_keys::{SlotKdf, Suite};
+use hushdb_storage::StoreInfo;
+use std::sync::Arc;
+
+/// Name, state and facts of an attached database.
+type Row<'a> = (&'a String, &'a DatabaseSnapshot, StoreInfo);
+
+/// One row an attached database. Columns behind `generation` are those of DuckDB that have another name here.
+pub(super) fn databases(planner: &Planner<'_>) -> Columns {
+    let databases = planner.snapshot.databases.iter();
+    let rows: Vec<Row<'_>> = databases
+        .map(|(name, database)| (name, database, database.store.info()))
+        .collect();
+    let texts = |of: &dyn Fn(&Row<'_>) -> Option<String>| {
+        let texts: ArrayRef = Arc::new(rows.iter().map(of).collect::<StringArray>());
+        texts
+    };
+    let flags = |of: &dyn Fn(&StoreInfo) -> bool| {
+        let flags: ArrayRef = Arc::new(
+            rows.iter()
+                .map(|(.., info)| Some(of(info)))
+                .collect::<BooleanArray>(),
+        );
+        flags
+    };
+    let generations = rows.iter();
+    let generations = generations.map(|(.., info)| i64::try_from(info.generation).ok());
+    let names = texts(&|(name, ..)| Some((*name).clone()));
+    let read_only = flags(&|info| info.read_only);
+    vec![
+        ("name", Arc::clone(&names)),
+        (
+            "path",
+            texts(&|(_, database, _)| database.path.as_ref().map(|p| p.display().to_string())),
+        ),
+        ("read_only", Arc::clone(&read_only)),
+        ("encrypted", flags(&|info| info.suite != Suite::Plain)),
+        (
+            "cipher",
+            texts(&|(.., info)| cipher(info.suite).map(str::to_string)),
+        ),
+        // In suite 2, too, every block is pinned by what its parent says of it.
+        ("authenticated", flags(&|info| info.suite != Suite::Plain)),
+        ("kdf", texts(&|(_, database, _)| kdf(database))),
+        ("generation", Arc::new(generations.collect::<Int64Array>())),
+        ("database_name", names),
+        ("internal", flags(&|_| false)),
+        ("type", texts(&|_| Some("hushdb".into()))),
+        ("readonly", read_only),
+    ]
+}
+
+fn cipher(suite: Suite) -> Option<&'static str> {
+    match suite {
+        Suite::Plain => None,
+        Suite::Gcm => Some("GCM"),
+        Suite::Ctr => Some("CTR"),
+    }
+}
+
+/// How the passphrases of a file's key slots are stretched, each way once; `none` for raw keys.
+fn kdf(database: &DatabaseSnapshot) -> Option<String> {
+    let mut names: Vec<&str> = vec![];
+    for slot in database.store.blocks().header().slots() {
+        let name = match slot.kdf {
+            SlotKdf::None => "none",
+            SlotKdf::Argon2id(_) => "argon2id",
+            SlotKdf::Pbkdf2 { .. } => "pbkdf2",
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// One row a setting.
+pub(super) fn settings(connection: &Connection) -> Columns {
+    let all = all_settings().iter();
+    let texts = |values: Vec<Option<String>>| -> ArrayRef { Arc::new(StringArray::from(values)) };
+    let scope = |is_local| if is_local { "LOCAL" } else { "GLOBAL" };
+    vec![
+        (
+            "name",
+            texts(all.clone().map(|s| Some(s.name.into())).collect()),
+        ),
+        (
+            "value",
+            texts(all.clone().map(|s| Some(s.value(connection))).collect()),
+        ),
+        (
+            "description",
+            texts(all.clone().map(|s| Some(s.description.into())).collect()),
+        ),
+        (
+            "input_type",
+            texts(all.clone().map(|s| Some(s.input_type.into())).collect()),
+        ),
+        (
+            "scope",
+            texts(
+                all.clone()
+                    .map(|s| Some(scope(s.is_local).into()))
+                    .collect(),
+            ),
+        ),
+        (
+            "aliases",
+            texts(all.map(|s| Some(s.aliases.join(", "))).collect()),
+        ),
+    ]
+}
