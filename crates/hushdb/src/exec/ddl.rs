@@ -320,9 +320,10 @@ pub(super) fn create_view(
     )? {
         return Ok(QueryResult::done());
     }
-    // Planned once, so that a mistake shows now.
+    // Planned once, so that a mistake shows now: as it will be read, with names looked for where the view is.
+    let there = snapshot.at(&name.database, &name.schema);
     let plan = connection
-        .planner(&snapshot, progress)
+        .planner(&there, progress)
         .plan_query((*view.query).clone())?;
     let columns: Vec<String> = view
         .columns

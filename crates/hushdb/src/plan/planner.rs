@@ -1,6 +1,8 @@
 //! `Planner`: plans one statement's queries against one snapshot. It is the name resolution that DataFusion asks for.
 
-use super::snapshot::{Relation, Snapshot};
+use super::snapshot::{Relation, Snapshot, TableName};
+use crate::connection::Connection;
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::exec::{NullOrder, OrderDefaults, settings, table_functions};
 use crate::scan::{ScanProgress, TableScan};
@@ -22,7 +24,6 @@ use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::planner::{PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast;
 use hushdb_storage::TableVersion;
-use std::cell::Cell;
 use std::sync::Arc;
 
 /// The name under which UPDATE and DELETE plans see their table with row ids.
@@ -55,7 +56,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) progress: Arc<ScanProgress>,
     targets: Vec<(&'static str, Target)>,
-    view_depth: Cell<usize>,
+    view_depth: usize,
 }
 
 impl<'a> Planner<'a> {
@@ -79,7 +80,7 @@ impl<'a> Planner<'a> {
             snapshot,
             progress,
             targets: vec![],
-            view_depth: Cell::new(0),
+            view_depth: 0,
         }
     }
 
@@ -136,17 +137,18 @@ impl<'a> Planner<'a> {
         Ok(self.state().create_physical_expr(expr, schema)?)
     }
 
-    fn view(&self, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
-        if self.view_depth.get() >= MAX_VIEW_DEPTH {
+    /// Names in a view are looked for where the view is, whatever database is the current one.
+    fn view(&self, name: &TableName, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
+        if self.view_depth >= MAX_VIEW_DEPTH {
             return Err(Error::binder(format!(
                 "infinite recursion in view {}",
                 view.name
             )));
         }
-        self.view_depth.set(self.view_depth.get() + 1);
-        let planned = self.plan_view(view);
-        self.view_depth.set(self.view_depth.get() - 1);
-        planned
+        let there = self.snapshot.at(&name.database, &name.schema);
+        let mut planner = Planner::new(self.connection, &there, Arc::clone(&self.progress));
+        planner.view_depth = self.view_depth + 1;
+        planner.plan_view(view)
     }
 
     fn plan_view(&self, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
@@ -194,7 +196,7 @@ impl<'a> Planner<'a> {
         .collect();
         match self.snapshot.relation(&parts) {
             Ok((name, Relation::Table(table))) => self.scan(&name.database, &table, false),
-            Ok((_, Relation::View(view))) => self.view(&view),
+            Ok((name, Relation::View(view))) => self.view(&name, &view),
             // As in DuckDB, a name that looks like a file is one.
             Err(error) => match table_functions::file_source(reference.table(), self)? {
                 Some(source) if parts.len() == 1 => Ok(source),

@@ -60,6 +60,15 @@ impl Snapshot {
             .ok_or_else(|| Error::catalog(format!("Database with name \"{name}\" does not exist!")))
     }
 
+    /// The same state, with another place where unqualified names are looked for.
+    pub(crate) fn at(&self, database: &str, schema: &str) -> Self {
+        Self {
+            databases: self.databases.clone(),
+            current_database: database.to_string(),
+            current_schema: schema.to_string(),
+        }
+    }
+
     fn schema(&self, database: &str, schema: &str) -> Option<&Arc<SchemaVersion>> {
         self.databases.get(database)?.version.schemas.get(schema)
     }
