@@ -22,7 +22,8 @@ use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
 };
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{LogicalPlanBuilder, TableSource};
+use datafusion::functions::core::expr_fn::{coalesce, nullif};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, lit};
 use datafusion::object_store::ObjectStoreExt;
 use datafusion::sql::sqlparser::ast::{self, ObjectName};
 use parquet::arrow::ArrowWriter;
@@ -66,6 +67,8 @@ struct Options {
     quote: u8,
     escape: u8,
     null: String,
+    /// Columns in which what reads as NULL is an empty text.
+    not_null: Vec<String>,
     compression: Compression,
     /// JSON as one array.
     array: bool,
@@ -80,6 +83,7 @@ fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
         quote: b'"',
         escape: b'"',
         null: String::new(),
+        not_null: vec![],
         compression: Compression::SNAPPY,
         array: false,
     };
@@ -87,6 +91,10 @@ fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
         let text = match value {
             OptionValue::Text(text) => Some(text.as_str()),
             OptionValue::None => None,
+            OptionValue::List(columns) if name == "force_not_null" => {
+                options.not_null = columns.clone();
+                continue;
+            }
             OptionValue::List(_) => {
                 return Err(Error::binder(format!("the option {name} takes one value")));
             }
@@ -234,7 +242,7 @@ fn url(path: &str) -> Result<ListingTableUrl> {
 
 fn infer(planner: &Planner<'_>, path: &str, format: &dyn FileFormat) -> Result<SchemaRef> {
     let url = url(path)?;
-    let state = planner.state;
+    let state = planner.state();
     let inferred = async {
         let store = state.runtime_env().object_store(&url)?;
         let meta = store
@@ -340,6 +348,10 @@ pub(super) fn copy_from(
         )));
     }
     let plan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
+    let plan = match options.format {
+        Format::Csv => with_nulls(plan, &options)?,
+        Format::Parquet | Format::Json => plan,
+    };
     let mut sources = vec![None; version.columns.len()];
     for (i, target) in targets.iter().enumerate() {
         sources[*target] = Some(i);
@@ -349,6 +361,26 @@ pub(super) fn copy_from(
     let rows = load::load(connection, &mut write, &name, &plan, rules, progress)?;
     write.commit()?;
     QueryResult::count(rows)
+}
+
+/// Tells NULL from empty text, which the reader takes for the same, where the options say how.
+fn with_nulls(plan: LogicalPlan, options: &Options) -> Result<LogicalPlan> {
+    if options.null.is_empty() && options.not_null.is_empty() {
+        return Ok(plan);
+    }
+    let all = plan.schema().columns().into_iter().map(|column| {
+        let name = column.name.clone();
+        let mut value = Expr::Column(column);
+        if !options.null.is_empty() {
+            value = nullif(coalesce(vec![value, lit("")]), lit(options.null.as_str()));
+        }
+        if options.not_null.contains(&name) {
+            value = coalesce(vec![value, lit("")]);
+        }
+        value.alias(name)
+    });
+    let all: Vec<Expr> = all.collect();
+    Ok(LogicalPlanBuilder::from(plan).project(all)?.build()?)
 }
 
 /// Whether a CSV file's first line names the columns.
@@ -434,7 +466,7 @@ fn write_csv(result: QueryResult, out: impl Write, options: &Options) -> Result<
         .with_date_format("%Y-%m-%d".into())
         .with_time_format("%H:%M:%S%.f".into())
         .with_timestamp_format("%Y-%m-%d %H:%M:%S%.f".into())
-        .with_timestamp_tz_format("%Y-%m-%d %H:%M:%S%.f%#z".into())
+        .with_timestamp_tz_format("%Y-%m-%d %H:%M:%S%.f%:::z".into())
         .build(out);
     let mut rows = 0;
     let mut wrote = false;

@@ -37,6 +37,31 @@ pub(super) fn run(connection: &Connection, statement: TransactionStatement) -> R
     Ok(QueryResult::done())
 }
 
+/// A name that SQL text cannot give to a savepoint without quotes.
+const WHOLE: &str = "$whole";
+
+/// Does the work of several statements as one: as a part of the transaction that is open, else in one of its own.
+pub(super) fn as_one(connection: &Connection, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    if let Some(open) = connection.transaction.lock().as_mut() {
+        open.set_savepoint(WHOLE.into());
+    }
+    if connection.in_transaction() {
+        let done = work();
+        if let Some(open) = connection.transaction.lock().as_mut() {
+            if done.is_err() {
+                open.rollback_to(WHOLE)?;
+            }
+            open.release(WHOLE)?;
+        }
+        return done;
+    }
+    *connection.transaction.lock() = Some(OpenTransaction::new(false));
+    let done = work();
+    let open = connection.transaction.lock().take();
+    done?;
+    open.map_or(Ok(()), OpenTransaction::commit)
+}
+
 fn none(what: &str) -> Error {
     Error::transaction(format!("cannot {what} - no transaction is active"))
 }

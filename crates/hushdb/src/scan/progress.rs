@@ -9,6 +9,8 @@ use tokio::sync::Notify;
 #[derive(Debug, Default)]
 pub(crate) struct ScanProgress {
     rows_planned: AtomicU64,
+    /// Everything was announced: scans that begin add nothing.
+    planned_all: AtomicBool,
     rows_done: AtomicU64,
     interrupted: AtomicBool,
     wake: Notify,
@@ -43,7 +45,15 @@ impl ScanProgress {
 
     /// Announces work, in rows.
     pub(crate) fn plan(&self, rows: u64) {
-        self.rows_planned.fetch_add(rows, Ordering::Relaxed);
+        if !self.planned_all.load(Ordering::Relaxed) {
+            self.rows_planned.fetch_add(rows, Ordering::Relaxed);
+        }
+    }
+
+    /// Announces all work of a statement that scans one table after the other.
+    pub(crate) fn plan_all(&self, rows: u64) {
+        self.planned_all.store(true, Ordering::Relaxed);
+        self.rows_planned.store(rows, Ordering::Relaxed);
     }
 
     pub(crate) fn done(&self, rows: u64) {

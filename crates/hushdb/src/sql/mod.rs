@@ -15,8 +15,8 @@ pub(crate) mod type_names;
 pub(crate) use dialect::HushDialect;
 pub(crate) use parameters::{number_parameters, substitute_parameters};
 pub(crate) use parser::{
-    AttachOption, CopyTarget, OptionValue, ROWS_OF, Statement, TransactionStatement, parse,
-    parse_one,
+    AttachOption, CopyTarget, DatabaseParts, OptionValue, ROWS_OF, Statement, TransactionStatement,
+    parse, parse_one,
 };
 pub(crate) use rewrite::{rewrite, rewrite_expr};
 pub use split::{StatementSplit, split_statements};

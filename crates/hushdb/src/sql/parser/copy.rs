@@ -57,7 +57,7 @@ pub(super) fn copy(parser: &mut Parser) -> Result<Statement> {
 }
 
 /// `[WITH] (name [value], ...)`, or the older form without parentheses: `WITH HEADER DELIMITER ','`.
-fn copy_options(parser: &mut Parser) -> Result<Vec<(String, OptionValue)>> {
+pub(super) fn copy_options(parser: &mut Parser) -> Result<Vec<(String, OptionValue)>> {
     let mut options = vec![];
     let _ = parser.parse_keyword(Keyword::WITH);
     if !parser.consume_token(&Token::LParen) {

@@ -12,7 +12,7 @@ mod transaction;
 
 pub(crate) use before_parsing::ROWS_OF;
 pub(crate) use statement::{
-    AttachOption, CopyTarget, OptionValue, Statement, TransactionStatement,
+    AttachOption, CopyTarget, DatabaseParts, OptionValue, Statement, TransactionStatement,
 };
 
 use attach::{attach, detach};
@@ -81,10 +81,7 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
             call(parser)
         }
         ["PRAGMA", ..] => pragma(parser),
-        ["COPY", "FROM", "DATABASE", ..] => Ok(not_yet(
-            parser,
-            "COPY FROM DATABASE is not there yet; use CREATE TABLE b.t AS FROM a.t for each table",
-        )),
+        ["COPY", "FROM", "DATABASE", ..] => copy_database(parser),
         ["COPY", ..] => copy(parser),
         ["SET", "VARIABLE", ..] => Ok(not_yet(parser, "SET VARIABLE is not there yet")),
         ["SET", ..] => set(parser),
@@ -119,10 +116,8 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
         ["ROLLBACK" | "ABORT", ..] => transaction::rollback(parser),
         ["SAVEPOINT", ..] => transaction::savepoint(parser),
         ["RELEASE", ..] => transaction::release(parser),
-        ["EXPORT" | "IMPORT", "DATABASE", ..] => Ok(not_yet(
-            parser,
-            "EXPORT and IMPORT DATABASE are not there yet; use COPY for each table",
-        )),
+        ["EXPORT", "DATABASE", ..] => export_database(parser),
+        ["IMPORT", "DATABASE", ..] => import_database(parser),
         ["VACUUM", ..] => {
             parser.next_token();
             let _ = parser.parse_keyword(Keyword::ANALYZE);

@@ -47,6 +47,20 @@ pub(crate) enum Statement {
         path: String,
         options: Vec<(String, OptionValue)>,
     },
+    /// `COPY FROM DATABASE a TO b`.
+    CopyDatabase {
+        from: String,
+        to: String,
+        parts: DatabaseParts,
+    },
+    ExportDatabase {
+        /// The current one when not named.
+        database: Option<String>,
+        directory: String,
+        options: Vec<(String, OptionValue)>,
+    },
+    /// `IMPORT DATABASE 'directory'`.
+    ImportDatabase(String),
     Describe(Box<ast::Query>),
     /// `SHOW TABLES [FROM x]`, `SHOW ALL TABLES`.
     ShowTables {
@@ -88,6 +102,16 @@ pub(crate) enum TransactionStatement {
     Savepoint(String),
     RollbackTo(String),
     Release(String),
+}
+
+/// What COPY FROM DATABASE copies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DatabaseParts {
+    All,
+    /// Definitions alone.
+    Schema,
+    /// Rows alone, into tables that are there.
+    Data,
 }
 
 /// What COPY ... TO writes.

@@ -1,0 +1,254 @@
+//! `COPY FROM DATABASE a TO b`: definitions and rows of a whole database, into another one: the way to encrypt a plain
+//! database, to get one out of its key, or to give it another.
+//!
+//! What must hold: the copy is one transaction on the target. Names that are taken are found before a row is written.
+
+use super::load::{self, RowRules};
+use crate::connection::Connection;
+use crate::error::{Error, Result};
+use crate::plan::{DatabaseSnapshot, Snapshot, TableName, name_parts};
+use crate::result::QueryResult;
+use crate::scan::ScanProgress;
+use crate::sql::{self, DatabaseParts};
+use crate::transaction::Write;
+use datafusion::sql::sqlparser::ast::{
+    self, Expr, Ident, ObjectName, ObjectNamePart, VisitMut, VisitorMut,
+};
+use hushdb_storage::{CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, TableVersion, View};
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+pub(super) fn copy_database(
+    connection: &Connection,
+    from: &str,
+    to: &str,
+    parts: DatabaseParts,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    let snapshot = connection.snapshot();
+    let source = snapshot.database(from)?;
+    snapshot.database(to)?;
+    if from == to {
+        return Err(Error::binder(format!(
+            "Cannot copy from \"{from}\" to \"{to}\" - FROM and TO databases are the same"
+        )));
+    }
+    let mut write = Write::begin(connection, &snapshot, to)?;
+    match parts {
+        DatabaseParts::Data => require_tables(&source.version, write.catalog())?,
+        _ => refuse_taken_names(&source.version, write.catalog())?,
+    }
+    if parts != DatabaseParts::Data {
+        define(&mut write, from, source)?;
+    }
+    let mut rows = 0;
+    if parts != DatabaseParts::Schema {
+        let tables = source
+            .version
+            .schemas
+            .values()
+            .flat_map(|s| s.tables.values());
+        progress.plan_all(tables.map(|table| table.row_count()).sum());
+        for (schema, table) in tables_of(&source.version) {
+            let from = TableName {
+                database: from.into(),
+                schema: schema.into(),
+                name: table.name.clone(),
+            };
+            let to = TableName {
+                database: to.into(),
+                ..from.clone()
+            };
+            rows += copy_rows(connection, &snapshot, &mut write, &from, &to, progress)?;
+        }
+    }
+    if parts != DatabaseParts::Data {
+        // Over rows that are there: each table's keys are sorted once.
+        for (schema, table) in tables_of(&source.version) {
+            for index in table.indexes() {
+                let index = IndexDef {
+                    name: index.name().into(),
+                    kind: index.kind(),
+                    columns: super::keys::column_names(table, index),
+                };
+                progress.check()?;
+                write.create_index(schema, &table.name, index)?;
+            }
+        }
+    }
+    write.commit()?;
+    match parts {
+        DatabaseParts::Data => QueryResult::count(rows),
+        _ => Ok(QueryResult::done()),
+    }
+}
+
+fn tables_of(catalog: &CatalogVersion) -> impl Iterator<Item = (&str, &Arc<TableVersion>)> {
+    catalog.schemas.iter().flat_map(|(name, schema)| {
+        let tables = schema.tables.values();
+        tables.map(|table| (name.as_str(), table))
+    })
+}
+
+fn refuse_taken_names(source: &CatalogVersion, target: &CatalogVersion) -> Result<()> {
+    for (name, schema) in &source.schemas {
+        let Some(there) = target.schemas.get(name) else {
+            continue;
+        };
+        let kind = |name: &String| match (there.tables.get(name), there.views.get(name)) {
+            (Some(_), _) => Some("Table"),
+            (_, Some(_)) => Some("View"),
+            _ => None,
+        };
+        let mut names = schema.tables.keys().chain(schema.views.keys());
+        if let Some((name, kind)) = names.find_map(|name| Some((name, kind(name)?))) {
+            return Err(Error::catalog(format!(
+                "{kind} with name \"{name}\" already exists!"
+            )));
+        }
+        let index_names = |schema: &hushdb_storage::SchemaVersion| -> Vec<String> {
+            let indexes = schema.tables.values().flat_map(|table| table.indexes());
+            indexes.map(|index| index.name().to_string()).collect()
+        };
+        let taken = index_names(there);
+        if let Some(name) = index_names(schema).iter().find(|name| taken.contains(name)) {
+            return Err(Error::catalog(format!(
+                "Index with name \"{name}\" already exists!"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn require_tables(source: &CatalogVersion, target: &CatalogVersion) -> Result<()> {
+    for (schema, table) in tables_of(source) {
+        let there = target.table(schema, &table.name).ok_or_else(|| {
+            Error::catalog(format!(
+                "Table with name {} does not exist! Copy definitions first: COPY FROM DATABASE ... (SCHEMA)",
+                table.name
+            ))
+        })?;
+        if let Some(column) = table
+            .columns
+            .iter()
+            .find(|c| there.column(&c.name).is_none())
+        {
+            return Err(Error::binder(format!(
+                "Table \"{}\" does not have a column with name \"{}\"",
+                table.name, column.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Makes schemas, tables without their keys, and views.
+fn define(write: &mut Write<'_>, from: &str, source: &DatabaseSnapshot) -> Result<()> {
+    for (name, schema) in &source.version.schemas {
+        if !write.catalog().schemas.contains_key(name) {
+            write.create_schema(name)?;
+        }
+        for table in schema.tables.values() {
+            let columns = table.columns.iter().map(|column| ColumnDef {
+                name: column.name.clone(),
+                ty: column.ty.clone(),
+                nullable: column.nullable,
+                default: column.default.clone(),
+            });
+            write.create_table(name, &table.name, columns.collect(), table.checks.clone())?;
+        }
+        for view in schema.views.values() {
+            let view = View {
+                sql: sql_without_database(view, from, &source.version)?,
+                ..View::clone(view)
+            };
+            write.create_view(name, view)?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds a table's rows to another of the same columns, in their order.
+fn copy_rows(
+    connection: &Connection,
+    snapshot: &Snapshot,
+    write: &mut Write<'_>,
+    from: &TableName,
+    to: &TableName,
+    progress: &Arc<ScanProgress>,
+) -> Result<u64> {
+    let Some(target) = write.catalog().table(&to.schema, &to.name).map(Arc::clone) else {
+        return Err(Error::internal("the copy of a table is not there"));
+    };
+    let planner = connection.planner(snapshot, progress);
+    let name: Vec<String> = [&from.database, &from.schema, &from.name]
+        .map(|part| sql::quote(part))
+        .into();
+    let all = sql::parse_one(&format!("SELECT * FROM {}", name.join(".")))?;
+    let plan = planner.plan_statement(all)?;
+    let sources = target.columns.iter().map(|column| {
+        let mut fields = plan.schema().fields().iter();
+        fields.position(|field| *field.name() == column.name)
+    });
+    let sources: Vec<Option<usize>> = sources.collect();
+    let plan = load::project(&planner, plan, &target.columns, &sources)?;
+    let rules = RowRules::new(&planner, &to.name, &target.columns, &target.checks)?;
+    load::load(connection, write, to, &plan, rules, progress)
+}
+
+/// A view's query without the name that its own database has now, by which it would not find its tables elsewhere.
+pub(super) fn sql_without_database(
+    view: &View,
+    database: &str,
+    catalog: &CatalogVersion,
+) -> Result<String> {
+    let ast::Statement::Query(mut query) = sql::parse_one(&view.sql)? else {
+        return Ok(view.sql.clone());
+    };
+    let mut unqualify = Unqualify { database, catalog };
+    let ControlFlow::Continue(()) = VisitMut::visit(query.as_mut(), &mut unqualify);
+    Ok(sql::sql_text(query.as_ref()))
+}
+
+struct Unqualify<'a> {
+    database: &'a str,
+    catalog: &'a CatalogVersion,
+}
+
+impl VisitorMut for Unqualify<'_> {
+    type Break = Infallible;
+
+    fn pre_visit_relation(&mut self, relation: &mut ObjectName) -> ControlFlow<Infallible> {
+        let Ok(parts) = name_parts(relation) else {
+            return ControlFlow::Continue(());
+        };
+        // `a.b` is schema a of the view's own database, if it has one of that name.
+        let qualified = match parts.as_slice() {
+            [first, _] => first == self.database && !self.catalog.schemas.contains_key(first),
+            [first, ..] => first == self.database,
+            [] => false,
+        };
+        if qualified && parts.len() == 2 {
+            relation.0[0] = ObjectNamePart::Identifier(Ident::new(MAIN_SCHEMA));
+        } else if qualified && parts.len() == 3 {
+            relation.0.remove(0);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+        // A column by the name of its table: `database.table.column`, `database.schema.table.column`.
+        if let Expr::CompoundIdentifier(parts) = expr
+            && parts.first().map(sql::normalize).as_deref() == Some(self.database)
+            && !self.catalog.schemas.contains_key(self.database)
+        {
+            match parts.len() {
+                3 => parts[0] = Ident::new(MAIN_SCHEMA),
+                4 => drop(parts.remove(0)),
+                _ => {}
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,80 @@
+//! Tables and views as the SQL that makes them again.
+
+use super::keys::quoted;
+use crate::sql::type_names::column_type_name;
+use crate::sql::{self, quote};
+use hushdb_storage::{IndexKind, MAIN_SCHEMA, TableVersion, View};
+
+/// A name as it is found from schema main.
+pub(super) fn path(schema: &str, name: &str) -> String {
+    match schema {
+        MAIN_SCHEMA => quote(name),
+        _ => format!("{}.{}", quote(schema), quote(name)),
+    }
+}
+
+/// `CREATE TABLE`, with its keys and conditions.
+pub(super) fn table(schema: &str, table: &TableVersion) -> String {
+    let mut parts = vec![];
+    for column in &table.columns {
+        let mut part = format!("{} {}", quote(&column.name), column_type_name(&column.ty));
+        if let Some(default) = &column.default {
+            part.push_str(&format!(" DEFAULT ({default})"));
+        }
+        if !column.nullable {
+            part.push_str(" NOT NULL");
+        }
+        parts.push(part);
+    }
+    for check in &table.checks {
+        let name = check.name.as_ref();
+        let name = name.map_or(String::new(), |name| format!("CONSTRAINT {} ", quote(name)));
+        parts.push(format!("{name}CHECK ({})", check.sql));
+    }
+    for index in table.indexes() {
+        let kind = match index.kind() {
+            IndexKind::Primary => "PRIMARY KEY",
+            IndexKind::Unique => "UNIQUE",
+            IndexKind::Plain => continue,
+        };
+        parts.push(format!(
+            "CONSTRAINT {} {kind} ({})",
+            quote(index.name()),
+            quoted(table, index)
+        ));
+    }
+    format!(
+        "CREATE TABLE {} ({});",
+        path(schema, &table.name),
+        parts.join(", ")
+    )
+}
+
+/// `CREATE INDEX` for each index of a table that is no key.
+pub(super) fn indexes(schema: &str, table: &TableVersion) -> Vec<String> {
+    let indexes = table.indexes().iter();
+    let plain = indexes.filter(|index| index.kind() == IndexKind::Plain);
+    plain
+        .map(|index| {
+            format!(
+                "CREATE INDEX {} ON {} ({});",
+                quote(index.name()),
+                path(schema, &table.name),
+                quoted(table, index)
+            )
+        })
+        .collect()
+}
+
+/// `CREATE VIEW`, of a query that is given.
+pub(super) fn view(schema: &str, view: &View, query: &str) -> String {
+    let names: Vec<String> = view.columns.iter().map(|name| sql::quote(name)).collect();
+    let names = match names.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", names.join(", ")),
+    };
+    format!(
+        "CREATE VIEW {}{names} AS {query};",
+        path(schema, &view.name)
+    )
+}

@@ -1,0 +1,287 @@
+//! `EXPORT DATABASE 'dir'`: a database as files that `IMPORT DATABASE` reads: `schema.sql`, `load.sql` and a file with the
+//! rows of each table, laid out as DuckDB does.
+//!
+//! What must hold: all files show one state of the database. They are plaintext, so it is refused where encryption is enforced.
+
+use super::copy_database::sql_without_database;
+use super::{copy, definitions, query, settings, transaction};
+use crate::connection::Connection;
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::{Snapshot, name_parts};
+use crate::result::QueryResult;
+use crate::scan::ScanProgress;
+use crate::sql::{self, CopyTarget, OptionValue, quote};
+use datafusion::sql::sqlparser::ast::{self, ObjectName, Visit, Visitor};
+use hushdb_storage::{CatalogVersion, ColumnType, MAIN_SCHEMA, TableVersion};
+use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How NULL is written to CSV files, so that it is told from an empty text.
+const CSV_NULL: &str = "\\N";
+
+pub(super) fn export_database(
+    connection: &Connection,
+    database: Option<String>,
+    directory: &str,
+    options: Vec<(String, OptionValue)>,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    if settings::enforces_encryption(connection) {
+        return Err(Error::invalid(
+            "EXPORT DATABASE writes rows in the clear, and enforce_encryption is on; COPY FROM DATABASE copies into an \
+             attached encrypted database",
+        ));
+    }
+    let database = database.unwrap_or_else(|| connection.current_database());
+    let export = Export::new(directory, options)?;
+    transaction::as_one(connection, || {
+        let snapshot = connection.snapshot();
+        let catalog = Arc::clone(&snapshot.database(&database)?.version);
+        let tables = tables_of(&catalog);
+        progress.plan_all(tables.iter().map(|(_, table)| table.row_count()).sum());
+        std::fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
+        export.write(
+            "schema.sql",
+            &definitions_of(&database, &catalog, &snapshot)?,
+        )?;
+        let mut loads = String::new();
+        let mut taken = HashSet::new();
+        for (schema, table) in tables {
+            let file = export.file_name(schema, &table.name, &mut taken);
+            if export.is_csv() {
+                refuse_marker(connection, &database, schema, table, progress)?;
+            }
+            let target = select_all(&database, schema, &table.name)?;
+            let path = Path::new(directory).join(&file);
+            let path = path.to_string_lossy();
+            copy::copy_to(connection, target, &path, &export.options, progress)?;
+            loads.push_str(&format!(
+                "COPY {} FROM {} ({});\n",
+                definitions::path(schema, &table.name),
+                text(&path),
+                export.options_text()
+            ));
+        }
+        export.write("load.sql", &loads)
+    })?;
+    Ok(QueryResult::done())
+}
+
+struct Export<'a> {
+    directory: &'a Path,
+    extension: String,
+    options: Vec<(String, OptionValue)>,
+}
+
+impl<'a> Export<'a> {
+    fn new(directory: &'a str, mut options: Vec<(String, OptionValue)>) -> Result<Self> {
+        let given = |options: &[(String, OptionValue)], names: &[&str]| {
+            options
+                .iter()
+                .any(|(name, _)| names.contains(&name.as_str()))
+        };
+        if !given(&options, &["format"]) {
+            options.insert(0, ("format".into(), OptionValue::Text("csv".into())));
+        }
+        let extension = match options.iter().find(|(name, _)| name == "format") {
+            Some((_, OptionValue::Text(format))) => format.to_ascii_lowercase(),
+            _ => return Err(Error::binder("the option format needs a value")),
+        };
+        if extension == "csv" {
+            if !given(&options, &["header"]) {
+                options.push(("header".into(), OptionValue::Text("true".into())));
+            }
+            if !given(&options, &["null", "nullstr"]) {
+                options.push(("nullstr".into(), OptionValue::Text(CSV_NULL.into())));
+            }
+        }
+        Ok(Self {
+            directory: Path::new(directory),
+            extension,
+            options,
+        })
+    }
+
+    /// Whether NULL is written as [`CSV_NULL`].
+    fn is_csv(&self) -> bool {
+        let marker = OptionValue::Text(CSV_NULL.into());
+        self.options
+            .iter()
+            .any(|(name, value)| name == "nullstr" && *value == marker)
+    }
+
+    /// A name that no other table's file has, of letters and digits alone.
+    fn file_name(&self, schema: &str, table: &str, taken: &mut HashSet<String>) -> String {
+        let name = match schema {
+            MAIN_SCHEMA => table.to_string(),
+            _ => format!("{schema}_{table}"),
+        };
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        let stem: String = name.chars().map(plain).collect();
+        let numbered = (1..).map(|n| format!("{stem}_{n}"));
+        let mut stems = std::iter::once(stem.clone()).chain(numbered);
+        let free = stems.find(|stem| taken.insert(stem.to_ascii_lowercase()));
+        format!("{}.{}", free.unwrap_or(stem), self.extension)
+    }
+
+    fn options_text(&self) -> String {
+        let options = self.options.iter().map(|(name, value)| match value {
+            OptionValue::None => name.clone(),
+            OptionValue::Text(value) => format!("{name} {}", text(value)),
+            OptionValue::List(values) => {
+                let values: Vec<String> = values.iter().map(|value| text(value)).collect();
+                format!("{name} ({})", values.join(", "))
+            }
+        });
+        options.collect::<Vec<_>>().join(", ")
+    }
+
+    fn write(&self, name: &str, content: &str) -> Result<()> {
+        let path = self.directory.join(name);
+        std::fs::write(&path, content).map_err(|e| failed(&path.to_string_lossy(), &e))
+    }
+}
+
+fn text(value: &str) -> String {
+    format!("'{}'", value.replace('\'', "''"))
+}
+
+fn failed(path: &str, error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::Io, format!("Cannot write \"{path}\": {error}"))
+}
+
+fn tables_of(catalog: &CatalogVersion) -> Vec<(&str, &Arc<TableVersion>)> {
+    let schemas = catalog.schemas.iter();
+    let tables = schemas.flat_map(|(name, schema)| {
+        let tables = schema.tables.values();
+        tables.map(|table| (name.as_str(), table))
+    });
+    tables.collect()
+}
+
+fn select_all(database: &str, schema: &str, table: &str) -> Result<CopyTarget> {
+    let name = [database, schema, table].map(quote).join(".");
+    match sql::parse_one(&format!("SELECT * FROM {name}"))? {
+        ast::Statement::Query(query) => Ok(CopyTarget::Query(query)),
+        _ => Err(Error::internal("a SELECT was parsed as something else")),
+    }
+}
+
+/// A text that is written as NULL is would come back as NULL.
+fn refuse_marker(
+    connection: &Connection,
+    database: &str,
+    schema: &str,
+    table: &TableVersion,
+    progress: &Arc<ScanProgress>,
+) -> Result<()> {
+    let texts = table.columns.iter().filter(|c| c.ty == ColumnType::Varchar);
+    let hits: Vec<String> = texts
+        .map(|column| format!("{} = {}", quote(&column.name), text(CSV_NULL)))
+        .collect();
+    if hits.is_empty() {
+        return Ok(());
+    }
+    let name = [database, schema, &table.name].map(quote).join(".");
+    let found = sql::parse_one(&format!(
+        "SELECT 1 FROM {name} WHERE {} LIMIT 1",
+        hits.join(" OR ")
+    ))?;
+    let snapshot = connection.snapshot();
+    let plan = connection
+        .planner(&snapshot, progress)
+        .plan_statement(found)?;
+    let rows = query::collect(connection, &plan, progress)?;
+    if rows.iter().any(|batch| batch.num_rows() > 0) {
+        return Err(Error::invalid(format!(
+            "a text of table {} is {CSV_NULL}, which stands for NULL in the files; export with FORMAT parquet, or with \
+             another NULLSTR",
+            table.name
+        )));
+    }
+    Ok(())
+}
+
+/// `schema.sql`: what stands on others comes after them.
+fn definitions_of(database: &str, catalog: &CatalogVersion, snapshot: &Snapshot) -> Result<String> {
+    let mut lines = vec![];
+    for schema in catalog.schemas.keys().filter(|name| *name != MAIN_SCHEMA) {
+        lines.push(format!("CREATE SCHEMA {};", quote(schema)));
+    }
+    for (schema, table) in tables_of(catalog) {
+        lines.push(definitions::table(schema, table));
+    }
+    let mut views = Views {
+        database,
+        catalog,
+        snapshot,
+        seen: HashSet::new(),
+        lines: vec![],
+    };
+    for (schema, version) in &catalog.schemas {
+        for name in version.views.keys() {
+            views.add(schema, name)?;
+        }
+    }
+    lines.extend(views.lines);
+    for (schema, table) in tables_of(catalog) {
+        lines.extend(definitions::indexes(schema, table));
+    }
+    lines.push(String::new());
+    Ok(lines.join("\n"))
+}
+
+/// Views in an order in which they can be made.
+struct Views<'a> {
+    database: &'a str,
+    catalog: &'a CatalogVersion,
+    snapshot: &'a Snapshot,
+    seen: HashSet<(String, String)>,
+    lines: Vec<String>,
+}
+
+impl Views<'_> {
+    fn add(&mut self, schema: &str, name: &str) -> Result<()> {
+        let view = self
+            .catalog
+            .schemas
+            .get(schema)
+            .and_then(|s| s.views.get(name));
+        let Some(view) = view else {
+            return Ok(());
+        };
+        if !self.seen.insert((schema.into(), name.into())) {
+            return Ok(());
+        }
+        let query = sql_without_database(view, self.database, self.catalog)?;
+        let mut named = Named::default();
+        let _ = Visit::visit(&sql::parse_one(&query)?, &mut named);
+        let there = self.snapshot.at(self.database, schema);
+        for parts in named.0.into_values() {
+            if let Ok(other) = there.resolve(&parts)
+                && other.database == self.database
+            {
+                self.add(&other.schema, &other.name)?;
+            }
+        }
+        self.lines.push(definitions::view(schema, view, &query));
+        Ok(())
+    }
+}
+
+/// Names of tables and views in a query, in the order of their text.
+#[derive(Default)]
+struct Named(BTreeMap<String, Vec<String>>);
+
+impl Visitor for Named {
+    type Break = ();
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        if let Ok(parts) = name_parts(relation) {
+            self.0.insert(relation.to_string(), parts);
+        }
+        ControlFlow::Continue(())
+    }
+}
