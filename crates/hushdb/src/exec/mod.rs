@@ -25,6 +25,7 @@ mod query;
 mod returning;
 pub(crate) mod settings;
 mod show;
+mod summarize;
 pub(crate) mod table_functions;
 mod tpch_load;
 mod transaction;
@@ -130,6 +131,18 @@ fn dispatch(
             path,
             options,
         } => copy::copy_to(connection, what, &path, &options, progress),
+        Statement::CopyDatabase { from, to, parts } => {
+            copy_database::copy_database(connection, &from, &to, parts, progress)
+        }
+        Statement::ExportDatabase {
+            database,
+            directory,
+            options,
+        } => export::export_database(connection, database, &directory, options, progress),
+        Statement::ImportDatabase(directory) => {
+            import::import_database(connection, &directory, progress)
+        }
+        Statement::Summarize(query) => summarize::summarize(connection, *query, progress),
         Statement::Describe(query) => show::describe(connection, *query, progress),
         Statement::ShowTables { from, all } => {
             show::tables(&connection.snapshot(), from.as_deref(), all)

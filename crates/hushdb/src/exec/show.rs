@@ -1,7 +1,7 @@
 //! DESCRIBE and SHOW.
 
 use super::key_tables::key_of;
-use super::settings;
+use super::{settings, summarize};
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::plan::{Planner, Snapshot};
@@ -45,12 +45,15 @@ pub(super) fn describe(
     columns_of(&connection.planner(&snapshot, progress), query)
 }
 
-/// The rows of `FROM (DESCRIBE ...)` and `FROM (SHOW TABLES)`.
+/// The rows of `FROM (DESCRIBE ...)`, `FROM (SHOW TABLES)` and `FROM (SUMMARIZE ...)`.
 pub(super) fn rows_of(planner: &Planner<'_>, text: &str) -> Result<QueryResult> {
     match sql::parse(text)? {
         sql::Statement::Describe(query) => columns_of(planner, *query),
         sql::Statement::ShowTables { from, all } => tables(planner.snapshot, from.as_deref(), all),
-        _ => Err(Error::binder("FROM takes a query, DESCRIBE or SHOW TABLES")),
+        sql::Statement::Summarize(query) => summarize::rows_of(planner, *query),
+        _ => Err(Error::binder(
+            "FROM takes a query, DESCRIBE, SHOW TABLES or SUMMARIZE",
+        )),
     }
 }
 
@@ -83,7 +86,7 @@ fn columns_of(planner: &Planner<'_>, query: ast::Query) -> Result<QueryResult> {
             })
             .collect(),
         None => {
-            let plan = planner.state.optimize(&planner.plan_query(query)?)?;
+            let plan = planner.state().optimize(&planner.plan_query(query)?)?;
             plan.schema()
                 .fields()
                 .iter()

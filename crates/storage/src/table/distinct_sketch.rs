@@ -55,7 +55,7 @@ impl DistinctSketch {
 
     /// Counts a byte string.
     #[inline]
-    pub(crate) fn add_bytes(&mut self, value: &[u8]) {
+    pub fn add_bytes(&mut self, value: &[u8]) {
         self.add_hash(xxh3_64(value));
     }
 

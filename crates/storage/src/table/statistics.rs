@@ -24,6 +24,14 @@ pub(crate) struct Statistics {
     pub(crate) distinct: DistinctSketch,
 }
 
+impl DistinctSketch {
+    /// The sketch of an array's values, as a row group with them would record it; `None` if the array's type is not
+    /// the one in which such values are stored.
+    pub fn of(ty: &ColumnType, array: &ArrayRef) -> Option<Self> {
+        (array.data_type() == &ty.arrow()).then(|| Statistics::of(ty, array).distinct)
+    }
+}
+
 type Bounds = (Option<StatValue>, Option<StatValue>);
 
 impl Statistics {

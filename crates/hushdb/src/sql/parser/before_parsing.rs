@@ -3,7 +3,7 @@
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// The table function that gives the rows of a DESCRIBE or SHOW.
+/// The table function that gives the rows of a DESCRIBE, SHOW or SUMMARIZE.
 pub(crate) const ROWS_OF: &str = "$rows_of";
 
 /// `E'...'`, whose escapes the tokenizer has read, as a plain string.
@@ -45,7 +45,7 @@ pub(super) fn take_by_name(tokens: &mut Vec<TokenWithSpan>) -> bool {
     true
 }
 
-/// Puts the table function `$rows_of('...')` where a query says `FROM (DESCRIBE ...)` or `FROM (SHOW ...)`.
+/// Puts the table function `$rows_of('...')` where a query says `FROM (DESCRIBE ...)`, and likewise for SHOW and SUMMARIZE.
 pub(super) fn statements_in_from(tokens: &mut Vec<TokenWithSpan>) {
     let mut at = 0;
     while at < tokens.len() {
@@ -53,7 +53,7 @@ pub(super) fn statements_in_from(tokens: &mut Vec<TokenWithSpan>) {
             (at + 1..tokens.len()).find(|i| !matches!(tokens[*i].token, Token::Whitespace(_)));
         let is_word = |i: usize| {
             matches!(&tokens[i].token, Token::Word(w) if w.quote_style.is_none()
-                && matches!(w.value.to_uppercase().as_str(), "DESCRIBE" | "SHOW"))
+                && matches!(w.value.to_uppercase().as_str(), "DESCRIBE" | "SHOW" | "SUMMARIZE"))
         };
         let (Token::LParen, Some(start)) = (&tokens[at].token, next.filter(|i| is_word(*i))) else {
             at += 1;

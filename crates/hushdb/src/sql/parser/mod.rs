@@ -19,7 +19,8 @@ use attach::{attach, detach};
 use before_parsing::{plain_strings, statements_in_from, take_by_name};
 use call_and_set::{call, pragma, set};
 use copy::copy;
-use show::{describe, show};
+use databases::{copy_database, export_database, import_database};
+use show::{describe, show, summarize};
 use tokens::{object_name, parser_error, parts, syntax_error, word, words};
 
 use super::dialect::HushDialect;
@@ -91,10 +92,7 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
         }
         ["SHOW", ..] => show(parser),
         ["DESCRIBE" | "DESC", ..] => describe(parser),
-        ["SUMMARIZE", ..] => Ok(not_yet(
-            parser,
-            "SUMMARIZE is not there yet; aggregate the columns by hand",
-        )),
+        ["SUMMARIZE", ..] => summarize(parser),
         ["FORCE", "CHECKPOINT", ..] | ["CHECKPOINT", ..] => {
             let _ = parser.parse_keyword(Keyword::FORCE);
             parser.next_token();

@@ -1,4 +1,4 @@
-//! SHOW and DESCRIBE.
+//! SHOW, DESCRIBE and SUMMARIZE.
 
 use super::parse_one;
 use super::statement::Statement;
@@ -51,23 +51,31 @@ pub(super) fn show(parser: &mut Parser) -> Result<Statement> {
 
 pub(super) fn describe(parser: &mut Parser) -> Result<Statement> {
     parser.next_token();
-    let ahead = words(parser, 1);
-    if matches!(
-        ahead[0].as_str(),
-        "SELECT" | "FROM" | "WITH" | "VALUES" | "(" | "TABLE"
-    ) {
-        return Ok(Statement::Describe(
-            parser.parse_query().map_err(parser_error)?,
-        ));
-    }
-    if ahead[0] == "<EOF>" || parser.peek_token().token == Token::EOF {
+    if parser.peek_token().token == Token::EOF {
         return Ok(Statement::ShowTables {
             from: None,
             all: true,
         });
     }
+    Ok(Statement::Describe(rows_meant(parser)?))
+}
+
+pub(super) fn summarize(parser: &mut Parser) -> Result<Statement> {
+    parser.next_token();
+    Ok(Statement::Summarize(rows_meant(parser)?))
+}
+
+/// A query, or all rows of a table that is named.
+fn rows_meant(parser: &mut Parser) -> Result<Box<ast::Query>> {
+    let ahead = words(parser, 1);
+    if matches!(
+        ahead[0].as_str(),
+        "SELECT" | "FROM" | "WITH" | "VALUES" | "(" | "TABLE"
+    ) {
+        return parser.parse_query().map_err(parser_error);
+    }
     let name = object_name(parser)?;
-    Ok(Statement::Describe(Box::new(select_all(&name)?)))
+    Ok(Box::new(select_all(&name)?))
 }
 
 /// `FROM name`.

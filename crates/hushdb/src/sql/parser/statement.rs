@@ -62,6 +62,7 @@ pub(crate) enum Statement {
     /// `IMPORT DATABASE 'directory'`.
     ImportDatabase(String),
     Describe(Box<ast::Query>),
+    Summarize(Box<ast::Query>),
     /// `SHOW TABLES [FROM x]`, `SHOW ALL TABLES`.
     ShowTables {
         from: Option<Vec<String>>,
