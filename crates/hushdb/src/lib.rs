@@ -40,7 +40,7 @@ pub use functions::{json_string, json_value, value_text};
 pub use prepared_statement::PreparedStatement;
 pub use result::{QueryResult, ResultKind};
 pub use sql::type_names::display_type;
-pub use sql::{StatementSplit, split_statements};
+pub use sql::{StatementSplit, may_hold_secret, split_statements};
 pub use value::Value;
 
 /// What tools that look into files need: headers without a key, checks, key slots.

@@ -115,6 +115,10 @@ fn dispatch(
             options,
         } => attach::attach(connection, &path, name, if_not_exists, options),
         Statement::Detach { name, if_exists } => attach::detach(connection, &name, if_exists),
+        Statement::Prepare { name, statement } => {
+            connection.keep_prepared(name, Prepared::new(*statement)?);
+            Ok(QueryResult::done())
+        }
         Statement::Use(parts) => attach::use_database(connection, &parts),
         Statement::Call { name, args, named } => call(connection, &name, args, named, progress),
         Statement::Pragma(name) => pragma::pragma(connection, &name),

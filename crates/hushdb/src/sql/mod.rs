@@ -8,6 +8,8 @@ mod nested_calls;
 mod parameters;
 mod parser;
 mod rewrite;
+mod secrets;
+pub(crate) mod settings_text;
 mod split;
 mod sql_text;
 pub(crate) mod type_names;
@@ -18,7 +20,8 @@ pub(crate) use parser::{
     AttachOption, CopyTarget, DatabaseParts, OptionValue, ROWS_OF, Statement, TransactionStatement,
     parse, parse_one,
 };
-pub(crate) use rewrite::{rewrite, rewrite_expr};
+pub(crate) use rewrite::{Place, rewrite, rewrite_expr};
+pub use secrets::may_hold_secret;
 pub use split::{StatementSplit, split_statements};
 pub(crate) use sql_text::sql_text;
 

@@ -50,6 +50,15 @@ fn visit(
     match statement {
         Statement::Sql(statement) => finish(VisitMut::visit(statement.as_mut(), visitor)),
         Statement::InsertByName(insert) => finish(VisitMut::visit(insert.as_mut(), visitor)),
+        Statement::Attach { options, .. } => {
+            let values = options
+                .iter_mut()
+                .filter_map(|option| option.value.as_mut());
+            for value in values {
+                finish(VisitMut::visit(value, visitor))?;
+            }
+            Ok(())
+        }
         // The others are no place for parameters.
         _ => Ok(()),
     }

@@ -4,6 +4,7 @@ use super::statement::{AttachOption, Statement};
 use super::tokens::{expect, scalar, string, word};
 use crate::error::{Error, Result};
 use crate::sql::key_literals::KeyLiterals;
+use datafusion::sql::sqlparser::ast::{Expr, Value};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -27,17 +28,21 @@ pub(super) fn attach(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statemen
     if parser.consume_token(&Token::LParen) {
         loop {
             let name = word(parser)?.to_lowercase();
-            let mut value = match parser.peek_token().token {
-                Token::Comma | Token::RParen => None,
-                _ => {
-                    let _ = parser.consume_token(&Token::Eq);
-                    Some(scalar(parser)?)
-                }
-            };
-            let secret = match KeyLiterals::are_values_of(&name) {
-                true => value.take().map(|value| keys.behind(&value)).transpose()?,
-                false => None,
-            };
+            let (mut value, mut secret) = (None, None);
+            if !matches!(parser.peek_token().token, Token::Comma | Token::RParen) {
+                let _ = parser.consume_token(&Token::Eq);
+                value = match parser.peek_token().token {
+                    Token::Placeholder(name) => {
+                        parser.next_token();
+                        Some(Expr::value(Value::Placeholder(name)))
+                    }
+                    _ if KeyLiterals::are_values_of(&name) => {
+                        secret = Some(keys.behind(&scalar(parser)?)?);
+                        None
+                    }
+                    _ => Some(Expr::value(Value::SingleQuotedString(scalar(parser)?))),
+                };
+            }
             options.push(AttachOption {
                 name,
                 value,

@@ -5,6 +5,7 @@ mod attach;
 mod before_parsing;
 mod call_and_set;
 mod copy;
+mod databases;
 mod show;
 mod statement;
 mod tokens;
@@ -25,24 +26,48 @@ use tokens::{object_name, parser_error, parts, syntax_error, word, words};
 
 use super::dialect::HushDialect;
 use super::key_literals::KeyLiterals;
-use crate::error::{Error, Result};
+use super::secrets::is_quiet;
+use crate::error::{Error, ErrorKind, Result};
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer};
 
 /// Parses a text that holds exactly one statement.
 pub(crate) fn parse(sql: &str) -> Result<Statement> {
     let dialect = HushDialect;
     let (sql, keys) = KeyLiterals::take_out_of(sql);
+    let quiet = is_quiet(&sql);
     let mut tokens = Tokenizer::new(&dialect, &sql)
         .tokenize_with_location()
-        .map_err(|e| parser_error(e.into()))?;
+        .map_err(|error| match quiet {
+            true => nothing_repeated(error.location),
+            false => parser_error(error.into()),
+        })?;
     plain_strings(&mut tokens);
     let by_name = take_by_name(&mut tokens);
     statements_in_from(&mut tokens);
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
-    let mut statement = statement(&mut parser, &keys)?;
+    parsed(&mut parser, by_name, &keys).map_err(|error| match quiet {
+        true if error.kind() == ErrorKind::Parser => {
+            nothing_repeated(parser.get_current_token().span.start)
+        }
+        _ => error,
+    })
+}
+
+/// An error that says where, and nothing of what stands there.
+fn nothing_repeated(at: Location) -> Error {
+    Error::parser(format!(
+        "syntax error near line {}, column {} of a statement that may hold a key, of which nothing is repeated; it reads \
+         ATTACH 'file' AS name (ENCRYPTION_KEY 'key')",
+        at.line, at.column
+    ))
+}
+
+/// The one statement that the parser's tokens make.
+fn parsed(parser: &mut Parser, by_name: bool, keys: &KeyLiterals) -> Result<Statement> {
+    let mut statement = statement(parser, keys)?;
     if by_name {
         statement = match statement {
             Statement::Sql(inner) => match *inner {
@@ -73,6 +98,16 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
     match ahead.as_slice() {
         ["ATTACH", ..] => attach(parser, keys),
         ["DETACH", ..] => detach(parser),
+        // sqlparser prepares statements that it knows.
+        ["PREPARE", _, "AS", "ATTACH"] => {
+            parser.next_token();
+            let name = word(parser)?;
+            parser.next_token();
+            Ok(Statement::Prepare {
+                name,
+                statement: Box::new(attach(parser, keys)?),
+            })
+        }
         ["USE", ..] => {
             parser.next_token();
             Ok(Statement::Use(parts(&object_name(parser)?)))

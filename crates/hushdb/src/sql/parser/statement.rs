@@ -22,6 +22,11 @@ pub(crate) enum Statement {
         name: String,
         if_exists: bool,
     },
+    /// `PREPARE name AS`, of a statement that sqlparser does not know.
+    Prepare {
+        name: String,
+        statement: Box<Statement>,
+    },
     Use(Vec<String>),
     /// `CALL f(args)` and `PRAGMA f(args)`.
     Call {
@@ -135,7 +140,8 @@ pub(crate) enum OptionValue {
 #[derive(Clone)]
 pub(crate) struct AttachOption {
     pub(crate) name: String,
-    pub(crate) value: Option<String>,
+    /// A text, or a parameter that stands for one.
+    pub(crate) value: Option<ast::Expr>,
     /// What was taken out of the text before it was read, instead of a value.
     pub(crate) secret: Option<Arc<SecretBytes>>,
 }

@@ -68,7 +68,28 @@ pub(super) fn parser_error(error: ParserError) -> Error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
         ParserError::RecursionLimitExceeded => "the statement is nested too deeply".to_string(),
     };
-    Error::parser(text)
+    Error::parser(without_string(&text))
+}
+
+/// The text without the string that was found where it does not fit.
+fn without_string(text: &str) -> String {
+    const FOUND: &str = "found: ";
+    let Some((before, found)) = text.split_once(FOUND) else {
+        return text.to_string();
+    };
+    let (token, place) = match found.rfind(" at Line: ") {
+        Some(at) => found.split_at(at),
+        None => (found, ""),
+    };
+    // `'...'`, `$$...$$`, and those with letters before them: `E'...'`, `X'...'`, `U&'...'`.
+    let quoted = token.trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == '&');
+    let parameter = token
+        .strip_prefix('$')
+        .is_some_and(|n| n.parse::<u32>().is_ok());
+    match quoted.starts_with(['\'', '$']) && !parameter {
+        true => format!("{before}{FOUND}a string{place}"),
+        false => text.to_string(),
+    }
 }
 
 pub(super) fn syntax_error(token: &Token) -> Error {
