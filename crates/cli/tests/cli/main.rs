@@ -7,6 +7,7 @@ mod memory;
 mod notices;
 mod place;
 mod salvage;
+mod session_as_told;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
