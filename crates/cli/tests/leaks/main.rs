@@ -117,8 +117,13 @@ fn nothing_of_an_encrypted_database_is_in_the_clear() {
     ] {
         failing.push(workload.filled(statement, &mut dice));
     }
-    let typed = "INSERT INTO big (n, s) VALUES (-1, '@text typed@');\rATTACH 'third.hush' AS third (ENCRYPTION_KEY '@text typed key@');\rSELECT 'at the' || ' end';\r";
-    let typed = workload.filled(typed, &mut dice);
+    let typed = [
+        "INSERT INTO big (n, s) VALUES (-1, '@text typed@');",
+        "ATTACH 'third.hush' AS third (ENCRYPTION_KEY '@text typed key@');",
+        "SELECT 'at the' || ' end';",
+        ".quit",
+    ];
+    let typed = typed.map(|line| workload.filled(line, &mut dice));
     let search = Arc::new(std::mem::take(&mut workload.markers).search());
 
     let (meanwhile, after) = work(&place, &encrypted, &sql, &search);
@@ -173,7 +178,7 @@ fn nothing_of_an_encrypted_database_is_in_the_clear() {
 
     // What the shell remembers of what was typed.
     let mut command = place.command(&["--key-env", "KEY_A", "e.hush"]);
-    let shown = terminal::type_into(&mut command, &typed, "at the end");
+    let shown = terminal::type_into(&mut command, &typed);
     assert!(shown.contains("at the end"), "{shown}");
     assert!(place.path("third.hush").exists(), "{shown}");
     nothing(

@@ -3,12 +3,16 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use nix::pty::openpty;
 
-/// Types into a program that has a terminal, waits until it has shown `last`, and ends its input. Gives what it showed.
-pub(crate) fn type_into(command: &mut Command, text: &str, last: &str) -> String {
+/// What the line editor sends when it begins to read a line. It throws away what was typed before.
+const READS: &[u8] = b"\x1b[?2004h";
+
+/// Types lines into a program that has a terminal, each when it is asked for. Gives what was shown when it ended.
+pub(crate) fn type_into(command: &mut Command, lines: &[String]) -> String {
     let pty = openpty(None, None).expect("a terminal");
     let slave = || Stdio::from(pty.slave.try_clone().expect("its other end"));
     let mut child = command
@@ -26,24 +30,36 @@ pub(crate) fn type_into(command: &mut Command, text: &str, last: &str) -> String
     drop(pty.slave);
     let mut keyboard = File::from(pty.master);
     let mut screen = keyboard.try_clone().expect("the screen");
-    let shown = std::thread::spawn(move || {
-        let (mut shown, mut bytes) = (Vec::new(), [0; 4096]);
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let showing = Arc::clone(&shown);
+    let reader = std::thread::spawn(move || {
+        let mut bytes = [0; 4096];
         // The terminal is gone once the program is.
         while let Ok(count @ 1..) = screen.read(&mut bytes) {
+            let mut shown = showing.lock().expect("the screen");
             shown.extend_from_slice(&bytes[..count]);
         }
-        String::from_utf8_lossy(&shown).into_owned()
     });
-    keyboard.write_all(text.as_bytes()).expect("typed");
-    keyboard.write_all(b".quit\r").expect("typed");
-    let began = Instant::now();
-    while child.try_wait().expect("its state").is_none() {
-        if began.elapsed() > Duration::from_secs(60) {
-            child.kill().expect("killed");
+    let text = || String::from_utf8_lossy(&shown.lock().expect("the screen")).into_owned();
+    let wait_for = |what: &str, mut there: Box<dyn FnMut() -> bool + '_>| {
+        let began = Instant::now();
+        while !there() {
+            let waited = began.elapsed();
+            assert!(waited < Duration::from_secs(120), "{what}: {}", text());
+            std::thread::sleep(Duration::from_millis(5));
         }
-        std::thread::sleep(Duration::from_millis(5));
+    };
+    for (at, line) in lines.iter().enumerate() {
+        let asked = || {
+            let shown = shown.lock().expect("the screen");
+            shown.windows(READS.len()).filter(|w| *w == READS).count() > at
+        };
+        wait_for("no prompt", Box::new(asked));
+        keyboard.write_all(line.as_bytes()).expect("typed");
+        keyboard.write_all(b"\r").expect("typed");
     }
-    let shown = shown.join().expect("the reader");
-    assert!(shown.contains(last), "{shown}");
-    shown
+    let ended = || child.try_wait().expect("its state").is_some();
+    wait_for("it does not end", Box::new(ended));
+    reader.join().expect("the reader");
+    text()
 }
