@@ -10,19 +10,21 @@ mod block_path;
 mod child;
 mod commits;
 mod failure;
+mod outofcore;
 mod points;
 mod report;
 mod rival;
 mod samples;
 mod stage;
 mod subject;
+mod tables;
 mod tpch;
 mod workload;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::{Failure, Result};
 use crate::stage::Stage;
@@ -41,39 +43,28 @@ struct Arguments {
 enum Benchmark {
     /// TPC-H: load, size, the 22 queries, scans, memory; encrypted against plain against a rival.
     Tpch {
-        /// Scale factor; answers are checked at 0.01, 0.1 and 1.
-        #[arg(long, default_value_t = 1.0)]
-        sf: f64,
-        /// Also measure this database, encrypted.
+        #[command(flatten)]
+        tables: Tables,
+        #[command(flatten)]
+        rounds: Rounds,
+    },
+    /// Queries that outgrow a memory limit: TPC-H, sort, self join, scan, and the most memory that each took.
+    Outofcore {
+        #[command(flatten)]
+        tables: Tables,
+        #[command(flatten)]
+        rounds: Rounds,
+        /// Only rows whose name contains this.
         #[arg(long)]
-        rival: Option<RivalName>,
-        /// Measured rounds, after one that warms up.
-        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-        runs: u32,
-        /// Threads of each subject; all that there are by default.
-        #[arg(long)]
-        threads: Option<usize>,
-        /// Where the databases are made, some 2 GB at scale factor 1.
-        #[arg(long, default_value = "target/bench")]
-        dir: PathBuf,
-        /// Also write every measurement to this file.
-        #[arg(long)]
-        json: Option<PathBuf>,
+        only: Option<String>,
     },
     /// Transactions of one row each, durable one by one: from one connection, and from sixteen.
     Commits {
         /// Transactions in each measurement.
         #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(16..))]
         count: u32,
-        /// Also measure this database, encrypted; may be given more than once.
-        #[arg(long)]
-        rival: Vec<RivalName>,
-        /// Measured rounds, after one that warms up.
-        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-        runs: u32,
-        /// Where the databases are made.
-        #[arg(long, default_value = "target/bench")]
-        dir: PathBuf,
+        #[command(flatten)]
+        rounds: Rounds,
     },
     /// SELECT of single rows by primary key, prepared, random keys, warm, one thread.
     Points {
@@ -83,15 +74,8 @@ enum Benchmark {
         /// Statements in each measurement.
         #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(16..))]
         count: u32,
-        /// Also measure this database, encrypted; may be given more than once.
-        #[arg(long)]
-        rival: Vec<RivalName>,
-        /// Measured rounds, after one that warms up.
-        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-        runs: u32,
-        /// Where the databases are made.
-        #[arg(long, default_value = "target/bench")]
-        dir: PathBuf,
+        #[command(flatten)]
+        rounds: Rounds,
     },
     /// Eight selects, one update and one insert by key, each a transaction, from several connections.
     Mixed {
@@ -104,15 +88,8 @@ enum Benchmark {
         /// Connections at once.
         #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
         connections: u32,
-        /// Also measure this database, encrypted; may be given more than once.
-        #[arg(long)]
-        rival: Vec<RivalName>,
-        /// Measured rounds, after one that warms up.
-        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
-        runs: u32,
-        /// Where the databases are made.
-        #[arg(long, default_value = "target/bench")]
-        dir: PathBuf,
+        #[command(flatten)]
+        rounds: Rounds,
     },
     /// Seal and open 256 KiB through the block path and through the bare cipher.
     Blocks {
@@ -123,6 +100,34 @@ enum Benchmark {
     /// One subject, started by this program itself.
     #[command(hide = true)]
     Subject,
+}
+
+/// Which TPC-H tables, and what becomes of the figures.
+#[derive(Args)]
+struct Tables {
+    /// Scale factor; answers are checked at 0.01, 0.1 and 1.
+    #[arg(long, default_value_t = 1.0)]
+    sf: f64,
+    /// Threads of each subject; all that there are by default.
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Also write every measurement to this file.
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+/// How often, against whom and where.
+#[derive(Args)]
+struct Rounds {
+    /// Also measure this database, encrypted; may be given more than once.
+    #[arg(long)]
+    rival: Vec<RivalName>,
+    /// Measured rounds, after one that warms up.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Where the databases are made, some 2 GB for TPC-H at scale factor 1.
+    #[arg(long, default_value = "target/bench")]
+    dir: PathBuf,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -146,77 +151,88 @@ fn run(benchmark: Benchmark) -> Result<()> {
     match benchmark {
         Benchmark::Subject => subject::serve(),
         Benchmark::Blocks { runs } => block_path::measure(runs)?.print(),
-        Benchmark::Commits {
-            count,
-            rival,
-            runs,
-            dir,
-        } => commits::measure(&stage(&dir, None, &rival)?, count, runs)?.print(),
+        Benchmark::Commits { count, rounds } => {
+            commits::measure(&rounds.stage(None)?, count, rounds.runs)?.print()
+        }
         Benchmark::Points {
             rows,
             count,
-            rival,
-            runs,
-            dir,
-        } => points::points(&stage(&dir, Some(1), &rival)?, rows, count, runs)?.print(),
+            rounds,
+        } => points::points(&rounds.stage(Some(1))?, rows, count, rounds.runs)?.print(),
         Benchmark::Mixed {
             rows,
             count,
             connections,
-            rival,
-            runs,
-            dir,
+            rounds,
         } => {
-            let stage = stage(&dir, None, &rival)?;
-            points::mixed(&stage, connections, rows, count, runs)?.print()
+            let stage = rounds.stage(None)?;
+            points::mixed(&stage, connections, rows, count, rounds.runs)?.print()
         }
-        Benchmark::Tpch {
-            sf,
-            rival,
-            runs,
-            threads,
-            dir,
-            json,
-        } => {
-            if !(sf > 0.0 && sf.is_finite()) {
-                return Err(Failure("the scale factor must be above zero".to_owned()));
-            }
-            if matches!(rival, Some(RivalName::Sqlcipher)) {
-                return Err(Failure("tpch has no rival but duckdb".to_owned()));
-            }
+        Benchmark::Tpch { tables, rounds } => {
+            let stage = tables.stage(&rounds)?;
             let plan = tpch::Plan {
-                sf,
-                runs,
-                stage: stage(&dir, threads, rival.as_slice())?,
+                sf: tables.sf,
+                runs: rounds.runs,
+                stage,
             };
             let (figures, done) = plan.measure();
-            let reports = [figures, block_path::measure(runs)?];
-            for report in &reports {
-                report.print()?;
-            }
-            if let Some(path) = json {
-                let all: serde_json::Value = reports.iter().map(report::Report::to_json).collect();
-                std::fs::write(path, format!("{all:#}\n"))?;
-            }
+            tables.publish(&[figures, block_path::measure(rounds.runs)?])?;
+            done
+        }
+        Benchmark::Outofcore {
+            tables,
+            rounds,
+            only,
+        } => {
+            let stage = tables.stage(&rounds)?;
+            let only = only.as_deref().unwrap_or_default();
+            let (figures, done) = outofcore::measure(&stage, tables.sf, rounds.runs, only);
+            tables.publish(&[figures])?;
             done
         }
     }
 }
 
-fn stage(dir: &Path, threads: Option<usize>, rivals: &[RivalName]) -> Result<Stage> {
-    std::fs::create_dir_all(dir)?;
-    let directory = dir.canonicalize()?;
-    let threads = match threads {
-        Some(threads) => threads.max(1),
-        None => std::thread::available_parallelism()?.get(),
-    };
-    let rivals = rivals.iter().map(|name| match name {
-        RivalName::Duckdb => rival::Rival::duckdb(&directory),
-        RivalName::Sqlcipher => rival::Rival::sqlcipher(&directory),
-    });
-    Ok(Stage {
-        threads,
-        rivals: rivals.collect::<Result<_>>()?,
-        directory,
-    })
+impl Tables {
+    fn stage(&self, rounds: &Rounds) -> Result<Stage> {
+        if !(self.sf > 0.0 && self.sf.is_finite()) {
+            return Err(Failure("the scale factor must be above zero".to_owned()));
+        }
+        let without = |name: &RivalName| matches!(name, RivalName::Sqlcipher);
+        if rounds.rival.iter().any(without) {
+            return Err(Failure("TPC-H has no rival but duckdb".to_owned()));
+        }
+        rounds.stage(self.threads)
+    }
+
+    fn publish(&self, reports: &[report::Report]) -> Result<()> {
+        for report in reports {
+            report.print()?;
+        }
+        if let Some(path) = &self.json {
+            let all: serde_json::Value = reports.iter().map(report::Report::to_json).collect();
+            std::fs::write(path, format!("{all:#}\n"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Rounds {
+    fn stage(&self, threads: Option<usize>) -> Result<Stage> {
+        std::fs::create_dir_all(&self.dir)?;
+        let directory = self.dir.canonicalize()?;
+        let threads = match threads {
+            Some(threads) => threads.max(1),
+            None => std::thread::available_parallelism()?.get(),
+        };
+        let rivals = self.rival.iter().map(|name| match name {
+            RivalName::Duckdb => rival::Rival::duckdb(&directory),
+            RivalName::Sqlcipher => rival::Rival::sqlcipher(&directory),
+        });
+        Ok(Stage {
+            threads,
+            rivals: rivals.collect::<Result<_>>()?,
+            directory,
+        })
+    }
 }

@@ -56,6 +56,10 @@ impl Rival {
             script: directory.join(format!("rival_{}.py", subject.name)),
         };
         fs::write(&rival.script, script)?;
+        fs::write(
+            directory.join("rival_subject.py"),
+            include_str!("rival_subject.py"),
+        )?;
         if !rival.has(imports) {
             eprintln!("making a Python environment with {}", packages.join(", "));
             succeed(

@@ -8,13 +8,13 @@ The extensions come as Python packages and are loaded by path, so that nothing i
 
 import glob
 import importlib.util
-import json
 import os
-import sys
 import threading
 import time
 
 import duckdb
+
+from rival_subject import keys, serve
 
 
 def extension(name):
@@ -31,8 +31,8 @@ def start(request):
     return connection
 
 
-def run(connection, sql):
-    # Runs to the end without turning values into Python objects, which would count against DuckDB.
+def run(connection, sql, check=None):
+    # Answers are not held against any here. Runs to the end without turning values into Python objects, which would count against DuckDB.
     before = time.perf_counter()
     relation = connection.sql(sql)
     if relation is not None:
@@ -47,12 +47,6 @@ def fill(connection, rows):
         "INSERT INTO target.main.points SELECT range, 'row ' || range, range * 0.5 FROM range(%d)" % rows)
     connection.execute("CHECKPOINT target")
     return {}
-
-
-def keys(seed, rows):
-    while True:
-        seed = (seed * 6364136223846793005 + 1442695040888963407) % 2 ** 64
-        yield (seed >> 33) % rows
 
 
 def point(cursor, key):
@@ -143,37 +137,14 @@ def together(connections, work):
     return {"ms": (time.perf_counter() - before) * 1000.0}
 
 
-def peak_kib():
-    with open("/proc/self/status") as status:
-        for line in status:
-            if line.startswith("VmHWM:"):
-                return {"kib": int(line.split()[1])}
-    return {"kib": None}
+class Subject:
+    def answer(self, op, request):
+        if op == "start":
+            self.connection = start(request)
+            return {"version": duckdb.__version__}
+        return OPERATIONS[op](self.connection, **request)
 
 
-def main():
-    connection = None
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            if request["op"] == "start":
-                connection = start(request)
-                answer = {"version": duckdb.__version__}
-            elif request["op"] == "sql":
-                answer = run(connection, request["sql"])
-            elif request["op"] == "commits":
-                answer = commits(connection, request["connections"], request["count"])
-            elif request["op"] == "fill":
-                answer = fill(connection, request["rows"])
-            elif request["op"] == "points":
-                answer = points(connection, request["rows"], request["count"])
-            elif request["op"] == "mixed":
-                answer = mixed(connection, request["connections"], request["count"], request["rows"], request["base"])
-            else:
-                answer = peak_kib()
-        except Exception as error:  # the parent decides what an error means
-            answer = {"error": str(error)}
-        print(json.dumps(answer), flush=True)
+OPERATIONS = {"sql": run, "commits": commits, "fill": fill, "points": points, "mixed": mixed}
 
-
-main()
+serve(Subject().answer)

@@ -6,12 +6,12 @@ Requests: {"op": "start"}, {"op": "open", "path": path, "key": text}, {"op": "sq
 WAL mode, synchronous=full: each commit is synced. Statements are prepared once: the module keeps them by their text.
 """
 
-import json
-import sys
 import threading
 import time
 
 from sqlcipher3 import dbapi2 as sqlcipher
+
+from rival_subject import keys, serve
 
 GET = "SELECT * FROM points WHERE k = ?"
 CHANGE = "UPDATE points SET x = ? WHERE k = ?"
@@ -20,6 +20,11 @@ ADD_ROW = "INSERT INTO t VALUES (?, ?, ?)"
 
 
 class Subject:
+    def answer(self, op, request):
+        if op == "start":
+            return {"version": sqlcipher.sqlite_version}
+        return getattr(self, op)(**request)
+
     def open(self, path, key):
         self.path, self.key = path, key
         self.connection = self.connect()
@@ -110,41 +115,10 @@ class Subject:
         return {"ms": elapsed * 1000.0}
 
 
-def keys(seed, rows):
-    while True:
-        seed = (seed * 6364136223846793005 + 1442695040888963407) % 2 ** 64
-        yield (seed >> 33) % rows
-
-
 def point(connection, key):
     row = connection.execute(GET, (key,)).fetchone()
     if row[1] != "row %d" % key:
         raise ValueError("key %d does not have its row" % key)
 
 
-def peak_kib():
-    with open("/proc/self/status") as status:
-        for line in status:
-            if line.startswith("VmHWM:"):
-                return {"kib": int(line.split()[1])}
-    return {"kib": None}
-
-
-def main():
-    subject = Subject()
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            op = request.pop("op")
-            if op == "start":
-                answer = {"version": sqlcipher.sqlite_version}
-            elif op == "peak":
-                answer = peak_kib()
-            else:
-                answer = getattr(subject, op)(**request)
-        except Exception as error:  # the parent decides what an error means
-            answer = {"error": str(error)}
-        print(json.dumps(answer), flush=True)
-
-
-main()
+serve(Subject().answer)

@@ -10,7 +10,6 @@
 //!    most memory that such a process held.
 
 use std::fs;
-use std::path::PathBuf;
 
 use hushdb::tpch::{QUERIES, query};
 use serde_json::json;
@@ -18,16 +17,8 @@ use serde_json::json;
 use crate::failure::Result;
 use crate::report::Report;
 use crate::samples::Samples;
-use crate::stage::{DUCKDB, Engine, PLAIN, Stage, Subject, attach, engine_name, fresh, turns};
-
-const TABLES: [&str; 8] = [
-    "region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem",
-];
-
-/// Opens and decodes all 16 columns. The sum keeps engines from answering the maxima out of statistics.
-const SCAN: &str = "SELECT sum(l_orderkey), max(l_partkey), max(l_suppkey), max(l_linenumber), max(l_quantity), \
-    max(l_extendedprice), max(l_discount), max(l_tax), max(l_returnflag), max(l_linestatus), max(l_shipdate), \
-    max(l_commitdate), max(l_receiptdate), max(l_shipinstruct), max(l_shipmode), max(l_comment) FROM lineitem";
+use crate::stage::{Stage, Subject, attach, fresh, turns};
+use crate::tables::{self, SCAN};
 
 /// What to measure, and where.
 pub(crate) struct Plan {
@@ -54,34 +45,12 @@ impl Plan {
     }
 
     fn phases(&self, subjects: &[Subject], report: &mut Report) -> Result<()> {
-        self.make_sources(subjects)?;
+        tables::make_sources(&self.stage, self.sf)?;
         self.load(subjects, report)?;
-        self.make_databases(subjects)?;
+        tables::make_databases(&self.stage)?;
         self.open(subjects, report)?;
         self.scan_cold(subjects, report)?;
         self.query(subjects, report)
-    }
-
-    /// A plain database with all tables for each engine.
-    fn make_sources(&self, subjects: &[Subject]) -> Result<()> {
-        for subject in [PLAIN, DUCKDB] {
-            if !subjects.iter().any(|other| other.engine == subject.engine) {
-                continue;
-            }
-            eprintln!(
-                "generating scale factor {} with {}",
-                self.sf,
-                engine_name(subject.engine)
-            );
-            let mut child = self.stage.start(subject)?;
-            fresh(&self.source(subject.engine))?;
-            child.sql(&attach(&self.source(subject.engine), "source", None, false))?;
-            child.sql("USE source")?;
-            child.sql(&format!("CALL dbgen(sf = {})", self.sf))?;
-            child.sql("USE memory")?;
-            child.sql("DETACH source")?;
-        }
-        Ok(())
     }
 
     fn load(&self, subjects: &[Subject], report: &mut Report) -> Result<()> {
@@ -95,7 +64,12 @@ impl Plan {
                 let path = self.stage.file(subject, "lineitem");
                 fresh(&path)?;
                 let mut child = self.stage.start(subject)?;
-                child.sql(&attach(&self.source(subject.engine), "source", None, true))?;
+                child.sql(&attach(
+                    &tables::source(&self.stage, subject.engine),
+                    "source",
+                    None,
+                    true,
+                ))?;
                 child.sql(&attach(&path, "target", subject.key, false))?;
                 times[at].push(
                     child.sql("CREATE TABLE target.main.lineitem AS FROM source.main.lineitem")?,
@@ -113,24 +87,6 @@ impl Plan {
         Ok(())
     }
 
-    /// A database with all tables for each subject.
-    fn make_databases(&self, subjects: &[Subject]) -> Result<()> {
-        for &subject in subjects {
-            let path = self.stage.file(subject, "tpch");
-            fresh(&path)?;
-            let mut child = self.stage.start(subject)?;
-            child.sql(&attach(&self.source(subject.engine), "source", None, true))?;
-            child.sql(&attach(&path, "target", subject.key, false))?;
-            for table in TABLES {
-                child.sql(&format!(
-                    "CREATE TABLE target.main.{table} AS FROM source.main.{table}"
-                ))?;
-            }
-            child.sql("DETACH target")?;
-        }
-        Ok(())
-    }
-
     fn open(&self, subjects: &[Subject], report: &mut Report) -> Result<()> {
         let mut times = vec![Samples::default(); subjects.len()];
         let mut children = subjects
@@ -139,7 +95,7 @@ impl Plan {
             .collect::<Result<Vec<_>>>()?;
         for round in 0..=4 * self.runs as usize {
             for at in turns(subjects.len(), round) {
-                let path = self.stage.file(subjects[at], "tpch");
+                let path = self.stage.file(subjects[at], tables::CONTENT);
                 let ms = children[at].sql(&attach(&path, "target", subjects[at].key, true))?;
                 children[at].sql("DETACH target")?;
                 if round > 0 {
@@ -160,7 +116,7 @@ impl Plan {
                 // Threads and allocator come to life before the clock runs.
                 child.sql("SELECT sum(value) FROM range(1000000) AS t(value)")?;
                 child.sql(&attach(
-                    &self.stage.file(subjects[at], "tpch"),
+                    &self.stage.file(subjects[at], tables::CONTENT),
                     "target",
                     subjects[at].key,
                     true,
@@ -185,7 +141,7 @@ impl Plan {
         for &subject in subjects {
             let mut child = self.stage.start(subject)?;
             child.sql(&attach(
-                &self.stage.file(subject, "tpch"),
+                &self.stage.file(subject, tables::CONTENT),
                 "target",
                 subject.key,
                 true,
@@ -222,11 +178,5 @@ impl Plan {
             report.add_detail(format!("Q{number}"), "ms", samples);
         }
         Ok(())
-    }
-
-    fn source(&self, engine: Engine) -> PathBuf {
-        self.stage
-            .directory
-            .join(format!("source.{}", engine_name(engine)))
     }
 }
