@@ -193,10 +193,15 @@ impl Default for Durability {
     }
 }
 
+/// The share of the memory limit that rows of small commits may fill: they are in memory until a checkpoint, about as large as in
+/// the log.
+const RECENT_ROWS_SHARE: u64 = 8;
+
 impl Durability {
-    fn apply(self, store: &Store) {
+    fn apply(self, store: &Store, memory: &MemoryBudget) {
+        let most = memory.limit() as u64 / RECENT_ROWS_SHARE;
         store.set_synchronous(self.synchronous);
-        store.set_autocheckpoint_bytes(self.autocheckpoint_bytes);
+        store.set_autocheckpoint_bytes(self.autocheckpoint_bytes.min(most));
         store.set_checkpoint_on_close(self.checkpoint_on_shutdown);
     }
 }
@@ -427,7 +432,7 @@ impl Shared {
         let notices = store.notices().into_iter();
         let notices = notices.map(|notice| format!("{}: {notice}; {end}", path.display()));
         self.notices.lock().extend(notices);
-        self.durability.lock().apply(&store);
+        self.durability.lock().apply(&store, &self.memory);
         let path = (!in_memory).then(|| path.to_path_buf());
         let attached = Attached {
             store,
@@ -469,12 +474,18 @@ impl Shared {
         self.notices.lock().push(text.into());
     }
 
+    /// Changes what operators, opened blocks and rows of small commits may take.
+    pub(crate) fn set_memory_limit(&self, bytes: usize) {
+        self.memory.set_limit(bytes);
+        self.set_durability(|_| ());
+    }
+
     /// Changes how logs are treated, in every attached database and those to come.
     pub(crate) fn set_durability(&self, change: impl FnOnce(&mut Durability)) {
         let mut durability = self.durability.lock();
         change(&mut durability);
         for attached in self.attached.read().values() {
-            durability.apply(&attached.store);
+            durability.apply(&attached.store, &self.memory);
         }
     }
 

@@ -32,7 +32,21 @@ pub(super) struct Setting {
     default: fn(&Connection) -> String,
 }
 
-const SETTINGS: [Setting; 17] = [
+const SETTINGS: [Setting; 18] = [
+    Setting {
+        name: "debug_force_external",
+        aliases: &[],
+        input_type: "BOOLEAN",
+        is_local: false,
+        description: "Whether every operator that can spill does so however much memory there is, for tests",
+        get: |connection| connection.shared.memory.forces_spilling().to_string(),
+        set: |connection, text| {
+            let force = flag("debug_force_external", text)?;
+            connection.shared.memory.force_spilling(force);
+            Ok(())
+        },
+        default: |_| "false".into(),
+    },
     Setting {
         name: "default_null_order",
         aliases: &["null_order"],
@@ -154,7 +168,7 @@ const SETTINGS: [Setting; 17] = [
                     LEAST_MEMORY >> 20
                 )));
             }
-            connection.shared.memory.set_limit(bytes);
+            connection.shared.set_memory_limit(bytes);
             Ok(())
         },
         default: |connection| connection.shared.defaults.memory_bytes.to_string(),

@@ -10,6 +10,7 @@ use datafusion::execution::memory_pool::{
 };
 use hushdb_storage::BufferPool;
 use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -22,9 +23,11 @@ pub(crate) struct MemoryBudget {
     state: Mutex<State>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct State {
     limit: usize,
+    /// The operators that were refused once already, when each is to be.
+    refused_once: Option<HashSet<usize>>,
     /// Operators that can spill.
     spillers: usize,
     spillable: usize,
@@ -34,20 +37,37 @@ struct State {
 /// What an operator does when it gets no more memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asks {
-    OrSpills,
+    /// Its least share, which it always gets, is one of so many.
+    OrSpills {
+        least: usize,
+    },
     /// A hash join's: it is divided. It leaves a third to operators above it, which need memory at the same time.
     ForBuildSide,
+    /// A window's: a large one spills or is refused. It leaves what sorts below it need to merge.
+    ForPartition,
+    /// A merge of what an operator holds or has spilled: without it that is of no use.
+    ToMerge,
     WithoutSpilling,
 }
 
 impl Asks {
     fn of(consumer: &MemoryConsumer) -> Self {
         match consumer.can_spill() {
-            true => Self::OrSpills,
+            // It reads what it has spilled with the same reservation, and cannot spill then.
+            true if consumer.name().contains("AggregateStream") => Self::OrSpills { least: 8 },
+            true => Self::OrSpills { least: 32 },
             false if consumer.name().starts_with("HashJoinInput") => Self::ForBuildSide,
+            false if consumer.name().starts_with("WindowAggExec") => Self::ForPartition,
+            false if consumer.name().contains("Merge") => Self::ToMerge,
             false => Self::WithoutSpilling,
         }
     }
+}
+
+/// Whether a consumer's reservations say what it takes. Of a merge of sorted inputs they do not: its rows point into buffers
+/// that the sorts below hold and count, and it has two batches of each.
+fn is_counted(consumer: &MemoryConsumer) -> bool {
+    !consumer.name().starts_with("SortPreservingMergeExec")
 }
 
 impl State {
@@ -63,24 +83,45 @@ impl State {
     /// Whether a reservation may grow to `size` by `additional`.
     fn allows(&self, asks: Asks, size: usize, additional: usize) -> bool {
         let all = self.for_operators();
-        if self.reserved().saturating_add(additional) > all {
-            return false;
-        }
+        let after = self.reserved().saturating_add(additional);
+        let for_merges = all / 3;
+        let sum = size.saturating_add(additional);
         match asks {
+            // As much as it merges at once, which is bounded by itself.
+            Asks::ToMerge => true,
+            // What takes little is not worth a failure.
+            Asks::WithoutSpilling => after <= all || sum <= all / 16,
+            Asks::ForPartition => after <= all - for_merges,
             Asks::ForBuildSide => {
-                let after = self.unspillable.saturating_add(additional);
-                return after <= all / 3 * 2 || size + additional <= all / 32;
+                let unspillable = self.unspillable.saturating_add(additional);
+                after <= all && (unspillable <= all / 3 * 2 || sum <= all / 32)
             }
-            Asks::WithoutSpilling => return true,
-            Asks::OrSpills => {}
+            // Who holds nothing has nothing to spill, and could not go on.
+            Asks::OrSpills { least } if size == 0 || sum <= all / least => true,
+            Asks::OrSpills { .. } => {
+                let to_spare = all / 2;
+                let equal = all.saturating_sub(self.unspillable) / self.spillers.max(1);
+                after <= all - for_merges && (after <= to_spare || sum <= equal)
+            }
         }
-        // What merges what was spilled cannot spill itself.
-        if self.reserved().saturating_add(additional) > all - all / 8 {
+    }
+
+    /// Whether an operator is to spill now although there is memory. It can only once it holds something: a sort its second
+    /// batch of rows, others their first.
+    fn forces(&mut self, consumer: &MemoryConsumer, size: usize) -> bool {
+        let Some(refused) = &mut self.refused_once else {
             return false;
-        }
-        let to_spare = all / 2;
-        let equal = all.saturating_sub(self.unspillable) / self.spillers.max(1);
-        self.reserved() + additional <= to_spare || size + additional <= equal
+        };
+        let name = consumer.name();
+        let holds_some = if name.starts_with("ExternalSorter[") {
+            size > 0
+        } else {
+            name.contains("HashAggregateStream")
+                || name.starts_with("RepartitionExec[")
+                || name.starts_with("NestedLoopJoinLoad[") && !name.ends_with("[fallback]")
+                || name == "CrossJoinExec"
+        };
+        holds_some && refused.insert(consumer.id())
     }
 }
 
@@ -106,6 +147,16 @@ impl MemoryBudget {
     /// Changes the limit. What operators have reserved stays theirs.
     pub(crate) fn set_limit(&self, limit: usize) {
         self.change(|state| state.limit = limit);
+    }
+
+    /// Whether every operator that can spill does, however much memory there is.
+    pub(crate) fn forces_spilling(&self) -> bool {
+        self.state.lock().refused_once.is_some()
+    }
+
+    /// Has every operator that can spill do so, for tests.
+    pub(crate) fn force_spilling(&self, force: bool) {
+        self.state.lock().refused_once = force.then(HashSet::new);
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
@@ -134,13 +185,19 @@ impl MemoryPool for MemoryBudget {
     }
 
     fn unregister(&self, consumer: &MemoryConsumer) {
+        let mut state = self.state.lock();
         if consumer.can_spill() {
-            let mut state = self.state.lock();
             state.spillers = state.spillers.saturating_sub(1);
+        }
+        if let Some(refused) = &mut state.refused_once {
+            refused.remove(&consumer.id());
         }
     }
 
     fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        if !is_counted(reservation.consumer()) {
+            return;
+        }
         let can_spill = reservation.consumer().can_spill();
         self.change(|state| match can_spill {
             true => state.spillable += additional,
@@ -149,6 +206,9 @@ impl MemoryPool for MemoryBudget {
     }
 
     fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        if !is_counted(reservation.consumer()) {
+            return;
+        }
         let can_spill = reservation.consumer().can_spill();
         self.change(|state| {
             let part = match can_spill {
@@ -160,17 +220,17 @@ impl MemoryPool for MemoryBudget {
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
+        if !is_counted(reservation.consumer()) {
+            return Ok(());
+        }
         let can_spill = reservation.consumer().can_spill();
         let mut state = self.state.lock();
-        if !state.allows(
-            Asks::of(reservation.consumer()),
-            reservation.size(),
-            additional,
-        ) {
+        let (consumer, size) = (reservation.consumer(), reservation.size());
+        if state.forces(consumer, size) || !state.allows(Asks::of(consumer), size, additional) {
             // Operators take this kind of error as the sign to spill.
             return Err(DataFusionError::ResourcesExhausted(format!(
                 "could not allocate {additional} bytes for {} ({} of {} bytes are in use): raise memory_limit",
-                reservation.consumer().name(),
+                consumer.name(),
                 state.reserved(),
                 state.limit,
             )));
@@ -238,11 +298,15 @@ mod tests {
         first.try_grow(700).unwrap();
         second.try_grow(1).unwrap();
         assert!(first.try_grow(1).is_err());
-        second.try_grow(524).unwrap();
+        // A first batch is always held.
+        let third = spiller("third");
+        third.try_grow(2000).unwrap();
+        assert!(third.try_grow(1).is_err());
+        drop(third);
+        second.try_grow(233).unwrap();
         assert!(second.try_grow(1).is_err());
-        // What cannot spill has an eighth that others leave.
-        let merge = MemoryConsumer::new("merge").register(&pool);
-        merge.try_grow(175).unwrap();
-        assert!(merge.try_grow(1).is_err());
+        // A merge gets what it needs.
+        let merge = MemoryConsumer::new("ExternalSorterMerge[0]").register(&pool);
+        merge.try_grow(1000).unwrap();
     }
 }

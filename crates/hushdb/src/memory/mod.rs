@@ -3,10 +3,43 @@
 //! What must hold: operators and the buffer pool share one limit; what does not fit is written to sealed spill files and
 //! nowhere else.
 
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::Result;
+use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
+use std::sync::Arc;
+
 mod budget;
+mod large_limits;
+mod rows;
 mod spill_files;
 mod spilling_join;
+mod windows;
 
 pub(crate) use budget::MemoryBudget;
+pub(crate) use large_limits::LargeLimits;
 pub(crate) use spill_files::{SealedTempFiles, default_spill_bytes, default_spill_directory};
 pub(crate) use spilling_join::SpillingJoins;
+pub(crate) use windows::AccountedWindows;
+
+/// The operator over other inputs.
+fn over(
+    operator: &Arc<dyn ExecutionPlan>,
+    inputs: Vec<Arc<dyn ExecutionPlan>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    Arc::clone(operator).replace_children(inputs, options)
+}
+
+/// Bytes that the rows of a batch take, without what its buffers hold of other rows.
+pub(crate) fn row_bytes(batch: &RecordBatch) -> Result<usize> {
+    let columns = batch.columns().iter().map(|column| {
+        let outside = match column.data_type() {
+            DataType::Utf8View => column.as_string_view().total_buffer_bytes_used(),
+            DataType::BinaryView => column.as_binary_view().total_buffer_bytes_used(),
+            _ => 0,
+        };
+        Ok(column.to_data().get_slice_memory_size()? + outside)
+    });
+    columns.sum()
+}

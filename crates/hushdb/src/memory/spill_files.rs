@@ -4,6 +4,7 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::spill_file::{SpillFile, SpillWriter, TempFileFactory};
 use futures::Stream;
 use hushdb_storage::SpillSpace;
+use rustix::fs::Access;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -98,9 +99,10 @@ pub(crate) fn default_spill_directory(database: Option<&Path>) -> PathBuf {
                 true => PathBuf::from("."),
                 false => parent.to_path_buf(),
             });
+    // Asks the system: mode bits know neither the user nor a file system that is mounted read-only.
     let writable = |directory: &PathBuf| {
-        let metadata = directory.metadata();
-        metadata.is_ok_and(|metadata| metadata.is_dir() && !metadata.permissions().readonly())
+        let files_can_be_made = Access::WRITE_OK | Access::EXEC_OK;
+        directory.is_dir() && rustix::fs::access(directory, files_can_be_made).is_ok()
     };
     beside.filter(writable).unwrap_or_else(std::env::temp_dir)
 }

@@ -10,7 +10,7 @@ use super::operators::{DuckOperators, NarrowLiterals};
 use crate::error::Result;
 use crate::exec::OrderedLimits;
 use crate::functions;
-use crate::memory::{MemoryBudget, SealedTempFiles, SpillingJoins};
+use crate::memory::{AccountedWindows, LargeLimits, MemoryBudget, SealedTempFiles, SpillingJoins};
 use crate::sql::type_names::DuckTypes;
 use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::DiskManagerBuilder;
@@ -20,6 +20,9 @@ use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer};
 use datafusion::prelude::SessionConfig;
 use hushdb_storage::SpillSpace;
 use std::sync::Arc;
+
+/// Spill files that are merged at once: each takes two batches of memory, which a merge always gets.
+const MERGED_FILES: usize = 16;
 
 /// Builds the session state that a database's connections share.
 pub(crate) fn session_state(
@@ -34,7 +37,9 @@ pub(crate) fn session_state(
         // A scan has as many partitions as it has work for; dealing batches out again would lose the row order.
         .with_round_robin_repartition(false)
         // For `spill_files()`.
-        .with_extension(Arc::clone(&spill));
+        .with_extension(Arc::clone(&spill))
+        // For operators of ours.
+        .with_extension(Arc::clone(&memory));
     let options = config.options_mut();
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.default_null_ordering = "nulls_last".into();
@@ -43,11 +48,15 @@ pub(crate) fn session_state(
     options.optimizer.hash_join_single_partition_threshold_rows = 1 << 20;
     options.explain.logical_plan_only = false;
     // What each partition of a sort sets aside for merging; more is asked for when it is needed.
-    options.execution.sort_spill_reservation_bytes = 4 << 20;
+    options.execution.sort_spill_reservation_bytes = 1 << 20;
     let temp_files = Arc::new(SealedTempFiles(spill));
     let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(memory)
-        .with_disk_manager_builder(DiskManagerBuilder::default().with_temp_file_factory(temp_files))
+        .with_memory_pool(Arc::clone(&memory) as _)
+        .with_disk_manager_builder(
+            DiskManagerBuilder::default()
+                .with_temp_file_factory(temp_files)
+                .with_max_spill_merge_fan_in(MERGED_FILES),
+        )
         .build_arc()?;
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
         Arc::new(NarrowLiterals),
@@ -67,7 +76,9 @@ pub(crate) fn session_state(
         .with_optimizer_rules(optimizer.rules)
         .with_type_planner(Arc::new(DuckTypes))
         .with_physical_optimizer_rule(Arc::new(OrderedLimits))
-        .with_physical_optimizer_rule(Arc::new(SpillingJoins));
+        .with_physical_optimizer_rule(Arc::new(LargeLimits(memory)))
+        .with_physical_optimizer_rule(Arc::new(SpillingJoins))
+        .with_physical_optimizer_rule(Arc::new(AccountedWindows));
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(DuckOperators));
     builder

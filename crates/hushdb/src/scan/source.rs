@@ -8,6 +8,7 @@ use super::prune;
 use super::statistics::{table_statistics, visible_rows};
 use super::table::TableScan;
 use crate::error::Error;
+use crate::memory::row_bytes;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, MutableArrayData, make_array};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -16,7 +17,7 @@ use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics};
 use datafusion::datasource::source::DataSource;
-use datafusion::execution::memory_pool::MemoryLimit;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::projection::ProjectionExprs;
@@ -185,6 +186,7 @@ impl DataSource for ScanSource {
             batch_rows: context.session_config().batch_size(),
             copies: is_scarce(&context),
             current: None,
+            reservation: MemoryConsumer::new("Scan").register(context.memory_pool()),
             left: self.fetch,
             baseline: BaselineMetrics::new(&self.metrics, partition),
             skipped: MetricBuilder::new(&self.metrics).counter("row_groups_pruned", partition),
@@ -411,6 +413,8 @@ struct PartitionReader {
     /// Batches are cut out by copying: who keeps one does not keep, and count, its whole row group.
     copies: bool,
     current: Option<(RecordBatch, usize)>,
+    /// For `current`. Taken without asking: operators above get less.
+    reservation: MemoryReservation,
     left: Option<usize>,
     baseline: BaselineMetrics,
     skipped: Count,
@@ -436,6 +440,8 @@ impl PartitionReader {
                 }
                 if offset + rows < batch.num_rows() {
                     self.current = Some((batch, offset + rows));
+                } else {
+                    self.reservation.free();
                 }
                 return Ok(Some(slice));
             }
@@ -449,6 +455,7 @@ impl PartitionReader {
             } else if let Some(batch) = self.reader.read(group)?
                 && batch.num_rows() > 0
             {
+                self.reservation.resize(row_bytes(&batch)?);
                 self.current = Some((batch, 0));
             }
             self.scan.progress.done(visible_rows(group));

@@ -1,12 +1,14 @@
 //! `SpillingHashJoin`: runs a hash join as planned, and divides it when its build side does not fit.
 
+use super::divided::{Divided, DividedJoin};
 use super::gate::Gate;
-use super::scatter::{FILES, Spilled, scatter};
-use super::spilled::SpilledExec;
+use super::nested_loop::SpillingNestedLoop;
+use super::promised_order::PromisedOrder;
+use crate::memory::MemoryBudget;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DataFusionError, JoinType, Result, Statistics};
+use datafusion::common::{DataFusionError, Result, Statistics};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -18,15 +20,10 @@ use datafusion::physical_plan::{
     ReplaceChildrenOptions,
 };
 use futures::{StreamExt, TryStreamExt};
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
-use tokio::sync::OnceCell;
 
-/// Rows that this many divisions leave together mostly have one key, which no division separates.
-const MOST_LEVELS: usize = 5;
-
-/// Lets every hash join of a plan spill. The last rule: those before it look for hash joins by their type.
+/// Lets the joins of a plan spill. A last rule: those before it look for joins by their type.
 #[derive(Debug)]
 pub(crate) struct SpillingJoins;
 
@@ -41,7 +38,10 @@ impl PhysicalOptimizerRule for SpillingJoins {
                 let join = SpillingHashJoin::try_new(join, 0)?;
                 Ok(Transformed::yes(Arc::new(join) as Arc<dyn ExecutionPlan>))
             }
-            _ => Ok(Transformed::no(node)),
+            _ => Ok(match SpillingNestedLoop::of(&node)? {
+                Some(join) => Transformed::yes(Arc::new(join) as Arc<dyn ExecutionPlan>),
+                None => Transformed::no(node),
+            }),
         });
         Ok(spilling?.data)
     }
@@ -55,12 +55,14 @@ impl PhysicalOptimizerRule for SpillingJoins {
     }
 }
 
-/// Not where the rows' order was promised, nor where one NULL of the other side decides about every row.
+/// Not where rows of one partition would decide about those of others: one NULL on the other side of NOT IN decides about
+/// every row.
 fn can_be_divided(join: &HashJoinExec) -> bool {
-    join.properties().output_ordering().is_none() && !join.null_aware
+    !join.null_aware
+        || join.filter().is_none() && join.partition_mode() == &PartitionMode::CollectLeft
 }
 
-struct SpillingHashJoin {
+pub(super) struct SpillingHashJoin {
     /// The planned join over the gates.
     join: HashJoinExec,
     left: Arc<dyn ExecutionPlan>,
@@ -73,16 +75,8 @@ struct SpillingHashJoin {
     metrics: ExecutionPlanMetricsSet,
 }
 
-/// What the partitions of a join with one build side for all know of each other when it is divided.
-#[derive(Default)]
-struct Divided {
-    left: OnceCell<Vec<Option<Spilled>>>,
-    /// Rows of the right side, of the partitions that have divided theirs.
-    right: Mutex<Vec<Vec<Option<Spilled>>>>,
-}
-
 impl SpillingHashJoin {
-    fn try_new(join: &HashJoinExec, level: usize) -> Result<Self> {
+    pub(super) fn try_new(join: &HashJoinExec, level: usize) -> Result<Self> {
         let (left, right) = (Arc::clone(join.left()), Arc::clone(join.right()));
         let left_gate = Arc::new(Gate::keeping(Arc::clone(&left)));
         let right_gate = Gate::releasing(Arc::clone(&right), Arc::clone(&left_gate));
@@ -163,8 +157,16 @@ impl ExecutionPlan for SpillingHashJoin {
         let mut planned = self.join.execute(partition, Arc::clone(&context))?;
         let shared = self.shares_build_side();
         let template = self.join.builder().reset_state();
-        let division = Division {
-            join: template.with_fetch(None).build()?,
+        let template = template.with_fetch(None).with_null_aware(false);
+        let is_forced = self.level == 0
+            && context
+                .session_config()
+                .get_extension::<MemoryBudget>()
+                .is_some_and(|memory| memory.forces_spilling());
+        let divided = DividedJoin {
+            join: template.build()?,
+            null_aware: self.join.null_aware,
+            order: PromisedOrder::of(self.properties()),
             left_gate: Arc::clone(&self.left_gate),
             right_gate: Arc::clone(&self.right_gate),
             shared: shared.then(|| Arc::clone(&self.divided)),
@@ -175,12 +177,16 @@ impl ExecutionPlan for SpillingHashJoin {
         };
         let fetch = self.join.fetch();
         let rows = async move {
-            let first = planned.next().await;
-            if let Some(Err(error)) = &first
-                && division.can_begin(error)
-            {
+            let first = if is_forced {
+                None
+            } else {
+                planned.next().await
+            };
+            let is_too_large =
+                |first: &Result<_, _>| first.as_ref().is_err_and(|e| divided.can_begin(e));
+            if is_forced || first.as_ref().is_some_and(is_too_large) {
                 drop(planned);
-                let rows = division.rows().await?;
+                let rows = divided.rows().await?;
                 return Ok(first_rows(rows, fetch).boxed());
             }
             let first = futures::stream::iter(first);
@@ -235,140 +241,4 @@ fn first_rows(
             }
         })
     })
-}
-
-/// One partition of a join whose build side did not fit.
-struct Division {
-    /// What the pieces are joined like.
-    join: HashJoinExec,
-    left_gate: Arc<Gate>,
-    right_gate: Arc<Gate>,
-    shared: Option<Arc<Divided>>,
-    partition: usize,
-    level: usize,
-    metrics: SpillMetrics,
-    context: Arc<TaskContext>,
-}
-
-impl Division {
-    /// Whether an error says that memory was too little for the build side, and nothing else has happened yet.
-    fn can_begin(&self, error: &DataFusionError) -> bool {
-        let left = if self.shared.is_some() {
-            0
-        } else {
-            self.partition
-        };
-        matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
-            && self.level < MOST_LEVELS
-            && !self.left_gate.failed(left)
-            && !self.right_gate.was_read(self.partition)
-    }
-
-    async fn rows(self) -> Result<SendableRecordBatchStream> {
-        let (lefts, rights) = match &self.shared {
-            None => {
-                let left = self.divide_left(self.partition).await?;
-                (
-                    left,
-                    self.divide_right()
-                        .await?
-                        .into_iter()
-                        .map(Vec::from_iter)
-                        .collect(),
-                )
-            }
-            Some(divided) => {
-                let left = divided.left.get_or_try_init(|| self.divide_left(0)).await?;
-                let mine = self.divide_right().await?;
-                let mut rights: Vec<Vec<Spilled>> = vec![vec![]; FILES];
-                {
-                    let mut right = divided.right.lock();
-                    right.push(mine);
-                    // Rows of the build side that nothing matches are known when all partitions are divided: the last
-                    // one joins for all.
-                    let partitions = self
-                        .right_gate
-                        .properties()
-                        .output_partitioning()
-                        .partition_count();
-                    if right.len() < partitions {
-                        return Ok(self.stream(futures::stream::empty()));
-                    }
-                    for files in right.drain(..) {
-                        for (all, file) in rights.iter_mut().zip(files) {
-                            all.extend(file);
-                        }
-                    }
-                }
-                (left.clone(), rights)
-            }
-        };
-        let pieces = lefts.into_iter().map(Vec::from_iter).zip(rights);
-        let pieces: Vec<(Vec<Spilled>, Vec<Spilled>)> = pieces.collect();
-        let schema = self.join.schema();
-        let rows = futures::stream::iter(pieces)
-            .map(move |(left, right)| self.piece(left, right))
-            .try_flatten();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
-    }
-
-    fn stream(
-        &self,
-        rows: impl futures::Stream<Item = Result<RecordBatch>> + Send + 'static,
-    ) -> SendableRecordBatchStream {
-        Box::pin(RecordBatchStreamAdapter::new(self.join.schema(), rows))
-    }
-
-    async fn divide_left(&self, partition: usize) -> Result<Vec<Option<Spilled>>> {
-        let rows = self.left_gate.take_back(partition);
-        let keys: Vec<_> = self.join.on().iter().map(|on| Arc::clone(&on.0)).collect();
-        let schema = self.left_gate.schema();
-        scatter(
-            rows,
-            &schema,
-            &keys,
-            self.level,
-            &self.context,
-            &self.metrics,
-        )
-        .await
-    }
-
-    async fn divide_right(&self) -> Result<Vec<Option<Spilled>>> {
-        let rows = self.right_gate.take_back(self.partition);
-        let keys: Vec<_> = self.join.on().iter().map(|on| Arc::clone(&on.1)).collect();
-        let schema = self.right_gate.schema();
-        scatter(
-            rows,
-            &schema,
-            &keys,
-            self.level,
-            &self.context,
-            &self.metrics,
-        )
-        .await
-    }
-
-    /// Joins the rows of one pair of files.
-    fn piece(&self, left: Vec<Spilled>, right: Vec<Spilled>) -> Result<SendableRecordBatchStream> {
-        let nothing = match self.join.join_type() {
-            JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi => {
-                left.is_empty() || right.is_empty()
-            }
-            _ => left.is_empty() && right.is_empty(),
-        };
-        if nothing {
-            return Ok(self.stream(futures::stream::empty()));
-        }
-        let left = SpilledExec::new(self.left_gate.schema(), left);
-        let right = SpilledExec::new(self.right_gate.schema(), right);
-        let join = self
-            .join
-            .builder()
-            .with_partition_mode(PartitionMode::Partitioned)
-            .with_new_children(vec![Arc::new(left), Arc::new(right)])?
-            .recompute_properties()
-            .build()?;
-        SpillingHashJoin::try_new(&join, self.level + 1)?.execute(0, Arc::clone(&self.context))
-    }
 }

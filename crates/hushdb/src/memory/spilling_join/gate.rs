@@ -2,8 +2,8 @@
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, resources_err};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::{
@@ -31,6 +31,7 @@ pub(super) struct Slot {
     stream: Option<SendableRecordBatchStream>,
     /// What came out, as long as it may be wanted again.
     kept: Vec<RecordBatch>,
+    is_open: bool,
     is_released: bool,
     failed: bool,
     was_read: bool,
@@ -55,6 +56,10 @@ impl Gate {
             input,
             kept_at,
         }
+    }
+
+    pub(super) fn partitions(&self) -> usize {
+        self.slots.len()
     }
 
     fn slot(&self, partition: usize) -> Option<&Mutex<Slot>> {
@@ -145,9 +150,15 @@ impl ExecutionPlan for Gate {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
+        let is_kept = self.kept_at.is_none();
+        if is_kept && self.slot(partition).is_some_and(|slot| slot.lock().is_open) {
+            // The library's nested loop join would run its input again, which not every input can.
+            return resources_err!("the rows of this side are kept");
+        }
         let stream = self.input.execute(partition, context)?;
         if let Some(slot) = self.slot(partition) {
             *slot.lock() = Slot {
+                is_open: true,
                 stream: Some(stream),
                 is_released: self.kept_at.is_some(),
                 ..Slot::default()

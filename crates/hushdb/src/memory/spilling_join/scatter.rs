@@ -3,7 +3,7 @@
 //! What must hold: rows of equal keys get to files of the same number, whichever side they are of; each level of division
 //! uses another hash.
 
-use datafusion::arrow::array::{RecordBatch, UInt32Array};
+use datafusion::arrow::array::{Array, RecordBatch, UInt32Array};
 use datafusion::arrow::compute::{BatchCoalescer, take_record_batch};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::ipc::writer::StreamWriter;
@@ -24,62 +24,72 @@ const WRITTEN_ROWS: usize = 4096;
 /// Rows on disk.
 pub(super) type Spilled = Arc<dyn SpillFile>;
 
-/// Writes rows to files by a hash of `keys`; `None` for a file that would have no rows.
-pub(super) async fn scatter(
-    rows: (Vec<RecordBatch>, Option<SendableRecordBatchStream>),
-    schema: &SchemaRef,
-    keys: &[Arc<dyn PhysicalExpr>],
-    level: usize,
-    context: &TaskContext,
-    metrics: &SpillMetrics,
-) -> Result<Vec<Option<Spilled>>> {
-    let mut scatter = Scatter {
-        keys,
-        hash: RandomState::with_seed(0x6875_7368 + level as u64),
-        lanes: (0..FILES).map(|_| Lane::new(schema)).collect(),
-        context,
-        metrics,
-    };
-    let (kept, rest) = rows;
-    for batch in kept {
-        scatter.push(&batch)?;
-    }
-    if let Some(mut rest) = rest {
-        while let Some(batch) = rest.next().await {
-            scatter.push(&batch?)?;
+/// The rows of one side.
+#[derive(Clone)]
+pub(super) struct Scattered {
+    /// `None` for a file that would have no rows.
+    pub(super) files: Vec<Option<Spilled>>,
+    /// Rows with NULL in the key, if these were to be kept apart.
+    pub(super) null_keys: Option<Spilled>,
+}
+
+/// What is divided how.
+pub(super) struct Division<'a> {
+    pub(super) schema: &'a SchemaRef,
+    pub(super) keys: &'a [Arc<dyn PhysicalExpr>],
+    pub(super) level: usize,
+    /// Whether rows with NULL in the key go to a file of their own.
+    pub(super) nulls_apart: bool,
+    pub(super) context: &'a TaskContext,
+    pub(super) metrics: &'a SpillMetrics,
+}
+
+impl Division<'_> {
+    /// Writes rows to files by a hash of their keys: those that were read before, and those to come.
+    pub(super) async fn scatter(
+        &self,
+        (kept, rest): (Vec<RecordBatch>, Option<SendableRecordBatchStream>),
+    ) -> Result<Scattered> {
+        // The last lane is that of NULL.
+        let mut lanes: Vec<Lane> = (0..=FILES).map(|_| Lane::new(self.schema)).collect();
+        for batch in kept {
+            self.push(&mut lanes, &batch)?;
         }
+        if let Some(mut rest) = rest {
+            while let Some(batch) = rest.next().await {
+                self.push(&mut lanes, &batch?)?;
+            }
+        }
+        let files = lanes.into_iter().map(|lane| lane.finish(self));
+        let mut files = files.collect::<Result<Vec<_>>>()?;
+        let null_keys = files.pop().flatten();
+        Ok(Scattered { files, null_keys })
     }
-    let lanes = scatter.lanes.into_iter();
-    lanes.map(|lane| lane.finish(context, metrics)).collect()
-}
 
-struct Scatter<'a> {
-    keys: &'a [Arc<dyn PhysicalExpr>],
-    hash: RandomState,
-    lanes: Vec<Lane>,
-    context: &'a TaskContext,
-    metrics: &'a SpillMetrics,
-}
-
-impl Scatter<'_> {
-    fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+    fn push(&self, lanes: &mut [Lane], batch: &RecordBatch) -> Result<()> {
         let rows = batch.num_rows();
         let keys = self.keys.iter();
         let keys = keys.map(|key| key.evaluate(batch)?.into_array(rows));
         let keys = keys.collect::<Result<Vec<_>>>()?;
         let mut hashes = vec![0; rows];
-        create_hashes(&keys, &self.hash, &mut hashes)?;
-        let mut picked: Vec<Vec<u32>> = vec![vec![]; FILES];
+        let hash = RandomState::with_seed(0x6875_7368 + self.level as u64);
+        create_hashes(&keys, &hash, &mut hashes)?;
+        let has_null = |row: usize| self.nulls_apart && keys.iter().any(|key| key.is_null(row));
+        let mut picked: Vec<Vec<u32>> = vec![vec![]; lanes.len()];
         for (row, hash) in (0_u32..).zip(&hashes) {
             // The low bits choose places in hash tables.
-            if let Some(rows) = picked.get_mut((hash >> 32) as usize % FILES) {
+            let lane = match has_null(row as usize) {
+                true => FILES,
+                false => (hash >> 32) as usize % FILES,
+            };
+            if let Some(rows) = picked.get_mut(lane) {
                 rows.push(row);
             }
         }
-        for (lane, rows) in self.lanes.iter_mut().zip(picked) {
+        for (lane, rows) in lanes.iter_mut().zip(picked) {
             if !rows.is_empty() {
                 let rows = take_record_batch(batch, &UInt32Array::from(rows))?;
-                lane.push(rows, self.context, self.metrics)?;
+                lane.push(rows, self)?;
             }
         }
         Ok(())
@@ -103,44 +113,41 @@ impl Lane {
         }
     }
 
-    fn push(
-        &mut self,
-        rows: RecordBatch,
-        context: &TaskContext,
-        metrics: &SpillMetrics,
-    ) -> Result<()> {
+    fn push(&mut self, rows: RecordBatch, division: &Division<'_>) -> Result<()> {
         self.gathered.push_batch(rows)?;
-        self.write(context, metrics)
+        self.write(division)
     }
 
-    fn write(&mut self, context: &TaskContext, metrics: &SpillMetrics) -> Result<()> {
+    fn write(&mut self, division: &Division<'_>) -> Result<()> {
         while let Some(batch) = self.gathered.next_completed_batch() {
             if self.open.is_none() {
-                let file = context
+                let file = division
+                    .context
                     .runtime_env()
                     .disk_manager
                     .create_tmp_file("hash join")?;
                 let writer = StreamWriter::try_new(file.open_writer()?, &self.schema)?;
-                metrics.spill_file_count.add(1);
+                division.metrics.spill_file_count.add(1);
                 self.open = Some((file, writer));
             }
             if let Some((_, writer)) = &mut self.open {
                 writer.write(&batch)?;
-                metrics.spilled_rows.add(batch.num_rows());
+                division.metrics.spilled_rows.add(batch.num_rows());
             }
         }
         Ok(())
     }
 
-    fn finish(mut self, context: &TaskContext, metrics: &SpillMetrics) -> Result<Option<Spilled>> {
+    fn finish(mut self, division: &Division<'_>) -> Result<Option<Spilled>> {
         self.gathered.finish_buffered_batch()?;
-        self.write(context, metrics)?;
+        self.write(division)?;
         let Some((file, writer)) = self.open else {
             return Ok(None);
         };
         writer.into_inner()?.finish()?;
         let bytes = file.size().unwrap_or_default();
-        metrics
+        division
+            .metrics
             .spilled_bytes
             .add(usize::try_from(bytes).unwrap_or(usize::MAX));
         Ok(Some(file))

@@ -1,0 +1,150 @@
+//! `AccountedWindow`: a planned window operator, run so that its memory is reserved.
+
+use super::partitions::Partitions;
+use super::streaming;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result, Statistics};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::metrics::{
+    BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, SpillMetrics,
+};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
+    ReplaceChildrenOptions,
+};
+use futures::StreamExt;
+use std::fmt;
+use std::sync::Arc;
+
+/// Puts every window operator of a plan under the memory limit. A last rule: those before it look for windows by their type.
+#[derive(Debug)]
+pub(crate) struct AccountedWindows;
+
+impl PhysicalOptimizerRule for AccountedWindows {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let accounted = plan.transform_up(|node| {
+            let is_window = node.downcast_ref::<WindowAggExec>().is_some()
+                || node.downcast_ref::<BoundedWindowAggExec>().is_some();
+            Ok(match is_window {
+                true => Transformed::yes(Arc::new(AccountedWindow::new(node)) as _),
+                false => Transformed::no(node),
+            })
+        });
+        Ok(accounted?.data)
+    }
+
+    fn name(&self) -> &str {
+        "accounted_windows"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+struct AccountedWindow {
+    /// As planned.
+    window: Arc<dyn ExecutionPlan>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl AccountedWindow {
+    fn new(window: Arc<dyn ExecutionPlan>) -> Self {
+        Self {
+            window,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+}
+
+impl fmt::Debug for AccountedWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AccountedWindow({})", self.window.name())
+    }
+}
+
+impl DisplayAs for AccountedWindow {
+    fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.window.fmt_as(t, f)
+    }
+}
+
+impl ExecutionPlan for AccountedWindow {
+    fn name(&self) -> &str {
+        self.window.name()
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.window.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.window.children()
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let window = Arc::clone(&self.window).replace_children(children, options)?;
+        Ok(Arc::new(Self::new(window)))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let rows = match self.window.downcast_ref::<WindowAggExec>() {
+            None => streaming::run(&self.window, partition, context)?,
+            Some(planned) => {
+                let metrics = SpillMetrics::new(&self.metrics, partition);
+                Partitions::try_new(planned, &self.window, partition, context, metrics)?.stream()
+            }
+        };
+        let counted = rows.map(move |batch| {
+            if let Ok(batch) = &batch {
+                baseline.record_output(batch.num_rows());
+            }
+            batch
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.schema(),
+            counted,
+        )))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn partition_statistics(&self, _partition: Option<usize>) -> Result<Arc<Statistics>> {
+        Ok(Arc::new(Statistics::new_unknown(&self.schema())))
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        self.window.apply_expressions(f)
+    }
+}
