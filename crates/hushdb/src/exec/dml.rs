@@ -7,6 +7,7 @@ use super::ddl::resolve_for_write;
 use super::load::{self, RowRules};
 use super::query;
 use super::returning::{returning, select};
+use super::row_ids::RowIds;
 use super::upsert;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
@@ -15,9 +16,6 @@ use crate::result::QueryResult;
 use crate::scan::{ROW_ID, ScanProgress};
 use crate::sql::type_names::cast_to;
 use crate::transaction::Write;
-use datafusion::arrow::array::{Array, AsArray, UInt64Array};
-use datafusion::arrow::compute::filter_record_batch;
-use datafusion::arrow::datatypes::UInt64Type;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::MemTable;
 use datafusion::datasource::provider_as_source;
@@ -27,7 +25,6 @@ use datafusion::sql::sqlparser::ast::{
     TableFactor, TableObject, TableWithJoins, UpdateTableFromKind,
 };
 use hushdb_storage::TableVersion;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(super) fn insert(
@@ -261,28 +258,38 @@ pub(super) fn update(
         update.selection,
         progress,
     )?;
-    let changed = query::collect(connection, &plan, progress)?;
-    let (row_ids, batches) = first_of_each_row(changed)?;
-    if row_ids.is_empty() && update.returning.is_none() {
-        return QueryResult::count(0);
-    }
     let planner = connection.planner(&snapshot, progress);
-    let new_rows = rows_plan(&plan, batches)?;
     let sources: Vec<Option<usize>> = (1..=table.columns.len()).map(Some).collect();
-    let mut new_rows = load::project(&planner, new_rows, &table.columns, &sources)?;
+    let mut plan = load::project_after(&planner, plan, 1, &table.columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &table.columns, &table.checks)?;
     let mut returned = None;
     if let Some(items) = &update.returning {
-        let rows = query::collect(connection, &new_rows, progress)?;
+        let mut ids = RowIds::default();
+        let rows = query::collect(connection, &plan, progress)?.into_iter();
+        let rows = rows
+            .map(|batch| ids.take(batch))
+            .collect::<Result<Vec<_>>>()?;
         returned = Some(returning(
-            connection, &snapshot, &table, &alias, items, &rows, progress,
+            connection,
+            &snapshot,
+            &table,
+            &alias,
+            items,
+            &without_ids(&table, &rows)?,
+            progress,
         )?);
-        new_rows = rows_plan(&new_rows, rows)?;
+        plan = rows_plan(&plan, rows)?;
     }
-    let rows = write.delete_rows(&name.schema, &name.name, &row_ids)?;
-    load::load(connection, &mut write, &name, &new_rows, rules, progress)?;
+    let rows = load::replace(connection, &mut write, &name, &plan, rules, progress)?;
     write.commit()?;
     returned.map_or_else(|| QueryResult::count(rows), Ok)
+}
+
+/// Rows of a table, whose ids come first, as they are after them.
+fn without_ids(table: &TableVersion, rows: &[RecordBatch]) -> Result<Vec<RecordBatch>> {
+    let columns: Vec<usize> = (1..=table.columns.len()).collect();
+    let rows = rows.iter().map(|batch| batch.project(&columns));
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// `alias.column`
@@ -392,42 +399,6 @@ fn target_plan(
         .plan_query(query)
 }
 
-/// Splits the row ids off; a row that a join found twice counts once, by its first match.
-pub(super) fn first_of_each_row(batches: Vec<RecordBatch>) -> Result<(Vec<u64>, Vec<RecordBatch>)> {
-    let mut seen = HashSet::new();
-    let mut row_ids = vec![];
-    let mut kept = vec![];
-    for batch in batches {
-        let ids = row_ids_of(&batch)?;
-        let first: datafusion::arrow::array::BooleanArray = ids
-            .values()
-            .iter()
-            .map(|id| Some(seen.insert(*id)))
-            .collect();
-        row_ids.extend(
-            ids.values()
-                .iter()
-                .zip(first.values())
-                .filter(|(_, f)| *f)
-                .map(|(id, _)| *id),
-        );
-        kept.push(if first.true_count() == batch.num_rows() {
-            batch
-        } else {
-            filter_record_batch(&batch, &first)?
-        });
-    }
-    Ok((row_ids, kept))
-}
-
-fn row_ids_of(batch: &RecordBatch) -> Result<&UInt64Array> {
-    batch
-        .column(0)
-        .as_primitive_opt::<UInt64Type>()
-        .filter(|ids| ids.null_count() == 0)
-        .ok_or_else(|| Error::internal("a DML plan gave no row ids"))
-}
-
 /// Collected rows as a plan, to be cast and checked like those of an INSERT.
 pub(super) fn rows_plan(plan: &LogicalPlan, batches: Vec<RecordBatch>) -> Result<LogicalPlan> {
     let schema = batches
@@ -484,18 +455,22 @@ pub(super) fn delete(
         delete.selection,
         progress,
     )?;
-    let found = query::collect(connection, &plan, progress)?;
-    let (row_ids, old) = first_of_each_row(found)?;
-    let mut returned = None;
-    if let Some(items) = &delete.returning {
-        let columns: Vec<usize> = (1..=table.columns.len()).collect();
-        let old = old.iter().map(|batch| batch.project(&columns));
-        let rows = old.collect::<Result<Vec<_>, _>>()?;
-        returned = Some(returning(
-            connection, &snapshot, &table, &alias, items, &rows, progress,
-        )?);
-    }
-    let rows = write.delete_rows(&name.schema, &name.name, &row_ids)?;
+    let (ids, returned) = match &delete.returning {
+        None => (RowIds::of(connection, &plan, progress)?, None),
+        Some(items) => {
+            let mut ids = RowIds::default();
+            let found = query::collect(connection, &plan, progress)?.into_iter();
+            let found = found
+                .map(|batch| ids.take(batch))
+                .collect::<Result<Vec<_>>>()?;
+            let rows = without_ids(&table, &found)?;
+            let returned = returning(
+                connection, &snapshot, &table, &alias, items, &rows, progress,
+            )?;
+            (ids, Some(returned))
+        }
+    };
+    let rows = ids.delete(&mut write, &name)?;
     write.commit()?;
     returned.map_or_else(|| QueryResult::count(rows), Ok)
 }

@@ -3,9 +3,12 @@
 //!
 //! What must hold: a row is checked before it is written, and nothing counts until the transaction commits.
 
+use super::in_order::InOrderExec;
 use super::query;
+use super::row_ids::RowIds;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
+use crate::memory::row_bytes;
 use crate::plan::{Planner, TableName};
 use crate::scan::ScanProgress;
 use crate::sql;
@@ -17,11 +20,14 @@ use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::DFSchema;
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, lit};
-use datafusion::physical_plan::{ExecutionPlanProperties, PhysicalExpr};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PhysicalExpr};
 use datafusion::sql::sqlparser::parser::Parser;
 use futures::StreamExt;
 use hushdb_storage::{Check, Column, ColumnType, PendingRowGroup, RowGroupBuilder, Store};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -133,21 +139,31 @@ pub(super) fn project(
     columns: &[Column],
     sources: &[Option<usize>],
 ) -> Result<LogicalPlan> {
+    project_after(planner, plan, 0, columns, sources)
+}
+
+/// As [`project`], after the plan's first columns, as many as `kept`.
+pub(super) fn project_after(
+    planner: &Planner<'_>,
+    plan: LogicalPlan,
+    kept: usize,
+    columns: &[Column],
+    sources: &[Option<usize>],
+) -> Result<LogicalPlan> {
     let schema = Arc::clone(plan.schema());
-    let exprs = columns
-        .iter()
-        .zip(sources)
-        .map(|(column, source)| {
-            let expr = match source {
-                Some(index) => Expr::Column(schema.columns()[*index].clone()),
-                None => match &column.default {
-                    Some(default) => planner.plan_expr(parse_expr(default)?, &DFSchema::empty())?,
-                    None => lit(datafusion::common::ScalarValue::Null),
-                },
-            };
-            Ok(convert(expr, &schema, column)?.alias(&column.name))
-        })
-        .collect::<Result<Vec<_>>>()?;
+    let kept = schema.columns().into_iter().take(kept);
+    let kept = kept.map(|column| Ok(Expr::Column(column)));
+    let values = columns.iter().zip(sources).map(|(column, source)| {
+        let expr = match source {
+            Some(index) => Expr::Column(schema.columns()[*index].clone()),
+            None => match &column.default {
+                Some(default) => planner.plan_expr(parse_expr(default)?, &DFSchema::empty())?,
+                None => lit(datafusion::common::ScalarValue::Null),
+            },
+        };
+        Ok(convert(expr, &schema, column)?.alias(&column.name))
+    });
+    let exprs = kept.chain(values).collect::<Result<Vec<_>>>()?;
     Ok(LogicalPlanBuilder::from(plan).project(exprs)?.build()?)
 }
 
@@ -187,24 +203,74 @@ pub(super) fn load(
     rules: RowRules,
     progress: &Arc<ScanProgress>,
 ) -> Result<u64> {
-    let store = write.store();
-    let few = FEW_ROWS.min(store.row_group_rows());
     let physical = query::physical(connection, plan, progress)?;
+    let rules = Arc::new(rules);
+    let loaded = write_rows(connection, write.store(), physical, &rules, None, progress)?;
+    keep(write, name, &rules, loaded)
+}
+
+/// Runs a plan whose first column has ids of rows, and puts the rest of each row in that row's place; returns how many rows were
+/// replaced.
+pub(super) fn replace(
+    connection: &Connection,
+    write: &mut Write<'_>,
+    name: &TableName,
+    plan: &LogicalPlan,
+    rules: RowRules,
+    progress: &Arc<ScanProgress>,
+) -> Result<u64> {
+    // One partition, in order, so that which match of a row is its first is the same every time.
+    let physical = InOrderExec::over(query::physical(connection, plan, progress)?);
+    let ids = Arc::new(Mutex::new(RowIds::default()));
+    let rules = Arc::new(rules);
+    let found = Some(Arc::clone(&ids));
+    let loaded = write_rows(connection, write.store(), physical, &rules, found, progress)?;
+    let ids = std::mem::take(&mut *ids.lock());
+    let replaced = ids.delete(write, name)?;
+    keep(write, name, &rules, loaded)?;
+    Ok(replaced)
+}
+
+/// Adds what was written to a table; returns how many rows that are.
+fn keep(write: &mut Write<'_>, name: &TableName, rules: &RowRules, loaded: Loaded) -> Result<u64> {
+    Ok(match loaded {
+        Loaded::Groups(groups) => write.append(&name.schema, &name.name, groups)?,
+        Loaded::Few(batches) => match joined(&batches)? {
+            None => 0,
+            Some(arrays) => add(write, name, &rules.columns, &arrays)?,
+        },
+    })
+}
+
+/// Writes a plan's rows as row groups, if they are not few. With `ids`, these are taken off first.
+fn write_rows(
+    connection: &Connection,
+    store: &Arc<Store>,
+    physical: Arc<dyn ExecutionPlan>,
+    rules: &Arc<RowRules>,
+    ids: Option<Arc<Mutex<RowIds>>>,
+    progress: &Arc<ScanProgress>,
+) -> Result<Loaded> {
+    let few = FEW_ROWS.min(store.row_group_rows());
     let engine = connection.engine();
     let context = engine.state.task_ctx();
-    let rules = Arc::new(rules);
     let partitions = physical.output_partitioning().partition_count();
     let writers = engine.threads.div_ceil(partitions).max(1);
-    let loaded = connection.block_on(progress, async {
+    connection.block_on(progress, async {
         let mut tasks = vec![];
         for partition in 0..partitions {
             let mut stream = physical.execute(partition, Arc::clone(&context))?;
-            let mut sink = RowGroupSink::new(store, &rules.columns, writers);
-            let rules = Arc::clone(&rules);
+            let mut sink = RowGroupSink::new(store, &rules.columns, writers, &context);
+            let (rules, ids) = (Arc::clone(rules), ids.clone());
             tasks.push(Abort(tokio::spawn(async move {
                 let (mut held, mut rows) = (vec![], 0);
                 while let Some(batch) = stream.next().await {
-                    let batch = rules.apply(&batch?)?;
+                    let mut batch = batch?;
+                    if let Some(ids) = &ids {
+                        batch = ids.lock().take(batch)?;
+                        batch.remove_column(0);
+                    }
+                    let batch = rules.apply(&batch)?;
                     rows += batch.num_rows();
                     held.push(batch);
                     if rows > few {
@@ -243,7 +309,7 @@ pub(super) fn load(
             groups.extend(match part {
                 Loaded::Groups(groups) => groups,
                 Loaded::Few(batches) => {
-                    let mut sink = RowGroupSink::new(store, &rules.columns, writers);
+                    let mut sink = RowGroupSink::new(store, &rules.columns, writers, &context);
                     for batch in batches {
                         sink.push(batch).await?;
                     }
@@ -252,13 +318,6 @@ pub(super) fn load(
             });
         }
         Ok(Loaded::Groups(groups))
-    })?;
-    Ok(match loaded {
-        Loaded::Groups(groups) => write.append(&name.schema, &name.name, groups)?,
-        Loaded::Few(batches) => match joined(&batches)? {
-            None => 0,
-            Some(arrays) => add(write, name, &rules.columns, &arrays)?,
-        },
     })
 }
 
@@ -319,14 +378,27 @@ pub(super) struct RowGroupSink {
     store: Arc<Store>,
     columns: Arc<[Column]>,
     builder: RowGroupBuilder,
-    running: VecDeque<JoinHandle<Result<PendingRowGroup>>>,
+    running: VecDeque<(usize, JoinHandle<Result<PendingRowGroup>>)>,
     limit: usize,
     done: Vec<PendingRowGroup>,
+    /// For the rows that are gathered or written. Taken without asking: operators below get less.
+    reservation: MemoryReservation,
+    gathered: usize,
 }
 
+/// A row group is there as rows and as what is written of them.
+const COPIES: usize = 2;
+
 impl RowGroupSink {
-    pub(super) fn new(store: &Arc<Store>, columns: &[Column], limit: usize) -> Self {
+    pub(super) fn new(
+        store: &Arc<Store>,
+        columns: &[Column],
+        limit: usize,
+        context: &TaskContext,
+    ) -> Self {
         Self {
+            reservation: MemoryConsumer::new("RowGroupSink").register(context.memory_pool()),
+            gathered: 0,
             store: Arc::clone(store),
             columns: columns.into(),
             builder: RowGroupBuilder::new(columns, store.row_group_rows()),
@@ -337,6 +409,9 @@ impl RowGroupSink {
     }
 
     pub(super) async fn push(&mut self, batch: RecordBatch) -> Result<()> {
+        let bytes = row_bytes(&batch)?;
+        self.gathered += bytes;
+        self.reservation.grow(bytes);
         for arrays in self.builder.push(&batch)? {
             self.write(arrays).await?;
         }
@@ -348,18 +423,22 @@ impl RowGroupSink {
             self.wait().await?;
         }
         let (store, columns) = (Arc::clone(&self.store), Arc::clone(&self.columns));
-        self.running.push_back(tokio::task::spawn_blocking(move || {
-            Ok(store.write_row_group(&columns, &arrays)?)
-        }));
+        let held = std::mem::take(&mut self.gathered) * COPIES;
+        self.reservation.grow(held - held / COPIES);
+        let task =
+            tokio::task::spawn_blocking(move || Ok(store.write_row_group(&columns, &arrays)?));
+        self.running.push_back((held, task));
         Ok(())
     }
 
     async fn wait(&mut self) -> Result<()> {
-        if let Some(task) = self.running.front_mut() {
+        if let Some((held, task)) = self.running.front_mut() {
+            let held = *held;
             let written = task
                 .await
                 .map_err(|e| Error::internal(format!("a writer failed: {e}")))?;
             self.running.pop_front();
+            self.reservation.shrink(held);
             self.done.push(written?);
         }
         Ok(())

@@ -23,6 +23,7 @@ mod prepared;
 mod process_tables;
 mod query;
 mod returning;
+mod row_ids;
 pub(crate) mod settings;
 mod show;
 mod summarize;

@@ -128,6 +128,8 @@ fn text(value: &ScalarValue) -> Option<String> {
 
 /// Rows of a series that are kept in memory; past this, a recursive query is the better way.
 const MAX_SERIES: i64 = 100_000_000;
+/// Rows that share a buffer: whoever keeps one keeps, and counts, that buffer.
+const SERIES_BATCH_ROWS: usize = 8192;
 
 fn series(args: &[ScalarValue], inclusive: bool) -> Result<Arc<dyn TableSource>> {
     let name = if inclusive {
@@ -168,8 +170,21 @@ fn series(args: &[ScalarValue], inclusive: bool) -> Result<Arc<dyn TableSource>>
             "{name} would have more than {MAX_SERIES} rows"
         )));
     }
-    let values: Int64Array = (0..rows as i64).map(|i| Some(start + i * step)).collect();
-    table(vec![(name, Arc::new(values))])
+    let schema = Arc::new(Schema::new(vec![Field::new(name, DataType::Int64, true)]));
+    let firsts = (0..(rows as i64).max(1)).step_by(SERIES_BATCH_ROWS);
+    let batches = firsts.map(|first| {
+        let numbers = first..(rows as i64).min(first + SERIES_BATCH_ROWS as i64);
+        let values: Int64Array = numbers.map(|i| Some(start + i * step)).collect();
+        Ok(RecordBatch::try_new(
+            Arc::clone(&schema),
+            vec![Arc::new(values)],
+        )?)
+    });
+    let batches = batches.collect::<Result<Vec<_>>>()?;
+    Ok(provider_as_source(Arc::new(MemTable::try_new(
+        schema,
+        vec![batches],
+    )?)))
 }
 
 fn table(columns: Vec<(&str, ArrayRef)>) -> Result<Arc<dyn TableSource>> {

@@ -5,12 +5,11 @@
 //! when the statement commits; one that stands alone then begins again on what they left.
 //! What it refuses: changing one row twice.
 
-use super::dml::{
-    self, Incoming, assignments, column_of, first_of_each_row, new_values, rows_plan,
-};
+use super::dml::{self, Incoming, assignments, column_of, new_values, rows_plan};
 use super::load::{self, RowRules};
 use super::query;
 use super::returning::{returning, select};
+use super::row_ids::{RowIds, row_ids_of};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{DML_EXCLUDED, DML_TARGET, Snapshot, TableName};
@@ -443,6 +442,18 @@ impl Change<'_> {
         )?;
         Ok((pairs, query::collect(connection, &plan, progress)?))
     }
+}
+
+/// Splits the rows' numbers off; a row that comes twice counts once, by its first.
+fn first_of_each_row(batches: Vec<RecordBatch>) -> Result<(Vec<u64>, Vec<RecordBatch>)> {
+    let mut seen = RowIds::default();
+    let first = batches.into_iter().map(|batch| seen.take(batch));
+    let kept = first.collect::<Result<Vec<_>>>()?;
+    let numbers = kept.iter().map(row_ids_of).collect::<Result<Vec<_>>>()?;
+    let numbers = numbers
+        .into_iter()
+        .flat_map(|numbers| numbers.values().to_vec());
+    Ok((numbers.collect(), kept))
 }
 
 /// Rows as a table, with their numbers.
