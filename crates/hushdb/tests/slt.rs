@@ -52,6 +52,11 @@ fn small_row_groups() {
     run_all("small_row_groups");
 }
 
+#[test]
+fn everything_spills() {
+    run_all("spill");
+}
+
 /// What a file of `tests/configs` says.
 struct Config {
     file: bool,
@@ -60,6 +65,8 @@ struct Config {
     restart: bool,
     checkpoint_on_shutdown: bool,
     row_group_rows: Option<usize>,
+    memory_limit: Option<String>,
+    force_external: bool,
     skip: Vec<String>,
 }
 
@@ -83,6 +90,8 @@ impl Config {
             restart: values.remove("restart") == Some("true"),
             checkpoint_on_shutdown: values.remove("checkpoint_on_shutdown") != Some("false"),
             row_group_rows: values.remove("row_group_rows").map(|n| n.parse().unwrap()),
+            memory_limit: values.remove("memory_limit").map(str::to_string),
+            force_external: values.remove("force_external") == Some("true"),
             skip: values
                 .remove("skip")
                 .map(|names| names.split_whitespace().map(str::to_string).collect())
@@ -226,6 +235,14 @@ impl Script {
             _ => None,
         };
         let database = Database::open_with(file, options)?;
+        if let Some(limit) = &config.memory_limit {
+            let connection = database.connect()?;
+            connection.execute(&format!("SET memory_limit = '{limit}'"))?;
+        }
+        if config.force_external {
+            let connection = database.connect()?;
+            connection.execute("SET debug_force_external = true")?;
+        }
         if !config.checkpoint_on_shutdown {
             // What small statements did is then in the log alone, and every opening replays it.
             database

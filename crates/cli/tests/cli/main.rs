@@ -6,6 +6,7 @@ mod kills;
 mod memory;
 mod notices;
 mod place;
+mod resident;
 mod salvage;
 mod session_as_told;
 
