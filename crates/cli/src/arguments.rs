@@ -39,25 +39,6 @@ impl Arguments {
             Ok(Self::Shell(ShellArguments::try_parse_from(arguments)?))
         }
     }
-
-    /// Whether a key will be in memory from the start.
-    pub(crate) fn give_a_key(&self) -> bool {
-        let key = match self {
-            Self::Shell(arguments) => &arguments.key,
-            Self::Command(Command::Demo(_) | Command::Keys(KeysCommand::List { .. })) => {
-                return false;
-            }
-            Self::Command(Command::Inspect(arguments)) => &arguments.file.key,
-            Self::Command(Command::Check(arguments)) => &arguments.key,
-            Self::Command(Command::Salvage(arguments)) => &arguments.file.key,
-            Self::Command(Command::Keys(
-                KeysCommand::Add { file, .. }
-                | KeysCommand::Remove { file, .. }
-                | KeysCommand::Change { file, .. },
-            )) => &file.key,
-        };
-        key.source().is_some()
-    }
 }
 
 const COMMANDS: [&str; 5] = ["demo", "inspect", "check", "salvage", "keys"];

@@ -1,7 +1,8 @@
 //! Where a key comes from: the key options of the command line, or a prompt.
 //!
 //! A key itself is never an argument: command lines are visible to every process of the machine. Options name a place;
-//! the library reads it.
+//! the library reads it. Before it does, core dumps are switched off, as far as the system lets them be: `key_memory()`
+//! tells.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -43,7 +44,7 @@ impl KeyOptions {
     pub(crate) fn required(&self) -> Result<KeySource, Failure> {
         match self.source() {
             Some(source) => Ok(source),
-            None if terminal() => Ok(KeySource::Prompt),
+            None if terminal() => Ok(prompt()),
             None => Err(Failure::Message(KEY_REQUIRED.to_owned())),
         }
     }
@@ -81,7 +82,7 @@ impl NewKeyOptions {
     pub(crate) fn source(&self) -> Result<KeySource, Failure> {
         match source(&self.new_key_env, &self.new_key_file, &self.new_key_command) {
             Some(source) => Ok(source),
-            None if self.new_key_prompt || terminal() => Ok(KeySource::Prompt),
+            None if self.new_key_prompt || terminal() => Ok(prompt()),
             None => Err(Failure::Message(
                 "no new key: give --new-key-env, --new-key-file or --new-key-command, or run on a terminal".to_owned(),
             )),
@@ -94,15 +95,20 @@ fn source(
     file: &Option<PathBuf>,
     command: &Option<String>,
 ) -> Option<KeySource> {
-    if let Some(name) = env {
-        return Some(KeySource::Env(name.clone()));
-    }
-    if let Some(path) = file {
-        return Some(KeySource::File(path.clone()));
-    }
-    command
-        .as_ref()
-        .map(|command| KeySource::Command(command.clone()))
+    let env = env.clone().map(KeySource::Env);
+    let file = file.clone().map(KeySource::File);
+    let command = command.clone().map(KeySource::Command);
+    env.or(file).or(command).map(undumped)
+}
+
+fn prompt() -> KeySource {
+    undumped(KeySource::Prompt)
+}
+
+/// A key will be in memory soon.
+fn undumped(source: KeySource) -> KeySource {
+    let _ = hushdb::files::set_core_dumps(false);
+    source
 }
 
 /// Whether a person can be asked.

@@ -50,10 +50,6 @@ fn main() -> ExitCode {
         }
     };
     interrupt::outlive_file_size_limits();
-    if arguments.give_a_key() {
-        // Best effort; `key_memory()` tells.
-        let _ = hushdb::files::set_core_dumps(false);
-    }
     let done = match arguments {
         Arguments::Shell(arguments) => sql(arguments),
         Arguments::Command(Command::Demo(arguments)) => demo::run(&arguments),
