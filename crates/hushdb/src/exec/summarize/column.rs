@@ -127,10 +127,12 @@ struct Distinct {
 
 impl Distinct {
     fn new(field: &Field) -> Self {
+        // Sketches of lists and structs are not kept.
+        let is_flat = !field.data_type().is_nested();
         Self {
             sketch: DistinctSketch::default(),
             nulls: 0,
-            ty: stored_type(field).ok(),
+            ty: stored_type(field).ok().filter(|_| is_flat),
             sort_field: SortField::new(field.data_type().clone()),
         }
     }

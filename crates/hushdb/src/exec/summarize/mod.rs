@@ -136,10 +136,11 @@ fn take_kept(
         return;
     };
     summary.nulls = nulls as u64;
+    // Nothing is known of lists and structs.
     if let Precision::Inexact(distinct) = known.distinct_count {
         summary.distinct = (distinct as u64).min(rows - summary.nulls.min(rows));
+        wanted.distinct = false;
     }
-    wanted.distinct = false;
     if summary.nulls == rows {
         *wanted = Wanted::default();
     } else if let (Precision::Exact(min), Precision::Exact(max)) =
