@@ -141,7 +141,7 @@ fn nothing_of_an_encrypted_database_is_in_the_clear() {
     let mut child = start(
         &place,
         &encrypted,
-        &format!("SET memory_limit = '100MB';\n{killed}"),
+        &format!("SET disable_core_dumps = false;\nSET memory_limit = '100MB';\n{killed}"),
         false,
     );
     let watch = Watch::of(child.id(), &place.path(""), Arc::clone(&search));

@@ -1,5 +1,7 @@
 -- What a session on a database does. A word between two at signs stands for a marker of its own, and says first of which kind
 -- it is: name, text, int, double, uuid or blob. Two more stand for the directory of the databases and that of files to load.
+-- Nobody but root looks into a shell that was given a key, unless it allows that.
+SET disable_core_dumps = false;
 SET memory_limit = '100MB';
 PRAGMA wal_autocheckpoint = '1TB';
 CREATE SCHEMA @name schema@;
