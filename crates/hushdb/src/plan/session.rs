@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::exec::OrderedLimits;
 use crate::functions;
 use crate::memory::{AccountedWindows, LargeLimits, MemoryBudget, SealedTempFiles, SpillingJoins};
+use crate::scan::KeptBatches;
 use crate::sql::type_names::DuckTypes;
 use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::DiskManagerBuilder;
@@ -77,6 +78,7 @@ pub(crate) fn session_state(
         .with_type_planner(Arc::new(DuckTypes))
         .with_physical_optimizer_rule(Arc::new(OrderedLimits))
         .with_physical_optimizer_rule(Arc::new(LargeLimits(memory)))
+        .with_physical_optimizer_rule(Arc::new(KeptBatches))
         .with_physical_optimizer_rule(Arc::new(SpillingJoins))
         .with_physical_optimizer_rule(Arc::new(AccountedWindows));
     let planners = builder.expr_planners().get_or_insert_default();

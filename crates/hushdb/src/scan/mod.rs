@@ -4,6 +4,7 @@
 //! so reading them in order gives the rows in insertion order.
 
 mod group;
+mod kept;
 mod lookup;
 mod progress;
 mod prune;
@@ -11,5 +12,6 @@ mod source;
 mod statistics;
 mod table;
 
+pub(crate) use kept::KeptBatches;
 pub(crate) use progress::ScanProgress;
 pub(crate) use table::{ROW_ID, TableScan};

@@ -51,6 +51,8 @@ pub(crate) struct ScanSource {
     fetch: Option<usize>,
     statistics: Arc<Statistics>,
     metrics: ExecutionPlanMetricsSet,
+    /// Whether somebody above may keep a batch.
+    kept: bool,
 }
 
 impl ScanSource {
@@ -96,10 +98,19 @@ impl ScanSource {
             partitions: vec![],
             fetch,
             metrics: ExecutionPlanMetricsSet::new(),
+            kept: true,
             scan,
         };
         source.partitions = source.ranges(target_partitions);
         Ok(source)
+    }
+
+    /// The same for readers that keep no batch.
+    pub(super) fn let_go(&self) -> Self {
+        Self {
+            kept: false,
+            ..self.clone()
+        }
     }
 
     /// Cuts the row groups into at most `wanted` contiguous ranges with about the same number of rows.
@@ -184,7 +195,7 @@ impl DataSource for ScanSource {
             next: range,
             scan: self.scan.clone(),
             batch_rows: context.session_config().batch_size(),
-            copies: is_scarce(&context),
+            copies: self.kept && is_scarce(&context),
             current: None,
             reservation: MemoryConsumer::new("Scan").register(context.memory_pool()),
             left: self.fetch,
