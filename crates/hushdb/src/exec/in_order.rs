@@ -12,6 +12,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
     PhysicalExpr, PlanProperties, ReplaceChildrenOptions,
@@ -167,11 +168,12 @@ impl ExecutionPlan for InOrderExec {
     }
 }
 
-/// Makes LIMIT without ORDER BY take the first rows in insertion order, as DuckDB does.
+/// Makes LIMIT without ORDER BY take the first rows, and windows without ORDER BY see all rows, in insertion order, as DuckDB
+/// does.
 #[derive(Debug)]
-pub(crate) struct OrderedLimits;
+pub(crate) struct InsertionOrder;
 
-impl PhysicalOptimizerRule for OrderedLimits {
+impl PhysicalOptimizerRule for InsertionOrder {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
@@ -197,13 +199,23 @@ impl PhysicalOptimizerRule for OrderedLimits {
                 let limit = GlobalLimitExec::new(input, limit.skip(), limit.fetch());
                 return Ok(Transformed::yes(Arc::new(limit) as Arc<dyn ExecutionPlan>));
             }
+            if (node.is::<WindowAggExec>() || node.is::<BoundedWindowAggExec>())
+                && let [input] = node.children().as_slice()
+                && let Some(coalesce) = input.downcast_ref::<CoalescePartitionsExec>()
+                && coalesce.fetch().is_none()
+            {
+                let input = InOrderExec::over(Arc::clone(coalesce.input()));
+                let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+                let node = Arc::clone(&node).replace_children(vec![input], options)?;
+                return Ok(Transformed::yes(node));
+            }
             Ok(Transformed::no(node))
         })
         .map(|t| t.data)
     }
 
     fn name(&self) -> &str {
-        "ordered_limits"
+        "insertion_order"
     }
 
     fn schema_check(&self) -> bool {

@@ -42,7 +42,7 @@ use datafusion::sql::sqlparser::ast;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-pub(crate) use in_order::OrderedLimits;
+pub(crate) use in_order::InsertionOrder;
 pub(crate) use literal::Argument;
 pub(crate) use prepared::Prepared;
 pub(crate) use settings::{NullOrder, OrderDefaults};

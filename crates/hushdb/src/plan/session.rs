@@ -8,7 +8,7 @@ use super::join_order::JoinOrder;
 use super::numbers::CommonNumbers;
 use super::operators::{DuckOperators, NarrowLiterals};
 use crate::error::Result;
-use crate::exec::OrderedLimits;
+use crate::exec::InsertionOrder;
 use crate::functions;
 use crate::memory::{AccountedWindows, LargeLimits, MemoryBudget, SealedTempFiles, SpillingJoins};
 use crate::scan::KeptBatches;
@@ -76,7 +76,7 @@ pub(crate) fn session_state(
         .with_analyzer_rules(rules)
         .with_optimizer_rules(optimizer.rules)
         .with_type_planner(Arc::new(DuckTypes))
-        .with_physical_optimizer_rule(Arc::new(OrderedLimits))
+        .with_physical_optimizer_rule(Arc::new(InsertionOrder))
         .with_physical_optimizer_rule(Arc::new(LargeLimits(memory)))
         .with_physical_optimizer_rule(Arc::new(KeptBatches))
         .with_physical_optimizer_rule(Arc::new(SpillingJoins))
