@@ -45,6 +45,8 @@ enum Asks {
     ForBuildSide,
     /// A window's: a large one spills or is refused. It leaves what sorts below it need to merge.
     ForPartition,
+    /// Rows on their way from one partition to others. They are counted, so that others spill, and never spill themselves.
+    InTransit,
     /// A merge of what an operator holds or has spilled: without it that is of no use.
     ToMerge,
     WithoutSpilling,
@@ -53,6 +55,9 @@ enum Asks {
 impl Asks {
     fn of(consumer: &MemoryConsumer) -> Self {
         match consumer.can_spill() {
+            // DataFusion's repartitioning may wait for ever once it spills: writers that share a pool leave several files
+            // open, a reader waits for more in the first, and all writers wait for readers.
+            true if consumer.name().starts_with("RepartitionExec[") => Self::InTransit,
             // It reads what it has spilled with the same reservation, and cannot spill then.
             true if consumer.name().contains("AggregateStream") => Self::OrSpills { least: 8 },
             true => Self::OrSpills { least: 32 },
@@ -88,7 +93,7 @@ impl State {
         let sum = size.saturating_add(additional);
         match asks {
             // As much as it merges at once, which is bounded by itself.
-            Asks::ToMerge => true,
+            Asks::ToMerge | Asks::InTransit => true,
             // What takes little is not worth a failure.
             Asks::WithoutSpilling => after <= all || sum <= all / 16,
             Asks::ForPartition => after <= all - for_merges,
@@ -117,7 +122,6 @@ impl State {
             size > 0
         } else {
             name.contains("HashAggregateStream")
-                || name.starts_with("RepartitionExec[")
                 || name.starts_with("NestedLoopJoinLoad[") && !name.ends_with("[fallback]")
                 || name == "CrossJoinExec"
         };
