@@ -54,15 +54,14 @@ impl Stream for Frames {
     type Item = Result<bytes::Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let frame = self.file.read(self.next).map_err(external);
-        self.next += 1;
-        match frame.transpose() {
-            None => {
-                self.next -= 1;
-                Poll::Ready(None)
+        Poll::Ready(match self.file.read(self.next) {
+            Ok(None) => None,
+            Ok(Some((bytes, next))) => {
+                self.next = next;
+                Some(Ok(bytes))
             }
-            frame => Poll::Ready(frame),
-        }
+            Err(error) => Some(Err(external(error))),
+        })
     }
 }
 

@@ -23,6 +23,8 @@ use crate::error::{Error, Place, Result};
 
 /// Bytes that are sealed together.
 const FRAME_BYTES: usize = 256 << 10;
+/// What was flushed at once is read at once, up to so many bytes.
+const READ_BYTES: usize = 4 << 20;
 const AAD_LABEL: [u8; 8] = *b"HUSHSPL1";
 
 /// Operator state on disk. Its space is free when it is dropped.
@@ -42,6 +44,8 @@ struct Frame {
     len: usize,
     nonce: [u8; 12],
     tag: [u8; 16],
+    /// Whether it was sealed because of a flush.
+    is_last: bool,
 }
 
 impl SpillFile {
@@ -69,7 +73,7 @@ impl SpillFile {
             pending.extend_from_slice(now);
             bytes = rest;
             if pending.len() >= FRAME_BYTES {
-                self.seal(&mut pending)?;
+                self.seal(&mut pending, false)?;
             }
         }
         Ok(())
@@ -84,7 +88,7 @@ impl SpillFile {
         if pending.is_empty() {
             return Ok(());
         }
-        self.seal(&mut pending)
+        self.seal(&mut pending, true)
     }
 
     /// As [`SpillFile::flush`], when nothing follows.
@@ -110,31 +114,57 @@ impl SpillFile {
         self.frames.read().is_empty()
     }
 
-    /// The `at`-th piece of what was written; `None` where nothing more has been flushed.
+    /// What was written from the `at`-th frame on: all up to the next flush if that is not too much, else one frame. With it
+    /// the number of the frame that follows. `None` where nothing more has been flushed.
     ///
     /// # Errors
     /// `BlockEdited` if somebody changed the file, Io.
-    pub fn read(&self, at: usize) -> Result<Option<Bytes>> {
-        let Some(frame) = self.frames.read().get(at).copied() else {
-            return Ok(None);
-        };
-        let mut buf = vec![0; frame.len];
-        self.file.read_exact_at(&mut buf, frame.offset)?;
-        let aad = self.aad(at);
+    pub fn read(&self, at: usize) -> Result<Option<(Bytes, usize)>> {
+        let frames = self.together(at);
+        let mut buf = vec![0; frames.iter().map(|frame| frame.len).sum()];
+        let mut rest = buf.as_mut_slice();
+        for (number, frame) in (at..).zip(&frames) {
+            let (bytes, after) = rest.split_at_mut(frame.len);
+            self.open(number, frame, bytes)?;
+            rest = after;
+        }
+        Ok((!frames.is_empty()).then(|| (buf.into(), at + frames.len())))
+    }
+
+    /// The frames that are read at once.
+    fn together(&self, at: usize) -> Vec<Frame> {
+        let frames = self.frames.read();
+        let rest = frames.get(at..).unwrap_or_default();
+        let mut bytes = 0;
+        for (number, frame) in (1..).zip(rest) {
+            bytes += frame.len;
+            if bytes > READ_BYTES {
+                break;
+            }
+            if frame.is_last {
+                return rest[..number].to_vec();
+            }
+        }
+        rest.first().copied().into_iter().collect()
+    }
+
+    fn open(&self, number: usize, frame: &Frame, bytes: &mut [u8]) -> Result<()> {
+        self.file.read_exact_at(bytes, frame.offset)?;
+        let aad = self.aad(number);
         let opened = self
             .key
-            .open_in_place(&frame.nonce, &aad, &mut buf, &frame.tag);
+            .open_in_place(&frame.nonce, &aad, bytes, &frame.tag);
         opened.map_err(|_| {
             Error::BlockEdited(Place {
                 role: Role::Spill,
                 sector: frame.offset / crate::block::SECTOR_BYTES as u64,
             })
         })?;
-        Ok(Some(buf.into()))
+        Ok(())
     }
 
     /// Whoever holds `pending` is the only one to add frames, so readers go on while it seals and writes.
-    fn seal(&self, pending: &mut Vec<u8>) -> Result<()> {
+    fn seal(&self, pending: &mut Vec<u8>, is_last: bool) -> Result<()> {
         let len = pending.len();
         self.space.take(len as u64)?;
         let offset = self.len();
@@ -147,6 +177,7 @@ impl SpillFile {
                     len,
                     nonce,
                     tag,
+                    is_last,
                 });
                 Ok(())
             }
@@ -207,8 +238,12 @@ mod tests {
     }
 
     fn all(file: &SpillFile) -> Vec<u8> {
-        let frames = (0..).map_while(|at| file.read(at).unwrap());
-        frames.flat_map(|frame| frame.to_vec()).collect()
+        let (mut all, mut at) = (vec![], 0);
+        while let Some((bytes, next)) = file.read(at).unwrap() {
+            all.extend_from_slice(&bytes);
+            at = next;
+        }
+        all
     }
 
     #[test]
@@ -227,6 +262,37 @@ mod tests {
         let mut raw = vec![0; usize::try_from(file.len()).unwrap()];
         file.file.read_exact_at(&mut raw, 0).unwrap();
         assert!(!raw.windows(8).any(|window| window == b"a secret"));
+    }
+
+    #[test]
+    fn what_was_flushed_at_once_is_read_at_once() {
+        let (_directory, space) = space(u64::MAX);
+        let file = space.create().unwrap();
+        let lengths = |file: &SpillFile| {
+            let mut at = 0;
+            let reads = std::iter::from_fn(|| {
+                let (bytes, next) = file.read(at).unwrap()?;
+                at = next;
+                Some(bytes.len())
+            });
+            reads.collect::<Vec<_>>()
+        };
+        for len in [10, 2 * FRAME_BYTES + 1, READ_BYTES + 1] {
+            file.write(&vec![1; len]).unwrap();
+            file.flush().unwrap();
+        }
+        file.write(&vec![2; FRAME_BYTES + 1]).unwrap();
+        // Once little enough is left of what was flushed, it is read at once.
+        let expected = [
+            &[
+                10,
+                2 * FRAME_BYTES + 1,
+                FRAME_BYTES,
+                READ_BYTES + 1 - FRAME_BYTES,
+            ][..],
+            &[FRAME_BYTES],
+        ];
+        assert_eq!(lengths(&file), expected.concat());
     }
 
     #[test]
