@@ -118,7 +118,7 @@ impl State {
             return false;
         };
         let name = consumer.name();
-        let holds_some = if name.starts_with("ExternalSorter[") {
+        let holds_some = if name.starts_with("Sort[") {
             size > 0
         } else {
             name.contains("HashAggregateStream")
@@ -310,7 +310,7 @@ mod tests {
         second.try_grow(233).unwrap();
         assert!(second.try_grow(1).is_err());
         // A merge gets what it needs.
-        let merge = MemoryConsumer::new("ExternalSorterMerge[0]").register(&pool);
+        let merge = MemoryConsumer::new("SortMerge").register(&pool);
         merge.try_grow(1000).unwrap();
     }
 }

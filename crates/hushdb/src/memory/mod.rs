@@ -12,12 +12,14 @@ use std::sync::Arc;
 mod budget;
 mod large_limits;
 mod rows;
+mod sort;
 mod spill_files;
 mod spilling_join;
 mod windows;
 
 pub(crate) use budget::MemoryBudget;
 pub(crate) use large_limits::LargeLimits;
+pub(crate) use sort::SpillingSorts;
 pub(crate) use spill_files::{SealedTempFiles, default_spill_bytes, default_spill_directory};
 pub(crate) use spilling_join::SpillingJoins;
 pub(crate) use windows::AccountedWindows;

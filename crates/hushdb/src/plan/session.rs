@@ -10,7 +10,9 @@ use super::operators::{DuckOperators, NarrowLiterals};
 use crate::error::Result;
 use crate::exec::InsertionOrder;
 use crate::functions;
-use crate::memory::{AccountedWindows, LargeLimits, MemoryBudget, SealedTempFiles, SpillingJoins};
+use crate::memory::{
+    AccountedWindows, LargeLimits, MemoryBudget, SealedTempFiles, SpillingJoins, SpillingSorts,
+};
 use crate::scan::KeptBatches;
 use crate::sql::type_names::DuckTypes;
 use datafusion::execution::SessionState;
@@ -80,7 +82,8 @@ pub(crate) fn session_state(
         .with_physical_optimizer_rule(Arc::new(LargeLimits(memory)))
         .with_physical_optimizer_rule(Arc::new(KeptBatches))
         .with_physical_optimizer_rule(Arc::new(SpillingJoins))
-        .with_physical_optimizer_rule(Arc::new(AccountedWindows));
+        .with_physical_optimizer_rule(Arc::new(AccountedWindows))
+        .with_physical_optimizer_rule(Arc::new(SpillingSorts));
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(DuckOperators));
     builder

@@ -1,10 +1,10 @@
 //! `PromisedOrder`: puts rows into the order that a plan promised and that joining them in parts has lost.
 
 use crate::memory::rows::RowsExec;
+use crate::memory::sort::SpillingSort;
 use datafusion::common::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::LexOrdering;
-use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl PromisedOrder {
             None => Ok(rows),
             Some(order) => {
                 let rows = Arc::new(RowsExec::once(rows));
-                SortExec::new(order, rows).execute(0, context)
+                SpillingSort::new(order, rows).execute(0, context)
             }
         }
     }
