@@ -78,6 +78,10 @@ impl Dialect for HushDialect {
         true
     }
 
+    fn supports_window_function_null_treatment_arg(&self) -> bool {
+        true
+    }
+
     fn supports_alter_column_type_using(&self) -> bool {
         true
     }

@@ -4,6 +4,7 @@ mod column_names;
 mod dialect;
 mod key_literals;
 mod macros;
+mod named_windows;
 mod nested_calls;
 mod parameters;
 mod parser;

@@ -6,6 +6,7 @@
 use super::column_names::name_columns;
 use super::dialect::POWER;
 use super::macros::{expand, template};
+use super::named_windows;
 use super::nested_calls;
 use super::sql_text::sql_text;
 use crate::error::{Error, Result};
@@ -140,6 +141,9 @@ impl VisitorMut for Rewriter<'_> {
     type Break = Box<Error>;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        if let Err(error) = named_windows::resolve_in_order(query) {
+            return ControlFlow::Break(Box::new(error));
+        }
         match query.order_by.as_mut().map(|order_by| &mut order_by.kind) {
             Some(OrderByKind::Expressions(expressions)) => self.direct(expressions),
             Some(OrderByKind::All(options)) if self.place.descending => {
@@ -177,6 +181,9 @@ impl VisitorMut for Rewriter<'_> {
             select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
         }
         select.flavor = SelectFlavor::Standard;
+        if let Err(error) = named_windows::resolve_in_select(select) {
+            return ControlFlow::Break(Box::new(error));
+        }
         name_columns(select);
         for join in select.from.iter_mut().flat_map(|from| &mut from.joins) {
             use JoinOperator as J;

@@ -1,0 +1,140 @@
+//! Windows that a WINDOW clause names, put in the places of their names. One may go on where another ends: `v AS (w ROWS ...)`.
+
+use super::normalize;
+use crate::error::{Error, Result};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, NamedWindowDefinition, NamedWindowExpr, Query, Select, VisitMut, VisitorMut,
+    WindowSpec, WindowType,
+};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+/// The definitions of one SELECT, by name.
+pub(super) struct NamedWindows<'a>(HashMap<String, &'a NamedWindowExpr>);
+
+impl<'a> NamedWindows<'a> {
+    fn of(definitions: &'a [NamedWindowDefinition]) -> Result<Self> {
+        let mut named = HashMap::new();
+        for NamedWindowDefinition(name, window) in definitions {
+            if named.insert(normalize(name), window).is_some() {
+                return Err(syntax(format!(
+                    "window \"{}\" is already defined",
+                    name.value
+                )));
+            }
+        }
+        Ok(Self(named))
+    }
+
+    /// What a name stands for. A window is built on as many others as there are, at most.
+    fn find(&self, name: &Ident, depth: usize) -> Result<WindowSpec> {
+        let window = self.0.get(&normalize(name));
+        let window = window.filter(|_| depth <= self.0.len());
+        match window {
+            None => Err(syntax(format!("window \"{}\" does not exist", name.value))),
+            Some(NamedWindowExpr::NamedWindow(other)) => self.find(other, depth + 1),
+            Some(NamedWindowExpr::WindowSpec(window)) => self.complete(window.clone(), depth + 1),
+        }
+    }
+
+    /// A window with what it takes from the one that it names.
+    fn complete(&self, mut window: WindowSpec, depth: usize) -> Result<WindowSpec> {
+        let Some(name) = window.window_name.take() else {
+            return Ok(window);
+        };
+        let base = self.find(&name, depth)?;
+        let refused = if base.window_frame.is_some() {
+            format!(
+                "cannot copy window \"{}\" because it has a frame clause",
+                name.value
+            )
+        } else if !window.partition_by.is_empty() {
+            format!(
+                "Cannot override PARTITION BY clause of window \"{}\"",
+                name.value
+            )
+        } else if !window.order_by.is_empty() && !base.order_by.is_empty() {
+            format!(
+                "Cannot override ORDER BY clause of window \"{}\"",
+                name.value
+            )
+        } else {
+            window.partition_by = base.partition_by;
+            if window.order_by.is_empty() {
+                window.order_by = base.order_by;
+            }
+            return Ok(window);
+        };
+        Err(syntax(refused))
+    }
+}
+
+fn syntax(message: String) -> Error {
+    Error::parser(message)
+}
+
+/// Puts windows in the places of their names, in what a SELECT lists and in QUALIFY.
+pub(super) fn resolve_in_select(select: &mut Select) -> Result<()> {
+    let definitions = std::mem::take(&mut select.named_window);
+    let mut names = Names::new(NamedWindows::of(&definitions)?);
+    super::rewrite::finish(VisitMut::visit(&mut select.projection, &mut names))?;
+    super::rewrite::finish(VisitMut::visit(&mut select.qualify, &mut names))
+}
+
+/// The same in a query's ORDER BY, which sees the windows of its SELECT.
+pub(super) fn resolve_in_order(query: &mut Query) -> Result<()> {
+    let Some(select) = query.body.as_select() else {
+        return Ok(());
+    };
+    let mut names = Names::new(NamedWindows::of(&select.named_window)?);
+    super::rewrite::finish(VisitMut::visit(&mut query.order_by, &mut names))
+}
+
+struct Names<'a> {
+    windows: NamedWindows<'a>,
+    /// Queries inside have windows of their own.
+    inside: usize,
+}
+
+impl<'a> Names<'a> {
+    fn new(windows: NamedWindows<'a>) -> Self {
+        Self { windows, inside: 0 }
+    }
+
+    fn resolve(&self, window: &mut WindowType) -> Result<()> {
+        let spec = match window {
+            WindowType::NamedWindow(name) => self.windows.find(name, 0)?,
+            WindowType::WindowSpec(spec) if spec.window_name.is_some() => {
+                self.windows.complete(spec.clone(), 0)?
+            }
+            WindowType::WindowSpec(_) => return Ok(()),
+        };
+        *window = WindowType::WindowSpec(spec);
+        Ok(())
+    }
+}
+
+impl VisitorMut for Names<'_> {
+    type Break = Box<Error>;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
+        self.inside += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
+        self.inside = self.inside.saturating_sub(1);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if let Expr::Function(function) = expr
+            && self.inside == 0
+            && let Some(window) = &mut function.over
+            && let Err(error) = self.resolve(window)
+        {
+            return ControlFlow::Break(Box::new(error));
+        }
+        ControlFlow::Continue(())
+    }
+}
