@@ -80,6 +80,17 @@ fn queries_that_spill_have_the_same_answers() {
          WINDOW w AS (PARTITION BY g))",
         "SELECT sum(n), max(c), max(s) FROM (SELECT s, ntile(3) OVER w AS n, cume_dist() OVER w AS c FROM a \
          WINDOW w AS (PARTITION BY k // 100 ORDER BY s))",
+        // One partition with a value of its own for each row.
+        "SELECT sum(n), sum(round(p * 1e6)), sum(round(c * 1e6)), max(s) FROM (SELECT s, ntile(3) OVER w AS n, \
+         percent_rank() OVER w AS p, cume_dist() OVER w AS c FROM a WINDOW w AS (ORDER BY g))",
+        "SELECT sum(t % 1009 * k), max(l), min(f) FROM (SELECT k, sum(k) OVER w AS t, last_value(s) OVER w AS l, \
+         first_value(s) OVER w AS f FROM a WINDOW w AS (ORDER BY s ROWS BETWEEN 3 PRECEDING AND UNBOUNDED FOLLOWING))",
+        "SELECT count(*), max(l), sum(t) FROM (SELECT s, last_value(s) OVER w AS l, \
+         sum(k) FILTER (WHERE g = 3) OVER w AS t FROM a \
+         WINDOW w AS (ORDER BY s ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING))",
+        // Rows that wait for the last of their peers.
+        "SELECT sum(t % 1009 * k), max(s), max(l) FROM (SELECT k, s, sum(k) OVER w AS t, last_value(s) OVER w AS l FROM a \
+         WINDOW w AS (ORDER BY g // 4))",
         // A heap of so many rows would not fit.
         "SELECT count(*), max(s) FROM (SELECT s FROM a ORDER BY s DESC LIMIT 700000 OFFSET 7)",
     ];
@@ -104,25 +115,36 @@ fn queries_that_spill_have_the_same_answers() {
 }
 
 #[test]
-fn a_window_whose_partition_must_be_held_says_what_it_needs() {
+fn a_window_function_that_needs_very_many_rows_in_memory_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let database = database(directory.path());
     let connection = database.connect().unwrap();
     connection
         .execute(&format!("SET memory_limit = '{LIMIT}'"))
         .unwrap();
-    let sql = "SELECT max(n), max(s) FROM (SELECT s, ntile(4) OVER (ORDER BY s) AS n FROM a)";
-    let result = connection
-        .execute(sql)
-        .and_then(hushdb::QueryResult::collect_batches);
-    let error = result.unwrap_err();
-    assert_eq!(error.kind(), hushdb::ErrorKind::OutOfMemory, "{error}");
-    let message = error.to_string();
-    assert!(
-        message.contains("memory_limit") && message.contains("partition"),
-        "{error}"
-    );
-    assert_none_left(&connection, sql);
+    for (sql, why) in [
+        (
+            "SELECT max(n), max(s) FROM (SELECT s, median(k) OVER (ORDER BY s ROWS BETWEEN 1 PRECEDING AND UNBOUNDED \
+             FOLLOWING) AS n FROM a)",
+            "median",
+        ),
+        (
+            "SELECT max(n) FROM (SELECT lead(s, 600000) OVER (ORDER BY k) AS n FROM a)",
+            "offset",
+        ),
+    ] {
+        let result = connection
+            .execute(sql)
+            .and_then(hushdb::QueryResult::collect_batches);
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), hushdb::ErrorKind::OutOfMemory, "{error}");
+        let message = error.to_string();
+        assert!(
+            message.contains("memory_limit") && message.contains(why),
+            "{error}"
+        );
+        assert_none_left(&connection, sql);
+    }
 }
 
 #[test]

@@ -12,8 +12,11 @@ const BESIDE_MIB: usize = 128;
 /// The table alone, as rows, is twice the limit.
 const ROWS: usize = 3_000_000;
 
-const STATEMENTS: [&str; 13] = [
+const STATEMENTS: [&str; 15] = [
     "SELECT count(*) FROM (SELECT k, sum(r) OVER () AS t, s FROM a) WHERE t > k AND s > 'b'",
+    "SELECT sum(n), max(d) FROM (SELECT s, ntile(7) OVER w AS n, cume_dist() OVER w AS d FROM a WINDOW w AS (ORDER BY r)) WHERE s > 'b'",
+    "SELECT max(x), max(l) FROM (SELECT sum(r) OVER w AS x, last_value(s) OVER w AS l, s FROM a \
+     WINDOW w AS (ORDER BY k ROWS BETWEEN 3 PRECEDING AND UNBOUNDED FOLLOWING)) WHERE s > 'b'",
     "SELECT sum(x) FROM (SELECT sum(r) OVER (PARTITION BY g ORDER BY k) AS x, s FROM a) WHERE x > 0",
     "SELECT count(*), max(n) FROM (SELECT s, count(*) AS n FROM a GROUP BY s)",
     "SELECT count(DISTINCT s) FROM a",

@@ -84,7 +84,7 @@ impl SpillWriter for Writer {
     }
 }
 
-fn external(error: hushdb_storage::Error) -> DataFusionError {
+pub(super) fn external(error: hushdb_storage::Error) -> DataFusionError {
     crate::Error::from(error).into()
 }
 

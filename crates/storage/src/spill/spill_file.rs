@@ -114,6 +114,11 @@ impl SpillFile {
         self.frames.read().is_empty()
     }
 
+    /// Frames that readers see.
+    pub fn frames(&self) -> usize {
+        self.frames.read().len()
+    }
+
     /// What was written from the `at`-th frame on: all up to the next flush if that is not too much, else one frame. With it
     /// the number of the frame that follows. `None` where nothing more has been flushed.
     ///

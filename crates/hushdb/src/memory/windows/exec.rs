@@ -1,7 +1,6 @@
 //! `AccountedWindow`: a planned window operator, run so that its memory is reserved.
 
-use super::partitions::Partitions;
-use super::streaming;
+use super::partitions::{Partitions, Planned};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics};
@@ -12,7 +11,6 @@ use datafusion::physical_plan::metrics::{
     BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, SpillMetrics,
 };
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
     ReplaceChildrenOptions,
@@ -32,11 +30,9 @@ impl PhysicalOptimizerRule for AccountedWindows {
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let accounted = plan.transform_up(|node| {
-            let is_window = node.downcast_ref::<WindowAggExec>().is_some()
-                || node.downcast_ref::<BoundedWindowAggExec>().is_some();
-            Ok(match is_window {
-                true => Transformed::yes(Arc::new(AccountedWindow::new(node)) as _),
-                false => Transformed::no(node),
+            Ok(match Planned::of(&node)? {
+                Some(_) => Transformed::yes(Arc::new(AccountedWindow::new(node)) as _),
+                None => Transformed::no(node),
             })
         });
         Ok(accounted?.data)
@@ -114,12 +110,12 @@ impl ExecutionPlan for AccountedWindow {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let baseline = BaselineMetrics::new(&self.metrics, partition);
-        let rows = match self.window.downcast_ref::<WindowAggExec>() {
-            None => streaming::run(&self.window, partition, context)?,
+        let metrics = SpillMetrics::new(&self.metrics, partition);
+        let rows = match Planned::of(&self.window)? {
             Some(planned) => {
-                let metrics = SpillMetrics::new(&self.metrics, partition);
                 Partitions::try_new(planned, &self.window, partition, context, metrics)?.stream()
             }
+            None => Arc::clone(&self.window).execute(partition, context)?,
         };
         let counted = rows.map(move |batch| {
             if let Ok(batch) = &batch {

@@ -1,17 +1,21 @@
 //! Window functions within the memory limit.
 //!
 //! ```text
-//! frames that end at a row    input -> BoundedWindowAggExec             rows that wait for their frame's end are counted
-//! frames of whole partitions  input -> partitions -> WindowAggExec      a few whole partitions at a time
-//! one large partition         input -> spill file, accumulators         where every row of it gets the same values
+//! small partitions            input -> a few whole partitions -> the planned operator
+//! a large one, frames that    input -> `Running`                  rows that wait for their frame's end, and those that frames
+//!   end near their row                                            to come look back at, are counted
+//!   or with its peers        input -> `Running` -> `Peers`       which wait in a file
+//! a large one, other frames   input -> spill file -> `Running` from its end on, and from its begin on
 //! ```
 //!
 //! What must hold: what a window function keeps is reserved before it is kept; the answer and its order are the planned
-//! operator's. A partition that outgrows memory is refused where its rows get different values by a frame that ends with it.
+//! operator's. A partition that outgrows memory is refused, by the name of the function, where that has to see it whole.
 
 mod exec;
-mod one_value;
+mod functions;
 mod partitions;
-mod streaming;
+mod peers;
+mod running;
+mod spilled_partition;
 
 pub(crate) use exec::AccountedWindows;

@@ -1,37 +1,91 @@
-//! `Partitions`: a window operator that needs its partitions whole, fed with a few of them at a time.
+//! `Partitions`: a window operator that is fed with a few whole partitions at a time, and does large ones by itself.
 
-use super::one_value::{OneValue, SpilledPartition};
+use super::functions::Functions;
+use super::running::Running;
+use super::spilled_partition::SpilledPartition;
 use crate::memory::rows::RowsExec;
-use crate::memory::{over, row_bytes};
+use crate::memory::{MemoryBudget, over, row_bytes};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::common::utils::{evaluate_partition_ranges, get_row_at_idx};
 use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalSortExpr;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::SpillMetrics;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::windows::WindowAggExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, WindowExpr};
+use datafusion::physical_plan::{ExecutionPlan, InputOrderMode};
 use futures::StreamExt;
 use std::sync::Arc;
 
-/// Rows of whole partitions after which the operator is run over them.
+/// Rows of whole partitions after which the operator is run over them, and of one after which it is large if it can be done
+/// without a file.
 const ENOUGH_ROWS: usize = 1 << 16;
 /// Rows are kept, and concatenated, and their values are beside them.
 const COPIES: usize = 2;
 /// Taken at the beginning, before sorts below have all that there is.
 const LEAST_BYTES: usize = 2 << 20;
 
+/// A window as it was planned, over an input that is sorted by the keys of its partitions.
+pub(super) struct Planned {
+    functions: Vec<Arc<dyn WindowExpr>>,
+    input: Arc<dyn ExecutionPlan>,
+    /// In the order of the input.
+    keys: Vec<PhysicalSortExpr>,
+    /// Whether the functions need a few rows at a time.
+    runs: bool,
+}
+
+impl Planned {
+    /// `None` for what is no window.
+    pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Self>> {
+        if let Some(window) = plan.downcast_ref::<WindowAggExec>() {
+            return Ok(Some(Self {
+                functions: window.window_expr().to_vec(),
+                input: Arc::clone(window.input()),
+                keys: window.partition_by_sort_keys()?,
+                runs: false,
+            }));
+        }
+        let window = plan.downcast_ref::<BoundedWindowAggExec>();
+        let window = window.filter(|window| window.input_order_mode == InputOrderMode::Sorted);
+        let planned = window.map(|window| {
+            Ok(Self {
+                functions: window.window_expr().to_vec(),
+                input: Arc::clone(window.input()),
+                keys: window.partition_by_sort_keys()?,
+                runs: true,
+            })
+        });
+        planned.transpose()
+    }
+}
+
+/// A partition that is not held.
+enum Large {
+    Running(Box<Running>),
+    Spilled(Box<SpilledPartition>),
+}
+
+impl Large {
+    /// Takes rows; gives those that have their values now.
+    fn push(&mut self, batch: RecordBatch) -> Result<Vec<SendableRecordBatchStream>> {
+        match self {
+            Self::Running(running) => running.push(batch),
+            Self::Spilled(spilled) => spilled.push(batch).map(|()| vec![]),
+        }
+    }
+}
+
 pub(super) struct Partitions {
     window: Arc<dyn ExecutionPlan>,
-    input_plan: Arc<dyn ExecutionPlan>,
+    planned: Planned,
     input: SendableRecordBatchStream,
-    /// In the order of the input, those of PARTITION BY.
-    keys: Vec<PhysicalSortExpr>,
-    /// How a partition is done that outgrows memory.
-    one_value: Option<OneValue>,
-    spilling: Option<SpilledPartition>,
+    /// For partitions that outgrow memory, or the name of a function that cannot be had of those.
+    functions: Result<Arc<Functions>, String>,
+    /// Whether every partition is done as a large one: for tests, or because there is only one.
+    always_large: bool,
+    large: Option<Large>,
     held: Vec<RecordBatch>,
     /// As many of the held batches are of partitions that have ended.
     whole: usize,
@@ -49,7 +103,7 @@ pub(super) struct Partitions {
 
 impl Partitions {
     pub(super) fn try_new(
-        planned: &WindowAggExec,
+        planned: Planned,
         window: &Arc<dyn ExecutionPlan>,
         partition: usize,
         context: Arc<TaskContext>,
@@ -58,13 +112,16 @@ impl Partitions {
         let name = format!("WindowAggExec[{partition}]");
         let reservation = MemoryConsumer::new(name).register(context.memory_pool());
         reservation.grow(LEAST_BYTES);
+        let functions = Functions::of(&planned.functions, &planned.input.schema())?.map(Arc::new);
+        let memory = context.session_config().get_extension::<MemoryBudget>();
+        let forced = memory.is_some_and(|memory| memory.forces_spilling());
         Ok(Self {
             window: Arc::clone(window),
-            input_plan: Arc::clone(planned.input()),
-            input: planned.input().execute(partition, Arc::clone(&context))?,
-            keys: planned.partition_by_sort_keys()?,
-            one_value: OneValue::of(planned),
-            spilling: None,
+            input: planned.input.execute(partition, Arc::clone(&context))?,
+            always_large: forced && functions.is_ok() || planned.runs && planned.keys.is_empty(),
+            planned,
+            functions,
+            large: None,
             held: vec![],
             whole: 0,
             last_key: vec![],
@@ -108,8 +165,8 @@ impl Partitions {
                 None => {
                     self.ended = true;
                     self.whole = self.held.len();
-                    self.output = match self.spilling.take() {
-                        Some(spilled) => Some(spilled.finish()?),
+                    self.output = match self.large.take() {
+                        Some(large) => Some(self.rest_of(large)?),
                         None => self.run_whole()?,
                     };
                 }
@@ -119,26 +176,34 @@ impl Partitions {
 
     /// Holds a batch, or has something done first that makes room for it.
     fn take(&mut self, batch: RecordBatch) -> Result<()> {
-        let begin = self.last_begin(&batch)?;
-        if self.spilling.is_some() {
+        if self.always_large && self.large.is_none() {
+            self.begin_large(&batch)?;
+        }
+        if let Some(mut large) = self.large.take() {
             let end = self.first_end(&batch)?;
-            if let Some(spilling) = &mut self.spilling {
-                spilling.push(&batch.slice(0, end))?;
-            }
-            if end < batch.num_rows() {
-                let spilled = self.spilling.take();
-                self.output = spilled.map(SpilledPartition::finish).transpose()?;
+            let ready = large.push(batch.slice(0, end))?;
+            let mut output = self.stream_of(ready);
+            if end == batch.num_rows() {
+                self.large = Some(large);
+            } else {
+                output = Box::pin(RecordBatchStreamAdapter::new(
+                    self.window.schema(),
+                    output.chain(self.rest_of(large)?),
+                ));
                 self.waiting = Some(batch.slice(end, batch.num_rows() - end));
                 self.last_key = vec![];
             }
+            self.output = Some(output);
             return Ok(());
         }
+        let begin = self.last_begin(&batch)?;
         if begin == Some(0) {
             self.whole = self.held.len();
         }
         if let Err(refused) = self.reserve(self.reserved + row_bytes(&batch)? * COPIES) {
+            self.make_room(&batch, refused)?;
             self.waiting = Some(batch);
-            return self.make_room(refused);
+            return Ok(());
         }
         if let Some(begin) = begin {
             if begin > 0 {
@@ -150,9 +215,14 @@ impl Partitions {
             self.held.push(batch.clone());
         }
         self.last_key = self.key_at(&batch, batch.num_rows() - 1)?;
-        let whole = self.held.iter().take(self.whole);
-        if whole.map(RecordBatch::num_rows).sum::<usize>() >= ENOUGH_ROWS {
+        let rows = self.held.iter().map(RecordBatch::num_rows);
+        if rows.clone().take(self.whole).sum::<usize>() >= ENOUGH_ROWS {
             self.output = self.run_whole()?;
+        } else if self.planned.runs && rows.skip(self.whole).sum::<usize>() >= ENOUGH_ROWS {
+            match self.whole {
+                0 => self.begin_large(&batch)?,
+                _ => self.output = self.run_whole()?,
+            }
         }
         Ok(())
     }
@@ -163,27 +233,64 @@ impl Partitions {
         Ok(())
     }
 
-    fn make_room(&mut self, refused: DataFusionError) -> Result<()> {
+    /// Has rows that are held go on, so that there is room for a batch.
+    fn make_room(&mut self, batch: &RecordBatch, refused: DataFusionError) -> Result<()> {
         if self.whole > 0 {
             self.output = self.run_whole()?;
             return Ok(());
         }
-        let (Some(one_value), false) = (&self.one_value, self.held.is_empty()) else {
-            return Err(match refused {
-                DataFusionError::ResourcesExhausted(text) => DataFusionError::ResourcesExhausted(
-                    format!("{text}; all rows of one partition of this window are needed at once"),
-                ),
-                other => other,
-            });
-        };
-        let mut spilling =
-            one_value.begin(&self.window, &self.input_plan, &self.context, &self.metrics)?;
-        for batch in self.held.drain(..) {
-            spilling.push(&batch)?;
+        match (&self.functions, refused) {
+            (Err(function), DataFusionError::ResourcesExhausted(text)) => {
+                Err(DataFusionError::ResourcesExhausted(format!(
+                    "{text}; {function} needs all rows of one partition of its window at once"
+                )))
+            }
+            (Err(_), other) => Err(other),
+            (Ok(_), _) => self.begin_large(batch),
         }
-        self.reserve(0)?;
-        self.spilling = Some(spilling);
-        Ok(())
+    }
+
+    /// Has the rows of the last partition done as they come: those that are held, or that of which a batch has the first.
+    fn begin_large(&mut self, batch: &RecordBatch) -> Result<()> {
+        let Ok(functions) = &self.functions else {
+            return internal_err!("a window that must be held");
+        };
+        let (input, schema) = (self.planned.input.schema(), self.window.schema());
+        let mut large = match self.planned.runs {
+            true => {
+                let functions = &self.planned.functions;
+                let (context, metrics) = (&self.context, &self.metrics);
+                let running = Running::new(functions, &input, schema, context, metrics);
+                Large::Running(Box::new(running))
+            }
+            false => {
+                let (context, metrics) = (&self.context, &self.metrics);
+                let spilled = SpilledPartition::begin(functions, input, schema, context, metrics)?;
+                Large::Spilled(Box::new(spilled))
+            }
+        };
+        if self.held.is_empty() {
+            self.last_key = self.key_at(batch, 0)?;
+        }
+        let mut ready = vec![];
+        for batch in std::mem::take(&mut self.held) {
+            ready.extend(large.push(batch)?);
+        }
+        self.large = Some(large);
+        self.output = Some(self.stream_of(ready));
+        self.reserve(0)
+    }
+
+    fn rest_of(&self, large: Large) -> Result<SendableRecordBatchStream> {
+        Ok(match large {
+            Large::Running(running) => self.stream_of(running.finish()?),
+            Large::Spilled(spilled) => spilled.finish(),
+        })
+    }
+
+    fn stream_of(&self, ready: Vec<SendableRecordBatchStream>) -> SendableRecordBatchStream {
+        let ready = futures::stream::iter(ready).flatten();
+        Box::pin(RecordBatchStreamAdapter::new(self.window.schema(), ready))
     }
 
     /// Runs the operator over the partitions that are whole.
@@ -195,10 +302,10 @@ impl Partitions {
         }
         let rows = futures::stream::iter(whole.into_iter().map(Ok));
         let rows = Box::pin(RecordBatchStreamAdapter::new(
-            self.input_plan.schema(),
+            self.planned.input.schema(),
             rows,
         ));
-        let once = RowsExec::of_partition(rows, self.input_plan.as_ref());
+        let once = RowsExec::of_partition(rows, self.planned.input.as_ref());
         let window = over(&self.window, vec![Arc::new(once)])?;
         let rows = window.execute(0, Arc::clone(&self.context))?;
         let most = self.context.session_config().batch_size();
@@ -236,11 +343,12 @@ impl Partitions {
     }
 
     fn begins_another(&self, batch: &RecordBatch) -> Result<bool> {
-        Ok(!self.keys.is_empty() && self.last_key != self.key_at(batch, 0)?)
+        Ok(!self.planned.keys.is_empty() && self.last_key != self.key_at(batch, 0)?)
     }
 
     fn ranges(&self, batch: &RecordBatch) -> Result<Vec<std::ops::Range<usize>>> {
         let columns = self
+            .planned
             .keys
             .iter()
             .map(|key| key.evaluate_to_sort_column(batch));
@@ -253,6 +361,7 @@ impl Partitions {
         }
         let one = batch.slice(row, 1);
         let columns = self
+            .planned
             .keys
             .iter()
             .map(|key| key.expr.evaluate(&one)?.into_array(1));
