@@ -3,6 +3,7 @@
 
 pub(crate) mod arithmetic;
 mod convert;
+mod extremes;
 mod json_text;
 mod length;
 mod list_sum;
@@ -37,5 +38,7 @@ pub(crate) fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
     vec![
         Arc::new(AggregateUDF::from(sum::ExactSum::sum())),
         Arc::new(AggregateUDF::from(sum::ExactSum::avg())),
+        Arc::new(AggregateUDF::from(extremes::FastExtreme::min())),
+        Arc::new(AggregateUDF::from(extremes::FastExtreme::max())),
     ]
 }

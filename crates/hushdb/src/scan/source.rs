@@ -8,7 +8,6 @@ use super::prune;
 use super::statistics::{table_statistics, visible_rows};
 use super::table::TableScan;
 use crate::error::Error;
-use crate::memory::row_bytes;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, MutableArrayData, make_array};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -466,7 +465,7 @@ impl PartitionReader {
             } else if let Some(batch) = self.reader.read(group)?
                 && batch.num_rows() > 0
             {
-                self.reservation.resize(row_bytes(&batch)?);
+                self.reservation.resize(batch.get_array_memory_size());
                 self.current = Some((batch, 0));
             }
             self.scan.progress.done(visible_rows(group));
