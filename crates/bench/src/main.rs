@@ -29,9 +29,6 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::failure::{Failure, Result};
 use crate::stage::Stage;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Benchmarks of HushDB.
 #[derive(Parser)]
 struct Arguments {

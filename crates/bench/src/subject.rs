@@ -35,6 +35,7 @@ fn answer(running: &mut Option<(Database, Connection)>, request: &Value) -> Resu
                 .and_then(|threads| usize::try_from(threads).ok());
             let options = DatabaseOptions {
                 threads,
+                owns_process: true,
                 ..DatabaseOptions::default()
             };
             let database = Database::open_with(None, options)?;

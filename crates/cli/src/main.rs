@@ -32,10 +32,6 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupts;
 use crate::session::{Session, Target};
 
-/// Queries allocate and free large buffers on many threads, which the system's allocator is slow at.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let arguments = match Arguments::parse(std::env::args_os().collect()) {
         Ok(arguments) => arguments,

@@ -66,6 +66,7 @@ impl Target {
                 read_only: self.read_only,
                 key,
                 cipher: self.cipher,
+                owns_process: true,
                 ..DatabaseOptions::default()
             },
         )

@@ -116,6 +116,9 @@ pub struct DatabaseOptions {
     pub cipher: Option<Cipher>,
     /// Bytes that operators and the buffer pool may hold together; what operators cannot hold is spilled.
     pub memory_limit_bytes: Option<usize>,
+    /// The process does nothing else: while more of it is in memory than `memory_limit_bytes` and a fifth and 128 MB beside, memory
+    /// that the C library's allocator has freed and kept is given back to the system.
+    pub owns_process: bool,
     /// Where sealed temporary files go: beside the database when not given, for one in memory to the system's place.
     pub temp_directory: Option<PathBuf>,
     /// Threads that run queries; as many as the machine has cores when not given.
@@ -133,6 +136,7 @@ impl Default for DatabaseOptions {
             key: None,
             cipher: None,
             memory_limit_bytes: None,
+            owns_process: false,
             temp_directory: None,
             threads: None,
             crypto: CryptoProvider::aws_lc(),
@@ -245,7 +249,11 @@ impl Database {
             .memory_limit_bytes
             .unwrap_or_else(default_memory_bytes);
         let pool = Arc::new(BufferPool::new(budget));
-        let memory = Arc::new(MemoryBudget::new(Arc::clone(&pool), budget));
+        let memory = MemoryBudget::new(Arc::clone(&pool), budget);
+        let memory = Arc::new(match options.owns_process {
+            true => memory.of_whole_process(),
+            false => memory,
+        });
         let temp_directory = options
             .temp_directory
             .unwrap_or_else(|| default_spill_directory(path));

@@ -1,13 +1,15 @@
-//! Memory for secrets, as the operating system can keep it: pages that are locked, left out of core dumps and wiped in
-//! forked children; and core dumps as a whole.
+//! Memory, as the operating system can keep it. For secrets: pages that are locked, left out of core dumps and wiped in
+//! forked children; and core dumps as a whole. For the rest: what is resident, and giving back what is free.
 //!
 //! What must hold
 //! - Every call is best effort: what the system refuses is reported, never an error.
-//! - The only unsafe code of the workspace is one call in `wipe_on_fork.rs`.
+//! - The only unsafe code of the workspace is one call in `wipe_on_fork.rs` and one in `freed_memory.rs`.
 
 mod core_dumps;
+mod freed_memory;
 mod pages;
 mod wipe_on_fork;
 
 pub use core_dumps::{core_dumps_are_possible, set_core_dumps};
+pub use freed_memory::{give_back_freed_memory, resident_bytes};
 pub use pages::{Pages, lock_limit_bytes};

@@ -49,6 +49,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<ExitCode, Failure> {
         Some(&files.encrypted),
         DatabaseOptions {
             key: Some(KeySource::File(files.key.clone())),
+            owns_process: true,
             ..DatabaseOptions::default()
         },
     )?;

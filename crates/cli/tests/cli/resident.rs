@@ -53,10 +53,6 @@ fn statements_stay_within_the_limit_and_what_is_allowed_beside_it() {
 /// The most memory that the program has held when the statement is done.
 fn peak_mib(place: &Place, statement: &str) -> usize {
     let mut command = place.command(&["--csv", "--key-env", "KEY_A", "a.hushdb"]);
-    // What the allocator keeps of what was given back to it is not the statement's.
-    command
-        .env("MIMALLOC_PURGE_DELAY", "0")
-        .env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("the program runs");
     let mut input = child.stdin.take().expect("its input");

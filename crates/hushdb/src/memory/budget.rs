@@ -4,12 +4,13 @@
 //! they leave, and lets blocks go when they grow. An operator that can spill gets more than an equal share only while there
 //! is memory to spare, so that one that begins later is not turned away.
 
+use super::resident::Resident;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 use hushdb_storage::BufferPool;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ const POOL_SHARE: usize = 8;
 pub(crate) struct MemoryBudget {
     blocks: Arc<BufferPool>,
     state: Mutex<State>,
+    resident: Option<Resident>,
 }
 
 #[derive(Debug, Default)]
@@ -140,7 +142,14 @@ impl MemoryBudget {
         Self {
             blocks,
             state: Mutex::new(state),
+            resident: None,
         }
+    }
+
+    /// Has what the allocator keeps given back to the system when more of the process is resident than may be.
+    pub(crate) fn of_whole_process(mut self) -> Self {
+        self.resident = Some(Resident::default());
+        self
     }
 
     /// The limit in bytes.
@@ -167,6 +176,16 @@ impl MemoryBudget {
         let mut state = self.state.lock();
         change(&mut state);
         self.leave_rest(&state);
+        self.hold_resident(state);
+    }
+
+    /// Reservations change wherever memory is taken in quantity: the moments to look at what is resident.
+    fn hold_resident(&self, state: MutexGuard<'_, State>) {
+        let limit = state.limit;
+        drop(state);
+        if let Some(resident) = &self.resident {
+            resident.hold(limit);
+        }
     }
 
     /// Gives the buffer pool what operators do not have.
@@ -244,6 +263,7 @@ impl MemoryPool for MemoryBudget {
             false => state.unspillable += additional,
         }
         self.leave_rest(&state);
+        self.hold_resident(state);
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 mod budget;
 mod large_limits;
+mod resident;
 mod row_file;
 mod rows;
 mod sort;

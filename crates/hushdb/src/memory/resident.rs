@@ -1,0 +1,54 @@
+//! `Resident`: keeps what is resident of a process that is all ours near its limit. What operators and the buffer pool hold is
+//! counted by the budget; what they gave back stays with the allocator, until it is told to let it go.
+
+use hushdb_pages::{give_back_freed_memory, resident_bytes};
+use parking_lot::Mutex;
+use std::time::{Duration, Instant};
+
+/// What may be resident beside the limit: a fifth of it, and this. The program's own code is about two thirds of that.
+const BESIDE_BYTES: usize = 128_000_000;
+/// Given back is before all of that is taken: more of it is in use by the time that somebody looks again.
+const MARGIN_BYTES: usize = 24_000_000;
+/// How often is looked, at most.
+const PAUSE: Duration = Duration::from_millis(4);
+/// What was found in use stays there for a while. Nothing is sought until so much more is resident.
+const STEP_BYTES: usize = 8_000_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Resident {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// When to look again.
+    next: Option<Instant>,
+    /// What was resident after memory was given back last.
+    left: usize,
+}
+
+impl Resident {
+    /// Looks whether more is resident than goes with `limit`, and gives back what is free. Costs little when it is too soon.
+    pub(super) fn hold(&self, limit: usize) {
+        // Who comes while another looks need not.
+        let Some(mut state) = self.state.try_lock() else {
+            return;
+        };
+        let began = Instant::now();
+        if state.next.is_some_and(|next| began < next) {
+            return;
+        }
+        let most = limit
+            .saturating_add(limit / 5)
+            .saturating_add(BESIDE_BYTES - MARGIN_BYTES);
+        let resident = resident_bytes().unwrap_or(0);
+        state.left = state.left.min(resident);
+        if resident > most && resident > state.left + STEP_BYTES {
+            give_back_freed_memory();
+            state.left = resident_bytes().unwrap_or(0);
+        }
+        // It takes a quarter of one thread's time at most.
+        let ended = Instant::now();
+        state.next = Some(ended + PAUSE.max(3 * (ended - began)));
+    }
+}
