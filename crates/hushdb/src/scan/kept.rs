@@ -1,7 +1,8 @@
 //! Which scans feed operators that keep batches.
 //!
 //! A batch is a slice of a row group, and whoever keeps one keeps, and counts, all of its row group. Where memory is scarce a
-//! scan copies its batches for such operators. Aggregates let each batch go at once: below them nothing is copied.
+//! scan copies its batches for such operators. Aggregates let each batch go at once, and a sort of all rows keeps all of a row
+//! group anyway: below them nothing is copied.
 
 use super::source::ScanSource;
 use datafusion::common::Result;
@@ -9,6 +10,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
 use std::sync::Arc;
 
@@ -80,6 +82,9 @@ fn keeps(node: &dyn ExecutionPlan, at: usize, kept: bool) -> bool {
         };
         let mut functions = aggregate.aggr_expr().iter().map(|expr| expr.fun().name());
         return !functions.all(lets_go);
+    }
+    if let Some(sort) = node.downcast_ref::<SortExec>() {
+        return sort.fetch().is_some();
     }
     match node.name() {
         "FilterExec"

@@ -16,6 +16,9 @@ use crate::error::{Error, Result};
 /// A row group ends when one column has this much raw data.
 pub(crate) const MAX_COLUMN_RAW_BYTES: u64 = 16 << 20;
 
+/// From how many buffers on a column's values are brought into one.
+const MANY_BUFFERS: usize = 16;
+
 /// Gathers batches until a row group is full.
 pub struct RowGroupBuilder {
     columns: Vec<Column>,
@@ -130,11 +133,29 @@ impl RowGroupBuilder {
                 _ => {
                     let pieces: Vec<&dyn Array> =
                         pieces.iter().map(|piece| piece.as_ref()).collect();
-                    concat(&pieces).map_err(|e| Error::InvalidInput(e.to_string()))?
+                    let joined = concat(&pieces).map_err(|e| Error::InvalidInput(e.to_string()))?;
+                    in_few_buffers(joined)
                 }
             });
         }
         Ok(Some(arrays))
+    }
+}
+
+/// Sorted and joined rows point into buffers of many batches. The compressor, which cuts arrays into samples, looks at all
+/// buffers for each piece.
+fn in_few_buffers(array: ArrayRef) -> ArrayRef {
+    let is_many = |buffers: usize| buffers > MANY_BUFFERS;
+    if let Some(text) = array.as_string_view_opt()
+        && is_many(text.data_buffers().len())
+    {
+        Arc::new(text.gc())
+    } else if let Some(bytes) = array.as_binary_view_opt()
+        && is_many(bytes.data_buffers().len())
+    {
+        Arc::new(bytes.gc())
+    } else {
+        array
     }
 }
 
