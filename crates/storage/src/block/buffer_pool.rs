@@ -6,7 +6,9 @@
 //!   same generation is another block.
 //! - No lock is held while a block is read or opened. Two threads that miss the same block may both read it.
 //!
-//! Eviction is by clock: a block that was asked for since the hand last passed is spared once.
+//! Eviction is by a clock whose hand is put somewhere else each time: a block that was asked for since the hand last passed is
+//! spared once. A clock that goes round in order forgets each block just before it is asked for again when tables a little larger
+//! than the budget are scanned again and again.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -68,7 +70,7 @@ struct Shard {
     places: HashMap<PoolKey, usize>,
     slots: Vec<Option<Slot>>,
     vacant: Vec<usize>,
-    hand: usize,
+    hand: u64,
 }
 
 struct Slot {
@@ -284,9 +286,15 @@ impl Shard {
         if self.places.is_empty() {
             return None;
         }
+        // A multiplier from Knuth's table (The Art of Computer Programming, volume 2, 3.3.4); the high bits are the better ones.
+        self.hand = self
+            .hand
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let mut place = (self.hand >> 33) as usize;
         loop {
-            self.hand = (self.hand + 1) % self.slots.len();
-            match &mut self.slots[self.hand] {
+            place = (place + 1) % self.slots.len();
+            match &mut self.slots[place] {
                 Some(slot) if slot.asked_for => slot.asked_for = false,
                 Some(slot) => {
                     let key = slot.key;
@@ -325,6 +333,24 @@ mod tests {
 
     fn fill(pool: &BufferPool, store: u64, blocks: u64) {
         (0..blocks).for_each(|sector| pool.put(key(store, sector), Bytes::from_static(b"x"), 100));
+    }
+
+    #[test]
+    fn scans_of_a_little_more_than_fits_find_most_blocks() {
+        let pool = BufferPool::new(900 * 100);
+        let scan = || {
+            let found = (0..1000).filter(|&sector| {
+                let key = key(0, sector);
+                let found = pool.get(&key).is_some();
+                if !found {
+                    pool.put(key, Bytes::from_static(b"x"), 100);
+                }
+                found
+            });
+            found.count()
+        };
+        let found: Vec<_> = (0..10).map(|_| scan()).collect();
+        assert!(found[5..].iter().all(|found| *found > 600), "{found:?}");
     }
 
     #[test]
