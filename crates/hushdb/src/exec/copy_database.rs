@@ -14,7 +14,7 @@ use crate::transaction::Write;
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, ObjectName, ObjectNamePart, VisitMut, VisitorMut,
 };
-use hushdb_storage::{CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, TableVersion, View};
+use hushdb_storage::{CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, View};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -44,13 +44,9 @@ pub(super) fn copy_database(
     }
     let mut rows = 0;
     if parts != DatabaseParts::Schema {
-        let tables = source
-            .version
-            .schemas
-            .values()
-            .flat_map(|s| s.tables.values());
+        let tables = source.version.tables();
         progress.plan_all(tables.map(|table| table.row_count()).sum());
-        for (schema, table) in tables_of(&source.version) {
+        for (schema, table) in source.version.named_tables() {
             let from = TableName {
                 database: from.into(),
                 schema: schema.into(),
@@ -65,7 +61,7 @@ pub(super) fn copy_database(
     }
     if parts != DatabaseParts::Data {
         // Over rows that are there: each table's keys are sorted once.
-        for (schema, table) in tables_of(&source.version) {
+        for (schema, table) in source.version.named_tables() {
             for index in table.indexes() {
                 let index = IndexDef {
                     name: index.name().into(),
@@ -82,13 +78,6 @@ pub(super) fn copy_database(
         DatabaseParts::Data => QueryResult::count(rows),
         _ => Ok(QueryResult::done()),
     }
-}
-
-fn tables_of(catalog: &CatalogVersion) -> impl Iterator<Item = (&str, &Arc<TableVersion>)> {
-    catalog.schemas.iter().flat_map(|(name, schema)| {
-        let tables = schema.tables.values();
-        tables.map(|table| (name.as_str(), table))
-    })
 }
 
 fn refuse_taken_names(source: &CatalogVersion, target: &CatalogVersion) -> Result<()> {
@@ -122,7 +111,7 @@ fn refuse_taken_names(source: &CatalogVersion, target: &CatalogVersion) -> Resul
 }
 
 fn require_tables(source: &CatalogVersion, target: &CatalogVersion) -> Result<()> {
-    for (schema, table) in tables_of(source) {
+    for (schema, table) in source.named_tables() {
         let there = target.table(schema, &table.name).ok_or_else(|| {
             Error::catalog(format!(
                 "Table with name {} does not exist! Copy definitions first: COPY FROM DATABASE ... (SCHEMA)",
@@ -170,6 +159,12 @@ fn define(write: &mut Write<'_>, from: &str, source: &DatabaseSnapshot) -> Resul
 }
 
 /// Adds a table's rows to another of the same columns, in their order.
+/// A query of all rows of a table.
+pub(super) fn select_all(database: &str, schema: &str, table: &str) -> Result<ast::Statement> {
+    let name = [database, schema, table].map(sql::quote).join(".");
+    sql::parse_one(&format!("SELECT * FROM {name}"))
+}
+
 fn copy_rows(
     connection: &Connection,
     snapshot: &Snapshot,
@@ -182,10 +177,7 @@ fn copy_rows(
         return Err(Error::internal("the copy of a table is not there"));
     };
     let planner = connection.planner(snapshot, progress);
-    let name: Vec<String> = [&from.database, &from.schema, &from.name]
-        .map(|part| sql::quote(part))
-        .into();
-    let all = sql::parse_one(&format!("SELECT * FROM {}", name.join(".")))?;
+    let all = select_all(&from.database, &from.schema, &from.name)?;
     let plan = planner.plan_statement(all)?;
     let sources = target.columns.iter().map(|column| {
         let mut fields = plan.schema().fields().iter();

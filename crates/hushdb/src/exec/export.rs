@@ -3,7 +3,7 @@
 //!
 //! What must hold: all files show one state of the database. They are plaintext, so it is refused where encryption is enforced.
 
-use super::copy_database::sql_without_database;
+use super::copy_database::{select_all, sql_without_database};
 use super::{copy, definitions, query, settings, transaction};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
@@ -39,8 +39,7 @@ pub(super) fn export_database(
     transaction::as_one(connection, || {
         let snapshot = connection.snapshot();
         let catalog = Arc::clone(&snapshot.database(&database)?.version);
-        let tables = tables_of(&catalog);
-        progress.plan_all(tables.iter().map(|(_, table)| table.row_count()).sum());
+        progress.plan_all(catalog.tables().map(|table| table.row_count()).sum());
         std::fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
         export.write(
             "schema.sql",
@@ -48,12 +47,16 @@ pub(super) fn export_database(
         )?;
         let mut loads = String::new();
         let mut taken = HashSet::new();
-        for (schema, table) in tables {
+        for (schema, table) in catalog.named_tables() {
             let file = export.file_name(schema, &table.name, &mut taken);
             if export.is_csv() {
                 refuse_marker(connection, &database, schema, table, progress)?;
             }
-            let target = select_all(&database, schema, &table.name)?;
+            let all = select_all(&database, schema, &table.name)?;
+            let ast::Statement::Query(all) = all else {
+                return Err(Error::internal("a SELECT was parsed as something else"));
+            };
+            let target = CopyTarget::Query(all);
             let path = Path::new(directory).join(&file);
             let path = path.to_string_lossy();
             copy::copy_to(connection, target, &path, &export.options, progress)?;
@@ -152,23 +155,6 @@ fn failed(path: &str, error: &std::io::Error) -> Error {
     Error::new(ErrorKind::Io, format!("Cannot write \"{path}\": {error}"))
 }
 
-fn tables_of(catalog: &CatalogVersion) -> Vec<(&str, &Arc<TableVersion>)> {
-    let schemas = catalog.schemas.iter();
-    let tables = schemas.flat_map(|(name, schema)| {
-        let tables = schema.tables.values();
-        tables.map(|table| (name.as_str(), table))
-    });
-    tables.collect()
-}
-
-fn select_all(database: &str, schema: &str, table: &str) -> Result<CopyTarget> {
-    let name = [database, schema, table].map(quote).join(".");
-    match sql::parse_one(&format!("SELECT * FROM {name}"))? {
-        ast::Statement::Query(query) => Ok(CopyTarget::Query(query)),
-        _ => Err(Error::internal("a SELECT was parsed as something else")),
-    }
-}
-
 /// A text that is written as NULL is would come back as NULL.
 fn refuse_marker(
     connection: &Connection,
@@ -210,7 +196,7 @@ fn definitions_of(database: &str, catalog: &CatalogVersion, snapshot: &Snapshot)
     for schema in catalog.schemas.keys().filter(|name| *name != MAIN_SCHEMA) {
         lines.push(format!("CREATE SCHEMA {};", quote(schema)));
     }
-    for (schema, table) in tables_of(catalog) {
+    for (schema, table) in catalog.named_tables() {
         lines.push(definitions::table(schema, table));
     }
     let mut views = Views {
@@ -226,7 +212,7 @@ fn definitions_of(database: &str, catalog: &CatalogVersion, snapshot: &Snapshot)
         }
     }
     lines.extend(views.lines);
-    for (schema, table) in tables_of(catalog) {
+    for (schema, table) in catalog.named_tables() {
         lines.extend(definitions::indexes(schema, table));
     }
     lines.push(String::new());

@@ -66,10 +66,16 @@ impl CatalogVersion {
     }
 
     /// All tables.
-    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableVersion>> {
-        self.schemas
-            .values()
-            .flat_map(|schema| schema.tables.values())
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<TableVersion>> {
+        self.named_tables().map(|(_, table)| table)
+    }
+
+    /// All tables with the names of their schemas.
+    pub fn named_tables(&self) -> impl Iterator<Item = (&str, &Arc<TableVersion>)> {
+        self.schemas.iter().flat_map(|(name, schema)| {
+            let tables = schema.tables.values();
+            tables.map(|table| (name.as_str(), table))
+        })
     }
 
     /// Reads the catalog that `root` names, with all table records; row-group directories are left for first use.
