@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::io;
+use std::panic::PanicHookInfo;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -55,6 +56,19 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
+/// Has panics say where they happened and nothing more: what a library says of its own mistakes may have values in it.
+pub(crate) fn withhold_panics() {
+    std::panic::set_hook(Box::new(|panic| say(&panic_line(panic))));
+}
+
+fn panic_line(panic: &PanicHookInfo<'_>) -> String {
+    let place = panic.location().map_or_else(String::new, |place| {
+        let file = Path::new(place.file()).file_name().unwrap_or_default();
+        format!(" at {}:{}", file.to_string_lossy(), place.line())
+    });
+    format!("Internal Error: something failed{place}: please report this")
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -92,5 +106,32 @@ impl From<io::Error> for Failure {
         } else {
             Self::Message(format!("IO Error: cannot write the output: {error}"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    #[test]
+    fn a_panic_is_told_without_its_message() {
+        let line = Arc::new(Mutex::new(String::new()));
+        let (heard, this) = (Arc::clone(&line), std::thread::current().id());
+        let before = Arc::new(std::panic::take_hook());
+        let others = Arc::clone(&before);
+        std::panic::set_hook(Box::new(move |panic| {
+            if std::thread::current().id() == this {
+                *heard.lock().unwrap() = panic_line(panic);
+            } else {
+                others(panic);
+            }
+        }));
+        let failed = std::panic::catch_unwind(|| panic!("patient 4711 has no bed"));
+        std::panic::set_hook(Box::new(move |panic| before(panic)));
+        assert!(failed.is_err());
+        let line = line.lock().unwrap();
+        assert!(line.contains(" at failure.rs:"), "{line}");
+        assert!(!line.contains("4711"), "{line}");
     }
 }

@@ -45,6 +45,7 @@ fn main() -> ExitCode {
             };
         }
     };
+    failure::withhold_panics();
     interrupt::outlive_file_size_limits();
     let done = match arguments {
         Arguments::Shell(arguments) => sql(arguments),

@@ -204,6 +204,13 @@ impl Error {
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }
+    /// Of a part of a statement that ended without an answer. What a panic said may have values in it, and is left out.
+    pub(crate) fn of_task(error: &tokio::task::JoinError) -> Self {
+        Self::internal(match error.is_panic() {
+            true => "a part of the statement failed: please report this",
+            false => "a part of the statement was given up",
+        })
+    }
 }
 
 impl fmt::Display for Error {

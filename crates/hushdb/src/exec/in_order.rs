@@ -2,6 +2,7 @@
 //!
 //! Partitions run at once; each may be a few batches ahead of the reader.
 
+use crate::error::Error;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -144,8 +145,8 @@ impl ExecutionPlan for InOrderExec {
                 // All senders are gone: a panic in a partition must not pass for its end.
                 while let Some(joined) = tasks.join_next().await {
                     if let Err(error) = joined {
-                        let failed = internal_err!("a partition failed: {error}");
-                        return Some((failed, (vec![], tasks, 0)));
+                        let failed = Error::of_task(&error).into();
+                        return Some((Err(failed), (vec![], tasks, 0)));
                     }
                 }
                 None

@@ -288,9 +288,7 @@ fn write_rows(
         }
         let mut loaded = vec![];
         for mut task in tasks {
-            let written = (&mut task.0)
-                .await
-                .map_err(|e| Error::internal(format!("a writer failed: {e}")))?;
+            let written = (&mut task.0).await.map_err(|e| Error::of_task(&e))?;
             loaded.push(written?);
         }
         let rows = loaded.iter().map(|part| match part {
@@ -434,9 +432,7 @@ impl RowGroupSink {
     async fn wait(&mut self) -> Result<()> {
         if let Some((held, task)) = self.running.front_mut() {
             let held = *held;
-            let written = task
-                .await
-                .map_err(|e| Error::internal(format!("a writer failed: {e}")))?;
+            let written = task.await.map_err(|e| Error::of_task(&e))?;
             self.running.pop_front();
             self.reservation.shrink(held);
             self.done.push(written?);

@@ -287,10 +287,7 @@ fn generate(
         }
         let mut groups = vec![];
         for task in tasks {
-            groups.extend(
-                task.await
-                    .map_err(|e| Error::internal(format!("a generator failed: {e}")))??,
-            );
+            groups.extend(task.await.map_err(|e| Error::of_task(&e))??);
         }
         Ok(groups)
     })

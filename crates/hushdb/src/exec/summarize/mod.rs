@@ -200,7 +200,7 @@ fn pass(planner: &Planner<'_>, plan: &LogicalPlan, wanted: &[Wanted]) -> Result<
         }
         let mut parts = vec![];
         while let Some(part) = tasks.join_next().await {
-            parts.push(part.map_err(|e| Error::internal(format!("a pass failed: {e}")))??);
+            parts.push(part.map_err(|e| Error::of_task(&e))??);
         }
         // In one order, so that sums of doubles are the same each time.
         parts.sort_by_key(|(partition, _)| *partition);
