@@ -1,6 +1,8 @@
 //! `QueryResult`: what a statement gives back, as a stream of Arrow batches.
 
+use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::KeepRows;
 use crate::scan::ScanProgress;
 use datafusion::arrow::array::{ArrayRef, Int64Array};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -93,13 +95,33 @@ impl QueryResult {
 
     /// The result of a statement within a transaction, which an error while it is read aborts. With uncommitted changes it
     /// is read at once: rolling back takes away what it would read.
-    pub(crate) fn within(mut self, aborted: Arc<AtomicBool>, changed: bool) -> Result<Self> {
+    pub(crate) fn within(
+        mut self,
+        aborted: Arc<AtomicBool>,
+        connection: &Connection,
+    ) -> Result<Self> {
         if let Source::Stream { within, .. } = &mut self.source {
             *within = Some(aborted);
-            if changed {
-                let batches: Result<VecDeque<_>> = self.by_ref().collect();
-                self.source = Source::Batches(batches?);
+            if connection.has_changes() {
+                return self.read(connection);
             }
+        }
+        Ok(self)
+    }
+
+    /// The same result, read already: what does not fit into memory lies in a spill file.
+    pub(crate) fn read(mut self, connection: &Connection) -> Result<Self> {
+        if matches!(self.source, Source::Batches(_)) {
+            return Ok(self);
+        }
+        let context = connection.engine().state.task_ctx();
+        let mut kept = KeepRows::new(self.schema(), &context);
+        for batch in self.by_ref() {
+            kept.push(batch?)?;
+        }
+        let rows = kept.finish()?.stream();
+        if let Source::Stream { stream, .. } = &mut self.source {
+            *stream = rows;
         }
         Ok(self)
     }

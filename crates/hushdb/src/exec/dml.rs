@@ -11,14 +11,14 @@ use super::row_ids::RowIds;
 use super::upsert;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
+use crate::memory::KeptRows;
 use crate::plan::{DML_TARGET, DmlTarget, Snapshot, TableName, name_parts};
 use crate::result::QueryResult;
 use crate::scan::{ROW_ID, ScanProgress};
 use crate::sql::type_names::cast_to;
 use crate::transaction::Write;
+use datafusion::arrow::datatypes::Schema;
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::catalog::MemTable;
-use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{
     self, Assignment, AssignmentTarget, Expr, FromTable, Ident, ObjectName, SelectItem, SetExpr,
@@ -136,12 +136,11 @@ fn add_all(
     let rules = RowRules::new(&planner, &name.name, &table.columns, &table.checks)?;
     let mut returned = None;
     if let Some(items) = &items {
-        let rows = query::collect(connection, &plan, progress)?;
+        let rows = query::keep(connection, &plan, progress, |batch| rules.typed(&batch))?;
         let alias = Ident::with_quote('"', name.name.clone());
-        returned = Some(returning(
-            connection, &snapshot, &table, &alias, items, &rows, progress,
-        )?);
-        plan = rows_plan(&plan, rows)?;
+        let result = returning(connection, &snapshot, &alias, items, &rows, progress)?;
+        returned = Some(result);
+        plan = rows_plan(&rows)?;
     }
     let rows = load::load(connection, &mut write, &name, &plan, rules, progress)?;
     write.commit()?;
@@ -265,31 +264,36 @@ pub(super) fn update(
     let mut returned = None;
     if let Some(items) = &update.returning {
         let mut ids = RowIds::default();
-        let rows = query::collect(connection, &plan, progress)?.into_iter();
-        let rows = rows
-            .map(|batch| ids.take(batch))
-            .collect::<Result<Vec<_>>>()?;
-        returned = Some(returning(
-            connection,
-            &snapshot,
-            &table,
-            &alias,
-            items,
-            &without_ids(&table, &rows)?,
-            progress,
-        )?);
-        plan = rows_plan(&plan, rows)?;
+        let rows = query::keep(connection, &plan, progress, |batch| {
+            typed_after_id(&rules, &ids.take(batch)?)
+        })?;
+        let without_ids = rows.project(&after_ids(&table))?;
+        let result = returning(connection, &snapshot, &alias, items, &without_ids, progress)?;
+        returned = Some(result);
+        plan = rows_plan(&rows)?;
     }
     let rows = load::replace(connection, &mut write, &name, &plan, rules, progress)?;
     write.commit()?;
     returned.map_or_else(|| QueryResult::count(rows), Ok)
 }
 
-/// Rows of a table, whose ids come first, as they are after them.
-fn without_ids(table: &TableVersion, rows: &[RecordBatch]) -> Result<Vec<RecordBatch>> {
-    let columns: Vec<usize> = (1..=table.columns.len()).collect();
-    let rows = rows.iter().map(|batch| batch.project(&columns));
-    Ok(rows.collect::<Result<_, _>>()?)
+/// Rows whose ids come first, with the table's exact types.
+fn typed_after_id(rules: &RowRules, batch: &RecordBatch) -> Result<RecordBatch> {
+    let columns: Vec<usize> = (1..batch.num_columns()).collect();
+    let typed = rules.typed(&batch.project(&columns)?)?;
+    let fields = batch.schema_ref().fields().iter().take(1);
+    let fields = fields.chain(typed.schema_ref().fields()).cloned();
+    let arrays = batch.columns().iter().take(1).chain(typed.columns());
+    let schema = Schema::new(fields.collect::<Vec<_>>());
+    Ok(RecordBatch::try_new(
+        Arc::new(schema),
+        arrays.cloned().collect(),
+    )?)
+}
+
+/// Places of a table's columns in rows whose ids come first.
+fn after_ids(table: &TableVersion) -> Vec<usize> {
+    (1..=table.columns.len()).collect()
 }
 
 /// `alias.column`
@@ -399,13 +403,9 @@ fn target_plan(
         .plan_query(query)
 }
 
-/// Collected rows as a plan, to be cast and checked like those of an INSERT.
-pub(super) fn rows_plan(plan: &LogicalPlan, batches: Vec<RecordBatch>) -> Result<LogicalPlan> {
-    let schema = batches
-        .first()
-        .map_or_else(|| Arc::clone(plan.schema().inner()), RecordBatch::schema);
-    let rows = MemTable::try_new(schema, vec![batches])?;
-    Ok(LogicalPlanBuilder::scan("new_rows", provider_as_source(Arc::new(rows)), None)?.build()?)
+/// Kept rows as a plan, to be cast and checked like those of an INSERT.
+pub(super) fn rows_plan(rows: &KeptRows) -> Result<LogicalPlan> {
+    Ok(LogicalPlanBuilder::scan("new_rows", rows.source()?, None)?.build()?)
 }
 
 pub(super) fn delete(
@@ -459,14 +459,13 @@ pub(super) fn delete(
         None => (RowIds::of(connection, &plan, progress)?, None),
         Some(items) => {
             let mut ids = RowIds::default();
-            let found = query::collect(connection, &plan, progress)?.into_iter();
-            let found = found
-                .map(|batch| ids.take(batch))
-                .collect::<Result<Vec<_>>>()?;
-            let rows = without_ids(&table, &found)?;
-            let returned = returning(
-                connection, &snapshot, &table, &alias, items, &rows, progress,
-            )?;
+            let planner = connection.planner(&snapshot, progress);
+            let rules = RowRules::new(&planner, &name.name, &table.columns, &[])?;
+            let rows = query::keep(connection, &plan, progress, |batch| {
+                typed_after_id(&rules, &ids.take(batch)?)
+            })?;
+            let rows = rows.project(&after_ids(&table))?;
+            let returned = returning(connection, &snapshot, &alias, items, &rows, progress)?;
             (ids, Some(returned))
         }
     };

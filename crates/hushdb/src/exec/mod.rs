@@ -91,7 +91,7 @@ fn in_transaction(
         return result;
     };
     match result {
-        Ok(result) => result.within(aborted, connection.has_changes()),
+        Ok(result) => result.within(aborted, connection),
         Err(error) => {
             if error.aborts() {
                 aborted.store(true, Ordering::Release);

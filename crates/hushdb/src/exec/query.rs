@@ -3,6 +3,7 @@
 use super::in_order::InOrderExec;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
+use crate::memory::{KeepRows, KeptRows};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
 use datafusion::arrow::array::{ArrayRef, AsArray, StringArray};
@@ -61,6 +62,32 @@ pub(super) fn collect(
     progress: &Arc<ScanProgress>,
 ) -> Result<Vec<RecordBatch>> {
     stream(connection, plan, progress)?.collect_batches()
+}
+
+/// Keeps all rows of a plan, each batch as `change` gives it back.
+pub(super) fn keep(
+    connection: &Connection,
+    plan: &LogicalPlan,
+    progress: &Arc<ScanProgress>,
+    mut change: impl FnMut(RecordBatch) -> Result<RecordBatch>,
+) -> Result<KeptRows> {
+    let result = stream(connection, plan, progress)?;
+    let none = change(RecordBatch::new_empty(result.schema()))?;
+    let mut kept = KeepRows::new(none.schema(), &connection.engine().state.task_ctx());
+    for batch in result {
+        kept.push(change(batch?)?)?;
+    }
+    Ok(kept.finish()?)
+}
+
+/// Reads a few kept rows into memory.
+pub(super) fn read(
+    connection: &Connection,
+    rows: &KeptRows,
+    progress: &Arc<ScanProgress>,
+) -> Result<Vec<RecordBatch>> {
+    let runtime = Arc::clone(&connection.engine().runtime);
+    QueryResult::stream(rows.stream(), runtime, Arc::clone(progress)).collect_batches()
 }
 
 /// EXPLAIN and EXPLAIN ANALYZE, as rows of `explain_key` and `explain_value` like DuckDB's.

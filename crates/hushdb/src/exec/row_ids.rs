@@ -45,6 +45,11 @@ impl RowIds {
         })
     }
 
+    /// Takes ids.
+    pub(super) fn extend(&mut self, ids: &[u64]) {
+        self.0.extend(ids);
+    }
+
     /// Deletes the rows; returns how many were there.
     pub(super) fn delete(self, write: &mut Write<'_>, name: &TableName) -> Result<u64> {
         let mut ids = self.0.into_iter();

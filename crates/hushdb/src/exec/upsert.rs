@@ -12,6 +12,7 @@ use super::returning::{returning, select};
 use super::row_ids::{RowIds, row_ids_of};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::{KeepRows, row_bytes};
 use crate::plan::{DML_EXCLUDED, DML_TARGET, Snapshot, TableName};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
@@ -25,17 +26,22 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::catalog::MemTable;
 use datafusion::datasource::provider_as_source;
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::logical_expr::TableSource;
 use datafusion::sql::sqlparser::ast::{
     self, Assignment, ConflictTarget, Expr, Ident, OnConflictAction, OnInsert, SelectItem,
     SqliteOnConflict, VisitMut, VisitorMut,
 };
 use hushdb_storage::{Column, Index, TableVersion};
+use roaring::RoaringTreemap;
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+/// The share of the limit that rows take whose keys are looked for together.
+const PROPOSED_SHARE: usize = 16;
 /// How often a statement that stands alone is tried when others are faster each time.
 const TRIES: usize = 64;
 /// The column that pairs an existing row with the one that was to be inserted.
@@ -209,39 +215,63 @@ fn apply<'a>(
         table: &table,
         progress,
     };
-    // Also planned without rows, so that a mistake shows.
-    let proposed = query::collect(connection, &plan, progress)?;
-    let proposed = proposed.iter().map(|batch| rules.typed(batch));
-    let proposed = load::joined(&proposed.collect::<Result<Vec<_>>>()?)?;
-    let proposed = proposed.unwrap_or_else(|| no_rows(&table));
+    let context = connection.engine().state.task_ctx();
+    let schema = Arc::new(Schema::new(schema_of(&table)));
+    let mut fresh = KeepRows::new(Arc::clone(&schema), &context);
+    let mut changed = KeepRows::new(schema, &context);
     let changes = !matches!(rule.action, Action::Nothing);
-    let split = split(&table, &keys, &proposed, changes)?;
-
-    let mut batches = vec![batch_of(&table, taken(&proposed, &split.fresh)?)?];
-    if changes {
-        let (gone, changed) = change.changed_rows(&write, rule, &proposed, split.met, &targets)?;
-        write.delete_rows(&name.schema, &name.name, &gone)?;
-        batches.extend(changed);
+    let mut split = Split::new(&keys, changes, &context);
+    let mut gone = RowIds::default();
+    let mut work = |proposed: &[RecordBatch]| -> Result<()> {
+        // Also planned without rows, so that a mistake shows.
+        let proposed = load::joined(proposed)?.unwrap_or_else(|| no_rows(&table));
+        let Divided { new, met } = split.divide(&table, &proposed)?;
+        fresh.push(batch_of(&table, taken(&proposed, &new)?)?)?;
+        if changes {
+            let (ids, rows) = change.changed_rows(&write, rule, &proposed, met, &targets)?;
+            gone.extend(&ids);
+            for batch in rows {
+                changed.push(rules.typed(&batch)?)?;
+            }
+        }
+        Ok(())
+    };
+    // Many rows together, so that row groups are opened a few times only.
+    let enough = connection.shared.memory.limit() / PROPOSED_SHARE;
+    let (mut proposed, mut bytes, mut none) = (vec![], 0, true);
+    for batch in query::stream(connection, &plan, progress)? {
+        let batch = rules.typed(&batch?)?;
+        bytes += row_bytes(&batch)?;
+        proposed.push(batch);
+        if bytes > enough {
+            work(&std::mem::take(&mut proposed))?;
+            (bytes, none) = (0, false);
+        }
     }
-    let typed = batches.iter().map(|batch| rules.typed(batch));
-    let batches = typed.collect::<Result<Vec<_>>>()?;
+    if none || !proposed.is_empty() {
+        work(&proposed)?;
+    }
+    gone.delete(&mut write, &name)?;
+    let (fresh, changed) = (fresh.finish()?, changed.finish()?);
+    let rows = fresh.followed_by(&changed);
     let returned = match &items {
         None => None,
         Some(items) => {
             let alias = Ident::with_quote('"', name.name.clone());
             Some(returning(
-                connection, &snapshot, &table, &alias, items, &batches, progress,
+                connection, &snapshot, &alias, items, &rows, progress,
             )?)
         }
     };
-    let count: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let count = rows.rows();
     if count <= load::FEW_ROWS.min(write.store().row_group_rows()) {
-        let held = batches.iter().map(|batch| rules.apply(batch));
+        let held = query::read(connection, &rows, progress)?;
+        let held = held.iter().map(|batch| rules.apply(batch));
         if let Some(arrays) = load::joined(&held.collect::<Result<Vec<_>>>()?)? {
             load::add(&mut write, &name, &table.columns, &arrays)?;
         }
     } else {
-        let plan = rows_plan(&plan, batches)?;
+        let plan = rows_plan(&rows)?;
         load::load(connection, &mut write, &name, &plan, rules, progress)?;
     }
     let result = match returned {
@@ -273,72 +303,140 @@ fn taken(arrays: &[ArrayRef], rows: &[u64]) -> Result<Vec<ArrayRef>> {
     taken.collect()
 }
 
-/// Rows of an INSERT.
-struct Split {
+/// Finds the rows of an INSERT whose key is there, in the table or in an earlier row of the statement.
+struct Split<'a> {
+    keys: Vec<(&'a Index, Keys)>,
+    /// Rows of the table that change.
+    met: RoaringTreemap,
+    changes: bool,
+}
+
+/// Some rows of an INSERT.
+#[derive(Default)]
+struct Divided {
     /// Those whose key is not there.
-    fresh: Vec<u64>,
+    new: Vec<u64>,
     /// Ids of rows that have the key, and the rows of the statement that met them.
     met: Vec<(u64, u64)>,
 }
 
-fn split(
-    table: &TableVersion,
-    keys: &[&Index],
-    proposed: &[ArrayRef],
-    changes: bool,
-) -> Result<Split> {
-    let rows = proposed.first().map_or(0, |array| array.len());
-    let mut split = Split {
-        fresh: vec![],
-        met: vec![],
-    };
-    let mut met = HashSet::new();
-    let mut columns = vec![];
-    for index in keys {
-        let ids = index.column_ids().iter();
-        let arrays = ids.filter_map(|id| {
-            let at = table.columns.iter().position(|column| column.id == *id)?;
-            proposed.get(at).cloned()
-        });
-        let arrays: Vec<ArrayRef> = arrays.collect();
-        let fields = arrays.iter().map(|a| SortField::new(a.data_type().clone()));
-        let comparable = RowConverter::new(fields.collect())?.convert_columns(&arrays)?;
-        columns.push((*index, arrays, comparable));
+impl<'a> Split<'a> {
+    fn new(keys: &[&'a Index], changes: bool, context: &TaskContext) -> Self {
+        let keys = keys.iter();
+        Self {
+            keys: keys.map(|index| (*index, Keys::new(context))).collect(),
+            met: RoaringTreemap::new(),
+            changes,
+        }
     }
-    let mut earlier = vec![HashSet::new(); columns.len()];
-    for row in 0..rows {
-        let mut found = None;
-        for (index, arrays, _) in &columns {
-            if let Some(id) = table.find(index, arrays, row)?.first() {
-                found = Some(*id);
-                break;
-            }
+
+    fn divide(&mut self, table: &TableVersion, proposed: &[ArrayRef]) -> Result<Divided> {
+        let rows = proposed.first().map_or(0, |array| array.len());
+        let mut divided = Divided::default();
+        let mut columns = vec![];
+        for (index, _) in &self.keys {
+            let ids = index.column_ids().iter();
+            let arrays = ids.filter_map(|id| {
+                let at = table.columns.iter().position(|column| column.id == *id)?;
+                proposed.get(at).cloned()
+            });
+            let arrays: Vec<ArrayRef> = arrays.collect();
+            let fields = arrays.iter().map(|a| SortField::new(a.data_type().clone()));
+            let comparable = RowConverter::new(fields.collect())?.convert_columns(&arrays)?;
+            columns.push((arrays, comparable));
         }
-        if let Some(id) = found {
-            if changes && !met.insert(id) {
-                return Err(Error::affected_twice());
+        for row in 0..rows {
+            let mut found = None;
+            for ((index, _), (arrays, _)) in self.keys.iter().zip(&columns) {
+                if let Some(id) = table.find(index, arrays, row)?.first() {
+                    found = Some(*id);
+                    break;
+                }
             }
-            split.met.push((id, row as u64));
-            continue;
-        }
-        let is_null = |arrays: &[ArrayRef]| arrays.iter().any(|array| array.is_null(row));
-        let mut again = columns.iter().zip(&earlier);
-        if again.any(|((_, arrays, comparable), earlier)| {
-            !is_null(arrays) && earlier.contains(&comparable.row(row))
-        }) {
-            if changes {
-                return Err(Error::affected_twice());
+            if let Some(id) = found {
+                if self.changes && !self.met.insert(id) {
+                    return Err(Error::affected_twice());
+                }
+                divided.met.push((id, row as u64));
+                continue;
             }
-            continue;
-        }
-        for ((_, arrays, comparable), earlier) in columns.iter().zip(&mut earlier) {
-            if !is_null(arrays) {
-                earlier.insert(comparable.row(row));
+            let is_null = |arrays: &[ArrayRef]| arrays.iter().any(|array| array.is_null(row));
+            let mut again = self.keys.iter().zip(&columns);
+            if again.any(|((_, earlier), (arrays, comparable))| {
+                !is_null(arrays) && earlier.contains(comparable.row(row).data())
+            }) {
+                if self.changes {
+                    return Err(Error::affected_twice());
+                }
+                continue;
             }
+            for ((_, earlier), (arrays, comparable)) in self.keys.iter_mut().zip(&columns) {
+                if !is_null(arrays) {
+                    earlier.insert(comparable.row(row).data())?;
+                }
+            }
+            divided.new.push(row as u64);
         }
-        split.fresh.push(row as u64);
+        Ok(divided)
     }
-    Ok(split)
+}
+
+/// Keys as bytes, which are counted.
+struct Keys {
+    /// Those of fifteen bytes at most, with their length.
+    short: HashSet<u128>,
+    long: HashSet<Box<[u8]>>,
+    reservation: MemoryReservation,
+}
+
+impl Keys {
+    fn new(context: &TaskContext) -> Self {
+        let consumer = MemoryConsumer::new("the new keys of INSERT with ON CONFLICT");
+        Self {
+            short: HashSet::new(),
+            long: HashSet::new(),
+            reservation: consumer.register(context.memory_pool()),
+        }
+    }
+
+    fn short(key: &[u8]) -> Option<u128> {
+        let mut bytes = [0; 16];
+        let (len, rest) = bytes.split_first_mut()?;
+        *len = u8::try_from(key.len()).ok()?;
+        rest.get_mut(..key.len())?.copy_from_slice(key);
+        Some(u128::from_le_bytes(bytes))
+    }
+
+    fn contains(&self, key: &[u8]) -> bool {
+        match Self::short(key) {
+            Some(key) => self.short.contains(&key),
+            None => self.long.contains(key),
+        }
+    }
+
+    fn insert(&mut self, key: &[u8]) -> Result<()> {
+        match Self::short(key) {
+            Some(key) => {
+                self.grow(self.short.len(), self.short.capacity(), size_of::<u128>())?;
+                self.short.insert(key);
+            }
+            None => {
+                let place = size_of::<Box<[u8]>>();
+                self.grow(self.long.len(), self.long.capacity(), place)?;
+                self.reservation.try_grow(key.len())?;
+                self.long.insert(key.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts what a set of so many entries takes when it grows: twice its places, which have a byte each beside.
+    fn grow(&self, len: usize, capacity: usize, place: usize) -> Result<()> {
+        if len == capacity {
+            self.reservation.try_grow((capacity + 1) * (place + 1))?;
+        }
+        Ok(())
+    }
 }
 
 /// The rows that a statement changes instead of adding others.
@@ -432,14 +530,15 @@ impl Change<'_> {
         let plan = planner.plan_query(query)?;
         let computed = query::collect(connection, &plan, progress)?;
         let (pairs, batches) = first_of_each_row(computed)?;
+        let schema = plan.schema().inner();
+        let mut kept = KeepRows::new(Arc::clone(schema), &connection.engine().state.task_ctx());
+        for batch in batches {
+            kept.push(batch)?;
+        }
         let planner = connection.planner(snapshot, progress);
         let sources: Vec<Option<usize>> = (1..=table.columns.len()).map(Some).collect();
-        let plan = load::project(
-            &planner,
-            rows_plan(&plan, batches)?,
-            &table.columns,
-            &sources,
-        )?;
+        let rows = rows_plan(&kept.finish()?)?;
+        let plan = load::project(&planner, rows, &table.columns, &sources)?;
         Ok((pairs, query::collect(connection, &plan, progress)?))
     }
 }

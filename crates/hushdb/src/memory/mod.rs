@@ -10,6 +10,7 @@ use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceCh
 use std::sync::Arc;
 
 mod budget;
+mod kept_rows;
 mod large_limits;
 mod resident;
 mod row_file;
@@ -20,6 +21,7 @@ mod spilling_join;
 mod windows;
 
 pub(crate) use budget::MemoryBudget;
+pub(crate) use kept_rows::{KeepRows, KeptRows};
 pub(crate) use large_limits::LargeLimits;
 pub(crate) use sort::SpillingSorts;
 pub(crate) use spill_files::{SealedTempFiles, default_spill_bytes, default_spill_directory};
