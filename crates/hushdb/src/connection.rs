@@ -3,7 +3,7 @@
 use crate::database::Shared;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::exec::{self, OrderDefaults, Prepared};
+use crate::exec::{self, ExplainOutput, OrderDefaults, Prepared};
 use crate::plan::{Planner, Snapshot};
 use crate::prepared_statement::PreparedStatement;
 use crate::result::QueryResult;
@@ -32,6 +32,7 @@ pub(crate) struct Session {
     pub(crate) schema: String,
     pub(crate) prepared: HashMap<String, Arc<Prepared>>,
     pub(crate) order: OrderDefaults,
+    pub(crate) explain: ExplainOutput,
     /// Whether a shell should show how far long statements have come.
     pub(crate) progress_bar: bool,
 }
@@ -65,6 +66,7 @@ impl Connection {
             schema: "main".into(),
             prepared: HashMap::new(),
             order: OrderDefaults::default(),
+            explain: ExplainOutput::default(),
             progress_bar: true,
         };
         Self {

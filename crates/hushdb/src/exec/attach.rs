@@ -1,25 +1,27 @@
 //! ATTACH, DETACH and USE.
 
 use crate::connection::Connection;
-use crate::database::{Cipher, KeySource, MEMORY, database_name};
+use crate::database::{Attached, Cipher, KeySource, MEMORY, database_name};
 use crate::error::{Error, Result};
 use crate::result::QueryResult;
-use crate::sql::AttachOption;
 use crate::sql::settings_text::plain_text;
+use crate::sql::{AttachOption, OnConflict};
 use hushdb_crypto::SecretBytes;
-use hushdb_storage::{Freshness, root_digest_from_hex};
+use hushdb_storage::{Freshness, MAIN_SCHEMA, root_digest_from_hex};
 use std::path::Path;
+use std::sync::Arc;
 
 pub(super) fn attach(
     connection: &Connection,
     path: &str,
     name: Option<String>,
-    if_not_exists: bool,
+    on_conflict: OnConflict,
     options: Vec<AttachOption>,
 ) -> Result<QueryResult> {
     let path = Path::new(path);
     let name = name.unwrap_or_else(|| database_name(path));
-    if if_not_exists && connection.shared.attached.read().contains_key(&name) {
+    let there = connection.shared.attached.read().get(&name).cloned();
+    if there.is_some() && on_conflict == OnConflict::Keep {
         return Ok(QueryResult::done());
     }
     let mut key: Option<KeySource> = None;
@@ -91,10 +93,37 @@ pub(super) fn attach(
     if cipher.is_some() && key.is_none() {
         return Err(Error::binder("ENCRYPTION_CIPHER needs an ENCRYPTION_KEY"));
     }
-    connection
-        .shared
-        .attach(path, &name, key.as_ref(), cipher, read_only, freshness)?;
+    let replaces = there.is_some() && on_conflict == OnConflict::Replace;
+    let is_same = there.is_some_and(|old| is_same(&old, path, read_only));
+    let replaced = match (replaces, is_same) {
+        (true, true) => return Ok(QueryResult::done()),
+        (true, false) => let_go(connection, &name)?,
+        (false, _) => None,
+    };
+    // A file is closed before it is opened in another way.
+    let replaced = replaced.filter(|old| old.path.as_deref().is_none_or(|old| old != path));
+    let shared = &connection.shared;
+    let attached = shared.attach(path, &name, key.as_ref(), cipher, read_only, freshness);
+    if let (Err(_), Some(old)) = (&attached, replaced) {
+        shared.attached.write().entry(name.clone()).or_insert(old);
+    }
+    attached?;
+    // Which another database may not have.
+    let mut session = connection.session.lock();
+    if replaces && session.database == name {
+        session.schema = MAIN_SCHEMA.into();
+    }
     Ok(QueryResult::done())
+}
+
+/// Whether a database is of this file, or in memory, and open in the same way.
+fn is_same(database: &Attached, path: &Path, read_only: bool) -> bool {
+    let whole = |path: &Path| std::path::absolute(path).ok();
+    let is_at = match &database.path {
+        None => path.as_os_str() == ":memory:",
+        Some(own) => whole(own).is_some() && whole(own) == whole(path),
+    };
+    is_at && database.read_only == read_only
 }
 
 /// Errors name variables and files, so a key must not be taken for one.
@@ -119,24 +148,29 @@ fn flag(name: &str, value: Option<&str>) -> Result<bool> {
 }
 
 pub(super) fn detach(connection: &Connection, name: &str, if_exists: bool) -> Result<QueryResult> {
-    if name == MEMORY {
-        return Err(Error::binder("the database \"memory\" is always attached"));
-    }
     if connection.session.lock().database == name {
         return Err(Error::binder(format!(
             "Cannot detach database \"{name}\" which is the default database. Select a different database using `USE` \
              to allow detaching this database"
         )));
     }
-    if let Some(open) = connection.transaction.lock().as_mut() {
-        open.let_go(name)?;
-    }
-    if connection.shared.attached.write().remove(name).is_none() && !if_exists {
+    if let_go(connection, name)?.is_none() && !if_exists {
         return Err(Error::catalog(format!(
             "Failed to detach database with name \"{name}\": database not found"
         )));
     }
     Ok(QueryResult::done())
+}
+
+/// Takes a database's name away, if it has one.
+fn let_go(connection: &Connection, name: &str) -> Result<Option<Arc<Attached>>> {
+    if name == MEMORY {
+        return Err(Error::binder("the database \"memory\" is always attached"));
+    }
+    if let Some(open) = connection.transaction.lock().as_mut() {
+        open.let_go(name)?;
+    }
+    Ok(connection.shared.attached.write().remove(name))
 }
 
 pub(super) fn use_database(connection: &Connection, parts: &[String]) -> Result<QueryResult> {

@@ -2,6 +2,7 @@
 
 mod alter;
 mod attach;
+mod catalog_tables;
 mod change_type;
 mod copy;
 mod copy_database;
@@ -45,7 +46,7 @@ use std::sync::atomic::Ordering;
 pub(crate) use in_order::InsertionOrder;
 pub(crate) use literal::Argument;
 pub(crate) use prepared::Prepared;
-pub(crate) use settings::{NullOrder, OrderDefaults};
+pub(crate) use settings::{ExplainOutput, NullOrder, OrderDefaults};
 
 /// Runs one statement, in the connection's transaction if it has one open.
 pub(crate) fn run(
@@ -112,9 +113,9 @@ fn dispatch(
         Statement::Attach {
             path,
             name,
-            if_not_exists,
+            on_conflict,
             options,
-        } => attach::attach(connection, &path, name, if_not_exists, options),
+        } => attach::attach(connection, &path, name, on_conflict, options),
         Statement::Detach { name, if_exists } => attach::detach(connection, &name, if_exists),
         Statement::Prepare { name, statement } => {
             connection.keep_prepared(name, Prepared::new(*statement)?);
@@ -122,7 +123,7 @@ fn dispatch(
         }
         Statement::Use(parts) => attach::use_database(connection, &parts),
         Statement::Call { name, args, named } => call(connection, &name, args, named, progress),
-        Statement::Pragma(name) => pragma::pragma(connection, &name),
+        Statement::Pragma(name) => pragma::pragma(connection, &name, progress),
         Statement::Set { name, value } => settings::set(connection, &name, &value),
         Statement::Reset(name) => settings::reset(connection, &name),
         Statement::CopyFrom {

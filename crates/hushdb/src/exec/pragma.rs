@@ -1,17 +1,28 @@
 //! PRAGMA, INSTALL and LOAD.
 
-use super::{settings, show};
+use super::{query, settings, show};
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::result::QueryResult;
+use crate::scan::ScanProgress;
+use crate::sql;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
+use std::sync::Arc;
 
-pub(super) fn pragma(connection: &Connection, name: &str) -> Result<QueryResult> {
+pub(super) fn pragma(
+    connection: &Connection,
+    name: &str,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
     let set =
         |name: &str, on: bool| settings::set(connection, name, &Expr::value(Value::Boolean(on)));
     match name {
         "show_tables" => show::tables(&connection.snapshot(), None, false),
-        "database_list" | "show_databases" => show::databases(connection),
+        "show_databases" => show::databases(connection),
+        "database_list" | "database_size" => {
+            let rows = sql::parse_one(&format!("SELECT * FROM pragma_{name}()"))?;
+            query::run(connection, rows, progress)
+        }
         "version" => show::text_table(
             &["library_version"],
             &[vec![Some(env!("CARGO_PKG_VERSION").into())]],

@@ -1,13 +1,16 @@
 //! SELECT and EXPLAIN.
 
 use super::in_order::InOrderExec;
+use super::settings::ExplainOutput;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::memory::{KeepRows, KeptRows};
+use crate::plan::Planner;
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
+use crate::sql::{self, quote};
 use datafusion::arrow::array::{ArrayRef, AsArray, StringArray};
-use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
@@ -64,6 +67,18 @@ pub(super) fn collect(
     stream(connection, plan, progress)?.collect_batches()
 }
 
+/// The columns of a view, if its query still stands.
+pub(super) fn bound_view(planner: &Planner<'_>, path: [&str; 3]) -> Result<SchemaRef> {
+    let path = path.map(quote).join(".");
+    match sql::parse_one(&format!("SELECT * FROM {path}"))? {
+        ast::Statement::Query(query) => {
+            let plan = planner.state().optimize(&planner.plan_query(*query)?)?;
+            Ok(Arc::clone(plan.schema().inner()))
+        }
+        _ => Err(Error::internal("a SELECT was parsed as something else")),
+    }
+}
+
 /// Keeps all rows of a plan, each batch as `change` gives it back.
 pub(super) fn keep(
     connection: &Connection,
@@ -113,19 +128,31 @@ pub(super) fn explain(
         Field::new("explain_key", DataType::Utf8, false),
         Field::new("explain_value", DataType::Utf8, false),
     ]));
-    let mut result = vec![];
-    for batch in batches {
-        let columns = (0..2)
-            .map(|i| {
-                let text = datafusion::arrow::compute::cast(batch.column(i), &DataType::Utf8)?;
-                let rows = text
-                    .as_string::<i32>()
-                    .iter()
-                    .map(|s| s.unwrap_or_default().to_string());
-                Ok(Arc::new(StringArray::from_iter_values(rows)) as ArrayRef)
-            })
-            .collect::<Result<Vec<_>, Error>>()?;
-        result.push(RecordBatch::try_new(Arc::clone(&schema), columns)?);
+    let output = connection.session.lock().explain;
+    let (mut keys, mut plans) = (vec![], vec![]);
+    if let (ExplainOutput::All, LogicalPlan::Explain(explain)) = (output, &plan) {
+        keys.push("logical_plan".to_owned());
+        plans.push(explain.plan.display_indent().to_string());
     }
+    for batch in batches {
+        let texts = |at: usize| datafusion::arrow::compute::cast(batch.column(at), &DataType::Utf8);
+        let (key, plan) = (texts(0)?, texts(1)?);
+        let rows = key.as_string::<i32>().iter().zip(plan.as_string::<i32>());
+        for (key, plan) in rows {
+            let key = match key.unwrap_or_default() {
+                "logical_plan" if output == ExplainOutput::PhysicalOnly => continue,
+                "physical_plan" if output == ExplainOutput::OptimizedOnly => continue,
+                "logical_plan" => "logical_opt",
+                other => other,
+            };
+            keys.push(key.to_owned());
+            plans.push(plan.unwrap_or_default().to_owned());
+        }
+    }
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from(keys)),
+        Arc::new(StringArray::from(plans)),
+    ];
+    let result = vec![RecordBatch::try_new(Arc::clone(&schema), columns)?];
     Ok(QueryResult::rows(schema, result))
 }

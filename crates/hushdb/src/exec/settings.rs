@@ -32,7 +32,7 @@ pub(super) struct Setting {
     default: fn(&Connection) -> String,
 }
 
-const SETTINGS: [Setting; 18] = [
+const SETTINGS: [Setting; 19] = [
     Setting {
         name: "debug_force_external",
         aliases: &[],
@@ -138,6 +138,22 @@ const SETTINGS: [Setting; 18] = [
             Ok(())
         },
         default: |_| "false".into(),
+    },
+    Setting {
+        name: "explain_output",
+        aliases: &[],
+        input_type: "VARCHAR",
+        is_local: true,
+        description: "What EXPLAIN shows: physical_only, optimized_only (the logical plan) or all",
+        get: |connection| connection.session.lock().explain.name().into(),
+        set: |connection, text| {
+            let output = ExplainOutput::named(text).ok_or_else(|| {
+                Error::invalid("explain_output is physical_only, optimized_only or all")
+            })?;
+            connection.session.lock().explain = output;
+            Ok(())
+        },
+        default: |_| ExplainOutput::default().name().into(),
     },
     Setting {
         name: "max_temp_directory_size",
@@ -333,6 +349,34 @@ const SETTINGS: [Setting; 18] = [
         default: |_| hushdb_storage::DEFAULT_AUTOCHECKPOINT_BYTES.to_string(),
     },
 ];
+
+/// The plans that EXPLAIN shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ExplainOutput {
+    #[default]
+    PhysicalOnly,
+    OptimizedOnly,
+    All,
+}
+
+impl ExplainOutput {
+    fn named(text: &str) -> Option<Self> {
+        Some(match text.to_lowercase().as_str() {
+            "physical_only" => Self::PhysicalOnly,
+            "optimized_only" => Self::OptimizedOnly,
+            "all" => Self::All,
+            _ => return None,
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::PhysicalOnly => "PHYSICAL_ONLY",
+            Self::OptimizedOnly => "OPTIMIZED_ONLY",
+            Self::All => "ALL",
+        }
+    }
+}
 
 /// How rows are sorted where ORDER BY does not say.
 #[derive(Clone, Copy, Default)]

@@ -1,9 +1,9 @@
 //! Functions in FROM: `read_csv`, `read_parquet`, `read_json`, `range`, `generate_series`, `tpch_queries`, `databases`,
 //! `duckdb_settings`, `database_anchor`, `key_memory`, `spill_files`, `duckdb_indexes`, `duckdb_constraints`,
-//! `pragma_table_info`.
+//! `pragma_table_info`, and what catalogs have (`catalog_tables.rs`).
 
 use super::copy::Format;
-use super::{key_tables, process_tables};
+use super::{catalog_tables, key_tables, process_tables};
 use crate::error::{Error, Result};
 use crate::plan::Planner;
 use crate::sql;
@@ -81,6 +81,12 @@ pub(crate) fn call(
         "settings" | "duckdb_settings" if args.is_empty() => {
             table(process_tables::settings(planner.connection))
         }
+        "duckdb_schemas" if args.is_empty() => table(catalog_tables::schemas(planner)),
+        "duckdb_tables" if args.is_empty() => table(catalog_tables::tables(planner)),
+        "duckdb_views" if args.is_empty() => table(catalog_tables::views(planner)),
+        "duckdb_columns" if args.is_empty() => table(catalog_tables::columns(planner)),
+        "pragma_database_list" if args.is_empty() => table(catalog_tables::database_list(planner)),
+        "pragma_database_size" if args.is_empty() => table(catalog_tables::database_size(planner)?),
         "duckdb_indexes" if args.is_empty() => table(key_tables::indexes(planner)),
         "duckdb_constraints" if args.is_empty() => table(key_tables::constraints(planner)),
         "pragma_table_info" | "table_info" => {

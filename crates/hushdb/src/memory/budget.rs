@@ -157,6 +157,11 @@ impl MemoryBudget {
         self.state.lock().limit
     }
 
+    /// Bytes that operators have reserved and opened blocks take.
+    pub(crate) fn used(&self) -> usize {
+        self.state.lock().reserved() + self.blocks.stats().held_bytes
+    }
+
     /// Changes the limit. What operators have reserved stays theirs.
     pub(crate) fn set_limit(&self, limit: usize) {
         self.change(|state| state.limit = limit);

@@ -18,8 +18,8 @@ pub(crate) mod type_names;
 pub(crate) use dialect::HushDialect;
 pub(crate) use parameters::{number_parameters, substitute_parameters};
 pub(crate) use parser::{
-    AttachOption, CopyTarget, DatabaseParts, OptionValue, ROWS_OF, Statement, TransactionStatement,
-    parse, parse_one,
+    AttachOption, CopyTarget, DatabaseParts, OnConflict, OptionValue, ROWS_OF, Statement,
+    TransactionStatement, parse, parse_one,
 };
 pub(crate) use rewrite::{Place, rewrite, rewrite_expr};
 pub use secrets::may_hold_secret;

@@ -100,15 +100,20 @@ impl CommitLog {
         self.writer.as_ref().is_none_or(|log| !log.has_failed())
     }
 
+    /// Its bytes.
+    pub(super) fn len(&self) -> u64 {
+        self.writer.as_ref().map_or(0, LogWriter::position)
+    }
+
     /// Whether it is so long that a checkpoint is due.
     pub(super) fn is_long(&self) -> bool {
-        let len = self.writer.as_ref().map_or(0, LogWriter::position);
+        let len = self.len();
         len > 0 && len >= self.autocheckpoint_bytes.max(self.put_off_to)
     }
 
     /// A checkpoint failed: so that not every commit tries another.
     pub(super) fn put_off(&mut self) {
-        let len = self.writer.as_ref().map_or(0, LogWriter::position);
+        let len = self.len();
         self.put_off_to = len.saturating_add(self.autocheckpoint_bytes);
     }
 

@@ -457,6 +457,11 @@ impl Store {
         self.row_group_rows
     }
 
+    /// Bytes of the log that no checkpoint has taken.
+    pub fn log_bytes(&self) -> u64 {
+        self.log.lock().len()
+    }
+
     /// What is known about the file.
     pub fn info(&self) -> StoreInfo {
         self.blocks.info()

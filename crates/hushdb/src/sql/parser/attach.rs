@@ -1,6 +1,6 @@
 //! ATTACH and DETACH.
 
-use super::statement::{AttachOption, Statement};
+use super::statement::{AttachOption, OnConflict, Statement};
 use super::tokens::{expect, scalar, string, word};
 use crate::error::{Error, Result};
 use crate::sql::key_literals::KeyLiterals;
@@ -11,13 +11,19 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 pub(super) fn attach(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
     parser.next_token();
-    if parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]) {
-        return Err(Error::unsupported(
-            "ATTACH OR REPLACE is not there yet; DETACH first",
-        ));
-    }
+    let replaces = parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]);
     let _ = parser.parse_keyword(Keyword::DATABASE);
-    let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    let keeps = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    let on_conflict = match (replaces, keeps) {
+        (false, false) => OnConflict::Fail,
+        (false, true) => OnConflict::Keep,
+        (true, false) => OnConflict::Replace,
+        (true, true) => {
+            return Err(Error::parser(
+                "ATTACH takes OR REPLACE or IF NOT EXISTS, not both",
+            ));
+        }
+    };
     let path = string(parser)?;
     let name = if parser.parse_keyword(Keyword::AS) {
         Some(word(parser)?)
@@ -57,7 +63,7 @@ pub(super) fn attach(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statemen
     Ok(Statement::Attach {
         path,
         name,
-        if_not_exists,
+        on_conflict,
         options,
     })
 }

@@ -13,7 +13,8 @@ mod transaction;
 
 pub(crate) use before_parsing::ROWS_OF;
 pub(crate) use statement::{
-    AttachOption, CopyTarget, DatabaseParts, OptionValue, Statement, TransactionStatement,
+    AttachOption, CopyTarget, DatabaseParts, OnConflict, OptionValue, Statement,
+    TransactionStatement,
 };
 
 use attach::{attach, detach};

@@ -15,7 +15,7 @@ pub(crate) enum Statement {
     Attach {
         path: String,
         name: Option<String>,
-        if_not_exists: bool,
+        on_conflict: OnConflict,
         options: Vec<AttachOption>,
     },
     Detach {
@@ -134,6 +134,16 @@ pub(crate) enum OptionValue {
     None,
     Text(String),
     List(Vec<String>),
+}
+
+/// What ATTACH does when a database of the name is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnConflict {
+    Fail,
+    /// IF NOT EXISTS.
+    Keep,
+    /// OR REPLACE.
+    Replace,
 }
 
 /// An option of ATTACH. Its value may say where a key is, so it has no Debug output.
