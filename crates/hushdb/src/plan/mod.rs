@@ -3,6 +3,7 @@
 mod casts;
 mod estimate;
 mod join_order;
+mod lateral_unnest;
 mod number_kind;
 mod numbers;
 mod operators;

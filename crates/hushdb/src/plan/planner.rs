@@ -1,5 +1,6 @@
 //! `Planner`: plans one statement's queries against one snapshot. It is the name resolution that DataFusion asks for.
 
+use super::lateral_unnest::LateralUnnest;
 use super::snapshot::{Relation, Snapshot, TableName};
 use crate::connection::Connection;
 use crate::engine::Engine;
@@ -15,7 +16,9 @@ use datafusion::common::{
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
+use datafusion::logical_expr::planner::{
+    ContextProvider, ExprPlanner, RelationPlanner, TypePlanner,
+};
 use datafusion::logical_expr::{
     AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, LogicalPlanBuilder, ScalarUDF, TableSource,
     WindowUDF,
@@ -56,6 +59,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) progress: Arc<ScanProgress>,
     targets: Vec<(&'static str, Target)>,
+    relations: [Arc<dyn RelationPlanner>; 1],
     view_depth: usize,
 }
 
@@ -80,6 +84,7 @@ impl<'a> Planner<'a> {
             snapshot,
             progress,
             targets: vec![],
+            relations: [Arc::new(LateralUnnest)],
             view_depth: 0,
         }
     }
@@ -248,6 +253,10 @@ impl ContextProvider for Planner<'_> {
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
         self.state().expr_planners()
+    }
+
+    fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
+        &self.relations
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {

@@ -3,6 +3,7 @@
 mod column_names;
 mod dialect;
 mod key_literals;
+mod lateral_unnest;
 mod macros;
 mod named_windows;
 mod nested_calls;
@@ -16,6 +17,7 @@ mod sql_text;
 pub(crate) mod type_names;
 
 pub(crate) use dialect::HushDialect;
+pub(crate) use nested_calls::unnest_table;
 pub(crate) use parameters::{number_parameters, substitute_parameters};
 pub(crate) use parser::{
     AttachOption, CopyTarget, DatabaseParts, OnConflict, OptionValue, ROWS_OF, Statement,

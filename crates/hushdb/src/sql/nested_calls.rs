@@ -7,7 +7,8 @@ use super::type_names::row_field;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, Subscript, TableFactor, Value,
+    FunctionArguments, Ident, ObjectName, Subscript, TableAlias, TableAliasColumnDef, TableFactor,
+    Value,
 };
 
 /// Aggregates that `list_aggregate` takes, and what they are of a list.
@@ -126,7 +127,7 @@ pub(super) fn plain_access(chain: &mut [AccessExpr]) {
 }
 
 /// `unnest(list)` in FROM, which the parser takes for a function like others.
-pub(super) fn unnest_table(factor: &mut TableFactor) {
+pub(crate) fn unnest_table(factor: &mut TableFactor) {
     let TableFactor::Table {
         name,
         alias,
@@ -141,8 +142,18 @@ pub(super) fn unnest_table(factor: &mut TableFactor) {
         return;
     }
     if let Some(array_exprs) = plain_args(&args.args) {
+        let named = |name: &str| TableAlias {
+            explicit: true,
+            name: Ident::new(name),
+            columns: vec![],
+            at: None,
+        };
+        let mut alias = alias.take().unwrap_or_else(|| named("unnest"));
+        if alias.columns.is_empty() && array_exprs.len() == 1 {
+            alias.columns = vec![TableAliasColumnDef::from_name("unnest")];
+        }
         *factor = TableFactor::UNNEST {
-            alias: alias.take(),
+            alias: Some(alias),
             array_exprs,
             with_offset: false,
             with_offset_alias: None,

@@ -5,6 +5,7 @@
 
 use super::column_names::name_columns;
 use super::dialect::POWER;
+use super::lateral_unnest;
 use super::macros::{expand, template};
 use super::named_windows;
 use super::nested_calls;
@@ -185,6 +186,7 @@ impl VisitorMut for Rewriter<'_> {
             return ControlFlow::Break(Box::new(error));
         }
         name_columns(select);
+        lateral_unnest::bracket(select);
         for join in select.from.iter_mut().flat_map(|from| &mut from.joins) {
             use JoinOperator as J;
             let operator = std::mem::replace(&mut join.join_operator, J::CrossApply);
