@@ -89,7 +89,7 @@ fn queries_that_spill_have_the_same_answers() {
          sum(k) FILTER (WHERE g = 3) OVER w AS t FROM a \
          WINDOW w AS (ORDER BY s ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING))",
         // Rows that wait for the last of their peers.
-        "SELECT sum(t % 1009 * k), max(s), max(l) FROM (SELECT k, s, sum(k) OVER w AS t, last_value(s) OVER w AS l FROM a \
+        "SELECT sum(t % 1009 * k), max(s), max(l) FROM (SELECT k, s, sum(k) OVER w AS t, max(s) OVER w AS l FROM a \
          WINDOW w AS (ORDER BY g // 4))",
         // A heap of so many rows would not fit.
         "SELECT count(*), max(s) FROM (SELECT s FROM a ORDER BY s DESC LIMIT 700000 OFFSET 7)",
@@ -186,6 +186,53 @@ fn rows_of_the_left_side_that_match_nothing_come_once() {
         assert_eq!(answer(&connection, &sql), expected, "{sql}");
         assert_ne!(spilled(&connection), before, "did not spill: {sql}");
     }
+}
+
+#[test]
+fn rows_that_a_statement_keeps_spill() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(directory.path());
+    let connection = database.connect().unwrap();
+    for sql in [
+        "CREATE TABLE u (k BIGINT PRIMARY KEY, g BIGINT, s VARCHAR)",
+        "INSERT INTO u SELECT * FROM a WHERE k % 2 = 0",
+    ] {
+        connection.execute(sql).unwrap();
+    }
+    connection
+        .execute(&format!("SET memory_limit = '{LIMIT}'"))
+        .unwrap();
+    let rows_of = |sql: &str| {
+        let before = spilled(&connection);
+        let result = connection.execute(sql).unwrap();
+        let rows: usize = result.map(|batch| batch.unwrap().num_rows()).sum();
+        assert_ne!(spilled(&connection), before, "did not spill: {sql}");
+        rows
+    };
+    // Each key twice: the second time it is there, or was in an earlier row.
+    let twice = "INSERT INTO u SELECT k, g, s FROM (SELECT * FROM a UNION ALL SELECT * FROM a) ON CONFLICT DO NOTHING RETURNING k, s";
+    assert_eq!(rows_of(twice), ROWS as usize / 2);
+    let upsert = "INSERT INTO u SELECT k + 1, g + 10, s FROM a ON CONFLICT (k) DO UPDATE SET g = excluded.g, s = s || '!'";
+    assert_eq!(rows_of(upsert), 1);
+    let values = |sql: &str| {
+        let batches = connection.execute(sql).unwrap().collect_batches().unwrap();
+        let columns = batches[0].columns().iter();
+        let texts = columns.map(|column| hushdb::value_text(column, 0).unwrap());
+        texts.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        values(
+            "SELECT count(*), count(DISTINCT k), sum(g), count(*) FILTER (WHERE s LIKE '%!') FROM u"
+        ),
+        values("SELECT count(*) + 1, max(k) + 2, sum(g + 10), count(*) - 1 FROM a"),
+    );
+    assert_eq!(rows_of("UPDATE u SET g = g + 1 RETURNING *"), 800_001);
+    connection.execute("BEGIN").unwrap();
+    connection.execute("DELETE FROM u WHERE k = 5").unwrap();
+    assert_eq!(rows_of("SELECT * FROM u"), 800_000);
+    connection.execute("ROLLBACK").unwrap();
+    assert_eq!(rows_of("DELETE FROM u RETURNING s, k"), 800_001);
+    assert_none_left(&connection, "DELETE");
 }
 
 #[test]
