@@ -251,6 +251,7 @@ fn apply<'a>(
     if none || !proposed.is_empty() {
         work(&proposed)?;
     }
+    drop(split);
     gone.delete(&mut write, &name)?;
     let (fresh, changed) = (fresh.finish()?, changed.finish()?);
     let rows = fresh.followed_by(&changed);
