@@ -236,6 +236,25 @@ fn rows_that_a_statement_keeps_spill() {
 }
 
 #[test]
+fn a_list_that_outgrows_memory_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(directory.path());
+    let connection = database.connect().unwrap();
+    connection.execute("SET memory_limit = '24MB'").unwrap();
+    // The places of the texts alone, without them, would fit.
+    let list = "SELECT len(list(s)) FROM a";
+    let result = connection
+        .execute(list)
+        .and_then(hushdb::QueryResult::collect_batches);
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), hushdb::ErrorKind::OutOfMemory, "{error}");
+    connection.execute("SET memory_limit = '200MB'").unwrap();
+    let batches = connection.execute(list).unwrap().collect_batches().unwrap();
+    let text = hushdb::value_text(batches[0].column(0), 0).unwrap();
+    assert_eq!(text, Some(ROWS.to_string()));
+}
+
+#[test]
 fn explain_analyze_says_what_each_operator_spilled() {
     let directory = tempfile::tempdir().unwrap();
     let database = database(directory.path());

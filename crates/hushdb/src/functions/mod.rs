@@ -6,6 +6,7 @@ mod convert;
 mod extremes;
 mod json_text;
 mod length;
+mod list_of;
 mod list_sum;
 mod nested_cast;
 mod nested_text;
@@ -38,6 +39,7 @@ pub(crate) fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
     vec![
         Arc::new(AggregateUDF::from(sum::ExactSum::sum())),
         Arc::new(AggregateUDF::from(sum::ExactSum::avg())),
+        Arc::new(AggregateUDF::from(list_of::ListOf::new())),
         Arc::new(AggregateUDF::from(extremes::FastExtreme::min())),
         Arc::new(AggregateUDF::from(extremes::FastExtreme::max())),
     ]

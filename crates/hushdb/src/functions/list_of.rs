@@ -1,0 +1,256 @@
+//! `array_agg` that counts the text it keeps: the library's counts sixteen bytes of each text, wherever the rest of it lies.
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_aggregate::array_agg::array_agg_udaf;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, Signature,
+};
+use std::sync::Arc;
+
+/// A text up to this length lies in its view.
+const MAX_INLINE_VIEW_LEN: u32 = 12;
+
+/// The library's function, with other accumulators.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct ListOf(AggregateUDF);
+
+impl ListOf {
+    pub(super) fn new() -> Self {
+        Self(array_agg_udaf().as_ref().clone())
+    }
+}
+
+/// Whether values are kept as they come. Else they are copied, and counted.
+fn keeps_arrays(args: &AccumulatorArgs<'_>) -> bool {
+    !args.is_distinct && args.order_bys.is_empty()
+}
+
+impl AggregateUDFImpl for ListOf {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.0.signature()
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        self.0.return_type(arg_types)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        self.0.state_fields(args)
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        self.0.order_sensitivity()
+    }
+
+    fn with_beneficial_ordering(
+        self: Arc<Self>,
+        beneficial_ordering: bool,
+    ) -> Result<Option<Arc<dyn AggregateUDFImpl>>> {
+        let changed = self
+            .0
+            .clone()
+            .with_beneficial_ordering(beneficial_ordering)?;
+        Ok(changed.map(|changed| Arc::new(Self(changed)) as _))
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        match self.0.reverse_udf() {
+            ReversedUDAF::Reversed(reversed) => {
+                let reversed = AggregateUDF::from(Self(reversed.as_ref().clone()));
+                ReversedUDAF::Reversed(Arc::new(reversed))
+            }
+            other => other,
+        }
+    }
+
+    fn supports_null_handling_clause(&self) -> bool {
+        self.0.supports_null_handling_clause()
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        let keeps_arrays = keeps_arrays(&args);
+        let list = self.0.accumulator(args)?;
+        Ok(match keeps_arrays {
+            true => Box::new(CountedList { list, text: 0 }),
+            false => list,
+        })
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        self.0.groups_accumulator_supported(args)
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        let lists = self.0.create_groups_accumulator(args)?;
+        let text = vec![];
+        Ok(Box::new(CountedLists {
+            lists,
+            text,
+            all_text: 0,
+        }))
+    }
+}
+
+/// Bytes of each value's text that lie outside of its array; none for values without text.
+fn text_bytes(values: &ArrayRef) -> Vec<usize> {
+    // A view begins with the length of its text, which is in it when it is short.
+    let outside = |view: &u128| match *view as u32 {
+        len if len > MAX_INLINE_VIEW_LEN => len as usize,
+        _ => 0,
+    };
+    match values.data_type() {
+        DataType::Utf8View => {
+            let views = values.as_string_view().views();
+            views.iter().map(outside).collect()
+        }
+        DataType::BinaryView => {
+            let views = values.as_binary_view().views();
+            views.iter().map(outside).collect()
+        }
+        DataType::List(_) => {
+            let lists = values.as_list::<i32>();
+            let inner = text_bytes(lists.values());
+            let of = |ends: &[i32]| match ends {
+                [first, end] => inner.get(*first as usize..*end as usize),
+                _ => None,
+            };
+            let lists = lists.offsets().windows(2);
+            lists
+                .map(|ends| of(ends).unwrap_or_default().iter().sum())
+                .collect()
+        }
+        _ => vec![],
+    }
+}
+
+fn all_text_bytes(values: &[ArrayRef]) -> usize {
+    values.iter().flat_map(text_bytes).sum()
+}
+
+/// A list that grows, and the bytes of its text.
+#[derive(Debug)]
+struct CountedList {
+    list: Box<dyn Accumulator>,
+    text: usize,
+}
+
+impl Accumulator for CountedList {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.text += all_text_bytes(values);
+        self.list.update_batch(values)
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        self.list.evaluate()
+    }
+
+    fn size(&self) -> usize {
+        self.list.size() + self.text
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.list.state()
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        self.text += all_text_bytes(states);
+        self.list.merge_batch(states)
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.text = self.text.saturating_sub(all_text_bytes(values));
+        self.list.retract_batch(values)
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        self.list.supports_retract_batch()
+    }
+}
+
+/// The list of each group, and the bytes of its text.
+struct CountedLists {
+    lists: Box<dyn GroupsAccumulator>,
+    text: Vec<usize>,
+    all_text: usize,
+}
+
+impl CountedLists {
+    fn take(&mut self, values: &[ArrayRef], group_indices: &[usize], groups: usize) {
+        self.text.resize(groups.max(self.text.len()), 0);
+        for values in values {
+            for (bytes, group) in text_bytes(values).into_iter().zip(group_indices) {
+                if let Some(text) = self.text.get_mut(*group) {
+                    *text += bytes;
+                    self.all_text += bytes;
+                }
+            }
+        }
+    }
+
+    fn emitted(&mut self, emitted: EmitTo) {
+        let groups = match emitted {
+            EmitTo::All => self.text.len(),
+            EmitTo::First(groups) => groups.min(self.text.len()),
+        };
+        let gone: usize = self.text.drain(..groups).sum();
+        self.all_text = self.all_text.saturating_sub(gone);
+    }
+}
+
+impl GroupsAccumulator for CountedLists {
+    fn update_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        opt_filter: Option<&BooleanArray>,
+        total_num_groups: usize,
+    ) -> Result<()> {
+        self.take(values, group_indices, total_num_groups);
+        self.lists
+            .update_batch(values, group_indices, opt_filter, total_num_groups)
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        self.emitted(emit_to);
+        self.lists.evaluate(emit_to)
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        self.emitted(emit_to);
+        self.lists.state(emit_to)
+    }
+
+    fn merge_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        total_num_groups: usize,
+    ) -> Result<()> {
+        self.take(values, group_indices, total_num_groups);
+        self.lists
+            .merge_batch(values, group_indices, total_num_groups)
+    }
+
+    fn convert_to_state(
+        &self,
+        values: &[ArrayRef],
+        opt_filter: Option<&BooleanArray>,
+    ) -> Result<Vec<ArrayRef>> {
+        self.lists.convert_to_state(values, opt_filter)
+    }
+
+    fn size(&self) -> usize {
+        self.lists.size() + self.all_text + self.text.capacity() * size_of::<usize>()
+    }
+}
