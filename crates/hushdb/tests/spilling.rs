@@ -393,3 +393,40 @@ fn a_plaintext_temporary_file_cannot_be_had() {
         assert!(connection.execute(&format!("RESET {name}")).is_err());
     }
 }
+
+/// Keys of an index that take more than their share are stored part by part.
+#[test]
+fn an_index_is_made_of_more_keys_than_memory_holds() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(directory.path());
+    let connection = database.connect().unwrap();
+    connection.execute("SET memory_limit = '16MiB'").unwrap();
+    for sql in [
+        // Keys in another order than the rows, so that each part goes in between the others.
+        "CREATE TABLE c AS SELECT k * 7919 % 800000 AS x, s FROM a",
+        "CREATE UNIQUE INDEX by_x ON c(x)",
+        "CREATE INDEX by_s ON c(s)",
+    ] {
+        connection.execute(sql).unwrap();
+    }
+    let found = "SELECT x, s FROM c WHERE s = 'a text that is not short 654321'";
+    let same = "SELECT k * 7919 % 800000 AS x, s FROM a WHERE k = 654321";
+    assert_eq!(answer(&connection, found), answer(&connection, same));
+    let explained = answer(&connection, &format!("EXPLAIN {found}"));
+    assert!(explained.contains("by_s"), "{explained}");
+    connection
+        .execute("INSERT INTO c VALUES (799999, 'new')")
+        .unwrap_err();
+    connection
+        .execute("INSERT INTO c VALUES (800000, 'new')")
+        .unwrap();
+    // Equal keys are in the first part and in the last.
+    connection
+        .execute("CREATE TABLE d AS SELECT k % 799999 AS x FROM a")
+        .unwrap();
+    let error = connection
+        .execute("CREATE UNIQUE INDEX by_y ON d(x)")
+        .map(drop);
+    let message = error.unwrap_err().to_string();
+    assert!(message.contains("duplicates"), "{message}");
+}

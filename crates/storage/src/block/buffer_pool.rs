@@ -28,6 +28,8 @@ pub struct BufferPool {
     shards: Vec<Mutex<Shard>>,
     hasher: RandomState,
     budget_bytes: AtomicUsize,
+    /// Of the budget, what others hold.
+    lent_bytes: AtomicUsize,
     held_bytes: AtomicUsize,
     next_store: AtomicU64,
     next_victim: AtomicUsize,
@@ -82,6 +84,32 @@ struct Slot {
     asked_for: bool,
 }
 
+/// Memory that a pool does without.
+pub(crate) struct Lent {
+    pool: Arc<BufferPool>,
+    bytes: usize,
+}
+
+impl Lent {
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.pool
+            .lent_bytes
+            .fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl std::fmt::Debug for Lent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Lent({} bytes)", self.bytes)
+    }
+}
+
 impl BufferPool {
     /// A pool that holds up to `budget_bytes`.
     pub fn new(budget_bytes: usize) -> Self {
@@ -89,6 +117,7 @@ impl BufferPool {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             hasher: RandomState::new(),
             budget_bytes: AtomicUsize::new(budget_bytes),
+            lent_bytes: AtomicUsize::new(0),
             held_bytes: AtomicUsize::new(0),
             next_store: AtomicU64::new(0),
             next_victim: AtomicUsize::new(0),
@@ -117,7 +146,24 @@ impl BufferPool {
     /// Changes the budget, and lets blocks go if it shrank.
     pub fn set_budget(&self, budget_bytes: usize) {
         self.budget_bytes.store(budget_bytes, Ordering::Relaxed);
-        self.shrink_to(budget_bytes);
+        self.shrink_to(self.for_blocks());
+    }
+
+    /// What it may hold now.
+    pub(crate) fn for_blocks(&self) -> usize {
+        let lent = self.lent_bytes.load(Ordering::Relaxed);
+        let budget = self.budget_bytes.load(Ordering::Relaxed);
+        budget.saturating_sub(lent)
+    }
+
+    /// Makes room for what somebody else holds, until that is dropped.
+    pub(crate) fn lend(self: &Arc<Self>, bytes: usize) -> Lent {
+        self.lent_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.shrink_to(self.for_blocks());
+        Lent {
+            pool: Arc::clone(self),
+            bytes,
+        }
     }
 
     /// Lets blocks go until `bytes` are free or nothing is left; returns how many bytes that made free.
@@ -171,7 +217,7 @@ impl BufferPool {
 
     /// Takes in a block that occupies `held_bytes` of memory. One that is larger than the budget is not kept.
     pub(crate) fn put(&self, key: PoolKey, payload: Bytes, held_bytes: usize) {
-        let budget = self.budget_bytes.load(Ordering::Relaxed);
+        let budget = self.for_blocks();
         if held_bytes > budget {
             return;
         }
@@ -372,6 +418,20 @@ mod tests {
         assert_eq!(pool.evict(150), 200);
         pool.clear();
         assert_eq!((pool.stats().held_bytes, pool.stats().blocks), (0, 0));
+    }
+
+    #[test]
+    fn it_makes_room_for_what_others_hold() {
+        let pool = Arc::new(BufferPool::new(1000));
+        fill(&pool, 0, 20);
+        let lent = pool.lend(300);
+        assert_eq!((lent.bytes(), pool.stats().held_bytes), (300, 700));
+        let more = pool.lend(900);
+        fill(&pool, 1, 20);
+        assert_eq!(pool.stats().held_bytes, 0);
+        drop((lent, more));
+        fill(&pool, 1, 20);
+        assert_eq!(pool.stats().held_bytes, 1000);
     }
 
     #[test]

@@ -22,5 +22,5 @@ pub use key_epochs::BlockKeys;
 pub use role::Role;
 pub use sealed_file::{Protection, SealedBlock, SealedFile};
 
-pub(crate) use buffer_pool::PoolKey;
+pub(crate) use buffer_pool::{Lent, PoolKey};
 pub(crate) use envelope::ENVELOPE_OVERHEAD_BYTES;

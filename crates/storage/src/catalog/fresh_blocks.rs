@@ -40,6 +40,15 @@ impl FreshBlocks {
         self.refs.extend(other.refs.drain());
     }
 
+    /// Gives back the space of blocks that no state will name.
+    pub(crate) fn give_back<'a>(&mut self, blocks: impl Iterator<Item = &'a BlockRef>) {
+        for block in blocks {
+            if self.refs.remove(block) {
+                self.store.free(block);
+            }
+        }
+    }
+
     /// Takes out the blocks that a commit names: from now on they are the file's. Returns how many there were.
     pub(crate) fn hand_over(&mut self, named: &HashSet<BlockRef>) -> usize {
         let mut count = 0;

@@ -2,16 +2,24 @@
 //!
 //! Holds: names of indexes are distinct within a schema; a table has one primary key at most, of columns without NULL.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 
+use super::fresh_blocks::FreshBlocks;
 use super::store::Store;
 use super::transaction::{Transaction, no_such_table};
 use super::transaction_ddl::{invalid, no_such_column};
+use crate::block::Role;
 use crate::error::Result;
 use crate::index::{Index, IndexDef, IndexInfo, IndexKind, RunKeys, can_be_key};
 use crate::table::{RowGroup, TableVersion};
+
+/// The share of the memory for blocks that keys of an index take before they are stored.
+const KEYS_SHARE: usize = 4;
+/// Unless they are fewer bytes than this.
+const LEAST_KEY_BYTES: usize = 4 << 20;
 
 impl Transaction {
     /// Makes an index of the rows that are there and of those to come.
@@ -59,7 +67,7 @@ impl Transaction {
             kind: index.kind,
             column_ids,
         });
-        self.store.fill_index(&mut made, &target)?;
+        self.store.fill_index(&mut made, &target, &mut self.fresh)?;
         let at = if is_primary { 0 } else { target.indexes.len() };
         self.definition_mut(schema, table)?.indexes.insert(at, made);
         Ok(())
@@ -103,13 +111,44 @@ impl Store {
         Ok(Some(keys.collect::<Result<_>>()?))
     }
 
-    /// Fills an index without entries from a table's rows.
-    pub(super) fn fill_index(&self, index: &mut Index, table: &TableVersion) -> Result<()> {
+    /// Fills an index without entries from a table's rows. When keys take too much of the memory that is there, those that
+    /// were found are stored.
+    fn fill_index(
+        &self,
+        index: &mut Index,
+        table: &TableVersion,
+        fresh: &mut FreshBlocks,
+    ) -> Result<()> {
+        let most = self.blocks.pool().for_blocks() / KEYS_SHARE;
         for group in table.row_groups()? {
             let keys = self.run_of(index, table, group)?;
             index.add_run(group.first_row_id, Arc::new(keys));
+            if index.run_bytes() > most.max(LEAST_KEY_BYTES) {
+                self.store_runs(index, table, fresh)?;
+            }
         }
-        index.verify_runs_are_unique()
+        index.verify_runs_are_unique(&self.blocks)
+    }
+
+    /// Stores the entries of an index that no other state has; blocks that are replaced are given back at once.
+    fn store_runs(
+        &self,
+        index: &mut Index,
+        table: &TableVersion,
+        fresh: &mut FreshBlocks,
+    ) -> Result<()> {
+        index.verify_runs_are_unique(&self.blocks)?;
+        let (mut before, mut after) = (HashSet::new(), HashSet::new());
+        index.collect_blocks(&self.blocks, None, &mut before)?;
+        index.store(
+            &self.blocks,
+            table.row_count(),
+            &|row_id| table.is_visible(row_id),
+            &mut |bytes| self.write_aside(Role::Index, bytes, fresh),
+        )?;
+        index.collect_blocks(&self.blocks, None, &mut after)?;
+        fresh.give_back(before.difference(&after));
+        Ok(())
     }
 
     /// The keys of the visible rows of a row group.
@@ -125,6 +164,7 @@ impl Store {
         let arrays = columns.map(|column| self.read_column(group, column, None));
         let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
         let arrays: Vec<&ArrayRef> = arrays.iter().collect();
-        RunKeys::of(&types, &arrays, group.visible().as_ref())
+        let pool = self.blocks.pool();
+        RunKeys::of(&types, &arrays, group.visible().as_ref(), pool)
     }
 }

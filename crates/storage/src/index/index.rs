@@ -181,15 +181,19 @@ impl Index {
         Ok(())
     }
 
-    /// Makes sure that no key is in the runs twice, if it must not be.
+    /// Makes sure that no key of the runs is in them twice or in the stored tree, if it must not be.
     ///
     /// # Errors
-    /// Duplicate if one is.
-    pub(crate) fn verify_runs_are_unique(&self) -> Result<()> {
-        let mut last = None;
-        let is_unique = self.info.kind.is_unique();
-        for (key, _) in MergedRuns::new(&self.runs).take_while(|_| is_unique) {
-            if last == Some(key) {
+    /// Duplicate if one is; when a block of the tree does not open or does not parse.
+    pub(crate) fn verify_runs_are_unique(&self, blocks: &BlockStore) -> Result<()> {
+        if !self.info.kind.is_unique() {
+            return Ok(());
+        }
+        let mut finder = self.finder(blocks);
+        let (mut last, mut stored) = (None, Vec::new());
+        for (key, _) in MergedRuns::new(&self.runs) {
+            finder.find(key, &mut stored)?;
+            if last == Some(key) || !stored.is_empty() {
                 return Err(self.duplicate());
             }
             last = Some(key);
@@ -205,6 +209,11 @@ impl Index {
     /// Runs that were loaded and not stored.
     pub(crate) fn runs(&self) -> &[KeyRun] {
         &self.runs
+    }
+
+    /// Bytes that the runs take in memory.
+    pub(crate) fn run_bytes(&self) -> usize {
+        self.runs.iter().map(|run| run.keys.held_bytes()).sum()
     }
 
     /// Whether all entries are in runs.

@@ -11,6 +11,7 @@ use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBuffer;
 
 use super::key::encode_key;
+use crate::block::{BufferPool, Lent};
 use crate::error::{Error, Result};
 use crate::table::ColumnType;
 
@@ -24,10 +25,11 @@ pub(crate) struct RunKeys {
     rows: Vec<u32>,
     /// Positions in the above, in order of their keys.
     order: Vec<u32>,
+    lent: Option<Lent>,
 }
 
 impl RunKeys {
-    /// The keys that the rows of the arrays have; only those that `visible` has, if it is there.
+    /// The keys that the rows of the arrays have; only those that `visible` has, if it is there. The pool lends the memory.
     ///
     /// # Errors
     /// As [`encode_key`].
@@ -35,9 +37,15 @@ impl RunKeys {
         types: &[&ColumnType],
         arrays: &[&ArrayRef],
         visible: Option<&BooleanBuffer>,
+        pool: &Arc<BufferPool>,
     ) -> Result<Self> {
-        let mut run = Self::default();
         let rows = arrays.first().map_or(0, |array| array.len());
+        let mut run = Self {
+            ends: Vec::with_capacity(rows),
+            rows: Vec::with_capacity(rows),
+            order: Vec::with_capacity(rows),
+            ..Self::default()
+        };
         for row in 0..rows {
             let gone = visible.is_some_and(|visible| row >= visible.len() || !visible.value(row));
             if gone || !encode_key(types, arrays, row, &mut run.bytes)? {
@@ -54,7 +62,15 @@ impl RunKeys {
         // Stable: rows of one key stay in order.
         order.sort_by(|a, b| run.at(*a).0.cmp(run.at(*b).0));
         run.order = order;
+        run.bytes.shrink_to_fit();
+        let words = run.ends.capacity() + run.rows.capacity() + run.order.capacity();
+        run.lent = Some(pool.lend(run.bytes.capacity() + words * size_of::<u32>()));
         Ok(run)
+    }
+
+    /// Bytes that it takes in memory.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.lent.as_ref().map_or(0, Lent::bytes)
     }
 
     pub(crate) fn len(&self) -> usize {
