@@ -50,7 +50,7 @@ pub use store::{
     StoreOptions, root_digest_from_hex,
 };
 pub use table::{
-    Check, Column, ColumnDef, ColumnType, DistinctSketch, MAX_DECIMAL_PRECISION,
+    Check, Column, ColumnDef, ColumnType, DistinctSketch, GatheredRows, MAX_DECIMAL_PRECISION,
     MAX_DECIMAL64_PRECISION, MAX_ROW_GROUP_ROWS, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, MemoryRows,
     RowGroup, RowGroupBuilder, Segment, StatValue, TableVersion,
 };

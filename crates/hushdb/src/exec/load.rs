@@ -8,7 +8,7 @@ use super::query;
 use super::row_ids::RowIds;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
-use crate::memory::row_bytes;
+use crate::memory::{compact, limit_of, row_bytes};
 use crate::plan::{Planner, TableName};
 use crate::scan::ScanProgress;
 use crate::sql;
@@ -21,12 +21,14 @@ use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::DFSchema;
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PhysicalExpr};
 use datafusion::sql::sqlparser::parser::Parser;
 use futures::StreamExt;
-use hushdb_storage::{Check, Column, ColumnType, PendingRowGroup, RowGroupBuilder, Store};
+use hushdb_storage::{
+    Check, Column, ColumnType, GatheredRows, PendingRowGroup, RowGroupBuilder, Store,
+};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -256,11 +258,12 @@ fn write_rows(
     let context = engine.state.task_ctx();
     let partitions = physical.output_partitioning().partition_count();
     let writers = engine.threads.div_ceil(partitions).max(1);
+    let sink = || RowGroupSink::new(store, &rules.columns, partitions, writers, &context);
     connection.block_on(progress, async {
         let mut tasks = vec![];
         for partition in 0..partitions {
             let mut stream = physical.execute(partition, Arc::clone(&context))?;
-            let mut sink = RowGroupSink::new(store, &rules.columns, writers, &context);
+            let mut sink = sink();
             let (rules, ids) = (Arc::clone(rules), ids.clone());
             tasks.push(Abort(tokio::spawn(async move {
                 let (mut held, mut rows) = (vec![], 0);
@@ -307,7 +310,7 @@ fn write_rows(
             groups.extend(match part {
                 Loaded::Groups(groups) => groups,
                 Loaded::Few(batches) => {
-                    let mut sink = RowGroupSink::new(store, &rules.columns, writers, &context);
+                    let mut sink = sink();
                     for batch in batches {
                         sink.push(batch).await?;
                     }
@@ -333,15 +336,6 @@ pub(super) fn add(
     }
     let group = write.store().write_row_group(columns, arrays)?;
     Ok(write.append(&name.schema, &name.name, vec![group])?)
-}
-
-/// The array without what its values do not need: views point into the buffers that they were read from.
-pub(super) fn compact(array: ArrayRef) -> ArrayRef {
-    match array.data_type() {
-        DataType::Utf8View => Arc::new(array.as_string_view().gc()),
-        DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
-        _ => array,
-    }
 }
 
 /// One array for each column, holding no more memory than its values take.
@@ -377,54 +371,79 @@ pub(super) struct RowGroupSink {
     columns: Arc<[Column]>,
     builder: RowGroupBuilder,
     running: VecDeque<(usize, JoinHandle<Result<PendingRowGroup>>)>,
-    limit: usize,
+    writers: usize,
     done: Vec<PendingRowGroup>,
     /// For the rows that are gathered or written. Taken without asking: operators below get less.
     reservation: MemoryReservation,
     gathered: usize,
+    /// Bytes of rows after which a row group ends early.
+    most: usize,
+    pool: Arc<dyn MemoryPool>,
 }
 
-/// A row group is there as rows and as what is written of them.
-const COPIES: usize = 2;
+/// Beside its rows, which go column by column, a row group that is written takes a share of them: one column joined and compressed.
+const WRITING_SHARE: usize = 4;
+
+/// Rows that all sinks of a statement gather take so much of the memory limit at most.
+const GATHERED_SHARE: usize = 6;
+
+/// A row group has so many bytes at least before memory that is short ends it.
+const LEAST_GROUP_BYTES: usize = 1 << 20;
 
 impl RowGroupSink {
-    pub(super) fn new(
+    /// One of so many `sinks` that gather rows at once. It has so many `writers`.
+    fn new(
         store: &Arc<Store>,
         columns: &[Column],
-        limit: usize,
+        sinks: usize,
+        writers: usize,
         context: &TaskContext,
     ) -> Self {
+        let pool = Arc::clone(context.memory_pool());
+        let limit = limit_of(pool.as_ref());
         Self {
-            reservation: MemoryConsumer::new("RowGroupSink").register(context.memory_pool()),
+            reservation: MemoryConsumer::new("RowGroupSink").register(&pool),
             gathered: 0,
+            most: (limit / GATHERED_SHARE / sinks.max(1)).max(LEAST_GROUP_BYTES),
+            pool,
             store: Arc::clone(store),
             columns: columns.into(),
             builder: RowGroupBuilder::new(columns, store.row_group_rows()),
             running: VecDeque::new(),
-            limit,
+            writers,
             done: vec![],
         }
     }
 
     pub(super) async fn push(&mut self, batch: RecordBatch) -> Result<()> {
+        // While memory is short, what is being written goes before more is gathered.
+        while self.pool.reserved() > limit_of(self.pool.as_ref()) / 2 && !self.running.is_empty() {
+            self.wait().await?;
+        }
         let bytes = row_bytes(&batch)?;
         self.gathered += bytes;
         self.reservation.grow(bytes);
-        for arrays in self.builder.push(&batch)? {
-            self.write(arrays).await?;
+        for rows in self.builder.push(&batch)? {
+            self.write(rows).await?;
+        }
+        if self.gathered >= self.most
+            && let Some(rows) = self.builder.cut()
+        {
+            self.write(rows).await?;
         }
         Ok(())
     }
 
-    async fn write(&mut self, arrays: Vec<ArrayRef>) -> Result<()> {
-        while self.running.len() >= self.limit {
+    async fn write(&mut self, rows: GatheredRows) -> Result<()> {
+        while self.running.len() >= self.writers {
             self.wait().await?;
         }
         let (store, columns) = (Arc::clone(&self.store), Arc::clone(&self.columns));
-        let held = std::mem::take(&mut self.gathered) * COPIES;
-        self.reservation.grow(held - held / COPIES);
-        let task =
-            tokio::task::spawn_blocking(move || Ok(store.write_row_group(&columns, &arrays)?));
+        let gathered = std::mem::take(&mut self.gathered);
+        let beside = gathered / WRITING_SHARE;
+        self.reservation.grow(beside);
+        let held = gathered + beside;
+        let task = tokio::task::spawn_blocking(move || Ok(store.write_gathered(&columns, rows)?));
         self.running.push_back((held, task));
         Ok(())
     }
@@ -441,9 +460,8 @@ impl RowGroupSink {
     }
 
     pub(super) async fn finish(mut self) -> Result<Vec<PendingRowGroup>> {
-        let empty = RowGroupBuilder::new(&self.columns, 1);
-        if let Some(arrays) = std::mem::replace(&mut self.builder, empty).finish()? {
-            self.write(arrays).await?;
+        if let Some(rows) = self.builder.cut() {
+            self.write(rows).await?;
         }
         while !self.running.is_empty() {
             self.wait().await?;

@@ -317,12 +317,12 @@ fn write_part(
             .collect::<Result<Vec<ArrayRef>>>()?;
         let rows = batch.num_rows();
         for full in builder.push(&RecordBatch::try_new(Arc::clone(&schema), arrays)?)? {
-            groups.push(store.write_row_group(columns, &full)?);
+            groups.push(store.write_gathered(columns, full)?);
         }
         progress.done(rows as u64);
     }
-    if let Some(rest) = builder.finish()? {
-        groups.push(store.write_row_group(columns, &rest)?);
+    if let Some(rest) = builder.cut() {
+        groups.push(store.write_gathered(columns, rest)?);
     }
     Ok(groups)
 }

@@ -12,7 +12,7 @@ use super::returning::{returning, select};
 use super::row_ids::{RowIds, row_ids_of};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::{KeepRows, row_bytes};
+use crate::memory::{KeepRows, compact, row_bytes};
 use crate::plan::{DML_EXCLUDED, DML_TARGET, Snapshot, TableName};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
@@ -471,7 +471,7 @@ impl Change<'_> {
                 let both = existing.into_iter().zip(excluded).enumerate();
                 let new =
                     both.map(|(at, (old, new))| if targets.contains(&at) { new } else { old });
-                let new = new.map(load::compact).collect();
+                let new = new.map(compact).collect();
                 Ok((ids, vec![batch_of(self.table, new)?]))
             }
             Action::Update {

@@ -3,9 +3,10 @@
 //! What must hold: operators and the buffer pool share one limit; what does not fit is written to sealed spill files and
 //! nowhere else.
 
-use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
+use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
 use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
 use std::sync::Arc;
 
@@ -35,6 +36,23 @@ fn over(
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
     Arc::clone(operator).replace_children(inputs, options)
+}
+
+/// The limit of a pool in bytes.
+pub(crate) fn limit_of(pool: &dyn MemoryPool) -> usize {
+    match pool.memory_limit() {
+        MemoryLimit::Finite(bytes) => bytes,
+        _ => usize::MAX,
+    }
+}
+
+/// The array without what its values do not need: views point into the buffers that they were read from.
+pub(crate) fn compact(array: ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        DataType::Utf8View => Arc::new(array.as_string_view().gc()),
+        DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
+        _ => array,
+    }
 }
 
 /// Bytes that the rows of a batch take, without what its buffers hold of other rows.

@@ -8,6 +8,7 @@ use super::prune;
 use super::statistics::{table_statistics, visible_rows};
 use super::table::TableScan;
 use crate::error::Error;
+use crate::memory::limit_of;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, MutableArrayData, make_array};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -16,7 +17,7 @@ use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics};
 use datafusion::datasource::source::DataSource;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::projection::ProjectionExprs;
@@ -384,10 +385,7 @@ fn is_dynamic(filter: &Arc<dyn PhysicalExpr>) -> bool {
 const SCARCE_BYTES: usize = 1 << 30;
 
 fn is_scarce(context: &TaskContext) -> bool {
-    match context.memory_pool().memory_limit() {
-        MemoryLimit::Finite(bytes) => bytes < SCARCE_BYTES,
-        _ => false,
-    }
+    limit_of(context.memory_pool().as_ref()) < SCARCE_BYTES
 }
 
 /// The same rows in buffers of their own.
@@ -423,7 +421,7 @@ struct PartitionReader {
     /// Batches are cut out by copying: who keeps one does not keep, and count, its whole row group.
     copies: bool,
     current: Option<(RecordBatch, usize)>,
-    /// For `current`. Taken without asking: operators above get less.
+    /// For `current`, and when it is gone, for the next while it is decoded. Taken without asking: operators above get less.
     reservation: MemoryReservation,
     left: Option<usize>,
     baseline: BaselineMetrics,
@@ -450,8 +448,6 @@ impl PartitionReader {
                 }
                 if offset + rows < batch.num_rows() {
                     self.current = Some((batch, offset + rows));
-                } else {
-                    self.reservation.free();
                 }
                 return Ok(Some(slice));
             }

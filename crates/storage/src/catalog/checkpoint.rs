@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
+use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{Field, Schema};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
@@ -217,7 +217,7 @@ impl Store {
             let batch = RecordBatch::try_new(Arc::clone(&schema), arrays).map_err(unfit)?;
             cut.extend(builder.push(&batch)?);
         }
-        cut.extend(builder.finish()?);
+        cut.extend(builder.cut());
 
         let mut deleted = RoaringTreemap::new();
         for group in run {
@@ -225,14 +225,15 @@ impl Store {
             deleted.extend(offsets.map(|offset| group.first_row_id + u64::from(offset)));
         }
         let mut first_row_id = run.first().map_or(0, |group| group.first_row_id);
-        for arrays in cut {
-            let rows = arrays.first().map_or(0, |array| array.len()) as u64;
+        for gathered in cut {
+            let rows = gathered.rows() as u64;
             let end = first_row_id + rows;
             let gone = deleted.iter().skip_while(|id| *id < first_row_id);
             let gone = gone.take_while(|id| *id < end);
             let deletes: RoaringBitmap = gone.map(|id| (id - first_row_id) as u32).collect();
             // A piece of which every row is gone is left out, as a row group is.
             if deletes.len() < rows {
+                let arrays = gathered.into_columns().collect::<Result<_>>()?;
                 let mut group = self.write_live_rows(columns, arrays, Arc::new(deletes), fresh)?;
                 group.first_row_id = first_row_id;
                 stored.push(Arc::new(group));

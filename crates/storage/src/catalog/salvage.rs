@@ -30,7 +30,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::{OsFiles, StorageFiles};
 use crate::index::IndexDef;
 use crate::store::{BlockStore, Freshness, StoreOptions};
-use crate::table::{Column, ColumnDef, Page, RowGroup, RowGroupBuilder, TableVersion};
+use crate::table::{
+    Column, ColumnDef, GatheredRows, Page, RowGroup, RowGroupBuilder, TableVersion,
+};
 
 /// Something that does not open.
 #[derive(Debug)]
@@ -418,15 +420,15 @@ impl<'a> TableWriter<'a> {
     }
 
     fn push(&mut self, batch: &RecordBatch) -> Result<()> {
-        for arrays in self.builder.push(batch)? {
-            write(self.out, self.schema, &self.name, &self.columns, &arrays)?;
+        for rows in self.builder.push(batch)? {
+            write(self.out, self.schema, &self.name, &self.columns, rows)?;
         }
         Ok(())
     }
 
-    fn finish(self) -> Result<()> {
-        if let Some(arrays) = self.builder.finish()? {
-            write(self.out, self.schema, &self.name, &self.columns, &arrays)?;
+    fn finish(mut self) -> Result<()> {
+        if let Some(rows) = self.builder.cut() {
+            write(self.out, self.schema, &self.name, &self.columns, rows)?;
         }
         Ok(())
     }
@@ -437,9 +439,9 @@ fn write(
     schema: &str,
     table: &str,
     columns: &[Column],
-    arrays: &[ArrayRef],
+    rows: GatheredRows,
 ) -> Result<()> {
-    let group = out.write_row_group(columns, arrays)?;
+    let group = out.write_gathered(columns, rows)?;
     let mut txn = out.begin()?;
     txn.append(schema, table, vec![group])?;
     txn.commit()?;

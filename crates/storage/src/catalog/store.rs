@@ -27,7 +27,9 @@ use crate::error::{Error, Result};
 use crate::file::{MemFile, OsFile, OsFiles, StorageFile, StorageFiles};
 use crate::log::Synchronous;
 use crate::store::{Anchor, BlockStore, Notice, StoreInfo, StoreOptions};
-use crate::table::{Column, DistinctSketch, MAX_ROW_GROUP_ROWS, RowGroup, Segment, Statistics};
+use crate::table::{
+    Column, DistinctSketch, GatheredRows, MAX_ROW_GROUP_ROWS, RowGroup, Segment, Statistics,
+};
 
 /// One open database.
 pub struct Store {
@@ -269,16 +271,31 @@ impl Store {
         arrays: &[ArrayRef],
     ) -> Result<PendingRowGroup> {
         let rows = arrays.first().map_or(0, |array| array.len());
-        let fits = |(column, array): (&Column, &ArrayRef)| {
-            array.len() == rows && array.data_type() == &column.ty.arrow()
-        };
-        let sound = columns.len() == arrays.len()
-            && columns.iter().zip(arrays).all(fits)
-            && (1..=MAX_ROW_GROUP_ROWS as usize).contains(&rows);
-        if !sound {
-            return Err(Error::InvalidInput(
-                "the arrays do not make a row group of the table".into(),
-            ));
+        self.write_columns(columns, rows, arrays.iter().map(|array| Ok(array.clone())))
+    }
+
+    /// As [`Store::write_row_group`], for rows that were gathered: each column is let go as soon as it is written.
+    ///
+    /// # Errors
+    /// As [`Store::write_row_group`].
+    pub fn write_gathered(
+        &self,
+        columns: &[Column],
+        rows: GatheredRows,
+    ) -> Result<PendingRowGroup> {
+        self.write_columns(columns, rows.rows(), rows.into_columns())
+    }
+
+    fn write_columns(
+        &self,
+        columns: &[Column],
+        rows: usize,
+        arrays: impl Iterator<Item = Result<ArrayRef>>,
+    ) -> Result<PendingRowGroup> {
+        let unfit =
+            || Error::InvalidInput("the arrays do not make a row group of the table".into());
+        if !(1..=MAX_ROW_GROUP_ROWS as usize).contains(&rows) {
+            return Err(unfit());
         }
         let mut group = RowGroup {
             first_row_id: 0,
@@ -291,30 +308,27 @@ impl Store {
             keys: None,
         };
         let mut fresh = FreshBlocks::new(&self.blocks);
-        self.write_segments(&mut group, columns, arrays, &mut fresh)?;
-        Ok(PendingRowGroup::new(group, columns, fresh))
-    }
-
-    fn write_segments(
-        &self,
-        group: &mut RowGroup,
-        columns: &[Column],
-        arrays: &[ArrayRef],
-        fresh: &mut FreshBlocks,
-    ) -> Result<()> {
         let mut sketches = Vec::with_capacity(columns.len());
-        for (column, array) in columns.iter().zip(arrays) {
-            if let Some((segment, sketch)) = self.write_segment(column, array, fresh)? {
+        let mut left = columns.iter();
+        for array in arrays {
+            let (array, column) = (array?, left.next().ok_or_else(unfit)?);
+            if array.len() != rows || array.data_type() != &column.ty.arrow() {
+                return Err(unfit());
+            }
+            if let Some((segment, sketch)) = self.write_segment(column, &array, &mut fresh)? {
                 group.segments.push(segment);
                 sketches.push((column.id, sketch));
             }
         }
+        if left.next().is_some() {
+            return Err(unfit());
+        }
         group.segments.sort_by_key(|segment| segment.column_id);
         if !sketches.is_empty() {
             let bytes = DistinctSketch::write_all(&sketches);
-            group.sketches = Some(self.write_aside(Role::Statistics, &bytes, fresh)?);
+            group.sketches = Some(self.write_aside(Role::Statistics, &bytes, &mut fresh)?);
         }
-        Ok(())
+        Ok(PendingRowGroup::new(group, columns, fresh))
     }
 
     /// Writes one column's slice; nothing is written for one that is all NULL.

@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema};
 
 use super::checkpoint::blocks_of;
 use super::store::Store;
 use super::transaction::{Transaction, no_such_table};
 use crate::error::{Error, Result};
-use crate::table::{Column, MAX_COLUMN_RAW_BYTES, RowGroup, RowGroupBuilder};
+use crate::table::{Column, GatheredRows, MAX_COLUMN_RAW_BYTES, RowGroup, RowGroupBuilder};
 
 /// Times that a table is tried which others change meanwhile.
 const ATTEMPTS: usize = 3;
@@ -47,8 +47,8 @@ impl Transaction {
         let mut builder = RowGroupBuilder::new(columns, rows_per_group);
         let mut end = target.next_row_id;
         let mut written = Vec::new();
-        let mut write = |this: &mut Self, arrays: &[ArrayRef]| {
-            let (mut group, fresh) = this.store.write_row_group(columns, arrays)?.into_parts();
+        let mut write = |this: &mut Self, rows: GatheredRows| {
+            let (mut group, fresh) = this.store.write_gathered(columns, rows)?.into_parts();
             this.fresh.absorb(fresh);
             group.keys = this.store.keys_of(&target, &group)?;
             group.first_row_id = end;
@@ -62,12 +62,12 @@ impl Transaction {
             let read = |column: &Column| self.store.read_column(group, column, visible.as_ref());
             let arrays = columns.iter().map(read).collect::<Result<Vec<_>>>()?;
             let batch = RecordBatch::try_new(Arc::clone(&as_batch), arrays).map_err(unfit)?;
-            for arrays in builder.push(&batch)? {
-                write(self, &arrays)?;
+            for rows in builder.push(&batch)? {
+                write(self, rows)?;
             }
         }
-        if let Some(arrays) = builder.finish()? {
-            write(self, &arrays)?;
+        if let Some(rows) = builder.cut() {
+            write(self, rows)?;
         }
 
         self.changes.broken = true;

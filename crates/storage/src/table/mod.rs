@@ -21,7 +21,7 @@ pub use column_type::{
 };
 pub use distinct_sketch::DistinctSketch;
 pub use row_group::{MAX_ROW_GROUP_ROWS, MemoryRows, RowGroup};
-pub use row_group_builder::RowGroupBuilder;
+pub use row_group_builder::{GatheredRows, RowGroupBuilder};
 pub use segment::Segment;
 pub use stat_value::StatValue;
 pub use table_version::TableVersion;

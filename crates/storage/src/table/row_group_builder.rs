@@ -23,8 +23,7 @@ const MANY_BUFFERS: usize = 16;
 pub struct RowGroupBuilder {
     columns: Vec<Column>,
     rows_per_group: usize,
-    pending: Vec<RecordBatch>,
-    pending_rows: usize,
+    pending: GatheredRows,
     /// Raw bytes gathered per column of text, bytes, lists or structs; others cannot pass the limit.
     pending_bytes: Vec<u64>,
 }
@@ -35,17 +34,16 @@ impl RowGroupBuilder {
         Self {
             columns: columns.to_vec(),
             rows_per_group: rows_per_group.clamp(1, MAX_ROW_GROUP_ROWS as usize),
-            pending: Vec::new(),
-            pending_rows: 0,
+            pending: GatheredRows::of(columns.len()),
             pending_bytes: vec![0; columns.len()],
         }
     }
 
-    /// Takes a batch and returns the row groups that are full, as one array per column.
+    /// Takes a batch and returns the row groups that are full.
     ///
     /// # Errors
     /// InvalidInput if the batch does not have the columns' types in order.
-    pub fn push(&mut self, batch: &RecordBatch) -> Result<Vec<Vec<ArrayRef>>> {
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<Vec<GatheredRows>> {
         let fits = |(array, column): (&ArrayRef, &Column)| array.data_type() == &column.ty.arrow();
         if batch.num_columns() != self.columns.len()
             || !batch.columns().iter().zip(&self.columns).all(fits)
@@ -62,26 +60,26 @@ impl RowGroupBuilder {
                 self.take(rest.slice(0, take));
                 rest = rest.slice(take, rest.num_rows() - take);
             }
-            if self.pending_rows >= self.rows_per_group || rest.num_rows() > 0 {
-                full.extend(self.flush()?);
+            if self.pending.rows >= self.rows_per_group || rest.num_rows() > 0 {
+                full.extend(self.cut());
             }
         }
         Ok(full)
     }
 
-    /// The last row group, if any row is left.
-    ///
-    /// # Errors
-    /// InvalidInput if Arrow cannot join the batches.
-    pub fn finish(mut self) -> Result<Option<Vec<ArrayRef>>> {
-        self.flush()
+    /// The rows that are left, if any: the last row group, or one that ends early.
+    pub fn cut(&mut self) -> Option<GatheredRows> {
+        self.pending_bytes.fill(0);
+        let empty = GatheredRows::of(self.columns.len());
+        let rows = std::mem::replace(&mut self.pending, empty);
+        (rows.rows > 0).then_some(rows)
     }
 
     /// How many rows of `batch` still go into the current row group; at least one if it is empty.
     fn rows_that_fit(&self, batch: &RecordBatch) -> usize {
         let mut rows = batch
             .num_rows()
-            .min(self.rows_per_group - self.pending_rows);
+            .min(self.rows_per_group - self.pending.rows);
         for (array, gathered) in batch.columns().iter().zip(&self.pending_bytes) {
             let mut total = *gathered;
             let mut fits = |bytes: u64| {
@@ -96,7 +94,7 @@ impl RowGroupBuilder {
                 rows = bytes.take(rows).take_while(|bytes| fits(*bytes)).count();
             }
         }
-        if self.pending_rows == 0 {
+        if self.pending.rows == 0 {
             rows.max(1)
         } else {
             rows
@@ -114,31 +112,46 @@ impl RowGroupBuilder {
                 *gathered += row_bytes(array.as_ref()).iter().sum::<u64>();
             }
         }
-        self.pending_rows += batch.num_rows();
-        self.pending.push(batch);
+        self.pending.rows += batch.num_rows();
+        let (_, arrays, _) = batch.into_parts();
+        for (pieces, array) in self.pending.columns.iter_mut().zip(arrays) {
+            pieces.push(array);
+        }
+    }
+}
+
+/// The rows of one row group in the pieces in which they came, column by column, so that who writes a column can let go of it.
+pub struct GatheredRows {
+    columns: Vec<Vec<ArrayRef>>,
+    rows: usize,
+}
+
+impl GatheredRows {
+    fn of(columns: usize) -> Self {
+        Self {
+            columns: vec![Vec::new(); columns],
+            rows: 0,
+        }
     }
 
-    fn flush(&mut self) -> Result<Option<Vec<ArrayRef>>> {
-        if self.pending_rows == 0 {
-            return Ok(None);
-        }
-        let batches = std::mem::take(&mut self.pending);
-        self.pending_rows = 0;
-        self.pending_bytes.fill(0);
-        let mut arrays = Vec::with_capacity(self.columns.len());
-        for index in 0..self.columns.len() {
-            let pieces: Vec<&ArrayRef> = batches.iter().map(|batch| batch.column(index)).collect();
-            arrays.push(match pieces.as_slice() {
-                [only] => Arc::clone(only),
-                _ => {
-                    let pieces: Vec<&dyn Array> =
-                        pieces.iter().map(|piece| piece.as_ref()).collect();
-                    let joined = concat(&pieces).map_err(|e| Error::InvalidInput(e.to_string()))?;
-                    in_few_buffers(joined)
-                }
-            });
-        }
-        Ok(Some(arrays))
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// One array for each column, joined when it is asked for; its pieces are gone then.
+    ///
+    /// # Errors
+    /// Each: InvalidInput if Arrow cannot join the pieces.
+    pub fn into_columns(self) -> impl Iterator<Item = Result<ArrayRef>> {
+        self.columns.into_iter().map(|pieces| {
+            if let [only] = pieces.as_slice() {
+                return Ok(Arc::clone(only));
+            }
+            let pieces: Vec<&dyn Array> = pieces.iter().map(|piece| piece.as_ref()).collect();
+            let joined = concat(&pieces).map_err(|e| Error::InvalidInput(e.to_string()))?;
+            Ok(in_few_buffers(joined))
+        })
     }
 }
 
@@ -194,8 +207,14 @@ mod tests {
         RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![array]).unwrap()
     }
 
-    fn lens(groups: &[Vec<ArrayRef>]) -> Vec<usize> {
-        groups.iter().map(|group| group[0].len()).collect()
+    /// The only column of each row group.
+    fn columns(groups: Vec<GatheredRows>) -> Vec<ArrayRef> {
+        let only = |group: GatheredRows| group.into_columns().next().unwrap().unwrap();
+        groups.into_iter().map(only).collect()
+    }
+
+    fn lens(groups: Vec<GatheredRows>) -> Vec<usize> {
+        columns(groups).iter().map(|array| array.len()).collect()
     }
 
     #[test]
@@ -208,10 +227,12 @@ mod tests {
             groups.extend(builder.push(&batch(Arc::new(array))).unwrap());
             next += len;
         }
-        groups.extend(builder.finish().unwrap());
-        assert_eq!(lens(&groups), [100, 100, 100, 51]);
-        let values = groups.iter().flat_map(|group| {
-            group[0]
+        groups.extend(builder.cut());
+        let groups = columns(groups);
+        let lens: Vec<usize> = groups.iter().map(|array| array.len()).collect();
+        assert_eq!(lens, [100, 100, 100, 51]);
+        let values = groups.iter().flat_map(|array| {
+            array
                 .as_primitive::<arrow_array::types::Int32Type>()
                 .values()
                 .to_vec()
@@ -226,8 +247,8 @@ mod tests {
         let texts = [&mega, &mega, &mega, &large, &mega].map(|text| text.as_str());
         let array = StringViewArray::from_iter_values(texts);
         let mut groups = builder.push(&batch(Arc::new(array))).unwrap();
-        groups.extend(builder.finish().unwrap());
-        assert_eq!(lens(&groups), [2, 1, 1, 1]);
+        groups.extend(builder.cut());
+        assert_eq!(lens(groups), [2, 1, 1, 1]);
     }
 
     #[test]
@@ -243,8 +264,8 @@ mod tests {
             None,
         );
         let mut groups = builder.push(&batch(Arc::new(array))).unwrap();
-        groups.extend(builder.finish().unwrap());
-        assert_eq!(lens(&groups), [2, 1, 1, 1]);
+        groups.extend(builder.cut());
+        assert_eq!(lens(groups), [2, 1, 1, 1]);
     }
 
     #[test]

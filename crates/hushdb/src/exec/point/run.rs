@@ -12,6 +12,7 @@ use crate::exec::dml::{insert_targets, table_of};
 use crate::exec::literal::{Argument, Literal, array};
 use crate::exec::literal_rows::literal_rows;
 use crate::exec::load;
+use crate::memory::compact;
 use crate::result::QueryResult;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -114,7 +115,7 @@ fn change(
                 None => return Ok(None),
             }
         }
-        let arrays: Vec<ArrayRef> = arrays.into_iter().map(load::compact).collect();
+        let arrays: Vec<ArrayRef> = arrays.into_iter().map(compact).collect();
         write.delete_rows(&name.schema, &name.name, &row_ids)?;
         load::add(&mut write, &name, &table.columns, &arrays)?;
     } else {
