@@ -249,6 +249,10 @@ impl Database {
             .memory_limit_bytes
             .unwrap_or_else(default_memory_bytes);
         let pool = Arc::new(BufferPool::new(budget));
+        if options.owns_process {
+            // One for each thread of the engine, and one for all others.
+            hushdb_pages::share_heaps(threads + 1);
+        }
         let memory = MemoryBudget::new(Arc::clone(&pool), budget);
         let memory = Arc::new(match options.owns_process {
             true => memory.of_whole_process(),

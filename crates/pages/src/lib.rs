@@ -1,15 +1,18 @@
 //! Memory, as the operating system can keep it. For secrets: pages that are locked, left out of core dumps and wiped in
-//! forked children; and core dumps as a whole. For the rest: what is resident, and giving back what is free.
+//! forked children; and core dumps as a whole. For the rest: what is resident, giving back what is free, and
+//! how many heaps there are.
 //!
 //! What must hold
 //! - Every call is best effort: what the system refuses is reported, never an error.
-//! - The only unsafe code of the workspace is one call in `wipe_on_fork.rs` and one in `freed_memory.rs`.
+//! - The only unsafe code of the workspace is one call each in `wipe_on_fork.rs`, `freed_memory.rs` and `heaps.rs`.
 
 mod core_dumps;
 mod freed_memory;
+mod heaps;
 mod pages;
 mod wipe_on_fork;
 
 pub use core_dumps::{core_dumps_are_possible, set_core_dumps};
 pub use freed_memory::{give_back_freed_memory, resident_bytes};
+pub use heaps::share_heaps;
 pub use pages::{Pages, lock_limit_bytes};

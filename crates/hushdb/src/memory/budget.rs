@@ -77,6 +77,21 @@ fn is_counted(consumer: &MemoryConsumer) -> bool {
     !consumer.name().starts_with("SortPreservingMergeExec")
 }
 
+/// What is counted of a reservation of so many bytes. A hash join copies its build side into one batch at the end, beside the batches
+/// that it has reserved.
+fn counted(consumer: &MemoryConsumer, bytes: usize) -> usize {
+    match consumer.name().starts_with("HashJoinInput") {
+        true => bytes.saturating_add(bytes / 2),
+        false => bytes,
+    }
+}
+
+/// What is counted more when a reservation of `size` bytes grows.
+fn growth(reservation: &MemoryReservation, size: usize, additional: usize) -> usize {
+    let consumer = reservation.consumer();
+    counted(consumer, size.saturating_add(additional)) - counted(consumer, size)
+}
+
 impl State {
     fn reserved(&self) -> usize {
         self.spillable + self.unspillable
@@ -227,6 +242,7 @@ impl MemoryPool for MemoryBudget {
             return;
         }
         let can_spill = reservation.consumer().can_spill();
+        let additional = growth(reservation, reservation.size(), additional);
         self.change(|state| match can_spill {
             true => state.spillable += additional,
             false => state.unspillable += additional,
@@ -238,6 +254,8 @@ impl MemoryPool for MemoryBudget {
             return;
         }
         let can_spill = reservation.consumer().can_spill();
+        // It is smaller already.
+        let shrink = growth(reservation, reservation.size(), shrink);
         self.change(|state| {
             let part = match can_spill {
                 true => &mut state.spillable,
@@ -254,6 +272,8 @@ impl MemoryPool for MemoryBudget {
         let can_spill = reservation.consumer().can_spill();
         let mut state = self.state.lock();
         let (consumer, size) = (reservation.consumer(), reservation.size());
+        let additional = growth(reservation, size, additional);
+        let size = counted(consumer, size);
         if state.forces(consumer, size) || !state.allows(Asks::of(consumer), size, additional) {
             // Operators take this kind of error as the sign to spill.
             return Err(DataFusionError::ResourcesExhausted(format!(

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 /// What may be resident beside the limit: a fifth of it, and this. The program's own code is about two thirds of that.
 const BESIDE_BYTES: usize = 128_000_000;
 /// Given back is before all of that is taken: more of it is in use by the time that somebody looks again.
-const MARGIN_BYTES: usize = 24_000_000;
+const MARGIN_BYTES: usize = 40_000_000;
 /// How often is looked, at most.
-const PAUSE: Duration = Duration::from_millis(4);
+const PAUSE: Duration = Duration::from_millis(3);
 /// What was found in use stays there for a while. Nothing is sought until so much more is resident.
-const STEP_BYTES: usize = 8_000_000;
+const STEP_BYTES: usize = 4_000_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Resident {
@@ -47,8 +47,8 @@ impl Resident {
             give_back_freed_memory();
             state.left = resident_bytes().unwrap_or(0);
         }
-        // It takes a quarter of one thread's time at most.
+        // It takes half of one thread's time at most.
         let ended = Instant::now();
-        state.next = Some(ended + PAUSE.max(3 * (ended - began)));
+        state.next = Some(ended + PAUSE.max(ended - began));
     }
 }

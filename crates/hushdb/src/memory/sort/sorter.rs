@@ -1,7 +1,7 @@
 //! `Sorter`: gathers rows, and writes them out as sorted runs when it gets no more memory.
 
 use super::run::{PLACE_BYTES, SortedRun};
-use crate::memory::row_bytes;
+use crate::memory::{limit_of, row_bytes};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
@@ -15,6 +15,8 @@ use datafusion::physical_plan::sorts::streaming_merge::SortedSpillFile;
 
 /// Bytes that a batch of a run has at most, if its rows allow it: a merge holds two batches of each run.
 const BATCH_BYTES: usize = 2 << 20;
+/// And this share of the memory limit: merges of sixteen runs, as they come and decrypted, go on at once.
+const BATCH_SHARE: usize = 256;
 
 /// Rows of one input partition.
 pub(super) struct Sorter {
@@ -25,6 +27,7 @@ pub(super) struct Sorter {
     reservation: MemoryReservation,
     spills: SpillManager,
     compute: Time,
+    batch_bytes: usize,
     done: Runs,
 }
 
@@ -58,6 +61,7 @@ impl Sorter {
             reservation: consumer.register(context.memory_pool()),
             spills,
             compute,
+            batch_bytes: BATCH_BYTES.min(limit_of(context.memory_pool().as_ref()) / BATCH_SHARE),
             done: Runs {
                 files: vec![],
                 in_memory: None,
@@ -82,7 +86,7 @@ impl Sorter {
             self.spill()?;
             self.reservation.try_grow(bytes)?;
         }
-        let fit = BATCH_BYTES / (rows / batch.num_rows()).max(1);
+        let fit = self.batch_bytes / (rows / batch.num_rows()).max(1);
         self.done.batch_rows = self.done.batch_rows.min(fit.max(1));
         self.batches.push(batch);
         self.keys.push(keys);
@@ -117,7 +121,8 @@ impl Sorter {
             let bytes = file.append_batch(&batch?)?;
             // What is read back at once.
             file.flush()?;
-            max_record_batch_memory = max_record_batch_memory.max(bytes);
+            // Decoded, and as decrypted bytes beside that.
+            max_record_batch_memory = max_record_batch_memory.max(2 * bytes);
         }
         let file = file.finish()?.map(|file| SortedSpillFile {
             file,

@@ -3,12 +3,14 @@
 //! What must hold: rows of equal keys get to files of the same number, whichever side they are of; each level of division
 //! uses another hash.
 
-use datafusion::arrow::array::{Array, RecordBatch, UInt32Array};
-use datafusion::arrow::compute::{BatchCoalescer, take_record_batch};
+use crate::memory::{compact, limit_of};
+use datafusion::arrow::array::{Array, RecordBatch, RecordBatchOptions, UInt32Array};
+use datafusion::arrow::compute::{concat_batches, take_record_batch};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::common::Result;
 use datafusion::common::hash_utils::{RandomState, create_hashes};
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::spill_file::{SpillFile, SpillWriter};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
@@ -18,8 +20,15 @@ use std::sync::Arc;
 
 /// Files that rows are divided among.
 pub(super) const FILES: usize = 16;
-/// Rows that are written together.
+/// Rows that are written together at most.
 const WRITTEN_ROWS: usize = 4096;
+/// The share of the memory limit that rows may take before they are written, of all threads together. Fewer are written together when
+/// they would take more.
+const GATHERED_SHARE: usize = 16;
+/// But not so few that they are fewer bytes.
+const LEAST_BYTES: usize = 16 << 10;
+/// What a file that is written keeps until it is a frame.
+const FRAME_BYTES: usize = 256 << 10;
 
 /// Rows on disk.
 pub(super) type Spilled = Arc<dyn SpillFile>;
@@ -51,13 +60,21 @@ impl Division<'_> {
         (kept, rest): (Vec<RecordBatch>, Option<SendableRecordBatchStream>),
     ) -> Result<Scattered> {
         // The last lane is that of NULL.
-        let mut lanes: Vec<Lane> = (0..=FILES).map(|_| Lane::new(self.schema)).collect();
+        let pool = self.context.memory_pool();
+        let threads = self.context.session_config().target_partitions();
+        let share = limit_of(pool.as_ref()) / GATHERED_SHARE / threads / (FILES + 1);
+        let most = share.max(LEAST_BYTES);
+        // Taken without asking: it has to be before less is held.
+        let reservation = MemoryConsumer::new("HashJoinDivision").register(pool);
+        let mut lanes: Vec<Lane> = (0..=FILES).map(|_| Lane::new(self.schema, most)).collect();
         for batch in kept {
             self.push(&mut lanes, &batch)?;
+            reservation.resize(held_bytes(&lanes));
         }
         if let Some(mut rest) = rest {
             while let Some(batch) = rest.next().await {
                 self.push(&mut lanes, &batch?)?;
+                reservation.resize(held_bytes(&lanes));
             }
         }
         let files = lanes.into_iter().map(|lane| lane.finish(self));
@@ -96,50 +113,89 @@ impl Division<'_> {
     }
 }
 
+/// The same rows, texts in buffers of their own.
+fn compacted(rows: &RecordBatch) -> Result<RecordBatch> {
+    let columns = rows.columns().iter().map(|array| compact(array.clone()));
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    let columns = columns.collect();
+    Ok(RecordBatch::try_new_with_options(
+        rows.schema(),
+        columns,
+        &options,
+    )?)
+}
+
+/// What all that is on its way to files takes.
+fn held_bytes(lanes: &[Lane]) -> usize {
+    let held = lanes.iter().map(|lane| {
+        let frame = lane.open.as_ref().map_or(0, |_| FRAME_BYTES);
+        lane.bytes + frame
+    });
+    held.sum()
+}
+
 /// The way to one file.
 struct Lane {
     schema: SchemaRef,
-    /// Gathers rows, and copies text so that what other rows have of it is not written.
-    gathered: BatchCoalescer,
+    /// Rows in buffers of their own.
+    gathered: Vec<RecordBatch>,
+    rows: usize,
+    bytes: usize,
+    /// Bytes of rows after which they are written.
+    most: usize,
     open: Option<(Spilled, StreamWriter<Box<dyn SpillWriter>>)>,
 }
 
 impl Lane {
-    fn new(schema: &SchemaRef) -> Self {
+    fn new(schema: &SchemaRef, most: usize) -> Self {
         Self {
             schema: Arc::clone(schema),
-            gathered: BatchCoalescer::new(Arc::clone(schema), WRITTEN_ROWS),
+            gathered: vec![],
+            rows: 0,
+            bytes: 0,
+            most,
             open: None,
         }
     }
 
     fn push(&mut self, rows: RecordBatch, division: &Division<'_>) -> Result<()> {
-        self.gathered.push_batch(rows)?;
-        self.write(division)
+        // What other rows have of a text's buffer is not kept.
+        let rows = compacted(&rows)?;
+        self.rows += rows.num_rows();
+        self.bytes += rows.get_array_memory_size();
+        self.gathered.push(rows);
+        match self.rows >= WRITTEN_ROWS || self.bytes >= self.most {
+            true => self.write(division),
+            false => Ok(()),
+        }
     }
 
     fn write(&mut self, division: &Division<'_>) -> Result<()> {
-        while let Some(batch) = self.gathered.next_completed_batch() {
-            if self.open.is_none() {
-                let file = division
-                    .context
-                    .runtime_env()
-                    .disk_manager
-                    .create_tmp_file("hash join")?;
-                let writer = StreamWriter::try_new(file.open_writer()?, &self.schema)?;
-                division.metrics.spill_file_count.add(1);
-                self.open = Some((file, writer));
-            }
-            if let Some((_, writer)) = &mut self.open {
-                writer.write(&batch)?;
-                division.metrics.spilled_rows.add(batch.num_rows());
-            }
+        (self.rows, self.bytes) = (0, 0);
+        let batch = concat_batches(&self.schema, &std::mem::take(&mut self.gathered))?;
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        // Whoever reads it gets one buffer for each column of text, not one for each batch that was pushed.
+        let batch = compacted(&batch)?;
+        if self.open.is_none() {
+            let file = division
+                .context
+                .runtime_env()
+                .disk_manager
+                .create_tmp_file("hash join")?;
+            let writer = StreamWriter::try_new(file.open_writer()?, &self.schema)?;
+            division.metrics.spill_file_count.add(1);
+            self.open = Some((file, writer));
+        }
+        if let Some((_, writer)) = &mut self.open {
+            writer.write(&batch)?;
+            division.metrics.spilled_rows.add(batch.num_rows());
         }
         Ok(())
     }
 
     fn finish(mut self, division: &Division<'_>) -> Result<Option<Spilled>> {
-        self.gathered.finish_buffered_batch()?;
         self.write(division)?;
         let Some((file, writer)) = self.open else {
             return Ok(None);
