@@ -1,13 +1,18 @@
 //! The most memory that the program takes, as the system counts it, for statements over more rows than the limit holds.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::Arc;
 
-use super::place::Place;
+use arrow::csv::ReaderBuilder;
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::record_batch::RecordBatch;
+use hushdb::tpch::{QUERIES, check_answer, query};
 
-const LIMIT_MIB: usize = 100;
-/// What it may take beside the limit: a fifth of it, and this.
-const BESIDE_MIB: usize = 128;
+use super::place::{KEY_A, Place};
+
+/// Beside the limit it may take a fifth of it, and this.
+const BESIDE: usize = 128_000_000;
 
 /// The table alone, as rows, is twice the limit.
 const ROWS: usize = 3_000_000;
@@ -28,8 +33,36 @@ const STATEMENTS: [&str; 15] = [
     "UPDATE a SET s = s || 'x', r = r + 1",
     "DELETE FROM a WHERE k % 3 <> 0",
     "INSERT INTO a SELECT * FROM b WHERE k % 3 <> 0",
-    // Last: an index's keys are not counted, and later statements would add to them.
     "CREATE INDEX i ON a(k)",
+];
+
+/// Over TPC-H at scale factor 1, of which lineitem is 0.9 GB, each with a limit in MB.
+const LARGE: [(usize, &str); 6] = [
+    (
+        128,
+        "CREATE TABLE sorted AS SELECT * FROM lineitem ORDER BY l_shipdate, l_partkey",
+    ),
+    (
+        100,
+        "CREATE TABLE joined AS SELECT l1.l_orderkey, l1.l_comment AS one, l2.l_comment AS two FROM lineitem l1 JOIN lineitem l2 \
+         USING (l_orderkey, l_linenumber)",
+    ),
+    (
+        100,
+        "SELECT max(n) FROM (SELECT l_comment, row_number() OVER (ORDER BY l_comment) AS n FROM lineitem)",
+    ),
+    // Before there is an index: its keys are held while rows are added.
+    (100, "COPY FROM DATABASE tpch TO other"),
+    (
+        100,
+        "CREATE UNIQUE INDEX i ON lineitem(l_partkey, l_orderkey, l_linenumber)",
+    ),
+    (
+        200,
+        "SELECT sum(l_orderkey), max(l_partkey), max(l_suppkey), max(l_quantity), max(l_extendedprice), max(l_discount), \
+         max(l_tax), max(l_returnflag), max(l_linestatus), max(l_commitdate), max(l_receiptdate), max(l_shipinstruct), \
+         max(l_shipmode), max(l_comment) FROM lineitem",
+    ),
 ];
 
 #[test]
@@ -42,37 +75,106 @@ fn statements_stay_within_the_limit_and_what_is_allowed_beside_it() {
     place.hush(&["--key-env", "KEY_A", "a.hushdb", &make]).ok();
     let mut over = vec![];
     for statement in STATEMENTS {
-        let peak = peak_mib(&place, statement);
-        if peak > LIMIT_MIB + LIMIT_MIB / 5 + BESIDE_MIB {
-            over.push(format!("{peak} MiB: {statement}"));
-        }
+        let mut shell = Shell::start(&place, "a.hushdb", 100);
+        shell.answer(statement);
+        over.extend(shell.end(statement));
     }
     assert!(over.is_empty(), "{}", over.join("\n"));
 }
 
-/// The most memory that the program has held when the statement is done.
-fn peak_mib(place: &Place, statement: &str) -> usize {
-    let mut command = place.command(&["--csv", "--key-env", "KEY_A", "a.hushdb"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().expect("the program runs");
-    let mut input = child.stdin.take().expect("its input");
-    let mut output = BufReader::new(child.stdout.take().expect("its output"));
-    writeln!(
-        input,
-        "SET memory_limit = '{LIMIT_MIB}MiB';\n{statement};\nSELECT 'done' AS done;"
-    )
-    .expect("sent");
-    let mut lines = vec![];
-    while lines.last().is_none_or(|line: &String| line != "done\n") || lines.len() < 2 {
-        let mut line = String::new();
-        output.read_line(&mut line).expect("an answer");
-        assert!(!line.is_empty(), "it ended: {statement}: {lines:?}");
-        lines.push(line);
+#[test]
+fn tpch_stays_within_the_limit_with_the_right_answers() {
+    let place = Place::new();
+    let make = "CALL dbgen(sf = 1)";
+    place
+        .hush(&["--key-env", "KEY_A", "tpch.hushdb", make])
+        .ok();
+    let mut over = vec![];
+    let mut shell = Shell::start(&place, "tpch.hushdb", 256);
+    for number in 1..=QUERIES {
+        let answer = shell.answer(query(number).expect("a query"));
+        if let Err(mismatch) = check_answer(1.0, number, &[texts(&answer)]) {
+            panic!("query {number}: {mismatch}");
+        }
     }
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).expect("a status");
-    drop(input);
-    assert!(child.wait().expect("it ends").success());
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = peak.and_then(|peak| peak.split_whitespace().next()?.parse::<usize>().ok());
-    kib.expect("a peak") / 1024
+    over.extend(shell.end("22 queries"));
+    for (limit, statement) in LARGE {
+        let mut shell = Shell::start(&place, "tpch.hushdb", limit);
+        if statement.contains("other") {
+            shell.answer(&format!(
+                "ATTACH 'other.hushdb' AS other (ENCRYPTION_KEY '{KEY_A}')"
+            ));
+        }
+        shell.answer(statement);
+        over.extend(shell.end(statement));
+    }
+    assert!(over.is_empty(), "{}", over.join("\n"));
+}
+
+/// The rows of CSV with a head, each value as text.
+fn texts(csv: &str) -> RecordBatch {
+    let head = csv.lines().next().expect("a head");
+    let fields = head
+        .split(',')
+        .map(|name| Field::new(name, DataType::Utf8, true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let reader = ReaderBuilder::new(schema)
+        .with_header(true)
+        .with_batch_size(1 << 16);
+    let mut batches = reader.build(csv.as_bytes()).expect("CSV");
+    batches.next().expect("rows").expect("CSV")
+}
+
+/// The program, with a memory limit.
+struct Shell {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    limit: usize,
+}
+
+impl Shell {
+    fn start(place: &Place, file: &str, limit_mb: usize) -> Self {
+        let mut command = place.command(&["--csv", "--key-env", "KEY_A", file]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the program runs");
+        let input = child.stdin.take().expect("its input");
+        let output = BufReader::new(child.stdout.take().expect("its output"));
+        let mut shell = Self {
+            child,
+            input,
+            output,
+            limit: limit_mb * 1_000_000,
+        };
+        shell.answer(&format!("SET memory_limit = '{limit_mb}MB'"));
+        shell
+    }
+
+    /// What a statement prints.
+    fn answer(&mut self, statement: &str) -> String {
+        const DONE: &str = "done\ndone\n";
+        let statement = statement.trim_end().trim_end_matches(';');
+        writeln!(self.input, "{statement};\nSELECT 'done' AS done;").expect("sent");
+        let mut answer = String::new();
+        while !answer.ends_with(DONE) {
+            let read = self.output.read_line(&mut answer).expect("an answer");
+            assert!(read > 0, "it ended: {statement}: {answer}");
+        }
+        answer.truncate(answer.len() - DONE.len());
+        answer
+    }
+
+    /// Ends it. Says so if it has held more than it may.
+    fn end(mut self, what: &str) -> Option<String> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = status.expect("a status");
+        drop(self.input);
+        assert!(self.child.wait().expect("it ends").success());
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = peak.and_then(|peak| peak.split_whitespace().next()?.parse::<usize>().ok());
+        let peak = kib.expect("a peak") << 10;
+        let most = self.limit + self.limit / 5 + BESIDE;
+        let mb = |bytes: usize| bytes / 1_000_000;
+        (peak > most).then(|| format!("{} MB, not {}: {what}", mb(peak), mb(most)))
+    }
 }
