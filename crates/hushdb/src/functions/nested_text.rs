@@ -36,7 +36,7 @@ pub(super) fn in_quotes(text: &str) -> String {
 
 /// The items of a list's text; `None` if it is not the text of one.
 pub(super) fn list_items(text: &str) -> Option<Vec<Item>> {
-    let inner = text.trim().strip_prefix('[')?.strip_suffix(']')?;
+    let inner = text.trim_ascii().strip_prefix('[')?.strip_suffix(']')?;
     pieces(inner)?.into_iter().map(item).collect()
 }
 
@@ -48,7 +48,7 @@ pub(super) enum Fields {
 
 /// The fields in a struct's text; `None` if it is not the text of one.
 pub(super) fn struct_items(text: &str) -> Option<Fields> {
-    let text = text.trim();
+    let text = text.trim_ascii();
     if let Some(inner) = text.strip_prefix('(') {
         let items = pieces(inner.strip_suffix(')')?)?.into_iter().map(item);
         return items.collect::<Option<_>>().map(Fields::InOrder);
@@ -65,7 +65,7 @@ pub(super) fn struct_items(text: &str) -> Option<Fields> {
 
 /// What stands between the commas that are in no quotes and no brackets.
 fn pieces(inner: &str) -> Option<Vec<&str>> {
-    if inner.trim().is_empty() {
+    if inner.trim_ascii().is_empty() {
         return Some(vec![]);
     }
     let mut pieces = vec![];
@@ -105,7 +105,7 @@ fn positions(text: &str, wanted: char) -> Option<Vec<usize>> {
 
 /// A piece as the value it stands for; `None` if there is nothing.
 fn item(piece: &str) -> Option<Item> {
-    let piece = piece.trim();
+    let piece = piece.trim_ascii();
     if piece.is_empty() {
         return None;
     }
@@ -184,6 +184,8 @@ mod tests {
             ])
         );
         assert_eq!(list_items("[ ]"), Some(vec![]));
+        // A blank that is not ASCII's is a value.
+        assert_eq!(list_items("[\u{a0}]"), Some(vec![some("\u{a0}")]));
         for bad in ["", "[", "1, 2", "[1,]", "[1]]", "['a]", "[(1]", "[1,2"] {
             assert_eq!(list_items(bad), None, "{bad}");
         }
