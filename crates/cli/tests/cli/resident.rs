@@ -39,7 +39,7 @@ const STATEMENTS: [&str; 15] = [
 /// Over TPC-H at scale factor 1, of which lineitem is 0.9 GB, each with a limit in MB.
 const LARGE: [(usize, &str); 6] = [
     (
-        128,
+        100,
         "CREATE TABLE sorted AS SELECT * FROM lineitem ORDER BY l_shipdate, l_partkey",
     ),
     (

@@ -385,7 +385,7 @@ pub(super) struct RowGroupSink {
 const WRITING_SHARE: usize = 4;
 
 /// Rows that all sinks of a statement gather take so much of the memory limit at most.
-const GATHERED_SHARE: usize = 6;
+const GATHERED_SHARE: usize = 8;
 
 /// A row group has so many bytes at least before memory that is short ends it.
 const LEAST_GROUP_BYTES: usize = 1 << 20;

@@ -16,7 +16,7 @@ use datafusion::physical_plan::sorts::streaming_merge::SortedSpillFile;
 /// Bytes that a batch of a run has at most, if its rows allow it: a merge holds two batches of each run.
 const BATCH_BYTES: usize = 2 << 20;
 /// And this share of the memory limit: merges of sixteen runs, as they come and decrypted, go on at once.
-const BATCH_SHARE: usize = 256;
+const BATCH_SHARE: usize = 384;
 
 /// Rows of one input partition.
 pub(super) struct Sorter {
