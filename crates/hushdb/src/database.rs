@@ -5,6 +5,7 @@
 use crate::connection::Connection;
 use crate::engine::{Engine, default_threads};
 use crate::error::{Error, Result};
+use crate::functions::current_micros;
 use crate::memory::{MemoryBudget, default_spill_bytes, default_spill_directory};
 use crate::plan::{DatabaseSnapshot, Snapshot};
 use hushdb_crypto::{CryptoProvider, SecretBytes};
@@ -527,6 +528,7 @@ impl Shared {
             databases,
             current_database: current_database.to_string(),
             current_schema: current_schema.to_string(),
+            now: current_micros(),
         }
     }
 }

@@ -4,6 +4,7 @@
 pub(crate) mod arithmetic;
 mod convert;
 mod extremes;
+mod instant;
 mod json_text;
 mod length;
 mod list_of;
@@ -21,6 +22,7 @@ pub(crate) use convert::{
     BLOB_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE, UUID_FROM_TEXT,
     format_blob, format_uuid,
 };
+pub(crate) use instant::{current_micros, instant_function};
 pub use json_text::{json_string, json_value};
 pub(crate) use nested_cast::{check_nested_cast, nested_cast};
 pub use text::value_text;

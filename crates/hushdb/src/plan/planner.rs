@@ -6,6 +6,7 @@ use crate::connection::Connection;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::exec::{NullOrder, OrderDefaults, settings, table_functions};
+use crate::functions::instant_function;
 use crate::scan::{ScanProgress, TableScan};
 use crate::sql;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
@@ -264,7 +265,8 @@ impl ContextProvider for Planner<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.state().scalar_functions().get(name).cloned()
+        let known = || self.state().scalar_functions().get(name).cloned();
+        instant_function(name, self.snapshot.now).or_else(known)
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

@@ -24,6 +24,8 @@ pub(crate) struct Snapshot {
     pub(crate) databases: BTreeMap<String, DatabaseSnapshot>,
     pub(crate) current_database: String,
     pub(crate) current_schema: String,
+    /// What `now()` gives, in microseconds since 1970-01-01 00:00:00 UTC.
+    pub(crate) now: i64,
 }
 
 /// A fully qualified name of a table or view.
@@ -66,6 +68,7 @@ impl Snapshot {
             databases: self.databases.clone(),
             current_database: database.to_string(),
             current_schema: schema.to_string(),
+            now: self.now,
         }
     }
 

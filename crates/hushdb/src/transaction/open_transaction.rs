@@ -6,6 +6,7 @@
 
 use super::write::writable;
 use crate::error::{Error, Result};
+use crate::functions::current_micros;
 use crate::plan::{DatabaseSnapshot, Snapshot};
 use hushdb_storage::{Savepoint, Transaction};
 use std::collections::BTreeMap;
@@ -15,6 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A transaction over several statements.
 pub(crate) struct OpenTransaction {
     read_only: bool,
+    /// When it began, in microseconds since 1970-01-01 00:00:00 UTC.
+    began: i64,
     /// The databases as they were when they were first seen.
     seen: BTreeMap<String, DatabaseSnapshot>,
     /// The database that it writes to, by name, and its changes.
@@ -29,6 +32,7 @@ impl OpenTransaction {
     pub(crate) fn new(read_only: bool) -> Self {
         Self {
             read_only,
+            began: current_micros(),
             seen: BTreeMap::new(),
             write: None,
             savepoints: vec![],
@@ -55,6 +59,7 @@ impl OpenTransaction {
 
     /// Turns the newest state of all databases into the one that this transaction sees.
     pub(crate) fn view(&mut self, mut newest: Snapshot) -> Snapshot {
+        newest.now = self.began;
         for (name, database) in &mut newest.databases {
             let seen = self
                 .seen

@@ -1,0 +1,79 @@
+//! `now()`, `current_date` and their like: the instant at which the transaction began, which is the statement's own outside of
+//! one. The planner makes them for the snapshot that it plans against, so that they are constants.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue, plan_err};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// Microseconds since 1970-01-01 00:00:00 UTC.
+pub(crate) fn current_micros() -> i64 {
+    let signed =
+        |elapsed: std::time::Duration| i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX);
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => signed(since),
+        Err(before) => -signed(before.duration()),
+    }
+}
+
+/// The function of that name at an instant, if it is one of these.
+pub(crate) fn instant_function(name: &str, micros: i64) -> Option<Arc<ScalarUDF>> {
+    let value = match name {
+        "now" | "current_timestamp" | "get_current_timestamp" | "transaction_timestamp" => {
+            ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into()))
+        }
+        "localtimestamp" | "current_localtimestamp" => {
+            ScalarValue::TimestampMicrosecond(Some(micros), None)
+        }
+        "current_date" | "today" => {
+            let days = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok()?;
+            ScalarValue::Date32(Some(days))
+        }
+        "current_time" | "get_current_time" | "localtime" | "current_localtime" => {
+            ScalarValue::Time64Microsecond(Some(micros.rem_euclid(MICROS_PER_DAY)))
+        }
+        _ => return None,
+    };
+    Some(Arc::new(ScalarUDF::from(Instant {
+        name: name.to_string(),
+        value,
+        signature: Signature::user_defined(Volatility::Immutable),
+    })))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Instant {
+    name: String,
+    value: ScalarValue,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Instant {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        match types {
+            [] => Ok(vec![]),
+            _ => plan_err!("{} takes no arguments", self.name),
+        }
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.value.data_type())
+    }
+
+    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        Ok(ColumnarValue::Scalar(self.value.clone()))
+    }
+}
