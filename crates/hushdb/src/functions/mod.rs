@@ -3,6 +3,7 @@
 
 pub(crate) mod arithmetic;
 mod convert;
+mod date_part;
 mod extremes;
 mod instant;
 mod json_text;
@@ -13,6 +14,7 @@ mod nested_cast;
 mod nested_text;
 mod sum;
 mod text;
+mod time_difference;
 mod type_of;
 
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
@@ -22,16 +24,19 @@ pub(crate) use convert::{
     BLOB_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE, UUID_FROM_TEXT,
     format_blob, format_uuid,
 };
+pub(crate) use date_part::date_part;
 pub(crate) use instant::{current_micros, instant_function};
 pub use json_text::{json_string, json_value};
 pub(crate) use nested_cast::{check_nested_cast, nested_cast};
 pub use text::value_text;
+pub(crate) use time_difference::time_difference;
 
 /// Scalar functions to register over DataFusion's.
 pub(crate) fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     let mut functions = convert::all();
     functions.push(Arc::new(ScalarUDF::from(type_of::TypeOf::new())));
     functions.push(Arc::new(ScalarUDF::from(length::Length::new())));
+    functions.push(date_part());
     functions.push(Arc::new(ScalarUDF::from(list_sum::ListSum::new())));
     functions
 }

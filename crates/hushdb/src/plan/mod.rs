@@ -11,6 +11,7 @@ mod planner;
 mod rewrite_expressions;
 mod session;
 mod snapshot;
+mod temporal;
 
 pub(crate) use estimate::share_of_rows;
 pub(crate) use planner::{DML_EXCLUDED, DML_TARGET, DmlTarget, Planner};

@@ -3,10 +3,12 @@
 
 use super::number_kind::{Number, int_digits, int_type, literal_digits};
 use super::rewrite_expressions::rewrite_expressions;
+use super::temporal;
 use crate::functions::arithmetic::{
     MAX_DIGITS_64, MAX_DIGITS_128, Op, decimal_result, decimal_type,
 };
-use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
+use crate::functions::date_part;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::config::ConfigOptions;
@@ -67,7 +69,7 @@ impl ExprPlanner for DuckOperators {
         else {
             return Ok(PlannerResult::Original(expr));
         };
-        if let Some(planned) = temporal(op, &expr, &left, &right) {
+        if let Some(planned) = temporal::arithmetic(op, &expr, &left, &right) {
             return Ok(PlannerResult::Planned(planned));
         }
         match (Number::of(&left), Number::of(&right)) {
@@ -99,6 +101,11 @@ impl ExprPlanner for DuckOperators {
         }
     }
 
+    fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        let part = ScalarFunction::new_udf(date_part(), args);
+        Ok(PlannerResult::Planned(Expr::ScalarFunction(part)))
+    }
+
     fn plan_field_access(
         &self,
         expr: RawFieldAccessExpr,
@@ -123,11 +130,11 @@ impl ExprPlanner for DuckOperators {
     }
 }
 
-fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
+pub(super) fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
     Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
 }
 
-fn cast(expr: Expr, to: DataType) -> Expr {
+pub(super) fn cast(expr: Expr, to: DataType) -> Expr {
     if let Expr::Literal(value, metadata) = &expr
         && let Ok(value) = value.cast_to(&to)
     {
@@ -201,11 +208,6 @@ fn texts(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
     expr
 }
 
-/// False for an interval that is known to be of months and days alone.
-fn has_clock(expr: &Expr) -> bool {
-    !matches!(expr, Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(i)), _) if i.nanoseconds == 0)
-}
-
 /// `/` is always a division of floats, as in DuckDB.
 fn divide(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
     let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
@@ -225,56 +227,6 @@ fn divide(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBin
         Operator::Divide,
         cast_if(expr.right, &right, &to),
     )))
-}
-
-/// Arithmetic with dates and timestamps that DataFusion types differently or not at all.
-fn temporal(op: Op, expr: &RawBinaryExpr, left: &DataType, right: &DataType) -> Option<Expr> {
-    use DataType as T;
-    let days = |e: &Expr| cast(e.clone(), T::Int32);
-    let call =
-        |op: Op, l, r| Expr::ScalarFunction(ScalarFunction::new_udf(op.function(), vec![l, r]));
-    match (op, left, right) {
-        (Op::Subtract, T::Date32, T::Date32) => {
-            let (l, r) = (
-                cast(days(&expr.left), T::Int64),
-                cast(days(&expr.right), T::Int64),
-            );
-            Some(call(op, l, r))
-        }
-        (Op::Add | Op::Subtract, T::Date32, other) if other.is_integer() => Some(cast(
-            call(op, days(&expr.left), cast(expr.right.clone(), T::Int32)),
-            T::Date32,
-        )),
-        (Op::Add, other, T::Date32) if other.is_integer() => Some(cast(
-            call(op, cast(expr.left.clone(), T::Int32), days(&expr.right)),
-            T::Date32,
-        )),
-        // A DATE stays one with whole days; with hours it has to become a TIMESTAMP, or they would be lost.
-        (Op::Add | Op::Subtract, T::Date32, T::Interval(_)) if has_clock(&expr.right) => {
-            let at = cast(expr.left.clone(), T::Timestamp(TimeUnit::Microsecond, None));
-            let op = if op == Op::Add {
-                Operator::Plus
-            } else {
-                Operator::Minus
-            };
-            Some(binary(at, op, expr.right.clone()))
-        }
-        (Op::Add, T::Interval(_), T::Date32) if has_clock(&expr.left) => {
-            let at = cast(
-                expr.right.clone(),
-                T::Timestamp(TimeUnit::Microsecond, None),
-            );
-            Some(binary(at, Operator::Plus, expr.left.clone()))
-        }
-        (Op::Subtract, T::Timestamp(..), T::Timestamp(..)) => {
-            let difference = binary(expr.left.clone(), Operator::Minus, expr.right.clone());
-            Some(Expr::Cast(Cast::new(
-                Box::new(difference),
-                T::Interval(IntervalUnit::MonthDayNano),
-            )))
-        }
-        _ => None,
-    }
 }
 
 /// Brings two exact numbers to common types and calls the checked function.
@@ -367,7 +319,7 @@ fn operand(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
     Ok(cast_if(expr, &from, to))
 }
 
-fn call(op: Op, left: Expr, right: Expr) -> Expr {
+pub(super) fn call(op: Op, left: Expr, right: Expr) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(op.function(), vec![left, right]))
 }
 

@@ -7,6 +7,7 @@ use super::casts::DuckCasts;
 use super::join_order::JoinOrder;
 use super::numbers::CommonNumbers;
 use super::operators::{DuckOperators, NarrowLiterals};
+use super::temporal::DaysOfTimestamps;
 use crate::error::Result;
 use crate::exec::InsertionOrder;
 use crate::functions;
@@ -69,6 +70,14 @@ pub(crate) fn session_state(
     rules.extend(Analyzer::new().rules);
     // Joins are ordered when filters have reached their tables, and before columns are pruned.
     let mut optimizer = Optimizer::new();
+    let simplified = optimizer
+        .rules
+        .iter()
+        .position(|r| r.name() == "simplify_expressions");
+    let simplified = simplified.map_or(0, |at| at + 1);
+    optimizer
+        .rules
+        .insert(simplified, Arc::new(DaysOfTimestamps));
     let last = optimizer.rules.len().saturating_sub(1);
     optimizer.rules.insert(last, Arc::new(JoinOrder));
     let mut builder = SessionStateBuilder::new()

@@ -1,0 +1,180 @@
+//! `date_part(part, x)` and `extract(part FROM x)`: DataFusion's, as a BIGINT; of an INTERVAL with DuckDB's meaning, where each part is
+//! what the larger ones leave over.
+
+use crate::error::Error;
+use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array};
+use datafusion::arrow::datatypes::{
+    DataType, Field, FieldRef, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
+};
+use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::functions::datetime;
+use datafusion::logical_expr::preimage::PreimageResult;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use std::sync::{Arc, LazyLock};
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+const MICROS_PER_MINUTE: i64 = 60 * MICROS_PER_SECOND;
+const MICROS_PER_HOUR: i64 = 60 * MICROS_PER_MINUTE;
+/// Of a day.
+const SECONDS_PER_QUARTER: i128 = 21_600;
+
+/// The function.
+pub(crate) fn date_part() -> Arc<ScalarUDF> {
+    static DATE_PART: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+        Arc::new(ScalarUDF::from(DatePart {
+            planned: datetime::date_part(),
+            signature: Signature::user_defined(Volatility::Immutable),
+            aliases: vec!["datepart".into()],
+        }))
+    });
+    Arc::clone(&DATE_PART)
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct DatePart {
+    planned: Arc<ScalarUDF>,
+    signature: Signature,
+    aliases: Vec<String>,
+}
+
+impl ScalarUDFImpl for DatePart {
+    fn name(&self) -> &str {
+        "date_part"
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        if let [part, DataType::Interval(_)] = types
+            && part.is_string()
+        {
+            let interval = DataType::Interval(IntervalUnit::MonthDayNano);
+            return Ok(vec![part.clone(), interval]);
+        }
+        let field = |ty: &DataType| Arc::new(Field::new("", ty.clone(), true));
+        let fields: Vec<FieldRef> = types.iter().map(field).collect();
+        let coerced = fields_with_udf(&fields, self.planned.as_ref())?;
+        Ok(coerced.iter().map(|f| f.data_type().clone()).collect())
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        internal_err!("the type of date_part depends on the part")
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let field = self.planned.return_field_from_args(args)?;
+        match field.data_type() {
+            DataType::Int32 => Ok(Arc::new(Field::new(self.name(), DataType::Int64, true))),
+            _ => Ok(field),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [part, of] = args.args.as_slice() else {
+            return internal_err!("date_part takes two arguments");
+        };
+        if !matches!(of.data_type(), DataType::Interval(_)) {
+            let to = args.return_field.data_type().clone();
+            return self.planned.invoke_with_args(args)?.cast_to(&to, None);
+        }
+        let part = match part {
+            ColumnarValue::Scalar(part) => part.try_as_str().flatten().unwrap_or_default(),
+            ColumnarValue::Array(_) => return internal_err!("a part is no constant"),
+        };
+        let scalar = matches!(of, ColumnarValue::Scalar(_));
+        let parts = interval_parts(
+            part,
+            &of.to_array(if scalar { 1 } else { args.number_rows })?,
+        )?;
+        if scalar {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+                &parts, 0,
+            )?));
+        }
+        Ok(ColumnarValue::Array(parts))
+    }
+
+    fn preimage(
+        &self,
+        args: &[Expr],
+        literal: &Expr,
+        info: &SimplifyContext,
+    ) -> Result<PreimageResult> {
+        match literal {
+            Expr::Literal(value, metadata) => {
+                let value = value.cast_to(&DataType::Int32)?;
+                self.planned
+                    .preimage(args, &Expr::Literal(value, metadata.clone()), info)
+            }
+            _ => Ok(PreimageResult::None),
+        }
+    }
+}
+
+/// A part of intervals.
+fn interval_parts(part: &str, of: &ArrayRef) -> Result<ArrayRef> {
+    let of = of.as_primitive::<IntervalMonthDayNanoType>();
+    let part = part.to_ascii_lowercase();
+    let part_of: fn(IntervalMonthDayNano) -> i64 = match part.as_str() {
+        "epoch" => {
+            let seconds = of.iter().map(|i| i.map(epoch));
+            return Ok(Arc::new(seconds.collect::<Float64Array>()));
+        }
+        "millennium" | "millennia" | "millenium" | "mil" | "mils" => |i| years(i) / 1000,
+        "century" | "centuries" | "cent" | "c" => |i| years(i) / 100,
+        "decade" | "decades" | "dec" | "decs" => |i| years(i) / 10,
+        "year" | "years" | "yr" | "yrs" | "y" => years,
+        "quarter" | "quarters" => |i| months(i) / 3 + 1,
+        "month" | "months" | "mon" | "mons" => months,
+        "day" | "days" | "dayofmonth" | "d" => |i| i64::from(i.days),
+        "hour" | "hours" | "hr" | "hrs" | "h" => |i| micros(i) / MICROS_PER_HOUR,
+        "minute" | "minutes" | "min" | "mins" | "m" => {
+            |i| micros(i) % MICROS_PER_HOUR / MICROS_PER_MINUTE
+        }
+        "second" | "seconds" | "sec" | "secs" | "s" => |i| micros_of_minute(i) / MICROS_PER_SECOND,
+        "millisecond" | "milliseconds" | "ms" | "msec" | "msecs" => |i| micros_of_minute(i) / 1000,
+        "microsecond" | "microseconds" | "us" | "usec" | "usecs" => micros_of_minute,
+        _ => {
+            let text = format!("interval units \"{part}\" are not there");
+            return Err(Error::unsupported(text).into());
+        }
+    };
+    let parts = of.iter().map(|i| i.map(part_of));
+    Ok(Arc::new(parts.collect::<Int64Array>()))
+}
+
+fn years(interval: IntervalMonthDayNano) -> i64 {
+    i64::from(interval.months) / 12
+}
+
+fn months(interval: IntervalMonthDayNano) -> i64 {
+    i64::from(interval.months) % 12
+}
+
+fn micros(interval: IntervalMonthDayNano) -> i64 {
+    interval.nanoseconds / 1000
+}
+
+fn micros_of_minute(interval: IntervalMonthDayNano) -> i64 {
+    micros(interval) % MICROS_PER_MINUTE
+}
+
+/// Seconds, of which a year has those of 365.25 days and a month those of 30.
+fn epoch(interval: IntervalMonthDayNano) -> f64 {
+    let quarters_of_days =
+        years(interval) * 1461 + (months(interval) * 30 + i64::from(interval.days)) * 4;
+    let seconds = i128::from(quarters_of_days) * SECONDS_PER_QUARTER;
+    let micros = seconds * i128::from(MICROS_PER_SECOND) + i128::from(micros(interval));
+    micros as f64 / MICROS_PER_SECOND as f64
+}

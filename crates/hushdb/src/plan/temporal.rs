@@ -1,0 +1,147 @@
+//! Arithmetic with dates and timestamps that DataFusion types otherwise or not at all, and comparisons of dates with timestamps.
+
+use super::operators::{binary, call, cast};
+use super::rewrite_expressions::rewrite_expressions;
+use crate::functions::arithmetic::Op;
+use crate::functions::time_difference;
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::planner::RawBinaryExpr;
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, lit};
+use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// `+` and `-` of dates, timestamps and intervals; `None` for what is left to DataFusion.
+pub(super) fn arithmetic(
+    op: Op,
+    expr: &RawBinaryExpr,
+    left: &DataType,
+    right: &DataType,
+) -> Option<Expr> {
+    use DataType as T;
+    let days = |e: &Expr| cast(e.clone(), T::Int32);
+    let at_midnight = |e: &Expr| cast(e.clone(), T::Timestamp(TimeUnit::Microsecond, None));
+    Some(match (op, left, right) {
+        (Op::Subtract, T::Date32, T::Date32) => {
+            let days = |e| cast(days(e), T::Int64);
+            call(op, days(&expr.left), days(&expr.right))
+        }
+        (Op::Add | Op::Subtract, T::Date32, other) if other.is_integer() => cast(
+            call(op, days(&expr.left), cast(expr.right.clone(), T::Int32)),
+            T::Date32,
+        ),
+        (Op::Add, other, T::Date32) if other.is_integer() => cast(
+            call(op, cast(expr.left.clone(), T::Int32), days(&expr.right)),
+            T::Date32,
+        ),
+        (Op::Add, T::Date32, T::Interval(_)) => {
+            binary(at_midnight(&expr.left), Operator::Plus, expr.right.clone())
+        }
+        (Op::Subtract, T::Date32, T::Interval(_)) => {
+            binary(at_midnight(&expr.left), Operator::Minus, expr.right.clone())
+        }
+        (Op::Add, T::Interval(_), T::Date32) => {
+            binary(at_midnight(&expr.right), Operator::Plus, expr.left.clone())
+        }
+        (Op::Subtract, T::Timestamp(..), T::Timestamp(..) | T::Date32)
+        | (Op::Subtract, T::Date32, T::Timestamp(..)) => difference(expr, left, right),
+        _ => return None,
+    })
+}
+
+/// A difference of points in time, both with a zone if one has it.
+fn difference(expr: &RawBinaryExpr, left: &DataType, right: &DataType) -> Expr {
+    let zone = [left, right].into_iter().find_map(|ty| match ty {
+        DataType::Timestamp(_, zone) => zone.clone(),
+        _ => None,
+    });
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, zone);
+    let args = [&expr.left, &expr.right].map(|e| cast(e.clone(), micros.clone()));
+    Expr::ScalarFunction(ScalarFunction::new_udf(time_difference(), args.into()))
+}
+
+/// The common type of dates and timestamps of several kinds: the most exact one, with a zone if one has it.
+pub(super) fn common(types: &[DataType]) -> Option<DataType> {
+    let mut unit: Option<TimeUnit> = None;
+    let mut zone = None;
+    for ty in types {
+        match ty {
+            DataType::Timestamp(own, own_zone) => {
+                unit = Some(unit.map_or(*own, |unit| unit.max(*own)));
+                zone = zone.or(own_zone.clone());
+            }
+            DataType::Date32 | DataType::Null => {}
+            _ => return None,
+        }
+    }
+    unit.map(|unit| DataType::Timestamp(unit, zone))
+}
+
+/// Compares a date with a day where it was to be compared with a timestamp that is known, so that scans and indexes can use it:
+/// what `d < DATE '1994-01-01' + INTERVAL 1 YEAR` says.
+#[derive(Debug)]
+pub(super) struct DaysOfTimestamps;
+
+impl OptimizerRule for DaysOfTimestamps {
+    fn name(&self) -> &str {
+        "days_of_timestamps"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        match plan {
+            LogicalPlan::Filter(_) | LogicalPlan::Join(_) | LogicalPlan::TableScan(_) => {
+                rewrite_expressions(plan, |expr, schema| Ok(with_day(expr, schema)))
+            }
+            other => Ok(Transformed::no(other)),
+        }
+    }
+}
+
+fn with_day(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &expr else {
+        return Transformed::no(expr);
+    };
+    let turned = op.swap().and_then(|op| compared(right, op, left, schema));
+    match compared(left, *op, right, schema).or(turned) {
+        Some(comparison) => Transformed::yes(comparison),
+        None => Transformed::no(expr),
+    }
+}
+
+fn compared(date: &Expr, op: Operator, at: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let (Expr::Cast(Cast { expr: date, field }), Expr::Literal(at, _)) = (date, at) else {
+        return None;
+    };
+    let ScalarValue::TimestampMicrosecond(Some(micros), None) = at else {
+        return None;
+    };
+    if date.get_type(schema).ok()? != DataType::Date32 || *field.data_type() != at.data_type() {
+        return None;
+    }
+    let at_midnight = micros.rem_euclid(MICROS_PER_DAY) == 0;
+    let op = match op {
+        // Later on that day: the day itself is before.
+        Operator::Lt if !at_midnight => Operator::LtEq,
+        Operator::GtEq if !at_midnight => Operator::Gt,
+        Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => op,
+        Operator::Eq | Operator::NotEq if at_midnight => op,
+        _ => return None,
+    };
+    let day = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok()?;
+    Some(binary(
+        date.as_ref().clone(),
+        op,
+        lit(ScalarValue::Date32(Some(day))),
+    ))
+}
