@@ -73,19 +73,11 @@ impl ExprPlanner for DuckOperators {
             return Ok(PlannerResult::Planned(planned));
         }
         match (Number::of(&left), Number::of(&right)) {
-            (Some(l), Some(r)) if l != Number::Float && r != Number::Float => {
+            (Some(l), Some(r)) if are_exact(op, l, r) => {
                 Ok(PlannerResult::Planned(arithmetic(op, expr, l, r, schema)?))
             }
             (Some(_), Some(_)) if op == Op::IntegerDivide => {
-                let RawBinaryExpr { left, right, .. } = expr;
-                let quotient = binary(
-                    cast(left, DataType::Float64),
-                    Operator::Divide,
-                    cast(right, DataType::Float64),
-                );
-                Ok(PlannerResult::Planned(
-                    datafusion::functions::expr_fn::trunc(vec![quotient]),
-                ))
+                Ok(PlannerResult::Planned(quotient(expr, &left, &right)))
             }
             (Some(_), Some(_)) => Ok(PlannerResult::Planned(both_float(op, expr, &left, &right))),
             // NULL as an operand takes the other side's type.
@@ -152,13 +144,37 @@ pub(super) fn cast_if(expr: Expr, from: &DataType, to: &DataType) -> Expr {
     }
 }
 
-/// Floats keep IEEE semantics; a FLOAT with a FLOAT stays one, everything else is a DOUBLE.
-fn both_float(op: Op, expr: RawBinaryExpr, left: &DataType, right: &DataType) -> Expr {
-    let to = if left == &DataType::Float32 && right == &DataType::Float32 {
-        DataType::Float32
-    } else {
-        DataType::Float64
+/// Whether numbers are calculated with exactly: whole numbers and decimals, of which `//` takes whole ones alone.
+fn are_exact(op: Op, left: Number, right: Number) -> bool {
+    let is_exact = |number| match number {
+        Number::Int { .. } => true,
+        Number::Decimal(..) => op != Op::IntegerDivide,
+        Number::Float => false,
     };
+    is_exact(left) && is_exact(right)
+}
+
+/// The type in which numbers meet as floats: a FLOAT stays one unless it meets a DOUBLE.
+fn float_type(left: &DataType, right: &DataType) -> DataType {
+    match (left, right) {
+        (DataType::Float64, _) | (_, DataType::Float64) => DataType::Float64,
+        (DataType::Float32, _) | (_, DataType::Float32) => DataType::Float32,
+        _ => DataType::Float64,
+    }
+}
+
+/// `//` of numbers that are not both whole: a division of floats which is NULL by zero.
+fn quotient(expr: RawBinaryExpr, left: &DataType, right: &DataType) -> Expr {
+    let to = float_type(left, right);
+    let divisor = cast_if(expr.right, right, &to);
+    let zero = cast(lit(0.0), to.clone());
+    let divisor = datafusion::functions::expr_fn::nullif(divisor, zero);
+    binary(cast_if(expr.left, left, &to), Operator::Divide, divisor)
+}
+
+/// Floats keep IEEE semantics.
+fn both_float(op: Op, expr: RawBinaryExpr, left: &DataType, right: &DataType) -> Expr {
+    let to = float_type(left, right);
     let op = match op {
         Op::Add => Operator::Plus,
         Op::Subtract => Operator::Minus,
@@ -217,11 +233,7 @@ fn divide(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBin
     if !numeric(&left) || !numeric(&right) {
         return Ok(PlannerResult::Original(expr));
     }
-    let to = if left == DataType::Float32 && right == DataType::Float32 {
-        DataType::Float32
-    } else {
-        DataType::Float64
-    };
+    let to = float_type(&left, &right);
     Ok(PlannerResult::Planned(binary(
         cast_if(expr.left, &left, &to),
         Operator::Divide,
