@@ -56,7 +56,7 @@ impl Op {
                 Op::IntegerDivide,
             ]
             .map(|op| {
-                let signature = Signature::any(2, Volatility::Immutable);
+                let signature = Signature::user_defined(Volatility::Immutable);
                 Arc::new(ScalarUDF::from(Checked { op, signature }))
             })
         });
@@ -101,6 +101,19 @@ pub(crate) fn decimal_type(precision: u8, scale: i8) -> DataType {
     }
 }
 
+/// Digits and scale of an exact number.
+fn digits(of: &DataType) -> Option<(u8, i8)> {
+    Some(match of {
+        DataType::Decimal64(p, s) | DataType::Decimal128(p, s) => (*p, *s),
+        DataType::Int8 | DataType::UInt8 => (3, 0),
+        DataType::Int16 | DataType::UInt16 => (5, 0),
+        DataType::Int32 | DataType::UInt32 => (10, 0),
+        DataType::Int64 => (19, 0),
+        DataType::UInt64 => (20, 0),
+        _ => return None,
+    })
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Checked {
     op: Op,
@@ -130,6 +143,36 @@ impl ScalarUDFImpl for Checked {
 
     fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    /// The planner has brought both sides to one type, but may not have known that one of them becomes a decimal.
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let [left, right] = types else {
+            return internal_err!("{} takes two arguments", self.name());
+        };
+        let (Some(l), Some(r)) = (digits(left), digits(right)) else {
+            return Ok(types.to_vec());
+        };
+        if left == right || !left.is_decimal() && !right.is_decimal() {
+            return Ok(types.to_vec());
+        }
+        let scale = match self.op {
+            Op::Multiply => None,
+            _ => Some(l.1.max(r.1)),
+        };
+        let to = [l, r].map(|(p, s)| {
+            let scale = scale.unwrap_or(s);
+            (
+                p.saturating_add((scale - s) as u8).min(MAX_DIGITS_128),
+                scale,
+            )
+        });
+        let wide = to.iter().any(|(p, _)| *p > MAX_DIGITS_64);
+        let to = to.iter().map(|(p, s)| match wide {
+            true => DataType::Decimal128(*p, *s),
+            false => DataType::Decimal64(*p, *s),
+        });
+        Ok(to.collect())
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {

@@ -1,7 +1,7 @@
 //! Casts that Arrow does differently from DuckDB or not at all: to and from UUID and BLOB text, to lists
 //! and structs, and rounding numbers to integers.
 
-use super::rewrite_expressions::rewrite_expressions;
+use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::functions::{
     BLOB_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE, UUID_FROM_TEXT,
     check_nested_cast, nested_cast,
@@ -102,10 +102,9 @@ impl DuckCasts {
 
 impl AnalyzerRule for DuckCasts {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| {
+        rewrite_plan(plan, |plan| {
             rewrite_expressions(plan, |expr, schema| self.rewrite(expr, schema))
         })
-        .map(|t| t.data)
     }
 
     fn name(&self) -> &str {

@@ -4,6 +4,7 @@ mod casts;
 mod estimate;
 mod join_order;
 mod lateral_unnest;
+mod nested_types;
 mod number_kind;
 mod numbers;
 mod operators;
@@ -12,6 +13,7 @@ mod rewrite_expressions;
 mod session;
 mod snapshot;
 mod temporal;
+mod values;
 
 pub(crate) use estimate::share_of_rows;
 pub(crate) use planner::{DML_EXCLUDED, DML_TARGET, DmlTarget, Planner};

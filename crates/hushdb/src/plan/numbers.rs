@@ -1,14 +1,18 @@
-//! One common type where decimals meet other numbers: comparisons, CASE, IN, BETWEEN, COALESCE, set operations and joins.
+//! One common type where decimals meet other numbers: comparisons, CASE, IN, BETWEEN, COALESCE, lists, set operations and
+//! joins. Within lists and structs, too (`nested_types.rs`).
 //!
 //! DataFusion 55 has no common type for a 64-bit decimal and a 64-bit integer but the integer, which cuts the fraction
 //! off, and caps two 64-bit decimals at 18 digits. So every such place is brought to one type here, before its own
 //! coercion runs and finds nothing left to do.
 //!
-//! What must hold: no value loses a digit by coercion; a decimal with a float becomes DOUBLE, as in DuckDB.
+//! What must hold: no value loses a digit by coercion; a decimal with a DOUBLE becomes one and with a FLOAT a FLOAT, as in
+//! DuckDB.
 
+use super::nested_types;
 use super::number_kind::{Number, int_digits, literal_digits};
 use super::operators::cast_if;
-use super::rewrite_expressions::rewrite_expressions;
+use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
+use super::temporal;
 use crate::functions::arithmetic::{MAX_DIGITS_128, decimal_type};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
@@ -26,7 +30,15 @@ use std::sync::Arc;
 pub(super) struct CommonNumbers;
 
 /// Functions whose arguments all have the result's type.
-const SAME_TYPE_FUNCTIONS: [&str; 6] = ["coalesce", "nullif", "nvl", "ifnull", "greatest", "least"];
+const SAME_TYPE_FUNCTIONS: [&str; 7] = [
+    "coalesce",
+    "nullif",
+    "nvl",
+    "ifnull",
+    "greatest",
+    "least",
+    "make_array",
+];
 
 /// Digits before and after the point that a number needs, or a float.
 #[derive(Clone, Copy)]
@@ -35,7 +47,9 @@ enum Need {
         whole: u8,
         scale: i8,
     },
-    Float,
+    Float {
+        double: bool,
+    },
     /// NULL takes any type.
     Nothing,
 }
@@ -51,7 +65,10 @@ fn need(expr: Option<&Expr>, data_type: &DataType) -> Option<Need> {
         return Some(Need::Nothing);
     }
     let (whole, scale) = match Number::of(data_type)? {
-        Number::Float => return Some(Need::Float),
+        Number::Float => {
+            let double = data_type == &DataType::Float64;
+            return Some(Need::Float { double });
+        }
         Number::Decimal(p, s) => (p.saturating_sub(s as u8), s),
         Number::Int { bits, signed } => (int_digits(bits, signed), 0),
     };
@@ -59,8 +76,10 @@ fn need(expr: Option<&Expr>, data_type: &DataType) -> Option<Need> {
 }
 
 /// The common type of numbers of which at least one is a decimal and not all are of one type.
-fn common<'a>(items: impl Iterator<Item = (Option<&'a Expr>, DataType)>) -> Option<DataType> {
-    let (mut whole, mut scale, mut float) = (0u8, 0i8, false);
+pub(super) fn common<'a>(
+    items: impl Iterator<Item = (Option<&'a Expr>, DataType)>,
+) -> Option<DataType> {
+    let (mut whole, mut scale, mut float) = (0u8, 0i8, None);
     let mut first: Option<DataType> = None;
     let (mut decimal, mut mixed) = (false, false);
     for (expr, data_type) in items {
@@ -69,7 +88,7 @@ fn common<'a>(items: impl Iterator<Item = (Option<&'a Expr>, DataType)>) -> Opti
                 whole = whole.max(w);
                 scale = scale.max(s);
             }
-            Need::Float => float = true,
+            Need::Float { double } => float = Some(double || float == Some(true)),
             Need::Nothing => continue,
         }
         decimal |= data_type.is_decimal();
@@ -81,11 +100,31 @@ fn common<'a>(items: impl Iterator<Item = (Option<&'a Expr>, DataType)>) -> Opti
     if !decimal || !mixed {
         return None;
     }
-    if float {
-        return Some(DataType::Float64);
+    match float {
+        Some(true) => return Some(DataType::Float64),
+        Some(false) => return Some(DataType::Float32),
+        None => {}
     }
     let precision = (u16::from(whole) + scale as u16).clamp(1, u16::from(MAX_DIGITS_128)) as u8;
     Some(decimal_type(precision, scale))
+}
+
+/// The common type of values that are not all of one type, if it is for these rules to find.
+pub(super) fn common_of<'a>(
+    items: impl Iterator<Item = (Option<&'a Expr>, DataType)>,
+) -> Option<DataType> {
+    let items: Vec<_> = items.collect();
+    let types: Vec<DataType> = items.iter().map(|(_, ty)| ty.clone()).collect();
+    let mixed = types
+        .iter()
+        .skip(1)
+        .zip(&types)
+        .any(|(ty, before)| ty != before);
+    match (mixed, types.iter().any(DataType::is_nested)) {
+        (false, _) => None,
+        (true, true) => nested_types::common(&types),
+        (true, false) => common(items.into_iter()).or_else(|| temporal::common(&types)),
+    }
 }
 
 fn to_type(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
@@ -94,7 +133,7 @@ fn to_type(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
 }
 
 /// Brings expressions to their common type in place; false when there was nothing to do.
-fn unify(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
+pub(super) fn unify(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
     let mut types = Vec::with_capacity(exprs.len());
     for expr in exprs.iter() {
         match expr.get_type(schema) {
@@ -102,7 +141,7 @@ fn unify(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
             Err(_) => return Ok(false),
         }
     }
-    let Some(to) = common(exprs.iter().map(|e| Some(&**e)).zip(types)) else {
+    let Some(to) = common_of(exprs.iter().map(|e| Some(&**e)).zip(types)) else {
         return Ok(false);
     };
     for expr in exprs {
@@ -112,7 +151,7 @@ fn unify(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
     Ok(true)
 }
 
-fn is_comparison(op: Operator) -> bool {
+pub(super) fn is_comparison(op: Operator) -> bool {
     use Operator as O;
     matches!(
         op,
@@ -166,7 +205,7 @@ fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::InSubquery(InSubquery { expr, subquery, .. }) => {
             let column = subquery.subquery.schema().field(0).data_type().clone();
             let own = expr.get_type(schema)?;
-            match common([(Some(expr.as_ref()), own), (None, column)].into_iter()) {
+            match common_of([(Some(expr.as_ref()), own), (None, column)].into_iter()) {
                 Some(to) => {
                     let plan = cast_columns(
                         subquery.subquery.as_ref().clone(),
@@ -211,18 +250,21 @@ fn union(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::Union(mut union) = plan else {
         return Ok(Transformed::no(plan));
     };
-    let columns = union
-        .inputs
-        .first()
-        .map_or(0, |input| input.schema().fields().len());
-    let mut changed = false;
+    let first = union.inputs.first().map(|input| Arc::clone(input.schema()));
+    let columns = first.as_ref().map_or(0, |first| first.fields().len());
+    // Where inputs are of other types by now, the library would go by what they were.
+    let types = |schema: &DFSchema| -> Vec<DataType> {
+        let fields = schema.fields().iter();
+        fields.map(|field| field.data_type().clone()).collect()
+    };
+    let mut changed = first.is_some_and(|first| types(&first) != types(&union.schema));
     let mut targets: Vec<Option<DataType>> = vec![];
     for i in 0..columns {
         let types = union
             .inputs
             .iter()
             .map(|input| (None, input.schema().field(i).data_type().clone()));
-        let target = common(types);
+        let target = common_of(types);
         changed |= target.is_some();
         targets.push(target);
     }
@@ -254,7 +296,7 @@ fn join(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             left.get_type(join.left.schema())?,
             right.get_type(join.right.schema())?,
         ];
-        let Some(to) = common([None, None].into_iter().zip(types)) else {
+        let Some(to) = common_of([None, None].into_iter().zip(types)) else {
             continue;
         };
         *left = to_type(std::mem::take(left), &to, join.left.schema())?;
@@ -271,12 +313,11 @@ fn join(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 impl AnalyzerRule for CommonNumbers {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| {
+        rewrite_plan(plan, |plan| {
             union(plan)?
                 .transform_data(join)?
                 .transform_data(|plan| rewrite_expressions(plan, rewrite))
         })
-        .map(|t| t.data)
     }
 
     fn name(&self) -> &str {

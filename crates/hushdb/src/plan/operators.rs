@@ -2,6 +2,7 @@
 //! arithmetic fails on overflow, dates and numbers mix.
 
 use super::number_kind::{Number, int_digits, int_type, literal_digits};
+use super::numbers::unify;
 use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
 use crate::functions::arithmetic::{
@@ -93,6 +94,16 @@ impl ExprPlanner for DuckOperators {
         }
     }
 
+    /// Brings the values of a list to one type, so that what is planned over it knows that type.
+    fn plan_array_literal(
+        &self,
+        mut exprs: Vec<Expr>,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<Vec<Expr>>> {
+        unify(&mut exprs.iter_mut().collect::<Vec<_>>(), schema)?;
+        Ok(PlannerResult::Original(exprs))
+    }
+
     fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
         let part = ScalarFunction::new_udf(date_part(), args);
         Ok(PlannerResult::Planned(Expr::ScalarFunction(part)))
@@ -127,7 +138,9 @@ pub(super) fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
 }
 
 pub(super) fn cast(expr: Expr, to: DataType) -> Expr {
+    // What is for our own casts stays one.
     if let Expr::Literal(value, metadata) = &expr
+        && !to.is_nested()
         && let Ok(value) = value.cast_to(&to)
     {
         return Expr::Literal(value, metadata.clone());

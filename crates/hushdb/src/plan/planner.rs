@@ -2,6 +2,7 @@
 
 use super::lateral_unnest::LateralUnnest;
 use super::snapshot::{Relation, Snapshot, TableName};
+use super::values;
 use crate::connection::Connection;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -119,6 +120,7 @@ impl<'a> Planner<'a> {
     /// The logical plan of a query, EXPLAIN or DESCRIBE of a query.
     pub(crate) fn plan_statement(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
         self.in_place(|place| sql::rewrite(&mut statement, place))?;
+        values::unify(self, &mut statement);
         Ok(SqlToRel::new(self).sql_statement_to_plan(statement)?)
     }
 

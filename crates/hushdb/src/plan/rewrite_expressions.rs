@@ -7,6 +7,26 @@ use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan};
+use std::cell::Cell;
+
+/// Rewrites a plan node by node, from the leaves up. Above a node that changed, schemas are made anew, since the types of its
+/// columns may be others.
+pub(super) fn rewrite_plan(
+    plan: LogicalPlan,
+    rewrite: impl Fn(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
+) -> Result<LogicalPlan> {
+    let changed = Cell::new(false);
+    let rewritten = plan.transform_up_with_subqueries(|plan| {
+        let plan = match changed.get() {
+            true => plan.recompute_schema()?,
+            false => plan,
+        };
+        let rewritten = rewrite(plan)?;
+        changed.set(changed.get() || rewritten.transformed);
+        Ok(rewritten)
+    });
+    rewritten.map(|rewritten| rewritten.data)
+}
 
 /// Rewrites every expression of `plan`, from the leaves up. `rewrite` also gets the columns that they may name.
 pub(super) fn rewrite_expressions(

@@ -346,17 +346,21 @@ pub(crate) fn column_type_name(ty: &ColumnType) -> String {
     display_type(&arrow_field("", ty, true))
 }
 
-/// `CAST(expr AS type)`, as SQL.
-pub(crate) fn cast_to(expr: ast::Expr, ty: &ColumnType) -> Result<ast::Expr> {
+/// A column's type, as SQL.
+pub(crate) fn sql_type(ty: &ColumnType) -> Result<SqlType> {
     let name = column_type_name(ty);
-    let data_type = Parser::new(&HushDialect)
+    Parser::new(&HushDialect)
         .try_with_sql(&name)
         .and_then(|mut parser| parser.parse_data_type())
-        .map_err(|e| Error::internal(e.to_string()))?;
+        .map_err(|e| Error::internal(e.to_string()))
+}
+
+/// `CAST(expr AS type)`, as SQL.
+pub(crate) fn cast_to(expr: ast::Expr, ty: &ColumnType) -> Result<ast::Expr> {
     Ok(ast::Expr::Cast {
         kind: ast::CastKind::Cast,
         expr: Box::new(expr),
-        data_type,
+        data_type: sql_type(ty)?,
         array: false,
         format: None,
     })

@@ -1,0 +1,136 @@
+//! The common type of lists and structs, found value by value within them.
+//!
+//! What must hold: no value loses a digit. Structs are matched by the names of their fields, in any case, and have the fields of
+//! all; what `row(...)` made has no names, and is matched in order.
+
+use super::{numbers, temporal};
+use crate::sql::type_names::is_row;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
+use std::sync::Arc;
+
+/// The type that values of all types can be brought to; `None` where there is none.
+pub(super) fn common(types: &[DataType]) -> Option<DataType> {
+    let mut known = types.iter().filter(|ty| **ty != DataType::Null);
+    let Some(first) = known.next() else {
+        return Some(DataType::Null);
+    };
+    let others: Vec<&DataType> = known.filter(|ty| *ty != first).collect();
+    if others.is_empty() {
+        return Some(first.clone());
+    }
+    let all = || std::iter::once(first).chain(others.iter().copied());
+    match first {
+        DataType::Struct(_) => {
+            let fields = all().map(|ty| match ty {
+                DataType::Struct(fields) => Some(fields),
+                _ => None,
+            });
+            common_struct(&fields.collect::<Option<Vec<_>>>()?)
+        }
+        first if item_of(first).is_some() => {
+            let items = all().map(|ty| Some(item_of(ty)?.data_type().clone()));
+            let item = common(&items.collect::<Option<Vec<_>>>()?)?;
+            Some(DataType::List(Arc::new(Field::new_list_field(item, true))))
+        }
+        first => {
+            let pairwise = || {
+                let mut others = others.iter();
+                others.try_fold(first.clone(), |common, ty| comparison_coercion(&common, ty))
+            };
+            let number = numbers::common(all().map(|ty| (None, ty.clone())));
+            number.or_else(|| temporal::common(types)).or_else(pairwise)
+        }
+    }
+}
+
+fn item_of(list: &DataType) -> Option<&FieldRef> {
+    match list {
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            Some(item)
+        }
+        _ => None,
+    }
+}
+
+fn common_struct(structs: &[&Fields]) -> Option<DataType> {
+    // Names come from the first that has any.
+    let named = structs.iter().find(|fields| !is_row(fields));
+    let mut fields: Vec<(String, Vec<DataType>)> = vec![];
+    for field in named.or(structs.first())?.iter() {
+        fields.push((field.name().clone(), vec![]));
+    }
+    for given in structs {
+        if is_row(given) && given.len() != fields.len() {
+            return None;
+        }
+        for (place, field) in given.iter().enumerate() {
+            let of_name = |(name, _): &(String, _)| field.name().eq_ignore_ascii_case(name);
+            let place = match is_row(given) {
+                true => Some(place),
+                false => fields.iter().position(of_name),
+            };
+            match place.and_then(|place| fields.get_mut(place)) {
+                Some((_, types)) => types.push(field.data_type().clone()),
+                None => fields.push((field.name().clone(), vec![field.data_type().clone()])),
+            }
+        }
+    }
+    let fields = fields.into_iter();
+    let fields = fields.map(|(name, types)| Some(Field::new(name, common(&types)?, true)));
+    Some(DataType::Struct(fields.collect::<Option<Fields>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(item: DataType) -> DataType {
+        DataType::List(Arc::new(Field::new_list_field(item, true)))
+    }
+
+    fn pairs(fields: &[(&str, DataType)]) -> DataType {
+        let fields = fields.iter();
+        DataType::Struct(
+            fields
+                .map(|(name, ty)| Field::new(*name, ty.clone(), true))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn digits_stay() {
+        let (whole, decimal) = (DataType::Int32, DataType::Decimal64(3, 2));
+        let wide = DataType::Decimal64(12, 2);
+        assert_eq!(
+            common(&[list(whole.clone()), list(decimal.clone())]),
+            Some(list(wide.clone()))
+        );
+        assert_eq!(
+            common(&[
+                list(list(DataType::Null)),
+                list(list(decimal.clone())),
+                list(list(whole.clone()))
+            ]),
+            Some(list(list(wide.clone())))
+        );
+        assert_eq!(
+            common(&[pairs(&[("a", whole)]), pairs(&[("A", decimal)])]),
+            Some(pairs(&[("a", wide)]))
+        );
+    }
+
+    #[test]
+    fn structs_have_the_fields_of_all() {
+        let (a, b) = (("a", DataType::Int32), ("b", DataType::Utf8View));
+        let both = pairs(&[a.clone(), b.clone()]);
+        assert_eq!(
+            common(&[pairs(&[a.clone()]), pairs(&[b.clone()])]),
+            Some(both.clone())
+        );
+        let row = pairs(&[("$1", DataType::Int32), ("$2", DataType::Utf8View)]);
+        assert_eq!(common(&[row.clone(), both.clone()]), Some(both));
+        assert_eq!(common(&[row, pairs(&[a])]), None);
+        assert_eq!(common(&[list(DataType::Int32), DataType::Int32]), None);
+    }
+}

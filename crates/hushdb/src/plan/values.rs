@@ -1,0 +1,110 @@
+//! The types of VALUES: where a column has values of several, each is cast to their common one before the planner chooses its own,
+//! which for a decimal and a DOUBLE is a decimal.
+
+use super::numbers::common_of;
+use super::planner::Planner;
+use crate::sql::type_names::{sql_type, stored_type};
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::DFSchema;
+use datafusion::logical_expr::{Expr, ExprSchemable};
+use datafusion::sql::planner::{PlannerContext, SqlToRel};
+use datafusion::sql::sqlparser::ast::{
+    self, CastKind, Query, SetExpr, Value, VisitMut, VisitorMut,
+};
+use std::ops::ControlFlow;
+
+/// Brings the values of every VALUES in a statement to common types.
+pub(super) fn unify(planner: &Planner<'_>, statement: &mut ast::Statement) {
+    let _: ControlFlow<()> = VisitMut::visit(statement, &mut Unifier(planner));
+}
+
+struct Unifier<'a>(&'a Planner<'a>);
+
+impl VisitorMut for Unifier<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        self.body(&mut query.body);
+        ControlFlow::Continue(())
+    }
+}
+
+impl Unifier<'_> {
+    fn body(&self, body: &mut SetExpr) {
+        match body {
+            SetExpr::Values(values) => self.values(values),
+            SetExpr::SetOperation { left, right, .. } => {
+                self.body(left);
+                self.body(right);
+            }
+            _ => {}
+        }
+    }
+
+    fn values(&self, values: &mut ast::Values) {
+        let columns = values.rows.first().map_or(0, |row| row.content.len());
+        for column in 0..columns {
+            let cells = values.rows.iter().map(|row| row.content.get(column));
+            let Some(cells) = cells.collect::<Option<Vec<_>>>() else {
+                return;
+            };
+            let Some(ty) = self.common_type(&cells) else {
+                continue;
+            };
+            let cells = values.rows.iter_mut();
+            for cell in cells.filter_map(|row| row.content.get_mut(column)) {
+                let value = std::mem::replace(cell, ast::Expr::value(Value::Null));
+                *cell = ast::Expr::Cast {
+                    kind: CastKind::Cast,
+                    expr: Box::new(value),
+                    data_type: ty.clone(),
+                    array: false,
+                    format: None,
+                };
+            }
+        }
+    }
+
+    /// The type that values need a cast to, if any; what cannot be planned has its error later.
+    fn common_type(&self, cells: &[&ast::Expr]) -> Option<ast::DataType> {
+        if !may_be_mixed(cells) {
+            return None;
+        }
+        let nothing = DFSchema::empty();
+        let planned = cells.iter().map(|cell| {
+            let mut context = PlannerContext::new();
+            let cell = SqlToRel::new(self.0).sql_to_expr((*cell).clone(), &nothing, &mut context);
+            let cell = cell.ok()?;
+            let ty = cell.get_type(&nothing).ok()?;
+            Some((cell, ty))
+        });
+        let planned: Vec<(Expr, DataType)> = planned.collect::<Option<_>>()?;
+        let common = common_of(planned.iter().map(|(cell, ty)| (Some(cell), ty.clone())))?;
+        sql_type(&stored_type(&Field::new("", common, true)).ok()?).ok()
+    }
+}
+
+/// Whether values may be of several types: not if all are written out, or cast to one type.
+fn may_be_mixed(cells: &[&ast::Expr]) -> bool {
+    let is_plain = |cell: &ast::Expr| match cell {
+        ast::Expr::UnaryOp { expr, .. } => matches!(expr.as_ref(), ast::Expr::Value(_)),
+        cell => matches!(cell, ast::Expr::Value(_)),
+    };
+    let is_null = |cell: &ast::Expr| matches!(cell, ast::Expr::Value(v) if v.value == Value::Null);
+    let mut others = cells.iter().filter(|cell| !is_null(cell));
+    let Some(first) = others.next() else {
+        return false;
+    };
+    let of_one_type =
+        |cell: &&ast::Expr| type_named(cell).is_some() && type_named(cell) == type_named(first);
+    !cells.iter().all(|cell| is_plain(cell)) && !others.all(|cell| of_one_type(cell))
+}
+
+/// The type that a value says it is of.
+fn type_named(cell: &ast::Expr) -> Option<&ast::DataType> {
+    match cell {
+        ast::Expr::Cast { data_type, .. } => Some(data_type),
+        ast::Expr::TypedString(text) => Some(&text.data_type),
+        _ => None,
+    }
+}
