@@ -1,7 +1,10 @@
-//! `min` and `max`: DataFusion's, which find the extreme of texts and bytes faster where there are no groups.
+//! `min` and `max`: DataFusion's, which find the extreme of texts and bytes faster where there are no groups. Intervals, lists
+//! and structs are compared by their keys (`extreme_by_key.rs`).
 //!
 //! A view begins with the length and the first four bytes of its value: few values have to be compared whole.
 
+use super::comparison_key::key_type;
+use super::extreme_by_key::ExtremeByKey;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, GenericByteViewArray};
 use datafusion::arrow::datatypes::{ByteViewType, DataType, FieldRef};
 use datafusion::common::{Result, ScalarValue};
@@ -12,6 +15,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, SetMonotonicity,
     Signature, StatisticsArgs,
 };
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Which extreme.
@@ -44,6 +48,22 @@ impl FastExtreme {
     }
 }
 
+impl FastExtreme {
+    /// The accumulator of values that are compared by keys.
+    fn by_key(&self, ty: &DataType, moves: bool) -> Result<Option<Box<dyn Accumulator>>> {
+        let Some(key) = key_type(ty) else {
+            return Ok(None);
+        };
+        let better = match self.extreme {
+            Extreme::Least => Ordering::Less,
+            Extreme::Greatest => Ordering::Greater,
+        };
+        let none = ScalarValue::try_from(ty)?;
+        let extreme = ExtremeByKey::new(better, moves, none, key)?;
+        Ok(Some(Box::new(extreme)))
+    }
+}
+
 impl AggregateUDFImpl for FastExtreme {
     fn name(&self) -> &str {
         self.planned.name()
@@ -66,6 +86,9 @@ impl AggregateUDFImpl for FastExtreme {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if let Some(by_key) = self.by_key(args.return_field.data_type(), false)? {
+            return Ok(by_key);
+        }
         let is_view = args.return_field.data_type();
         let is_view = matches!(is_view, DataType::Utf8View | DataType::BinaryView);
         let all = self.planned.accumulator(args)?;
@@ -79,7 +102,8 @@ impl AggregateUDFImpl for FastExtreme {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.planned.groups_accumulator_supported(args)
+        key_type(args.return_field.data_type()).is_none()
+            && self.planned.groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(
@@ -90,7 +114,10 @@ impl AggregateUDFImpl for FastExtreme {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.planned.create_sliding_accumulator(args)
+        match self.by_key(args.return_field.data_type(), true)? {
+            Some(by_key) => Ok(by_key),
+            None => self.planned.create_sliding_accumulator(args),
+        }
     }
 
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {

@@ -2,8 +2,10 @@
 //! conversions that Arrow does not have. Names and results follow DuckDB's.
 
 pub(crate) mod arithmetic;
+mod comparison_key;
 mod convert;
 mod date_part;
+mod extreme_by_key;
 mod extremes;
 mod instant;
 mod json_text;
@@ -20,6 +22,7 @@ mod type_of;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use std::sync::Arc;
 
+pub(crate) use comparison_key::{has_intervals, key_of, key_type};
 pub(crate) use convert::{
     BLOB_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE, UUID_FROM_TEXT,
     format_blob, format_uuid,

@@ -4,6 +4,7 @@
 //! some of its settings would rebuild the runtime with plaintext temporary files.
 
 use super::casts::DuckCasts;
+use super::comparison_keys::ComparisonKeys;
 use super::join_order::JoinOrder;
 use super::numbers::CommonNumbers;
 use super::operators::{DuckOperators, NarrowLiterals};
@@ -65,6 +66,7 @@ pub(crate) fn session_state(
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
         Arc::new(NarrowLiterals),
         Arc::new(CommonNumbers),
+        Arc::new(ComparisonKeys),
         Arc::new(DuckCasts::new(&functions::scalar_functions())),
     ];
     rules.extend(Analyzer::new().rules);

@@ -1,0 +1,250 @@
+//! Puts keys where intervals, lists and structs are compared, ordered, grouped or joined: DataFusion compares intervals field by
+//! field, and takes NULL within a list or struct for less than all else, or for unequal to itself.
+//!
+//! What must hold: it runs when common types have been found. What comes out are the values, never their keys.
+
+use super::numbers::is_comparison;
+use super::operators::cast_if;
+use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
+use crate::functions::{has_intervals, key_of, key_type};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::config::ConfigOptions;
+use datafusion::functions_aggregate::expr_fn::first_value;
+use datafusion::logical_expr::expr::{
+    AggregateFunction, Between, Case, InList, InSubquery, Sort, WindowFunction,
+};
+use datafusion::logical_expr::{
+    Aggregate, BinaryExpr, Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder,
+    WindowFrame, WindowFrameBound, WindowFrameUnits, lit, when,
+};
+use datafusion::optimizer::AnalyzerRule;
+use std::sync::Arc;
+
+/// The rule; see the module.
+#[derive(Debug)]
+pub(super) struct ComparisonKeys;
+
+impl AnalyzerRule for ComparisonKeys {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        rewrite_plan(plan, |plan| {
+            groups(plan)?
+                .transform_data(order_and_join)?
+                .transform_data(|plan| rewrite_expressions(plan, comparisons))
+        })
+    }
+
+    fn name(&self) -> &str {
+        "comparison_keys"
+    }
+}
+
+fn transformed<T>(data: T, changed: bool) -> Transformed<T> {
+    Transformed::new(data, changed, TreeNodeRecursion::Continue)
+}
+
+/// Puts the key in an expression's place if values of its type are told apart by theirs; false where they are not.
+fn take_key(expr: &mut Expr, schema: &DFSchema, by_key: fn(&DataType) -> bool) -> bool {
+    let needed = expr.get_type(schema).is_ok_and(|ty| by_key(&ty));
+    if needed {
+        *expr = key_of(std::mem::take(expr));
+    }
+    needed
+}
+
+fn has_key(ty: &DataType) -> bool {
+    key_type(ty).is_some()
+}
+
+/// Brings values that are compared with each other to keys of one type.
+fn compare(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
+    let types = exprs.iter().map(|expr| expr.get_type(schema));
+    let types = types.collect::<Result<Vec<_>>>()?;
+    let Some(ty) = types.iter().find(|ty| has_key(ty)).cloned() else {
+        return Ok(false);
+    };
+    let fits = |other: &DataType| {
+        let text_of_interval = matches!(ty, DataType::Interval(_)) && other.is_string();
+        *other == ty || *other == DataType::Null || text_of_interval
+    };
+    if !types.iter().all(fits) {
+        return Ok(false);
+    }
+    for (expr, from) in exprs.iter_mut().zip(&types) {
+        **expr = key_of(cast_if(std::mem::take(*expr), from, &ty));
+    }
+    Ok(true)
+}
+
+/// Keys in comparisons, and in the clauses of aggregates and windows.
+fn comparisons(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let changed = match &mut expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
+            compare(&mut [left.as_mut(), right.as_mut()], schema)?
+        }
+        Expr::Between(Between {
+            expr, low, high, ..
+        }) => compare(&mut [expr.as_mut(), low.as_mut(), high.as_mut()], schema)?,
+        Expr::InList(InList { expr, list, .. }) => {
+            let all = std::iter::once(expr.as_mut()).chain(list);
+            compare(&mut all.collect::<Vec<_>>(), schema)?
+        }
+        Expr::Case(Case {
+            expr: Some(expr),
+            when_then_expr,
+            ..
+        }) => {
+            let tests = when_then_expr.iter_mut().map(|(when, _)| when.as_mut());
+            let all = std::iter::once(expr.as_mut()).chain(tests);
+            compare(&mut all.collect::<Vec<_>>(), schema)?
+        }
+        Expr::InSubquery(in_subquery) => in_query(in_subquery, schema)?,
+        Expr::ScalarFunction(call) if call.func.name() == "nullif" => {
+            let [value, other] = call.args.as_slice() else {
+                return Ok(Transformed::no(expr));
+            };
+            let value = value.clone();
+            let (mut left, mut right) = (value.clone(), other.clone());
+            let keyed = compare(&mut [&mut left, &mut right], schema)?;
+            if keyed {
+                expr = when(left.eq(right), lit(ScalarValue::Null)).otherwise(value)?;
+            }
+            keyed
+        }
+        Expr::AggregateFunction(AggregateFunction { func, params }) => {
+            let mut changed = sort_keys(&mut params.order_by, schema);
+            if params.distinct && func.name() == "count" {
+                for arg in &mut params.args {
+                    changed |= take_key(arg, schema, has_intervals);
+                }
+            }
+            changed
+        }
+        Expr::WindowFunction(window) => window_keys(window, schema),
+        _ => false,
+    };
+    Ok(transformed(expr, changed))
+}
+
+fn in_query(in_subquery: &mut InSubquery, schema: &DFSchema) -> Result<bool> {
+    let plan = &in_subquery.subquery.subquery;
+    let (qualifier, field) = plan.schema().qualified_field(0);
+    let mut column = Expr::Column(Column::from((qualifier, field)));
+    let own = in_subquery.expr.get_type(schema)?;
+    if own != *field.data_type() || !take_key(&mut column, plan.schema(), has_key) {
+        return Ok(false);
+    }
+    let name = field.name().clone();
+    let keys = LogicalPlanBuilder::from(plan.as_ref().clone()).project([column.alias(name)])?;
+    in_subquery.subquery.subquery = Arc::new(keys.build()?);
+    Ok(take_key(&mut in_subquery.expr, schema, has_key))
+}
+
+fn sort_keys(order: &mut [Sort], schema: &DFSchema) -> bool {
+    let mut changed = false;
+    for sort in order {
+        changed |= take_key(&mut sort.expr, schema, has_key);
+    }
+    changed
+}
+
+fn window_keys(window: &mut WindowFunction, schema: &DFSchema) -> bool {
+    let params = &mut window.params;
+    let mut changed = false;
+    for expr in &mut params.partition_by {
+        changed |= take_key(expr, schema, has_intervals);
+    }
+    // Bounds of a frame that are so and so far from a row's value are added to that.
+    let by_distance = |bound: &WindowFrameBound| match bound {
+        WindowFrameBound::Preceding(by) | WindowFrameBound::Following(by) => !by.is_null(),
+        WindowFrameBound::CurrentRow => false,
+    };
+    let frame = &params.window_frame;
+    if frame.units == WindowFrameUnits::Range
+        && (by_distance(&frame.start_bound) || by_distance(&frame.end_bound))
+    {
+        return changed;
+    }
+    let by_bytes = params.order_by.iter().any(|sort| {
+        let ty = sort.expr.get_type(schema);
+        ty.is_ok_and(|ty| ty.is_nested())
+    });
+    if by_bytes && frame.units == WindowFrameUnits::Range {
+        // The same rows; the library has no ranges of bytes.
+        let (start, end) = (frame.start_bound.clone(), frame.end_bound.clone());
+        params.window_frame = WindowFrame::new_bounds(WindowFrameUnits::Groups, start, end);
+    }
+    changed | sort_keys(&mut params.order_by, schema)
+}
+
+/// Keys in ORDER BY, and in the columns that joins compare.
+fn order_and_join(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    Ok(match plan {
+        LogicalPlan::Sort(mut sort) => {
+            let changed = sort_keys(&mut sort.expr, sort.input.schema());
+            transformed(LogicalPlan::Sort(sort), changed)
+        }
+        LogicalPlan::Join(mut join) => {
+            let mut changed = false;
+            for (left, right) in &mut join.on {
+                if left.get_type(join.left.schema())? == right.get_type(join.right.schema())? {
+                    changed |= take_key(left, join.left.schema(), has_key)
+                        && take_key(right, join.right.schema(), has_key);
+                }
+            }
+            transformed(LogicalPlan::Join(join), changed)
+        }
+        LogicalPlan::Distinct(Distinct::On(mut distinct)) => {
+            let mut changed = false;
+            for on in &mut distinct.on_expr {
+                changed |= take_key(on, distinct.input.schema(), has_key);
+            }
+            for sort in distinct.sort_expr.iter_mut().flatten() {
+                changed |= take_key(&mut sort.expr, distinct.input.schema(), has_key);
+            }
+            transformed(LogicalPlan::Distinct(Distinct::On(distinct)), changed)
+        }
+        other => Transformed::no(other),
+    })
+}
+
+/// Groups by the keys of intervals, and gives the first value of each group. So does DISTINCT.
+fn groups(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let aggregate = match plan {
+        LogicalPlan::Aggregate(aggregate) => aggregate,
+        LogicalPlan::Distinct(Distinct::All(input)) => {
+            let mut fields = input.schema().fields().iter();
+            if !fields.any(|field| has_intervals(field.data_type())) {
+                return Ok(Transformed::no(LogicalPlan::Distinct(Distinct::All(input))));
+            }
+            let columns = input.schema().columns().into_iter().map(Expr::Column);
+            let columns = columns.collect();
+            Aggregate::try_new(input, columns, vec![])?
+        }
+        other => return Ok(Transformed::no(other)),
+    };
+    let in_schema = Arc::clone(aggregate.input.schema());
+    let is_interval = |expr: &Expr| expr.get_type(&in_schema).is_ok_and(|ty| has_intervals(&ty));
+    let sets = matches!(aggregate.group_expr.as_slice(), [Expr::GroupingSet(_)]);
+    if sets || !aggregate.group_expr.iter().any(is_interval) {
+        return Ok(Transformed::no(LogicalPlan::Aggregate(aggregate)));
+    }
+    let out = Arc::clone(&aggregate.schema);
+    let mut columns: Vec<Expr> = out.columns().into_iter().map(Expr::Column).collect();
+    let (mut group_expr, mut aggr_expr) = (aggregate.group_expr, aggregate.aggr_expr);
+    for (n, (group, column)) in group_expr.iter_mut().zip(&mut columns).enumerate() {
+        if is_interval(group) {
+            let (qualifier, field) = out.qualified_field(n);
+            let (key, first) = (format!("$key{n}"), format!("$first{n}"));
+            let value = std::mem::take(group);
+            *group = key_of(value.clone()).alias(key);
+            aggr_expr.push(first_value(value, vec![]).alias(first.clone()));
+            let first = Expr::Column(Column::from_name(first));
+            *column = first.alias_qualified(qualifier.cloned(), field.name());
+        }
+    }
+    let plan = Aggregate::try_new(aggregate.input, group_expr, aggr_expr)?;
+    let plan = LogicalPlanBuilder::from(LogicalPlan::Aggregate(plan)).project(columns)?;
+    Ok(Transformed::yes(plan.build()?))
+}
