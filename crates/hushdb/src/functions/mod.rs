@@ -14,6 +14,7 @@ mod list_of;
 mod list_sum;
 mod nested_cast;
 mod nested_text;
+mod rounding_cast;
 mod sum;
 mod text;
 mod time_difference;
@@ -31,6 +32,7 @@ pub(crate) use date_part::date_part;
 pub(crate) use instant::{current_micros, instant_function};
 pub use json_text::{json_string, json_value};
 pub(crate) use nested_cast::{check_nested_cast, nested_cast};
+pub(crate) use rounding_cast::{rounding_cast, rounds};
 pub use text::value_text;
 pub(crate) use time_difference::time_difference;
 

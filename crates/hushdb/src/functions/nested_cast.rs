@@ -5,6 +5,7 @@
 
 use super::convert::{blob_from_text, round_even, text_from_blob, text_from_uuid, uuid_from_text};
 use super::nested_text::{Fields, Item, list_items, struct_items};
+use super::rounding_cast::{cast_rounding, rounds};
 use super::value_text;
 use crate::error::{Error, ErrorKind};
 use crate::sql::type_names::{is_row, type_name};
@@ -304,6 +305,7 @@ fn cast_leaf(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef>
     let view = |array: &ArrayRef| cast(array, &DataType::Utf8View);
     Ok(match (from, to) {
         (from, to) if from == to => Arc::clone(array),
+        (from, to) if rounds(from, to) => cast_rounding(array, to, lenient)?,
         (from, to) if from.is_string() && uuid(to) => uuid_from_text(&view(array)?)?,
         (from, to) if uuid(from) && to.is_string() => cast(&text_from_uuid(array), to)?,
         (from, to) if from.is_string() && to.is_binary() => {

@@ -4,7 +4,7 @@
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::functions::{
     BLOB_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE, UUID_FROM_TEXT,
-    check_nested_cast, nested_cast,
+    check_nested_cast, nested_cast, rounding_cast, rounds,
 };
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
@@ -54,6 +54,10 @@ impl DuckCasts {
         if &from != to && (to.is_nested() || from.is_nested() && !to.is_string()) {
             check_nested_cast(&from, to)?;
             let cast = ScalarFunction::new_udf(nested_cast(to, lenient), vec![*inner.clone()]);
+            return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
+        }
+        if rounds(&from, to) {
+            let cast = ScalarFunction::new_udf(rounding_cast(to, lenient), vec![*inner.clone()]);
             return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
         }
         if lenient && !from.is_nested() {

@@ -8,7 +8,7 @@ use super::temporal;
 use crate::functions::arithmetic::{
     MAX_DIGITS_64, MAX_DIGITS_128, Op, decimal_result, decimal_type,
 };
-use crate::functions::date_part;
+use crate::functions::{date_part, rounds};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
@@ -141,6 +141,7 @@ pub(super) fn cast(expr: Expr, to: DataType) -> Expr {
     // What is for our own casts stays one.
     if let Expr::Literal(value, metadata) = &expr
         && !to.is_nested()
+        && !rounds(&value.data_type(), &to)
         && let Ok(value) = value.cast_to(&to)
     {
         return Expr::Literal(value, metadata.clone());

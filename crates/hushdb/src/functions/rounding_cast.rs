@@ -1,0 +1,240 @@
+//! Casts that round, where Arrow rounds otherwise, twice, or past the end: decimals to floats, DOUBLE to FLOAT, and points in time to
+//! seconds and milliseconds.
+//!
+//! What must hold: a float is the one nearest to the decimal; a DOUBLE too large for a FLOAT is an error, or NULL for TRY_CAST.
+
+use super::arithmetic::MAX_DIGITS_128;
+use crate::error::{Error, ErrorKind};
+use datafusion::arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, PrimitiveArray,
+    TimestampMicrosecondArray,
+};
+use datafusion::arrow::compute::{CastOptions, cast_with_options};
+use datafusion::arrow::datatypes::{
+    DataType, Decimal128Type, Float32Type, Float64Type, TimeUnit, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampSecondType,
+};
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use std::fmt::Write;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Decimal digits that a DOUBLE and a FLOAT hold, whatever they are: Arrow's division is exact for these.
+const DIGITS_64: u8 = 15;
+const DIGITS_32: u8 = 6;
+/// Whole numbers up to this one, and powers of ten up to that one, are exact in a DOUBLE.
+const EXACT_INTEGER: u128 = 1 << 53;
+const EXACT_POWER: i8 = 22;
+
+/// Whether a cast is one of these.
+pub(crate) fn rounds(from: &DataType, to: &DataType) -> bool {
+    use DataType as T;
+    match (from, to) {
+        (T::Decimal32(p, _) | T::Decimal64(p, _) | T::Decimal128(p, _), T::Float64) => {
+            *p > DIGITS_64
+        }
+        (T::Decimal32(p, _) | T::Decimal64(p, _) | T::Decimal128(p, _), T::Float32) => {
+            *p > DIGITS_32
+        }
+        (T::Float64, T::Float32) => true,
+        (from, T::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, None)) => {
+            let finer = [TimeUnit::Microsecond, TimeUnit::Nanosecond];
+            from.is_string() || finer.iter().any(|unit| from == &T::Timestamp(*unit, None))
+        }
+        _ => false,
+    }
+}
+
+/// The function that casts its argument so.
+pub(crate) fn rounding_cast(to: &DataType, lenient: bool) -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::from(RoundingCast {
+        to: to.clone(),
+        lenient,
+        signature: Signature::any(1, Volatility::Immutable),
+    }))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct RoundingCast {
+    to: DataType,
+    /// What does not cast is NULL.
+    lenient: bool,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for RoundingCast {
+    fn name(&self) -> &str {
+        "$rounding_cast"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.to.clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        Ok(match &args.args[0] {
+            ColumnarValue::Array(array) => {
+                ColumnarValue::Array(cast_rounding(array, &self.to, self.lenient)?)
+            }
+            ColumnarValue::Scalar(value) => {
+                let value = cast_rounding(&value.to_array()?, &self.to, self.lenient)?;
+                ColumnarValue::Scalar(ScalarValue::try_from_array(&value, 0)?)
+            }
+        })
+    }
+}
+
+/// An array whose type [`rounds`] as one of the other.
+pub(super) fn cast_rounding(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef> {
+    let strict = CastOptions {
+        safe: lenient,
+        ..CastOptions::default()
+    };
+    Ok(match (array.data_type(), to) {
+        (from, _) if from == to => Arc::clone(array),
+        (from, DataType::Float64 | DataType::Float32) if from.is_decimal() => {
+            from_decimal(array, to)?
+        }
+        (DataType::Float64, DataType::Float32) => to_float(array, lenient)?,
+        (_, DataType::Timestamp(unit, None)) => {
+            let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
+            let micros = cast_with_options(array, &micros, &strict)?;
+            let micros = micros.as_primitive::<TimestampMicrosecondType>();
+            match unit {
+                TimeUnit::Second => rounded::<TimestampSecondType>(micros, 1_000_000),
+                _ => rounded::<TimestampMillisecondType>(micros, 1000),
+            }
+        }
+        _ => cast_with_options(array, to, &strict)?,
+    })
+}
+
+fn from_decimal(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let (DataType::Decimal32(_, scale)
+    | DataType::Decimal64(_, scale)
+    | DataType::Decimal128(_, scale)) = *array.data_type()
+    else {
+        return internal_err!("{} is no decimal", array.data_type());
+    };
+    let wide = cast_with_options(
+        array,
+        &DataType::Decimal128(MAX_DIGITS_128, scale),
+        &CastOptions::default(),
+    )?;
+    let values = wide.as_primitive::<Decimal128Type>();
+    let mut text = String::new();
+    Ok(match to {
+        DataType::Float32 => Arc::new(nearest::<Float32Type>(values, |value| {
+            parsed(value, scale, &mut text)
+        })),
+        _ => Arc::new(nearest::<Float64Type>(values, |value| {
+            exact(value, scale).unwrap_or_else(|| parsed(value, scale, &mut text))
+        })),
+    })
+}
+
+fn nearest<T: ArrowPrimitiveType>(
+    values: &Decimal128Array,
+    mut near: impl FnMut(i128) -> T::Native,
+) -> PrimitiveArray<T> {
+    values.iter().map(|value| value.map(&mut near)).collect()
+}
+
+/// The quotient of two numbers that a DOUBLE holds exactly, so that it is rounded once.
+fn exact(value: i128, scale: i8) -> Option<f64> {
+    let fits = value.unsigned_abs() <= EXACT_INTEGER && (0..=EXACT_POWER).contains(&scale);
+    fits.then(|| value as f64 / 10_f64.powi(i32::from(scale)))
+}
+
+fn parsed<T: FromStr + Default>(value: i128, scale: i8, text: &mut String) -> T {
+    text.clear();
+    match write!(text, "{value}e{}", -i32::from(scale)) {
+        Ok(()) => text.parse().unwrap_or_default(),
+        Err(_) => T::default(),
+    }
+}
+
+fn to_float(array: &ArrayRef, lenient: bool) -> Result<ArrayRef> {
+    let values = array.as_primitive::<Float64Type>();
+    let fits = |value: f64| !value.is_finite() || (value as f32).is_finite();
+    if lenient {
+        let floats = values.unary_opt::<_, Float32Type>(|v| fits(v).then_some(v as f32));
+        return Ok(Arc::new(floats));
+    }
+    let floats = values.try_unary::<_, Float32Type, ArrowError>(|value| match fits(value) {
+        true => Ok(value as f32),
+        false => {
+            let text = "a DOUBLE can't be cast because the value is out of range for the destination type FLOAT";
+            let error = Error::new(ErrorKind::Conversion, text);
+            Err(ArrowError::ExternalError(Box::new(error)))
+        }
+    })?;
+    Ok(Arc::new(floats))
+}
+
+/// Points in time in units of so many microseconds, halves away from 1970.
+fn rounded<T: ArrowPrimitiveType<Native = i64>>(
+    micros: &TimestampMicrosecondArray,
+    unit: i64,
+) -> ArrayRef {
+    let round = |value: i64| {
+        let rest = value % unit;
+        value / unit + i64::from(rest >= unit / 2) - i64::from(rest <= -unit / 2)
+    };
+    Arc::new(micros.unary::<_, T>(round))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decimal(value: i128, precision: u8, scale: i8) -> ArrayRef {
+        let array = Decimal128Array::from(vec![value]);
+        Arc::new(array.with_precision_and_scale(precision, scale).unwrap())
+    }
+
+    #[test]
+    fn decimals_become_the_nearest_float() {
+        for (value, precision, scale, nearest) in [
+            (123_456_789_012_345_678, 18, 3, 123_456_789_012_345.67_f64),
+            (8_888_888_888_888_888_888_123, 22, 3, 8.888888888888889e18),
+            (9_007_199_254_740_993, 18, 0, 9_007_199_254_740_992.0),
+            (-1, 38, 37, -1e-37),
+            (10_i128.pow(37), 38, 37, 1.0),
+            (10_i128.pow(38) - 1, 38, 0, 1e38),
+        ] {
+            let cast = cast_rounding(&decimal(value, precision, scale), &DataType::Float64, false);
+            assert_eq!(
+                cast.unwrap().as_primitive::<Float64Type>().value(0),
+                nearest
+            );
+        }
+        // Above the half between two floats by less than a DOUBLE tells.
+        let cast = cast_rounding(
+            &decimal(1_000_000_059_604_644_775_390_626, 38, 24),
+            &DataType::Float32,
+            false,
+        );
+        assert_eq!(
+            cast.unwrap().as_primitive::<Float32Type>().value(0),
+            1.0 + f32::EPSILON
+        );
+    }
+
+    #[test]
+    fn halves_of_seconds_go_away_from_1970() {
+        let micros =
+            TimestampMicrosecondArray::from(vec![500_000, 499_999, -500_000, -499_999, -1_500_000]);
+        let seconds = rounded::<TimestampSecondType>(&micros, 1_000_000);
+        let seconds = seconds.as_primitive::<TimestampSecondType>();
+        assert_eq!(seconds.values(), &[1, 0, -1, 0, -2]);
+    }
+}
