@@ -18,6 +18,7 @@ mod rounding_cast;
 mod sum;
 mod text;
 mod time_difference;
+mod time_zone;
 mod type_of;
 
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
@@ -42,6 +43,7 @@ pub(crate) fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     functions.push(Arc::new(ScalarUDF::from(type_of::TypeOf::new())));
     functions.push(Arc::new(ScalarUDF::from(length::Length::new())));
     functions.push(date_part());
+    functions.extend(time_zone::all());
     functions.push(Arc::new(ScalarUDF::from(list_sum::ListSum::new())));
     functions
 }

@@ -12,10 +12,9 @@ use super::nested_calls;
 use super::sql_text::sql_text;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Interval,
-    JoinConstraint, JoinOperator, ObjectNamePart, OrderByExpr, OrderByKind, Query, Select,
-    SelectFlavor, SelectItem, SetExpr, Statement, TableFactor, UnaryOperator, Value, VisitMut,
-    VisitorMut, WildcardAdditionalOptions, WindowType,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Interval, JoinConstraint, JoinOperator, ObjectNamePart, OrderByExpr,
+    OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr, Statement, TableFactor,
+    UnaryOperator, Value, VisitMut, VisitorMut, WildcardAdditionalOptions, WindowType,
 };
 use std::ops::ControlFlow;
 
@@ -96,6 +95,13 @@ impl<'a> Rewriter<'a> {
             Expr::BinaryOp { left, op, right } if is_power(op) => {
                 let operands = [left.as_ref().clone(), right.as_ref().clone()];
                 template("power(CAST($1 AS DOUBLE), CAST($2 AS DOUBLE))", &operands).map(Some)
+            }
+            Expr::AtTimeZone {
+                timestamp,
+                time_zone,
+            } => {
+                let operands = [time_zone.as_ref().clone(), timestamp.as_ref().clone()];
+                template("timezone($1, $2)", &operands).map(Some)
             }
             Expr::Interval(interval) => {
                 clock_interval(interval);
