@@ -1,4 +1,4 @@
-//! `+ - * % //` on integers and decimals, as functions that fail where DataFusion's operators would wrap.
+//! `+ - * % //` on integers and decimals, and `<< >>` on integers, as functions that fail where DataFusion's operators would wrap.
 //!
 //! What must hold: both arguments have been brought to one storage class (and, but for `*`, one scale) by the planner,
 //! so a result's type follows from the argument types alone. Result types follow DuckDB's decimal rules: precision grows
@@ -32,6 +32,9 @@ pub(crate) enum Op {
     Modulo,
     /// Integer division, truncating; by zero it is NULL.
     IntegerDivide,
+    ShiftLeft,
+    /// By more than there are bits, or by less than none, it is 0.
+    ShiftRight,
 }
 
 impl Op {
@@ -42,18 +45,22 @@ impl Op {
             Op::Multiply => "*",
             Op::Modulo => "%",
             Op::IntegerDivide => "//",
+            Op::ShiftLeft => "<<",
+            Op::ShiftRight => ">>",
         }
     }
 
     /// The function that computes this operator.
     pub(crate) fn function(self) -> Arc<ScalarUDF> {
-        static ALL: LazyLock<[Arc<ScalarUDF>; 5]> = LazyLock::new(|| {
+        static ALL: LazyLock<[Arc<ScalarUDF>; 7]> = LazyLock::new(|| {
             [
                 Op::Add,
                 Op::Subtract,
                 Op::Multiply,
                 Op::Modulo,
                 Op::IntegerDivide,
+                Op::ShiftLeft,
+                Op::ShiftRight,
             ]
             .map(|op| {
                 let signature = Signature::user_defined(Volatility::Immutable);
@@ -79,7 +86,9 @@ pub(crate) fn decimal_result(op: Op, (p1, s1): (u8, i8), (p2, s2): (u8, i8)) -> 
             }
             Some((precision.min(MAX_DIGITS_128), scale))
         }
-        Op::Modulo | Op::IntegerDivide => Some((widest, s1.max(s2))),
+        Op::Modulo | Op::IntegerDivide | Op::ShiftLeft | Op::ShiftRight => {
+            Some((widest, s1.max(s2)))
+        }
         Op::Add | Op::Subtract => {
             let scale = s1.max(s2);
             let whole = (p1 as i8 - s1).max(p2 as i8 - s2);
@@ -245,6 +254,7 @@ macro_rules! exact {
     ($($t:ty),*) => {$(
         impl Exact for $t {
             #[inline(always)]
+            #[allow(unused_comparisons, reason = "unsigned numbers are never less than 0")]
             fn apply(self, op: Op, other: Self) -> Option<Self> {
                 match op {
                     Op::Add => self.checked_add(other),
@@ -252,6 +262,18 @@ macro_rules! exact {
                     Op::Multiply => self.checked_mul(other),
                     Op::Modulo => Some(self.wrapping_rem(other)),
                     Op::IntegerDivide => self.checked_div(other),
+                    Op::ShiftLeft => match (self >= 0, u32::try_from(other)) {
+                        (true, Ok(by)) => {
+                            let shifted = self.checked_shl(by).unwrap_or(0);
+                            let back = shifted.checked_shr(by).unwrap_or(0);
+                            (shifted >= 0 && back == self).then_some(shifted)
+                        }
+                        _ => None,
+                    },
+                    Op::ShiftRight => Some(match u32::try_from(other) {
+                        Ok(by) => self.checked_shr(by).unwrap_or(0),
+                        Err(_) => 0,
+                    }),
                 }
             }
             #[inline(always)]

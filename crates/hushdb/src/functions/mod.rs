@@ -2,6 +2,7 @@
 //! conversions that Arrow does not have. Names and results follow DuckDB's.
 
 pub(crate) mod arithmetic;
+mod checked_math;
 mod comparison_key;
 mod convert;
 mod date_part;
@@ -44,6 +45,7 @@ pub(crate) fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     functions.push(Arc::new(ScalarUDF::from(length::Length::new())));
     functions.push(date_part());
     functions.extend(time_zone::all());
+    functions.extend(checked_math::all());
     functions.push(Arc::new(ScalarUDF::from(list_sum::ListSum::new())));
     functions
 }

@@ -59,6 +59,8 @@ impl ExprPlanner for DuckOperators {
             B::Multiply => Op::Multiply,
             B::Modulo => Op::Modulo,
             B::DuckIntegerDivide => Op::IntegerDivide,
+            B::PGBitwiseShiftLeft => Op::ShiftLeft,
+            B::PGBitwiseShiftRight => Op::ShiftRight,
             B::Divide => return divide(expr, schema),
             B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => {
                 return Ok(PlannerResult::Original(comparable(expr, schema)));
@@ -79,6 +81,9 @@ impl ExprPlanner for DuckOperators {
             }
             (Some(_), Some(_)) if op == Op::IntegerDivide => {
                 Ok(PlannerResult::Planned(quotient(expr, &left, &right)))
+            }
+            (Some(_), Some(_)) if matches!(op, Op::ShiftLeft | Op::ShiftRight) => {
+                plan_err!("<< and >> take whole numbers")
             }
             (Some(_), Some(_)) => Ok(PlannerResult::Planned(both_float(op, expr, &left, &right))),
             // NULL as an operand takes the other side's type.
@@ -158,11 +163,11 @@ pub(super) fn cast_if(expr: Expr, from: &DataType, to: &DataType) -> Expr {
     }
 }
 
-/// Whether numbers are calculated with exactly: whole numbers and decimals, of which `//` takes whole ones alone.
+/// Whether numbers are calculated with exactly: whole numbers and decimals, of which `//`, `<<` and `>>` take whole ones alone.
 fn are_exact(op: Op, left: Number, right: Number) -> bool {
     let is_exact = |number| match number {
         Number::Int { .. } => true,
-        Number::Decimal(..) => op != Op::IntegerDivide,
+        Number::Decimal(..) => !matches!(op, Op::IntegerDivide | Op::ShiftLeft | Op::ShiftRight),
         Number::Float => false,
     };
     is_exact(left) && is_exact(right)
