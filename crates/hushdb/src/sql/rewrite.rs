@@ -12,7 +12,8 @@ use super::nested_calls;
 use super::sql_text::sql_text;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Interval, JoinConstraint, JoinOperator, ObjectNamePart, OrderByExpr,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, Interval, JoinConstraint, JoinOperator, ObjectNamePart, OrderByExpr,
     OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr, Statement, TableFactor,
     UnaryOperator, Value, VisitMut, VisitorMut, WildcardAdditionalOptions, WindowType,
 };
@@ -112,6 +113,7 @@ impl<'a> Rewriter<'a> {
                 Ok(None)
             }
             Expr::Function(function) => {
+                of_the_row_itself(function);
                 if let Some(WindowType::WindowSpec(window)) = &mut function.over {
                     self.direct(&mut window.order_by);
                 }
@@ -224,6 +226,26 @@ impl VisitorMut for Rewriter<'_> {
             Err(error) => return ControlFlow::Break(Box::new(error)),
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// `lag(x, 0 IGNORE NULLS)` is `lag(x, 0)`: it looks at no other row.
+fn of_the_row_itself(function: &mut Function) {
+    let called = function.name.to_string();
+    let FunctionArguments::List(list) = &mut function.args else {
+        return;
+    };
+    let offset = match list.args.get(1) {
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(offset)))) => &offset.value,
+        _ => return,
+    };
+    let is_shift = ["lag", "lead"]
+        .iter()
+        .any(|name| called.eq_ignore_ascii_case(name));
+    if is_shift && matches!(offset, Value::Number(text, _) if text == "0") {
+        function.null_treatment = None;
+        list.clauses
+            .retain(|clause| !matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_)));
     }
 }
 
