@@ -74,8 +74,8 @@ pub enum HeaderError {
         /// The index that was asked for.
         slot: usize,
     },
-    /// The label does not fit or has control characters.
-    #[error("a slot's label is at most {limit} bytes without control characters: shorten it", limit = crate::MAX_LABEL_LEN)]
+    /// The label does not fit or has control or format characters.
+    #[error("a slot's label is at most {limit} bytes without control or format characters: change it", limit = crate::MAX_LABEL_LEN)]
     InvalidLabel,
     /// The ciphertexts of key services do not fit.
     #[error("no room in the header for another wrapped key: remove a slot of a key service")]

@@ -30,7 +30,8 @@ pub const HEADER_LEN: usize = 4096;
 /// Where the two copies stand in a database file: too far apart to share a page of flash memory.
 pub const HEADER_OFFSETS: [u64; 2] = [0, 16384];
 
-pub(crate) const MAGIC: [u8; 8] = *b"\x89HUSHDB\n";
+/// What a database file begins with, and each copy of its header.
+pub const MAGIC: [u8; 8] = *b"\x89HUSHDB\n";
 pub(crate) const FORMAT_VERSION: u16 = 1;
 
 pub(crate) const VERSION_AT: usize = 8;

@@ -11,8 +11,8 @@ use crate::layout::{
 };
 use crate::providers::KeyText;
 use crate::{
-    DatabaseKeys, Header, HeaderError, KdfBudget, KeyError, SlotOptions, Stretch, Suite,
-    UnverifiedHeader,
+    DatabaseKeys, Header, HeaderError, KdfBudget, KeyAttempt, KeyError, SlotOptions, Stretch,
+    Suite, UnverifiedHeader,
 };
 
 const RAW_KEY: &str = "hex:1111111111111111111111111111111111111111111111111111111111111111";
@@ -56,11 +56,9 @@ fn fix_crc(page: &mut Page) {
 }
 
 fn open_with(page: &Page, key: &str) -> Result<(Header, DatabaseKeys), HeaderError> {
-    UnverifiedHeader::parse(page)?.unlock(
-        &CryptoProvider::aws_lc(),
-        &KeyText::new(key),
-        KdfBudget::default(),
-    )
+    let key = KeyText::new(key);
+    let mut attempt = KeyAttempt::new(&key, KdfBudget::default());
+    UnverifiedHeader::parse(page)?.unlock(&CryptoProvider::aws_lc(), &mut attempt)
 }
 
 fn refusal(page: &Page) -> HeaderError {
@@ -401,7 +399,13 @@ fn a_plain_header_holds_nothing_else() {
 
 #[test]
 fn labels_that_steer_a_terminal_are_refused() {
-    for label in [*b"\x1b[31m", *b"a\nb\nc", *b"\xff\xfe\xfd\xfc\xfb"] {
+    let turned_round = *b"a\xe2\x80\xaeb";
+    for label in [
+        *b"\x1b[31m",
+        *b"a\nb\nc",
+        *b"\xff\xfe\xfd\xfc\xfb",
+        turned_round,
+    ] {
         let mut page = with_passphrase();
         put(&mut *page, SLOTS_AT + 96, &label);
         fix_crc(&mut page);

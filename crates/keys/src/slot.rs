@@ -13,7 +13,7 @@
 //! | 48 | 40 | master key, wrapped under the KEK (RFC 3394) |
 //! | 88 | 2 | length of the blob, u16; its place follows from the slots before |
 //! | 90 | 6 | zero |
-//! | 96 | 96 | label, UTF-8 without control characters, padded with zeros |
+//! | 96 | 96 | label, UTF-8 without control and format characters, padded with zeros |
 //! | 192 | 64 | zero |
 //!
 //! KEK = KBKDF(root, "HUSH1 kek", database id || salt); root is the raw key, or the passphrase stretched with the salt.
@@ -137,7 +137,19 @@ impl KeySlot {
 
 /// Labels are shown on terminals by people who do not have the key: nothing in one may steer a terminal.
 pub(crate) fn is_valid_label(label: &str) -> bool {
-    label.len() <= MAX_LABEL_LEN && !label.chars().any(char::is_control)
+    label.len() <= MAX_LABEL_LEN && !label.chars().any(|c| c.is_control() || is_format(c))
+}
+
+/// Whether a character is of the kind Cf of Unicode 16, of which some turn the text behind them round and some are not seen, or
+/// separates lines (Zl, Zp).
+fn is_format(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
+        | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2064}'
+        | '\u{2066}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}'
+        | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0001}'
+        | '\u{e0020}'..='\u{e007f}'
+    )
 }
 
 /// The key-encryption key of a slot from its key material, or `None` when the slot takes another kind of material (a

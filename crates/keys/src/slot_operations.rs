@@ -6,8 +6,8 @@ use hushdb_crypto::{Argon2Params, CryptoProvider, SecretKey};
 
 use crate::providers::KeyText;
 use crate::{
-    DatabaseKeys, Header, HeaderError, KdfBudget, KeyContext, KeyError, KeyMaterial, KeyProvider,
-    MAX_LABEL_LEN, ProviderKind, SLOT_COUNT, SlotKdf, SlotOptions, Stretch, Suite,
+    DatabaseKeys, Header, HeaderError, KdfBudget, KeyAttempt, KeyContext, KeyError, KeyMaterial,
+    KeyProvider, MAX_LABEL_LEN, ProviderKind, SLOT_COUNT, SlotKdf, SlotOptions, Stretch, Suite,
     UnverifiedHeader,
 };
 
@@ -28,7 +28,10 @@ fn unlock(
     key: &str,
 ) -> Result<DatabaseKeys, HeaderError> {
     let unverified = UnverifiedHeader::parse(&header.to_page())?;
-    let (verified, keys) = unverified.unlock(crypto, &KeyText::new(key), KdfBudget::default())?;
+    let (verified, keys) = unverified.unlock(
+        crypto,
+        &mut KeyAttempt::new(&KeyText::new(key), KdfBudget::default()),
+    )?;
     assert_eq!(
         (verified.sequence(), verified.mac()),
         (header.sequence(), header.mac())
@@ -177,6 +180,9 @@ fn labels_are_kept_and_limited() {
         format!("{longest}x"),
         "a\tb".to_owned(),
         "\u{9b}31m".to_owned(),
+        "admin\u{202e}gro.live".to_owned(),
+        "a\u{200b}b".to_owned(),
+        "a\u{e0041}b".to_owned(),
     ] {
         let added = header.add_slot(&crypto, &keys, &KeyText::new("two"), &cheap(&label));
         assert_eq!(added, Err(HeaderError::InvalidLabel));
@@ -254,7 +260,10 @@ fn one_open_asks_once_and_keeps_to_its_budget() {
     let open = |key: &str| {
         let provider = Counted(KeyText::new(key), AtomicUsize::new(0));
         let opened = unverified
-            .unlock(&crypto, &provider, KdfBudget::new(8 * 3))
+            .unlock(
+                &crypto,
+                &mut KeyAttempt::new(&provider, KdfBudget::new(8 * 3)),
+            )
             .map(|_| ());
         assert_eq!(provider.1.into_inner(), 1);
         opened
@@ -262,6 +271,20 @@ fn one_open_asks_once_and_keeps_to_its_budget() {
     assert_eq!(open("key 2"), Ok(()));
     assert_eq!(open("key 3"), Err(HeaderError::KdfBudgetSpent));
     assert_eq!(open("wrong"), Err(HeaderError::KdfBudgetSpent));
+}
+
+#[test]
+fn both_copies_of_a_header_are_tried_with_one_answer_and_one_budget() {
+    let crypto = CryptoProvider::aws_lc();
+    let (header, _) = create(&crypto, "key");
+    let copies =
+        [&header, &header].map(|header| UnverifiedHeader::parse(&header.to_page()).unwrap());
+    let provider = Counted(KeyText::new("wrong"), AtomicUsize::new(0));
+    let mut attempt = KeyAttempt::new(&provider, KdfBudget::new(8));
+    let refusals = copies.map(|copy| copy.unlock(&crypto, &mut attempt).map(|_| ()));
+    let expected = [HeaderError::WrongKey, HeaderError::KdfBudgetSpent];
+    assert_eq!(refusals, expected.map(Err));
+    assert_eq!(provider.1.load(Ordering::Relaxed), 1);
 }
 
 /// A key service in miniature: its ciphertext is the key, wrapped under a key of its own, beside the encryption context.
@@ -345,7 +368,7 @@ fn a_key_service_keeps_its_blob_in_the_header() {
         service.asked.store(0, Ordering::Relaxed);
         let unverified = UnverifiedHeader::parse(&header.to_page()).unwrap();
         unverified
-            .unlock(&crypto, service, KdfBudget::new(0))
+            .unlock(&crypto, &mut KeyAttempt::new(service, KdfBudget::new(0)))
             .map(|_| service.asked.load(Ordering::Relaxed))
     };
     // Each service sees only the blobs of its kind.

@@ -15,7 +15,7 @@ use crate::layout::{FORMAT_VERSION, HEADER_LEN, MAC_AT, Page, field};
 use crate::master_key::MasterKey;
 use crate::slot::{KeySlot, key_encryption_key};
 use crate::{
-    DatabaseId, DatabaseKeys, HeaderError, KdfBudget, KeyContext, KeyMaterial, KeyProvider,
+    DatabaseId, DatabaseKeys, HeaderError, KeyAttempt, KeyContext, KeyMaterial, KeyProvider,
     SlotInfo, Suite,
 };
 
@@ -84,7 +84,8 @@ impl UnverifiedHeader {
         }
     }
 
-    /// Opens an encrypted database's header with the caller's key. Slots of the provider's kind are tried first.
+    /// Opens an encrypted database's header with the caller's key. Slots of the provider's kind are tried first. A file's other
+    /// copy is tried with the same `attempt`.
     ///
     /// # Errors
     /// [`HeaderError::NotEncrypted`] for a plain database, [`HeaderError::WrongKey`] when no slot opens,
@@ -93,8 +94,7 @@ impl UnverifiedHeader {
     pub fn unlock(
         &self,
         crypto: &CryptoProvider,
-        provider: &dyn KeyProvider,
-        mut budget: KdfBudget,
+        attempt: &mut KeyAttempt<'_>,
     ) -> Result<(Header, DatabaseKeys), HeaderError> {
         let secrets = self
             .fields
@@ -103,16 +103,12 @@ impl UnverifiedHeader {
             .ok_or(HeaderError::NotEncrypted)?;
         let database_id = self.fields.database_id;
         let context = KeyContext { database_id };
-        // What a provider without blobs yields is the same for all slots: ask once.
-        let shared = if provider.keeps_blob() {
-            None
-        } else {
-            Some(provider.recover(&context, &[])?)
-        };
+        let provider = attempt.provider;
+        let (shared, budget) = attempt.shared(&context)?;
         let mut failure = HeaderError::WrongKey;
         for slot in candidates(secrets, provider) {
             let own;
-            let material = match &shared {
+            let material = match shared {
                 Some(material) => material,
                 None => match provider.recover(&context, &slot.blob) {
                     Ok(material) => {

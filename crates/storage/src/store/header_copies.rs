@@ -56,6 +56,15 @@ impl HeaderCopies {
         readable
     }
 
+    /// Refuses a file of which a later release has written a copy.
+    pub(crate) fn refuse_newer(&self) -> Result<()> {
+        let errors = self.copies.iter().filter_map(|copy| copy.as_ref().err());
+        let mut newer = errors.filter(|error| matches!(error, HeaderError::NewerFormat { .. }));
+        newer
+            .next()
+            .map_or(Ok(()), |error| Err(error.clone().into()))
+    }
+
     /// Why neither copy could be read: the reason that tells the most.
     pub(crate) fn refusal(&self) -> Error {
         let telling = |error: &HeaderError| match error {

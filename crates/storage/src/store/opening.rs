@@ -8,12 +8,12 @@
 //!
 //! What must hold: no superblock is accepted without the header that it names, so a header with a removed password cannot
 //! be put back over a newer body. One damaged or older copy of two does not keep the file from opening; it is reported,
-//! and put right by who may write.
+//! and put right by who may write. A copy that a later release wrote is refused, and never written over.
 
 use std::sync::Arc;
 
 use hushdb_crypto::CryptoProvider;
-use hushdb_keys::{DatabaseKeys, Header, KeyProvider, Suite, UnverifiedHeader};
+use hushdb_keys::{DatabaseKeys, Header, KeyAttempt, KeyProvider, Suite, UnverifiedHeader};
 
 use super::file_map::{HEADER_OFFSETS, SUPERBLOCK_OFFSETS, SUPERBLOCK_SECTOR};
 use super::{HeaderCopies, Notice, StoreOptions, superblock::Superblock};
@@ -55,9 +55,11 @@ impl Opening {
         if candidates.is_empty() {
             return Err(copies.refusal());
         }
+        copies.refuse_newer()?;
+        let mut attempt = key.map(|key| KeyAttempt::new(key, options.kdf_budget));
         let mut refusals = Vec::new();
         for (copy, candidate) in candidates {
-            match Self::with_header(file, candidate, key, options) {
+            match Self::with_header(file, candidate, attempt.as_mut(), options) {
                 Ok(mut this) => {
                     this.compare_copies(&copies, copy);
                     this.check_length(copies.file_bytes)?;
@@ -73,12 +75,12 @@ impl Opening {
     fn with_header(
         file: &Arc<dyn StorageFile>,
         candidate: &UnverifiedHeader,
-        key: Option<&dyn KeyProvider>,
+        attempt: Option<&mut KeyAttempt<'_>>,
         options: &StoreOptions,
     ) -> Result<Self> {
-        let (header, keys) = match key {
-            Some(key) => {
-                let (header, keys) = candidate.unlock(&options.crypto, key, options.kdf_budget)?;
+        let (header, keys) = match attempt {
+            Some(attempt) => {
+                let (header, keys) = candidate.unlock(&options.crypto, attempt)?;
                 (header, Some(Arc::new(keys)))
             }
             None => (candidate.open_plain()?, None),
@@ -163,6 +165,12 @@ pub(super) fn sealed_file(
 /// Reads both superblock slots: the newest that opens, and what is wrong with the other.
 fn read_slots(sealed: &SealedFile) -> Result<(SealedRoot, Vec<Notice>, Vec<Repair>)> {
     let slots = [read_slot(sealed, 0), read_slot(sealed, 1)];
+    // What a later release wrote is not this one's to pass over, let alone to write over.
+    for slot in &slots {
+        if let Err(Error::Unsupported(what)) = slot {
+            return Err(Error::Unsupported(what.clone()));
+        }
+    }
     let newest = match &slots {
         [Ok(a), Ok(b)]
             if a.superblock.generation == b.superblock.generation && a.page != b.page =>

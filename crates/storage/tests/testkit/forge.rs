@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hushdb_crypto::CryptoProvider;
-use hushdb_keys::{DatabaseKeys, HEADER_LEN, KdfBudget, UnverifiedHeader};
+use hushdb_keys::{DatabaseKeys, HEADER_LEN, KdfBudget, KeyAttempt, UnverifiedHeader};
 use hushdb_storage::{
     BlockBuf, BlockRef, MemFile, Protection, Role, SECTOR_BYTES, SealedFile, StorageFile,
 };
@@ -38,7 +38,9 @@ impl Forge {
         let header = UnverifiedHeader::parse(page).unwrap();
         let database_id = *header.database_id().as_bytes();
         let keys = header.suite().is_encrypted().then(|| {
-            let opened = header.unlock(&crypto, &key(), KdfBudget::default());
+            let key = key();
+            let mut attempt = KeyAttempt::new(&key, KdfBudget::default());
+            let opened = header.unlock(&crypto, &mut attempt);
             Arc::new(opened.unwrap().1)
         });
         let protection = match &keys {
@@ -140,6 +142,17 @@ impl Forge {
             }
         }
         self.repoint(old, &sealed.block_ref);
+    }
+
+    /// Puts another block behind all others; nothing names it.
+    pub(crate) fn add(&mut self, role: Role, payload: &[u8]) -> BlockRef {
+        let generation = self.part(role, 0).birth_generation;
+        let sectors = (payload.len() + ENVELOPE_BYTES).div_ceil(SECTOR_BYTES) as u64;
+        let sector = self.grow(sectors);
+        let sealed = self.sealed.seal(role, sector, generation, buf(payload));
+        let sealed = sealed.unwrap();
+        self.sealed.write(&sealed).unwrap();
+        sealed.block_ref
     }
 
     /// More sectors at the end of the file.

@@ -154,6 +154,8 @@ fn copies(cases: &mut Cases, samples: &Samples) {
         edited(cases, &edited_name, sound, &[copy], SLOT + 48, &[7; 40]);
         let newer = format!("header-copy-{name}-sequence-raised");
         edited(cases, &newer, sound, &[copy], 32, &[9]);
+        let later = format!("header-copy-{name}-version-newer");
+        edited(cases, &later, sound, &[copy], 8, &[2, 0]);
         let older = format!("header-copy-{name}-older");
         cases.edited(&older, &samples.rekeyed, |file| {
             page_of(file, &samples.tables.file, HEADERS[copy]);

@@ -147,6 +147,14 @@ fn with_key(cases: &mut Cases, samples: &Samples) {
         catalog("catalog-key-id", 12, &[7]);
         catalog("catalog-generation", 16, &[0xff]);
         catalog("catalog-tag", 24, &[7; 16]);
+        for slot in [0, 1] {
+            cases.forged(&format!("{prefix}-slot-{slot}-version"), sound, |forge| {
+                let mut payload = forge.superblock();
+                payload[0] = 2;
+                let generation = u64::from_le_bytes(payload[8..16].try_into().unwrap());
+                forge.put_superblock(&payload, generation, &[slot]);
+            });
+        }
     }
     cases.forged(
         "superblock-generation-is-not-the-envelopes",
