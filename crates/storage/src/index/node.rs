@@ -13,12 +13,15 @@ use std::cmp::Ordering;
 
 use bytes::Bytes;
 
-use crate::block::BlockRef;
+use crate::block::{BlockRef, ENVELOPE_OVERHEAD_BYTES, SECTOR_BYTES};
 use crate::catalog::wire::{Reader, WireError, Writer};
 
 const VERSION: u8 = 1;
 /// A tree of more levels than this cannot be: each has at least one more entry than the one above.
 pub(super) const MAX_LEVEL: u8 = 24;
+/// Payload that fills a block of a tree, and the most that one has: small enough to be rewritten for one entry, large enough for a
+/// few hundred.
+pub(super) const NODE_BYTES: usize = 4 * SECTOR_BYTES - ENVELOPE_OVERHEAD_BYTES;
 const ROW_ID_BYTES: usize = 8;
 const HEAD_BYTES: usize = 1 + 1 + 4;
 
@@ -36,7 +39,7 @@ impl Node {
     /// Parses a block's payload.
     pub(crate) fn parse(bytes: Bytes) -> Result<Self, WireError> {
         let mut reader = Reader::new(&bytes);
-        if reader.u8()? != VERSION {
+        if bytes.len() > NODE_BYTES || reader.u8()? != VERSION {
             return Err(WireError);
         }
         let level = reader.u8()?;

@@ -2,20 +2,19 @@
 //!
 //! Holds: a block is written before the one that names it, and none is written over; blocks without new entries are shared
 //! with the tree before. Levels go down by one from parent to child, so that no walk is endless.
-//! Refuses, on reading: blocks that do not parse, levels that are not like that.
+//! Refuses, on reading: blocks that do not parse, levels that are not like that, and a block with entries that its parent says are in
+//! another one. So no block is the child of two, and a walk reads each block once.
 
 use std::iter::Peekable;
 
 use bytes::Bytes;
 
-use super::node::{MAX_LEVEL, Node, push_row_id, split_entry};
-use crate::block::{BlockRef, ENVELOPE_OVERHEAD_BYTES, Role, SECTOR_BYTES};
+use super::node::{MAX_LEVEL, NODE_BYTES, Node, push_row_id, split_entry};
+use crate::block::{BlockRef, Role};
 use crate::catalog::wire::WireError;
 use crate::error::{Error, Result};
 use crate::store::BlockStore;
 
-/// Payload that fills a block of a tree: small enough to be rewritten for one entry, large enough for a few hundred.
-const NODE_BYTES: usize = 4 * SECTOR_BYTES - ENVELOPE_OVERHEAD_BYTES;
 const HEAD_BYTES: usize = 6;
 
 /// A stored tree.
@@ -31,12 +30,58 @@ fn malformed(block: &BlockRef) -> impl Fn(WireError) -> Error {
     move |WireError| Error::malformed(Role::Index, sector, "index")
 }
 
-/// Reads a node, which must be of that level if one is given.
-fn read(blocks: &BlockStore, block: &BlockRef, level: Option<u8>) -> Result<Node> {
-    let node = Node::parse(blocks.read(Role::Index, block)?).map_err(malformed(block))?;
-    match level.is_none_or(|level| level == node.level) {
-        true => Ok(node),
-        false => Err(malformed(block)(WireError)),
+/// A block, and what its parent says of it; nothing of a root.
+#[derive(Clone, Copy, Debug)]
+struct Expected<'a> {
+    block: BlockRef,
+    level: Option<u8>,
+    /// Its entries are at or above this one,
+    lowest: &'a [u8],
+    /// and below this one, the lowest of the next child.
+    upper: Option<&'a [u8]>,
+}
+
+impl<'a> Expected<'a> {
+    fn root(tree: &Tree) -> Self {
+        Self {
+            block: tree.root,
+            level: None,
+            lowest: &[],
+            upper: None,
+        }
+    }
+
+    /// The child at a position of a node that was read as `self`.
+    fn child<'n>(&self, node: &'n Node, at: usize) -> Result<Expected<'n>, WireError>
+    where
+        'a: 'n,
+    {
+        Ok(Expected {
+            block: node.child(at)?,
+            level: below(node),
+            lowest: node.entry(at)?,
+            upper: match at + 1 < node.count {
+                true => Some(node.entry(at + 1)?),
+                false => self.upper,
+            },
+        })
+    }
+
+    fn read(&self, blocks: &BlockStore) -> Result<Node> {
+        let wrong = malformed(&self.block);
+        let node = Node::parse(blocks.read(Role::Index, &self.block)?).map_err(&wrong)?;
+        match self.is(&node).map_err(&wrong)? {
+            true => Ok(node),
+            false => Err(wrong(WireError)),
+        }
+    }
+
+    fn is(&self, node: &Node) -> Result<bool, WireError> {
+        let (first, last) = (node.entry(0)?, node.entry(node.count - 1)?);
+        Ok(self.level.is_none_or(|level| level == node.level)
+            && self.lowest <= first
+            && first <= last
+            && self.upper.is_none_or(|upper| last < upper))
     }
 }
 
@@ -79,23 +124,17 @@ impl<'a> Finder<'a> {
                 return in_leaf(leaf, key, ids).map_err(&wrong);
             }
         }
-        self.descend(&tree.root, None, key, ids)
+        self.descend(&Expected::root(tree), key, ids)
     }
 
-    fn descend(
-        &mut self,
-        block: &BlockRef,
-        level: Option<u8>,
-        key: &[u8],
-        ids: &mut Vec<u64>,
-    ) -> Result<()> {
-        let wrong = malformed(block);
-        let node = read(self.blocks, block, level)?;
-        let Some(level) = below(&node) else {
+    fn descend(&mut self, expected: &Expected<'_>, key: &[u8], ids: &mut Vec<u64>) -> Result<()> {
+        let wrong = malformed(&expected.block);
+        let node = expected.read(self.blocks)?;
+        if node.level == 0 {
             in_leaf(&node, key, ids).map_err(wrong)?;
             self.leaf = Some(node);
             return Ok(());
-        };
+        }
         // The child before the first that begins at or above the key may have it too.
         let from = node.lower_bound(key).map_err(&wrong)?.saturating_sub(1);
         for at in from..node.count {
@@ -103,8 +142,8 @@ impl<'a> Finder<'a> {
             if at > from && lowest > key && !lowest.starts_with(key) {
                 break;
             }
-            let child = node.child(at).map_err(&wrong)?;
-            self.descend(&child, Some(level), key, ids)?;
+            let child = expected.child(&node, at).map_err(&wrong)?;
+            self.descend(&child, key, ids)?;
         }
         Ok(())
     }
@@ -127,20 +166,26 @@ fn in_leaf(leaf: &Node, key: &[u8], ids: &mut Vec<u64>) -> Result<(), WireError>
 /// When an inner block does not open or does not parse.
 pub(crate) fn blocks_of(blocks: &BlockStore, tree: &Tree) -> Result<Vec<BlockRef>> {
     let mut all = vec![tree.root];
-    let mut inner = match read(blocks, &tree.root, None)? {
-        node if node.level > 0 => vec![node],
-        _ => vec![],
-    };
-    while let Some(node) = inner.pop() {
-        for at in 0..node.count {
-            let child = node.child(at).map_err(malformed(&tree.root))?;
-            all.push(child);
-            if node.level > 1 {
-                inner.push(read(blocks, &child, below(&node))?);
-            }
+    list_below(blocks, &Expected::root(tree), &mut all)?;
+    Ok(all)
+}
+
+/// Appends the refs of all blocks below one.
+fn list_below(blocks: &BlockStore, expected: &Expected<'_>, all: &mut Vec<BlockRef>) -> Result<()> {
+    let node = expected.read(blocks)?;
+    if node.level == 0 {
+        return Ok(());
+    }
+    for at in 0..node.count {
+        let child = expected
+            .child(&node, at)
+            .map_err(malformed(&expected.block))?;
+        all.push(child.block);
+        if node.level > 1 {
+            list_below(blocks, &child, all)?;
         }
     }
-    Ok(all)
+    Ok(())
 }
 
 /// Calls `entry` with every key and row id of a tree, whose blocks `open` gives; `false` if it did not give all. Holds
@@ -224,16 +269,12 @@ pub(crate) fn merge_into<'k>(
         entries: tree.map_or(0, |tree| tree.entries),
     };
     let children = match tree {
-        Some(tree) if !sweep => {
-            let level = read(blocks, &tree.root, None)?.level;
-            merge.node(&tree.root, level, None)?
-        }
+        Some(tree) if !sweep => merge.node(&Expected::root(tree))?,
         _ => {
             let mut leaves = Level::new(0, true);
             merge.entries = 0;
             if let Some(tree) = tree {
-                let level = read(blocks, &tree.root, None)?.level;
-                merge.sweep(&tree.root, level, &mut leaves)?;
+                merge.sweep(&Expected::root(tree), &mut leaves)?;
             }
             merge.take_new(None, &mut leaves)?;
             leaves.finish(&mut merge)?
@@ -259,23 +300,20 @@ struct Child {
 }
 
 impl<I: Iterator<Item = Vec<u8>>> Merge<'_, I> {
-    /// The nodes that take a node's place; new entries below `upper` go into them.
-    fn node(&mut self, block: &BlockRef, level: u8, upper: Option<&[u8]>) -> Result<Vec<Child>> {
-        let wrong = malformed(block);
-        let node = read(self.blocks, block, Some(level))?;
-        let Some(below) = below(&node) else {
-            return self.leaf(block, &node, upper);
-        };
-        let mut level = Level::new(level, false);
+    /// The nodes that take a node's place; new entries below its upper one go into them.
+    fn node(&mut self, expected: &Expected<'_>) -> Result<Vec<Child>> {
+        let wrong = malformed(&expected.block);
+        let node = expected.read(self.blocks)?;
+        if node.level == 0 {
+            return self.leaf(&expected.block, &node, expected.upper);
+        }
+        let mut level = Level::new(node.level, false);
         for at in 0..node.count {
-            let next = match at + 1 < node.count {
-                true => Some(node.entry(at + 1).map_err(&wrong)?),
-                false => upper,
-            };
-            let is_for_child = |entry: &Vec<u8>| next.is_none_or(|next| entry.as_slice() < next);
+            let child = expected.child(&node, at).map_err(&wrong)?;
+            let is_for_child =
+                |entry: &Vec<u8>| child.upper.is_none_or(|upper| entry.as_slice() < upper);
             if self.new.peek().is_some_and(is_for_child) {
-                let child = node.child(at).map_err(&wrong)?;
-                for child in self.node(&child, below, next)? {
+                for child in self.node(&child)? {
                     level.push(child.entry);
                 }
             } else {
@@ -330,14 +368,16 @@ impl<I: Iterator<Item = Vec<u8>>> Merge<'_, I> {
     }
 
     /// Takes all entries below a node.
-    fn sweep(&mut self, block: &BlockRef, level: u8, into: &mut Level) -> Result<()> {
-        let node = read(self.blocks, block, Some(level))?;
-        let Some(below) = below(&node) else {
-            return self.old(block, &node, into);
-        };
+    fn sweep(&mut self, expected: &Expected<'_>, into: &mut Level) -> Result<()> {
+        let node = expected.read(self.blocks)?;
+        if node.level == 0 {
+            return self.old(&expected.block, &node, into);
+        }
         for at in 0..node.count {
-            let child = node.child(at).map_err(malformed(block))?;
-            self.sweep(&child, below, into)?;
+            let child = expected
+                .child(&node, at)
+                .map_err(malformed(&expected.block))?;
+            self.sweep(&child, into)?;
         }
         Ok(())
     }
@@ -449,5 +489,63 @@ impl Level {
         }
         self.entries.drain(..from);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::file::MemFile;
+    use crate::store::StoreOptions;
+
+    fn store() -> BlockStore {
+        BlockStore::create(Arc::new(MemFile::new()), None, &StoreOptions::default()).unwrap()
+    }
+
+    fn put(blocks: &BlockStore, level: u8, entries: &[Vec<u8>]) -> BlockRef {
+        let slices: Vec<&[u8]> = entries.iter().map(Vec::as_slice).collect();
+        let payload = Node::encode(level, &slices);
+        let mut buf = BlockStore::block_buffer(payload.len());
+        buf.extend_from_slice(&payload);
+        blocks.write(Role::Index, buf).unwrap()
+    }
+
+    fn entry(key: &[u8], id: u64) -> Vec<u8> {
+        let mut entry = key.to_vec();
+        push_row_id(&mut entry, id);
+        entry
+    }
+
+    /// Everything that follows refs, on a tree that is none.
+    fn refused(blocks: &BlockStore, tree: &Tree) {
+        let mut ids = Vec::new();
+        assert!(
+            Finder::new(blocks, Some(tree))
+                .find(b"key", &mut ids)
+                .is_err()
+        );
+        assert!(blocks_of(blocks, tree).is_err());
+        let none = std::iter::empty();
+        let mut write = |_: &[u8]| Err(Error::InvalidInput("nothing is to be written".into()));
+        assert!(merge_into(blocks, Some(tree), none, true, &|_| Ok(false), &mut write).is_err());
+    }
+
+    #[test]
+    fn a_block_is_the_child_of_one() {
+        let blocks = store();
+        for ids in [[0, 1, 2], [2, 1, 0], [0, 0, 0]] {
+            let mut child = put(&blocks, 0, &[entry(b"key", 0)]);
+            for level in 1..=MAX_LEVEL {
+                let named = |id| [&entry(b"key", id)[..], &child.to_bytes()].concat();
+                child = put(&blocks, level, &ids.map(named));
+            }
+            let tree = Tree {
+                root: child,
+                entries: 3,
+            };
+            refused(&blocks, &tree);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Catalog root, table records, directory pages, delete vectors, sketches: sealed again with what no writer writes.
 
-use hushdb_storage::Role;
+use hushdb_storage::{BlockRef, Role};
 
 use super::cases::Cases;
 use super::fields::{self, GroupFields, RootFields, TableFields};
@@ -384,6 +384,33 @@ fn nodes(cases: &mut Cases, prefix: &str, sound: &Sample) {
         let at = p.len() - 32;
         put(p, at, &ABSURD);
     });
+    let name = format!("{prefix}node-child-of-many-on-each-level");
+    cases.forged(&name, sound, |forge| {
+        let leaf = forge.payload(Role::Index, &forge.part(Role::Index, 0));
+        let first = &leaf[6 + 200 * 4..][..16];
+        let mut lowest = forge.add(Role::Index, &node(0, &[first.to_vec()]));
+        let thrice = |child: &BlockRef| {
+            let entries = [0, 1, 2].map(|id| [&first[..15], &[id], &child.to_bytes()].concat());
+            entries.to_vec()
+        };
+        for level in 1..20 {
+            lowest = forge.add(Role::Index, &node(level, &thrice(&lowest)));
+        }
+        forge.edit(Role::Index, 0, |p| *p = node(20, &thrice(&lowest)));
+    });
+}
+
+/// A block of a tree.
+fn node(level: u8, entries: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = vec![1, level];
+    let mut end = 0;
+    bytes.extend((entries.len() as u32).to_le_bytes());
+    for entry in entries {
+        end += entry.len() as u32;
+        bytes.extend(end.to_le_bytes());
+    }
+    bytes.extend(entries.concat());
+    bytes
 }
 
 fn deletes(cases: &mut Cases, prefix: &str, sound: &Sample) {
