@@ -325,7 +325,7 @@ fn arrow_message(error: &ArrowError) -> String {
     let text = error.to_string();
     let bare = text.split_once(" error: ").map_or(&*text, |(_, rest)| rest);
     match error {
-        ArrowError::NotYetImplemented(_) | ArrowError::SchemaError(_) => bare.to_owned(),
+        ArrowError::SchemaError(_) => bare.to_owned(),
         _ => without_values(bare),
     }
 }
@@ -357,7 +357,7 @@ impl From<DataFusionError> for Error {
             },
             D::Collection(mut all) if !all.is_empty() => all.swap_remove(0).into(),
             D::SQL(inner, _) => Error::parser(inner.to_string().replace("sql parser error: ", "")),
-            D::NotImplemented(message) => Error::unsupported(stripped(&message)),
+            D::NotImplemented(message) => Error::unsupported(without_values(&message)),
             D::Plan(message) => {
                 let kind = if message.contains("does not exist") && message.starts_with("Catalog") {
                     ErrorKind::Catalog
@@ -368,6 +368,7 @@ impl From<DataFusionError> for Error {
             }
             D::SchemaError(inner, _) => Error::binder(stripped(&inner.to_string())),
             D::Configuration(message) => Error::invalid(stripped(&message)),
+            // It counts bytes and names operators, whose memory is no value of a row.
             D::ResourcesExhausted(message) => {
                 Error::new(ErrorKind::OutOfMemory, stripped(&message))
             }
