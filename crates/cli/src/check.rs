@@ -1,13 +1,13 @@
 //! `hush check`: opens every block and decodes every segment of a file, and says what is wrong.
 //!
 //! Where there is damage to blocks or the log, it says what `hush salvage` could save. Nothing is written, nothing is repaired. Exit code 1 when there is any damage, also when it is in one of two copies
-//! and the file still opens.
+//! and the file still opens; a log that says what the file has not yet is no damage.
 
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use hushdb::files::storage::SECTOR_BYTES;
+use hushdb::files::storage::{Notice, SECTOR_BYTES};
 
 use crate::arguments::FileArguments;
 use crate::failure::Failure;
@@ -44,7 +44,11 @@ pub(crate) fn run(arguments: &FileArguments) -> Result<ExitCode, Failure> {
     bar.finish_and_clear();
     let report = report?;
     let mut out = Sink::standard();
-    for notice in &notices {
+    let (damaged, others): (Vec<_>, Vec<_>) = notices.into_iter().partition(Notice::is_damage);
+    for notice in others {
+        writeln!(out, "note: {notice}")?;
+    }
+    for notice in &damaged {
         writeln!(out, "damage: {notice}")?;
     }
     for finding in &report.findings {
@@ -55,7 +59,7 @@ pub(crate) fn run(arguments: &FileArguments) -> Result<ExitCode, Failure> {
             finding.role, finding.error
         )?;
     }
-    let damage = notices.len() + report.findings.len();
+    let damage = damaged.len() + report.findings.len();
     let verdict = if damage == 0 {
         "no damage".to_owned()
     } else {

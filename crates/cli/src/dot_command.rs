@@ -18,7 +18,8 @@ const HELP: &str = "\
 .mode [MODE]             Show or set the output mode: box, csv, json, markdown, line
 .open [OPTIONS] [FILE]   Close this database and open FILE (no FILE: in memory);
                          OPTIONS: --read-only, --key-env VAR, --key-file PATH, --key-command CMD
-.output [FILE]           Send results to FILE (no FILE: to the terminal again)
+.output [FILE]           Send results to FILE (no FILE: to the terminal again), which has them at the next .output
+                         or when the shell ends
 .quit                    Leave; so does .exit and Ctrl-D
 .read FILE               Run the statements of FILE
 .schema [NAME]           Show the columns of all tables and views, or of NAME, as CREATE statements
@@ -75,17 +76,8 @@ impl Session {
                 Ok(())
             }
             (".read", [file]) => self.run_file(Path::new(file)),
-            (".output", []) => {
-                self.sink.flush()?;
-                self.sink = Sink::standard();
-                Ok(())
-            }
-            (".output", [file]) => {
-                let sink = Sink::file(Path::new(file))?;
-                self.sink.flush()?;
-                self.sink = sink;
-                Ok(())
-            }
+            (".output", []) => self.print_to(Sink::standard()),
+            (".output", [file]) => self.print_to(Sink::file(Path::new(file))?),
             (".open", arguments) => self.open_other(arguments),
             (".tables", []) => self.tables(None),
             (".tables", [pattern]) => self.tables(Some(pattern)),
@@ -101,6 +93,11 @@ impl Session {
                 "unknown command {name}; .help lists the commands"
             ))),
         }
+    }
+
+    /// Sends results there from now on; a file that they were sent to is whole.
+    fn print_to(&mut self, sink: Sink) -> Result<(), Failure> {
+        std::mem::replace(&mut self.sink, sink).finish()
     }
 
     fn open_other(&mut self, arguments: &[&str]) -> Result<(), Failure> {

@@ -30,6 +30,14 @@ impl Failure {
         Self::Message(format!("IO Error: {}: {error}", path.display()))
     }
 
+    /// A failure on a file that results were to be written to.
+    pub(crate) fn output(path: &Path, error: StorageError) -> Self {
+        match error {
+            StorageError::Io(error) => Self::file(path, error),
+            error => error.into(),
+        }
+    }
+
     /// Whether a file is to blame that is damaged or was changed.
     pub(crate) fn is_damage(&self) -> bool {
         use hushdb::ErrorKind::{Corrupted, Tampered};

@@ -156,7 +156,7 @@ fn picture(arguments: &InspectArguments, target: &Path) -> Result<(), Failure> {
         regions,
     });
     let panels: Vec<_> = panels.collect();
-    byte_view::write(target, &panels).map_err(|error| Failure::file(target, error))
+    byte_view::write(target, &panels)
 }
 
 /// Both copies of the header of the file at `path`.
@@ -304,7 +304,7 @@ fn with_key(out: &mut Sink, store: &Store) -> Result<(), Failure> {
     ];
     print(out, &facts)?;
     for notice in store.notices() {
-        print(out, &[("notice", notice)])?;
+        print(out, &[("notice", notice.to_string())])?;
     }
     let width = out.width();
     let catalog = store.snapshot();

@@ -1,8 +1,8 @@
 //! Where a key comes from: the key options of the command line, or a prompt.
 //!
 //! A key itself is never an argument: command lines are visible to every process of the machine. Options name a place;
-//! the library reads it. Before it does, core dumps are switched off, as far as the system lets them be: `key_memory()`
-//! tells.
+//! the library reads it. Before it does, core dumps are switched off again, in case a statement had switched them on, as far as the
+//! system lets them be: `key_memory()` tells.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;

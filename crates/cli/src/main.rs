@@ -25,6 +25,7 @@ mod shell;
 mod wiped;
 
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::arguments::{Arguments, Command, ShellArguments};
@@ -45,6 +46,8 @@ fn main() -> ExitCode {
             };
         }
     };
+    // A key may come by a statement, in whose text it is before anybody knows: so from the beginning, as far as the system lets it be.
+    let _ = hushdb::files::set_core_dumps(false);
     failure::withhold_panics();
     interrupt::outlive_file_size_limits();
     let done = match arguments {
@@ -75,24 +78,37 @@ fn sql(arguments: ShellArguments) -> Result<ExitCode, Failure> {
     let interactive = !scripted && io::stdin().is_terminal() && io::stdout().is_terminal();
     let interrupts = Interrupts::install(interactive)?;
     let mut session = Session::open(&target, arguments.format.mode(), interrupts)?;
-    if let Some(script) = &arguments.script {
+    let greeting = interactive.then(|| greeting(&target));
+    let done = run(&mut session, arguments.script.as_deref(), &texts, greeting);
+    session.finish(done)
+}
+
+/// The script, then the texts; with neither, what is typed by who is to be greeted, or standard input.
+fn run(
+    session: &mut Session,
+    script: Option<&Path>,
+    texts: &[String],
+    greeting: Option<String>,
+) -> Result<ExitCode, Failure> {
+    if let Some(script) = script {
         session.run_file(script)?;
     }
-    for text in &texts {
+    for text in texts {
         session.run_text(text)?;
     }
-    if interactive {
-        let name = target.file.map_or_else(
-            || "an in-memory database".to_owned(),
-            |path| path.display().to_string(),
-        );
-        let version = env!("CARGO_PKG_VERSION");
-        let greeting =
-            format!("HushDB {version}, {name}\nStatements end with ;  .help lists the commands");
-        return shell::run(&mut session, &greeting);
-    }
-    if !scripted {
-        session.run_reader(io::stdin().lock())?;
+    match greeting {
+        Some(greeting) => return shell::run(session, &greeting),
+        None if script.is_none() && texts.is_empty() => session.run_reader(io::stdin().lock())?,
+        None => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn greeting(target: &Target) -> String {
+    let name = target.file.as_ref().map_or_else(
+        || "an in-memory database".to_owned(),
+        |path| path.display().to_string(),
+    );
+    let version = env!("CARGO_PKG_VERSION");
+    format!("HushDB {version}, {name}\nStatements end with ;  .help lists the commands")
 }

@@ -7,7 +7,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use hushdb::files::keys::Suite;
-use hushdb::files::storage::{Lost, Salvage, SalvageReport, Store, StoreOptions};
+use hushdb::files::storage::{
+    Lost, OsFiles, Salvage, SalvageReport, StorageFiles, Store, StoreOptions,
+};
 
 use crate::arguments::{FileArguments, SalvageArguments};
 use crate::failure::Failure;
@@ -41,9 +43,17 @@ pub(crate) fn run(arguments: &SalvageArguments) -> Result<ExitCode, Failure> {
     };
     let salvage = open(&arguments.file, key.as_deref())?;
     let key = new_key.as_deref().or(key.as_deref());
-    let out = Store::create_path(&arguments.out, key, &options)?;
-    let report = salvage.copy_to(&out)?;
+    let files = OsFiles::beside(&arguments.out)?;
+    let out = Store::create_path(files.path(), key, &options)?;
+    let copied = salvage.copy_to(&out);
     drop(out);
+    if copied.is_err() {
+        // A part of what could be saved would look like all of it.
+        for name in [".wal.next", ".wal", ""] {
+            let _ = files.remove(name);
+        }
+    }
+    let report = copied?;
     let mut sink = Sink::standard();
     for lost in &report.lost {
         writeln!(sink, "lost: {}", place_of(lost))?;

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Instant;
 
 use arrow::array::RecordBatch;
@@ -107,6 +108,18 @@ impl Session {
             depth: 0,
             database,
         })
+    }
+
+    /// Ends it with what came of its statements: also after an error, what was printed to a file is there.
+    ///
+    /// # Errors
+    /// That of `done`, or the file's.
+    pub(crate) fn finish(self, done: Result<ExitCode, Failure>) -> Result<ExitCode, Failure> {
+        let finished = self.sink.finish();
+        match done {
+            Ok(_) | Err(Failure::Quit) => finished.and(done),
+            failed => failed,
+        }
     }
 
     /// Runs all of `text`; the first error stops it.

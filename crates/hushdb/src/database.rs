@@ -11,7 +11,9 @@ use crate::plan::{DatabaseSnapshot, Snapshot};
 use hushdb_crypto::{CryptoProvider, SecretBytes};
 use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey};
 use hushdb_keys::{KeyProvider, Suite};
-use hushdb_storage::{BufferPool, Freshness, SpillSpace, Store, StoreOptions, Synchronous};
+use hushdb_storage::{
+    BufferPool, Freshness, OsFiles, SpillSpace, Store, StoreOptions, Synchronous,
+};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -149,7 +151,7 @@ impl Default for DatabaseOptions {
 /// One attached database.
 pub(crate) struct Attached {
     pub(crate) store: Arc<Store>,
-    /// `None` for a database in memory.
+    /// Where it was when it was opened, absolute and without links; `None` for a database in memory.
     pub(crate) path: Option<PathBuf>,
     pub(crate) read_only: bool,
 }
@@ -263,7 +265,7 @@ impl Database {
             .temp_directory
             .unwrap_or_else(|| default_spill_directory(path));
         let spill_bytes = default_spill_bytes(&temp_directory);
-        let spill = SpillSpace::new(options.crypto, temp_directory.clone(), spill_bytes);
+        let spill = SpillSpace::new(options.crypto, temp_directory, spill_bytes);
         let store_options = StoreOptions {
             crypto: options.crypto,
             read_only: false,
@@ -288,7 +290,7 @@ impl Database {
             defaults: Defaults {
                 threads,
                 memory_bytes: budget,
-                temp_directory: temp_directory.clone(),
+                temp_directory: spill.directory(),
                 spill_bytes,
             },
             default_database: default_database.clone(),
@@ -408,25 +410,19 @@ impl Shared {
             freshness,
             ..StoreOptions::default()
         };
-        let store = if in_memory {
+        let place = match in_memory {
+            true => None,
+            false => Some(place_of(path)?),
+        };
+        let store = if let Some(place) = &place {
+            open_store(place, provider.as_deref(), &options)?
+        } else {
             if provider.is_some() {
                 return Err(Error::invalid(
                     "a database in memory is never written to a file and takes no key",
                 ));
             }
             Store::open_in_memory(&options)?
-        } else if path.exists() {
-            Store::open_path(path, provider.as_deref(), &options)?
-        } else if read_only || freshness.is_given() {
-            return Err(Error::new(
-                crate::ErrorKind::Io,
-                format!(
-                    "Cannot open file \"{}\": it does not exist, and READ_ONLY or an anchor creates nothing",
-                    path.display()
-                ),
-            ));
-        } else {
-            Store::create_path(path, provider.as_deref(), &options)?
         };
         let suite = store.info().suite;
         if let Some(cipher) = cipher
@@ -446,10 +442,9 @@ impl Shared {
         let notices = notices.map(|notice| format!("{}: {notice}; {end}", path.display()));
         self.notices.lock().extend(notices);
         self.durability.lock().apply(&store, &self.memory);
-        let path = (!in_memory).then(|| path.to_path_buf());
         let attached = Attached {
             store,
-            path,
+            path: place,
             read_only,
         };
         self.attached
@@ -531,6 +526,36 @@ impl Shared {
             now: current_micros(),
         }
     }
+}
+
+/// Opens the file at a path, or creates it.
+fn open_store(
+    path: &Path,
+    key: Option<&dyn KeyProvider>,
+    options: &StoreOptions,
+) -> Result<Arc<Store>> {
+    Ok(if path.exists() {
+        Store::open_path(path, key, options)?
+    } else if options.read_only || options.freshness.is_given() {
+        return Err(Error::new(
+            crate::ErrorKind::Io,
+            format!(
+                "Cannot open file \"{}\": it does not exist, and READ_ONLY or an anchor creates nothing",
+                path.display()
+            ),
+        ));
+    } else {
+        Store::create_path(path, key, options)?
+    })
+}
+
+/// Where a path leads now: absolute, without links.
+pub(crate) fn place_of(path: &Path) -> Result<PathBuf> {
+    let files = OsFiles::beside(path).map_err(|error| {
+        let text = format!("Cannot open file \"{}\": {error}", path.display());
+        Error::new(crate::ErrorKind::Io, text)
+    })?;
+    Ok(files.path().to_path_buf())
 }
 
 /// The name under which a file is attached: its stem.

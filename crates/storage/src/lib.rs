@@ -38,7 +38,7 @@ pub use catalog::{
 };
 pub use codec::{CodecError, EncodedSegment, SegmentCodec, VortexCodec};
 pub use error::{Error, ErrorKind, Place, Result};
-pub use file::{MemFile, MemFiles, OsFile, OsFiles, StorageFile, StorageFiles};
+pub use file::{MemFile, MemFiles, OsFile, OsFiles, OutputFile, StorageFile, StorageFiles};
 pub use index::{Index, IndexDef, IndexKind};
 pub use log::{
     LogBasis, LogEnd, LogError, LogHeader, LogKeySource, LogOwner, LogReader, LogRecord, LogWriter,

@@ -6,12 +6,15 @@
 //! right: bars of entropy, full at 8 bits a byte, then a band with the colours of the regions, which a legend names.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom};
+use std::io::{self, BufWriter, IntoInnerError, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+
+use hushdb::files::storage::OutputFile;
 
 use super::counts::ByteCounts;
 use super::letters;
 use super::regions::Region;
+use crate::failure::Failure;
 
 /// Pixels a side of one file's square.
 const SIDE: usize = 512;
@@ -59,17 +62,33 @@ pub(crate) struct Panel<'a> {
 /// Writes a PNG of `panels`, left to right, to `target`.
 ///
 /// # Errors
-/// The file system's; a target that is there and is no PNG.
-pub(crate) fn write(target: &Path, panels: &[Panel<'_>]) -> io::Result<()> {
-    if let Ok(mut there) = File::open(target) {
+/// The file system's; a target that is there and is no PNG, or is where a database has its log.
+pub(crate) fn write(target: &Path, panels: &[Panel<'_>]) -> Result<(), Failure> {
+    let failed = |error| Failure::file(target, error);
+    refuse_other_than_picture(target).map_err(failed)?;
+    let canvas = drawn(panels).map_err(failed)?;
+    let file = OutputFile::create(target).map_err(|error| Failure::output(target, error))?;
+    let file = canvas.encoded(BufWriter::new(file)).map_err(failed)?;
+    file.commit()
+        .map_err(|error| Failure::output(target, error))
+}
+
+/// Nothing but a picture becomes a picture by a slip.
+fn refuse_other_than_picture(target: &Path) -> io::Result<()> {
+    let is_file = std::fs::metadata(target).is_ok_and(|there| there.is_file());
+    if is_file {
         let mut start = vec![0; SIGNATURE.len()];
-        let read = read_at(&mut there, 0, &mut start)?;
+        let read = read_at(&mut File::open(target)?, 0, &mut start)?;
         if read > 0 && start != SIGNATURE {
             return Err(io::Error::other(
                 "it is there and is no picture: give another name",
             ));
         }
     }
+    Ok(())
+}
+
+fn drawn(panels: &[Panel<'_>]) -> io::Result<Canvas> {
     let width = MARGIN + panels.len() * (SIDE + MARGIN);
     let legend = panels.iter().map(|panel| panel.regions.len()).max();
     let legend = legend
@@ -84,16 +103,7 @@ pub(crate) fn write(target: &Path, panels: &[Panel<'_>]) -> io::Result<()> {
     for (index, panel) in panels.iter().enumerate() {
         canvas.panel(panel, MARGIN + index * (SIDE + MARGIN))?;
     }
-    let file = BufWriter::new(File::create(target)?);
-    let size = |pixels: usize| u32::try_from(pixels).map_err(io::Error::other);
-    let mut encoder = png::Encoder::new(file, size(width)?, size(height)?);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    let mut writer = encoder.write_header().map_err(io::Error::other)?;
-    writer
-        .write_image_data(&canvas.pixels)
-        .map_err(io::Error::other)?;
-    writer.finish().map_err(io::Error::other)
+    Ok(canvas)
 }
 
 struct Canvas {
@@ -102,6 +112,21 @@ struct Canvas {
 }
 
 impl Canvas {
+    /// Writes it as a PNG; gives back what it was written to.
+    fn encoded<W: Write>(&self, mut out: BufWriter<W>) -> io::Result<W> {
+        let size = |pixels: usize| u32::try_from(pixels).map_err(io::Error::other);
+        let height = self.pixels.len() / 3 / self.width;
+        let mut encoder = png::Encoder::new(&mut out, size(self.width)?, size(height)?);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        let mut writer = encoder.write_header().map_err(io::Error::other)?;
+        writer
+            .write_image_data(&self.pixels)
+            .map_err(io::Error::other)?;
+        writer.finish().map_err(io::Error::other)?;
+        out.into_inner().map_err(IntoInnerError::into_error)
+    }
+
     fn panel(&mut self, panel: &Panel<'_>, left: usize) -> io::Result<()> {
         self.text(&panel.label, 2, (left, 14));
         let mut file = File::open(panel.path)?;

@@ -128,8 +128,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<ExitCode, Failure> {
             regions: &[],
         },
     ];
-    byte_view::write(&files.picture, &panels)
-        .map_err(|error| Failure::file(&files.picture, error))?;
+    byte_view::write(&files.picture, &panels)?;
     let text = format!(
         "  picture:   {} (a pixel a byte: encrypted left, plain right)",
         files.picture.display()

@@ -5,6 +5,7 @@ mod faults;
 mod kills;
 mod memory;
 mod notices;
+mod outputs;
 mod place;
 mod resident;
 mod salvage;

@@ -78,6 +78,8 @@ fn a_key_that_was_piped_in_or_read_from_a_script_is_nowhere() {
     );
     place.write("again.sql", &again);
     let mut shell = Shell::start(&place, &["--csv"]);
+    // Else only root may read the memory.
+    shell.run("SET disable_core_dumps = false;");
     shell.run(&attach);
     assert_eq!(shell.found(), 0, "while attached");
     shell.run("DETACH v;");
@@ -90,8 +92,10 @@ fn a_key_that_was_piped_in_or_read_from_a_script_is_nowhere() {
 }
 
 #[test]
-fn a_key_option_switches_core_dumps_off() {
+fn core_dumps_are_off_from_the_beginning_and_with_each_key_option() {
     let place = Place::new();
+    let at_first = place.hush(&["--csv", "-c", "SELECT core_dumps FROM key_memory()"]);
+    assert_eq!(at_first.ok(), "core_dumps\nfalse\n");
     // Where the hard limit forbids dumps nothing can be switched.
     let switch = "SET disable_core_dumps = false; SELECT core_dumps FROM key_memory();";
     let possible = place.hush(&["--csv", "-c", switch]).ok();

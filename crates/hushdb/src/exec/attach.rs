@@ -1,7 +1,7 @@
 //! ATTACH, DETACH and USE.
 
 use crate::connection::Connection;
-use crate::database::{Attached, Cipher, KeySource, MEMORY, database_name};
+use crate::database::{Attached, Cipher, KeySource, MEMORY, database_name, place_of};
 use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::sql::settings_text::plain_text;
@@ -94,14 +94,18 @@ pub(super) fn attach(
         return Err(Error::binder("ENCRYPTION_CIPHER needs an ENCRYPTION_KEY"));
     }
     let replaces = there.is_some() && on_conflict == OnConflict::Replace;
-    let is_same = there.is_some_and(|old| is_same(&old, path, read_only));
+    let place = match path.as_os_str() == ":memory:" {
+        true => None,
+        false => Some(place_of(path)?),
+    };
+    let is_same = there.is_some_and(|old| old.path == place && old.read_only == read_only);
     let replaced = match (replaces, is_same) {
         (true, true) => return Ok(QueryResult::done()),
         (true, false) => let_go(connection, &name)?,
         (false, _) => None,
     };
     // A file is closed before it is opened in another way.
-    let replaced = replaced.filter(|old| old.path.as_deref().is_none_or(|old| old != path));
+    let replaced = replaced.filter(|old| old.path.is_none() || old.path != place);
     let shared = &connection.shared;
     let attached = shared.attach(path, &name, key.as_ref(), cipher, read_only, freshness);
     if let (Err(_), Some(old)) = (&attached, replaced) {
@@ -114,16 +118,6 @@ pub(super) fn attach(
         session.schema = MAIN_SCHEMA.into();
     }
     Ok(QueryResult::done())
-}
-
-/// Whether a database is of this file, or in memory, and open in the same way.
-fn is_same(database: &Attached, path: &Path, read_only: bool) -> bool {
-    let whole = |path: &Path| std::path::absolute(path).ok();
-    let is_at = match &database.path {
-        None => path.as_os_str() == ":memory:",
-        Some(own) => whole(own).is_some() && whole(own) == whole(path),
-    };
-    is_at && database.read_only == read_only
 }
 
 /// Errors name variables and files, so a key must not be taken for one.

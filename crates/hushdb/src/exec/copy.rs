@@ -26,12 +26,12 @@ use datafusion::functions::core::expr_fn::{coalesce, nullif};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, lit};
 use datafusion::object_store::ObjectStoreExt;
 use datafusion::sql::sqlparser::ast::{self, ObjectName};
+use hushdb_storage::OutputFile;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::path::Path;
 use std::sync::Arc;
 
 /// A format of files.
@@ -426,32 +426,33 @@ pub(super) fn copy_to(
     let plan = connection.planner(&snapshot, progress).plan_query(query)?;
     let result = query::stream(connection, &plan, progress)?;
 
-    // Written beside its place and renamed, so that a failed COPY leaves the old file whole.
-    let target = Path::new(path);
-    let directory = target
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let file_name = target
-        .file_name()
-        .ok_or_else(|| Error::invalid("COPY TO needs the name of a file"))?;
-    let temporary = directory.join(format!("tmp_{}", file_name.to_string_lossy()));
-    let file = File::create(&temporary).map_err(|e| open_error(path, &e))?;
-    let written = match options.format {
-        Format::Csv => write_csv(result, BufWriter::new(&file), &options),
-        Format::Parquet => write_parquet(result, BufWriter::new(&file), &options),
-        Format::Json => json::write(result, BufWriter::new(&file), options.array),
+    let mut file = output_file(path)?;
+    let out = BufWriter::new(&mut file);
+    let rows = match options.format {
+        Format::Csv => write_csv(result, out, &options),
+        Format::Parquet => write_parquet(result, out, &options),
+        Format::Json => json::write(result, out, options.array),
     };
-    let written = written.and_then(|rows| {
-        file.sync_all()
-            .and_then(|()| std::fs::rename(&temporary, target))
-            .map_err(|e| open_error(path, &e))?;
-        Ok(rows)
-    });
-    if written.is_err() {
-        let _ = std::fs::remove_file(&temporary);
+    let rows = rows?;
+    commit(file, path)?;
+    QueryResult::count(rows)
+}
+
+/// A file that has its name when it is whole, and is no database.
+pub(super) fn output_file(path: &str) -> Result<OutputFile> {
+    OutputFile::create(path).map_err(|error| not_written(path, error))
+}
+
+/// Gives it its name.
+pub(super) fn commit(file: OutputFile, path: &str) -> Result<()> {
+    file.commit().map_err(|error| not_written(path, error))
+}
+
+fn not_written(path: &str, error: hushdb_storage::Error) -> Error {
+    match error {
+        hushdb_storage::Error::Io(error) => open_error(path, &error),
+        error => error.into(),
     }
-    QueryResult::count(written?)
 }
 
 fn write_csv(result: QueryResult, out: impl Write, options: &Options) -> Result<u64> {

@@ -14,6 +14,7 @@ use crate::sql::{self, CopyTarget, OptionValue, quote};
 use datafusion::sql::sqlparser::ast::{self, ObjectName, Visit, Visitor};
 use hushdb_storage::{CatalogVersion, ColumnType, MAIN_SCHEMA, TableVersion};
 use std::collections::{BTreeMap, HashSet};
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -143,7 +144,11 @@ impl<'a> Export<'a> {
 
     fn write(&self, name: &str, content: &str) -> Result<()> {
         let path = self.directory.join(name);
-        std::fs::write(&path, content).map_err(|e| failed(&path.to_string_lossy(), &e))
+        let path = path.to_string_lossy();
+        let mut file = copy::output_file(&path)?;
+        file.write_all(content.as_bytes())
+            .map_err(|e| failed(&path, &e))?;
+        copy::commit(file, &path)
     }
 }
 

@@ -18,14 +18,9 @@ use super::catalog_version::CatalogVersion;
 use super::change_record;
 use super::rebase::TableChange;
 use crate::error::Result;
-use crate::file::StorageFiles;
+use crate::file::{LOG_NAME, NEXT_LOG_NAME, StorageFiles};
 use crate::log::{LogBasis, LogWriter, Synchronous};
 use crate::store::{BlockStore, WalState};
-
-/// What a log's name ends with.
-pub(super) const LOG_NAME: &str = ".wal";
-/// What the name of a log ends with that goes on behind another.
-pub(super) const NEXT_LOG_NAME: &str = ".wal.next";
 
 /// A transaction that waits to be logged.
 pub(super) struct Queued {
@@ -180,7 +175,8 @@ impl CommitLog {
         let (Some(files), Some(before)) = (&self.files, &mut self.writer) else {
             return Ok(());
         };
-        // A crash must not take from the log before what the next one is chained to.
+        // A crash must not take from the log before what the next one is chained to: where `synchronous` is off, nothing else has
+        // made it durable, and the two would be refused.
         before.sync()?;
         let basis = LogBasis {
             sequence: before.header().basis().sequence + 1,

@@ -18,10 +18,9 @@
 use std::sync::Arc;
 
 use super::catalog_version::CatalogVersion;
-use super::commit_log::{LOG_NAME, NEXT_LOG_NAME};
 use super::replay::{Misfit, Replay};
 use crate::error::{Error, Result};
-use crate::file::{StorageFile, StorageFiles};
+use crate::file::{LOG_NAME, NEXT_LOG_NAME, StorageFile, StorageFiles};
 use crate::log::{
     LOG_HEADER_BYTES, LogBasis, LogEnd, LogError, LogHeader, LogReader, UnverifiedLogHeader,
 };

@@ -90,7 +90,7 @@ impl Salvage {
         key: Option<&dyn KeyProvider>,
         options: &StoreOptions,
     ) -> Result<Self> {
-        Self::open_in(Arc::new(OsFiles::beside(path)), key, options)
+        Self::open_in(Arc::new(OsFiles::beside(path)?), key, options)
     }
 
     /// Opens a database as far as it opens.

@@ -14,7 +14,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::catalog_version::CatalogVersion;
 use super::commit::CommitState;
-use super::commit_log::{CommitLog, LOG_NAME, NEXT_LOG_NAME};
+use super::commit_log::CommitLog;
 use super::commit_queue::CommitQueue;
 use super::fresh_blocks::FreshBlocks;
 use super::live_versions::LiveVersions;
@@ -24,7 +24,7 @@ use super::transaction::Transaction;
 use crate::block::{BlockBuf, BlockRef, MAX_PAYLOAD_BYTES, Role};
 use crate::codec::{CodecError, SegmentCodec, VortexCodec};
 use crate::error::{Error, Result};
-use crate::file::{MemFile, OsFile, OsFiles, StorageFile, StorageFiles};
+use crate::file::{LOG_NAME, MemFile, NEXT_LOG_NAME, OsFiles, StorageFile, StorageFiles};
 use crate::log::Synchronous;
 use crate::store::{Anchor, BlockStore, Notice, StoreInfo, StoreOptions};
 use crate::table::{
@@ -84,7 +84,8 @@ impl Store {
         Self::over(BlockStore::open(file, key, options)?, options, false, None)
     }
 
-    /// Makes a new database at `path`, where no file may be but an empty one. When that fails, no new file is left behind: an
+    /// Makes a new database at `path`, where no file may be but an empty one, and which may not be where another database has its
+    /// log. When that fails, no new file is left behind: an
     /// empty one would be refused as no database at the next try.
     ///
     /// # Errors
@@ -94,11 +95,12 @@ impl Store {
         key: Option<&dyn KeyProvider>,
         options: &StoreOptions,
     ) -> Result<Arc<Self>> {
-        let is_new = !path.exists();
-        let file = Arc::new(OsFile::create(path)?);
+        let files = Arc::new(OsFiles::beside(path)?);
+        files.refuse_log_name()?;
+        let is_new = !files.is_there()?;
+        let file = files.create("")?;
         // This handle, and so the lock, is held until the file is gone.
         let held = Arc::clone(&file);
-        let files = Arc::new(OsFiles::beside(path));
         let made = Self::create_over(file, files.clone(), key, options);
         if made.is_err() && is_new {
             // What made it fail is what the caller must hear of.
@@ -117,7 +119,7 @@ impl Store {
         key: Option<&dyn KeyProvider>,
         options: &StoreOptions,
     ) -> Result<Arc<Self>> {
-        Self::open_in(Arc::new(OsFiles::beside(path)), key, options)
+        Self::open_in(Arc::new(OsFiles::beside(path)?), key, options)
     }
 
     /// Makes a new database with its log beside it; `files` has neither.
@@ -482,9 +484,9 @@ impl Store {
     }
 
     /// What opening found and could bear, for a person to read.
-    pub fn notices(&self) -> Vec<String> {
+    pub fn notices(&self) -> Vec<Notice> {
         let all = self.blocks.notices().iter().chain(&self.notices);
-        all.map(ToString::to_string).collect()
+        all.copied().collect()
     }
 
     /// Digest of the superblock, which pins every block of the file (FORMAT.md, "Root digest").

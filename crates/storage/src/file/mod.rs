@@ -1,11 +1,14 @@
 //! The joint to the disk: [`StorageFile`] and, for the files beside a database file, [`StorageFiles`]; of each two
-//! implementations are here, [`OsFile`] and [`MemFile`], [`OsFiles`] and [`MemFiles`].
+//! implementations are here, [`OsFile`] and [`MemFile`], [`OsFiles`] and [`MemFiles`]. And [`OutputFile`], for what is none of a
+//! database's.
 
 mod file_lock;
 mod mem_file;
 mod mem_files;
 mod os_file;
 mod os_files;
+mod output_file;
+mod place;
 mod storage_file;
 mod storage_files;
 
@@ -13,5 +16,7 @@ pub use mem_file::MemFile;
 pub use mem_files::MemFiles;
 pub use os_file::OsFile;
 pub use os_files::OsFiles;
+pub use output_file::OutputFile;
 pub use storage_file::StorageFile;
 pub use storage_files::StorageFiles;
+pub(crate) use storage_files::{LOG_NAME, NEXT_LOG_NAME};

@@ -1,24 +1,26 @@
 //! `OsFile`: a locked file of the operating system. The only place that opens a database file.
 //!
 //! What must hold: a file is never open without its lock; a new file is readable by its owner alone; a new name is
-//! durable only after `sync_directory`. Refuses what is not a regular file.
+//! durable only after `sync_directory`; a path is looked at once. Refuses what is not a regular file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use rustix::buffer::spare_capacity;
+use rustix::fs::OFlags;
 use rustix::io::{Errno, pread};
 
 use super::StorageFile;
 use super::file_lock::FileLock;
+use super::place::Place;
 use crate::error::{Error, Result};
 
 /// A file on disk, locked while it is open.
 #[derive(Debug)]
 pub struct OsFile {
-    path: PathBuf,
+    place: Place,
     // Declared before the lock: the descriptor goes first, then the name is free for this process again.
     file: File,
     _lock: FileLock,
@@ -31,17 +33,21 @@ impl OsFile {
     /// `Busy` when another process holds it, `AlreadyAttached` when this one does, `InvalidInput` for what is no regular
     /// file, else what the operating system says.
     pub fn open(path: impl AsRef<Path>, read_only: bool) -> Result<Self> {
-        let path = path.as_ref();
-        let metadata = std::fs::metadata(path)?;
+        Self::open_at(&Place::of(path.as_ref())?, read_only)
+    }
+
+    pub(super) fn open_at(place: &Place, read_only: bool) -> Result<Self> {
+        let metadata = place.metadata()?;
         if !metadata.is_file() {
-            return Err(Error::InvalidInput(format!(
-                "{} is not a regular file",
-                path.display()
-            )));
+            let path = place.path().display();
+            return Err(Error::InvalidInput(format!("{path} is not a regular file")));
         }
         FileLock::refuse_attached(&metadata)?;
-        let file = OpenOptions::new().read(true).write(!read_only).open(path)?;
-        Self::lock(path, file, !read_only)
+        let file = place.open(match read_only {
+            true => OFlags::RDONLY,
+            false => OFlags::RDWR,
+        })?;
+        Self::lock(place, file, !read_only)
     }
 
     /// Makes a file (mode 0600), or takes one that is there without a byte in it.
@@ -49,38 +55,35 @@ impl OsFile {
     /// # Errors
     /// As [`OsFile::open`]; `InvalidInput` when there is a file with something in it.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let new = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path);
-        match new {
-            Ok(file) => Self::lock(path, file, true),
+        Self::create_at(&Place::of(path.as_ref())?)
+    }
+
+    pub(super) fn create_at(place: &Place) -> Result<Self> {
+        match place.open(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL) {
+            Ok(file) => Self::lock(place, file, true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let file = Self::open(path, false)?;
+                let file = Self::open_at(place, false)?;
                 match file.is_empty()? {
                     true => Ok(file),
-                    false => Err(Error::InvalidInput(format!(
-                        "{} exists already",
-                        path.display()
-                    ))),
+                    false => {
+                        let path = place.path().display();
+                        Err(Error::InvalidInput(format!("{path} exists already")))
+                    }
                 }
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The path that it was opened by.
+    /// Where it was when it was opened: absolute, without links.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.place.path()
     }
 
-    fn lock(path: &Path, file: File, exclusive: bool) -> Result<Self> {
+    fn lock(place: &Place, file: File, exclusive: bool) -> Result<Self> {
         let lock = FileLock::acquire(&file, exclusive)?;
         Ok(Self {
-            path: path.to_owned(),
+            place: place.clone(),
             file,
             _lock: lock,
         })
@@ -126,14 +129,6 @@ impl StorageFile for OsFile {
     }
 
     fn sync_directory(&self) -> io::Result<()> {
-        sync_parent(&self.path)
+        self.place.sync_directory()
     }
-}
-
-/// Makes durable what the directory of `path` says about names.
-pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }

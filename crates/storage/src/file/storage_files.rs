@@ -12,6 +12,11 @@ use std::sync::Arc;
 use super::StorageFile;
 use crate::error::Result;
 
+/// What a log's name ends with.
+pub(crate) const LOG_NAME: &str = ".wal";
+/// What the name of a log ends with that goes on behind another.
+pub(crate) const NEXT_LOG_NAME: &str = ".wal.next";
+
 /// The files of one database. A name is what follows the database file's own: `""` is that file, `".wal"` its log.
 pub trait StorageFiles: Send + Sync + fmt::Debug {
     /// Opens a file, for one writer or as one of many readers; `None` where there is none.

@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 /// Bytes of a log header; the first record begins behind it.
 pub(crate) const LOG_HEADER_BYTES: usize = 128;
 
-const MAGIC: [u8; 4] = *b"HUSW";
+/// What a log begins with.
+pub(crate) const MAGIC: [u8; 4] = *b"HUSW";
 const VERSION: u8 = 1;
 pub(super) const BOUND_BYTES: usize = 80;
 

@@ -24,7 +24,7 @@ mod known_answers;
 
 pub use log_basis::LogBasis;
 pub use log_error::LogError;
-pub(crate) use log_header::LOG_HEADER_BYTES;
+pub(crate) use log_header::{LOG_HEADER_BYTES, MAGIC as LOG_MAGIC};
 pub use log_header::{LogHeader, UnverifiedLogHeader};
 pub use log_owner::{LogKeySource, LogOwner};
 pub use log_reader::{LogEnd, LogReader, LogRecord};

@@ -56,7 +56,7 @@ impl SpillSpace {
         Arc::new(Self {
             crypto,
             secret: Mutex::new(None),
-            directory: RwLock::new(directory),
+            directory: RwLock::new(absolute(directory)),
             max_bytes: AtomicU64::new(max_bytes),
             usage: Usage::default(),
         })
@@ -69,7 +69,7 @@ impl SpillSpace {
 
     /// Has the next files made elsewhere.
     pub fn set_directory(&self, directory: PathBuf) {
-        *self.directory.write() = directory;
+        *self.directory.write() = absolute(directory);
     }
 
     /// Bytes that all files may take.
@@ -145,6 +145,11 @@ impl std::fmt::Debug for SpillSpace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "SpillSpace({:?})", self.stats())
     }
+}
+
+/// The same directory when the process changes its working directory.
+fn absolute(directory: PathBuf) -> PathBuf {
+    std::path::absolute(&directory).unwrap_or(directory)
 }
 
 /// A file that nobody can find: made without a name, or where the file system cannot do that, with one that is removed

@@ -50,6 +50,13 @@ pub enum Notice {
     },
 }
 
+impl Notice {
+    /// Whether a part of the file is not as a writer left it, rather than as whoever could not close it.
+    pub fn is_damage(&self) -> bool {
+        !matches!(self, Self::LogReplayed { .. })
+    }
+}
+
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let copy_name = |copy: usize| if copy == 0 { 'A' } else { 'B' };

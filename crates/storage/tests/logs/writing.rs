@@ -90,7 +90,7 @@ fn nothing_of_a_payload_is_in_the_clear() {
 #[test]
 fn a_log_is_on_disk_with_its_name_and_is_replayed_from_there() {
     let directory = tempfile::tempdir().unwrap();
-    let files = OsFiles::beside(directory.path().join("a.hush"));
+    let files = OsFiles::beside(directory.path().join("a.hush")).unwrap();
     let large = vec![7; 3 << 20];
     let payloads: [&[u8]; 4] = [b"small", &large, b"", b"after"];
     let file = files.create(".wal.next").unwrap();

@@ -30,7 +30,8 @@ fn what_was_committed_comes_back_from_the_log() {
         assert_eq!(files.copy(), before, "reading changes nothing");
         let store = files.open();
         assert_eq!(sum(&store), expected);
-        assert!(store.notices()[0].contains("2 transactions"));
+        let replayed = Notice::LogReplayed { transactions: 2 };
+        assert_eq!(store.notices(), [replayed]);
         assert!(files.files.get(".wal").is_none(), "moved into the file");
         let report = store.check(&mut |_, _| {}).unwrap();
         assert!(report.findings.is_empty() && report.rows == 11);
@@ -156,7 +157,10 @@ fn a_torn_tail_is_left_out_and_reported() {
         let store = files.open();
         assert_eq!(sum(&store), 145, "cut to {len} bytes");
         assert!(
-            store.notices().iter().any(|n| n.contains("interrupted"))
+            store
+                .notices()
+                .iter()
+                .any(|n| matches!(n, Notice::LogTornTail { .. }))
                 || whole[one..len].iter().all(|b| *b == 0)
         );
     }

@@ -1,0 +1,393 @@
+//! CSV files as tables.
+//!
+//! What must hold: a value is read as what it says, or the file is refused by line; nothing is guessed from a part of the file that
+//! another part contradicts without an error. Reading takes memory for some thousand records, not for the file.
+
+mod kinds;
+mod options;
+mod records;
+mod sniff;
+
+use self::kinds::{Kind, TEXT};
+use self::options::Options;
+use self::records::{Dialect, Fault, Record, Records};
+use self::sniff::{OTHER_COUNT, SAMPLE_BYTES, Sample, is_row, sniff};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sql::OptionValue;
+use crate::sql::type_names::{arrow_field, column_type_name};
+use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::catalog::streaming::StreamingTable;
+use datafusion::common::DataFusionError;
+use datafusion::datasource::{ViewTable, provider_as_source};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{Cast, Expr, LogicalPlanBuilder, TableSource};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::PartitionStream;
+use hushdb_storage::{Column, ColumnType};
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::sync::Arc;
+
+/// Records in a batch, unless they have more bytes than [`BATCH_BYTES`].
+const BATCH: usize = 8192;
+const BATCH_BYTES: usize = 4 << 20;
+
+/// A CSV file as a table; what the options leave open is found out from its beginning.
+///
+/// # Errors
+/// `Io` when it cannot be read, `InvalidInput` when it is no CSV, by line.
+pub(super) fn source(
+    path: &str,
+    given: &[(String, OptionValue)],
+) -> Result<Arc<dyn TableSource>> {
+    let options = Options::new(path, given)?;
+    let expected = Some(options.columns.len()).filter(|columns| *columns > 0);
+    let sniffed = sniff(&sample(path)?, &options, expected).map_err(|fault| wrong(path, fault))?;
+    let positional: Vec<Option<&ColumnType>> = match options.columns.is_empty() {
+        true => options.types.iter().map(|(name, ty)| name.is_none().then_some(ty)).collect(),
+        false => options.columns.iter().map(|(_, ty)| Some(ty)).collect(),
+    };
+    let shape = sniffed.shape(&options, &positional);
+    let mut names = shape.names;
+    let given_names = options.columns.iter().map(|(name, _)| name);
+    for (name, given) in names.iter_mut().zip(given_names.chain(&options.names)) {
+        name.clone_from(given);
+    }
+    let types = types_of(&options, &names, &positional)?;
+    let columns = names.iter().zip(&types).zip(shape.kinds);
+    let columns = columns.map(|((name, ty), kind)| ReadColumn {
+        name: name.clone(),
+        kind: match ty {
+            Some(ty) => kind_for(ty, &options),
+            None if options.all_varchar => TEXT,
+            None => kind,
+        },
+        is_sniffed: ty.is_none(),
+    });
+    let file = CsvFile::new(path, options, sniffed.dialect, shape.header, columns.collect());
+    typed(table(file)?, &names, &types)
+}
+
+/// A CSV file with the columns of a table, as text or what a given form makes of it; `None` for a file without a record.
+///
+/// # Errors
+/// As [`source`].
+pub(super) fn source_for(
+    path: &str,
+    given: &[(String, OptionValue)],
+    columns: &[&Column],
+) -> Result<Option<Arc<dyn TableSource>>> {
+    let options = Options::new(path, given)?;
+    let sample = sample(path)?;
+    if sample.bytes.is_empty() {
+        return Ok(None);
+    }
+    let sniffed = sniff(&sample, &options, Some(columns.len()));
+    let sniffed = sniffed.map_err(|fault| wrong(path, fault))?;
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let types: Vec<Option<&ColumnType>> = columns.iter().map(|column| Some(&column.ty)).collect();
+    let header = options.header;
+    let header = header.unwrap_or_else(|| sniffed.names_columns(&options, &names, &types));
+    let columns = columns.iter().map(|column| ReadColumn {
+        name: column.name.clone(),
+        kind: kind_for(&column.ty, &options),
+        is_sniffed: false,
+    });
+    let file = CsvFile::new(path, options, sniffed.dialect, header, columns.collect());
+    table(file).map(Some)
+}
+
+/// The type of each column for which one was given.
+fn types_of(
+    options: &Options,
+    names: &[String],
+    positional: &[Option<&ColumnType>],
+) -> Result<Vec<Option<ColumnType>>> {
+    let mut types: Vec<Option<ColumnType>> = vec![None; names.len()];
+    if positional.len() > names.len() {
+        return Err(Error::binder(format!(
+            "types are given for {} columns and the file has {}",
+            positional.len(),
+            names.len()
+        )));
+    }
+    for (to, ty) in types.iter_mut().zip(positional) {
+        *to = ty.cloned();
+    }
+    for (name, ty) in &options.types {
+        let Some(name) = name else { continue };
+        let at = names.iter().position(|of| of.eq_ignore_ascii_case(name));
+        let to = at.and_then(|at| types.get_mut(at)).ok_or_else(|| {
+            Error::binder(format!("the file has no column \"{name}\", for which a type is given"))
+        })?;
+        *to = Some(ty.clone());
+    }
+    Ok(types)
+}
+
+/// How values are read that are to have a type.
+fn kind_for(ty: &ColumnType, options: &Options) -> Kind {
+    match (ty, &options.date_form, &options.timestamp_form) {
+        (ColumnType::Date, Some(form), _) => Kind::Date(form.clone()),
+        (ColumnType::Timestamp(_, false), _, Some(form)) => Kind::Timestamp(Some(form.clone())),
+        (ColumnType::Varchar, ..) => TEXT,
+        _ => Kind::Text { trimmed: true },
+    }
+}
+
+/// The table with its columns cast to the types that were given.
+fn typed(
+    source: Arc<dyn TableSource>,
+    names: &[String],
+    types: &[Option<ColumnType>],
+) -> Result<Arc<dyn TableSource>> {
+    if types.iter().flatten().all(|ty| *ty == ColumnType::Varchar) {
+        return Ok(source);
+    }
+    let plan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
+    let columns = plan.schema().columns().into_iter().zip(names).zip(types);
+    let columns = columns.map(|((column, name), ty)| {
+        let column = Expr::Column(column);
+        match ty {
+            None => column.alias(name),
+            Some(ty) => {
+                let field = Arc::new(arrow_field(name, ty, true));
+                Expr::Cast(Cast::new_from_field(Box::new(column), field)).alias(name)
+            }
+        }
+    });
+    let columns: Vec<Expr> = columns.collect();
+    let plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
+    Ok(provider_as_source(Arc::new(ViewTable::new(plan, None))))
+}
+
+fn table(file: CsvFile) -> Result<Arc<dyn TableSource>> {
+    let schema = Arc::clone(&file.schema);
+    let table = StreamingTable::try_new(schema, vec![Arc::new(CsvPartition(Arc::new(file)))])?;
+    Ok(provider_as_source(Arc::new(table)))
+}
+
+fn open(path: &str) -> Result<File> {
+    let file = File::open(path).and_then(|file| match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(std::io::Error::other("it is not a file")),
+    });
+    file.map_err(|error| wrong(path, Fault::Io(error)))
+}
+
+fn sample(path: &str) -> Result<Sample> {
+    let mut bytes = vec![];
+    let read = open(path)?.take(SAMPLE_BYTES as u64).read_to_end(&mut bytes);
+    read.map_err(|error| wrong(path, Fault::Io(error)))?;
+    let is_whole = bytes.len() < SAMPLE_BYTES;
+    Ok(Sample { bytes, is_whole })
+}
+
+fn wrong(path: &str, fault: Fault) -> Error {
+    match fault {
+        Fault::Io(error) => Error::new(
+            ErrorKind::Io,
+            format!("Cannot open file \"{path}\": {error}"),
+        ),
+        Fault::Unclosed(line) => Error::invalid(format!(
+            "\"{path}\", line {line}: a quote is not closed; if it is part of the value, give QUOTE ''"
+        )),
+        Fault::Line(line, what) => Error::invalid(format!("\"{path}\", line {line}: {what}")),
+    }
+}
+
+/// A column of a file.
+#[derive(Debug)]
+struct ReadColumn {
+    name: String,
+    kind: Kind,
+    /// The kind was told by the file's beginning.
+    is_sniffed: bool,
+}
+
+struct CsvFile {
+    path: String,
+    options: Options,
+    dialect: Dialect,
+    header: bool,
+    columns: Vec<ReadColumn>,
+    schema: SchemaRef,
+}
+
+impl std::fmt::Debug for CsvFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CsvFile({})", self.path)
+    }
+}
+
+impl CsvFile {
+    fn new(
+        path: &str,
+        options: Options,
+        dialect: Dialect,
+        header: bool,
+        columns: Vec<ReadColumn>,
+    ) -> Self {
+        let fields = columns
+            .iter()
+            .map(|column| arrow_field(&column.name, &column.kind.column_type(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+        Self {
+            path: path.to_string(),
+            options,
+            dialect,
+            header,
+            columns,
+            schema,
+        }
+    }
+
+    /// The arrays of some records.
+    fn batch(&self, records: &[Record]) -> Result<RecordBatch> {
+        let arrays = (0..self.columns.len()).map(|at| self.array(records, at));
+        let arrays = arrays.collect::<Result<Vec<ArrayRef>>>()?;
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), arrays)?)
+    }
+
+    fn array(&self, records: &[Record], at: usize) -> Result<ArrayRef> {
+        let Some(column) = self.columns.get(at) else {
+            return Err(Error::internal("a column of a file is not there"));
+        };
+        let not_null = self.options.is_not_null(&column.name);
+        let values = records.iter().map(|record| {
+            let bytes = record.get(at);
+            if self.options.nulls.iter().any(|null| null.as_bytes() == bytes) {
+                return Ok(not_null.then_some(""));
+            }
+            let what = "a value is not UTF-8";
+            let text = str::from_utf8(bytes).map_err(|_| Fault::Line(record.line, what));
+            text.map(Some).map_err(|fault| wrong(&self.path, fault))
+        });
+        let values = values.collect::<Result<Vec<Option<&str>>>>()?;
+        column.kind.array(&values).map_err(|row| {
+            let line = records.get(row).map_or(0, |record| record.line);
+            self.other_kind(line, column)
+        })
+    }
+
+    fn other_kind(&self, line: u64, column: &ReadColumn) -> Error {
+        let (path, name) = (&self.path, &column.name);
+        let ty = column_type_name(&column.kind.column_type());
+        let advice = match column.is_sniffed {
+            true => format!(
+                ", for which the beginning of the file speaks: give types = {{'{name}': 'VARCHAR'}} or all_varchar = true"
+            ),
+            false => String::new(),
+        };
+        Error::new(
+            ErrorKind::Conversion,
+            format!("\"{path}\", line {line}: the value of column \"{name}\" is no {ty}{advice}"),
+        )
+    }
+}
+
+/// Reads a file's batches.
+struct Batches {
+    file: Arc<CsvFile>,
+    /// `None` behind the last batch, and behind an error.
+    records: Option<Records<BufReader<File>>>,
+    read: Vec<Record>,
+}
+
+impl Batches {
+    fn new(file: Arc<CsvFile>) -> Result<Self> {
+        let input = BufReader::with_capacity(1 << 18, open(&file.path)?);
+        let records = Records::new(input, file.dialect, file.options.skip);
+        let mut this = Self {
+            records: Some(records.map_err(|fault| wrong(&file.path, fault))?),
+            file,
+            read: vec![],
+        };
+        if this.file.header {
+            let mut header = Record::default();
+            this.record(&mut header)?;
+        }
+        Ok(this)
+    }
+
+    /// The next record that is a row.
+    fn record(&mut self, record: &mut Record) -> Result<bool> {
+        let columns = self.file.columns.len();
+        while let Some(records) = &mut self.records {
+            match records.next(record) {
+                Ok(true) if record.is_blank() && columns > 1 => {}
+                Ok(true) if is_row(record, columns, &self.file.options) => return Ok(true),
+                Ok(true) => {
+                    let fault = Fault::Line(record.line, OTHER_COUNT);
+                    return Err(wrong(&self.file.path, fault));
+                }
+                Ok(false) => self.records = None,
+                Err(fault) => return Err(wrong(&self.file.path, fault)),
+            }
+        }
+        Ok(false)
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let mut read = std::mem::take(&mut self.read);
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < BATCH && bytes < BATCH_BYTES {
+            if read.len() == rows {
+                read.push(Record::default());
+            }
+            let Some(record) = read.get_mut(rows) else {
+                break;
+            };
+            if !self.record(record)? {
+                break;
+            }
+            bytes += record.bytes();
+            rows += 1;
+        }
+        let batch = match rows {
+            0 => None,
+            rows => Some(self.file.batch(read.get(..rows).unwrap_or_default())?),
+        };
+        self.read = read;
+        Ok(batch)
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, DataFusionError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.records.as_ref()?;
+        let batch = self.next_batch();
+        if batch.is_err() {
+            self.records = None;
+        }
+        batch.map_err(DataFusionError::from).transpose()
+    }
+}
+
+/// What reads a file, as often as it is asked.
+#[derive(Debug)]
+struct CsvPartition(Arc<CsvFile>);
+
+impl PartitionStream for CsvPartition {
+    fn schema(&self) -> &SchemaRef {
+        &self.0.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let schema = Arc::clone(&self.0.schema);
+        match Batches::new(Arc::clone(&self.0)) {
+            Ok(batches) => Box::pin(RecordBatchStreamAdapter::new(
+                schema,
+                futures::stream::iter(batches),
+            )),
+            Err(error) => {
+                let failed = futures::stream::iter([Err(DataFusionError::from(error))]);
+                Box::pin(RecordBatchStreamAdapter::new(schema, failed))
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What a statement says of a CSV file, with DuckDB's names; what it leaves open is found out from the file.
+
+use super::kinds::is_form;
+use crate::error::{Error, Result};
+use crate::sql::type_names::named_type;
+use crate::sql::OptionValue;
+use hushdb_storage::ColumnType;
+
+/// How a CSV file is to be read.
+#[derive(Default)]
+pub(super) struct Options {
+    pub(super) header: Option<bool>,
+    pub(super) delimiter: Option<u8>,
+    /// `Some(None)`: there are none.
+    pub(super) quote: Option<Option<u8>>,
+    pub(super) escape: Option<Option<u8>>,
+    pub(super) comment: Option<Option<u8>>,
+    pub(super) nulls: Vec<String>,
+    /// Columns in which what reads as NULL is an empty text.
+    pub(super) not_null: Vec<String>,
+    /// Lines before the first record.
+    pub(super) skip: u64,
+    /// All columns, named and typed.
+    pub(super) columns: Vec<(String, ColumnType)>,
+    /// Types of some columns, by name or from the first on.
+    pub(super) types: Vec<(Option<String>, ColumnType)>,
+    /// Names of the first columns.
+    pub(super) names: Vec<String>,
+    pub(super) all_varchar: bool,
+    pub(super) date_form: Option<String>,
+    pub(super) timestamp_form: Option<String>,
+    /// Records may end early.
+    pub(super) null_padding: bool,
+}
+
+impl Options {
+    pub(super) fn new(path: &str, given: &[(String, OptionValue)]) -> Result<Self> {
+        let mut options = Self {
+            nulls: vec![String::new()],
+            ..Self::default()
+        };
+        if path.to_ascii_lowercase().ends_with(".tsv") {
+            options.delimiter = Some(b'\t');
+        }
+        for (name, value) in given {
+            options.take(name, value)?;
+        }
+        if !options.columns.is_empty() && !(options.types.is_empty() && options.names.is_empty()) {
+            return Err(Error::binder(
+                "the option columns says names and types: leave out names and types",
+            ));
+        }
+        Ok(options)
+    }
+
+    fn take(&mut self, name: &str, value: &OptionValue) -> Result<()> {
+        match name {
+            "format" | "csv" | "auto_detect" | "sample_size" | "parallel" | "buffer_size" => {}
+            "header" => self.header = Some(flag(name, value)?),
+            "delimiter" | "delim" | "sep" => self.delimiter = Some(required(name, value)?),
+            "quote" => self.quote = Some(byte(name, value)?),
+            "escape" => self.escape = Some(byte(name, value)?),
+            "comment" => self.comment = Some(byte(name, value)?),
+            "null" | "nullstr" => self.nulls = texts(name, value)?,
+            "force_not_null" => self.not_null = texts(name, value)?,
+            "skip" => {
+                let lines = text(name, value)?.parse();
+                let wrong = |_| Error::binder("the option skip takes a number of lines");
+                self.skip = lines.map_err(wrong)?;
+            }
+            "columns" => {
+                for (column, ty) in pairs(name, value)? {
+                    self.columns.push((column.clone(), named_type(ty)?));
+                }
+            }
+            "types" | "dtypes" | "column_types" => match value {
+                OptionValue::Pairs(types) => {
+                    for (column, ty) in types {
+                        self.types.push((Some(column.clone()), named_type(ty)?));
+                    }
+                }
+                _ => {
+                    for ty in texts(name, value)? {
+                        self.types.push((None, named_type(&ty)?));
+                    }
+                }
+            },
+            "names" | "column_names" => self.names = texts(name, value)?,
+            "all_varchar" => self.all_varchar = flag(name, value)?,
+            "dateformat" | "date_format" => self.date_form = Some(form(name, value)?),
+            "timestampformat" | "timestamp_format" => {
+                self.timestamp_form = Some(form(name, value)?);
+            }
+            "null_padding" => self.null_padding = flag(name, value)?,
+            "compression" | "codec" => only(name, value, &["none", "uncompressed", "auto"])?,
+            "encoding" => only(name, value, &["utf-8", "utf8"])?,
+            "decimal_separator" => only(name, value, &["."])?,
+            "strict_mode" => only(name, value, &["true", "1"])?,
+            "ignore_errors" | "union_by_name" | "filename" | "store_rejects" => {
+                only(name, value, &["false", "0"])?;
+            }
+            other => {
+                return Err(Error::binder(format!(
+                    "Unrecognized option for a CSV file: \"{other}\""
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a column's NULLs are empty texts.
+    pub(super) fn is_not_null(&self, column: &str) -> bool {
+        self.not_null
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(column))
+    }
+}
+
+fn text<'a>(name: &str, value: &'a OptionValue) -> Result<&'a str> {
+    match value {
+        OptionValue::Text(text) => Ok(text),
+        _ => Err(Error::binder(format!("the option {name} takes one value"))),
+    }
+}
+
+fn texts(name: &str, value: &OptionValue) -> Result<Vec<String>> {
+    match value {
+        OptionValue::List(texts) => Ok(texts.clone()),
+        _ => Ok(vec![text(name, value)?.to_string()]),
+    }
+}
+
+fn pairs<'a>(name: &str, value: &'a OptionValue) -> Result<&'a [(String, String)]> {
+    match value {
+        OptionValue::Pairs(pairs) => Ok(pairs),
+        _ => Err(Error::binder(format!(
+            "the option {name} takes names with types, as in {{'a': 'INTEGER'}}"
+        ))),
+    }
+}
+
+/// An option that is on when it is named alone.
+fn flag(name: &str, value: &OptionValue) -> Result<bool> {
+    let text = match value {
+        OptionValue::None => return Ok(true),
+        value => text(name, value)?.to_ascii_lowercase(),
+    };
+    match text.as_str() {
+        "true" | "1" | "on" => Ok(true),
+        "false" | "0" | "off" => Ok(false),
+        _ => Err(Error::binder(format!("the option {name} is true or false"))),
+    }
+}
+
+/// One character, or none for an empty text.
+fn byte(name: &str, value: &OptionValue) -> Result<Option<u8>> {
+    match text(name, value)?.as_bytes() {
+        [] => Ok(None),
+        [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r') => Ok(Some(*byte)),
+        b"\\t" => Ok(Some(b'\t')),
+        _ => Err(Error::binder(format!(
+            "the option {name} takes one ASCII character"
+        ))),
+    }
+}
+
+fn required(name: &str, value: &OptionValue) -> Result<u8> {
+    byte(name, value)?
+        .ok_or_else(|| Error::binder(format!("the option {name} takes one ASCII character")))
+}
+
+fn form(name: &str, value: &OptionValue) -> Result<String> {
+    let form = text(name, value)?;
+    match is_form(form) {
+        true => Ok(form.to_string()),
+        false => Err(Error::binder(format!(
+            "the option {name} takes a format such as '%d.%m.%Y'"
+        ))),
+    }
+}
+
+/// An option of which there are only these values.
+fn only(name: &str, value: &OptionValue, values: &[&str]) -> Result<()> {
+    let text = match value {
+        OptionValue::None => "true",
+        value => text(name, value)?,
+    };
+    match values.iter().any(|known| known.eq_ignore_ascii_case(text)) {
+        true => Ok(()),
+        false => Err(Error::unsupported(format!(
+            "the option {name} of CSV files is not supported but for {}",
+            values.join(", ")
+        ))),
+    }
+}

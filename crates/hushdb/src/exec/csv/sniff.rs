@@ -1,0 +1,298 @@
+//! What a CSV file's beginning tells of the rest: which bytes mean something, whether its first line has names, and the kinds of its
+//! columns. As DuckDB does, but that what is uncertain is refused or stays text.
+
+use super::kinds::{Kind, TEXT, kind_of};
+use super::options::Options;
+use super::records::{Comment, Dialect, Fault, Record, Records};
+use hushdb_storage::ColumnType;
+
+/// Bytes that are looked at.
+pub(super) const SAMPLE_BYTES: usize = 4 << 20;
+/// Records that are looked at, as many as DuckDB does.
+const SAMPLED: usize = 20_480;
+const DELIMITERS: [u8; 4] = [b',', b'|', b';', b'\t'];
+const QUOTE: u8 = b'"';
+const COMMENT: Comment = Comment {
+    byte: b'#',
+    anywhere: false,
+};
+
+/// The beginning of a file.
+pub(super) struct Sample {
+    pub(super) bytes: Vec<u8>,
+    /// There is nothing behind it.
+    pub(super) is_whole: bool,
+}
+
+impl Sample {
+    fn records(&self, dialect: Dialect, skip: u64) -> Result<Vec<Record>, Fault> {
+        let mut records = Records::new(self.bytes.as_slice(), dialect, skip)?;
+        let mut all = vec![Record::default()];
+        while all.len() <= SAMPLED {
+            match all.last_mut().map(|last| records.next(last)) {
+                Some(Ok(true)) => all.push(Record::default()),
+                // Where it is cut off a quote may be open.
+                Some(Err(Fault::Unclosed(_))) if !self.is_whole => break,
+                Some(Err(fault)) => return Err(fault),
+                Some(Ok(false)) | None => break,
+            }
+        }
+        all.pop();
+        if !self.is_whole && all.len() < SAMPLED {
+            all.pop();
+        }
+        Ok(all)
+    }
+}
+
+/// A file's beginning, taken apart.
+pub(super) struct Sniffed {
+    pub(super) dialect: Dialect,
+    pub(super) columns: usize,
+    rows: Vec<Record>,
+}
+
+/// Takes the beginning of a file apart, which has as many columns as are `expected`, if that is known.
+///
+/// # Errors
+/// What is wrong, where no reading gives all records the same number of values.
+pub(super) fn sniff(
+    sample: &Sample,
+    options: &Options,
+    expected: Option<usize>,
+) -> Result<Sniffed, Fault> {
+    let mut best: Option<Sniffed> = None;
+    let mut splits = false;
+    for group in candidates(options) {
+        for dialect in group {
+            let Ok(mut rows) = sample.records(dialect, options.skip) else {
+                continue;
+            };
+            splits |= rows.first().is_some_and(|first| first.len() > 1);
+            let columns = columns_of(&rows, options, expected);
+            if first_other(&rows, columns, options).is_some()
+                || best.as_ref().is_some_and(|best| best.columns >= columns)
+            {
+                continue;
+            }
+            rows.retain(|row| columns == 1 || !row.is_blank());
+            best = Some(Sniffed {
+                dialect,
+                columns,
+                rows,
+            });
+        }
+        if best.as_ref().is_some_and(|best| best.columns > 1) {
+            break;
+        }
+    }
+    let is_sure = |columns: usize| {
+        // A line that another delimiter divides may not be one value.
+        columns > 1 || !splits || options.delimiter.is_some() || expected.is_some()
+    };
+    match best {
+        Some(best) if is_sure(best.columns) => Ok(best),
+        _ => Err(why_not(sample, options, expected)),
+    }
+}
+
+/// Ways to read a file, those that are more likely first.
+fn candidates(options: &Options) -> Vec<Vec<Dialect>> {
+    let quote = options.quote.unwrap_or(Some(QUOTE));
+    let escapes = match (options.escape, quote) {
+        (Some(given), _) => vec![given],
+        (None, Some(QUOTE)) => vec![quote, Some(b'\\')],
+        (None, _) => vec![quote],
+    };
+    let comments = match options.comment {
+        Some(given) => vec![given.map(|byte| Comment {
+            byte,
+            anywhere: true,
+        })],
+        None => vec![None, Some(COMMENT)],
+    };
+    let delimiters = match options.delimiter {
+        Some(given) => vec![given],
+        None => DELIMITERS.to_vec(),
+    };
+    let mut groups = vec![];
+    for comment in comments {
+        for escape in &escapes {
+            let group = delimiters.iter().map(|delimiter| Dialect {
+                delimiter: *delimiter,
+                quote,
+                escape: *escape,
+                comment,
+            });
+            groups.push(group.collect());
+        }
+    }
+    groups
+}
+
+fn columns_of(rows: &[Record], options: &Options, expected: Option<usize>) -> usize {
+    let mut lens = rows.iter().filter(|row| !row.is_blank()).map(Record::len);
+    let found = match options.null_padding {
+        true => lens.max(),
+        false => lens.next(),
+    };
+    expected.or(found).unwrap_or(1)
+}
+
+/// The first record that has another number of values.
+fn first_other<'a>(rows: &'a [Record], columns: usize, options: &Options) -> Option<&'a Record> {
+    rows.iter().find(|row| !is_row(row, columns, options))
+}
+
+/// Whether a record is one of a file with so many columns.
+pub(super) fn is_row(row: &Record, columns: usize, options: &Options) -> bool {
+    let len = row.len_of(columns);
+    row.is_blank() || len == columns || options.null_padding && len < columns
+}
+
+fn why_not(sample: &Sample, options: &Options, expected: Option<usize>) -> Fault {
+    let first = candidates(options).into_iter().flatten().next();
+    let unclear = Fault::Line(options.skip + 1, "how values are divided is not clear: give DELIM");
+    let Some(dialect) = first else {
+        return unclear;
+    };
+    match sample.records(dialect, options.skip) {
+        Err(fault) => fault,
+        Ok(rows) => {
+            let columns = columns_of(&rows, options, expected);
+            let other = first_other(&rows, columns, options);
+            other.map_or(unclear, |other| Fault::Line(other.line, OTHER_COUNT))
+        }
+    }
+}
+
+pub(super) const OTHER_COUNT: &str = "the number of values is not that of the columns: give DELIM, QUOTE, ESCAPE, COMMENT, SKIP or \
+     NULL_PADDING";
+
+/// What a table's columns are.
+pub(super) struct Shape {
+    pub(super) header: bool,
+    pub(super) names: Vec<String>,
+    pub(super) kinds: Vec<Kind>,
+}
+
+impl Sniffed {
+    /// What the columns are, of which some have a type that was given.
+    pub(super) fn shape(&self, options: &Options, given: &[Option<&ColumnType>]) -> Shape {
+        let header = options.header.unwrap_or_else(|| match self.rows.as_slice() {
+            [] => false,
+            [only] => {
+                let kinds = self.kinds(std::slice::from_ref(only), options);
+                self.is_all_text(&kinds, given)
+            }
+            [first, rest @ ..] => {
+                let kinds = self.kinds(rest, options);
+                self.is_all_text(&kinds, given)
+                    || (0..self.columns).all(|at| value(first, at, options).is_none())
+                    || self.contradicts(first, options, given, &kinds)
+            }
+        });
+        let data = self.rows.get(usize::from(header)..).unwrap_or_default();
+        let first = self.rows.first().filter(|_| header);
+        Shape {
+            header,
+            names: self.names(first),
+            kinds: self.kinds(data, options),
+        }
+    }
+
+    /// Whether the first line names columns of these names and types.
+    pub(super) fn names_columns(
+        &self,
+        options: &Options,
+        names: &[&str],
+        given: &[Option<&ColumnType>],
+    ) -> bool {
+        let Some(first) = self.rows.first() else {
+            return false;
+        };
+        let mut named = names.iter().enumerate();
+        let is_named = named.all(|(at, name)| {
+            let text = String::from_utf8_lossy(first.get(at));
+            text.trim().eq_ignore_ascii_case(name)
+        });
+        is_named || self.contradicts(first, options, given, &vec![TEXT; self.columns])
+    }
+
+    fn kinds(&self, rows: &[Record], options: &Options) -> Vec<Kind> {
+        let kinds = (0..self.columns).map(|at| {
+            let values: Vec<Option<String>> =
+                rows.iter().map(|row| value(row, at, options)).collect();
+            kind_of(
+                values.iter().map(Option::as_deref),
+                options.date_form.as_deref(),
+                options.timestamp_form.as_deref(),
+            )
+        });
+        kinds.collect()
+    }
+
+    fn is_all_text(&self, kinds: &[Kind], given: &[Option<&ColumnType>]) -> bool {
+        (0..self.columns).all(|at| match given.get(at).copied().flatten() {
+            Some(ty) => *ty == ColumnType::Varchar,
+            None => kinds.get(at).is_none_or(|kind| *kind == TEXT),
+        })
+    }
+
+    /// Whether a record has a value that its column cannot have.
+    fn contradicts(
+        &self,
+        row: &Record,
+        options: &Options,
+        given: &[Option<&ColumnType>],
+        kinds: &[Kind],
+    ) -> bool {
+        (0..self.columns).any(|at| {
+            let Some(text) = value(row, at, options) else {
+                return false;
+            };
+            match (given.get(at).copied().flatten(), kinds.get(at)) {
+                (Some(ty), _) => !could_be(ty, &text),
+                (None, kind) => kind.is_some_and(|kind| !kind.fits(&text)),
+            }
+        })
+    }
+
+    /// Those of the first line, or where it has none, by number; none twice.
+    fn names(&self, first: Option<&Record>) -> Vec<String> {
+        let digits = self.columns.saturating_sub(1).to_string().len();
+        let mut names: Vec<String> = vec![];
+        for at in 0..self.columns {
+            let text = first.map(|first| String::from_utf8_lossy(first.get(at)).trim().to_string());
+            let name = text.filter(|text| !text.is_empty());
+            let name = name.unwrap_or_else(|| format!("column{at:0digits$}"));
+            let is_free = |name: &str| !names.iter().any(|taken| taken.eq_ignore_ascii_case(name));
+            let numbered = (1..).map(|n| format!("{name}_{n}"));
+            let mut all = std::iter::once(name.clone()).chain(numbered);
+            let free = all.find(|name| is_free(name));
+            names.push(free.unwrap_or(name));
+        }
+        names
+    }
+}
+
+/// A value as text, `None` for NULL.
+fn value(row: &Record, at: usize, options: &Options) -> Option<String> {
+    let bytes = row.get(at);
+    let is_null = options.nulls.iter().any(|null| null.as_bytes() == bytes);
+    (!is_null).then(|| String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// Whether a text may be a value of a type; in doubt it may.
+fn could_be(ty: &ColumnType, text: &str) -> bool {
+    let words = ["nan", "inf", "infinity", "epoch"];
+    let bare = text.trim().trim_start_matches(['-', '+']);
+    match ty {
+        ColumnType::Varchar | ColumnType::Blob | ColumnType::Boolean => true,
+        ty if ty.is_nested() => true,
+        _ => {
+            text.contains(|c: char| c.is_ascii_digit())
+                || words.iter().any(|word| bare.eq_ignore_ascii_case(word))
+        }
+    }
+}
