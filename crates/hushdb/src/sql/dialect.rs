@@ -3,6 +3,7 @@
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 use datafusion::sql::sqlparser::dialect::{Dialect, DuckDbDialect};
+use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 use std::any::TypeId;
@@ -26,6 +27,20 @@ fn power(parser: &Parser) -> Option<(BinaryOperator, usize)> {
         (Token::Mul, Token::Mul) => Some((BinaryOperator::Custom(POWER.into()), 2)),
         _ => None,
     }
+}
+
+/// `IS [NOT] DISTINCT FROM`, whose right side the library would let go on past AND and OR.
+fn distinct(parser: &mut Parser, left: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
+    use Keyword as K;
+    let compare = if parser.parse_keywords(&[K::IS, K::DISTINCT, K::FROM]) {
+        Expr::IsDistinctFrom
+    } else if parser.parse_keywords(&[K::IS, K::NOT, K::DISTINCT, K::FROM]) {
+        Expr::IsNotDistinctFrom
+    } else {
+        return None;
+    };
+    let right = parser.parse_subexpr(precedence);
+    Some(right.map(|right| compare(Box::new(left.clone()), Box::new(right))))
 }
 
 /// Answers of the dialect that this one is made of.
@@ -96,6 +111,9 @@ impl Dialect for HushDialect {
         left: &Expr,
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
+        if let Some(comparison) = distinct(parser, left, precedence) {
+            return Some(comparison);
+        }
         let (op, tokens) = power(parser)?;
         (0..tokens).for_each(|_| drop(parser.next_token()));
         Some(
