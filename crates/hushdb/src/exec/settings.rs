@@ -8,8 +8,9 @@ use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::result::QueryResult;
 use crate::sql::settings_text::{memory_size, plain_text, size_text};
+use crate::sql::type_names::cast_to;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
-use hushdb_storage::{MAIN_SCHEMA, Synchronous};
+use hushdb_storage::{ColumnType, MAIN_SCHEMA, Synchronous};
 use std::sync::atomic::Ordering;
 
 /// Less memory than this would not hold a few batches of each operator.
@@ -482,7 +483,10 @@ pub(crate) fn literal(connection: &Connection, name: &str) -> Result<Expr> {
     let setting = setting(name)?;
     let text = setting.value(connection);
     Ok(Expr::value(match setting.input_type {
-        "BIGINT" => Value::Number(text, false),
+        "BIGINT" => {
+            let number = Expr::value(Value::Number(text, false));
+            return cast_to(number, &ColumnType::Int64);
+        }
         "BOOLEAN" => Value::Boolean(text == "true"),
         _ => Value::SingleQuotedString(text),
     }))

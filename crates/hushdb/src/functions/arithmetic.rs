@@ -1,21 +1,26 @@
 //! `+ - * % //` on integers and decimals, and `<< >>` on integers, as functions that fail where DataFusion's operators would wrap.
 //!
-//! What must hold: both arguments have been brought to one storage class (and, but for `*`, one scale) by the planner,
-//! so a result's type follows from the argument types alone. Result types follow DuckDB's decimal rules: precision grows
-//! until 18 digits and stays there with a check while both sides fit 64 bits, then grows to 38.
+//! What must hold: both arguments come in one storage class (and, but for `*`, one scale): `operand_types` says which, and
+//! type coercion brings them there, when all types are settled. So a result's type follows from the argument types alone.
+//! Result types follow DuckDB's decimal rules: precision grows until 18 digits and stays there with a check while both
+//! sides fit 64 bits, then grows to 38.
 
+use super::number_kind::{Number, common_int, float_type, int_digits, int_type};
 use crate::error::{Error, ErrorKind};
+use crate::sql::type_names::type_name;
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
+use datafusion::arrow::compute::kernels::numeric;
 use datafusion::arrow::compute::{binary, try_binary};
 use datafusion::arrow::datatypes::{
     DataType, Decimal64Type, Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::{Result, exec_err, internal_err};
+use datafusion::common::{Result, exec_err, internal_err, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use datafusion::physical_expr_common::datum::apply;
 use std::sync::{Arc, LazyLock};
 
 /// Digits that 64 bits and 128 bits hold.
@@ -110,17 +115,53 @@ pub(crate) fn decimal_type(precision: u8, scale: i8) -> DataType {
     }
 }
 
-/// Digits and scale of an exact number.
-fn digits(of: &DataType) -> Option<(u8, i8)> {
-    Some(match of {
-        DataType::Decimal64(p, s) | DataType::Decimal128(p, s) => (*p, *s),
-        DataType::Int8 | DataType::UInt8 => (3, 0),
-        DataType::Int16 | DataType::UInt16 => (5, 0),
-        DataType::Int32 | DataType::UInt32 => (10, 0),
-        DataType::Int64 => (19, 0),
-        DataType::UInt64 => (20, 0),
-        _ => return None,
-    })
+/// The types that operands of these types are brought to; `None` when they are not both numbers.
+fn operand_types(op: Op, left: &DataType, right: &DataType) -> Result<Option<[DataType; 2]>> {
+    let (Some(l), Some(r)) = (Number::of(left), Number::of(right)) else {
+        return Ok(None);
+    };
+    if let (Number::Int { bits, signed }, Number::Int { bits: b, signed: s }) = (l, r)
+        && let Some((bits, signed)) = common_int((bits, signed), (b, s))
+    {
+        return Ok(Some([int_type(bits, signed), int_type(bits, signed)]));
+    }
+    let digits = |number| match number {
+        Number::Decimal(p, s) => Some((p, s)),
+        Number::Int { bits, signed } => Some((int_digits(bits, signed), 0)),
+        Number::Float => None,
+    };
+    let (Some(mut a), Some(mut b)) = (digits(l), digits(r)) else {
+        let to = float_type(left, right);
+        return Ok(Some([to.clone(), to]));
+    };
+    if matches!(op, Op::IntegerDivide | Op::ShiftLeft | Op::ShiftRight) && a.1.max(b.1) > 0 {
+        return plan_err!(
+            "{} over UNION of whole numbers and others needs a cast",
+            op.symbol()
+        );
+    }
+    if op != Op::Multiply {
+        // One scale for both sides; digits grow with it.
+        let scale = a.1.max(b.1);
+        let rescale = |(p, s): (u8, i8)| ((p + (scale - s) as u8).min(MAX_DIGITS_128), scale);
+        // Bringing a side to more than 18 digits would leave 64 bits for no reason: DuckDB stays there with a check.
+        let narrow = a.0 <= MAX_DIGITS_64 && b.0 <= MAX_DIGITS_64;
+        (a, b) = (rescale(a), rescale(b));
+        if narrow {
+            a.0 = a.0.min(MAX_DIGITS_64);
+            b.0 = b.0.min(MAX_DIGITS_64);
+        }
+    }
+    if decimal_result(op, a, b).is_none() {
+        return plan_err!(
+            "the product would have more than 38 digits after the point; cast an operand to a smaller scale"
+        );
+    }
+    let wide = a.0 > MAX_DIGITS_64 || b.0 > MAX_DIGITS_64;
+    Ok(Some([a, b].map(|(p, s)| match wide {
+        true => DataType::Decimal128(p, s),
+        false => decimal_type(p, s),
+    })))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -154,34 +195,19 @@ impl ScalarUDFImpl for Checked {
         &self.signature
     }
 
-    /// The planner has brought both sides to one type, but may not have known that one of them becomes a decimal.
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let [left, right] = types else {
-            return internal_err!("{} takes two arguments", self.name());
+            return plan_err!("{} takes two arguments", self.name());
         };
-        let (Some(l), Some(r)) = (digits(left), digits(right)) else {
-            return Ok(types.to_vec());
-        };
-        if left == right || !left.is_decimal() && !right.is_decimal() {
-            return Ok(types.to_vec());
+        match operand_types(self.op, left, right)? {
+            Some(types) => Ok(types.to_vec()),
+            None => plan_err!(
+                "No function matches {} {} {}",
+                type_name(left),
+                self.op.symbol(),
+                type_name(right)
+            ),
         }
-        let scale = match self.op {
-            Op::Multiply => None,
-            _ => Some(l.1.max(r.1)),
-        };
-        let to = [l, r].map(|(p, s)| {
-            let scale = scale.unwrap_or(s);
-            (
-                p.saturating_add((scale - s) as u8).min(MAX_DIGITS_128),
-                scale,
-            )
-        });
-        let wide = to.iter().any(|(p, _)| *p > MAX_DIGITS_64);
-        let to = to.iter().map(|(p, s)| match wide {
-            true => DataType::Decimal128(*p, *s),
-            false => DataType::Decimal64(*p, *s),
-        });
-        Ok(to.collect())
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
@@ -206,6 +232,9 @@ impl ScalarUDFImpl for Checked {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if args.return_field.data_type().is_floating() {
+            return float(self.op, &args.args[0], &args.args[1]);
+        }
         let scalar = matches!(
             (&args.args[0], &args.args[1]),
             (ColumnarValue::Scalar(_), ColumnarValue::Scalar(_))
@@ -320,6 +349,17 @@ fn evaluate(op: Op, left: &ArrayRef, right: &ArrayRef, result: &DataType) -> Res
         }
         (other, _) => return internal_err!("{} over {other} was not planned", op.symbol()),
     })
+}
+
+/// What turned out to be floats when all types were settled.
+fn float(op: Op, left: &ColumnarValue, right: &ColumnarValue) -> Result<ColumnarValue> {
+    match op {
+        Op::Add => apply(left, right, numeric::add),
+        Op::Subtract => apply(left, right, numeric::sub),
+        Op::Multiply => apply(left, right, numeric::mul),
+        Op::Modulo => apply(left, right, numeric::rem),
+        _ => plan_err!("{} takes integers here; cast its operands", op.symbol()),
+    }
 }
 
 /// Whether values of the argument types can leave `precision` digits.

@@ -15,6 +15,7 @@ mod list_of;
 mod list_sum;
 mod nested_cast;
 mod nested_text;
+pub(crate) mod number_kind;
 mod rounding_cast;
 mod sum;
 mod text;

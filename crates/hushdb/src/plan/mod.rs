@@ -6,7 +6,6 @@ mod estimate;
 mod join_order;
 mod lateral_unnest;
 mod nested_types;
-mod number_kind;
 mod numbers;
 mod operators;
 mod planner;

@@ -3,7 +3,8 @@
 //! What must hold: no value loses a digit. Structs are matched by the names of their fields, in any case, and have the fields of
 //! all; what `row(...)` made has no names, and is matched in order.
 
-use super::{numbers, temporal};
+use super::numbers::{self, For};
+use super::temporal;
 use crate::sql::type_names::is_row;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
@@ -38,7 +39,7 @@ pub(super) fn common(types: &[DataType]) -> Option<DataType> {
                 let mut others = others.iter();
                 others.try_fold(first.clone(), |common, ty| comparison_coercion(&common, ty))
             };
-            let number = numbers::common(all().map(|ty| (None, ty.clone())));
+            let number = numbers::common(all().map(|ty| (None, ty.clone())), For::Value);
             number.or_else(|| temporal::common(types)).or_else(pairwise)
         }
     }

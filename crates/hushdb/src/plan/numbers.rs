@@ -9,14 +9,17 @@
 //! DuckDB.
 
 use super::nested_types;
-use super::number_kind::{Number, int_digits, literal_digits};
 use super::operators::cast_if;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use super::temporal;
 use crate::functions::arithmetic::{MAX_DIGITS_128, decimal_type};
+use crate::functions::number_kind::{
+    Number, common_int, int_digits, int_fits, int_literal, int_type, literal_digits,
+};
+use crate::sql::SAME_TYPE_FUNCTIONS;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::common::{DFSchema, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction};
 use datafusion::logical_expr::{
@@ -29,16 +32,14 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct CommonNumbers;
 
-/// Functions whose arguments all have the result's type.
-const SAME_TYPE_FUNCTIONS: [&str; 7] = [
-    "coalesce",
-    "nullif",
-    "nvl",
-    "ifnull",
-    "greatest",
-    "least",
-    "make_array",
-];
+/// What common type is looked for.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum For {
+    /// Of values that are one value: CASE, COALESCE. A literal takes the type of the integers beside it, if it fits.
+    Value,
+    /// Of values that are compared: as narrow as the literals are, and integers are left to DataFusion.
+    Comparison,
+}
 
 /// Digits before and after the point that a number needs, or a float.
 #[derive(Clone, Copy)]
@@ -54,10 +55,12 @@ enum Need {
     Nothing,
 }
 
-fn need(expr: Option<&Expr>, data_type: &DataType) -> Option<Need> {
-    if let Some(Expr::Literal(ScalarValue::Int64(Some(v)), _)) = expr {
+fn need(expr: Option<&Expr>, data_type: &DataType, what: For) -> Option<Need> {
+    if let Some(v) = expr.and_then(int_literal)
+        && what == For::Comparison
+    {
         return Some(Need::Digits {
-            whole: literal_digits(*v),
+            whole: literal_digits(v),
             scale: 0,
         });
     }
@@ -78,12 +81,13 @@ fn need(expr: Option<&Expr>, data_type: &DataType) -> Option<Need> {
 /// The common type of numbers of which at least one is a decimal and not all are of one type.
 pub(super) fn common<'a>(
     items: impl Iterator<Item = (Option<&'a Expr>, DataType)>,
+    what: For,
 ) -> Option<DataType> {
     let (mut whole, mut scale, mut float) = (0u8, 0i8, None);
     let mut first: Option<DataType> = None;
     let (mut decimal, mut mixed) = (false, false);
     for (expr, data_type) in items {
-        match need(expr, &data_type)? {
+        match need(expr, &data_type, what)? {
             Need::Digits { whole: w, scale: s } => {
                 whole = whole.max(w);
                 scale = scale.max(s);
@@ -112,6 +116,7 @@ pub(super) fn common<'a>(
 /// The common type of values that are not all of one type, if it is for these rules to find.
 pub(super) fn common_of<'a>(
     items: impl Iterator<Item = (Option<&'a Expr>, DataType)>,
+    what: For,
 ) -> Option<DataType> {
     let items: Vec<_> = items.collect();
     let types: Vec<DataType> = items.iter().map(|(_, ty)| ty.clone()).collect();
@@ -123,8 +128,42 @@ pub(super) fn common_of<'a>(
     match (mixed, types.iter().any(DataType::is_nested)) {
         (false, _) => None,
         (true, true) => nested_types::common(&types),
-        (true, false) => common(items.into_iter()).or_else(|| temporal::common(&types)),
+        (true, false) => {
+            let integer = match what {
+                For::Value => common_integer(&items),
+                For::Comparison => None,
+            };
+            integer
+                .or_else(|| common(items.into_iter(), what))
+                .or_else(|| temporal::common(&types))
+        }
     }
+}
+
+/// The common type of integers that are not of one type, where literals that fit take that of the others.
+fn common_integer(items: &[(Option<&Expr>, DataType)]) -> Option<DataType> {
+    let known = items
+        .iter()
+        .filter(|(_, data_type)| data_type != &DataType::Null);
+    let kind = |data_type: &DataType| match Number::of(data_type)? {
+        Number::Int { bits, signed } => Some((bits, signed)),
+        _ => None,
+    };
+    let mut common = None;
+    // Literals come last.
+    for literal in [false, true] {
+        let literal_of = |expr: &Option<&Expr>| expr.and_then(int_literal);
+        let of_kind = |item: &&(Option<&Expr>, DataType)| literal_of(&item.0).is_some() == literal;
+        for (expr, data_type) in known.clone().filter(of_kind) {
+            let own = kind(data_type)?;
+            common = Some(match (common, literal_of(expr)) {
+                (None, _) => own,
+                (Some(common), Some(v)) if int_fits(v, common) => common,
+                (Some(common), _) => common_int(common, own)?,
+            });
+        }
+    }
+    common.map(|(bits, signed)| int_type(bits, signed))
 }
 
 fn to_type(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
@@ -133,7 +172,7 @@ fn to_type(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
 }
 
 /// Brings expressions to their common type in place; false when there was nothing to do.
-pub(super) fn unify(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
+pub(super) fn unify(exprs: &mut [&mut Expr], what: For, schema: &DFSchema) -> Result<bool> {
     let mut types = Vec::with_capacity(exprs.len());
     for expr in exprs.iter() {
         match expr.get_type(schema) {
@@ -141,7 +180,7 @@ pub(super) fn unify(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> 
             Err(_) => return Ok(false),
         }
     }
-    let Some(to) = common_of(exprs.iter().map(|e| Some(&**e)).zip(types)) else {
+    let Some(to) = common_of(exprs.iter().map(|e| Some(&**e)).zip(types), what) else {
         return Ok(false);
     };
     for expr in exprs {
@@ -166,18 +205,29 @@ pub(super) fn is_comparison(op: Operator) -> bool {
     )
 }
 
+/// Brings the values of a CASE, or the arguments of such a function, to their common type. While a statement is planned the
+/// type of a CASE would else be that of its first value.
+pub(super) fn one_type(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    rewrite(expr, schema).map(|rewritten| rewritten.data)
+}
+
 fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let changed = match &mut expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
-            unify(&mut [left.as_mut(), right.as_mut()], schema)?
-        }
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => unify(
+            &mut [left.as_mut(), right.as_mut()],
+            For::Comparison,
+            schema,
+        )?,
         Expr::Between(Between {
             expr, low, high, ..
-        }) => unify(&mut [expr.as_mut(), low.as_mut(), high.as_mut()], schema)?,
+        }) => {
+            let mut all = [expr.as_mut(), low.as_mut(), high.as_mut()];
+            unify(&mut all, For::Comparison, schema)?
+        }
         Expr::InList(InList { expr, list, .. }) => {
             let mut all: Vec<&mut Expr> = vec![expr.as_mut()];
             all.extend(list.iter_mut());
-            unify(&mut all, schema)?
+            unify(&mut all, For::Comparison, schema)?
         }
         Expr::Case(Case {
             expr,
@@ -190,22 +240,23 @@ fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 results.push(then.as_mut());
             }
             results.extend(else_expr.iter_mut().map(|e| e.as_mut()));
-            let mut changed = unify(&mut results, schema)?;
+            let mut changed = unify(&mut results, For::Value, schema)?;
             if let Some(expr) = expr {
                 tests.push(expr.as_mut());
-                changed |= unify(&mut tests, schema)?;
+                changed |= unify(&mut tests, For::Comparison, schema)?;
             }
             changed
         }
         Expr::ScalarFunction(ScalarFunction { func, args })
             if SAME_TYPE_FUNCTIONS.contains(&func.name()) =>
         {
-            unify(&mut args.iter_mut().collect::<Vec<_>>(), schema)?
+            unify(&mut args.iter_mut().collect::<Vec<_>>(), For::Value, schema)?
         }
         Expr::InSubquery(InSubquery { expr, subquery, .. }) => {
             let column = subquery.subquery.schema().field(0).data_type().clone();
             let own = expr.get_type(schema)?;
-            match common_of([(Some(expr.as_ref()), own), (None, column)].into_iter()) {
+            let items = [(Some(expr.as_ref()), own), (None, column)];
+            match common_of(items.into_iter(), For::Comparison) {
                 Some(to) => {
                     let plan = cast_columns(
                         subquery.subquery.as_ref().clone(),
@@ -264,7 +315,7 @@ fn union(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             .inputs
             .iter()
             .map(|input| (None, input.schema().field(i).data_type().clone()));
-        let target = common_of(types);
+        let target = common_of(types, For::Value);
         changed |= target.is_some();
         targets.push(target);
     }
@@ -296,7 +347,7 @@ fn join(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             left.get_type(join.left.schema())?,
             right.get_type(join.right.schema())?,
         ];
-        let Some(to) = common_of([None, None].into_iter().zip(types)) else {
+        let Some(to) = common_of([None, None].into_iter().zip(types), For::Comparison) else {
             continue;
         };
         *left = to_type(std::mem::take(left), &to, join.left.schema())?;

@@ -1,14 +1,13 @@
 //! Binary operators with DuckDB's meaning where DataFusion's differs: `/` divides as DOUBLE, integer and decimal
 //! arithmetic fails on overflow, dates and numbers mix.
 
-use super::number_kind::{Number, int_digits, int_type, literal_digits};
-use super::numbers::unify;
+use super::numbers::{For, one_type, unify};
 use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
-use crate::functions::arithmetic::{
-    MAX_DIGITS_64, MAX_DIGITS_128, Op, decimal_result, decimal_type,
-};
+use crate::functions::arithmetic::{MAX_DIGITS_64, Op};
+use crate::functions::number_kind::{Number, float_type, int_fits, int_literal};
 use crate::functions::{date_part, rounds};
+use crate::sql::{INTEGER_LITERAL, ONE_TYPE};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
@@ -27,33 +26,51 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 #[derive(Debug)]
 pub(super) struct DuckOperators;
 
-/// The value of an integer literal.
-fn int_literal(expr: &Expr) -> Option<i64> {
-    match expr {
-        Expr::Literal(ScalarValue::Int64(Some(v)), _) => Some(*v),
-        Expr::Negative(inner) => int_literal(inner)?.checked_neg(),
-        _ => None,
+/// An integer literal in its own type: INTEGER if it fits, which the planner reads as BIGINT. As in DuckDB the digits
+/// decide, so -2147483648 is a BIGINT.
+fn narrow(literal: Expr) -> Expr {
+    match &literal {
+        Expr::Literal(ScalarValue::Int64(Some(v)), metadata)
+            if v.unsigned_abs() <= i32::MAX.unsigned_abs().into() =>
+        {
+            Expr::Literal(ScalarValue::Int32(Some(*v as i32)), metadata.clone())
+        }
+        _ => literal,
     }
 }
 
-fn int_fits(value: i64, bits: u8, signed: bool) -> bool {
-    let value = i128::from(value);
-    if signed {
-        let half = 1i128 << (bits - 1);
-        (-half..half).contains(&value)
-    } else {
-        (0..1i128 << bits).contains(&value)
+/// Gives an integer literal the type of the integer that it stands beside, if it fits that.
+fn fit_literal(expr: &mut RawBinaryExpr, left: &DataType, right: &DataType) {
+    let fits = |literal: &Expr, other: &Expr, ty: &DataType| match (
+        int_literal(literal),
+        Number::of(ty),
+    ) {
+        (Some(v), Some(Number::Int { bits, signed })) if int_literal(other).is_none() => {
+            int_fits(v, (bits, signed))
+        }
+        _ => false,
+    };
+    if fits(&expr.right, &expr.left, left) {
+        expr.right = cast(std::mem::take(&mut expr.right), left.clone());
+    } else if fits(&expr.left, &expr.right, right) {
+        expr.left = cast(std::mem::take(&mut expr.left), right.clone());
     }
 }
 
 impl ExprPlanner for DuckOperators {
     fn plan_binary_op(
         &self,
-        expr: RawBinaryExpr,
+        mut expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
         use BinaryOperator as B;
-        let op = match expr.op {
+        let op = match &expr.op {
+            B::Custom(mark) if mark == INTEGER_LITERAL => {
+                return Ok(PlannerResult::Planned(narrow(expr.left)));
+            }
+            B::Custom(mark) if mark == ONE_TYPE => {
+                return Ok(PlannerResult::Planned(one_type(expr.left, schema)?));
+            }
             B::Plus => Op::Add,
             B::Minus => Op::Subtract,
             B::Multiply => Op::Multiply,
@@ -66,6 +83,14 @@ impl ExprPlanner for DuckOperators {
                 return Ok(PlannerResult::Original(comparable(expr, schema)));
             }
             B::StringConcat => return Ok(PlannerResult::Original(texts(expr, schema))),
+            B::BitwiseAnd | B::BitwiseOr => {
+                if let (Ok(left), Ok(right)) =
+                    (expr.left.get_type(schema), expr.right.get_type(schema))
+                {
+                    fit_literal(&mut expr, &left, &right);
+                }
+                return Ok(PlannerResult::Original(expr));
+            }
             _ => return Ok(PlannerResult::Original(expr)),
         };
         let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema))
@@ -77,7 +102,8 @@ impl ExprPlanner for DuckOperators {
         }
         match (Number::of(&left), Number::of(&right)) {
             (Some(l), Some(r)) if are_exact(op, l, r) => {
-                Ok(PlannerResult::Planned(arithmetic(op, expr, l, r, schema)?))
+                fit_literal(&mut expr, &left, &right);
+                Ok(PlannerResult::Planned(call(op, expr.left, expr.right)))
             }
             (Some(_), Some(_)) if op == Op::IntegerDivide => {
                 Ok(PlannerResult::Planned(quotient(expr, &left, &right)))
@@ -105,7 +131,11 @@ impl ExprPlanner for DuckOperators {
         mut exprs: Vec<Expr>,
         schema: &DFSchema,
     ) -> Result<PlannerResult<Vec<Expr>>> {
-        unify(&mut exprs.iter_mut().collect::<Vec<_>>(), schema)?;
+        unify(
+            &mut exprs.iter_mut().collect::<Vec<_>>(),
+            For::Value,
+            schema,
+        )?;
         Ok(PlannerResult::Original(exprs))
     }
 
@@ -171,15 +201,6 @@ fn are_exact(op: Op, left: Number, right: Number) -> bool {
         Number::Float => false,
     };
     is_exact(left) && is_exact(right)
-}
-
-/// The type in which numbers meet as floats: a FLOAT stays one unless it meets a DOUBLE.
-fn float_type(left: &DataType, right: &DataType) -> DataType {
-    match (left, right) {
-        (DataType::Float64, _) | (_, DataType::Float64) => DataType::Float64,
-        (DataType::Float32, _) | (_, DataType::Float32) => DataType::Float32,
-        _ => DataType::Float64,
-    }
 }
 
 /// `//` of numbers that are not both whole: a division of floats which is NULL by zero.
@@ -258,96 +279,6 @@ fn divide(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBin
         Operator::Divide,
         cast_if(expr.right, &right, &to),
     )))
-}
-
-/// Brings two exact numbers to common types and calls the checked function.
-fn arithmetic(
-    op: Op,
-    expr: RawBinaryExpr,
-    left: Number,
-    right: Number,
-    schema: &DFSchema,
-) -> Result<Expr> {
-    let RawBinaryExpr {
-        left: l, right: r, ..
-    } = expr;
-    let (l_literal, r_literal) = (int_literal(&l), int_literal(&r));
-    if let (
-        Number::Int {
-            bits: lb,
-            signed: ls,
-        },
-        Number::Int {
-            bits: rb,
-            signed: rs,
-        },
-    ) = (left, right)
-    {
-        let common = match (l_literal, r_literal) {
-            // A literal takes the type of the other side when it fits.
-            (None, Some(v)) if int_fits(v, lb, ls) => Some((lb, ls)),
-            (Some(v), None) if int_fits(v, rb, rs) => Some((rb, rs)),
-            _ if ls == rs => Some((lb.max(rb), ls)),
-            _ => {
-                let unsigned = if ls { rb } else { lb };
-                let signed = if ls { lb } else { rb };
-                (unsigned < 64).then(|| (signed.max(unsigned * 2), true))
-            }
-        };
-        if let Some((bits, signed)) = common {
-            let to = int_type(bits, signed);
-            let (from_l, from_r) = (l.get_type(schema)?, r.get_type(schema)?);
-            return Ok(call(op, cast_if(l, &from_l, &to), cast_if(r, &from_r, &to)));
-        }
-    }
-    let as_decimal = |n: Number, literal: Option<i64>| match (n, literal) {
-        (Number::Decimal(p, s), _) => (p, s),
-        (_, Some(v)) => (literal_digits(v), 0),
-        (Number::Int { bits, signed }, None) => (int_digits(bits, signed), 0),
-        (Number::Float, None) => (MAX_DIGITS_128, 0),
-    };
-    let (mut a, mut b) = (as_decimal(left, l_literal), as_decimal(right, r_literal));
-    if op != Op::Multiply {
-        // One scale for both sides; digits grow with it.
-        let scale = a.1.max(b.1);
-        let rescale = |(p, s): (u8, i8)| ((p + (scale - s) as u8).min(MAX_DIGITS_128), scale);
-        // Bringing a side to more than 18 digits would leave 64 bits for no reason: DuckDB stays there with a check.
-        let narrow = a.0 <= MAX_DIGITS_64 && b.0 <= MAX_DIGITS_64;
-        (a, b) = (rescale(a), rescale(b));
-        if narrow {
-            a.0 = a.0.min(MAX_DIGITS_64);
-            b.0 = b.0.min(MAX_DIGITS_64);
-        }
-    }
-    if decimal_result(op, a, b).is_none() {
-        return plan_err!(
-            "the product would have more than 38 digits after the point; cast an operand to a smaller scale"
-        );
-    }
-    let wide = a.0 > MAX_DIGITS_64 || b.0 > MAX_DIGITS_64;
-    let target = |(p, s): (u8, i8)| {
-        if wide {
-            DataType::Decimal128(p, s)
-        } else {
-            decimal_type(p, s)
-        }
-    };
-    Ok(call(
-        op,
-        operand(l, &target(a), schema)?,
-        operand(r, &target(b), schema)?,
-    ))
-}
-
-/// An operand in its target type. A short literal that has to be wide keeps its cast, since `NarrowLiterals` comes later
-/// and would take the width away.
-fn operand(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
-    let from = expr.get_type(schema)?;
-    if matches!((&expr, to), (Expr::Literal(..), DataType::Decimal128(p, _)) if *p <= MAX_DIGITS_64)
-    {
-        return Ok(Expr::Cast(Cast::new(Box::new(expr), to.clone())));
-    }
-    Ok(cast_if(expr, &from, to))
 }
 
 pub(super) fn call(op: Op, left: Expr, right: Expr) -> Expr {

@@ -1,15 +1,16 @@
 //! The types of VALUES: where a column has values of several, each is cast to their common one before the planner chooses its own,
 //! which for a decimal and a DOUBLE is a decimal.
 
-use super::numbers::common_of;
+use super::numbers::{For, common_of};
 use super::planner::Planner;
+use crate::sql::INTEGER_LITERAL;
 use crate::sql::type_names::{sql_type, stored_type};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::planner::{PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast::{
-    self, CastKind, Query, SetExpr, Value, VisitMut, VisitorMut,
+    self, BinaryOperator, CastKind, Query, SetExpr, Value, VisitMut, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -79,7 +80,10 @@ impl Unifier<'_> {
             Some((cell, ty))
         });
         let planned: Vec<(Expr, DataType)> = planned.collect::<Option<_>>()?;
-        let common = common_of(planned.iter().map(|(cell, ty)| (Some(cell), ty.clone())))?;
+        let common = common_of(
+            planned.iter().map(|(cell, ty)| (Some(cell), ty.clone())),
+            For::Value,
+        )?;
         sql_type(&stored_type(&Field::new("", common, true)).ok()?).ok()
     }
 }
@@ -87,6 +91,9 @@ impl Unifier<'_> {
 /// Whether values may be of several types: not if all are written out, or cast to one type.
 fn may_be_mixed(cells: &[&ast::Expr]) -> bool {
     let is_plain = |cell: &ast::Expr| match cell {
+        ast::Expr::BinaryOp { op, .. } => {
+            matches!(op, BinaryOperator::Custom(mark) if mark == INTEGER_LITERAL)
+        }
         ast::Expr::UnaryOp { expr, .. } => matches!(expr.as_ref(), ast::Expr::Value(_)),
         cell => matches!(cell, ast::Expr::Value(_)),
     };

@@ -2,6 +2,7 @@
 
 mod column_names;
 mod dialect;
+mod integer_literals;
 mod key_literals;
 mod lateral_unnest;
 mod macros;
@@ -17,6 +18,7 @@ mod sql_text;
 pub(crate) mod type_names;
 
 pub(crate) use dialect::HushDialect;
+pub(crate) use integer_literals::{INTEGER_LITERAL, ONE_TYPE, SAME_TYPE_FUNCTIONS};
 pub(crate) use nested_calls::unnest_table;
 pub(crate) use parameters::{number_parameters, substitute_parameters};
 pub(crate) use parser::{

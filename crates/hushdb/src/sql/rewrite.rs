@@ -5,6 +5,7 @@
 
 use super::column_names::name_columns;
 use super::dialect::POWER;
+use super::integer_literals::{mark_expr, mark_statement};
 use super::lateral_unnest;
 use super::macros::{expand, template};
 use super::named_windows;
@@ -32,12 +33,14 @@ pub(crate) struct Place<'a> {
 
 /// Rewrites a statement in place.
 pub(crate) fn rewrite(statement: &mut Statement, place: &Place<'_>) -> Result<()> {
-    finish(VisitMut::visit(statement, &mut Rewriter::new(place)))
+    finish(VisitMut::visit(statement, &mut Rewriter::new(place)))?;
+    mark_statement(statement)
 }
 
 /// Rewrites one expression in place.
 pub(crate) fn rewrite_expr(expr: &mut Expr, place: &Place<'_>) -> Result<()> {
-    finish(VisitMut::visit(expr, &mut Rewriter::new(place)))
+    finish(VisitMut::visit(expr, &mut Rewriter::new(place)))?;
+    mark_expr(expr)
 }
 
 pub(super) fn finish(flow: ControlFlow<Box<Error>>) -> Result<()> {

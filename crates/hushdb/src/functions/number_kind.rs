@@ -1,10 +1,12 @@
 //! `Number`: what the rules of arithmetic and of common types have to know about a numeric type.
 
 use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Expr;
 
 /// What kind of number a type is.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Number {
+pub(crate) enum Number {
     Int { bits: u8, signed: bool },
     Decimal(u8, i8),
     Float,
@@ -12,7 +14,7 @@ pub(super) enum Number {
 
 impl Number {
     /// None for what is not a number, and for decimals of negative scale.
-    pub(super) fn of(data_type: &DataType) -> Option<Self> {
+    pub(crate) fn of(data_type: &DataType) -> Option<Self> {
         use DataType as T;
         let int = |bits, signed| Some(Self::Int { bits, signed });
         match data_type {
@@ -34,7 +36,7 @@ impl Number {
 }
 
 /// The integer type of a width.
-pub(super) fn int_type(bits: u8, signed: bool) -> DataType {
+pub(crate) fn int_type(bits: u8, signed: bool) -> DataType {
     match (bits, signed) {
         (8, true) => DataType::Int8,
         (16, true) => DataType::Int16,
@@ -48,7 +50,7 @@ pub(super) fn int_type(bits: u8, signed: bool) -> DataType {
 }
 
 /// Digits that every value of an integer type fits, as DuckDB counts them.
-pub(super) fn int_digits(bits: u8, signed: bool) -> u8 {
+pub(crate) fn int_digits(bits: u8, signed: bool) -> u8 {
     match (bits, signed) {
         (8, _) => 3,
         (16, _) => 5,
@@ -58,7 +60,46 @@ pub(super) fn int_digits(bits: u8, signed: bool) -> u8 {
     }
 }
 
+/// The float that two numbers are divided as, or of which one is a float: FLOAT beside anything but a DOUBLE stays FLOAT.
+pub(crate) fn float_type(left: &DataType, right: &DataType) -> DataType {
+    let either = |ty: DataType| *left == ty || *right == ty;
+    if either(DataType::Float32) && !either(DataType::Float64) {
+        DataType::Float32
+    } else {
+        DataType::Float64
+    }
+}
+
+/// Width and sign of the integer type that holds two others; `None` where only more than 64 bits do.
+pub(crate) fn common_int(a: (u8, bool), b: (u8, bool)) -> Option<(u8, bool)> {
+    if a.1 == b.1 {
+        return Some((a.0.max(b.0), a.1));
+    }
+    let (signed, unsigned) = if a.1 { (a.0, b.0) } else { (b.0, a.0) };
+    (unsigned < 64).then(|| (signed.max(unsigned * 2), true))
+}
+
 /// Digits of an integer literal.
-pub(super) fn literal_digits(value: i64) -> u8 {
+pub(crate) fn literal_digits(value: i64) -> u8 {
     value.unsigned_abs().max(1).ilog10() as u8 + 1
+}
+
+/// The value of an integer literal.
+pub(crate) fn int_literal(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Literal(ScalarValue::Int32(Some(v)), _) => Some(i64::from(*v)),
+        Expr::Literal(ScalarValue::Int64(Some(v)), _) => Some(*v),
+        _ => None,
+    }
+}
+
+/// Whether an integer type has the value.
+pub(crate) fn int_fits(value: i64, (bits, signed): (u8, bool)) -> bool {
+    let value = i128::from(value);
+    if signed {
+        let half = 1i128 << (bits - 1);
+        (-half..half).contains(&value)
+    } else {
+        (0..1i128 << bits).contains(&value)
+    }
 }

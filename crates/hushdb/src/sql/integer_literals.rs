@@ -1,0 +1,219 @@
+//! Marks in parsed SQL for the planner of operators (`plan/operators.rs`): DataFusion reads every integer literal as BIGINT, and
+//! gives a CASE the type of its first value. The marks are operators that no SQL text has.
+//!
+//! What must hold: a literal that says something else than a value has no mark: a position in ORDER BY or GROUP BY, a limit,
+//! the bound of a window's frame, the length of an interval.
+
+use super::rewrite::finish;
+use crate::error::{Error, Result};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Fetch, Function, GroupByExpr, LimitClause, OrderByKind, Query, Select,
+    Statement, UnaryOperator, Value, VisitMut, VisitorMut, WindowFrame, WindowFrameBound,
+    WindowType,
+};
+use std::ops::ControlFlow;
+
+/// Behind an integer literal.
+pub(crate) const INTEGER_LITERAL: &str = "integer literal";
+/// Behind what has several values that are to have one type.
+pub(crate) const ONE_TYPE: &str = "one type";
+
+/// Functions whose arguments all have the result's type.
+pub(crate) const SAME_TYPE_FUNCTIONS: [&str; 7] = [
+    "coalesce",
+    "nullif",
+    "nvl",
+    "ifnull",
+    "greatest",
+    "least",
+    "make_array",
+];
+
+/// Marks a statement in place.
+pub(super) fn mark_statement(statement: &mut Statement) -> Result<()> {
+    finish(VisitMut::visit(statement, &mut Marker::default()))
+}
+
+/// Marks an expression in place.
+pub(super) fn mark_expr(expr: &mut Expr) -> Result<()> {
+    finish(VisitMut::visit(expr, &mut Marker::default()))
+}
+
+#[derive(Default)]
+struct Marker {
+    /// How many INTERVALs are around.
+    intervals: usize,
+}
+
+fn mark(expr: &mut Expr, mark: &str) {
+    let marked = std::mem::replace(expr, Expr::value(Value::Null));
+    *expr = Expr::BinaryOp {
+        left: Box::new(marked),
+        op: BinaryOperator::Custom(mark.into()),
+        right: Box::new(Expr::value(Value::Null)),
+    };
+}
+
+/// Takes the mark of a literal away again.
+fn unmark(expr: &mut Expr) {
+    take_mark(expr);
+}
+
+/// Takes the mark of a literal away; true where there was one.
+fn take_mark(expr: &mut Expr) -> bool {
+    let Expr::BinaryOp { left, op, .. } = expr else {
+        return false;
+    };
+    if !matches!(op, BinaryOperator::Custom(mark) if mark == INTEGER_LITERAL) {
+        return false;
+    }
+    *expr = std::mem::replace(left, Expr::value(Value::Null));
+    true
+}
+
+fn is_integer(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit() || b == b'_')
+}
+
+fn has_one_type(function: &Function) -> bool {
+    let [name] = function.name.0.as_slice() else {
+        return false;
+    };
+    let name = name.as_ident().map(|ident| ident.value.as_str());
+    name.is_some_and(|name| {
+        SAME_TYPE_FUNCTIONS
+            .iter()
+            .any(|known| name.eq_ignore_ascii_case(known))
+    })
+}
+
+fn unmark_frame(frame: &mut WindowFrame) {
+    let bounds = [Some(&mut frame.start_bound), frame.end_bound.as_mut()];
+    for bound in bounds.into_iter().flatten() {
+        if let WindowFrameBound::Preceding(Some(by)) | WindowFrameBound::Following(Some(by)) = bound
+        {
+            unmark(by);
+        }
+    }
+}
+
+/// Positions, also within GROUPING SETS and the like.
+fn unmark_group(expr: &mut Expr) {
+    match expr {
+        Expr::GroupingSets(sets) | Expr::Cube(sets) | Expr::Rollup(sets) => {
+            sets.iter_mut().flatten().for_each(unmark_group);
+        }
+        _ => unmark(expr),
+    }
+}
+
+impl VisitorMut for Marker {
+    type Break = Box<Error>;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        self.intervals += usize::from(matches!(expr, Expr::Interval(_)));
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        match expr {
+            Expr::Interval(_) => self.intervals -= 1,
+            Expr::Value(value) if self.intervals == 0 => {
+                if matches!(&value.value, Value::Number(text, _) if is_integer(text)) {
+                    mark(expr, INTEGER_LITERAL);
+                }
+            }
+            // The sign belongs to the literal.
+            Expr::UnaryOp {
+                op: UnaryOperator::Minus,
+                expr: inner,
+            } => {
+                if take_mark(inner) {
+                    mark(expr, INTEGER_LITERAL);
+                }
+            }
+            Expr::Case { .. } => mark(expr, ONE_TYPE),
+            Expr::Function(function) => {
+                if let Some(WindowType::WindowSpec(window)) = &mut function.over {
+                    window.window_frame.iter_mut().for_each(unmark_frame);
+                }
+                if has_one_type(function) {
+                    mark(expr, ONE_TYPE);
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        if let Some(order_by) = &mut query.order_by
+            && let OrderByKind::Expressions(expressions) = &mut order_by.kind
+        {
+            for expression in expressions {
+                unmark(&mut expression.expr);
+            }
+        }
+        match &mut query.limit_clause {
+            Some(LimitClause::LimitOffset { limit, offset, .. }) => {
+                limit.iter_mut().for_each(unmark);
+                if let Some(offset) = offset {
+                    unmark(&mut offset.value);
+                }
+            }
+            Some(LimitClause::OffsetCommaLimit { offset, limit }) => {
+                unmark(offset);
+                unmark(limit);
+            }
+            None => {}
+        }
+        if let Some(Fetch {
+            quantity: Some(quantity),
+            ..
+        }) = &mut query.fetch
+        {
+            unmark(quantity);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        if let GroupByExpr::Expressions(expressions, _) = &mut select.group_by {
+            expressions.iter_mut().for_each(unmark_group);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::{self, Statement};
+
+    fn marked(text: &str) -> String {
+        let Statement::Sql(mut statement) = sql::parse(text).unwrap() else {
+            panic!("{text} is a statement of ours");
+        };
+        mark_statement(&mut statement).unwrap();
+        statement.to_string()
+    }
+
+    #[test]
+    fn positions_limits_frames_and_intervals_have_no_mark() {
+        for text in [
+            "SELECT a FROM t GROUP BY 1 ORDER BY 1 LIMIT 2 OFFSET 3",
+            "SELECT sum(a) OVER (ORDER BY a ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING) FROM t",
+            "SELECT INTERVAL 3 DAY, 1.5",
+        ] {
+            assert!(!marked(text).contains(INTEGER_LITERAL), "{text}");
+        }
+    }
+
+    #[test]
+    fn values_have_one_mark_with_their_sign() {
+        for text in ["SELECT 1", "SELECT -1", "SELECT f(a, 1)", "VALUES (1)"] {
+            assert_eq!(marked(text).matches(INTEGER_LITERAL).count(), 1, "{text}");
+        }
+        assert!(marked("SELECT -1").starts_with("SELECT -1 "));
+    }
+}
