@@ -5,6 +5,7 @@
 //! world      one database through crashes and faults, held against a model
 //! changes    random changes, made to the database and to the model
 //! disk       the simulated disk behind `StorageFile`
+//! mutants    checks of the other crates, each to be taken out once
 //! ```
 //!
 //! What must hold: everything follows from a seed, but for the salts and nonces that the cipher library makes, which
@@ -16,10 +17,12 @@ mod changes;
 mod dice;
 mod disk;
 mod model;
+mod mutants;
 mod world;
 
 pub use campaign::{CRASHES_PER_WORLD, Campaign, CampaignReport, Failure};
 pub use dice::Dice;
 pub use disk::{Breakage, BrokenFile, DiskOptions, DiskStats, Fault, FaultKind, SimDisk, SimFile};
 pub use model::{COLUMN_TYPES, Model, SchemaModel, TableModel, Value};
+pub use mutants::{MUTANTS, Mutant, Tests};
 pub use world::{World, WorldReport};
