@@ -126,7 +126,10 @@ mod tests {
         let (a, b) = (("a", DataType::Int32), ("b", DataType::Utf8View));
         let both = pairs(&[a.clone(), b.clone()]);
         assert_eq!(
-            common(&[pairs(&[a.clone()]), pairs(&[b.clone()])]),
+            common(&[
+                pairs(std::slice::from_ref(&a)),
+                pairs(std::slice::from_ref(&b))
+            ]),
             Some(both.clone())
         );
         let row = pairs(&[("$1", DataType::Int32), ("$2", DataType::Utf8View)]);

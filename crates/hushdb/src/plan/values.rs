@@ -104,7 +104,7 @@ fn may_be_mixed(cells: &[&ast::Expr]) -> bool {
     };
     let of_one_type =
         |cell: &&ast::Expr| type_named(cell).is_some() && type_named(cell) == type_named(first);
-    !cells.iter().all(|cell| is_plain(cell)) && !others.all(|cell| of_one_type(cell))
+    !cells.iter().all(|cell| is_plain(cell)) && !others.all(of_one_type)
 }
 
 /// The type that a value says it is of.

@@ -128,7 +128,8 @@ impl VisitorMut for Marker {
                 op: UnaryOperator::Minus,
                 expr: inner,
             } => {
-                if take_mark(inner) {
+                let is_literal = take_mark(inner);
+                if is_literal {
                     mark(expr, INTEGER_LITERAL);
                 }
             }
