@@ -13,10 +13,11 @@ use super::nested_calls;
 use super::sql_text::sql_text;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, Interval, JoinConstraint, JoinOperator, ObjectNamePart, OrderByExpr,
-    OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr, Statement, TableFactor,
-    UnaryOperator, Value, VisitMut, VisitorMut, WildcardAdditionalOptions, WindowType,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
+    FunctionArgumentClause, FunctionArguments, Interval, JoinConstraint, JoinOperator,
+    ObjectNamePart, OrderByExpr, OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr,
+    Statement, TableFactor, UnaryOperator, Value, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    WindowType,
 };
 use std::ops::ControlFlow;
 
@@ -222,6 +223,15 @@ impl VisitorMut for Rewriter<'_> {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if let Expr::Function(function) = expr
+            && let Err(error) = compare_arguments(function)
+        {
+            return ControlFlow::Break(Box::new(error));
+        }
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         match self.replacement(expr) {
             Ok(Some(new)) => *expr = new,
@@ -230,6 +240,26 @@ impl VisitorMut for Rewriter<'_> {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// `f(a = b AND c)` compares: the parser reads a name for an argument, which functions in FROM alone have.
+fn compare_arguments(function: &mut Function) -> Result<()> {
+    let FunctionArguments::List(list) = &mut function.args else {
+        return Ok(());
+    };
+    for arg in &mut list.args {
+        if let FunctionArg::Named {
+            name,
+            arg: FunctionArgExpr::Expr(value),
+            operator: FunctionArgOperator::Equals,
+        } = arg
+        {
+            // Read again, since what was taken for the value may go on past the comparison.
+            let comparison = template(&format!("{name} = {}", sql_text(value)), &[])?;
+            *arg = FunctionArg::Unnamed(FunctionArgExpr::Expr(comparison));
+        }
+    }
+    Ok(())
 }
 
 /// `lag(x, 0 IGNORE NULLS)` is `lag(x, 0)`: it looks at no other row.
