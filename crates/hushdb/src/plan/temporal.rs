@@ -23,7 +23,12 @@ pub(super) fn arithmetic(
 ) -> Option<Expr> {
     use DataType as T;
     let days = |e: &Expr| cast(e.clone(), T::Int32);
-    let at_midnight = |e: &Expr| cast(e.clone(), T::Timestamp(TimeUnit::Microsecond, None));
+    let in_micros = |e: &Expr| cast(e.clone(), T::Timestamp(TimeUnit::Microsecond, None));
+    // With an interval they become a TIMESTAMP.
+    let to_micros = |ty: &DataType| match ty {
+        T::Timestamp(unit, None) => *unit != TimeUnit::Microsecond,
+        ty => *ty == T::Date32,
+    };
     Some(match (op, left, right) {
         (Op::Subtract, T::Date32, T::Date32) => {
             let days = |e| cast(days(e), T::Int64);
@@ -37,14 +42,14 @@ pub(super) fn arithmetic(
             call(op, cast(expr.left.clone(), T::Int32), days(&expr.right)),
             T::Date32,
         ),
-        (Op::Add, T::Date32, T::Interval(_)) => {
-            binary(at_midnight(&expr.left), Operator::Plus, expr.right.clone())
+        (Op::Add, at, T::Interval(_)) if to_micros(at) => {
+            binary(in_micros(&expr.left), Operator::Plus, expr.right.clone())
         }
-        (Op::Subtract, T::Date32, T::Interval(_)) => {
-            binary(at_midnight(&expr.left), Operator::Minus, expr.right.clone())
+        (Op::Subtract, at, T::Interval(_)) if to_micros(at) => {
+            binary(in_micros(&expr.left), Operator::Minus, expr.right.clone())
         }
-        (Op::Add, T::Interval(_), T::Date32) => {
-            binary(at_midnight(&expr.right), Operator::Plus, expr.left.clone())
+        (Op::Add, T::Interval(_), at) if to_micros(at) => {
+            binary(in_micros(&expr.right), Operator::Plus, expr.left.clone())
         }
         (Op::Subtract, T::Timestamp(..), T::Timestamp(..) | T::Date32)
         | (Op::Subtract, T::Date32, T::Timestamp(..)) => difference(expr, left, right),
