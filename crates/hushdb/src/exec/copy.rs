@@ -6,15 +6,16 @@ use super::load::{self, RowRules};
 use super::query;
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
+use crate::error_text::without_values;
 use crate::functions::{format_blob, format_uuid, value_text};
 use crate::plan::{Planner, name_parts};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql::type_names::display_type;
+use crate::sql::type_names::{arrow_field, display_type, is_uuid};
 use crate::sql::{self, CopyTarget, OptionValue};
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use datafusion::arrow::csv::WriterBuilder;
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::csv::CsvFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
@@ -26,10 +27,15 @@ use datafusion::functions::core::expr_fn::{coalesce, nullif};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, lit};
 use datafusion::object_store::ObjectStoreExt;
 use datafusion::sql::sqlparser::ast::{self, ObjectName};
-use hushdb_storage::OutputFile;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
+use hushdb_storage::{ColumnType, OutputFile};
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::{ArrowSchemaConverter, ArrowWriter, parquet_to_arrow_schema};
+use parquet::basic::{Compression, LogicalType, Type as PhysicalType, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::{SchemaDescriptor, Type};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::sync::Arc;
@@ -280,7 +286,50 @@ pub(super) fn csv_source(
 pub(super) fn parquet_source(planner: &Planner<'_>, path: &str) -> Result<Arc<dyn TableSource>> {
     let format = ParquetFormat::default().with_force_view_types(true);
     let schema = infer(planner, path, &format)?;
+    let fixed = |field: &Arc<Field>| matches!(field.data_type(), DataType::FixedSizeBinary(_));
+    let schema = match schema.fields().iter().any(fixed) {
+        true => Arc::new(without_fixed_bytes(&schema, &uuids(path)?)),
+        false => schema,
+    };
     listing(path, Arc::new(format), schema)
+}
+
+/// The columns of a Parquet file that its schema calls UUIDs, which the reader does not tell.
+fn uuids(path: &str) -> Result<HashSet<String>> {
+    let invalid = |e: ParquetError| Error::invalid(without_values(&e.to_string()));
+    let file = File::open(path).map_err(|e| invalid(e.into()))?;
+    let reader = SerializedFileReader::new(file).map_err(invalid)?;
+    let metadata = reader.metadata().file_metadata();
+    let schema = metadata.schema_descr();
+    // Files of before had it in the schema of their writer alone.
+    let of_writer = parquet_to_arrow_schema(schema, metadata.key_value_metadata());
+    let of_writer = of_writer.map_err(invalid)?;
+    let of_writer = of_writer.fields().iter().filter(|field| is_uuid(field));
+    let columns = schema.root_schema().get_fields().iter();
+    let columns = columns.map(|column| column.get_basic_info());
+    let uuids = columns.filter(|column| column.logical_type_ref() == Some(&LogicalType::Uuid));
+    let uuids = uuids.map(|column| column.name().to_owned());
+    Ok(uuids
+        .chain(of_writer.map(|field| field.name().clone()))
+        .collect())
+}
+
+/// Bytes of a fixed length as BLOBs, but for UUIDs.
+fn without_fixed_bytes(schema: &Schema, uuids: &HashSet<String>) -> Schema {
+    let fields = schema.fields().iter().map(|field| match field.data_type() {
+        DataType::FixedSizeBinary(16) if uuids.contains(field.name()) || is_uuid(field) => {
+            Arc::new(arrow_field(
+                field.name(),
+                &ColumnType::Uuid,
+                field.is_nullable(),
+            ))
+        }
+        DataType::FixedSizeBinary(_) => {
+            Arc::new(field.as_ref().clone().with_data_type(DataType::BinaryView))
+        }
+        _ => Arc::clone(field),
+    });
+    Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone())
 }
 
 pub(super) fn copy_from(
@@ -534,13 +583,35 @@ fn text_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     )?)
 }
 
+/// The Parquet schema of rows, in which a UUID is called one: the library leaves that out.
+fn parquet_schema(schema: &Schema) -> Result<SchemaDescriptor, ParquetError> {
+    let plain = ArrowSchemaConverter::new().convert(schema)?;
+    let columns = plain.root_schema().get_fields().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| {
+        if !is_uuid(field) {
+            return Ok(Arc::clone(column));
+        }
+        let uuid = Type::primitive_type_builder(column.name(), PhysicalType::FIXED_LEN_BYTE_ARRAY)
+            .with_repetition(column.get_basic_info().repetition())
+            .with_logical_type(Some(LogicalType::Uuid))
+            .with_length(16);
+        uuid.build().map(Arc::new)
+    });
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let root = Type::group_type_builder(plain.root_schema().name()).with_fields(columns);
+    Ok(SchemaDescriptor::new(Arc::new(root.build()?)))
+}
+
 fn write_parquet(result: QueryResult, out: impl Write + Send, options: &Options) -> Result<u64> {
     let properties = WriterProperties::builder()
         .set_compression(options.compression)
         .build();
     let failed = |e: parquet::errors::ParquetError| Error::new(ErrorKind::Io, e.to_string());
+    let options = ArrowWriterOptions::new()
+        .with_properties(properties)
+        .with_parquet_schema(parquet_schema(&result.schema()).map_err(failed)?);
     let mut writer =
-        ArrowWriter::try_new(out, result.schema(), Some(properties)).map_err(failed)?;
+        ArrowWriter::try_new_with_options(out, result.schema(), options).map_err(failed)?;
     let mut rows = 0;
     for batch in result {
         let batch = batch?;

@@ -25,6 +25,7 @@ mod process_tables;
 mod query;
 mod returning;
 mod row_ids;
+mod series;
 pub(crate) mod settings;
 mod show;
 mod summarize;

@@ -3,12 +3,13 @@
 //! `pragma_table_info`, and what catalogs have (`catalog_tables.rs`).
 
 use super::copy::Format;
+use super::series::series;
 use super::{catalog_tables, key_tables, process_tables};
 use crate::error::{Error, Result};
 use crate::plan::Planner;
 use crate::sql;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array};
-use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::MemTable;
 use datafusion::common::ScalarValue;
@@ -130,67 +131,6 @@ fn constant(planner: &Planner<'_>, name: &str, arg: Expr) -> Result<ScalarValue>
 
 fn text(value: &ScalarValue) -> Option<String> {
     value.try_as_str().flatten().map(str::to_string)
-}
-
-/// Rows of a series that are kept in memory; past this, a recursive query is the better way.
-const MAX_SERIES: i64 = 100_000_000;
-/// Rows that share a buffer: whoever keeps one keeps, and counts, that buffer.
-const SERIES_BATCH_ROWS: usize = 8192;
-
-fn series(args: &[ScalarValue], inclusive: bool) -> Result<Arc<dyn TableSource>> {
-    let name = if inclusive {
-        "generate_series"
-    } else {
-        "range"
-    };
-    let numbers = args
-        .iter()
-        .map(|v| match v.cast_to(&DataType::Int64) {
-            Ok(ScalarValue::Int64(Some(n))) => Ok(n),
-            _ => Err(Error::binder(format!("{name} takes integers"))),
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let (start, stop, step) = match numbers.as_slice() {
-        [stop] => (0, *stop, 1),
-        [start, stop] => (*start, *stop, 1),
-        [start, stop, step] => (*start, *stop, *step),
-        _ => {
-            return Err(Error::binder(format!(
-                "{name} takes one to three arguments"
-            )));
-        }
-    };
-    if step == 0 {
-        return Err(Error::binder("interval cannot be 0!"));
-    }
-    let distance = i128::from(stop) - i128::from(start);
-    let rows =
-        distance / i128::from(step) + i128::from(inclusive || distance % i128::from(step) != 0);
-    let rows = if (distance < 0) != (step < 0) && distance != 0 {
-        0
-    } else {
-        rows
-    };
-    if rows > i128::from(MAX_SERIES) {
-        return Err(Error::invalid(format!(
-            "{name} would have more than {MAX_SERIES} rows"
-        )));
-    }
-    let schema = Arc::new(Schema::new(vec![Field::new(name, DataType::Int64, true)]));
-    let firsts = (0..(rows as i64).max(1)).step_by(SERIES_BATCH_ROWS);
-    let batches = firsts.map(|first| {
-        let numbers = first..(rows as i64).min(first + SERIES_BATCH_ROWS as i64);
-        let values: Int64Array = numbers.map(|i| Some(start + i * step)).collect();
-        Ok(RecordBatch::try_new(
-            Arc::clone(&schema),
-            vec![Arc::new(values)],
-        )?)
-    });
-    let batches = batches.collect::<Result<Vec<_>>>()?;
-    Ok(provider_as_source(Arc::new(MemTable::try_new(
-        schema,
-        vec![batches],
-    )?)))
 }
 
 fn table(columns: Vec<(&str, ArrayRef)>) -> Result<Arc<dyn TableSource>> {

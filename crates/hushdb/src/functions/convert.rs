@@ -18,10 +18,14 @@ use std::sync::Arc;
 
 /// `CAST(text AS UUID)`.
 pub(crate) const UUID_FROM_TEXT: &str = "$uuid_from_text";
+/// `TRY_CAST(text AS UUID)`: NULL for another text.
+pub(crate) const UUID_OR_NULL: &str = "$uuid_or_null";
 /// `CAST(uuid AS VARCHAR)`.
 pub(crate) const TEXT_FROM_UUID: &str = "$text_from_uuid";
 /// `CAST(text AS BLOB)`, with `\xAB` escapes.
 pub(crate) const BLOB_FROM_TEXT: &str = "$blob_from_text";
+/// `TRY_CAST(text AS BLOB)`: NULL for another text.
+pub(crate) const BLOB_OR_NULL: &str = "$blob_or_null";
 /// `CAST(blob AS VARCHAR)`, with `\xAB` escapes for what is not printable ASCII.
 pub(crate) const TEXT_FROM_BLOB: &str = "$text_from_blob";
 
@@ -34,6 +38,8 @@ pub(crate) const ROUND_EVEN: &str = "$round_even";
 pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
     [
         (UUID_FROM_TEXT, DataType::Utf8View, ColumnType::Uuid),
+        (UUID_OR_NULL, DataType::Utf8View, ColumnType::Uuid),
+        (BLOB_OR_NULL, DataType::Utf8View, ColumnType::Blob),
         (
             TEXT_FROM_UUID,
             DataType::FixedSizeBinary(16),
@@ -110,9 +116,11 @@ impl ScalarUDFImpl for Convert {
         } else {
             let input = cast(&input, &self.from)?;
             match self.name {
-                UUID_FROM_TEXT => uuid_from_text(&input)?,
+                UUID_FROM_TEXT => uuid_from_text(&input, false)?,
+                UUID_OR_NULL => uuid_from_text(&input, true)?,
+                BLOB_OR_NULL => blob_from_text(&input, true)?,
                 TEXT_FROM_UUID => text_from_uuid(&input),
-                BLOB_FROM_TEXT => blob_from_text(&input)?,
+                BLOB_FROM_TEXT => blob_from_text(&input, false)?,
                 _ => text_from_blob(&input),
             }
         };
@@ -144,21 +152,17 @@ fn hex_digit(b: u8) -> Option<u8> {
     (b as char).to_digit(16).map(|d| d as u8)
 }
 
-pub(super) fn uuid_from_text(input: &ArrayRef) -> Result<ArrayRef> {
+pub(super) fn uuid_from_text(input: &ArrayRef, or_null: bool) -> Result<ArrayRef> {
     let input = input.as_string_view();
     let mut out = FixedSizeBinaryBuilder::with_capacity(input.len(), 16);
     for text in input {
-        match text {
-            None => out.append_null(),
-            Some(text) => {
-                let uuid = parse_uuid(text).ok_or_else(|| {
-                    Error::new(
-                        ErrorKind::Conversion,
-                        "Could not convert the string to a UUID: it needs 32 hexadecimal digits",
-                    )
-                })?;
-                out.append_value(uuid)?;
+        match text.map(parse_uuid) {
+            Some(Some(uuid)) => out.append_value(uuid)?,
+            Some(None) if !or_null => {
+                let what = "Could not convert the string to a UUID: it needs 32 hexadecimal digits";
+                return Err(Error::new(ErrorKind::Conversion, what).into());
             }
+            _ => out.append_null(),
         }
     }
     Ok(Arc::new(out.finish()))
@@ -203,15 +207,17 @@ fn parse_blob(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-pub(super) fn blob_from_text(input: &ArrayRef) -> Result<ArrayRef> {
+pub(super) fn blob_from_text(input: &ArrayRef, or_null: bool) -> Result<ArrayRef> {
     let input = input.as_string_view();
     let mut out = BinaryViewBuilder::with_capacity(input.len());
     for text in input {
-        match text {
-            None => out.append_null(),
-            Some(text) => out.append_value(parse_blob(text).ok_or_else(|| {
-                Error::new(ErrorKind::Conversion, "Could not convert the string to a BLOB: use ASCII characters and \\xAB escapes")
-            })?),
+        match text.map(parse_blob) {
+            Some(Some(blob)) => out.append_value(blob),
+            Some(None) if !or_null => {
+                let what = "Could not convert the string to a BLOB: use ASCII characters and \\xAB escapes";
+                return Err(Error::new(ErrorKind::Conversion, what).into());
+            }
+            _ => out.append_null(),
         }
     }
     Ok(Arc::new(out.finish()))

@@ -17,7 +17,13 @@ pub(super) struct Length {
 
 impl Length {
     pub(super) fn new() -> Self {
-        let aliases = ["length", "array_length", "list_length"];
+        let aliases = [
+            "length",
+            "array_length",
+            "list_length",
+            "char_length",
+            "character_length",
+        ];
         Self {
             signature: Signature::user_defined(Volatility::Immutable),
             aliases: aliases.map(str::to_string).into(),

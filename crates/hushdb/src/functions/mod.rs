@@ -4,47 +4,75 @@
 pub(crate) mod arithmetic;
 mod checked_math;
 mod comparison_key;
+mod concat;
 mod convert;
 mod date_part;
+mod date_trunc;
 mod extreme_by_key;
 mod extremes;
 mod instant;
 mod json_text;
 mod length;
+mod list_build;
 mod list_of;
 mod list_sum;
+mod lists;
+mod maths;
 mod nested_cast;
 mod nested_text;
 pub(crate) mod number_kind;
+mod patterns;
+mod plain;
+mod room;
 mod rounding_cast;
+mod sliding;
+mod strftime;
 mod sum;
 mod text;
+mod texts;
 mod time_difference;
 mod time_zone;
 mod type_of;
 
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use std::sync::Arc;
 
 pub(crate) use comparison_key::{has_intervals, key_of, key_type};
+pub(crate) use concat::LIST_AND_LIST;
 pub(crate) use convert::{
-    BLOB_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE, UUID_FROM_TEXT,
-    format_blob, format_uuid,
+    BLOB_FROM_TEXT, BLOB_OR_NULL, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE,
+    UUID_FROM_TEXT, UUID_OR_NULL, format_blob, format_uuid,
 };
 pub(crate) use date_part::date_part;
 pub(crate) use instant::{current_micros, instant_function};
 pub use json_text::{json_string, json_value};
+pub(crate) use list_build::{SLICE, series_length};
+pub(crate) use lists::MAP_VALUE;
 pub(crate) use nested_cast::{check_nested_cast, nested_cast};
+pub(crate) use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub(crate) use rounding_cast::{rounding_cast, rounds};
 pub use text::value_text;
+pub(crate) use texts::SUBSTRING;
 pub(crate) use time_difference::time_difference;
 
-/// Scalar functions to register over DataFusion's.
-pub(crate) fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
+/// Functions of DataFusion that DuckDB has not, and that allocate what they are told to.
+pub(crate) const LEFT_OUT: [&str; 1] = ["array_repeat"];
+
+/// Scalar functions to register over DataFusion's. What they make many times as long as their arguments is asked for from `memory`.
+pub(crate) fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     let mut functions = convert::all();
+    functions.extend(texts::all(memory));
+    functions.extend(concat::all(memory));
+    functions.extend(patterns::all(memory));
+    functions.extend(maths::all(memory));
+    functions.extend(lists::all());
+    functions.extend(list_build::all(memory));
+    functions.push(Arc::new(ScalarUDF::from(strftime::Strftime::new())));
     functions.push(Arc::new(ScalarUDF::from(type_of::TypeOf::new())));
     functions.push(Arc::new(ScalarUDF::from(length::Length::new())));
     functions.push(date_part());
+    functions.push(Arc::new(ScalarUDF::from(date_trunc::DateTrunc::new())));
     functions.extend(time_zone::all());
     functions.extend(checked_math::all());
     functions.push(Arc::new(ScalarUDF::from(list_sum::ListSum::new())));
@@ -53,11 +81,13 @@ pub(crate) fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
 
 /// Aggregates to register over DataFusion's.
 pub(crate) fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
-    vec![
+    let mut functions = sliding::all();
+    functions.extend([
         Arc::new(AggregateUDF::from(sum::ExactSum::sum())),
         Arc::new(AggregateUDF::from(sum::ExactSum::avg())),
         Arc::new(AggregateUDF::from(list_of::ListOf::new())),
         Arc::new(AggregateUDF::from(extremes::FastExtreme::min())),
         Arc::new(AggregateUDF::from(extremes::FastExtreme::max())),
-    ]
+    ]);
+    functions
 }

@@ -306,10 +306,10 @@ fn cast_leaf(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef>
     Ok(match (from, to) {
         (from, to) if from == to => Arc::clone(array),
         (from, to) if rounds(from, to) => cast_rounding(array, to, lenient)?,
-        (from, to) if from.is_string() && uuid(to) => uuid_from_text(&view(array)?)?,
+        (from, to) if from.is_string() && uuid(to) => uuid_from_text(&view(array)?, lenient)?,
         (from, to) if uuid(from) && to.is_string() => cast(&text_from_uuid(array), to)?,
         (from, to) if from.is_string() && to.is_binary() => {
-            cast(&blob_from_text(&view(array)?)?, to)?
+            cast(&blob_from_text(&view(array)?, lenient)?, to)?
         }
         (from, to) if from.is_binary() && to.is_string() => {
             cast(&text_from_blob(&cast(array, &DataType::BinaryView)?), to)?

@@ -247,8 +247,15 @@ fn date(days: i64) -> String {
     if before_christ { text + " (BC)" } else { text }
 }
 
-/// Days to a calendar date, in cycles of 400 years that begin on 1 March.
+/// The text of a day, and whether it was before Christ.
 fn civil(days: i64) -> (String, bool) {
+    let (year, month, day) = calendar(days);
+    let shown = if year <= 0 { 1 - year } else { year };
+    (format!("{shown:04}-{month:02}-{day:02}"), year <= 0)
+}
+
+/// Year, month and day of days since 1970-01-01, in cycles of 400 years that begin on 1 March; the year before 1 is 0.
+pub(super) fn calendar(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);
@@ -263,8 +270,7 @@ fn civil(days: i64) -> (String, bool) {
         shifted_month - 9
     };
     let year = era * 400 + year_of_era + i64::from(month <= 2);
-    let shown = if year <= 0 { 1 - year } else { year };
-    (format!("{shown:04}-{month:02}-{day:02}"), year <= 0)
+    (year, month, day)
 }
 
 fn timestamp(nanoseconds: i128) -> String {

@@ -3,8 +3,8 @@
 
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::functions::{
-    BLOB_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE, UUID_FROM_TEXT,
-    check_nested_cast, nested_cast, rounding_cast, rounds,
+    BLOB_FROM_TEXT, BLOB_OR_NULL, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE,
+    UUID_FROM_TEXT, UUID_OR_NULL, check_nested_cast, nested_cast, rounding_cast, rounds,
 };
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
@@ -60,9 +60,6 @@ impl DuckCasts {
             let cast = ScalarFunction::new_udf(rounding_cast(to, lenient), vec![*inner.clone()]);
             return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
         }
-        if lenient && !from.is_nested() {
-            return Ok(Transformed::no(expr));
-        }
         let text =
             |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
         let blob = |t: &DataType| {
@@ -72,6 +69,16 @@ impl DuckCasts {
             )
         };
         let uuid = |t: &DataType| matches!(t, DataType::FixedSizeBinary(16));
+        if lenient && !from.is_nested() {
+            let or_null = match (text(&from), uuid(to), blob(to)) {
+                (true, true, _) => UUID_OR_NULL,
+                (true, _, true) => BLOB_OR_NULL,
+                _ if blob(&from) && text(to) => TEXT_FROM_BLOB,
+                _ if uuid(&from) && text(to) => TEXT_FROM_UUID,
+                _ => return Ok(Transformed::no(expr)),
+            };
+            return Ok(Transformed::yes(self.call(or_null, *inner.clone())));
+        }
         let inner = inner.as_ref().clone();
         let rewritten = if text(&from) && uuid(to) {
             self.call(UUID_FROM_TEXT, inner)

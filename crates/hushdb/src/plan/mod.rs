@@ -16,6 +16,7 @@ mod temporal;
 mod values;
 
 pub(crate) use estimate::share_of_rows;
+pub(crate) use nested_types::common as common_type;
 pub(crate) use planner::{DML_EXCLUDED, DML_TARGET, DmlTarget, Planner};
 pub(crate) use session::session_state;
 pub(crate) use snapshot::{DatabaseSnapshot, Relation, Snapshot, TableName, name_parts};

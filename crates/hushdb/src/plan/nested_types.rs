@@ -11,7 +11,7 @@ use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use std::sync::Arc;
 
 /// The type that values of all types can be brought to; `None` where there is none.
-pub(super) fn common(types: &[DataType]) -> Option<DataType> {
+pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
     let mut known = types.iter().filter(|ty| **ty != DataType::Null);
     let Some(first) = known.next() else {
         return Some(DataType::Null);

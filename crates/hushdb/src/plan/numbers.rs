@@ -23,7 +23,7 @@ use datafusion::common::{DFSchema, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction};
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator,
+    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator,
 };
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::Arc;
@@ -78,11 +78,26 @@ fn need(expr: Option<&Expr>, data_type: &DataType, what: For) -> Option<Need> {
     Some(Need::Digits { whole, scale })
 }
 
-/// The common type of numbers of which at least one is a decimal and not all are of one type.
+/// BLOB or UUID, where all that stands beside it is text: that is read as one, as by a CAST.
+fn bytes_beside_text<'a>(
+    mut types: impl Iterator<Item = &'a DataType> + Clone,
+) -> Option<DataType> {
+    let is_bytes = |t: &DataType| t.is_binary() || matches!(t, DataType::FixedSizeBinary(16));
+    let bytes = types.clone().find(|t| is_bytes(t))?;
+    let text = types.clone().any(DataType::is_string);
+    let fits = types.all(|t| t == bytes || t.is_string() || t.is_null());
+    (text && fits).then(|| bytes.clone())
+}
+
+/// The common type of numbers of which at least one is a decimal and not all are of one type, or of bytes and text.
 pub(super) fn common<'a>(
     items: impl Iterator<Item = (Option<&'a Expr>, DataType)>,
     what: For,
 ) -> Option<DataType> {
+    let items: Vec<_> = items.collect();
+    if let Some(bytes) = bytes_beside_text(items.iter().map(|(_, t)| t)) {
+        return Some(bytes);
+    }
     let (mut whole, mut scale, mut float) = (0u8, 0i8, None);
     let mut first: Option<DataType> = None;
     let (mut decimal, mut mixed) = (false, false);
@@ -168,6 +183,10 @@ fn common_integer(items: &[(Option<&Expr>, DataType)]) -> Option<DataType> {
 
 fn to_type(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
     let from = expr.get_type(schema)?;
+    if from.is_string() && !to.is_string() {
+        // A CAST becomes the function that reads the text.
+        return Ok(Expr::Cast(Cast::new(Box::new(expr), to.clone())));
+    }
     Ok(cast_if(expr, &from, to))
 }
 

@@ -6,7 +6,7 @@ use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
 use crate::functions::arithmetic::{MAX_DIGITS_64, Op};
 use crate::functions::number_kind::{Number, float_type, int_fits, int_literal};
-use crate::functions::{date_part, rounds};
+use crate::functions::{LIST_AND_LIST, MAP_VALUE, SLICE, SUBSTRING, date_part, rounds};
 use crate::sql::{INTEGER_LITERAL, ONE_TYPE};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
@@ -17,14 +17,51 @@ use datafusion::logical_expr::planner::{
     ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr,
 };
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, GetFieldAccess, LogicalPlan, Operator, lit, when,
+    BinaryExpr, Cast, Expr, ExprSchemable, GetFieldAccess, LogicalPlan, Operator, ScalarUDF, lit,
+    when,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
+use std::sync::Arc;
 
 /// Plans binary operators; asked before DataFusion's own planners.
 #[derive(Debug)]
-pub(super) struct DuckOperators;
+pub(super) struct DuckOperators {
+    list_and_list: Option<Arc<ScalarUDF>>,
+    map_value: Option<Arc<ScalarUDF>>,
+    slice: Option<Arc<ScalarUDF>>,
+    substring: Option<Arc<ScalarUDF>>,
+}
+
+impl DuckOperators {
+    /// Operators that are some of these functions.
+    pub(super) fn new(functions: &[Arc<ScalarUDF>]) -> Self {
+        let named = |name| functions.iter().find(|f| f.name() == name).cloned();
+        Self {
+            list_and_list: named(LIST_AND_LIST),
+            map_value: named(MAP_VALUE),
+            slice: named(SLICE),
+            substring: named(SUBSTRING),
+        }
+    }
+
+    /// Lists as one list, everything else as text.
+    fn concatenated(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        let (left, right) = (expr.left.get_type(schema)?, expr.right.get_type(schema)?);
+        match &self.list_and_list {
+            Some(function) if left.is_list() || right.is_list() => {
+                let both = vec![expr.left, expr.right];
+                let list = ScalarFunction::new_udf(Arc::clone(function), both);
+                Ok(PlannerResult::Planned(Expr::ScalarFunction(list)))
+            }
+            _ => Ok(PlannerResult::Original(texts(expr, schema))),
+        }
+    }
+}
 
 /// An integer literal in its own type: INTEGER if it fits, which the planner reads as BIGINT. As in DuckDB the digits
 /// decide, so -2147483648 is a BIGINT.
@@ -82,7 +119,7 @@ impl ExprPlanner for DuckOperators {
             B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => {
                 return Ok(PlannerResult::Original(comparable(expr, schema)));
             }
-            B::StringConcat => return Ok(PlannerResult::Original(texts(expr, schema))),
+            B::StringConcat => return self.concatenated(expr, schema),
             B::BitwiseAnd | B::BitwiseOr => {
                 if let (Ok(left), Ok(right)) =
                     (expr.left.get_type(schema), expr.right.get_type(schema))
@@ -144,12 +181,58 @@ impl ExprPlanner for DuckOperators {
         Ok(PlannerResult::Planned(Expr::ScalarFunction(part)))
     }
 
+    fn plan_substring(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        let Some(substring) = &self.substring else {
+            return Ok(PlannerResult::Original(args));
+        };
+        let call = ScalarFunction::new_udf(Arc::clone(substring), args);
+        Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
+    }
+
     fn plan_field_access(
         &self,
         expr: RawFieldAccessExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawFieldAccessExpr>> {
         use datafusion::functions::expr_fn::{character_length, substring};
+        let call = |function: &Arc<ScalarUDF>, args| {
+            let call = ScalarFunction::new_udf(Arc::clone(function), args);
+            Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
+        };
+        let RawFieldAccessExpr {
+            expr: of,
+            field_access,
+        } = &expr;
+        match (
+            of.get_type(schema)?,
+            field_access,
+            &self.map_value,
+            &self.slice,
+        ) {
+            (DataType::Map(..), GetFieldAccess::ListIndex { key }, Some(value), _) => {
+                return call(value, vec![of.clone(), *key.clone()]);
+            }
+            (DataType::Map(..), GetFieldAccess::NamedStructField { name }, Some(value), _) => {
+                return call(value, vec![of.clone(), lit(name.clone())]);
+            }
+            (
+                _,
+                GetFieldAccess::ListRange {
+                    start,
+                    stop,
+                    stride,
+                },
+                _,
+                Some(slice),
+            ) => {
+                let mut args = vec![of.clone(), *start.clone(), *stop.clone()];
+                if stride.as_ref() != &lit(1i64) {
+                    args.push(*stride.clone());
+                }
+                return call(slice, args);
+            }
+            _ => {}
+        }
         let GetFieldAccess::ListIndex { key } = &expr.field_access else {
             return Ok(PlannerResult::Original(expr));
         };
@@ -250,11 +333,15 @@ fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
 
 /// Operands of `||` as text, where Arrow would write them otherwise than DuckDB.
 fn texts(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    let is_uuid = |t: &DataType| matches!(t, DataType::FixedSizeBinary(16));
+    let is_bytes = |side: &Expr| {
+        side.get_type(schema)
+            .is_ok_and(|t| t.is_binary() && !is_uuid(&t))
+    };
+    let bytes = is_bytes(&expr.left) && is_bytes(&expr.right);
     for side in [&mut expr.left, &mut expr.right] {
-        if side
-            .get_type(schema)
-            .is_ok_and(|t| t.is_floating() || t.is_temporal())
-        {
+        let is_text = |t: &DataType| t.is_string() || t.is_null() || t.is_binary() && bytes;
+        if side.get_type(schema).is_ok_and(|t| !is_text(&t)) {
             *side = Expr::Cast(Cast::new(
                 Box::new(std::mem::take(side)),
                 DataType::Utf8View,

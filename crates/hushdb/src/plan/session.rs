@@ -54,6 +54,7 @@ pub(crate) fn session_state(
     options.explain.logical_plan_only = false;
     // What each partition of a sort sets aside for merging; more is asked for when it is needed.
     options.execution.sort_spill_reservation_bytes = 1 << 20;
+    let scalar_functions = functions::scalar_functions(&(Arc::clone(&memory) as _));
     let temp_files = Arc::new(SealedTempFiles(spill));
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::clone(&memory) as _)
@@ -67,7 +68,7 @@ pub(crate) fn session_state(
         Arc::new(NarrowLiterals),
         Arc::new(CommonNumbers),
         Arc::new(ComparisonKeys),
-        Arc::new(DuckCasts::new(&functions::scalar_functions())),
+        Arc::new(DuckCasts::new(&scalar_functions)),
     ];
     rules.extend(Analyzer::new().rules);
     // Joins are ordered when filters have reached their tables, and before columns are pruned.
@@ -96,11 +97,10 @@ pub(crate) fn session_state(
         .with_physical_optimizer_rule(Arc::new(AccountedWindows))
         .with_physical_optimizer_rule(Arc::new(SpillingSorts));
     let planners = builder.expr_planners().get_or_insert_default();
-    planners.insert(0, Arc::new(DuckOperators));
-    builder
-        .scalar_functions()
-        .get_or_insert_default()
-        .extend(functions::scalar_functions());
+    planners.insert(0, Arc::new(DuckOperators::new(&scalar_functions)));
+    let known = builder.scalar_functions().get_or_insert_default();
+    known.retain(|function| !functions::LEFT_OUT.contains(&function.name()));
+    known.extend(scalar_functions);
     builder
         .aggregate_functions()
         .get_or_insert_default()

@@ -5,18 +5,18 @@ use super::nested_calls;
 use super::parameters::substitute;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
 /// Name, number of arguments, meaning.
-const MACROS: [(&str, usize, &str); 33] = [
+const MACROS: &[(&str, usize, &str)] = &[
     ("if", 3, "CASE WHEN $1 THEN $2 ELSE $3 END"),
     ("mod", 2, "($1 % $2)"),
+    ("ifnull", 2, "coalesce($1, $2)"),
+    ("nvl", 2, "coalesce($1, $2)"),
     ("xor", 2, "(($1 | $2) - ($1 & $2))"),
     ("variance", 1, "var_samp($1)"),
-    ("sign", 1, "CAST(signum($1) AS TINYINT)"),
-    ("isinf", 1, "(abs($1) = CAST('inf' AS DOUBLE))"),
     ("strlen", 1, "octet_length($1)"),
     ("year", 1, "CAST(date_part('year', $1) AS BIGINT)"),
     ("quarter", 1, "CAST(date_part('quarter', $1) AS BIGINT)"),
@@ -35,28 +35,41 @@ const MACROS: [(&str, usize, &str); 33] = [
         1,
         "CAST(date_trunc('month', $1) + INTERVAL '1 month' - INTERVAL '1 day' AS DATE)",
     ),
-    ("strftime", 2, "to_char($1, $2)"),
-    ("regexp_matches", 2, "regexp_like($1, $2)"),
-    ("regexp_matches", 3, "regexp_like($1, $2, $3)"),
-    (
-        "regexp_extract",
-        2,
-        "CASE WHEN $1 IS NOT NULL THEN coalesce(array_element(regexp_match($1, '(' || $2 || ')'), 1), '') END",
-    ),
-    (
-        "regexp_extract",
-        3,
-        "CASE WHEN $1 IS NOT NULL THEN coalesce(array_element(regexp_match($1, '(' || $2 || ')'), $3 + 1), '') END",
-    ),
     ("struct_extract", 2, "get_field($1, $2)"),
-    ("string_split", 2, "string_to_array($1, $2)"),
-    ("str_split", 2, "string_to_array($1, $2)"),
-    ("split", 2, "string_to_array($1, $2)"),
-    ("list_unique", 1, "len(list_distinct(list_compact($1)))"),
+    ("list_unique", 1, "len(list_distinct($1))"),
     ("list_min", 1, "array_min($1)"),
+    ("array_push_front", 2, "list_prepend($2, $1)"),
+    ("sha256", 1, "lower(to_hex(digest($1, 'sha256')))"),
+    (
+        "version",
+        0,
+        concat!("'HushDB ", env!("CARGO_PKG_VERSION"), "'"),
+    ),
     ("current_database", 0, "$1"),
     ("current_schema", 0, "$2"),
 ];
+
+/// `left op ANY (list)`: true when it holds for one item; else unknown when an item or `left` is NULL; else false.
+pub(super) fn any_item(left: &Expr, op: &BinaryOperator, list: &Expr) -> Result<Expr> {
+    use BinaryOperator as B;
+    let holds = match op {
+        B::Eq => "list_contains($2, $1)",
+        B::Gt => "$1 > array_min($2)",
+        B::GtEq => "$1 >= array_min($2)",
+        B::Lt => "$1 < array_max($2)",
+        B::LtEq => "$1 <= array_max($2)",
+        B::NotEq => "$1 <> array_min($2) OR $1 <> array_max($2)",
+        _ => {
+            let what = format!("{op} cannot be used with ANY or ALL");
+            return Err(Error::binder(what));
+        }
+    };
+    let text = format!(
+        "CASE WHEN {holds} THEN true WHEN coalesce(len($2), 0) = 0 THEN false \
+         WHEN $1 IS NULL OR list_position($2, NULL) IS NOT NULL THEN NULL ELSE false END"
+    );
+    template(&text, &[left.clone(), list.clone()])
+}
 
 /// Parts of `date_diff`, and the number of such parts that a timestamp has behind it; the difference counts the borders
 /// between two timestamps.

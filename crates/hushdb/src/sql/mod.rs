@@ -10,6 +10,7 @@ mod named_windows;
 mod nested_calls;
 mod parameters;
 mod parser;
+mod patterns;
 mod rewrite;
 mod secrets;
 pub(crate) mod settings_text;

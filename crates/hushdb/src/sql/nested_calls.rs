@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, ObjectName, Subscript, TableAlias, TableAliasColumnDef, TableFactor,
-    Value,
+    UnaryOperator, Value,
 };
 
 /// Aggregates that `list_aggregate` takes, and what they are of a list.
@@ -31,9 +31,13 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
         function.name = ObjectName::from(vec![Ident::new("array_agg")]);
         return Ok(None);
     }
-    let FunctionArguments::List(list) = &function.args else {
+    let FunctionArguments::List(list) = &mut function.args else {
         return Ok(None);
     };
+    if called == "string_agg" {
+        separated(&mut list.args);
+        return Ok(None);
+    }
     let text = |text: &str| Expr::value(Value::SingleQuotedString(text.into()));
     let fields = |named: Vec<(String, Expr)>| {
         let args = named.into_iter();
@@ -43,6 +47,9 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
         call("named_struct", args)
     };
     match called {
+        "unnest" if list.args.iter().any(is_unnest) => Err(Error::binder(
+            "Nested UNNEST calls are not supported: use a subquery for each level",
+        )),
         "struct_pack" => {
             let named = list.args.iter().map(|arg| match arg {
                 FunctionArg::Named {
@@ -115,11 +122,19 @@ pub(super) fn plain_access(chain: &mut [AccessExpr]) {
             AccessExpr::Subscript(Subscript::Slice {
                 lower_bound,
                 upper_bound,
-                ..
+                stride,
             }) => {
                 let number = |text: &str| Expr::value(Value::Number(text.into(), false));
-                lower_bound.get_or_insert_with(|| number("1"));
-                upper_bound.get_or_insert_with(|| number("-1"));
+                let back = matches!(
+                    stride,
+                    Some(Expr::UnaryOp {
+                        op: UnaryOperator::Minus,
+                        ..
+                    })
+                );
+                let (first, last) = if back { ("-1", "1") } else { ("1", "-1") };
+                lower_bound.get_or_insert_with(|| number(first));
+                upper_bound.get_or_insert_with(|| number(last));
             }
             _ => {}
         }
@@ -159,6 +174,29 @@ pub(crate) fn unnest_table(factor: &mut TableFactor) {
             with_offset_alias: None,
             with_ordinality: false,
         };
+    }
+}
+
+/// The separator of `string_agg`, which is a comma where none is given; NULL makes all NULL.
+fn separated(args: &mut Vec<FunctionArg>) {
+    let text = |value| FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::value(value)));
+    let comma = || text(Value::SingleQuotedString(",".into()));
+    match args.as_mut_slice() {
+        [_] => args.push(comma()),
+        [of, separator] if *separator == text(Value::Null) => {
+            *of = text(Value::Null);
+            *separator = comma();
+        }
+        _ => {}
+    }
+}
+
+fn is_unnest(arg: &FunctionArg) -> bool {
+    match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(function))) => {
+            function.name.to_string().eq_ignore_ascii_case("unnest")
+        }
+        _ => false,
     }
 }
 

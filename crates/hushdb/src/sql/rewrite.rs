@@ -7,9 +7,10 @@ use super::column_names::name_columns;
 use super::dialect::POWER;
 use super::integer_literals::{mark_expr, mark_statement};
 use super::lateral_unnest;
-use super::macros::{expand, template};
+use super::macros::{any_item, expand, template};
 use super::named_windows;
 use super::nested_calls;
+use super::patterns::pattern;
 use super::sql_text::sql_text;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
@@ -133,7 +134,7 @@ impl<'a> Rewriter<'a> {
                 ..
             } => match right.as_ref() {
                 Expr::Subquery(query) => any(left, compare_op, query).map(Some),
-                _ => Ok(None),
+                list => any_item(left, compare_op, list).map(Some),
             },
             Expr::AllOp {
                 left,
@@ -143,9 +144,12 @@ impl<'a> Rewriter<'a> {
                 (Expr::Subquery(query), Some(opposite)) => {
                     template("(NOT $1)", &[any(left, &opposite, query)?]).map(Some)
                 }
+                (list, Some(opposite)) => {
+                    template("(NOT $1)", &[any_item(left, &opposite, list)?]).map(Some)
+                }
                 _ => Ok(None),
             },
-            _ => Ok(None),
+            other => pattern(other),
         }
     }
 }

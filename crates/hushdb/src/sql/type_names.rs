@@ -257,7 +257,8 @@ fn stored_type_within(field: &Field) -> Result<ColumnType> {
     }
 }
 
-fn is_uuid(field: &Field) -> bool {
+/// Whether sixteen bytes are a UUID.
+pub(crate) fn is_uuid(field: &Field) -> bool {
     field
         .metadata()
         .get(EXTENSION_KEY)

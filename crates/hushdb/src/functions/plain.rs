@@ -1,0 +1,433 @@
+//! Scalar functions of plain values: what they take, what they give and what they do with one row.
+//!
+//! What must hold: an argument that is NULL makes the result NULL, but where the function says otherwise; what a row gives is
+//! counted against the memory limit before it is made (`room.rs`).
+
+use super::room::Room;
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BinaryViewArray, BinaryViewBuilder, BooleanArray, Float64Array,
+    Int64Array, StringViewArray, StringViewBuilder,
+};
+use datafusion::arrow::buffer::Buffer;
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
+use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// A type that arguments and results have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Blob,
+    Int,
+    Double,
+    Bool,
+}
+
+impl Kind {
+    fn arrow(self) -> DataType {
+        match self {
+            Self::Text => DataType::Utf8View,
+            Self::Blob => DataType::BinaryView,
+            Self::Int => DataType::Int64,
+            Self::Double => DataType::Float64,
+            Self::Bool => DataType::Boolean,
+        }
+    }
+
+    /// How far a value of a type is from this one; `None` if it takes a CAST.
+    fn distance(self, from: &DataType) -> Option<u8> {
+        use DataType as T;
+        let from = match from {
+            T::Dictionary(_, value) => value,
+            other => other,
+        };
+        match (self, from) {
+            (_, T::Null) => Some(1),
+            (Self::Text, T::Utf8 | T::LargeUtf8 | T::Utf8View) => Some(0),
+            (Self::Blob, T::Binary | T::LargeBinary | T::BinaryView) => Some(0),
+            (Self::Bool, T::Boolean) => Some(0),
+            (Self::Int, other) if other.is_integer() => Some(0),
+            (Self::Double, other) if other.is_floating() => Some(0),
+            (Self::Double, other) if other.is_numeric() => Some(1),
+            _ => None,
+        }
+    }
+}
+
+/// What is done with each row; `Whole` looks at the columns itself.
+#[derive(Clone)]
+pub(super) enum Run {
+    /// Writes a text; `false` is NULL.
+    Text(fn(Row<'_>, &mut Written<'_>) -> Result<bool>),
+    Blob(fn(Row<'_>, &mut Written<'_>) -> Result<bool>),
+    Int(fn(Row<'_>) -> Result<Option<i64>>),
+    Double(fn(Row<'_>) -> Result<Option<f64>>),
+    Bool(fn(Row<'_>) -> Result<Option<bool>>),
+    Whole(DataType, fn(&Columns, &mut Room) -> Result<ArrayRef>),
+}
+
+/// One way of calling a function.
+pub(super) struct Form {
+    args: &'static [Kind],
+    /// Whether arguments that are NULL are shown to it.
+    sees_nulls: bool,
+    run: Run,
+}
+
+impl Form {
+    pub(super) fn new(args: &'static [Kind], run: Run) -> Self {
+        Self {
+            args,
+            sees_nulls: false,
+            run,
+        }
+    }
+
+    pub(super) fn seeing_nulls(mut self) -> Self {
+        self.sees_nulls = true;
+        self
+    }
+
+    fn result(&self) -> DataType {
+        match &self.run {
+            Run::Text(_) => Kind::Text.arrow(),
+            Run::Blob(_) => Kind::Blob.arrow(),
+            Run::Int(_) => Kind::Int.arrow(),
+            Run::Double(_) => Kind::Double.arrow(),
+            Run::Bool(_) => Kind::Bool.arrow(),
+            Run::Whole(result, _) => result.clone(),
+        }
+    }
+
+    /// How far argument types are from what it takes.
+    fn distance(&self, types: &[DataType]) -> Option<u32> {
+        if types.len() != self.args.len() {
+            return None;
+        }
+        let each = self.args.iter().zip(types);
+        let each = each.map(|(kind, from)| kind.distance(from).map(u32::from));
+        each.sum()
+    }
+}
+
+/// A function with its forms; the first one that fits best is taken.
+pub(super) struct Plain {
+    names: &'static [&'static str],
+    aliases: Vec<String>,
+    forms: Vec<Form>,
+    memory: Arc<dyn MemoryPool>,
+    signature: Signature,
+}
+
+/// A function of `names`, of which the first is shown.
+pub(super) fn plain(
+    names: &'static [&'static str],
+    forms: Vec<Form>,
+    memory: &Arc<dyn MemoryPool>,
+) -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::from(Plain {
+        names,
+        aliases: names.iter().skip(1).map(|name| name.to_string()).collect(),
+        forms,
+        memory: Arc::clone(memory),
+        signature: Signature::user_defined(Volatility::Immutable),
+    }))
+}
+
+impl Plain {
+    fn form(&self, types: &[DataType]) -> Option<&Form> {
+        let fitting = self.forms.iter();
+        let fitting = fitting.filter_map(|form| Some((form.distance(types)?, form)));
+        fitting
+            .min_by_key(|(distance, _)| *distance)
+            .map(|(_, form)| form)
+    }
+}
+
+impl std::fmt::Debug for Plain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl PartialEq for Plain {
+    fn eq(&self, other: &Self) -> bool {
+        self.names == other.names
+    }
+}
+
+impl Eq for Plain {}
+
+impl Hash for Plain {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.names.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Plain {
+    fn name(&self) -> &str {
+        self.names.first().copied().unwrap_or_default()
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        match self.form(types) {
+            Some(form) => Ok(form.args.iter().map(|kind| kind.arrow()).collect()),
+            None => plan_err!(
+                "No function matches the given name and argument types '{}'; you might need to add explicit type casts",
+                called(self.name(), types)
+            ),
+        }
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match self.form(types) {
+            Some(form) => Ok(form.result()),
+            None => internal_err!("{} was not coerced", called(self.name(), types)),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let types: Vec<_> = args.args.iter().map(ColumnarValue::data_type).collect();
+        let Some(form) = self.form(&types) else {
+            return internal_err!("{} was not coerced", called(self.name(), &types));
+        };
+        let (columns, scalar) = Columns::new(&args, form.args)?;
+        let mut room = Room::new(&self.memory);
+        let array = form.evaluate(&columns, &mut room)?;
+        if scalar {
+            return ScalarValue::try_from_array(&array, 0).map(ColumnarValue::Scalar);
+        }
+        Ok(ColumnarValue::Array(array))
+    }
+}
+
+/// A call with the names of its types.
+pub(super) fn called(name: &str, types: &[DataType]) -> String {
+    use crate::sql::type_names::display_type;
+    use datafusion::arrow::datatypes::Field;
+    let types = types
+        .iter()
+        .map(|t| display_type(&Field::new("", t.clone(), true)));
+    format!("{name}({})", types.collect::<Vec<_>>().join(", "))
+}
+
+/// One argument's values; one value stands for all rows of a constant.
+enum Column {
+    Text(StringViewArray),
+    Blob(BinaryViewArray),
+    Int(Int64Array),
+    Double(Float64Array),
+    Bool(BooleanArray),
+}
+
+/// The arguments of all rows.
+pub(super) struct Columns {
+    columns: Vec<(Column, bool)>,
+    rows: usize,
+}
+
+impl Columns {
+    /// The arguments, and whether all are constants; these are then of one row.
+    fn new(args: &ScalarFunctionArgs, kinds: &[Kind]) -> Result<(Self, bool)> {
+        let constant = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
+        let scalar = args.args.iter().all(constant);
+        let columns = args.args.iter().zip(kinds).map(|(arg, kind)| {
+            let array = match arg {
+                ColumnarValue::Array(array) => Arc::clone(array),
+                ColumnarValue::Scalar(value) => value.to_array()?,
+            };
+            let array = match array.data_type() == &kind.arrow() {
+                true => array,
+                false => datafusion::arrow::compute::cast(&array, &kind.arrow())?,
+            };
+            let column = match kind {
+                Kind::Text => Column::Text(array.as_string_view().clone()),
+                Kind::Blob => Column::Blob(array.as_binary_view().clone()),
+                Kind::Int => Column::Int(array.as_primitive::<Int64Type>().clone()),
+                Kind::Double => Column::Double(array.as_primitive::<Float64Type>().clone()),
+                Kind::Bool => Column::Bool(array.as_boolean().clone()),
+            };
+            Ok((column, constant(arg)))
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let rows = if scalar { 1 } else { args.number_rows };
+        Ok((Self { columns, rows }, scalar))
+    }
+
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        (0..self.rows).map(|row| Row { columns: self, row })
+    }
+
+    /// The number of arguments.
+    pub(super) fn count(&self) -> usize {
+        self.columns.len()
+    }
+}
+
+/// The arguments of one row.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a> {
+    columns: &'a Columns,
+    row: usize,
+}
+
+/// A value of one row; the empty one where the argument is NULL or of another kind.
+macro_rules! value {
+    ($self:ident, $arg:ident, $kind:ident, $empty:expr) => {
+        match $self.at($arg) {
+            Some((Column::$kind(array), row)) if array.is_valid(row) => array.value(row),
+            _ => $empty,
+        }
+    };
+}
+
+impl<'a> Row<'a> {
+    fn at(self, arg: usize) -> Option<(&'a Column, usize)> {
+        let (column, constant) = self.columns.columns.get(arg)?;
+        Some((column, if *constant { 0 } else { self.row }))
+    }
+
+    pub(super) fn is_null(self, arg: usize) -> bool {
+        match self.at(arg) {
+            Some((Column::Text(array), row)) => array.is_null(row),
+            Some((Column::Blob(array), row)) => array.is_null(row),
+            Some((Column::Int(array), row)) => array.is_null(row),
+            Some((Column::Double(array), row)) => array.is_null(row),
+            Some((Column::Bool(array), row)) => array.is_null(row),
+            None => true,
+        }
+    }
+
+    pub(super) fn has_null(self) -> bool {
+        (0..self.columns.columns.len()).any(|arg| self.is_null(arg))
+    }
+
+    pub(super) fn text(self, arg: usize) -> &'a str {
+        value!(self, arg, Text, "")
+    }
+
+    pub(super) fn blob(self, arg: usize) -> &'a [u8] {
+        value!(self, arg, Blob, &[])
+    }
+
+    pub(super) fn int(self, arg: usize) -> i64 {
+        value!(self, arg, Int, 0)
+    }
+
+    pub(super) fn double(self, arg: usize) -> f64 {
+        value!(self, arg, Double, 0.0)
+    }
+}
+
+/// The text or bytes that a row gives.
+pub(super) struct Written<'a> {
+    bytes: Vec<u8>,
+    room: &'a mut Room,
+}
+
+impl Written<'_> {
+    /// Says how much the row will write, before it does.
+    pub(super) fn expect(&mut self, bytes: u128) -> Result<()> {
+        let bytes = self.room.take(bytes)?;
+        self.bytes.reserve_exact(bytes);
+        Ok(())
+    }
+
+    /// Writes what no more than doubles the arguments.
+    pub(super) fn push(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    /// Writes so many characters of a text that begins again at its end.
+    pub(super) fn push_cycled(&mut self, text: &str, characters: usize) {
+        let mut buffer = [0; 4];
+        for c in text.chars().cycle().take(characters) {
+            self.push(c.encode_utf8(&mut buffer));
+        }
+    }
+
+    pub(super) fn push_bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+}
+
+/// Values longer than this become a buffer of their own, without a copy.
+const OWN_BUFFER: usize = 64 << 10;
+
+/// Collects texts or bytes by the builder's methods.
+macro_rules! collect {
+    ($self:ident, $columns:ident, $room:ident, $run:ident, $builder:ident, $as:expr) => {{
+        let mut out = $builder::with_capacity($columns.rows);
+        let mut written = Written {
+            bytes: vec![],
+            room: $room,
+        };
+        for row in $columns.rows() {
+            if !$self.sees_nulls && row.has_null() || !$run(row, &mut written)? {
+                out.append_null();
+            } else if written.bytes.len() > OWN_BUFFER {
+                let len = written.bytes.len() as u32;
+                let block = out.append_block(Buffer::from_vec(std::mem::take(&mut written.bytes)));
+                out.try_append_view(block, 0, len)?;
+            } else {
+                out.try_append_value($as(&written.bytes)?)?;
+            }
+            written.bytes.clear();
+        }
+        Arc::new(out.finish())
+    }};
+}
+
+fn as_text(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes)
+        .map_err(|_| crate::error::Error::internal("a text is not UTF-8").into())
+}
+
+impl Form {
+    fn evaluate(&self, columns: &Columns, room: &mut Room) -> Result<ArrayRef> {
+        let shown = |row: &Row<'_>| self.sees_nulls || !row.has_null();
+        Ok(match &self.run {
+            Run::Text(run) => collect!(self, columns, room, run, StringViewBuilder, as_text),
+            Run::Blob(run) => collect!(
+                self,
+                columns,
+                room,
+                run,
+                BinaryViewBuilder,
+                Ok::<_, datafusion::common::DataFusionError>
+            ),
+            Run::Int(run) => {
+                let values = columns
+                    .rows()
+                    .map(|row| if shown(&row) { run(row) } else { Ok(None) });
+                Arc::new(values.collect::<Result<Int64Array>>()?)
+            }
+            Run::Double(run) => {
+                let values = columns
+                    .rows()
+                    .map(|row| if shown(&row) { run(row) } else { Ok(None) });
+                Arc::new(values.collect::<Result<Float64Array>>()?)
+            }
+            Run::Bool(run) => {
+                let values = columns
+                    .rows()
+                    .map(|row| if shown(&row) { run(row) } else { Ok(None) });
+                Arc::new(values.collect::<Result<BooleanArray>>()?)
+            }
+            Run::Whole(_, run) => run(columns, room)?,
+        })
+    }
+}

@@ -1,0 +1,190 @@
+//! `bool_and`, `bool_or`, `bit_and`, `bit_or` and `bit_xor` over frames that move: the library's cannot take back a value that
+//! leaves the frame, or say NULL of a frame without values.
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type, UInt64Type};
+use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::functions_aggregate::bit_and_or_xor::{bit_and_udaf, bit_or_udaf, bit_xor_udaf};
+use datafusion::functions_aggregate::bool_and_or::{bool_and_udaf, bool_or_udaf};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature,
+};
+use std::sync::Arc;
+
+/// How the bits of values become one; BOOLEAN is a number of one bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Bits {
+    And,
+    Or,
+    Xor,
+}
+
+/// The library's function, with an accumulator of ours where a frame moves.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Sliding {
+    bits: Bits,
+    planned: Arc<AggregateUDF>,
+}
+
+pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
+    let sliding = |bits, planned| Arc::new(AggregateUDF::from(Sliding { bits, planned }));
+    vec![
+        sliding(Bits::And, bool_and_udaf()),
+        sliding(Bits::Or, bool_or_udaf()),
+        sliding(Bits::And, bit_and_udaf()),
+        sliding(Bits::Or, bit_or_udaf()),
+        sliding(Bits::Xor, bit_xor_udaf()),
+    ]
+}
+
+impl AggregateUDFImpl for Sliding {
+    fn name(&self) -> &str {
+        self.planned.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.planned.signature()
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        self.planned.return_type(arg_types)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        self.planned.state_fields(args)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        self.planned.accumulator(args)
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        self.planned.groups_accumulator_supported(args)
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        self.planned.create_groups_accumulator(args)
+    }
+
+    fn create_sliding_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Counted {
+            bits: self.bits,
+            of: args.return_field.data_type().clone(),
+            values: 0,
+            ones: [0; 64],
+        }))
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        self.planned.order_sensitivity()
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        ReversedUDAF::Identical
+    }
+}
+
+/// How many values of a frame have each bit.
+#[derive(Debug)]
+struct Counted {
+    bits: Bits,
+    of: DataType,
+    values: u64,
+    ones: [u64; 64],
+}
+
+impl Counted {
+    /// Values as bits; those of negative numbers are their two's complement.
+    fn bits_of(&self, values: &[ArrayRef]) -> Result<Vec<u64>> {
+        let Some(values) = values.first() else {
+            return internal_err!("an aggregate without arguments");
+        };
+        if values.data_type() == &DataType::Boolean {
+            return Ok(values
+                .as_boolean()
+                .iter()
+                .flatten()
+                .map(u64::from)
+                .collect());
+        }
+        if values.data_type().is_unsigned_integer() {
+            let values = cast(values, &DataType::UInt64)?;
+            return Ok(values
+                .as_primitive::<UInt64Type>()
+                .iter()
+                .flatten()
+                .collect());
+        }
+        let values = cast(values, &DataType::Int64)?;
+        let values = values.as_primitive::<Int64Type>().iter().flatten();
+        Ok(values
+            .map(|v| u64::from_ne_bytes(v.to_ne_bytes()))
+            .collect())
+    }
+
+    fn count(&mut self, values: &[ArrayRef], change: fn(u64, u64) -> u64) -> Result<()> {
+        for value in self.bits_of(values)? {
+            self.values = change(self.values, 1);
+            for (bit, ones) in self.ones.iter_mut().enumerate() {
+                *ones = change(*ones, value >> bit & 1);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Accumulator for Counted {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.count(values, u64::wrapping_add)
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.count(values, u64::wrapping_sub)
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        if self.values == 0 {
+            return ScalarValue::try_from(&self.of);
+        }
+        let one = |ones: u64| match self.bits {
+            Bits::And => ones == self.values,
+            Bits::Or => ones > 0,
+            Bits::Xor => ones % 2 == 1,
+        };
+        let set = self.ones.iter().enumerate().filter(|(_, ones)| one(**ones));
+        let value = set.fold(0u64, |value, (bit, _)| value | 1 << bit);
+        match &self.of {
+            DataType::Boolean => Ok(ScalarValue::Boolean(Some(value & 1 == 1))),
+            of if of.is_unsigned_integer() => ScalarValue::UInt64(Some(value)).cast_to(of),
+            of => {
+                let value = i64::from_ne_bytes(value.to_ne_bytes());
+                ScalarValue::Int64(Some(value)).cast_to(of)
+            }
+        }
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        internal_err!("the accumulator of a frame has no state")
+    }
+
+    fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
+        internal_err!("the accumulators of frames are not merged")
+    }
+}

@@ -1,0 +1,423 @@
+//! Functions of texts as DuckDB has them: what is cut out of a text, taken apart, repeated, padded and replaced in it.
+//! Positions count characters.
+
+use super::plain::{Columns, Form, Kind, Row, Run, Written, plain};
+use super::room::Room;
+use crate::error::{Error, ErrorKind};
+use datafusion::arrow::array::{ArrayRef, ListBuilder, StringViewBuilder};
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::Result;
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::ScalarUDF;
+use std::sync::Arc;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// `substring(text FROM start FOR length)`.
+pub(crate) const SUBSTRING: &str = "substring";
+
+const TEXT: &[Kind] = &[Kind::Text];
+const TEXT_INT: &[Kind] = &[Kind::Text, Kind::Int];
+const TEXT_TEXT: &[Kind] = &[Kind::Text, Kind::Text];
+
+/// Both forms of a function that takes characters off a text.
+macro_rules! trims {
+    ($spaces:expr, $some:expr) => {{
+        vec![
+            Form::new(
+                TEXT,
+                Run::Text(|row, out| {
+                    let spaces: fn(&str) -> &str = $spaces;
+                    out.push(spaces(row.text(0)));
+                    Ok(true)
+                }),
+            ),
+            Form::new(
+                TEXT_TEXT,
+                Run::Text(|row, out| {
+                    let some: for<'a> fn(&'a str, &[char]) -> &'a str = $some;
+                    let of: Vec<char> = row.text(1).chars().collect();
+                    out.push(some(row.text(0), &of));
+                    Ok(true)
+                }),
+            ),
+        ]
+    }};
+}
+
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let plain = |names, forms| plain(names, forms, memory);
+    let pads: &[Kind] = &[Kind::Text, Kind::Int, Kind::Text];
+    let texts = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8View, true)));
+    vec![
+        plain(
+            &[SUBSTRING, "substr"],
+            vec![
+                Form::new(TEXT_INT, Run::Text(substring)),
+                Form::new(&[Kind::Text, Kind::Int, Kind::Int], Run::Text(substring_of)),
+            ],
+        ),
+        plain(&["left"], vec![Form::new(TEXT_INT, Run::Text(left))]),
+        plain(&["right"], vec![Form::new(TEXT_INT, Run::Text(right))]),
+        plain(&["lpad"], vec![Form::new(pads, Run::Text(lpad))]),
+        plain(&["rpad"], vec![Form::new(pads, Run::Text(rpad))]),
+        plain(
+            &["repeat"],
+            vec![
+                Form::new(
+                    TEXT_INT,
+                    Run::Text(|row, out| repeat(row.text(0).as_bytes(), row, out)),
+                ),
+                Form::new(
+                    &[Kind::Blob, Kind::Int],
+                    Run::Blob(|row, out| repeat(row.blob(0), row, out)),
+                ),
+            ],
+        ),
+        plain(
+            &["replace"],
+            vec![Form::new(
+                &[Kind::Text, Kind::Text, Kind::Text],
+                Run::Text(replace),
+            )],
+        ),
+        plain(
+            &["translate"],
+            vec![Form::new(
+                &[Kind::Text, Kind::Text, Kind::Text],
+                Run::Text(translate),
+            )],
+        ),
+        plain(
+            &["split_part"],
+            vec![Form::new(
+                &[Kind::Text, Kind::Text, Kind::Int],
+                Run::Text(split_part),
+            )],
+        ),
+        plain(
+            &["string_split", "str_split", "string_to_array", "split"],
+            vec![Form::new(TEXT_TEXT, Run::Whole(texts, string_split)).seeing_nulls()],
+        ),
+        plain(
+            &["trim"],
+            trims!(|text| text.trim_matches(is_space), |text, of| text
+                .trim_matches(of)),
+        ),
+        plain(
+            &["ltrim"],
+            trims!(|text| text.trim_start_matches(is_space), |text, of| text
+                .trim_start_matches(of)),
+        ),
+        plain(
+            &["rtrim"],
+            trims!(|text| text.trim_end_matches(is_space), |text, of| text
+                .trim_end_matches(of)),
+        ),
+        plain(&["chr"], vec![Form::new(&[Kind::Int], Run::Text(chr))]),
+        plain(
+            &["ascii"],
+            vec![Form::new(
+                TEXT,
+                Run::Int(|row| Ok(row.text(0).chars().next().map(code).or(Some(0)))),
+            )],
+        ),
+        plain(
+            &["to_hex", "hex"],
+            vec![
+                Form::new(TEXT, Run::Text(|row, out| hex(row.text(0).as_bytes(), out))),
+                Form::new(&[Kind::Blob], Run::Text(|row, out| hex(row.blob(0), out))),
+                Form::new(&[Kind::Int], Run::Text(hex_of_number)),
+            ],
+        ),
+        plain(
+            &["octet_length"],
+            vec![
+                Form::new(TEXT, Run::Int(|row| Ok(Some(row.text(0).len() as i64)))),
+                Form::new(
+                    &[Kind::Blob],
+                    Run::Int(|row| Ok(Some(row.blob(0).len() as i64))),
+                ),
+            ],
+        ),
+        plain(&["reverse"], vec![Form::new(TEXT, Run::Text(reverse))]),
+        plain(&["encode"], vec![Form::new(TEXT, Run::Blob(encode))]),
+        plain(
+            &["decode"],
+            vec![Form::new(&[Kind::Blob], Run::Text(decode))],
+        ),
+    ]
+}
+
+fn code(c: char) -> i64 {
+    i64::from(u32::from(c))
+}
+
+/// The bytes at which characters `from..to` of a text lie; both may be outside of it.
+pub(super) fn between(text: &str, from: i128, to: i128) -> &str {
+    if to <= from || to <= 0 {
+        return "";
+    }
+    let from = usize::try_from(from.max(0)).unwrap_or(usize::MAX);
+    let count = usize::try_from(to)
+        .unwrap_or(usize::MAX)
+        .saturating_sub(from);
+    if text.is_ascii() {
+        let from = from.min(text.len());
+        let to = from.saturating_add(count).min(text.len());
+        return text.get(from..to).unwrap_or_default();
+    }
+    let mut starts = text.char_indices().map(|(at, _)| at);
+    let Some(first) = starts.nth(from) else {
+        return "";
+    };
+    let end = match count {
+        0 => Some(first),
+        count => starts.nth(count - 1),
+    };
+    text.get(first..end.unwrap_or(text.len()))
+        .unwrap_or_default()
+}
+
+fn characters(text: &str) -> i128 {
+    match text.is_ascii() {
+        true => text.len() as i128,
+        false => text.chars().count() as i128,
+    }
+}
+
+/// The character at which a substring begins, counted from 0: a negative start counts from the end, and 0 is before the first.
+fn first_character(text: &str, start: i64) -> i128 {
+    match start {
+        ..0 => characters(text) + i128::from(start),
+        _ => i128::from(start) - 1,
+    }
+}
+
+fn substring(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    let text = row.text(0);
+    out.push(between(text, first_character(text, row.int(1)), i128::MAX));
+    Ok(true)
+}
+
+/// A negative length takes what is before the start.
+fn substring_of(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    let text = row.text(0);
+    let (first, length) = (first_character(text, row.int(1)), i128::from(row.int(2)));
+    out.push(between(
+        text,
+        first.min(first + length),
+        first.max(first + length),
+    ));
+    Ok(true)
+}
+
+/// The first characters; with a negative number all but the last.
+fn left(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    let (text, count) = (row.text(0), i128::from(row.int(1)));
+    let to = if count < 0 {
+        characters(text) + count
+    } else {
+        count
+    };
+    out.push(between(text, 0, to));
+    Ok(true)
+}
+
+/// The last characters; with a negative number all but the first.
+fn right(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    let (text, count) = (row.text(0), i128::from(row.int(1)));
+    let from = if count < 0 {
+        -count
+    } else {
+        characters(text) - count
+    };
+    out.push(between(text, from, i128::MAX));
+    Ok(true)
+}
+
+fn lpad(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    let (text, missing) = padded(row, out, "LPAD")?;
+    out.push_cycled(row.text(2), missing);
+    out.push(text);
+    Ok(true)
+}
+
+fn rpad(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    let (text, missing) = padded(row, out, "RPAD")?;
+    out.push(text);
+    out.push_cycled(row.text(2), missing);
+    Ok(true)
+}
+
+/// The part of the text that stays, and the number of characters to put beside it.
+fn padded<'a>(row: Row<'a>, out: &mut Written<'_>, name: &str) -> Result<(&'a str, usize)> {
+    let (text, width, pad) = (row.text(0), i128::from(row.int(1)).max(0), row.text(2));
+    let text = between(text, 0, width);
+    let missing = (width - characters(text)) as u128;
+    if missing == 0 {
+        return Ok((text, 0));
+    }
+    if pad.is_empty() {
+        let what = format!("Insufficient padding in {name}.");
+        return Err(Error::new(ErrorKind::InvalidInput, what).into());
+    }
+    let bytes = (missing / characters(pad) as u128 + 1) * pad.len() as u128;
+    out.expect(text.len() as u128 + bytes)?;
+    Ok((text, missing as usize))
+}
+
+fn repeat(bytes: &[u8], row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    let times = row.int(1).max(0);
+    out.expect(bytes.len() as u128 * times as u128)?;
+    if !bytes.is_empty() {
+        (0..times).for_each(|_| out.push_bytes(bytes));
+    }
+    Ok(true)
+}
+
+/// Nothing is nowhere in a text.
+fn replace(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    let (text, from, to) = (row.text(0), row.text(1), row.text(2));
+    if from.is_empty() {
+        out.push(text);
+        return Ok(true);
+    }
+    if to.len() > from.len() {
+        let found = text.matches(from).count() as u128;
+        out.expect(text.len() as u128 + found * (to.len() - from.len()) as u128)?;
+    }
+    for (n, piece) in text.split(from).enumerate() {
+        if n > 0 {
+            out.push(to);
+        }
+        out.push(piece);
+    }
+    Ok(true)
+}
+
+/// Each character of the first set becomes the one at its place in the second, or goes away.
+fn translate(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    let (text, from, to) = (row.text(0), row.text(1), row.text(2));
+    let mut changes = std::collections::HashMap::new();
+    let mut to = to.chars();
+    for c in from.chars() {
+        let new = to.next();
+        changes.entry(c).or_insert(new);
+    }
+    let mut buffer = [0; 4];
+    for c in text.chars() {
+        match changes.get(&c) {
+            None => out.push(c.encode_utf8(&mut buffer)),
+            Some(Some(new)) => out.push(new.encode_utf8(&mut buffer)),
+            Some(None) => {}
+        }
+    }
+    Ok(true)
+}
+
+/// The pieces of a text; an empty separator is between any two characters.
+fn pieces<'a>(
+    text: &'a str,
+    separator: &'a str,
+) -> Box<dyn DoubleEndedIterator<Item = &'a str> + 'a> {
+    if separator.is_empty() && !text.is_empty() {
+        let characters = text.char_indices();
+        return Box::new(
+            characters.map(|(at, c)| text.get(at..at + c.len_utf8()).unwrap_or_default()),
+        );
+    }
+    if separator.is_empty() {
+        return Box::new(std::iter::once(text));
+    }
+    let found: Vec<usize> = text.match_indices(separator).map(|(at, _)| at).collect();
+    let starts = std::iter::once(0).chain(found.clone().into_iter().map(|at| at + separator.len()));
+    let ends = found.into_iter().chain(std::iter::once(text.len()));
+    let pieces = starts.zip(ends).collect::<Vec<_>>().into_iter();
+    Box::new(pieces.map(|(from, to)| text.get(from..to).unwrap_or_default()))
+}
+
+fn split_part(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    let mut pieces = pieces(row.text(0), row.text(1));
+    let before = |n: u64| usize::try_from(n - 1).unwrap_or(usize::MAX);
+    let piece = match row.int(2) {
+        0 => None,
+        n @ 1.. => pieces.nth(before(n.unsigned_abs())),
+        n => pieces.nth_back(before(n.unsigned_abs())),
+    };
+    out.push(piece.unwrap_or_default());
+    Ok(true)
+}
+
+/// Without a separator the text is one piece.
+fn string_split(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
+    let mut out = ListBuilder::new(StringViewBuilder::new());
+    for row in columns.rows() {
+        if row.is_null(0) {
+            out.append_null();
+            continue;
+        }
+        let text = row.text(0);
+        if row.is_null(1) {
+            out.values().append_value(text);
+        } else {
+            pieces(text, row.text(1)).for_each(|piece| out.values().append_value(piece));
+        }
+        out.append(true);
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+/// The blanks that are Unicode's space separators.
+fn is_space(c: char) -> bool {
+    matches!(
+        c,
+        ' ' | '\u{a0}' | '\u{1680}' | '\u{2000}'
+            ..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
+    )
+}
+
+fn chr(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    let character = u32::try_from(row.int(0)).ok().and_then(char::from_u32);
+    let character = character
+        .ok_or_else(|| Error::new(ErrorKind::InvalidInput, "chr takes a Unicode code point"))?;
+    out.push(character.encode_utf8(&mut [0; 4]));
+    Ok(true)
+}
+
+fn hex(bytes: &[u8], out: &mut Written<'_>) -> Result<bool> {
+    out.expect(bytes.len() as u128 * 2)?;
+    for byte in bytes {
+        out.push(&format!("{byte:02X}"));
+    }
+    Ok(true)
+}
+
+fn hex_of_number(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    out.push(&format!("{:X}", row.int(0)));
+    Ok(true)
+}
+
+/// Characters with their marks stay together.
+fn reverse(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    let text = row.text(0);
+    let clusters = text.graphemes(true).rev();
+    clusters.for_each(|cluster| out.push(cluster));
+    Ok(true)
+}
+
+/// The bytes of a text, and the text of bytes.
+fn encode(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    out.push(row.text(0));
+    Ok(true)
+}
+
+fn decode(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    let text = std::str::from_utf8(row.blob(0)).map_err(|_| {
+        Error::new(
+            ErrorKind::Conversion,
+            "Failure in decode: the blob has invalid UTF-8 characters",
+        )
+    })?;
+    out.push(text);
+    Ok(true)
+}
