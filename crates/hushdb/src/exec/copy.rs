@@ -1,5 +1,6 @@
 //! COPY FROM and COPY TO, CSV, Parquet and JSON, and the same files in FROM.
 
+use super::csv;
 use super::ddl::resolve_for_write;
 use super::json;
 use super::load::{self, RowRules};
@@ -17,14 +18,12 @@ use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use datafusion::arrow::csv::WriterBuilder;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use datafusion::datasource::file_format::FileFormat;
-use datafusion::datasource::file_format::csv::CsvFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
 };
 use datafusion::datasource::provider_as_source;
-use datafusion::functions::core::expr_fn::{coalesce, nullif};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableSource, lit};
+use datafusion::logical_expr::{LogicalPlanBuilder, TableSource};
 use datafusion::object_store::ObjectStoreExt;
 use datafusion::sql::sqlparser::ast::{self, ObjectName};
 use hushdb_storage::{ColumnType, OutputFile};
@@ -37,7 +36,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::{SchemaDescriptor, Type};
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
 /// A format of files.
@@ -71,10 +70,9 @@ struct Options {
     header: Option<bool>,
     delimiter: Option<u8>,
     quote: u8,
-    escape: u8,
+    /// Before a quote that belongs to a value; the quote itself where nothing is said.
+    escape: Option<u8>,
     null: String,
-    /// Columns in which what reads as NULL is an empty text.
-    not_null: Vec<String>,
     compression: Compression,
     /// JSON as one array.
     array: bool,
@@ -87,9 +85,8 @@ fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
         header: None,
         delimiter: lower.ends_with(".tsv").then_some(b'\t'),
         quote: b'"',
-        escape: b'"',
+        escape: None,
         null: String::new(),
-        not_null: vec![],
         compression: Compression::SNAPPY,
         array: false,
     };
@@ -97,11 +94,7 @@ fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
         let text = match value {
             OptionValue::Text(text) => Some(text.as_str()),
             OptionValue::None => None,
-            OptionValue::List(columns) if name == "force_not_null" => {
-                options.not_null = columns.clone();
-                continue;
-            }
-            OptionValue::List(_) => {
+            OptionValue::List(_) | OptionValue::Pairs(_) => {
                 return Err(Error::binder(format!("the option {name} takes one value")));
             }
         };
@@ -109,23 +102,14 @@ fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
             || text.ok_or_else(|| Error::binder(format!("the option {name} needs a value")));
         match name.as_str() {
             "format" => {
-                options.format = match required()?.to_ascii_lowercase().as_str() {
-                    "csv" => Format::Csv,
-                    "parquet" => Format::Parquet,
-                    "json" => Format::Json,
-                    other => {
-                        return Err(Error::unsupported(format!(
-                            "COPY format {other} is not there; use csv, parquet or json"
-                        )));
-                    }
-                }
+                options.format = format_named(required()?)?;
             }
             "csv" => options.format = Format::Csv,
             "header" => options.header = Some(is_on(text)),
             "array" => options.array = is_on(text),
             "delimiter" | "delim" | "sep" => options.delimiter = Some(one_byte(name, required()?)?),
             "quote" => options.quote = one_byte(name, required()?)?,
-            "escape" => options.escape = one_byte(name, required()?)?,
+            "escape" => options.escape = Some(one_byte(name, required()?)?),
             "null" | "nullstr" => options.null = required()?.to_string(),
             "compression" | "codec" => {
                 options.compression = match required()?.to_ascii_lowercase().as_str() {
@@ -156,6 +140,30 @@ fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
     Ok(options)
 }
 
+/// The format that the options say, or the file's name.
+fn format_of(path: &str, given: &[(String, OptionValue)]) -> Result<Format> {
+    let mut format = Format::of_name(path).unwrap_or(Format::Csv);
+    for (name, value) in given {
+        match (name.as_str(), value) {
+            ("format", OptionValue::Text(text)) => format = format_named(text)?,
+            ("csv", _) => format = Format::Csv,
+            _ => {}
+        }
+    }
+    Ok(format)
+}
+
+fn format_named(name: &str) -> Result<Format> {
+    match name.to_ascii_lowercase().as_str() {
+        "csv" => Ok(Format::Csv),
+        "parquet" => Ok(Format::Parquet),
+        "json" => Ok(Format::Json),
+        other => Err(Error::unsupported(format!(
+            "COPY format {other} is not there; use csv, parquet or json"
+        ))),
+    }
+}
+
 /// What an option says that is on when it is named.
 fn is_on(text: Option<&str>) -> bool {
     !text.is_some_and(|text| matches!(text.to_ascii_lowercase().as_str(), "false" | "0" | "off"))
@@ -176,52 +184,6 @@ fn open_error(path: &str, error: &std::io::Error) -> Error {
         ErrorKind::Io,
         format!("Cannot open file \"{path}\": {error}"),
     )
-}
-
-/// The first line, the sniffed delimiter in it, and whether the file is empty.
-fn first_line(path: &str) -> Result<Option<String>> {
-    let file = File::open(path).map_err(|e| open_error(path, &e))?;
-    let mut line = vec![];
-    // A line of more than this is no header.
-    std::io::Read::take(&mut BufReader::new(file), 1 << 20)
-        .read_until(b'\n', &mut line)
-        .map_err(|e| open_error(path, &e))?;
-    let text = String::from_utf8_lossy(&line)
-        .trim_end_matches(['\n', '\r'])
-        .to_string();
-    Ok((!line.is_empty()).then_some(text))
-}
-
-fn sniff_delimiter(line: &str) -> u8 {
-    let count = |c: u8| line.bytes().filter(|b| *b == c).count();
-    [b',', b'|', b';', b'\t']
-        .into_iter()
-        .max_by_key(|c| (count(*c), *c == b','))
-        .unwrap_or(b',')
-}
-
-fn csv_format(options: &Options, header: bool, delimiter: u8) -> CsvFormat {
-    let format = CsvFormat::default()
-        .with_has_header(header)
-        .with_delimiter(delimiter)
-        .with_quote(options.quote)
-        .with_newlines_in_values(true);
-    let escape = (options.escape != options.quote).then_some(options.escape);
-    let mut csv = format.with_escape(escape).options().clone();
-    csv.null_regex = Some(format!("^{}$", escape_regex(&options.null)));
-    CsvFormat::default().with_options(csv)
-}
-
-fn escape_regex(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| {
-            if c.is_alphanumeric() {
-                vec![c]
-            } else {
-                vec!['\\', c]
-            }
-        })
-        .collect()
 }
 
 fn listing(
@@ -265,21 +227,6 @@ fn infer(planner: &Planner<'_>, path: &str, format: &dyn FileFormat) -> Result<S
             .join()
             .unwrap_or_else(|_| Err(Error::internal("the file's schema could not be read")))
     })
-}
-
-/// A CSV file as a table, its column types inferred.
-pub(super) fn csv_source(
-    planner: &Planner<'_>,
-    path: &str,
-    given: &[(String, OptionValue)],
-) -> Result<Arc<dyn TableSource>> {
-    let options = options(path, given)?;
-    let line = first_line(path)?
-        .ok_or_else(|| Error::invalid(format!("\"{path}\" is empty: it has no columns")))?;
-    let delimiter = options.delimiter.unwrap_or_else(|| sniff_delimiter(&line));
-    let format = csv_format(&options, options.header.unwrap_or(true), delimiter);
-    let schema = infer(planner, path, &format)?;
-    listing(path, Arc::new(format), schema)
 }
 
 /// A Parquet file as a table.
@@ -340,7 +287,10 @@ pub(super) fn copy_from(
     given: &[(String, OptionValue)],
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
-    let options = options(path, given)?;
+    let format = format_of(path, given)?;
+    if format != Format::Csv {
+        options(path, given)?;
+    }
     let (snapshot, name, mut write) = resolve_for_write(connection, table)?;
     let (_, version) = snapshot.table(&[
         name.database.clone(),
@@ -361,31 +311,18 @@ pub(super) fn copy_from(
         targets = (0..version.columns.len()).collect();
     }
     let planner = connection.planner(&snapshot, progress);
-    let source = match options.format {
+    let source = match format {
         Format::Parquet => parquet_source(&planner, path)?,
         Format::Json => {
             let columns = targets.iter().filter_map(|t| version.columns.get(*t));
             json::source_for(path, &columns.collect::<Vec<_>>())?
         }
         Format::Csv => {
-            let Some(line) = first_line(path)? else {
-                return QueryResult::count(0);
-            };
-            let delimiter = options.delimiter.unwrap_or_else(|| sniff_delimiter(&line));
-            let names: Vec<&str> = targets
-                .iter()
-                .map(|t| version.columns[*t].name.as_str())
-                .collect();
-            let header = options
-                .header
-                .unwrap_or_else(|| is_header(&line, delimiter, options.quote, &names));
-            // Everything is read as text and cast by the same rules as an INSERT.
-            let fields: Vec<Field> = names
-                .iter()
-                .map(|n| Field::new(*n, DataType::Utf8, true))
-                .collect();
-            let format = csv_format(&options, header, delimiter);
-            listing(path, Arc::new(format), Arc::new(Schema::new(fields)))?
+            let columns = targets.iter().filter_map(|t| version.columns.get(*t));
+            match csv::source_for(path, given, &columns.collect::<Vec<_>>())? {
+                Some(source) => source,
+                None => return QueryResult::count(0),
+            }
         }
     };
     let given = source.schema().fields().len();
@@ -397,10 +334,6 @@ pub(super) fn copy_from(
         )));
     }
     let plan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
-    let plan = match options.format {
-        Format::Csv => with_nulls(plan, &options)?,
-        Format::Parquet | Format::Json => plan,
-    };
     let mut sources = vec![None; version.columns.len()];
     for (i, target) in targets.iter().enumerate() {
         sources[*target] = Some(i);
@@ -410,39 +343,6 @@ pub(super) fn copy_from(
     let rows = load::load(connection, &mut write, &name, &plan, rules, progress)?;
     write.commit()?;
     QueryResult::count(rows)
-}
-
-/// Tells NULL from empty text, which the reader takes for the same, where the options say how.
-fn with_nulls(plan: LogicalPlan, options: &Options) -> Result<LogicalPlan> {
-    if options.null.is_empty() && options.not_null.is_empty() {
-        return Ok(plan);
-    }
-    let all = plan.schema().columns().into_iter().map(|column| {
-        let name = column.name.clone();
-        let mut value = Expr::Column(column);
-        if !options.null.is_empty() {
-            value = nullif(coalesce(vec![value, lit("")]), lit(options.null.as_str()));
-        }
-        if options.not_null.contains(&name) {
-            value = coalesce(vec![value, lit("")]);
-        }
-        value.alias(name)
-    });
-    let all: Vec<Expr> = all.collect();
-    Ok(LogicalPlanBuilder::from(plan).project(all)?.build()?)
-}
-
-/// Whether a CSV file's first line names the columns.
-fn is_header(line: &str, delimiter: u8, quote: u8, names: &[&str]) -> bool {
-    let fields: Vec<&str> = line
-        .split(delimiter as char)
-        .map(|f| f.trim().trim_matches(quote as char))
-        .collect();
-    fields.len() == names.len()
-        && fields
-            .iter()
-            .zip(names)
-            .all(|(field, name)| field.eq_ignore_ascii_case(name))
 }
 
 pub(super) fn copy_to(
@@ -506,12 +406,13 @@ fn not_written(path: &str, error: hushdb_storage::Error) -> Error {
 
 fn write_csv(result: QueryResult, out: impl Write, options: &Options) -> Result<u64> {
     let schema = result.schema();
+    let escape = options.escape.unwrap_or(options.quote);
     let mut writer = WriterBuilder::new()
         .with_header(options.header.unwrap_or(true))
         .with_delimiter(options.delimiter.unwrap_or(b','))
         .with_quote(options.quote)
-        .with_escape(options.escape)
-        .with_double_quote(options.escape == options.quote)
+        .with_escape(escape)
+        .with_double_quote(escape == options.quote)
         .with_null(options.null.clone())
         .with_date_format("%Y-%m-%d".into())
         .with_time_format("%H:%M:%S%.f".into())

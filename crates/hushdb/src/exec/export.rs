@@ -138,6 +138,12 @@ impl<'a> Export<'a> {
                 let values: Vec<String> = values.iter().map(|value| text(value)).collect();
                 format!("{name} ({})", values.join(", "))
             }
+            OptionValue::Pairs(pairs) => {
+                let pairs = pairs
+                    .iter()
+                    .map(|(key, value)| format!("{}: {}", text(key), text(value)));
+                format!("{name} {{{}}}", pairs.collect::<Vec<_>>().join(", "))
+            }
         });
         options.collect::<Vec<_>>().join(", ")
     }

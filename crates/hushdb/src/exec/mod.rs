@@ -6,6 +6,7 @@ mod catalog_tables;
 mod change_type;
 mod copy;
 mod copy_database;
+mod csv;
 mod ddl;
 mod definitions;
 mod dml;

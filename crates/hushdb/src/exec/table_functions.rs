@@ -7,8 +7,10 @@ use super::series::series;
 use super::{catalog_tables, key_tables, process_tables};
 use crate::error::{Error, Result};
 use crate::plan::Planner;
-use crate::sql;
-use datafusion::arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array};
+use crate::sql::{self, OptionValue};
+use datafusion::arrow::array::{
+    Array, ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array,
+};
 use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::MemTable;
@@ -33,17 +35,23 @@ pub(crate) fn call(
     match name {
         "read_csv" | "read_csv_auto" | "read_parquet" | "parquet_scan" | "read_json"
         | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" => {
-            let path = match args.as_slice() {
-                [value] => text(value),
-                _ => None,
+            let is_csv = name.starts_with("read_csv");
+            let (path, options) = match args.split_first() {
+                Some((path, options)) if is_csv || options.is_empty() => (text(path), options),
+                _ => (None, &args[..0]),
             };
             let path = path.ok_or_else(|| {
-                Error::binder(format!(
-                    "{name} takes the path of one file; options go into COPY ... FROM"
-                ))
+                let text = match is_csv {
+                    true => "takes the path of one file, and options such as header = false",
+                    false => "takes the path of one file; options go into COPY ... FROM",
+                };
+                Error::binder(format!("{name} {text}"))
             })?;
             match name {
-                "read_csv" | "read_csv_auto" => super::copy::csv_source(planner, &path, &[]),
+                "read_csv" | "read_csv_auto" => {
+                    let options = options.iter().map(|option| named_option(name, option));
+                    super::csv::source(&path, &options.collect::<Result<Vec<_>>>()?)
+                }
                 "read_parquet" | "parquet_scan" => super::copy::parquet_source(planner, &path),
                 _ => super::json::source(&path),
             }
@@ -110,7 +118,7 @@ pub(crate) fn file_source(
     planner: &Planner<'_>,
 ) -> Result<Option<Arc<dyn TableSource>>> {
     Ok(match Format::of_name(name) {
-        Some(Format::Csv) => Some(super::copy::csv_source(planner, name, &[])?),
+        Some(Format::Csv) => Some(super::csv::source(name, &[])?),
         Some(Format::Parquet) => Some(super::copy::parquet_source(planner, name)?),
         Some(Format::Json) => Some(super::json::source(name)?),
         None => None,
@@ -131,6 +139,48 @@ fn constant(planner: &Planner<'_>, name: &str, arg: Expr) -> Result<ScalarValue>
 
 fn text(value: &ScalarValue) -> Option<String> {
     value.try_as_str().flatten().map(str::to_string)
+}
+
+/// An option with its name: a struct of one field.
+fn named_option(function: &str, value: &ScalarValue) -> Result<(String, OptionValue)> {
+    let wrong = || {
+        Error::binder(format!(
+            "options of {function} are written name = value, with a text, number, list or {{'name': 'text'}} as value"
+        ))
+    };
+    let ScalarValue::Struct(option) = value else {
+        return Err(wrong());
+    };
+    let field = option.fields().first().ok_or_else(wrong)?;
+    let value = ScalarValue::try_from_array(option.column(0), 0)?;
+    let value = match &value {
+        ScalarValue::Struct(pairs) => {
+            let pairs = pairs
+                .fields()
+                .iter()
+                .zip(pairs.columns())
+                .map(|(field, column)| {
+                    let text =
+                        plain_text(&ScalarValue::try_from_array(column, 0)?).ok_or_else(wrong)?;
+                    Ok((field.name().clone(), text))
+                });
+            OptionValue::Pairs(pairs.collect::<Result<_>>()?)
+        }
+        ScalarValue::List(list) => {
+            let items = list.value(0);
+            let items = (0..items.len())
+                .map(|at| plain_text(&ScalarValue::try_from_array(&items, at)?).ok_or_else(wrong));
+            OptionValue::List(items.collect::<Result<_>>()?)
+        }
+        value => OptionValue::Text(plain_text(value).ok_or_else(wrong)?),
+    };
+    Ok((field.name().to_ascii_lowercase(), value))
+}
+
+/// A value that is not NULL as text.
+fn plain_text(value: &ScalarValue) -> Option<String> {
+    let is_plain = !value.is_null() && !value.data_type().is_nested();
+    is_plain.then(|| text(value).unwrap_or_else(|| value.to_string()))
 }
 
 fn table(columns: Vec<(&str, ArrayRef)>) -> Result<Arc<dyn TableSource>> {

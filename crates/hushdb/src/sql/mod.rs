@@ -6,6 +6,7 @@ mod integer_literals;
 mod key_literals;
 mod lateral_unnest;
 mod macros;
+mod named_options;
 mod named_windows;
 mod nested_calls;
 mod parameters;

@@ -210,7 +210,7 @@ fn plain_args(args: &[FunctionArg]) -> Option<Vec<Expr>> {
 }
 
 /// A call of a function with arguments without names.
-fn call(name: &str, args: Vec<Expr>) -> Expr {
+pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
     let args = args.into_iter().map(FunctionArgExpr::Expr);
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),

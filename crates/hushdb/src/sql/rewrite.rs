@@ -8,6 +8,7 @@ use super::dialect::POWER;
 use super::integer_literals::{mark_expr, mark_statement};
 use super::lateral_unnest;
 use super::macros::{any_item, expand, template};
+use super::named_options::name_options;
 use super::named_windows;
 use super::nested_calls;
 use super::patterns::pattern;
@@ -224,6 +225,7 @@ impl VisitorMut for Rewriter<'_> {
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
         nested_calls::unnest_table(factor);
+        name_options(factor);
         ControlFlow::Continue(())
     }
 

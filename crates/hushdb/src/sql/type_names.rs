@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::ast::{
     self, ArrayElemTypeDef, DataType as SqlType, ExactNumberInfo, StructField, TimezoneInfo,
 };
 use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
 use hushdb_storage::{ColumnType, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,6 +24,19 @@ const EXTENSION_KEY: &str = "ARROW:extension:name";
 
 /// DuckDB's default for a bare `DECIMAL`.
 const DEFAULT_DECIMAL: (u8, i8) = (18, 3);
+
+/// The column type that a text names.
+pub(crate) fn named_type(text: &str) -> Result<ColumnType> {
+    let parsed = Parser::new(&HushDialect).try_with_sql(text);
+    let parsed = parsed.and_then(|mut parser| {
+        let named = parser.parse_data_type()?;
+        parser.expect_token(&Token::EOF)?;
+        Ok(named)
+    });
+    column_type(
+        &parsed.map_err(|_| Error::binder(format!("\"{text}\" is not the name of a type")))?,
+    )
+}
 
 /// The column type that a SQL type name stands for.
 pub(crate) fn column_type(sql: &SqlType) -> Result<ColumnType> {

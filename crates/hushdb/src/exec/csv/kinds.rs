@@ -35,7 +35,9 @@ pub(super) enum Kind {
     Timestamp(Option<String>),
     TimestampTz,
     /// Whatever it says; without blanks around it if it is to be cast.
-    Text { trimmed: bool },
+    Text {
+        trimmed: bool,
+    },
 }
 
 pub(super) const TEXT: Kind = Kind::Text { trimmed: false };
@@ -80,9 +82,7 @@ impl Kind {
             Self::Integer => Arc::new(Int64Array::from(all(values, integer)?)),
             Self::Double => Arc::new(Float64Array::from(all(values, double)?)),
             Self::Time => Arc::new(Time64MicrosecondArray::from(all(values, time)?)),
-            Self::Date(form) => {
-                Arc::new(Date32Array::from(all(values, |text| date(text, form))?))
-            }
+            Self::Date(form) => Arc::new(Date32Array::from(all(values, |text| date(text, form))?)),
             Self::Timestamp(form) => {
                 let parse = |text: &str| timestamp(text, form.as_deref());
                 Arc::new(TimestampMicrosecondArray::from(all(values, parse)?))
@@ -124,7 +124,7 @@ pub(super) fn kind_of<'a>(
 ) -> Kind {
     let dates = match date {
         Some(form) => vec![form],
-        None => [&[ISO_DATE], &DATES[..]].concat(),
+        None => [&[ISO_DATE][..], &DATES[..]].concat(),
     };
     let mut kinds = vec![Kind::Boolean, Kind::Integer, Kind::Double, Kind::Time];
     kinds.extend(dates.into_iter().map(|form| Kind::Date(form.into())));
@@ -138,11 +138,12 @@ pub(super) fn kind_of<'a>(
             break;
         }
     }
-    let dates = kinds.iter().filter(|kind| matches!(kind, Kind::Date(_)));
+    let is_date = |kind: &&Kind| matches!(kind, Kind::Date(_));
+    let dates = kinds.iter().filter(is_date).count();
     match kinds.first() {
         _ if is_empty => TEXT,
         // Day and month could be either.
-        Some(Kind::Date(form)) if form != ISO_DATE && dates.count() > 1 => TEXT,
+        Some(Kind::Date(form)) if form != ISO_DATE && dates > 1 => TEXT,
         Some(kind) => kind.clone(),
         None => TEXT,
     }
@@ -278,8 +279,14 @@ mod tests {
             (&["01/02/2021", "10/13/2021"], date("%m/%d/%Y")),
             (&["13.10.2021"], date("%d.%m.%Y")),
             (&["2021/01/02"], date("%Y/%m/%d")),
-            (&["2021-01-02 12:30:00", "2021-01-02", "2021-01-02T01:02"], Kind::Timestamp(None)),
-            (&["2021-01-02 12:30:00+02", "2021-01-02T12:30:00Z"], Kind::TimestampTz),
+            (
+                &["2021-01-02 12:30:00", "2021-01-02", "2021-01-02T01:02"],
+                Kind::Timestamp(None),
+            ),
+            (
+                &["2021-01-02 12:30:00+02", "2021-01-02T12:30:00Z"],
+                Kind::TimestampTz,
+            ),
         ] {
             assert_eq!(kind(values), expected, "{values:?}");
         }

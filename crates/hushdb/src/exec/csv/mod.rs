@@ -38,19 +38,27 @@ const BATCH_BYTES: usize = 4 << 20;
 ///
 /// # Errors
 /// `Io` when it cannot be read, `InvalidInput` when it is no CSV, by line.
-pub(super) fn source(
-    path: &str,
-    given: &[(String, OptionValue)],
-) -> Result<Arc<dyn TableSource>> {
+pub(super) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<Arc<dyn TableSource>> {
     let options = Options::new(path, given)?;
     let expected = Some(options.columns.len()).filter(|columns| *columns > 0);
     let sniffed = sniff(&sample(path)?, &options, expected).map_err(|fault| wrong(path, fault))?;
     let positional: Vec<Option<&ColumnType>> = match options.columns.is_empty() {
-        true => options.types.iter().map(|(name, ty)| name.is_none().then_some(ty)).collect(),
+        true => options
+            .types
+            .iter()
+            .map(|(name, ty)| name.is_none().then_some(ty))
+            .collect(),
         false => options.columns.iter().map(|(_, ty)| Some(ty)).collect(),
     };
     let shape = sniffed.shape(&options, &positional);
     let mut names = shape.names;
+    if options.names.len() > names.len() {
+        return Err(Error::binder(format!(
+            "{} names are given, and the file has {} columns",
+            options.names.len(),
+            names.len()
+        )));
+    }
     let given_names = options.columns.iter().map(|(name, _)| name);
     for (name, given) in names.iter_mut().zip(given_names.chain(&options.names)) {
         name.clone_from(given);
@@ -66,7 +74,8 @@ pub(super) fn source(
         },
         is_sniffed: ty.is_none(),
     });
-    let file = CsvFile::new(path, options, sniffed.dialect, shape.header, columns.collect());
+    let columns = columns.collect();
+    let file = CsvFile::new(path, options, sniffed.dialect, shape.header, columns);
     typed(table(file)?, &names, &types)
 }
 
@@ -95,7 +104,8 @@ pub(super) fn source_for(
         kind: kind_for(&column.ty, &options),
         is_sniffed: false,
     });
-    let file = CsvFile::new(path, options, sniffed.dialect, header, columns.collect());
+    let columns = columns.collect();
+    let file = CsvFile::new(path, options, sniffed.dialect, header, columns);
     table(file).map(Some)
 }
 
@@ -120,7 +130,9 @@ fn types_of(
         let Some(name) = name else { continue };
         let at = names.iter().position(|of| of.eq_ignore_ascii_case(name));
         let to = at.and_then(|at| types.get_mut(at)).ok_or_else(|| {
-            Error::binder(format!("the file has no column \"{name}\", for which a type is given"))
+            Error::binder(format!(
+                "the file has no column \"{name}\", for which a type is given"
+            ))
         })?;
         *to = Some(ty.clone());
     }
@@ -179,7 +191,9 @@ fn open(path: &str) -> Result<File> {
 
 fn sample(path: &str) -> Result<Sample> {
     let mut bytes = vec![];
-    let read = open(path)?.take(SAMPLE_BYTES as u64).read_to_end(&mut bytes);
+    let read = open(path)?
+        .take(SAMPLE_BYTES as u64)
+        .read_to_end(&mut bytes);
     read.map_err(|error| wrong(path, Fault::Io(error)))?;
     let is_whole = bytes.len() < SAMPLE_BYTES;
     Ok(Sample { bytes, is_whole })
@@ -258,7 +272,12 @@ impl CsvFile {
         let not_null = self.options.is_not_null(&column.name);
         let values = records.iter().map(|record| {
             let bytes = record.get(at);
-            if self.options.nulls.iter().any(|null| null.as_bytes() == bytes) {
+            if self
+                .options
+                .nulls
+                .iter()
+                .any(|null| null.as_bytes() == bytes)
+            {
                 return Ok(not_null.then_some(""));
             }
             let what = "a value is not UTF-8";

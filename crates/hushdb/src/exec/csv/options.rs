@@ -2,8 +2,8 @@
 
 use super::kinds::is_form;
 use crate::error::{Error, Result};
-use crate::sql::type_names::named_type;
 use crate::sql::OptionValue;
+use crate::sql::type_names::named_type;
 use hushdb_storage::ColumnType;
 
 /// How a CSV file is to be read.
@@ -64,7 +64,7 @@ impl Options {
             "null" | "nullstr" => self.nulls = texts(name, value)?,
             "force_not_null" => self.not_null = texts(name, value)?,
             "skip" => {
-                let lines = text(name, value)?.parse();
+                let lines = text(name, value)?.parse::<u64>();
                 let wrong = |_| Error::binder("the option skip takes a number of lines");
                 self.skip = lines.map_err(wrong)?;
             }

@@ -210,7 +210,10 @@ impl<R: BufRead> Records<R> {
                 if ended {
                     break;
                 }
-                if record.ends.is_empty() && state == State::Comment && (byte == b'\n' || self.returned) {
+                if record.ends.is_empty()
+                    && state == State::Comment
+                    && (byte == b'\n' || self.returned)
+                {
                     state = State::Start;
                     record.line = self.line;
                 }
@@ -417,7 +420,10 @@ mod tests {
     fn what_is_no_csv_is_refused_by_line() {
         for (text, expected) in [
             ("a\n\"b\nc", "2: unclosed"),
-            ("a\n\"b\"c\n", "2: text follows a value in quotes: give QUOTE or ESCAPE"),
+            (
+                "a\n\"b\"c\n",
+                "2: text follows a value in quotes: give QUOTE or ESCAPE",
+            ),
         ] {
             assert_eq!(read(text, DIALECT).unwrap_err(), expected);
         }

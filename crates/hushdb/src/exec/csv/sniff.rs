@@ -63,9 +63,11 @@ pub(super) fn sniff(
 ) -> Result<Sniffed, Fault> {
     let mut best: Option<Sniffed> = None;
     let mut splits = false;
-    for group in candidates(options) {
+    for (number, group) in candidates(options).into_iter().enumerate() {
         for dialect in group {
             let Ok(mut rows) = sample.records(dialect, options.skip) else {
+                // What is wrong may be the value of another delimiter.
+                splits |= number == 0;
                 continue;
             };
             splits |= rows.first().is_some_and(|first| first.len() > 1);
@@ -101,8 +103,9 @@ fn candidates(options: &Options) -> Vec<Vec<Dialect>> {
     let quote = options.quote.unwrap_or(Some(QUOTE));
     let escapes = match (options.escape, quote) {
         (Some(given), _) => vec![given],
+        (None, None) => vec![None],
         (None, Some(QUOTE)) => vec![quote, Some(b'\\')],
-        (None, _) => vec![quote],
+        (None, Some(_)) => vec![quote, Some(QUOTE), Some(b'\\')],
     };
     let comments = match options.comment {
         Some(given) => vec![given.map(|byte| Comment {
@@ -152,7 +155,10 @@ pub(super) fn is_row(row: &Record, columns: usize, options: &Options) -> bool {
 
 fn why_not(sample: &Sample, options: &Options, expected: Option<usize>) -> Fault {
     let first = candidates(options).into_iter().flatten().next();
-    let unclear = Fault::Line(options.skip + 1, "how values are divided is not clear: give DELIM");
+    let unclear = Fault::Line(
+        options.skip + 1,
+        "how values are divided is not clear: give DELIM",
+    );
     let Some(dialect) = first else {
         return unclear;
     };
@@ -179,19 +185,21 @@ pub(super) struct Shape {
 impl Sniffed {
     /// What the columns are, of which some have a type that was given.
     pub(super) fn shape(&self, options: &Options, given: &[Option<&ColumnType>]) -> Shape {
-        let header = options.header.unwrap_or_else(|| match self.rows.as_slice() {
-            [] => false,
-            [only] => {
-                let kinds = self.kinds(std::slice::from_ref(only), options);
-                self.is_all_text(&kinds, given)
-            }
-            [first, rest @ ..] => {
-                let kinds = self.kinds(rest, options);
-                self.is_all_text(&kinds, given)
-                    || (0..self.columns).all(|at| value(first, at, options).is_none())
-                    || self.contradicts(first, options, given, &kinds)
-            }
-        });
+        let header = options
+            .header
+            .unwrap_or_else(|| match self.rows.as_slice() {
+                [] => false,
+                [only] => {
+                    let kinds = self.kinds(std::slice::from_ref(only), options);
+                    self.is_all_text(&kinds, given)
+                }
+                [first, rest @ ..] => {
+                    let kinds = self.kinds(rest, options);
+                    self.is_all_text(&kinds, given)
+                        || (0..self.columns).all(|at| value(first, at, options).is_none())
+                        || self.contradicts(first, options, given, &kinds)
+                }
+            });
         let data = self.rows.get(usize::from(header)..).unwrap_or_default();
         let first = self.rows.first().filter(|_| header);
         Shape {

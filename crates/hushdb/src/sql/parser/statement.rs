@@ -134,6 +134,8 @@ pub(crate) enum OptionValue {
     None,
     Text(String),
     List(Vec<String>),
+    /// Names with texts, in the order in which they are given.
+    Pairs(Vec<(String, String)>),
 }
 
 /// What ATTACH does when a database of the name is there already.

@@ -1,0 +1,49 @@
+//! `read_csv('f.csv', header = false)`: options by name in calls of FROM, which the planner takes by position alone.
+
+use super::nested_calls::call;
+use super::normalize;
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArgOperator, TableFactor, Value,
+};
+
+/// Functions that have options.
+const FUNCTIONS: [&str; 2] = ["read_csv", "read_csv_auto"];
+
+/// Makes a struct of one field of each option of a function in FROM, its name the option's.
+pub(super) fn name_options(factor: &mut TableFactor) {
+    let TableFactor::Table {
+        name,
+        args: Some(args),
+        ..
+    } = factor
+    else {
+        return;
+    };
+    if !FUNCTIONS
+        .iter()
+        .any(|function| name.to_string().eq_ignore_ascii_case(function))
+    {
+        return;
+    }
+    for arg in &mut args.args {
+        let (name, value) = match arg {
+            FunctionArg::Named {
+                name,
+                arg: FunctionArgExpr::Expr(value),
+                operator: FunctionArgOperator::Equals | FunctionArgOperator::Assignment,
+            } => (normalize(name), value.clone()),
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::BinaryOp {
+                left,
+                op: BinaryOperator::Eq,
+                right,
+            })) => match left.as_ref() {
+                Expr::Identifier(name) => (normalize(name), right.as_ref().clone()),
+                _ => continue,
+            },
+            _ => continue,
+        };
+        let name = Expr::value(Value::SingleQuotedString(name));
+        let option = call("named_struct", vec![name, value]);
+        *arg = FunctionArg::Unnamed(FunctionArgExpr::Expr(option));
+    }
+}
