@@ -30,6 +30,9 @@ enum Extreme {
 pub(super) struct FastExtreme {
     extreme: Extreme,
     planned: Arc<AggregateUDF>,
+    /// Another name than the planned function's, by which the library would let scans compare values with what it has found:
+    /// as it compares them, not by keys.
+    name: Option<&'static str>,
 }
 
 impl FastExtreme {
@@ -37,6 +40,7 @@ impl FastExtreme {
         Self {
             extreme: Extreme::Least,
             planned: min_udaf(),
+            name: None,
         }
     }
 
@@ -44,8 +48,21 @@ impl FastExtreme {
         Self {
             extreme: Extreme::Greatest,
             planned: max_udaf(),
+            name: None,
         }
     }
+}
+
+/// `min` or `max` for values that are compared by keys.
+pub(crate) fn extreme_of_keys(function: &AggregateUDF) -> Option<Arc<AggregateUDF>> {
+    let (extreme, name) = match function.name() {
+        "min" => (FastExtreme::min(), "$min"),
+        "max" => (FastExtreme::max(), "$max"),
+        _ => return None,
+    };
+    let name = Some(name);
+    let keyed = FastExtreme { name, ..extreme };
+    Some(Arc::new(AggregateUDF::from(keyed)))
 }
 
 impl FastExtreme {
@@ -66,7 +83,7 @@ impl FastExtreme {
 
 impl AggregateUDFImpl for FastExtreme {
     fn name(&self) -> &str {
-        self.planned.name()
+        self.name.unwrap_or_else(|| self.planned.name())
     }
 
     fn signature(&self) -> &Signature {
@@ -129,7 +146,10 @@ impl AggregateUDFImpl for FastExtreme {
     }
 
     fn is_descending(&self) -> Option<bool> {
-        self.planned.is_descending()
+        match self.name {
+            None => self.planned.is_descending(),
+            Some(_) => None,
+        }
     }
 
     fn value_from_stats(&self, args: &StatisticsArgs) -> Option<ScalarValue> {

@@ -45,6 +45,7 @@ pub(crate) use convert::{
     UUID_FROM_TEXT, UUID_OR_NULL, format_blob, format_uuid,
 };
 pub(crate) use date_part::date_part;
+pub(crate) use extremes::extreme_of_keys;
 pub(crate) use instant::{current_micros, instant_function};
 pub use json_text::{json_string, json_value};
 pub(crate) use list_build::{SLICE, series_length};

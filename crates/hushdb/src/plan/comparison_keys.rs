@@ -6,7 +6,7 @@
 use super::numbers::is_comparison;
 use super::operators::cast_if;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
-use crate::functions::{has_intervals, key_of, key_type};
+use crate::functions::{extreme_of_keys, has_intervals, key_of, key_type};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
@@ -114,6 +114,13 @@ fn comparisons(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::AggregateFunction(AggregateFunction { func, params }) => {
             let mut changed = sort_keys(&mut params.order_by, schema);
+            let by_key = |arg: &Expr| arg.get_type(schema).is_ok_and(|ty| has_key(&ty));
+            if params.args.iter().any(by_key)
+                && let Some(extreme) = extreme_of_keys(func)
+            {
+                *func = extreme;
+                changed = true;
+            }
             if params.distinct && func.name() == "count" {
                 for arg in &mut params.args {
                     changed |= take_key(arg, schema, has_intervals);
