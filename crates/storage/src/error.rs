@@ -125,6 +125,12 @@ pub enum Error {
     /// The superblock is not the one that the caller expects.
     #[error("this is not the expected state of the database: its root digest is another one")]
     NotExpectedRoot,
+    /// The superblock is the expected one and names a log, which it leaves free to grow and to be cut.
+    #[error(
+        "a root digest names one content, and this database has a log, whose end it does not pin: close the database (or run \
+         CHECKPOINT) and take the digest then, or insist on an anchor"
+    )]
+    ExpectedRootHasLog,
     /// The anchor that the caller gave is another database's.
     #[error("the anchor belongs to another database")]
     AnchorOfOther,
@@ -140,7 +146,8 @@ pub enum Error {
     },
     /// The log ends before the anchor that the caller gave, or is another one.
     #[error(
-        "the end of the log was cut off: it does not reach the anchor, which was at {expected} of log bytes"
+        "the end of the log was cut off: it does not reach the anchor, which was at {expected} of log bytes; what was \
+         committed up to there is missing"
     )]
     LogCut {
         /// Where the log ended when the anchor was taken, in bytes.
@@ -259,6 +266,7 @@ impl Error {
             Self::KeyUnusable(_)
             | Self::KdfBudgetSpent(_)
             | Self::AnchorOfOther
+            | Self::ExpectedRootHasLog
             | Self::KeySlots(_)
             | Self::NotADatabase
             | Self::ReadOnly

@@ -119,6 +119,17 @@ impl CommitLog {
         Some((sequence, writer.position(), *writer.last_tag()))
     }
 
+    /// As [`CommitLog::last`], once all of it is durable.
+    ///
+    /// # Errors
+    /// WriteFailedEarlier and Io: what is durable is not known.
+    pub(super) fn durable_end(&mut self) -> Result<Option<(u64, u64, [u8; 16])>> {
+        if let Some(writer) = &mut self.writer {
+            writer.sync()?;
+        }
+        Ok(self.last())
+    }
+
     /// Writes transactions that were committed together as one record, and returns when it is durable. `stored` is the
     /// state that the root has.
     ///

@@ -149,10 +149,10 @@ impl<'a> Recovery<'a> {
                 bytes: end.torn_bytes,
             });
         }
-        let transactions = self.transactions;
-        if transactions > 0 {
-            recovered.notices.push(Notice::LogReplayed { transactions });
-        }
+        // Also with none: all that there were may have been cut off.
+        recovered.notices.push(Notice::LogReplayed {
+            transactions: self.transactions,
+        });
         recovered.last = Some((recovered.last_sequence, end.lsn, end.last_tag));
         Ok(recovered)
     }

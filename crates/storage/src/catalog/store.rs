@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::{Array, ArrayRef, BooleanArray, new_empty_array, new_null_array};
 use arrow_buffer::BooleanBuffer;
-use hushdb_keys::KeyProvider;
+use hushdb_keys::{KdfBudget, KeyProvider, UnverifiedHeader};
 use parking_lot::{Mutex, RwLock};
 
 use super::catalog_version::CatalogVersion;
@@ -26,7 +26,7 @@ use crate::codec::{CodecError, SegmentCodec, VortexCodec};
 use crate::error::{Error, Result};
 use crate::file::{LOG_NAME, MemFile, NEXT_LOG_NAME, OsFiles, StorageFile, StorageFiles};
 use crate::log::Synchronous;
-use crate::store::{Anchor, BlockStore, Notice, StoreInfo, StoreOptions};
+use crate::store::{Anchor, BlockStore, Freshness, Notice, StoreInfo, StoreOptions};
 use crate::table::{
     Column, DistinctSketch, GatheredRows, MAX_ROW_GROUP_ROWS, RowGroup, Segment, Statistics,
 };
@@ -436,21 +436,48 @@ impl Store {
         Ok(array)
     }
 
-    /// How far the database has come. With [`Synchronous::Off`] the last records may not be on disk yet.
-    pub fn anchor(&self) -> Anchor {
-        let log = self.log.lock();
+    /// How far the database has come, in what is durable: with [`Synchronous::Off`] the log is synced first.
+    ///
+    /// # Errors
+    /// WriteFailedEarlier and Io where the log cannot be made durable.
+    pub fn anchor(&self) -> Result<Anchor> {
+        let mut log = self.log.lock();
+        let last = log.durable_end()?.or(self.replayed_to);
         let info = self.blocks.info();
-        let last = log.last().or(self.replayed_to);
         let closed = || (self.blocks.log_state().sequence, 0, [0; 16]);
         let (log_sequence, log_end, log_tag) = last.unwrap_or_else(closed);
-        Anchor {
+        Ok(Anchor {
             database_id: *info.database_id.as_bytes(),
             generation: info.generation,
             root_digest: info.root_digest,
             log_sequence,
             log_end,
             log_tag,
+        })
+    }
+
+    /// Holds the open database against what a caller insists on, as opening does.
+    ///
+    /// # Errors
+    /// What [`Freshness`] is there to find.
+    pub fn holds(&self, freshness: &Freshness) -> Result<()> {
+        let log = self.log.lock();
+        self.blocks.holds(freshness)?;
+        match log.last().or(self.replayed_to) {
+            Some((sequence, end, _)) => freshness.check_open_log(sequence, end),
+            None => freshness.check_last_log(self.blocks.log_state().sequence),
         }
+    }
+
+    /// Whether a key opens this database.
+    ///
+    /// # Errors
+    /// `NotEncrypted`, `WrongKey`, and what the provider refuses.
+    pub fn opens_with(&self, key: &dyn KeyProvider) -> Result<()> {
+        let page = self.blocks.header().to_page();
+        let header = UnverifiedHeader::parse(&page)?;
+        header.unlock(self.blocks.crypto(), key, KdfBudget::default())?;
+        Ok(())
     }
 
     /// Whether closing moves what is in the log into the file. It does unless told otherwise; recovery does it else.

@@ -70,7 +70,7 @@ impl FromStr for Anchor {
 /// What an opening insists on, beyond what the file can prove about itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Freshness {
-    /// Exactly this superblock, whatever the log adds.
+    /// Exactly this superblock, without a log beside it: one content.
     pub expected_root: Option<[u8; 32]>,
     /// This state or a later one.
     pub min_anchor: Option<Anchor>,
@@ -88,12 +88,12 @@ impl Freshness {
         database_id: &[u8; 16],
         generation: u64,
         root_digest: &[u8; 32],
+        has_log: bool,
     ) -> Result<()> {
-        if self
-            .expected_root
-            .is_some_and(|expected| expected != *root_digest)
-        {
-            return Err(Error::NotExpectedRoot);
+        match self.expected_root {
+            Some(expected) if expected != *root_digest => return Err(Error::NotExpectedRoot),
+            Some(_) if has_log => return Err(Error::ExpectedRootHasLog),
+            _ => {}
         }
         let Some(anchor) = &self.min_anchor else {
             return Ok(());
@@ -120,6 +120,15 @@ impl Freshness {
             .min_anchor
             .filter(|a| a.log_sequence == sequence && a.log_end > 0)?;
         Some((anchor.log_end, anchor.log_tag))
+    }
+
+    /// Holds a log that is open in this process against what is insisted on: it is the anchor's, if it has its sequence, and has
+    /// only grown since.
+    pub(crate) fn check_open_log(&self, sequence: u64, end: u64) -> Result<()> {
+        match self.log_must_reach(sequence) {
+            Some((expected, _)) if end < expected => Err(Error::LogCut { expected }),
+            _ => self.check_last_log(sequence),
+        }
     }
 
     /// Holds the last log that there is, or was, against what is insisted on.

@@ -23,7 +23,7 @@ use super::file_map::{FIRST_SECTOR, FIXED_BYTES, HEADER_OFFSETS, SUPERBLOCK_OFFS
 use super::opening::{Opening, SealedRoot, sealed_file};
 use super::space::{Space, extent_of};
 use super::superblock::{Superblock, WalState};
-use super::{Notice, StoreInfo, StoreOptions, free_list};
+use super::{Freshness, Notice, StoreInfo, StoreOptions, free_list};
 use crate::block::{BlockBuf, BlockRef, BufferPool, PoolKey, Role, SECTOR_BYTES, SealedFile};
 use crate::error::{Error, Result};
 use crate::file::StorageFile;
@@ -141,25 +141,18 @@ impl BlockStore {
         key: Option<&dyn KeyProvider>,
         options: &StoreOptions,
     ) -> Result<Self> {
-        let opening = Opening::of(&file, key, options)?;
-        let root = &opening.root;
-        let digest = root_digest(
-            &options.crypto,
-            opening.header.database_id().as_bytes(),
-            root,
-        );
-        options.freshness.check_root(
-            opening.header.database_id().as_bytes(),
-            root.superblock.generation,
-            &digest,
-        )?;
-        if !options.read_only && !opening.repairs.is_empty() {
-            for (offset, page) in &opening.repairs {
-                file.write_all_at(*offset, page.as_slice())?;
-                file.sync()?;
-            }
+        let mut opening = Opening::of(&file, key, options)?;
+        let repairs = match options.read_only {
+            true => Vec::new(),
+            false => std::mem::take(&mut opening.repairs),
+        };
+        let this = Self::from_opening(opening, options)?;
+        this.holds(&options.freshness)?;
+        for (offset, page) in &repairs {
+            file.write_all_at(*offset, page.as_slice())?;
+            file.sync()?;
         }
-        Self::from_opening(opening, options)
+        Ok(this)
     }
 
     fn from_opening(opening: Opening, options: &StoreOptions) -> Result<Self> {
@@ -433,6 +426,21 @@ impl BlockStore {
     pub fn root_digest(&self) -> [u8; 32] {
         let id = *self.header.lock().database_id();
         root_digest(&self.crypto, id.as_bytes(), &self.root().sealed)
+    }
+
+    /// Holds the newest superblock against what a caller insists on.
+    ///
+    /// # Errors
+    /// What [`Freshness`] is there to find, but for what the log says.
+    pub(crate) fn holds(&self, freshness: &Freshness) -> Result<()> {
+        let id = *self.header.lock().database_id();
+        let root = self.root();
+        freshness.check_root(
+            id.as_bytes(),
+            root.sealed.superblock.generation,
+            &root_digest(&self.crypto, id.as_bytes(), &root.sealed),
+            root.sealed.superblock.wal.is_open,
+        )
     }
 
     /// Facts about the file.

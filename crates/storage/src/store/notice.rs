@@ -41,7 +41,7 @@ pub enum Notice {
         /// How many.
         transactions: u64,
     },
-    /// The log ends in what is no whole record: a write that a crash interrupted, which was never acknowledged.
+    /// The log ends in what is no whole record: a write that a crash interrupted, or an acknowledged one that was changed.
     LogTornTail {
         /// Where it begins in the log, in bytes.
         lsn: u64,
@@ -97,11 +97,13 @@ impl fmt::Display for Notice {
             ),
             Self::LogReplayed { transactions } => write!(
                 f,
-                "the database was not closed: {transactions} transactions were taken from its log"
+                "the database was not closed: {transactions} transactions were taken from its log; if more were cut off its \
+                 end, by a crash or by a change, only an anchor shows it"
             ),
             Self::LogTornTail { lsn, bytes } => write!(
                 f,
-                "the log ends at LSN {lsn} in {bytes} bytes of a record that a crash interrupted; they were left out"
+                "the log ends at LSN {lsn} in {bytes} bytes that are no whole record, by a crash or by a change; they were left \
+                 out, and what stood there may have been acknowledged: only an anchor shows it"
             ),
         }
     }
