@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use hushdb::Cipher;
 
+use crate::freshness_options::FreshnessOptions;
 use crate::key_options::{KeyOptions, NewKeyOptions};
 use crate::output::Mode;
 
@@ -78,6 +79,8 @@ pub(crate) struct ShellArguments {
     /// Cipher of a new encrypted file: gcm or ctr
     #[arg(long, value_name = "NAME", value_parser = cipher)]
     pub(crate) cipher: Option<Cipher>,
+    #[command(flatten)]
+    pub(crate) freshness: FreshnessOptions,
 }
 
 fn cipher(name: &str) -> Result<Cipher, &'static str> {
@@ -166,6 +169,8 @@ pub(crate) struct FileArguments {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) key: KeyOptions,
+    #[command(flatten)]
+    pub(crate) freshness: FreshnessOptions,
 }
 
 /// `hush inspect`.
@@ -176,7 +181,7 @@ pub(crate) struct InspectArguments {
     /// With --picture: another file, drawn beside the first
     #[arg(requires = "picture")]
     pub(crate) other: Option<PathBuf>,
-    /// Print only the anchor: a line to keep elsewhere, for ATTACH ... (MIN_ANCHOR '...')
+    /// Print only the anchor: a line to keep elsewhere, for --min-anchor and ATTACH ... (MIN_ANCHOR '...')
     #[arg(long, group = "what")]
     pub(crate) anchor: bool,
     /// Print only the entropy of the file's bytes and whether they could be noise, by what they are if the key is given

@@ -22,10 +22,12 @@ use crate::salvage;
 /// What keeps the file from opening at all.
 pub(crate) fn run(arguments: &FileArguments) -> Result<ExitCode, Failure> {
     let started = Instant::now();
-    let store = match inspect::open_read_only(&arguments.file, &arguments.key) {
+    let freshness = arguments.freshness.freshness(false)?;
+    let store = match inspect::open_read_only(&arguments.file, &arguments.key, freshness) {
         Ok(store) => store,
         Err(failure) => {
-            if failure.is_damage() {
+            // What another state than the expected one holds is no question of what is left.
+            if failure.is_damage() && !arguments.freshness.is_given() {
                 let mut out = Sink::standard();
                 salvage::survey(&mut out, arguments)?;
                 out.flush()?;

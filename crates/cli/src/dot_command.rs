@@ -7,9 +7,10 @@ use clap::Parser;
 
 use crate::completion::{Names, TableNames};
 use crate::failure::Failure;
+use crate::freshness_options::FreshnessOptions;
 use crate::key_options::KeyOptions;
 use crate::output::{BoxTable, Mode, Printer, Sink};
-use crate::session::{Session, Target, say_notices};
+use crate::session::{Session, Target};
 
 const HELP: &str = "\
 .databases               List the attached databases and their files
@@ -36,6 +37,8 @@ struct OpenArguments {
     read_only: bool,
     #[command(flatten)]
     key: KeyOptions,
+    #[command(flatten)]
+    freshness: FreshnessOptions,
 }
 
 /// The names of all commands.
@@ -78,7 +81,7 @@ impl Session {
             (".read", [file]) => self.run_file(Path::new(file)),
             (".output", []) => self.print_to(Sink::standard()),
             (".output", [file]) => self.print_to(Sink::file(Path::new(file))?),
-            (".open", arguments) => self.open_other(arguments),
+            (".open", arguments) => self.open_file(arguments),
             (".tables", []) => self.tables(None),
             (".tables", [pattern]) => self.tables(Some(pattern)),
             (".indexes", []) => self.indexes(None),
@@ -100,7 +103,7 @@ impl Session {
         std::mem::replace(&mut self.sink, sink).finish()
     }
 
-    fn open_other(&mut self, arguments: &[&str]) -> Result<(), Failure> {
+    fn open_file(&mut self, arguments: &[&str]) -> Result<(), Failure> {
         let arguments = OpenArguments::try_parse_from(arguments).map_err(|error| {
             Failure::Message(
                 error
@@ -115,13 +118,9 @@ impl Session {
             key: arguments.key,
             cipher: None,
             read_only: arguments.read_only,
+            freshness: arguments.freshness,
         };
-        // The old database stays open until the new one is: a typing error must not cost the session.
-        let database = target.open()?;
-        say_notices(&database);
-        self.connection = database.connect()?;
-        self.database = database;
-        Ok(())
+        self.open_other(&target)
     }
 
     fn tables(&mut self, pattern: Option<&str>) -> Result<(), Failure> {

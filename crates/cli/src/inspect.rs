@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use hushdb::Freshness;
 use hushdb::files::keys::{KeyProvider, SLOT_COUNT, SlotInfo, SlotKdf, UnverifiedHeader};
 use hushdb::files::storage::{HeaderCopies, OsFile, Role, SECTOR_BYTES, Store, StoreOptions};
 
@@ -26,6 +27,12 @@ use crate::output::{BoxTable, Printer, Sink};
 /// What is no database, what the key does not open, what was changed.
 pub(crate) fn run(arguments: &InspectArguments) -> Result<ExitCode, Failure> {
     let mut out = Sink::standard();
+    let freshness = arguments.file.freshness.freshness(false)?;
+    let looks_at_bytes = arguments.entropy || arguments.picture.is_some();
+    if looks_at_bytes && arguments.file.freshness.is_given() {
+        // Before anything is said of them.
+        open_read_only(&arguments.file.file, &arguments.file.key, freshness)?;
+    }
     if let Some(target) = &arguments.picture {
         picture(arguments, target)?;
         return Ok(ExitCode::SUCCESS);
@@ -38,8 +45,8 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     if anchor {
-        let store = open_read_only(&arguments.file, &arguments.key)?;
-        writeln!(out, "{}", store.anchor())?;
+        let store = open_read_only(&arguments.file, &arguments.key, freshness)?;
+        writeln!(out, "{}", store.anchor()?)?;
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -69,13 +76,13 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<ExitCode, Failure> {
             writeln!(out, "  slot {}", slot_text(slot))?;
         }
     }
-    if encrypted && arguments.key.source().is_none() {
+    if encrypted && arguments.key.source().is_none() && !arguments.freshness.is_given() {
         writeln!(
             out,
             "Nothing of this is verified, and tables are not shown: that takes the key."
         )?;
     } else {
-        let store = open_read_only(&arguments.file, &arguments.key)?;
+        let store = open_read_only(&arguments.file, &arguments.key, freshness)?;
         with_key(&mut out, &store)?;
     }
     out.flush()?;
@@ -87,9 +94,13 @@ fn regions_of(path: &Path, key: &KeyOptions) -> Result<Vec<Region>, Failure> {
     let encrypted = readable(&header_copies(path)?)?.suite().is_encrypted();
     let store = match (encrypted, key.source()) {
         (true, None) => None,
-        (true, Some(_)) => Some(open_read_only(path, key)?),
+        (true, Some(_)) => Some(open_read_only(path, key, Freshness::default())?),
         // The key is another file's, which is drawn beside this one.
-        (false, _) => Some(open_read_only(path, &KeyOptions::default())?),
+        (false, _) => Some(open_read_only(
+            path,
+            &KeyOptions::default(),
+            Freshness::default(),
+        )?),
     };
     byte_view::regions(path, store.as_deref())
 }
@@ -191,10 +202,15 @@ pub(crate) fn readable(copies: &HeaderCopies) -> Result<&UnverifiedHeader, Failu
 ///
 /// # Errors
 /// The refusals of opening.
-pub(crate) fn open_read_only(path: &Path, key: &KeyOptions) -> Result<Arc<Store>, Failure> {
+pub(crate) fn open_read_only(
+    path: &Path,
+    key: &KeyOptions,
+    freshness: Freshness,
+) -> Result<Arc<Store>, Failure> {
     let provider = key_of(path, key)?;
     let options = StoreOptions {
         read_only: true,
+        freshness,
         ..StoreOptions::default()
     };
     Ok(Store::open_path(path, provider.as_deref(), &options)?)
@@ -295,7 +311,7 @@ fn with_key(out: &mut Sink, store: &Store) -> Result<(), Failure> {
     let facts = [
         ("generation", info.generation.to_string()),
         ("root digest", root),
-        ("anchor", store.anchor().to_string()),
+        ("anchor", store.anchor()?.to_string()),
         (
             "sectors",
             format!("{} of {SECTOR_BYTES} bytes", info.total_sectors),

@@ -15,7 +15,7 @@ use hushdb::files::keys::providers::PromptKey;
 use hushdb::files::keys::{
     KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind, SLOT_COUNT, SlotOptions, Stretch,
 };
-use hushdb::files::storage::{BlockStore, OsFile, StoreOptions};
+use hushdb::files::storage::{Store, StoreOptions};
 
 use crate::arguments::{FileArguments, KeysCommand};
 use crate::failure::{Failure, say};
@@ -45,10 +45,11 @@ pub(crate) fn run(command: &KeysCommand) -> Result<ExitCode, Failure> {
                 stretch: Stretch::default(),
             };
             let started = Instant::now();
-            let slot = store.change_header(|header, crypto, keys| {
+            let slot = store.blocks().change_header(|header, crypto, keys| {
                 header.add_slot(crypto, keys, &provider, &options)
             })?;
             let took = provider.without_waiting(started.elapsed());
+            file.freshness.keep(&store.anchor()?)?;
             writeln!(
                 out,
                 "Added key slot {slot} in {}; no data was rewritten.",
@@ -58,11 +59,15 @@ pub(crate) fn run(command: &KeysCommand) -> Result<ExitCode, Failure> {
         KeysCommand::Remove { file, slot } => {
             let store = open(file)?;
             let started = Instant::now();
-            store.change_header(|header, crypto, keys| header.remove_slot(crypto, keys, *slot))?;
+            store
+                .blocks()
+                .change_header(|header, crypto, keys| header.remove_slot(crypto, keys, *slot))?;
+            let took = started.elapsed();
+            file.freshness.keep(&store.anchor()?)?;
             writeln!(
                 out,
                 "Removed key slot {slot} in {}; no data was rewritten.",
-                shown(started.elapsed())
+                shown(took)
             )?;
             writeln!(out, "{REMOVED}")?;
         }
@@ -72,7 +77,7 @@ pub(crate) fn run(command: &KeysCommand) -> Result<ExitCode, Failure> {
             slot,
         } => {
             let store = open(file)?;
-            let slots = store.header().slots();
+            let slots = store.blocks().header().slots();
             let slot = match (slot, slots.as_slice()) {
                 (Some(slot), _) => *slot,
                 (None, [only]) => only.slot,
@@ -94,10 +99,11 @@ pub(crate) fn run(command: &KeysCommand) -> Result<ExitCode, Failure> {
                 stretch: Stretch::default(),
             };
             let started = Instant::now();
-            store.change_header(|header, crypto, keys| {
+            store.blocks().change_header(|header, crypto, keys| {
                 header.change_slot(crypto, keys, slot, &provider, &options)
             })?;
             let took = provider.without_waiting(started.elapsed());
+            file.freshness.keep(&store.anchor()?)?;
             writeln!(
                 out,
                 "Changed key slot {slot} in {}; no data was rewritten.",
@@ -127,7 +133,7 @@ fn list(out: &mut Sink, file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn open(arguments: &FileArguments) -> Result<BlockStore, Failure> {
+fn open(arguments: &FileArguments) -> Result<Arc<Store>, Failure> {
     let copies = inspect::header_copies(&arguments.file)?;
     if !inspect::readable(&copies)?.suite().is_encrypted() {
         let text = format!(
@@ -137,8 +143,12 @@ fn open(arguments: &FileArguments) -> Result<BlockStore, Failure> {
         return Err(Failure::Message(text));
     }
     let provider = arguments.key.required()?.provider()?;
-    let file = Arc::new(OsFile::open(&arguments.file, false)?);
-    let store = BlockStore::open(file, Some(&*provider), &StoreOptions::default())?;
+    let options = StoreOptions {
+        freshness: arguments.freshness.freshness(true)?,
+        ..StoreOptions::default()
+    };
+    // With its log, which an anchor may be about, and which nobody else is to find open under a key that was changed.
+    let store = Store::open_path(&arguments.file, Some(&*provider), &options)?;
     for notice in store.notices() {
         say(&format!(
             "Notice: {}: {notice}; it has been put right",

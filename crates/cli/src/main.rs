@@ -11,6 +11,7 @@ mod cpu_time;
 mod demo;
 mod dot_command;
 mod failure;
+mod freshness_options;
 mod history;
 mod inspect;
 mod interrupt;
@@ -73,6 +74,7 @@ fn sql(arguments: ShellArguments) -> Result<ExitCode, Failure> {
         key: arguments.key,
         cipher: arguments.cipher,
         read_only: arguments.read_only,
+        freshness: arguments.freshness,
     };
     let scripted = !texts.is_empty() || arguments.script.is_some();
     let interactive = !scripted && io::stdin().is_terminal() && io::stdout().is_terminal();

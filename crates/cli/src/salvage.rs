@@ -83,7 +83,10 @@ fn open(
     arguments: &FileArguments,
     key: Option<&dyn hushdb::files::keys::KeyProvider>,
 ) -> Result<Salvage, Failure> {
-    let options = StoreOptions::default();
+    let options = StoreOptions {
+        freshness: arguments.freshness.freshness(false)?,
+        ..StoreOptions::default()
+    };
     Ok(Salvage::open_path(&arguments.file, key, &options)?)
 }
 

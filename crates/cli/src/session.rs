@@ -8,10 +8,13 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use hushdb::{Cipher, Connection, Database, DatabaseOptions, ErrorKind, KeySource, ResultKind};
+use hushdb::{
+    Cipher, Connection, Database, DatabaseOptions, ErrorKind, Freshness, KeySource, ResultKind,
+};
 
 use crate::cpu_time::CpuTime;
 use crate::failure::{Failure, say};
+use crate::freshness_options::FreshnessOptions;
 use crate::interrupt::Interrupts;
 use crate::key_options::KeyOptions;
 use crate::output::{self, Mode, Sink};
@@ -33,9 +36,16 @@ pub(crate) struct Target {
     pub(crate) cipher: Option<Cipher>,
     /// Refuse to write.
     pub(crate) read_only: bool,
+    /// The least that it must have.
+    pub(crate) freshness: FreshnessOptions,
 }
 
 impl Target {
+    fn keeps(&self) -> Option<FreshnessOptions> {
+        let keeps = self.freshness.keeps() && !self.read_only;
+        keeps.then(|| self.freshness.clone())
+    }
+
     /// Opens the database, asking for the key when it turns out to need one and a person is there.
     ///
     /// # Errors
@@ -46,27 +56,35 @@ impl Target {
             .as_deref()
             .filter(|path| *path != Path::new(":memory:"));
         let key = self.key.source();
-        if file.is_none() && (key.is_some() || self.read_only) {
+        if file.is_none() && (key.is_some() || self.read_only || self.freshness.is_given()) {
             return Err(Failure::Message(
-                "a key or --read-only needs a database file; give one".to_owned(),
+                "a key, an anchor or --read-only needs a database file; give one".to_owned(),
             ));
         }
+        let freshness = self.freshness.freshness(!self.read_only)?;
         let given = key.is_some();
-        match (self.open_with(file, key), file) {
+        match (self.open_with(file, key, freshness), file) {
             (Err(error), Some(file)) if error.kind() == ErrorKind::KeyRequired && !given => {
-                Ok(self.open_with(Some(file), Some(self.key.required()?))?)
+                let key = Some(self.key.required()?);
+                Ok(self.open_with(Some(file), key, freshness)?)
             }
             (opened, _) => Ok(opened?),
         }
     }
 
-    fn open_with(&self, file: Option<&Path>, key: Option<KeySource>) -> hushdb::Result<Database> {
+    fn open_with(
+        &self,
+        file: Option<&Path>,
+        key: Option<KeySource>,
+        freshness: Freshness,
+    ) -> hushdb::Result<Database> {
         Database::open_with(
             file,
             DatabaseOptions {
                 read_only: self.read_only,
                 key,
                 cipher: self.cipher,
+                freshness,
                 owns_process: true,
                 ..DatabaseOptions::default()
             },
@@ -82,6 +100,8 @@ pub(crate) struct Session {
     pub(crate) sink: Sink,
     interrupts: Interrupts,
     depth: usize,
+    /// Where the anchor of what was opened is kept; of what was opened read-only, none is written.
+    anchor_kept: Option<FreshnessOptions>,
     // Last, so that the connection is gone before its database is.
     pub(crate) database: Database,
 }
@@ -106,19 +126,55 @@ impl Session {
             sink: Sink::standard(),
             interrupts,
             depth: 0,
+            anchor_kept: target.keeps(),
             database,
         })
     }
 
-    /// Ends it with what came of its statements: also after an error, what was printed to a file is there.
+    /// Ends it with what came of its statements: also after an error, what was printed to a file is there, and the anchor is of
+    /// what was committed before.
     ///
     /// # Errors
     /// That of `done`, or the file's.
     pub(crate) fn finish(self, done: Result<ExitCode, Failure>) -> Result<ExitCode, Failure> {
-        let finished = self.sink.finish();
+        let kept = self.keep_anchor();
+        let finished = self.sink.finish().and(kept);
         match done {
             Ok(_) | Err(Failure::Quit) => finished.and(done),
-            failed => failed,
+            failed => {
+                if let Err(also) = finished {
+                    also.report();
+                }
+                failed
+            }
+        }
+    }
+
+    /// Opens another database in the place of this one.
+    ///
+    /// # Errors
+    /// What [`Target::open`] refuses, and [`Session::keep_anchor`].
+    pub(crate) fn open_other(&mut self, target: &Target) -> Result<(), Failure> {
+        // The old database stays open until the new one is: a typing error must not cost the session.
+        let database = target.open()?;
+        say_notices(&database);
+        let connection = database.connect()?;
+        self.keep_anchor()?;
+        self.connection = connection;
+        self.database = database;
+        self.anchor_kept = target.keeps();
+        Ok(())
+    }
+
+    /// Writes the anchor of the database into its anchor file, if it has one. What closing adds is no more than the anchor
+    /// asks for.
+    ///
+    /// # Errors
+    /// When the anchor cannot be had, or not written: the file is as it was.
+    pub(crate) fn keep_anchor(&self) -> Result<(), Failure> {
+        match &self.anchor_kept {
+            Some(kept) => kept.keep(&self.database.anchor(self.database.name())?),
+            None => Ok(()),
         }
     }
 

@@ -12,7 +12,7 @@ use hushdb_crypto::{CryptoProvider, SecretBytes};
 use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey};
 use hushdb_keys::{KeyProvider, Suite};
 use hushdb_storage::{
-    BufferPool, Freshness, OsFiles, SpillSpace, Store, StoreOptions, Synchronous,
+    Anchor, BufferPool, Freshness, OsFiles, SpillSpace, Store, StoreOptions, Synchronous,
 };
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
@@ -23,6 +23,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Name of the in-memory database that is always attached.
 pub(crate) const MEMORY: &str = "memory";
+/// What stands for a path where a database is to live in memory.
+pub(crate) const MEMORY_PATH: &str = ":memory:";
 /// Share of physical memory that a process may use when nothing else is said; DuckDB's.
 const DEFAULT_MEMORY_SHARE: f64 = 0.8;
 
@@ -117,6 +119,8 @@ pub struct DatabaseOptions {
     pub key: Option<KeySource>,
     /// How a new file is sealed, GCM when not given. A file that is there must be sealed so.
     pub cipher: Option<Cipher>,
+    /// The least that the file must have; a file that is insisted on is not created.
+    pub freshness: Freshness,
     /// Bytes that operators and the buffer pool may hold together; what operators cannot hold is spilled.
     pub memory_limit_bytes: Option<usize>,
     /// The process does nothing else: while more of it is in memory than `memory_limit_bytes` and a fifth and 128 MB beside, memory
@@ -138,6 +142,7 @@ impl Default for DatabaseOptions {
             read_only: false,
             key: None,
             cipher: None,
+            freshness: Freshness::default(),
             memory_limit_bytes: None,
             owns_process: false,
             temp_directory: None,
@@ -146,6 +151,19 @@ impl Default for DatabaseOptions {
             row_group_rows: hushdb_storage::DEFAULT_ROW_GROUP_ROWS,
         }
     }
+}
+
+/// How one more file is attached.
+#[derive(Clone, Debug, Default)]
+pub struct AttachOptions {
+    /// Refuse every write; other processes may read the file at the same time.
+    pub read_only: bool,
+    /// Opens an encrypted file, or makes a new file encrypted.
+    pub key: Option<KeySource>,
+    /// How a new file is sealed, GCM when not given. A file that is there must be sealed so.
+    pub cipher: Option<Cipher>,
+    /// The least that the file must have; a file that is insisted on is not created.
+    pub freshness: Freshness,
 }
 
 /// One attached database.
@@ -303,14 +321,13 @@ impl Database {
             notices: Mutex::default(),
         };
         if let Some(path) = path {
-            shared.attach(
-                path,
-                &default_database,
-                options.key.as_ref(),
-                options.cipher,
-                options.read_only,
-                Freshness::default(),
-            )?;
+            let options = AttachOptions {
+                read_only: options.read_only,
+                key: options.key,
+                cipher: options.cipher,
+                freshness: options.freshness,
+            };
+            shared.attach(path, &default_database, &options)?;
         }
         Ok(Self {
             shared: Arc::new(shared),
@@ -335,13 +352,23 @@ impl Database {
         &self,
         path: impl AsRef<Path>,
         name: &str,
-        key: Option<&KeySource>,
-        read_only: bool,
+        options: &AttachOptions,
     ) -> Result<()> {
-        let freshness = Freshness::default();
-        let path = path.as_ref();
-        self.shared
-            .attach(path, name, key, None, read_only, freshness)
+        self.shared.attach(path.as_ref(), name, options)
+    }
+
+    /// The name of the database that was opened: the one under which its path is attached, `memory` without one.
+    pub fn name(&self) -> &str {
+        &self.shared.default_database
+    }
+
+    /// How far an attached database has come: a line to keep elsewhere, with which a later opening shows whether anything that
+    /// was committed until now is missing ([`AttachOptions::freshness`]).
+    ///
+    /// # Errors
+    /// `Catalog` when there is no such database; `Io` when what was committed cannot be made durable.
+    pub fn anchor(&self, name: &str) -> Result<Anchor> {
+        Ok(self.shared.database(name)?.store.anchor()?)
     }
 
     /// What opening and attaching files found and could bear, such as one of two copies being damaged, and what statements
@@ -374,21 +401,20 @@ impl fmt::Debug for Database {
 
 impl Shared {
     /// Opens a file, or creates it, and attaches it under a name.
-    pub(crate) fn attach(
-        &self,
-        path: &Path,
-        name: &str,
-        key: Option<&KeySource>,
-        cipher: Option<Cipher>,
-        read_only: bool,
-        freshness: Freshness,
-    ) -> Result<()> {
+    pub(crate) fn attach(&self, path: &Path, name: &str, options: &AttachOptions) -> Result<()> {
+        let AttachOptions {
+            read_only,
+            key,
+            cipher,
+            freshness,
+        } = options;
+        let (read_only, cipher) = (*read_only, *cipher);
         if self.attached.read().contains_key(name) {
             return Err(Error::binder(format!(
                 "Failed to attach database: database with name \"{name}\" already exists; give it another name with AS"
             )));
         }
-        let in_memory = path.as_os_str() == ":memory:";
+        let in_memory = path.as_os_str() == MEMORY_PATH;
         let plain = key.is_none() && !read_only && !in_memory;
         if plain && self.enforce_encryption.load(Ordering::Acquire) {
             return Err(Error::invalid(format!(
@@ -397,7 +423,7 @@ impl Shared {
                 path.display()
             )));
         }
-        let provider = key.map(KeySource::provider).transpose()?;
+        let provider = key.as_ref().map(KeySource::provider).transpose()?;
         if cipher.is_some() && key.is_none() {
             return Err(Error::binder("a cipher needs a key"));
         }
@@ -407,7 +433,7 @@ impl Shared {
             read_only,
             row_group_rows: self.row_group_rows,
             pool: Arc::clone(&self.pool),
-            freshness,
+            freshness: *freshness,
             ..StoreOptions::default()
         };
         let place = match in_memory {
@@ -417,22 +443,14 @@ impl Shared {
         let store = if let Some(place) = &place {
             open_store(place, provider.as_deref(), &options)?
         } else {
-            if provider.is_some() {
+            if provider.is_some() || freshness.is_given() {
                 return Err(Error::invalid(
-                    "a database in memory is never written to a file and takes no key",
+                    "a database in memory is never written to a file and takes no key and no anchor",
                 ));
             }
             Store::open_in_memory(&options)?
         };
-        let suite = store.info().suite;
-        if let Some(cipher) = cipher
-            && cipher.suite() != suite
-        {
-            return Err(Error::invalid(format!(
-                "the database is sealed with {suite}, not with {}",
-                cipher.suite()
-            )));
-        }
+        check_cipher(&store, cipher)?;
         let end = if read_only {
             "open it for writing to have it put right"
         } else {
@@ -556,6 +574,17 @@ pub(crate) fn place_of(path: &Path) -> Result<PathBuf> {
         Error::new(crate::ErrorKind::Io, text)
     })?;
     Ok(files.path().to_path_buf())
+}
+
+/// Whether a database is sealed with the cipher that is asked for.
+pub(crate) fn check_cipher(store: &Store, cipher: Option<Cipher>) -> Result<()> {
+    let suite = store.info().suite;
+    match cipher.map(Cipher::suite) {
+        Some(asked) if asked != suite => Err(Error::invalid(format!(
+            "the database is sealed with {suite}, not with {asked}"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The name under which a file is attached: its stem.

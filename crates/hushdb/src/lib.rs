@@ -34,7 +34,7 @@ mod transaction;
 mod value;
 
 pub use connection::{Connection, InterruptHandle, ProgressHandle};
-pub use database::{Cipher, Database, DatabaseOptions, KeySource};
+pub use database::{AttachOptions, Cipher, Database, DatabaseOptions, KeySource};
 pub use error::{Error, ErrorKind, Result};
 pub use functions::{json_string, json_value, value_text};
 pub use prepared_statement::PreparedStatement;
@@ -42,6 +42,8 @@ pub use result::{QueryResult, ResultKind};
 pub use sql::type_names::display_type;
 pub use sql::{StatementSplit, may_hold_secret, split_statements};
 pub use value::Value;
+
+pub use hushdb_storage::{Anchor, Freshness, root_digest_from_hex};
 
 /// What tools that look into files need: headers without a key, checks, key slots.
 pub mod files {

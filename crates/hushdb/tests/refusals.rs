@@ -269,6 +269,100 @@ fn another_cipher_than_the_files() {
     }
 }
 
+/// Statements over a name that is taken: each gives something that the attached database does not have.
+#[test]
+fn attach_over_a_name_checks_what_is_given() {
+    let bench = Bench::new();
+    bench.file("f.db", &with_key(KEY));
+    bench.file("g.db", &with_key(KEY));
+    bench.run(&bench.attach("f.db", "f", &with_key(KEY)));
+    let early = bench.text("SELECT anchor FROM database_anchor('f')");
+    bench.run("INSERT INTO f.t VALUES (43)");
+    let anchor = bench.text("SELECT anchor FROM database_anchor('f')");
+    bench.run(&bench.attach("g.db", "g", &with_key(KEY)));
+    let foreign = bench.text("SELECT anchor FROM database_anchor('g')");
+    bench.run("DETACH g");
+    let ahead = anchor.replacen(
+        &format!(":{}:", anchor.split(':').nth(2).unwrap()),
+        ":99:",
+        1,
+    );
+    for how in ["IF NOT EXISTS", "OR REPLACE"] {
+        let attach = |file: &str, options: &str| match how {
+            "OR REPLACE" => {
+                bench
+                    .attach(file, "f", options)
+                    .replacen("ATTACH", "ATTACH OR REPLACE", 1)
+            }
+            _ => bench
+                .attach(file, "f", options)
+                .replacen("ATTACH", "ATTACH IF NOT EXISTS", 1),
+        };
+        for (options, kind) in [
+            (with_key(OTHER_KEY), ErrorKind::WrongKey),
+            (
+                format!("(ENCRYPTION_KEY '{KEY}', ENCRYPTION_CIPHER 'CTR')"),
+                ErrorKind::InvalidInput,
+            ),
+            (format!("(MIN_ANCHOR '{foreign}')"), ErrorKind::InvalidInput),
+            (format!("(MIN_ANCHOR '{ahead}')"), ErrorKind::Tampered),
+            (
+                format!("(EXPECTED_ROOT '{}')", "0".repeat(64)),
+                ErrorKind::Tampered,
+            ),
+        ] {
+            bench.refuses(&attach("f.db", &options), kind);
+            assert_eq!(bench.text("SELECT count(*) FROM f.t"), "2");
+        }
+        for anchor in [&early, &anchor] {
+            bench.run(&attach("f.db", &format!("(MIN_ANCHOR '{anchor}')")));
+        }
+        bench.run(&attach("f.db", &with_key(KEY)));
+    }
+    let other = bench.attach("g.db", "f", &with_key(KEY));
+    let other = other.replacen("ATTACH", "ATTACH IF NOT EXISTS", 1);
+    let text = bench.refuses(&other, ErrorKind::Binder);
+    assert!(
+        text.contains("f.db") && text.contains("another file"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_expected_root_names_one_content() {
+    let bench = Bench::new();
+    bench.file("f.db", &with_key(KEY));
+    let path = bench.path("f.db");
+    let mut options = hushdb::DatabaseOptions {
+        key: Some(hushdb::KeySource::Text(KEY.into())),
+        ..hushdb::DatabaseOptions::default()
+    };
+    let digest = {
+        let database = hushdb::Database::open_with(Some(&path), options.clone()).unwrap();
+        database.anchor("f").unwrap().root_digest
+    };
+    options.freshness.expected_root = Some(digest);
+    drop(hushdb::Database::open_with(Some(&path), options.clone()).unwrap());
+    // A commit that stays in the log: the superblock that names the log is durable, the rest is as long as somebody likes.
+    let digest = {
+        let open = hushdb::DatabaseOptions {
+            freshness: hushdb::Freshness::default(),
+            ..options.clone()
+        };
+        let database = hushdb::Database::open_with(Some(&path), open).unwrap();
+        let connection = database.connect().unwrap();
+        connection
+            .execute("PRAGMA disable_checkpoint_on_shutdown")
+            .unwrap();
+        connection.execute("INSERT INTO t VALUES (1)").unwrap();
+        database.anchor("f").unwrap().root_digest
+    };
+    options.freshness.expected_root = Some(digest);
+    let error = hushdb::Database::open_with(Some(&path), options.clone()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(error.to_string().contains("CHECKPOINT"), "{error}");
+}
+
 #[test]
 fn cipher_without_a_key() {
     let bench = Bench::new();

@@ -1,5 +1,6 @@
 //! The built program from the outside: what it prints where, and with which exit code it ends.
 
+mod anchors;
 mod bytes;
 mod faults;
 mod kills;

@@ -1,14 +1,17 @@
 //! ATTACH, DETACH and USE.
 
 use crate::connection::Connection;
-use crate::database::{Attached, Cipher, KeySource, MEMORY, database_name, place_of};
+use crate::database::{
+    AttachOptions, Attached, Cipher, KeySource, MEMORY, MEMORY_PATH, check_cipher, database_name,
+    place_of,
+};
 use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::sql::settings_text::plain_text;
 use crate::sql::{AttachOption, OnConflict};
 use hushdb_crypto::SecretBytes;
-use hushdb_storage::{Freshness, MAIN_SCHEMA, root_digest_from_hex};
-use std::path::Path;
+use hushdb_storage::{MAIN_SCHEMA, root_digest_from_hex};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(super) fn attach(
@@ -20,104 +23,167 @@ pub(super) fn attach(
 ) -> Result<QueryResult> {
     let path = Path::new(path);
     let name = name.unwrap_or_else(|| database_name(path));
+    let options = read_options(options)?;
     let there = connection.shared.attached.read().get(&name).cloned();
-    if there.is_some() && on_conflict == OnConflict::Keep {
+    let there = there.filter(|_| on_conflict != OnConflict::Fail);
+    let Some(old) = there else {
+        connection.shared.attach(path, &name, &options)?;
         return Ok(QueryResult::done());
-    }
-    let mut key: Option<KeySource> = None;
-    let mut cipher = None;
-    let mut read_only = false;
-    let mut freshness = Freshness::default();
-    for option in options {
-        let AttachOption {
-            name,
-            value,
-            secret,
-        } = option;
-        // What stands in a name's place may be a key.
-        let missing = || Error::binder("an option of ATTACH is without its value");
-        let value = value.as_ref().map(|value| {
-            plain_text(value).ok_or_else(|| {
-                Error::binder("an option of ATTACH is a text, or a parameter that is given one")
-            })
-        });
-        let value = value.transpose()?;
-        let text = || value.clone().ok_or_else(missing);
-        // Spelt out, or bound.
-        let secret = || match &secret {
-            Some(secret) => Ok(secret.duplicate()),
-            None => text().map(SecretBytes::from),
-        };
-        let mut source = |given| match key.replace(given) {
-            None => Ok(()),
-            Some(_) => Err(Error::binder("give the key in one way only")),
-        };
-        match name.as_str() {
-            "encryption_key" => source(KeySource::Text(secret()?))?,
-            "encryption_key_env" => source(KeySource::Env(no_key(text()?)?))?,
-            "encryption_key_file" => source(KeySource::File(no_key(text()?)?.into()))?,
-            "encryption_key_command" => {
-                let command = secret()?;
-                let command = String::from_utf8_lossy(command.expose());
-                source(KeySource::Command(no_key(command.into_owned())?))?;
-            }
-            "encryption_cipher" => {
-                let known = Cipher::by_name(&text()?);
-                cipher = Some(known.ok_or_else(|| {
-                    Error::invalid("unknown ENCRYPTION_CIPHER; there are 'GCM' and 'CTR'")
-                })?);
-            }
-            "expected_root" => {
-                freshness.expected_root = Some(root_digest_from_hex(&text()?)?);
-            }
-            "min_anchor" => freshness.min_anchor = Some(text()?.parse()?),
-            "read_only" => read_only = flag("READ_ONLY", value.as_deref())?,
-            "read_write" => read_only = !flag("READ_WRITE", value.as_deref())?,
-            "type" => match text()?.to_ascii_lowercase().as_str() {
-                "hush" | "hushdb" => {}
-                _ => {
-                    return Err(Error::unsupported(
-                        "only HushDB's own files can be attached",
-                    ));
-                }
-            },
-            // What stands in its place may be a key.
-            _ => {
-                return Err(Error::binder(
-                    "Unrecognized option for attach; there are ENCRYPTION_KEY, ENCRYPTION_KEY_ENV, ENCRYPTION_KEY_FILE, \
-                     ENCRYPTION_KEY_COMMAND, ENCRYPTION_CIPHER, READ_ONLY, READ_WRITE, TYPE, EXPECTED_ROOT and MIN_ANCHOR",
-                ));
-            }
+    };
+    let place = place_of_file(path)?;
+    if old.path == place {
+        if old.read_only == options.read_only {
+            check_open(&old, &options)?;
+            return Ok(QueryResult::done());
         }
+        if on_conflict == OnConflict::Keep {
+            let mode = |read_only| if read_only { "READ_ONLY" } else { "READ_WRITE" };
+            let (is, asked) = (mode(old.read_only), mode(options.read_only));
+            return Err(Error::binder(format!(
+                "Database \"{name}\" is already attached in {is} mode, cannot re-attach in {asked} mode"
+            )));
+        }
+    } else if on_conflict == OnConflict::Keep {
+        return Err(Error::binder(format!(
+            "Failed to attach database: \"{name}\" is another file, \"{}\"; give this one another name with AS, or DETACH \
+             the other",
+            shown(&old)
+        )));
     }
-    if cipher.is_some() && key.is_none() {
-        return Err(Error::binder("ENCRYPTION_CIPHER needs an ENCRYPTION_KEY"));
-    }
-    let replaces = there.is_some() && on_conflict == OnConflict::Replace;
-    let place = match path.as_os_str() == ":memory:" {
-        true => None,
-        false => Some(place_of(path)?),
-    };
-    let is_same = there.is_some_and(|old| old.path == place && old.read_only == read_only);
-    let replaced = match (replaces, is_same) {
-        (true, true) => return Ok(QueryResult::done()),
-        (true, false) => let_go(connection, &name)?,
-        (false, _) => None,
-    };
+    drop(old);
+    replace(connection, path, place, &name, &options)?;
+    Ok(QueryResult::done())
+}
+
+/// Attaches a file in the place of what has the name.
+fn replace(
+    connection: &Connection,
+    path: &Path,
+    place: Option<PathBuf>,
+    name: &str,
+    options: &AttachOptions,
+) -> Result<()> {
+    let replaced = let_go(connection, name)?;
     // A file is closed before it is opened in another way.
     let replaced = replaced.filter(|old| old.path.is_none() || old.path != place);
     let shared = &connection.shared;
-    let attached = shared.attach(path, &name, key.as_ref(), cipher, read_only, freshness);
+    let attached = shared.attach(path, name, options);
     if let (Err(_), Some(old)) = (&attached, replaced) {
-        shared.attached.write().entry(name.clone()).or_insert(old);
+        shared.attached.write().entry(name.into()).or_insert(old);
     }
     attached?;
     // Which another database may not have.
     let mut session = connection.session.lock();
-    if replaces && session.database == name {
+    if session.database == name {
         session.schema = MAIN_SCHEMA.into();
     }
-    Ok(QueryResult::done())
+    Ok(())
+}
+
+fn read_options(given: Vec<AttachOption>) -> Result<AttachOptions> {
+    let mut options = AttachOptions::default();
+    for option in given {
+        read_option(option, &mut options)?;
+    }
+    match options.cipher.is_some() && options.key.is_none() {
+        true => Err(Error::binder("ENCRYPTION_CIPHER needs an ENCRYPTION_KEY")),
+        false => Ok(options),
+    }
+}
+
+fn read_option(option: AttachOption, options: &mut AttachOptions) -> Result<()> {
+    let AttachOption {
+        name,
+        value,
+        secret,
+    } = option;
+    // What stands in a name's place may be a key.
+    let missing = || Error::binder("an option of ATTACH is without its value");
+    let value = value.as_ref().map(|value| {
+        plain_text(value).ok_or_else(|| {
+            Error::binder("an option of ATTACH is a text, or a parameter that is given one")
+        })
+    });
+    let value = value.transpose()?;
+    let text = || value.clone().ok_or_else(missing);
+    // Spelt out, or bound.
+    let secret = || match &secret {
+        Some(secret) => Ok(secret.duplicate()),
+        None => text().map(SecretBytes::from),
+    };
+    let mut source = |given| match options.key.replace(given) {
+        None => Ok(()),
+        Some(_) => Err(Error::binder("give the key in one way only")),
+    };
+    match name.as_str() {
+        "encryption_key" => source(KeySource::Text(secret()?))?,
+        "encryption_key_env" => source(KeySource::Env(no_key(text()?)?))?,
+        "encryption_key_file" => source(KeySource::File(no_key(text()?)?.into()))?,
+        "encryption_key_command" => {
+            let command = secret()?;
+            let command = String::from_utf8_lossy(command.expose());
+            source(KeySource::Command(no_key(command.into_owned())?))?;
+        }
+        "encryption_cipher" => {
+            let known = Cipher::by_name(&text()?);
+            options.cipher = Some(known.ok_or_else(|| {
+                Error::invalid("unknown ENCRYPTION_CIPHER; there are 'GCM' and 'CTR'")
+            })?);
+        }
+        "expected_root" => {
+            options.freshness.expected_root = Some(root_digest_from_hex(&text()?)?);
+        }
+        "min_anchor" => options.freshness.min_anchor = Some(text()?.parse()?),
+        "read_only" => options.read_only = flag("READ_ONLY", value.as_deref())?,
+        "read_write" => options.read_only = !flag("READ_WRITE", value.as_deref())?,
+        "type" => match text()?.to_ascii_lowercase().as_str() {
+            "hush" | "hushdb" => {}
+            _ => {
+                return Err(Error::unsupported(
+                    "only HushDB's own files can be attached",
+                ));
+            }
+        },
+        // What stands in its place may be a key.
+        _ => {
+            return Err(Error::binder(
+                "Unrecognized option for attach; there are ENCRYPTION_KEY, ENCRYPTION_KEY_ENV, ENCRYPTION_KEY_FILE, \
+                 ENCRYPTION_KEY_COMMAND, ENCRYPTION_CIPHER, READ_ONLY, READ_WRITE, TYPE, EXPECTED_ROOT and MIN_ANCHOR",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Where a path leads; `None` for a database in memory.
+fn place_of_file(path: &Path) -> Result<Option<PathBuf>> {
+    match path.as_os_str() == MEMORY_PATH {
+        true => Ok(None),
+        false => place_of(path).map(Some),
+    }
+}
+
+fn shown(database: &Attached) -> String {
+    match &database.path {
+        None => MEMORY_PATH.to_owned(),
+        Some(path) => path.display().to_string(),
+    }
+}
+
+/// Holds a database that stays attached against the key, the cipher and the anchor that it is asked for with: who gives one relies
+/// on it.
+fn check_open(database: &Attached, options: &AttachOptions) -> Result<()> {
+    let store = &database.store;
+    if database.path.is_none() && (options.key.is_some() || options.freshness.is_given()) {
+        return Err(Error::invalid(
+            "a database in memory is never written to a file and takes no key and no anchor",
+        ));
+    }
+    if let Some(key) = &options.key {
+        store.opens_with(&*key.provider()?)?;
+    }
+    check_cipher(store, options.cipher)?;
+    Ok(store.holds(&options.freshness)?)
 }
 
 /// Errors name variables and files, so a key must not be taken for one.
@@ -315,17 +381,22 @@ mod tests {
         let file = directory.path().join("f.hushdb");
         let database = Database::open_in_memory().unwrap();
         let connection = database.connect().unwrap();
-        let key = crate::KeySource::Text(KEYS[1].into());
-        database.attach(&file, "x", Some(&key), false).unwrap();
+        let with = |key: Option<&str>, read_only| crate::AttachOptions {
+            key: key.map(|key| crate::KeySource::Text(key.into())),
+            read_only,
+            ..crate::AttachOptions::default()
+        };
+        let key = Some(KEYS[1]);
+        database.attach(&file, "x", &with(key, false)).unwrap();
         connection
             .execute("CREATE TABLE x.t AS SELECT 1 AS a")
             .unwrap();
-        let taken = database.attach(&file, "x", Some(&key), false).unwrap_err();
+        let taken = database.attach(&file, "x", &with(key, false)).unwrap_err();
         assert_eq!(taken.kind(), ErrorKind::Binder);
         connection.execute("DETACH x").unwrap();
-        let none = database.attach(&file, "x", None, true).unwrap_err();
+        let none = database.attach(&file, "x", &with(None, true)).unwrap_err();
         assert_eq!(none.kind(), ErrorKind::KeyRequired);
-        database.attach(&file, "x", Some(&key), true).unwrap();
+        database.attach(&file, "x", &with(key, true)).unwrap();
         connection.execute("FROM x.t").unwrap();
         assert!(connection.execute("DROP TABLE x.t").is_err());
     }

@@ -78,7 +78,7 @@ pub(crate) fn call(
             let name = name.ok_or_else(|| {
                 Error::binder("database_anchor takes the name of an attached database")
             })?;
-            let anchor = planner.snapshot.database(&name)?.store.anchor();
+            let anchor = planner.snapshot.database(&name)?.store.anchor()?;
             let anchor = StringArray::from(vec![anchor.to_string()]);
             table(vec![("anchor", Arc::new(anchor))])
         }
