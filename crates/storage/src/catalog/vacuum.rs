@@ -103,6 +103,15 @@ impl Store {
             return self.shrink();
         }
         let end = info.total_sectors.saturating_sub(free);
+        // Where they fit best may be just before the end.
+        self.blocks.fill_front(true);
+        let moved = self.move_to_front(table, end);
+        self.blocks.fill_front(false);
+        moved
+    }
+
+    /// Writes what lies at or behind the sector `end` anew, and ends the file behind what is left.
+    fn move_to_front(self: &Arc<Self>, table: Option<(&str, &str)>, end: u64) -> Result<()> {
         for (schema, name) in self.tables_to_vacuum(table) {
             let snapshot = self.snapshot();
             let Some(found) = snapshot.table(&schema, &name) else {

@@ -316,6 +316,13 @@ impl BlockStore {
         self.space()?.lock().release(oldest_snapshot_generation)
     }
 
+    /// From now on, whether blocks are written as near to the front of the file as they fit.
+    pub(crate) fn fill_front(&self, on: bool) {
+        if let Some(space) = &self.space {
+            space.lock().fill_front(on);
+        }
+    }
+
     /// Whether the newest superblock counts sectors at the end that are free.
     pub(crate) fn has_free_tail(&self) -> bool {
         let total = self.root().sealed.superblock.total_sectors;

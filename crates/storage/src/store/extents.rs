@@ -48,6 +48,8 @@ pub(crate) struct Extents {
     pending: BTreeMap<u64, u64>,
     dropped: Vec<Extent>,
     retired: Vec<(u64, Extent)>,
+    /// What is allocated is to stand as near to the front as it fits, rather than where it fits best.
+    fills_front: bool,
 }
 
 /// Free extents by place and by size, coalesced.
@@ -72,6 +74,7 @@ impl Extents {
             pending: BTreeMap::new(),
             dropped: Vec::new(),
             retired: Vec::new(),
+            fills_front: false,
         };
         for &extent in free {
             this.give_back(extent)?;
@@ -94,9 +97,18 @@ impl Extents {
         self.retired.iter().map(|(_, extent)| extent.sectors).sum()
     }
 
+    /// From now on, whether the front of the file is filled first, however the rest is cut up.
+    pub(crate) fn fill_front(&mut self, on: bool) {
+        self.fills_front = on;
+    }
+
     /// The smallest free extent that is large enough, else the end of the file. `None` when sector numbers run out.
     pub(crate) fn allocate(&mut self, sectors: u64) -> Option<u64> {
-        let sector = match self.free.take(sectors) {
+        let taken = match self.fills_front {
+            true => self.free.take_first(sectors),
+            false => self.free.take(sectors),
+        };
+        let sector = match taken {
             Some(sector) => sector,
             None => {
                 let tail = self.free.take_tail(self.end).unwrap_or(self.end);
@@ -246,6 +258,17 @@ impl FreeSpace {
     /// Takes the front of the smallest extent that is large enough.
     fn take(&mut self, sectors: u64) -> Option<u64> {
         let &(len, sector) = self.by_size.range((sectors, 0)..).next()?;
+        self.take_from(sector, len, sectors)
+    }
+
+    /// Takes the front of the first extent that is large enough.
+    fn take_first(&mut self, sectors: u64) -> Option<u64> {
+        let fits = |(_, len): &(&u64, &u64)| **len >= sectors;
+        let (&sector, &len) = self.by_sector.iter().find(fits)?;
+        self.take_from(sector, len, sectors)
+    }
+
+    fn take_from(&mut self, sector: u64, len: u64, sectors: u64) -> Option<u64> {
         self.remove(sector, len);
         if len > sectors {
             self.by_sector.insert(sector + sectors, len - sectors);
@@ -319,6 +342,17 @@ mod tests {
         assert_eq!(extents.allocate(3), Some(20));
         extents.drop_extent(Extent::new(20, 3)).unwrap();
         assert_eq!(extents.allocate(10), Some(20));
+    }
+
+    #[test]
+    fn the_first_fit_is_taken_where_the_front_is_to_be_filled() {
+        let free = [Extent::new(18, 2), Extent::new(24, 10), Extent::new(40, 3)];
+        let mut extents = Extents::new(16, 50, &free).unwrap();
+        extents.fill_front(true);
+        assert_eq!(extents.allocate(3), Some(24));
+        assert_eq!(extents.allocate(2), Some(18));
+        extents.fill_front(false);
+        assert_eq!(extents.allocate(3), Some(40));
     }
 
     #[test]

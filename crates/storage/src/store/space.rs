@@ -81,6 +81,10 @@ impl Space {
         Ok(())
     }
 
+    pub(super) fn fill_front(&mut self, on: bool) {
+        self.extents.fill_front(on);
+    }
+
     pub(super) fn set_aside(&mut self, extent: Extent) {
         self.extents.set_aside(extent);
     }
