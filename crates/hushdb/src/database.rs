@@ -12,7 +12,7 @@ use hushdb_crypto::{CryptoProvider, SecretBytes};
 use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey};
 use hushdb_keys::{KeyProvider, Suite};
 use hushdb_storage::{
-    Anchor, BufferPool, Freshness, OsFiles, SpillSpace, Store, StoreOptions, Synchronous,
+    Anchor, BufferPool, Freshness, Notice, OsFiles, SpillSpace, Store, StoreOptions, Synchronous,
 };
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
@@ -457,7 +457,10 @@ impl Shared {
             "it has been put right"
         };
         let notices = store.notices().into_iter();
-        let notices = notices.map(|notice| format!("{}: {notice}; {end}", path.display()));
+        let notices = notices.map(|notice| match notice {
+            Notice::AnchorWithoutHistory { .. } => format!("{}: {notice}", path.display()),
+            _ => format!("{}: {notice}; {end}", path.display()),
+        });
         self.notices.lock().extend(notices);
         self.durability.lock().apply(&store, &self.memory);
         let attached = Attached {

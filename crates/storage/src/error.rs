@@ -144,6 +144,15 @@ pub enum Error {
         /// The file's.
         found: u64,
     },
+    /// The superblock of the anchor did not lead to the newest one.
+    #[error(
+        "the database was rolled back and written to since: its generation {generation} is not the one that the anchor was taken \
+         of, and what was committed there is missing"
+    )]
+    OtherHistory {
+        /// The anchor's generation.
+        generation: u64,
+    },
     /// The log ends before the anchor that the caller gave, or is another one.
     #[error(
         "the end of the log was cut off: it does not reach the anchor, which was at {expected} of log bytes; what was \
@@ -249,6 +258,7 @@ impl Error {
             | Self::SuperblockForked { .. }
             | Self::NotExpectedRoot
             | Self::RolledBack { .. }
+            | Self::OtherHistory { .. }
             | Self::LogCut { .. }
             | Self::SuperblockEdited
             | Self::BlockReplaced(_)

@@ -14,6 +14,8 @@ use super::store::Store;
 use crate::block::{BlockRef, Role};
 use crate::codec::SegmentCodec;
 use crate::error::{Error, Result};
+use crate::index::walk;
+use crate::store::PastRun;
 use crate::table::{DistinctSketch, RowGroup, TableVersion};
 
 /// What [`Store::check`] saw.
@@ -59,6 +61,7 @@ impl Store {
             places: BTreeMap::new(),
         };
         let free = walk.own_blocks();
+        walk.history();
         walk.catalog(&snapshot);
         walk.places(&free);
         Ok(walk.report)
@@ -130,6 +133,40 @@ impl Walk<'_> {
             self.finding(Role::FreeList, at, error);
             Vec::new()
         })
+    }
+
+    /// The runs that the superblock has no room for.
+    fn history(&mut self) {
+        let history = self.store.blocks.history();
+        let Some(tree) = &history.tree else {
+            return;
+        };
+        let mut before: Option<PastRun> = None;
+        let mut in_order = true;
+        let mut run = |past: Option<PastRun>| {
+            in_order &= past.is_some_and(|past| past.follows(before.as_ref()));
+            before = past.or(before);
+        };
+        let open = &mut |block: &BlockRef| self.open(Role::Index, block);
+        let walked = walk(Some(tree), open, &mut |key, id| {
+            run(PastRun::from_entry(key, id));
+        });
+        if matches!(walked, Ok(true))
+            && let Some(first) = history.recent.first()
+        {
+            run(Some(*first));
+        }
+        let wrong = match walked {
+            Err(what) => what,
+            Ok(_) if !in_order => "the history of the file is out of order",
+            Ok(_) => return,
+        };
+        let sector = tree.root.sector;
+        self.finding(
+            Role::Index,
+            sector,
+            Error::malformed(Role::Index, sector, wrong),
+        );
     }
 
     fn catalog(&mut self, catalog: &CatalogVersion) {

@@ -201,6 +201,17 @@ impl Store {
         Ok(())
     }
 
+    /// As [`Store::flip_newest`], by who holds no lock.
+    ///
+    /// # Errors
+    /// As [`Store::checkpoint`].
+    pub(super) fn flip_alone(&self) -> Result<()> {
+        let _alone = self.checkpointing.lock();
+        let mut log = self.log.lock();
+        let mut state = self.commit.lock();
+        self.flip_newest(&mut log, &mut state)
+    }
+
     /// Stores what is committed, and nothing else.
     pub(super) fn flip_newest(&self, log: &mut CommitLog, state: &mut CommitState) -> Result<()> {
         let version = CatalogVersion::clone(&state.newest);

@@ -65,9 +65,9 @@ pub(super) fn recover_up_to_damage(
     files: &dyn StorageFiles,
     blocks: &BlockStore,
     stored: CatalogVersion,
+    freshness: &Freshness,
 ) -> (CatalogVersion, Option<Error>) {
-    let any = Freshness::default();
-    let mut recovery = Recovery::new(blocks, &any, stored, Misfit::LeftOut);
+    let mut recovery = Recovery::new(blocks, freshness, stored, Misfit::LeftOut);
     let refused = recovery.logs(files).err();
     let (state, whole) = recovery.finish();
     (state, refused.or(whole.err()))

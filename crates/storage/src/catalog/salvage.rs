@@ -29,7 +29,7 @@ use crate::block::BlockRef;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{OsFiles, StorageFiles};
 use crate::index::IndexDef;
-use crate::store::{BlockStore, Freshness, StoreOptions};
+use crate::store::{BlockStore, StoreOptions};
 use crate::table::{
     Column, ColumnDef, GatheredRows, Page, RowGroup, RowGroupBuilder, TableVersion,
 };
@@ -104,7 +104,6 @@ impl Salvage {
     ) -> Result<Self> {
         let options = StoreOptions {
             read_only: true,
-            freshness: Freshness::default(),
             ..options.clone()
         };
         let file = files.open("", true)?;
@@ -138,7 +137,8 @@ impl Salvage {
             }
         }
         let kept: Vec<(u64, u64)> = row_counts(&catalog);
-        let (catalog, refused) = recover_up_to_damage(files.as_ref(), &blocks, catalog);
+        let (catalog, refused) =
+            recover_up_to_damage(files.as_ref(), &blocks, catalog, &options.freshness);
         // What the log adds and deletes counts, too.
         for ((id, total), (_, kept)) in totals.iter_mut().zip(kept) {
             let now = catalog.tables().find(|table| table.id == *id);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::{Array, ArrayRef, BooleanArray, new_empty_array, new_null_array};
 use arrow_buffer::BooleanBuffer;
-use hushdb_keys::{KdfBudget, KeyProvider, UnverifiedHeader};
+use hushdb_keys::{KdfBudget, KeyAttempt, KeyProvider, UnverifiedHeader};
 use parking_lot::{Mutex, RwLock};
 
 use super::catalog_version::CatalogVersion;
@@ -196,10 +196,19 @@ impl Store {
             }
             None => Recovered::default(),
         };
+        if let Some((sequence, end, _)) = recovered.last {
+            blocks.log_was_found(sequence, end);
+        }
         let leftover = recovered.leftover;
         let this = Self::assembled(blocks, options, is_volatile, files, stored, recovered);
-        if leftover && !options.read_only {
+        if options.read_only {
+            return Ok(this);
+        }
+        if leftover {
             this.close_log()?;
+        }
+        if this.blocks.history_is_full() {
+            this.flip_alone()?;
         }
         Ok(this)
     }
@@ -450,6 +459,7 @@ impl Store {
             database_id: *info.database_id.as_bytes(),
             generation: info.generation,
             root_digest: info.root_digest,
+            run: info.run,
             log_sequence,
             log_end,
             log_tag,
@@ -476,7 +486,8 @@ impl Store {
     pub fn opens_with(&self, key: &dyn KeyProvider) -> Result<()> {
         let page = self.blocks.header().to_page();
         let header = UnverifiedHeader::parse(&page)?;
-        header.unlock(self.blocks.crypto(), key, KdfBudget::default())?;
+        let mut attempt = KeyAttempt::new(key, KdfBudget::default());
+        header.unlock(self.blocks.crypto(), &mut attempt)?;
         Ok(())
     }
 

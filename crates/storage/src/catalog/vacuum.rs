@@ -112,6 +112,9 @@ impl Store {
 
     /// Writes what lies at or behind the sector `end` anew, and ends the file behind what is left.
     fn move_to_front(self: &Arc<Self>, table: Option<(&str, &str)>, end: u64) -> Result<()> {
+        if self.blocks.move_history_from(end)? {
+            self.flip_alone()?;
+        }
         for (schema, name) in self.tables_to_vacuum(table) {
             let snapshot = self.snapshot();
             let Some(found) = snapshot.table(&schema, &name) else {

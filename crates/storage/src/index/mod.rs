@@ -26,4 +26,4 @@ pub(crate) use definition::IndexInfo;
 pub(crate) use key::{can_be_key, encode_key};
 pub(crate) use key_run::{KeyRun, MergedRuns, RunKeys};
 pub(crate) use node::Node;
-pub(crate) use tree::walk;
+pub(crate) use tree::{Tree, blocks_of, first_from, merge_into, walk};

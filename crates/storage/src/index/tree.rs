@@ -160,6 +160,48 @@ fn in_leaf(leaf: &Node, key: &[u8], ids: &mut Vec<u64>) -> Result<(), WireError>
     Ok(())
 }
 
+/// Key and row id of the first entry that is not below `from`.
+///
+/// # Errors
+/// When a block of the tree does not open or does not parse.
+pub(crate) fn first_from(
+    blocks: &BlockStore,
+    tree: &Tree,
+    from: &[u8],
+) -> Result<Option<(Vec<u8>, u64)>> {
+    first_in(blocks, &Expected::root(tree), from)
+}
+
+fn first_in(
+    blocks: &BlockStore,
+    expected: &Expected<'_>,
+    from: &[u8],
+) -> Result<Option<(Vec<u8>, u64)>> {
+    let wrong = malformed(&expected.block);
+    let node = expected.read(blocks)?;
+    let at = node.lower_bound(from).map_err(&wrong)?;
+    if node.level == 0 {
+        if at == node.count {
+            return Ok(None);
+        }
+        let entry = split_entry(node.entry(at).map_err(&wrong)?);
+        let (key, id) = entry.ok_or_else(|| wrong(WireError))?;
+        return Ok(Some((key.to_vec(), id)));
+    }
+    // The child before the first that begins there may go beyond it.
+    if let Some(before) = at.checked_sub(1) {
+        let child = expected.child(&node, before).map_err(&wrong)?;
+        let found = first_in(blocks, &child, from)?;
+        if found.is_some() || at == node.count {
+            return Ok(found);
+        }
+    }
+    let child = expected.child(&node, at).map_err(&wrong)?;
+    let found = first_in(blocks, &child, from)?;
+    // It begins there: a tree in which it has nothing is none, and not searched any further.
+    found.map(Some).ok_or_else(|| wrong(WireError))
+}
+
 /// The refs of all blocks of a tree. Leaves are not read.
 ///
 /// # Errors

@@ -6,7 +6,9 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-const PREFIX: &str = "hush1";
+const PREFIX: &str = "hush2";
+/// Of releases that kept no history.
+const WITHOUT_RUN: &str = "hush1";
 
 /// A state of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,9 @@ pub struct Anchor {
     pub generation: u64,
     /// Digest of the superblock.
     pub root_digest: [u8; 32],
+    /// The run that wrote it, by which a later superblock tells whether it goes on from it. Zeros: of a release that kept no
+    /// history.
+    pub run: [u8; 16],
     /// Sequence of the log that was open, or closed last.
     pub log_sequence: u64,
     /// Where the log ended, in bytes; 0 when none was open.
@@ -25,12 +30,23 @@ pub struct Anchor {
     pub log_tag: [u8; 16],
 }
 
+impl Anchor {
+    /// Whether it says which run it was taken in.
+    pub fn has_run(&self) -> bool {
+        self.run != [0; 16]
+    }
+}
+
 impl fmt::Display for Anchor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        let (prefix, run) = match self.has_run() {
+            true => (PREFIX, format!(":{}", hex(&self.run))),
+            false => (WITHOUT_RUN, String::new()),
+        };
         write!(
             f,
-            "{PREFIX}:{}:{}:{}:{}:{}:{}",
+            "{prefix}:{}:{}:{}{run}:{}:{}:{}",
             hex(&self.database_id),
             self.generation,
             hex(&self.root_digest),
@@ -47,19 +63,30 @@ impl FromStr for Anchor {
     fn from_str(text: &str) -> Result<Self> {
         let malformed = || {
             Error::InvalidInput(
-                "an anchor reads hush1:<database id>:<generation>:<root digest>:<log sequence>:<log end>:<log tag>"
+                "an anchor reads hush2:<database id>:<generation>:<root digest>:<run>:<log sequence>:<log end>:<log tag>"
                     .into(),
             )
         };
         let number = |text: &str| text.parse().map_err(|_| malformed());
         let parts: Vec<&str> = text.trim().split(':').collect();
-        let [PREFIX, id, generation, digest, sequence, end, tag] = parts.as_slice() else {
+        let (id, generation, digest, run, log) = match parts.as_slice() {
+            [PREFIX, id, generation, digest, run, log @ ..] => {
+                let run = bytes(run).filter(|run| *run != [0; 16]);
+                (id, generation, digest, run.ok_or_else(malformed)?, log)
+            }
+            [WITHOUT_RUN, id, generation, digest, log @ ..] => {
+                (id, generation, digest, [0; 16], log)
+            }
+            _ => return Err(malformed()),
+        };
+        let [sequence, end, tag] = log else {
             return Err(malformed());
         };
         Ok(Self {
             database_id: bytes(id).ok_or_else(malformed)?,
             generation: number(generation)?,
             root_digest: bytes(digest).ok_or_else(malformed)?,
+            run,
             log_sequence: number(sequence)?,
             log_end: number(end)?,
             log_tag: bytes(tag).ok_or_else(malformed)?,
@@ -177,6 +204,7 @@ mod tests {
             database_id: [1; 16],
             generation: 7,
             root_digest: [0xab; 32],
+            run: [0xcd; 16],
             log_sequence: 3,
             log_end: 4096,
             log_tag: [9; 16],
@@ -186,8 +214,15 @@ mod tests {
     #[test]
     fn an_anchor_is_one_line_that_reads_back() {
         let line = anchor().to_string();
-        assert!(line.starts_with("hush1:01010101") && !line.contains('\n'));
+        assert!(line.starts_with("hush2:01010101") && !line.contains('\n'));
         assert_eq!(line.parse::<Anchor>().unwrap(), anchor());
+        let old = Anchor {
+            run: [0; 16],
+            ..anchor()
+        };
+        let line_of_old = old.to_string();
+        assert!(line_of_old.starts_with("hush1:01010101") && line_of_old.len() < line.len());
+        assert_eq!(line_of_old.parse::<Anchor>().unwrap(), old);
         assert_eq!(format!(" {line}\n").parse::<Anchor>().unwrap(), anchor());
     }
 
@@ -198,7 +233,9 @@ mod tests {
             "",
             "hush1",
             &line[..line.len() - 1],
-            &line.replace("hush1", "hush2"),
+            &line.replace("hush2", "hush1"),
+            &line.replace("hush2", "hush3"),
+            &line.replace("cd", "00"),
             &format!("{line}:1"),
         ] {
             assert!(wrong.parse::<Anchor>().is_err(), "{wrong}");

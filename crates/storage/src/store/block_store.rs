@@ -20,10 +20,11 @@ use parking_lot::{Mutex, RwLock};
 use super::committing::seal_root;
 use super::extents::Extent;
 use super::file_map::{FIRST_SECTOR, FIXED_BYTES, HEADER_OFFSETS, SUPERBLOCK_OFFSETS};
+use super::history::{History, RunId};
 use super::opening::{Opening, SealedRoot, sealed_file};
 use super::space::{Space, extent_of};
 use super::superblock::{Superblock, WalState};
-use super::{Freshness, Notice, StoreInfo, StoreOptions, free_list};
+use super::{Anchor, Freshness, Notice, StoreInfo, StoreOptions, free_list};
 use crate::block::{BlockBuf, BlockRef, BufferPool, PoolKey, Role, SECTOR_BYTES, SealedFile};
 use crate::error::{Error, Result};
 use crate::file::StorageFile;
@@ -50,6 +51,12 @@ pub struct BlockStore {
     pub(super) write_failed: AtomicBool,
     /// Who opened it: a child that was forked must not write, since the lock and the books are its parent's.
     process: u32,
+    /// Names this opening in the superblocks that it writes; zeros when read-only.
+    pub(super) run: RunId,
+    /// Sequence of the last log that was found when the file was opened, and where its replay ended.
+    pub(super) found_log: Mutex<Option<(u64, u64)>>,
+    /// Whether the next commit is to write the blocks of the history anew, wherever there is room.
+    pub(super) moves_history: AtomicBool,
     notices: Vec<Notice>,
 }
 
@@ -97,6 +104,7 @@ impl BlockStore {
             None => (Header::create_plain(&options.crypto)?, None),
         };
         let sealed = sealed_file(Arc::clone(&file), options.crypto, &header, keys.as_ref())?;
+        let run = new_run(&options.crypto)?;
         let superblock = Superblock {
             generation: 1,
             total_sectors: FIRST_SECTOR,
@@ -108,6 +116,10 @@ impl BlockStore {
             wal: WalState::default(),
             seals: 1,
             previous_tag: [0; 16],
+            history: History {
+                run,
+                ..History::default()
+            },
         };
         let root = seal_root(&sealed, superblock)?;
         file.set_len(FIXED_BYTES)?;
@@ -129,7 +141,7 @@ impl BlockStore {
             notices: Vec::new(),
             repairs: Vec::new(),
         };
-        Self::from_opening(opening, options)
+        Self::from_opening(opening, options, run)
     }
 
     /// Opens a database. Unless read-only, damage to one of two copies is put right; [`BlockStore::notices`] tells.
@@ -146,8 +158,19 @@ impl BlockStore {
             true => Vec::new(),
             false => std::mem::take(&mut opening.repairs),
         };
-        let this = Self::from_opening(opening, options)?;
+        let run = match options.read_only {
+            true => RunId::default(),
+            false => new_run(&options.crypto)?,
+        };
+        let mut this = Self::from_opening(opening, options, run)?;
         this.holds(&options.freshness)?;
+        let generation = this.generation();
+        let weak = |anchor: &&Anchor| !anchor.has_run() && anchor.generation < generation;
+        if let Some(anchor) = options.freshness.min_anchor.as_ref().filter(weak) {
+            let generation = anchor.generation;
+            this.notices
+                .push(Notice::AnchorWithoutHistory { generation });
+        }
         for (offset, page) in &repairs {
             file.write_all_at(*offset, page.as_slice())?;
             file.sync()?;
@@ -155,7 +178,7 @@ impl BlockStore {
         Ok(this)
     }
 
-    fn from_opening(opening: Opening, options: &StoreOptions) -> Result<Self> {
+    fn from_opening(opening: Opening, options: &StoreOptions, run: RunId) -> Result<Self> {
         let Opening {
             header,
             keys,
@@ -191,6 +214,9 @@ impl BlockStore {
             flip: Mutex::new(()),
             write_failed: AtomicBool::new(false),
             process: std::process::id(),
+            run,
+            found_log: Mutex::default(),
+            moves_history: AtomicBool::new(false),
             notices,
         })
     }
@@ -442,12 +468,19 @@ impl BlockStore {
     pub(crate) fn holds(&self, freshness: &Freshness) -> Result<()> {
         let id = *self.header.lock().database_id();
         let root = self.root();
+        let superblock = &root.sealed.superblock;
         freshness.check_root(
             id.as_bytes(),
-            root.sealed.superblock.generation,
+            superblock.generation,
             &root_digest(&self.crypto, id.as_bytes(), &root.sealed),
-            root.sealed.superblock.wal.is_open,
-        )
+            superblock.wal.is_open,
+        )?;
+        match &freshness.min_anchor {
+            Some(anchor) if anchor.generation < superblock.generation => {
+                superblock.history.holds(self, anchor)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Facts about the file.
@@ -468,6 +501,7 @@ impl BlockStore {
             generation: superblock.generation,
             // Of the same root as the generation, whatever is committed meanwhile.
             root_digest: root_digest(&self.crypto, header.database_id().as_bytes(), &root.sealed),
+            run: superblock.history.run,
             total_sectors: superblock.total_sectors,
             free_sectors: space.map(|(free, _)| free),
             retired_sectors: space.map_or(0, |(_, retired)| retired),
@@ -533,6 +567,14 @@ impl BlockStore {
             self.write_failed.store(true, Ordering::Release);
         }
     }
+}
+
+/// A name that no other run has.
+fn new_run(crypto: &CryptoProvider) -> Result<RunId> {
+    let mut run = RunId::default();
+    let random = crypto.random(&mut run);
+    random.map_err(|_| Error::Crypto("there are no random bytes"))?;
+    Ok(run)
 }
 
 fn root_digest(crypto: &CryptoProvider, database_id: &[u8; 16], root: &SealedRoot) -> [u8; 32] {

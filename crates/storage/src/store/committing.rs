@@ -46,6 +46,8 @@ impl BlockStore {
         let space = self.space()?;
         let _flip = self.flip.lock();
         let root = self.root();
+        let mut history = self.history_behind(&root)?;
+        self.store_history(&mut history)?;
         let old_list: Vec<Extent> = root.free_list_blocks.iter().filter_map(extent_of).collect();
         let (free_list_blocks, total_sectors) = self.write_free_list(&old_list)?;
         let before = &root.sealed.superblock;
@@ -56,6 +58,7 @@ impl BlockStore {
             catalog,
             free_list: free_list_blocks.first().copied(),
             wal: log,
+            history,
             ..before.clone()
         };
         let flipped = self.sync().and_then(|()| self.flip(&root, superblock));
@@ -91,14 +94,16 @@ impl BlockStore {
         if header.sequence() == before {
             return Ok(result);
         }
+        let root = self.root();
+        let history = self.history_behind(&root)?;
         let page = header.to_page();
         let standby = (header.sequence() & 1) as usize;
         self.write_fixed(HEADER_OFFSETS[standby], page.as_slice())?;
-        let root = self.root();
         let superblock = Superblock {
             generation: root.sealed.superblock.generation + 1,
             header_sequence: header.sequence(),
             header_mac: header.mac(),
+            history,
             ..root.sealed.superblock.clone()
         };
         let sealed = self.flip(&root, superblock)?;

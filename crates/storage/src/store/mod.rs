@@ -7,6 +7,7 @@ mod extents;
 mod file_map;
 mod free_list;
 mod header_copies;
+mod history;
 mod notice;
 mod opening;
 mod space;
@@ -22,4 +23,5 @@ pub use store_info::StoreInfo;
 pub use store_options::{DEFAULT_ROW_GROUP_ROWS, StoreOptions};
 
 pub(crate) use free_list::read_chain as read_free_list;
+pub(crate) use history::PastRun;
 pub(crate) use superblock::{Superblock, WalState};

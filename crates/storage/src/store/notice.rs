@@ -41,6 +41,11 @@ pub enum Notice {
         /// How many.
         transactions: u64,
     },
+    /// The anchor that was insisted on is of a release that kept no history.
+    AnchorWithoutHistory {
+        /// The anchor's generation.
+        generation: u64,
+    },
     /// The log ends in what is no whole record: a write that a crash interrupted, or an acknowledged one that was changed.
     LogTornTail {
         /// Where it begins in the log, in bytes.
@@ -53,7 +58,10 @@ pub enum Notice {
 impl Notice {
     /// Whether a part of the file is not as a writer left it, rather than as whoever could not close it.
     pub fn is_damage(&self) -> bool {
-        !matches!(self, Self::LogReplayed { .. })
+        !matches!(
+            self,
+            Self::LogReplayed { .. } | Self::AnchorWithoutHistory { .. }
+        )
     }
 }
 
@@ -94,6 +102,11 @@ impl fmt::Display for Notice {
                 f,
                 "superblock slot {slot} holds generation {found} where {newest} is the newest: an interrupted commit, or an \
                  old copy put back"
+            ),
+            Self::AnchorWithoutHistory { generation } => write!(
+                f,
+                "the anchor is from before the file kept a history: it shows that the file is not older than generation \
+                 {generation}, but not that nothing was taken from it before it was written to; take a new one"
             ),
             Self::LogReplayed { transactions } => write!(
                 f,

@@ -15,6 +15,8 @@ pub struct StoreInfo {
     pub generation: u64,
     /// SHA-256 over that superblock as it stands on disk (FORMAT.md, "Root digest").
     pub root_digest: [u8; 32],
+    /// The opening for writing that wrote that superblock; zeros where a release did that kept no history.
+    pub run: [u8; 16],
     /// Sectors of 4096 bytes that the superblock speaks for.
     pub total_sectors: u64,
     /// Sectors of these that are free. Not known when opened read-only.

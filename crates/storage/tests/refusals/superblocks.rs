@@ -145,14 +145,14 @@ fn absurd_sizes_in_a_plain_superblock() {
     let free_list = |payload: &mut [u8]| payload[72..76].copy_from_slice(&u32::MAX.to_le_bytes());
     let error = open_plain(&with_plain_superblock(&image, free_list)).unwrap_err();
     assert!(matches!(error, Error::Malformed { .. }), "{error}");
-    let reserved = |payload: &mut [u8]| payload[300] = 1;
+    let reserved = |payload: &mut [u8]| payload[4000] = 1;
     assert_eq!(
         open_plain(&with_plain_superblock(&image, reserved))
             .unwrap_err()
             .kind(),
         ErrorKind::Corrupted
     );
-    let newer = |payload: &mut [u8]| payload[0] = 2;
+    let newer = |payload: &mut [u8]| payload[0] = 3;
     assert_eq!(
         open_plain(&with_plain_superblock(&image, newer))
             .unwrap_err()

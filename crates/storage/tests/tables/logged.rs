@@ -71,6 +71,19 @@ impl Files {
         })
     }
 
+    /// As [`Files::open`], for a reader.
+    pub(crate) fn open_read_only(&self) -> Arc<Store> {
+        let options = StoreOptions {
+            read_only: true,
+            ..StoreOptions::default()
+        };
+        self.try_open(&options).unwrap()
+    }
+
+    pub(crate) fn key_text(&self) -> Option<KeyText> {
+        self.key.as_ref().map(|_| key())
+    }
+
     /// Why it does not open.
     pub(crate) fn refusal(&self) -> Error {
         let before = self.all();

@@ -1,5 +1,6 @@
 //! Tables through the public face of the crate: one binary, one module a subject.
 
+mod anchors;
 mod checkpoints;
 mod commits;
 mod damage;
@@ -7,6 +8,7 @@ mod dead_rows;
 mod definitions;
 mod failures;
 mod fixture;
+mod histories;
 mod indexes;
 mod logged;
 mod markers;

@@ -52,6 +52,8 @@ pub(crate) struct Samples {
     pub(crate) logged_next: Sample,
     pub(crate) other_logged: Sample,
     pub(crate) plain_logged: Sample,
+    /// A database that was opened to write more often than a superblock has room for.
+    pub(crate) runs: Sample,
     /// A plain one whose third table has lists and structs, in a row group and in the log.
     pub(crate) nested: Sample,
 }
@@ -79,6 +81,7 @@ impl Samples {
             logged_next: in_next_log,
             other_logged,
             plain_logged,
+            runs: runs(),
             nested: nested(),
         }
     }
@@ -246,6 +249,25 @@ fn rekeyed(from: &Sample) -> Sample {
     removed.unwrap();
     drop(store);
     sample(file.to_bytes(), None, Some(&key()))
+}
+
+/// Openings of [`runs`], of which 64 are in the tree.
+const RUNS: usize = 70;
+
+fn runs() -> Sample {
+    let files = Arc::new(MemFiles::new());
+    let options = StoreOptions::default;
+    drop(Store::create_in(files.clone(), Some(&key()), &options()).unwrap());
+    for run in 0..RUNS {
+        let store = Store::open_in(files.clone(), Some(&key()), &options()).unwrap();
+        let mut txn = store.begin().unwrap();
+        match run % 2 {
+            0 => txn.create_schema("s").unwrap(),
+            _ => txn.drop_schema("s").unwrap(),
+        }
+        txn.commit().unwrap();
+    }
+    sample(files.get("").unwrap().to_bytes(), None, Some(&key()))
 }
 
 /// A table with its rows in the log, and the same a log later.

@@ -10,6 +10,7 @@ use super::samples::Samples;
 pub(crate) fn add(cases: &mut Cases, samples: &Samples) {
     without_key(cases, samples);
     with_key(cases, samples);
+    history(cases, samples);
     free_list(cases, samples);
 }
 
@@ -104,7 +105,8 @@ fn with_key(cases: &mut Cases, samples: &Samples) {
                 forge.edit_superblock(|payload| put(payload, at, new));
             });
         };
-        forged("version", 0, &[2]);
+        forged("version", 0, &[3]);
+        forged("version-1-with-a-history", 0, &[1]);
         forged("reserved-bytes", 4, &[1]);
         forged("reserved-behind-log-state", 185, &[1]);
         forged("reserved-at-the-end", 4015, &[1]);
@@ -150,7 +152,7 @@ fn with_key(cases: &mut Cases, samples: &Samples) {
         for slot in [0, 1] {
             cases.forged(&format!("{prefix}-slot-{slot}-version"), sound, |forge| {
                 let mut payload = forge.superblock();
-                payload[0] = 2;
+                payload[0] = 3;
                 let generation = u64::from_le_bytes(payload[8..16].try_into().unwrap());
                 forge.put_superblock(&payload, generation, &[slot]);
             });
@@ -172,6 +174,73 @@ fn with_key(cases: &mut Cases, samples: &Samples) {
             forge.edit_superblock(|payload| put(payload, 24, &block));
         },
     );
+}
+
+/// Where the history begins in a superblock's payload, and its first entry.
+const HISTORY_AT: usize = 256;
+const ENTRIES_AT: usize = HISTORY_AT + 72;
+
+fn history(cases: &mut Cases, samples: &Samples) {
+    cases.forged("superblock-version-1", &samples.tables, |forge| {
+        forge.edit_superblock(|payload| {
+            payload[0] = 1;
+            payload[HISTORY_AT..].fill(0);
+        });
+    });
+    let sound = &samples.runs;
+    let mut forged = |name: &str, at: usize, new: &[u8]| {
+        cases.forged(&format!("history-{name}"), sound, |forge| {
+            forge.edit_superblock(|payload| put(payload, at, new));
+        });
+    };
+    forged("sound", HISTORY_AT, &[1]);
+    forged("run-zero", HISTORY_AT, &[0; 16]);
+    forged(
+        "tree-beyond-the-end",
+        HISTORY_AT + 16,
+        &5000u64.to_le_bytes(),
+    );
+    forged("tree-tag", HISTORY_AT + 40, &[7; 16]);
+    forged("entries-without-tree", HISTORY_AT + 16, &[0; 40]);
+    forged("tree-without-entries", HISTORY_AT + 56, &[0; 8]);
+    forged("tree-with-fewer-entries", HISTORY_AT + 56, &[63]);
+    forged("more-runs-than-room", HISTORY_AT + 64, &[93]);
+    forged("count-absurd", HISTORY_AT + 64, &[0xff; 4]);
+    forged("count-beyond-its-entries", HISTORY_AT + 64, &[90]);
+    forged("reserved-bytes", HISTORY_AT + 68, &[1]);
+    forged("generation-ahead", ENTRIES_AT, &[1]);
+    forged("generation-zero", ENTRIES_AT, &[0; 8]);
+    forged(
+        "generation-before-the-trees",
+        ENTRIES_AT,
+        &1u64.to_be_bytes(),
+    );
+    forged("entry-without-run", ENTRIES_AT + 8, &[0; 16]);
+    forged("log-sequence-ahead", ENTRIES_AT + 24, &[1]);
+    // A leaf of 64 entries of 40 bytes, behind a head of 6 and the ends of the entries.
+    let first = 6 + 64 * 4;
+    let mut in_tree = |name: &str, edit: &dyn Fn(&mut Vec<u8>)| {
+        cases.forged(&format!("history-tree-{name}"), sound, |forge| {
+            forge.edit(Role::Index, 0, |payload| edit(payload));
+        });
+    };
+    in_tree("entry-without-run", &|payload| {
+        put(payload, first + 40 + 8, &[0; 16])
+    });
+    in_tree("generations-out-of-order", &|payload| {
+        put(payload, first, &7u64.to_be_bytes());
+    });
+    in_tree("entry-too-short", &|payload| {
+        put(payload, 6, &39u32.to_le_bytes());
+    });
+    in_tree("log-sequence-goes-back", &|payload| {
+        put(payload, first + 24, &9u64.to_be_bytes());
+    });
+    if let Some((_, block)) = sound.parts.iter().find(|(role, _)| *role == Role::Index) {
+        cases.edited("history-tree-damaged", sound, |file| {
+            file[block.sector as usize * 4096 + 70] ^= 1;
+        });
+    }
 }
 
 fn free_list(cases: &mut Cases, samples: &Samples) {
