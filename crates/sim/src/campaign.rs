@@ -118,6 +118,8 @@ impl AddAssign<WorldReport> for CampaignReport {
         sum.snapshots += world.snapshots;
         sum.conflicts += world.conflicts;
         sum.beside_checkpoints += world.beside_checkpoints;
+        sum.anchors += world.anchors;
+        sum.anchors_refused += world.anchors_refused;
         sum.disk.operations += world.disk.operations;
         sum.disk.syncs += world.disk.syncs;
         sum.disk.crashes += world.disk.crashes;

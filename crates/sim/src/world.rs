@@ -5,10 +5,12 @@
 //!   that was in flight may be there, wholly or not at all. Once a writer has opened the file it is decided.
 //! - A snapshot reads the same as long as it is held.
 //! - `Store::check` finds nothing, and every sector is either used once or free once.
+//! - Every anchor that was taken holds, and none that was taken after a copy holds for the copy, however it goes on.
 //! - After a failed sync the handle writes nothing; a read-only handle never writes.
 //!
 //! An error is allowed only where the disk gave one.
 
+mod anchors;
 mod beside_checkpoint;
 mod side_by_side;
 
@@ -61,6 +63,10 @@ pub struct WorldReport {
     pub conflicts: u64,
     /// Commits that were tried while a checkpoint was under way.
     pub beside_checkpoints: u64,
+    /// Anchors that were taken.
+    pub anchors: u64,
+    /// Anchors that were refused, of another history.
+    pub anchors_refused: u64,
     /// What the disk did.
     pub disk: DiskStats,
 }
@@ -76,6 +82,7 @@ pub struct World {
     acknowledged: Option<State>,
     in_flight: Option<State>,
     next_key: u64,
+    anchors: anchors::Anchors,
     report: WorldReport,
 }
 
@@ -115,6 +122,7 @@ impl World {
             acknowledged: None,
             in_flight: None,
             next_key: 1,
+            anchors: anchors::Anchors::default(),
             report: WorldReport::default(),
         }
     }
@@ -132,6 +140,7 @@ impl World {
         }
         self.disk.restart();
         self.opening()?;
+        self.go_on_from_copy()?;
         self.report.disk = self.disk.stats();
         Ok(self.report)
     }
@@ -203,13 +212,16 @@ impl World {
             return Ok(None);
         };
         self.decide(found)?;
+        self.anchors_hold(&store)?;
         self.report.openings += 1;
-        Ok(Some(Handle {
+        let handle = Handle {
             store,
             file,
             failed: false,
             faults_before: faults,
-        }))
+        };
+        self.copy_files(&handle)?;
+        Ok(Some(handle))
     }
 
     fn create(&mut self) -> Option<Handle> {
@@ -269,7 +281,9 @@ impl World {
     fn options(&mut self, read_only: bool) -> StoreOptions {
         // None, or more than there is: which blocks a full pool gives up follows from their tags, which no seed decides.
         let pool_bytes = *self.dice.pick(&[0, 64 << 20]);
+        let freshness = self.freshness();
         StoreOptions {
+            freshness,
             suite: self.suite,
             read_only,
             pool: Arc::new(BufferPool::new(pool_bytes)),
@@ -450,6 +464,9 @@ impl World {
             };
             if flow == Flow::Over || self.disk.is_down() {
                 break;
+            }
+            if !handle.failed && self.dice.chance(5) {
+                self.take_anchor(&handle)?;
             }
         }
         if !self.disk.is_down() {
