@@ -16,6 +16,8 @@ pub fn sql(bytes: &[u8]) {
                     database: "memory",
                     schema: "main",
                     descending: false,
+                    complete: &|_| None,
+                    is_scalar: &|_| false,
                     setting: &|_| Err(Error::catalog("no setting")),
                 },
             );

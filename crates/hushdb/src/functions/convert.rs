@@ -1,6 +1,7 @@
-//! Conversions that Arrow does not have: UUID and BLOB from text and back. The planner puts them where a CAST stands.
+//! Conversions that Arrow does not have or does otherwise: UUID and BLOB from text and back, intervals from text. The planner puts them where a CAST stands.
 
 use crate::error::{Error, ErrorKind};
+use crate::functions::interval_text::interval_from_text;
 use crate::functions::value_text;
 use crate::sql::type_names::arrow_field;
 use datafusion::arrow::array::{
@@ -32,6 +33,11 @@ pub(crate) const TEXT_FROM_BLOB: &str = "$text_from_blob";
 /// `CAST(value AS VARCHAR)` for types whose text Arrow writes otherwise than DuckDB.
 pub(crate) const TEXT_FROM_VALUE: &str = "$text_from_value";
 
+/// `CAST(text AS INTERVAL)`.
+pub(crate) const INTERVAL_FROM_TEXT: &str = "$interval_from_text";
+/// `TRY_CAST(text AS INTERVAL)`.
+pub(crate) const TRY_INTERVAL_FROM_TEXT: &str = "$try_interval_from_text";
+
 /// Rounds a DOUBLE to the nearest whole number, ties to even, as DuckDB does before a CAST to an integer.
 pub(crate) const ROUND_EVEN: &str = "$round_even";
 
@@ -48,6 +54,12 @@ pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
         (BLOB_FROM_TEXT, DataType::Utf8View, ColumnType::Blob),
         (TEXT_FROM_BLOB, DataType::BinaryView, ColumnType::Varchar),
         (TEXT_FROM_VALUE, DataType::Null, ColumnType::Varchar),
+        (INTERVAL_FROM_TEXT, DataType::Utf8View, ColumnType::Interval),
+        (
+            TRY_INTERVAL_FROM_TEXT,
+            DataType::Utf8View,
+            ColumnType::Interval,
+        ),
         (ROUND_EVEN, DataType::Float64, ColumnType::Double),
     ]
     .into_iter()
@@ -121,6 +133,8 @@ impl ScalarUDFImpl for Convert {
                 BLOB_OR_NULL => blob_from_text(&input, true)?,
                 TEXT_FROM_UUID => text_from_uuid(&input),
                 BLOB_FROM_TEXT => blob_from_text(&input, false)?,
+                INTERVAL_FROM_TEXT => interval_from_text(&input, false)?,
+                TRY_INTERVAL_FROM_TEXT => interval_from_text(&input, true)?,
                 _ => text_from_blob(&input),
             }
         };

@@ -10,7 +10,9 @@ mod date_part;
 mod date_trunc;
 mod extreme_by_key;
 mod extremes;
+mod in_place_of;
 mod instant;
+mod interval_text;
 mod json_text;
 mod length;
 mod list_build;
@@ -41,12 +43,14 @@ use std::sync::Arc;
 pub(crate) use comparison_key::{has_intervals, key_of, key_type};
 pub(crate) use concat::LIST_AND_LIST;
 pub(crate) use convert::{
-    BLOB_FROM_TEXT, BLOB_OR_NULL, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE,
-    UUID_FROM_TEXT, UUID_OR_NULL, format_blob, format_uuid,
+    BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID,
+    TEXT_FROM_VALUE, TRY_INTERVAL_FROM_TEXT, UUID_FROM_TEXT, UUID_OR_NULL, format_blob,
+    format_uuid,
 };
 pub(crate) use date_part::date_part;
 pub(crate) use extremes::extreme_of_keys;
 pub(crate) use instant::{current_micros, instant_function};
+pub(crate) use interval_text::{interval, unreadable_interval};
 pub use json_text::{json_string, json_value};
 pub(crate) use list_build::{SLICE, series_length};
 pub(crate) use lists::MAP_VALUE;
@@ -76,6 +80,7 @@ pub(crate) fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUD
     functions.push(Arc::new(ScalarUDF::from(date_trunc::DateTrunc::new())));
     functions.extend(time_zone::all());
     functions.extend(checked_math::all());
+    functions.push(Arc::new(ScalarUDF::from(in_place_of::InPlaceOf::new())));
     functions.push(Arc::new(ScalarUDF::from(list_sum::ListSum::new())));
     functions
 }

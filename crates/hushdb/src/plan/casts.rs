@@ -1,10 +1,11 @@
-//! Casts that Arrow does differently from DuckDB or not at all: to and from UUID and BLOB text, to lists
+//! Casts that Arrow does differently from DuckDB or not at all: to and from UUID and BLOB text, text to intervals, to lists
 //! and structs, and rounding numbers to integers.
 
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::functions::{
-    BLOB_FROM_TEXT, BLOB_OR_NULL, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE,
-    UUID_FROM_TEXT, UUID_OR_NULL, check_nested_cast, nested_cast, rounding_cast, rounds,
+    BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID,
+    TEXT_FROM_VALUE, TRY_INTERVAL_FROM_TEXT, UUID_FROM_TEXT, UUID_OR_NULL, check_nested_cast,
+    nested_cast, rounding_cast, rounds,
 };
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
@@ -62,6 +63,13 @@ impl DuckCasts {
         }
         let text =
             |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+        if text(&from) && matches!(to, DataType::Interval(_)) {
+            let name = match lenient {
+                true => TRY_INTERVAL_FROM_TEXT,
+                false => INTERVAL_FROM_TEXT,
+            };
+            return Ok(Transformed::yes(self.call(name, inner.as_ref().clone())));
+        }
         let blob = |t: &DataType| {
             matches!(
                 t,

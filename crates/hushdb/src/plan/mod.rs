@@ -11,8 +11,11 @@ mod operators;
 mod planner;
 mod rewrite_expressions;
 mod session;
+mod set_operations;
 mod snapshot;
+mod subquery_values;
 mod temporal;
+mod using_joins;
 mod values;
 
 pub(crate) use estimate::share_of_rows;

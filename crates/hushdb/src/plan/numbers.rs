@@ -19,8 +19,9 @@ use crate::functions::number_kind::{
 use crate::sql::SAME_TYPE_FUNCTIONS;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::config::ConfigOptions;
+use datafusion::logical_expr::binary::{comparison_coercion, type_union_coercion};
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction};
 use datafusion::logical_expr::{
     BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator,
@@ -181,7 +182,7 @@ fn common_integer(items: &[(Option<&Expr>, DataType)]) -> Option<DataType> {
     common.map(|(bits, signed)| int_type(bits, signed))
 }
 
-fn to_type(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
+pub(super) fn to_type(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
     let from = expr.get_type(schema)?;
     if from.is_string() && !to.is_string() {
         // A CAST becomes the function that reads the text.
@@ -230,6 +231,17 @@ pub(super) fn one_type(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     rewrite(expr, schema).map(|rewritten| rewritten.data)
 }
 
+/// Types that DataFusion finds nothing in common for are an error of the statement.
+fn refuse_incomparable(left: &Expr, right: &Expr, schema: &DFSchema) -> Result<()> {
+    let (left, right) = (left.get_type(schema)?, right.get_type(schema)?);
+    match comparison_coercion(&left, &right) {
+        Some(_) => Ok(()),
+        None => plan_err!(
+            "Cannot compare values of type {left} and type {right} - an explicit cast is required"
+        ),
+    }
+}
+
 fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let changed = match &mut expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => unify(
@@ -241,7 +253,10 @@ fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             expr, low, high, ..
         }) => {
             let mut all = [expr.as_mut(), low.as_mut(), high.as_mut()];
-            unify(&mut all, For::Comparison, schema)?
+            let changed = unify(&mut all, For::Comparison, schema)?;
+            refuse_incomparable(expr, low, schema)?;
+            refuse_incomparable(expr, high, schema)?;
+            changed
         }
         Expr::InList(InList { expr, list, .. }) => {
             let mut all: Vec<&mut Expr> = vec![expr.as_mut()];
@@ -295,6 +310,23 @@ fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     } else {
         Transformed::no(expr)
     })
+}
+
+/// The type of a column that comes from several queries.
+pub(super) fn column_type(types: &[DataType]) -> Result<DataType> {
+    if let Some(common) = common_of(types.iter().map(|t| (None, t.clone())), For::Value) {
+        return Ok(common);
+    }
+    let mut of_all = DataType::Null;
+    for data_type in types {
+        let Some(common) = type_union_coercion(&of_all, data_type) else {
+            return plan_err!(
+                "Cannot combine types {of_all} and {data_type} - an explicit cast is required"
+            );
+        };
+        of_all = common;
+    }
+    Ok(of_all)
 }
 
 /// Casts a plan's columns, keeping their names.

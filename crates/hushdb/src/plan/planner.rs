@@ -1,7 +1,9 @@
 //! `Planner`: plans one statement's queries against one snapshot. It is the name resolution that DataFusion asks for.
 
 use super::lateral_unnest::LateralUnnest;
+use super::set_operations::SetOperations;
 use super::snapshot::{Relation, Snapshot, TableName};
+use super::using_joins::UsingJoins;
 use super::values;
 use crate::connection::Connection;
 use crate::engine::Engine;
@@ -61,7 +63,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) progress: Arc<ScanProgress>,
     targets: Vec<(&'static str, Target)>,
-    relations: [Arc<dyn RelationPlanner>; 1],
+    relations: [Arc<dyn RelationPlanner>; 3],
     view_depth: usize,
 }
 
@@ -86,7 +88,11 @@ impl<'a> Planner<'a> {
             snapshot,
             progress,
             targets: vec![],
-            relations: [Arc::new(LateralUnnest)],
+            relations: [
+                Arc::new(LateralUnnest),
+                Arc::new(SetOperations),
+                Arc::new(UsingJoins),
+            ],
             view_depth: 0,
         }
     }
@@ -113,6 +119,12 @@ impl<'a> Planner<'a> {
             database: &self.snapshot.current_database,
             schema: &self.snapshot.current_schema,
             descending: self.order.descending,
+            complete: &|parts| {
+                let name = self.snapshot.resolve(parts).ok()?;
+                self.snapshot.find(&name)?;
+                Some([name.database, name.schema, name.name])
+            },
+            is_scalar: &|name| self.state().scalar_functions().contains_key(name),
             setting: &|name| settings::literal(self.connection, name),
         })
     }

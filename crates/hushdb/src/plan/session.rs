@@ -8,6 +8,7 @@ use super::comparison_keys::ComparisonKeys;
 use super::join_order::JoinOrder;
 use super::numbers::CommonNumbers;
 use super::operators::{DuckOperators, NarrowLiterals};
+use super::subquery_values::SubqueryValues;
 use super::temporal::DaysOfTimestamps;
 use crate::error::Result;
 use crate::exec::InsertionOrder;
@@ -67,6 +68,7 @@ pub(crate) fn session_state(
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
         Arc::new(NarrowLiterals),
         Arc::new(CommonNumbers),
+        Arc::new(SubqueryValues),
         Arc::new(ComparisonKeys),
         Arc::new(DuckCasts::new(&scalar_functions)),
     ];

@@ -1,6 +1,8 @@
 //! `HushDialect`: sqlparser's DuckDB dialect with what it lacks: `^` and `**` as powers, which bind tighter than `*` and
-//! looser than a sign, strings of the form `E'\n'`, and USING in ALTER COLUMN.
+//! looser than a sign, `||`, `|`, `&`, `<<` and `>>` at one level below `+`, units of INTERVAL, numbers like `1_000`,
+//! strings of the form `E'\n'`, and USING in ALTER COLUMN.
 
+use super::intervals;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 use datafusion::sql::sqlparser::dialect::{Dialect, DuckDbDialect};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -14,6 +16,8 @@ pub(super) const POWER: &str = "**";
 /// Between `*` (40) and `::` (50); see `Dialect::prec_value`.
 const POWER_PRECEDENCE: u8 = 45;
 const SIGN_PRECEDENCE: u8 = 48;
+/// Of `||`, `|`, `&`, `<<` and `>>`, which go from left to right: between comparisons (20) and `+` (30).
+const OTHER_PRECEDENCE: u8 = 25;
 
 /// The dialect of all SQL that HushDB reads.
 #[derive(Debug)]
@@ -93,6 +97,10 @@ impl Dialect for HushDialect {
         true
     }
 
+    fn supports_numeric_literal_underscores(&self) -> bool {
+        true
+    }
+
     fn supports_window_function_null_treatment_arg(&self) -> bool {
         true
     }
@@ -102,7 +110,17 @@ impl Dialect for HushDialect {
     }
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
-        power(parser).map(|_| Ok(POWER_PRECEDENCE))
+        if power(parser).is_some() {
+            return Some(Ok(POWER_PRECEDENCE));
+        }
+        match parser.peek_nth_token_ref(0).token {
+            Token::StringConcat
+            | Token::Pipe
+            | Token::Ampersand
+            | Token::ShiftLeft
+            | Token::ShiftRight => Some(Ok(OTHER_PRECEDENCE)),
+            _ => None,
+        }
     }
 
     fn parse_infix(
@@ -128,6 +146,9 @@ impl Dialect for HushDialect {
     }
 
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        if let Some(interval) = intervals::parse(parser) {
+            return Some(interval);
+        }
         if !parser.consume_token(&Token::Minus) {
             return None;
         }

@@ -1,23 +1,32 @@
 //! SQL text to statements: our own statements first, DuckDB's dialect of sqlparser for the rest.
 
+mod aggregate_order;
 mod column_names;
 mod dialect;
+mod grouping_sets;
 mod integer_literals;
+mod intervals;
 mod key_literals;
 mod lateral_unnest;
 mod macros;
 mod named_options;
 mod named_windows;
+mod namesakes;
 mod nested_calls;
 mod parameters;
 mod parser;
 mod patterns;
+mod read_or_refuse;
+mod recursive_queries;
 mod rewrite;
 mod secrets;
+mod set_operations;
 pub(crate) mod settings_text;
 mod split;
 mod sql_text;
 pub(crate) mod type_names;
+mod using_joins;
+mod wildcards;
 
 pub(crate) use dialect::HushDialect;
 pub(crate) use integer_literals::{INTEGER_LITERAL, ONE_TYPE, SAME_TYPE_FUNCTIONS};
@@ -29,8 +38,11 @@ pub(crate) use parser::{
 };
 pub(crate) use rewrite::{Place, rewrite, rewrite_expr};
 pub use secrets::may_hold_secret;
+pub(crate) use set_operations::{SetOperation, set_operation};
 pub use split::{StatementSplit, split_statements};
 pub(crate) use sql_text::sql_text;
+pub(crate) use using_joins::merges;
+pub(crate) use wildcards::IN_PLACE_OF;
 
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::Ident;

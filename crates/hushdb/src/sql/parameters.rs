@@ -6,6 +6,7 @@ use super::parser::Statement;
 use super::rewrite::finish;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{Expr, Value, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
 
 /// The highest number of a parameter, as in PostgreSQL.
@@ -16,7 +17,16 @@ const MOST_PARAMETERS: usize = 65_535;
 /// # Errors
 /// `Unsupported` for a parameter with a name.
 pub(crate) fn number_parameters(statement: &mut Statement) -> Result<Vec<bool>> {
-    let mut numbers = Numbers::default();
+    let mut marks = QuestionMarks::default();
+    visit(statement, &mut marks)?;
+    marks.0.sort();
+    if marks.0.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(Error::internal("two parameters stand at one place"));
+    }
+    let mut numbers = Numbers {
+        marks: marks.0,
+        used: vec![],
+    };
     visit(statement, &mut numbers)?;
     Ok(numbers.used)
 }
@@ -39,8 +49,8 @@ pub(crate) fn substitute_parameters(statement: &mut Statement, values: &[Expr]) 
 }
 
 /// Puts expressions where a text of ours has `$1`, `$2`...
-pub(super) fn substitute(expr: &mut Expr, values: &[Expr]) -> Result<()> {
-    finish(VisitMut::visit(expr, &mut Parameters::new(values)))
+pub(super) fn substitute(text: &mut impl VisitMut, values: &[Expr]) -> Result<()> {
+    finish(text.visit(&mut Parameters::new(values)))
 }
 
 fn visit(
@@ -74,14 +84,37 @@ fn parameter(expr: &mut Expr) -> Option<&mut String> {
     }
 }
 
+fn place(expr: &Expr) -> Location {
+    match expr {
+        Expr::Value(value) => value.span.start,
+        _ => Location::empty(),
+    }
+}
+
 fn number(name: &str) -> Option<usize> {
     name.strip_prefix('$')?.parse().ok().filter(|n| *n > 0)
 }
 
+/// Where the text has a `?`: they are numbered as they stand there, not as the tree has them (`OFFSET ? LIMIT ?`).
 #[derive(Default)]
+struct QuestionMarks(Vec<Location>);
+
+impl VisitorMut for QuestionMarks {
+    type Break = Box<Error>;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if let Expr::Value(value) = expr
+            && value.value == Value::Placeholder("?".into())
+        {
+            self.0.push(value.span.start);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 struct Numbers {
-    /// For `?`, which count by themselves.
-    next: usize,
+    /// Places of each `?`, in the order of the text.
+    marks: Vec<Location>,
     used: Vec<bool>,
 }
 
@@ -89,12 +122,13 @@ impl VisitorMut for Numbers {
     type Break = Box<Error>;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        let at = place(expr);
         let Some(name) = parameter(expr) else {
             return ControlFlow::Continue(());
         };
         if name == "?" {
-            self.next += 1;
-            *name = format!("${}", self.next);
+            let before = self.marks.partition_point(|mark| *mark < at);
+            *name = format!("${}", before + 1);
         }
         match number(name) {
             Some(number) if number <= MOST_PARAMETERS => {

@@ -1,25 +1,30 @@
 //! Rewrites of parsed SQL before planning, where DuckDB's dialect says what DataFusion's planner reads otherwise or not at
 //! all: `FROM t` without SELECT, names of columns, fields of structs, powers, checked negation, comparisons with ANY and ALL.
-//!
-//! What it refuses: RIGHT and FULL JOIN with USING or NATURAL, of which the planner would give the left table's column alone.
 
+use super::aggregate_order;
 use super::column_names::name_columns;
 use super::dialect::POWER;
+use super::grouping_sets;
 use super::integer_literals::{mark_expr, mark_statement};
+use super::intervals;
 use super::lateral_unnest;
 use super::macros::{any_item, expand, template};
 use super::named_options::name_options;
 use super::named_windows;
+use super::namesakes::{self, Complete};
 use super::nested_calls;
 use super::patterns::pattern;
+use super::recursive_queries;
+use super::set_operations;
 use super::sql_text::sql_text;
+use super::using_joins;
+use super::wildcards;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
-    FunctionArgumentClause, FunctionArguments, Interval, JoinConstraint, JoinOperator,
-    ObjectNamePart, OrderByExpr, OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr,
-    Statement, TableFactor, UnaryOperator, Value, VisitMut, VisitorMut, WildcardAdditionalOptions,
-    WindowType,
+    FunctionArgumentClause, FunctionArguments, ObjectNamePart, OrderByExpr, OrderByKind, Query,
+    Select, SelectFlavor, SelectItem, Statement, TableFactor, UnaryOperator, Value, VisitMut,
+    VisitorMut, WildcardAdditionalOptions, WindowType,
 };
 use std::ops::ControlFlow;
 
@@ -30,12 +35,17 @@ pub(crate) struct Place<'a> {
     pub(crate) schema: &'a str,
     /// Whether ORDER BY descends where it does not say.
     pub(crate) descending: bool,
+    /// The whole name of what a table's name means.
+    pub(crate) complete: Complete<'a>,
+    /// Whether a name is that of a function of one row.
+    pub(crate) is_scalar: &'a dyn Fn(&str) -> bool,
     /// A setting's value as a literal.
     pub(crate) setting: &'a dyn Fn(&str) -> Result<Expr>,
 }
 
 /// Rewrites a statement in place.
 pub(crate) fn rewrite(statement: &mut Statement, place: &Place<'_>) -> Result<()> {
+    namesakes::complete(statement, place.complete);
     finish(VisitMut::visit(statement, &mut Rewriter::new(place)))?;
     mark_statement(statement)
 }
@@ -57,6 +67,8 @@ struct Rewriter<'a> {
     place: &'a Place<'a>,
     /// Current database and schema as literals.
     names: [Expr; 2],
+    /// Queries of WITH RECURSIVE, whose union is none of other queries.
+    recursive: Vec<*const Query>,
 }
 
 impl<'a> Rewriter<'a> {
@@ -65,6 +77,7 @@ impl<'a> Rewriter<'a> {
         Self {
             place,
             names: [text(place.database), text(place.schema)],
+            recursive: vec![],
         }
     }
 
@@ -77,6 +90,31 @@ impl<'a> Rewriter<'a> {
         }
     }
 
+    /// What a query says beside its SELECT.
+    fn query(&mut self, query: &mut Query) -> Result<()> {
+        named_windows::resolve_in_order(query)?;
+        match query.order_by.as_mut().map(|order_by| &mut order_by.kind) {
+            Some(OrderByKind::Expressions(expressions)) => self.direct(expressions),
+            Some(OrderByKind::All(options)) if self.place.descending => {
+                options.asc.get_or_insert(false);
+            }
+            _ => {}
+        }
+        recursive_queries::refuse(query)?;
+        set_operations::select_values(&mut query.body)?;
+        set_operations::order_by_all(query)?;
+        match self.recursive.iter().any(|r| std::ptr::eq(*r, query)) {
+            true => set_operations::operands_of(&mut query.body)?,
+            false => set_operations::make_calls(&mut query.body)?,
+        }
+        // Found again by their places when they are visited.
+        let with = query.with.iter().filter(|with| with.recursive);
+        let queries = with.flat_map(|with| &with.cte_tables);
+        let queries = queries.map(|table| std::ptr::from_ref(table.query.as_ref()));
+        self.recursive.extend(queries);
+        Ok(())
+    }
+
     /// What an expression becomes, if anything.
     fn replacement(&self, expr: &mut Expr) -> Result<Option<Expr>> {
         match expr {
@@ -87,7 +125,7 @@ impl<'a> Rewriter<'a> {
             } if !matches!(
                 inner.as_ref(),
                 Expr::Value(_) | Expr::Interval(_) | Expr::TypedString(_)
-            ) =>
+            ) && intervals::negate(inner).is_none() =>
             {
                 template("(0 - $1)", &[inner.as_ref().clone()]).map(Some)
             }
@@ -110,10 +148,11 @@ impl<'a> Rewriter<'a> {
                 let operands = [time_zone.as_ref().clone(), timestamp.as_ref().clone()];
                 template("timezone($1, $2)", &operands).map(Some)
             }
-            Expr::Interval(interval) => {
-                clock_interval(interval);
-                Ok(None)
-            }
+            Expr::Interval(interval) => intervals::plain(interval),
+            Expr::UnaryOp {
+                op: UnaryOperator::Minus,
+                expr,
+            } => Ok(intervals::negate(expr)),
             Expr::CompoundFieldAccess { access_chain, .. } => {
                 nested_calls::plain_access(access_chain);
                 Ok(None)
@@ -123,6 +162,8 @@ impl<'a> Rewriter<'a> {
                 if let Some(WindowType::WindowSpec(window)) = &mut function.over {
                     self.direct(&mut window.order_by);
                 }
+                aggregate_order::read(function)?;
+                aggregate_order::refuse_of_scalar(function, self.place.is_scalar)?;
                 match setting_asked(function) {
                     Some(name) => (self.place.setting)(name).map(Some),
                     None => expand(function, &self.names),
@@ -159,68 +200,11 @@ impl VisitorMut for Rewriter<'_> {
     type Break = Box<Error>;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
-        if let Err(error) = named_windows::resolve_in_order(query) {
-            return ControlFlow::Break(Box::new(error));
-        }
-        match query.order_by.as_mut().map(|order_by| &mut order_by.kind) {
-            Some(OrderByKind::Expressions(expressions)) => self.direct(expressions),
-            Some(OrderByKind::All(options)) if self.place.descending => {
-                options.asc.get_or_insert(false);
-            }
-            _ => {}
-        }
-        // ORDER BY ALL over a plain select list, by position.
-        let SetExpr::Select(select) = query.body.as_ref() else {
-            return ControlFlow::Continue(());
-        };
-        let listed = select.projection.iter().all(|item| {
-            matches!(
-                item,
-                SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
-            )
-        });
-        if let Some(order_by) = &mut query.order_by
-            && let OrderByKind::All(options) = order_by.kind
-            && listed
-            && !select.projection.is_empty()
-        {
-            let positions = (1..=select.projection.len()).map(|i| OrderByExpr {
-                expr: number(&i.to_string()),
-                options,
-                with_fill: None,
-            });
-            order_by.kind = OrderByKind::Expressions(positions.collect());
-        }
-        ControlFlow::Continue(())
+        flow(self.query(query))
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
-        if select.flavor == SelectFlavor::FromFirstNoSelect && select.projection.is_empty() {
-            select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
-        }
-        select.flavor = SelectFlavor::Standard;
-        if let Err(error) = named_windows::resolve_in_select(select) {
-            return ControlFlow::Break(Box::new(error));
-        }
-        name_columns(select);
-        lateral_unnest::bracket(select);
-        for join in select.from.iter_mut().flat_map(|from| &mut from.joins) {
-            use JoinOperator as J;
-            let operator = std::mem::replace(&mut join.join_operator, J::CrossApply);
-            join.join_operator = match operator {
-                J::Semi(on) => J::LeftSemi(on),
-                J::Anti(on) => J::LeftAnti(on),
-                J::Right(on) | J::RightOuter(on) | J::FullOuter(on)
-                    if matches!(on, JoinConstraint::Using(_) | JoinConstraint::Natural) =>
-                {
-                    return ControlFlow::Break(Box::new(Error::unsupported(
-                        "RIGHT and FULL JOIN with USING or NATURAL are not there yet; write ON, and coalesce the two columns",
-                    )));
-                }
-                other => other,
-            };
-        }
-        ControlFlow::Continue(())
+        flow(select_as_planned(select))
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
@@ -239,12 +223,11 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        match self.replacement(expr) {
-            Ok(Some(new)) => *expr = new,
-            Ok(None) => {}
-            Err(error) => return ControlFlow::Break(Box::new(error)),
-        }
-        ControlFlow::Continue(())
+        flow(self.replacement(expr).map(|new| {
+            if let Some(new) = new {
+                *expr = new;
+            }
+        }))
     }
 }
 
@@ -286,6 +269,28 @@ fn of_the_row_itself(function: &mut Function) {
         list.clauses
             .retain(|clause| !matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_)));
     }
+}
+
+fn flow(result: Result<()>) -> ControlFlow<Box<Error>> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(Box::new(error)),
+    }
+}
+
+/// What a SELECT says beside its expressions.
+fn select_as_planned(select: &mut Select) -> Result<()> {
+    if select.flavor == SelectFlavor::FromFirstNoSelect && select.projection.is_empty() {
+        select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
+    }
+    select.flavor = SelectFlavor::Standard;
+    named_windows::resolve_in_select(select)?;
+    wildcards::plain(select)?;
+    name_columns(select);
+    grouping_sets::multiply(select)?;
+    lateral_unnest::bracket(select);
+    using_joins::bracket(select);
+    namesakes::refuse_ambiguous(select)
 }
 
 /// The name in `current_setting('name')`.
@@ -354,32 +359,4 @@ fn any(left: &Expr, op: &BinaryOperator, query: &Query) -> Result<Expr> {
          WHEN $1 IS NULL OR (SELECT count(*) - count(\"$value\") {from}) > 0 THEN NULL ELSE false END"
     );
     template(&text, std::slice::from_ref(left))
-}
-
-/// `INTERVAL '2 days 03:04:05'`: the clock's part in words.
-fn clock_interval(interval: &mut Interval) {
-    let (Expr::Value(value), None) = (interval.value.as_mut(), &interval.leading_field) else {
-        return;
-    };
-    let Value::SingleQuotedString(text) = &mut value.value else {
-        return;
-    };
-    let words: Vec<String> = text
-        .split_whitespace()
-        .map(|word| {
-            let (sign, clock) = word
-                .strip_prefix('-')
-                .map_or(("", word), |rest| ("-", rest));
-            match clock.split(':').collect::<Vec<_>>().as_slice() {
-                [h, m] => format!("{sign}{h} hours {sign}{m} minutes"),
-                [h, m, s] => format!("{sign}{h} hours {sign}{m} minutes {sign}{s} seconds"),
-                _ => word.to_string(),
-            }
-        })
-        .collect();
-    *text = words.join(" ");
-}
-
-fn number(text: &str) -> Expr {
-    Expr::Value(Value::Number(text.into(), false).into())
 }

@@ -37,10 +37,12 @@ pub(super) fn attach(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statemen
             let (mut value, mut secret) = (None, None);
             if !matches!(parser.peek_token().token, Token::Comma | Token::RParen) {
                 let _ = parser.consume_token(&Token::Eq);
-                value = match parser.peek_token().token {
+                let next = parser.peek_token();
+                value = match next.token {
                     Token::Placeholder(name) => {
                         parser.next_token();
-                        Some(Expr::value(Value::Placeholder(name)))
+                        let value = Value::Placeholder(name).with_span(next.span);
+                        Some(Expr::Value(value))
                     }
                     _ if KeyLiterals::are_values_of(&name) => {
                         secret = Some(keys.behind(&scalar(parser)?)?);

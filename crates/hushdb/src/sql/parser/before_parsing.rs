@@ -15,6 +15,15 @@ pub(super) fn plain_strings(tokens: &mut [TokenWithSpan]) {
     }
 }
 
+/// Numbers without the underscores between their digits.
+pub(super) fn plain_numbers(tokens: &mut [TokenWithSpan]) {
+    for token in tokens.iter_mut().map(|t| &mut t.token) {
+        if let Token::Number(text, _) = token {
+            text.retain(|c| c != '_');
+        }
+    }
+}
+
 /// Takes `BY NAME` out of `INSERT INTO t BY NAME ...`; true when it was there.
 pub(super) fn take_by_name(tokens: &mut Vec<TokenWithSpan>) -> bool {
     let words: Vec<(usize, String)> = tokens

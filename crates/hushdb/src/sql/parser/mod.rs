@@ -18,7 +18,7 @@ pub(crate) use statement::{
 };
 
 use attach::{attach, detach};
-use before_parsing::{plain_strings, statements_in_from, take_by_name};
+use before_parsing::{plain_numbers, plain_strings, statements_in_from, take_by_name};
 use call_and_set::{call, pragma, set};
 use copy::copy;
 use databases::{copy_database, export_database, import_database};
@@ -27,6 +27,7 @@ use tokens::{object_name, parser_error, parts, syntax_error, word, words};
 
 use super::dialect::HushDialect;
 use super::key_literals::KeyLiterals;
+use super::read_or_refuse;
 use super::secrets::is_quiet;
 use crate::error::{Error, ErrorKind, Result};
 use datafusion::sql::sqlparser::ast;
@@ -46,6 +47,7 @@ pub(crate) fn parse(sql: &str) -> Result<Statement> {
             false => parser_error(error.into()),
         })?;
     plain_strings(&mut tokens);
+    plain_numbers(&mut tokens);
     let by_name = take_by_name(&mut tokens);
     statements_in_from(&mut tokens);
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
@@ -80,7 +82,7 @@ fn parsed(parser: &mut Parser, by_name: bool, keys: &KeyLiterals) -> Result<Stat
     }
     while parser.consume_token(&Token::SemiColon) {}
     match parser.peek_token().token {
-        Token::EOF => Ok(statement),
+        Token::EOF => read_or_refuse::check(&statement).map(|()| statement),
         other => Err(syntax_error(&other)),
     }
 }

@@ -1,0 +1,270 @@
+//! `SetOperations`: UNION, EXCEPT and INTERSECT. `sql/set_operations.rs` makes calls of them.
+//!
+//! What must hold: columns have the type that holds what all queries give, before anything is planned over them.
+
+use super::numbers::{column_type, to_type};
+use crate::sql::{SetOperation, set_operation};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Column, ExprSchema, Result, ScalarValue, UnnestOptions, plan_err};
+use datafusion::functions_aggregate::expr_fn::count;
+use datafusion::functions_nested::range::range_udf;
+use datafusion::logical_expr::planner::{
+    PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
+};
+use datafusion::logical_expr::{
+    Expr, LogicalPlan, LogicalPlanBuilder, Operator, Union, binary_expr, lit, when,
+};
+use datafusion::sql::sqlparser::ast::TableFactor;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(super) struct SetOperations;
+
+impl RelationPlanner for SetOperations {
+    fn plan_relation(
+        &self,
+        relation: TableFactor,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<RelationPlanning> {
+        let Some((operation, queries)) = set_operation(&relation) else {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        };
+        let sides = queries.into_iter().map(|query| {
+            context.plan(TableFactor::Derived {
+                lateral: false,
+                subquery: Box::new(query),
+                alias: None,
+                sample: None,
+            })
+        });
+        let sides = sides.collect::<Result<Vec<_>>>()?;
+        let alias = match relation {
+            TableFactor::Table { alias, .. } => alias,
+            _ => None,
+        };
+        use SetOperation as S;
+        let planned = match operation {
+            S::UnionAll | S::Union | S::UnionAllByName | S::UnionByName => union(operation, sides)?,
+            S::Except | S::Intersect => distinct(operation, sides)?,
+            S::ExceptAll | S::IntersectAll => counted(operation, sides)?,
+            S::Rows => match <[LogicalPlan; 1]>::try_from(sides) {
+                Ok([rows]) => rows,
+                Err(_) => return plan_err!("the rows of one query were asked for"),
+            },
+        };
+        let planned = PlannedRelation::new(planned, alias);
+        Ok(RelationPlanning::Planned(Box::new(planned)))
+    }
+}
+
+/// Columns of the queries that stand under one another: for each query an expression, or none where it has no such column.
+struct Columns {
+    names: Vec<String>,
+    of_sides: Vec<Vec<Option<Expr>>>,
+}
+
+impl Columns {
+    fn by_position(sides: &[LogicalPlan]) -> Result<Self> {
+        let widths: Vec<usize> = sides.iter().map(|s| s.schema().fields().len()).collect();
+        if widths.windows(2).any(|pair| pair[0] != pair[1]) {
+            return plan_err!(
+                "Set operations can only apply to expressions with the same number of result columns"
+            );
+        }
+        let first = sides.first().map(names).unwrap_or_default();
+        let mut unique: Vec<String> = vec![];
+        for name in first {
+            let taken = |name: &String| unique.contains(name);
+            let others = (1..).map(|n| format!("{name}_{n}"));
+            let free = std::iter::once(name.clone())
+                .chain(others)
+                .find(|n| !taken(n));
+            unique.extend(free);
+        }
+        let columns =
+            |side: &LogicalPlan| side.schema().columns().into_iter().map(column).collect();
+        Ok(Self {
+            names: unique,
+            of_sides: sides.iter().map(columns).collect(),
+        })
+    }
+
+    /// As in DuckDB, names differ by more than their case.
+    fn by_name(sides: &[LogicalPlan]) -> Result<Self> {
+        let mut all: Vec<String> = vec![];
+        let mut keys: Vec<Vec<String>> = vec![];
+        for side in sides {
+            let mut own: Vec<String> = vec![];
+            for name in names(side) {
+                let key = name.to_lowercase();
+                if own.contains(&key) {
+                    return plan_err!(
+                        "UNION (ALL) BY NAME operation doesn't support duplicate names in the SELECT list - the name \
+                         \"{name}\" occurs multiple times"
+                    );
+                }
+                if !all.iter().any(|known| known.to_lowercase() == key) {
+                    all.push(name);
+                }
+                own.push(key);
+            }
+            keys.push(own);
+        }
+        let of_side = |(side, keys): (&LogicalPlan, &Vec<String>)| {
+            let columns = side.schema().columns();
+            let found = all.iter().map(|name| {
+                let at = keys.iter().position(|key| *key == name.to_lowercase())?;
+                column(columns.get(at)?.clone())
+            });
+            found.collect()
+        };
+        let of_sides = sides.iter().zip(&keys).map(of_side).collect();
+        Ok(Self {
+            names: all,
+            of_sides,
+        })
+    }
+
+    /// The queries, each with all columns, of one type, under names that only stand here.
+    fn aligned(&self, sides: Vec<LogicalPlan>) -> Result<Vec<LogicalPlan>> {
+        let types = (0..self.names.len()).map(|at| {
+            let of_sides = self.of_sides.iter().zip(&sides);
+            let types = of_sides.filter_map(|(columns, side)| {
+                let Some(Expr::Column(column)) = columns.get(at)?.as_ref() else {
+                    return None;
+                };
+                Some(side.schema().data_type(column).ok()?.clone())
+            });
+            column_type(&types.collect::<Vec<DataType>>())
+        });
+        let types = types.collect::<Result<Vec<_>>>()?;
+        let aligned = sides
+            .into_iter()
+            .zip(&self.of_sides)
+            .map(|(side, columns)| {
+                let columns = columns.iter().zip(&types).enumerate();
+                let columns = columns.map(|(at, (column, to))| {
+                    let column = match column {
+                        Some(column) => to_type(column.clone(), to, side.schema())?,
+                        None => lit(ScalarValue::try_from(to)?),
+                    };
+                    Ok(column.alias(position(at)))
+                });
+                let columns = columns.collect::<Result<Vec<_>>>()?;
+                LogicalPlanBuilder::from(side).project(columns)?.build()
+            });
+        aligned.collect()
+    }
+
+    /// `aligned` columns.
+    fn positions(&self) -> Vec<Expr> {
+        (0..self.names.len())
+            .map(|at| named(&position(at)))
+            .collect()
+    }
+
+    /// The same, under the names that the result has.
+    fn renamed(&self) -> Vec<Expr> {
+        let columns = self.positions().into_iter().zip(&self.names);
+        columns.map(|(column, name)| column.alias(name)).collect()
+    }
+}
+
+fn names(plan: &LogicalPlan) -> Vec<String> {
+    let fields = plan.schema().fields().iter();
+    fields.map(|field| field.name().clone()).collect()
+}
+
+fn column(column: Column) -> Option<Expr> {
+    Some(Expr::Column(column))
+}
+
+fn position(at: usize) -> String {
+    format!("${at}")
+}
+
+fn named(name: &str) -> Expr {
+    Expr::Column(Column::new_unqualified(name))
+}
+
+/// All rows, of queries with columns of the same types.
+fn all_rows(sides: Vec<LogicalPlan>) -> Result<LogicalPlanBuilder> {
+    let sides = sides.into_iter().map(Arc::new).collect();
+    let union = Union::try_new_with_loose_types(sides)?;
+    Ok(LogicalPlanBuilder::from(LogicalPlan::Union(union)))
+}
+
+fn union(operation: SetOperation, sides: Vec<LogicalPlan>) -> Result<LogicalPlan> {
+    use SetOperation as S;
+    let columns = match operation {
+        S::UnionAllByName | S::UnionByName => Columns::by_name(&sides)?,
+        _ => Columns::by_position(&sides)?,
+    };
+    let mut rows = all_rows(columns.aligned(sides)?)?;
+    if matches!(operation, S::Union | S::UnionByName) {
+        rows = rows.distinct()?;
+    }
+    rows.project(columns.renamed())?.build()
+}
+
+fn distinct(operation: SetOperation, sides: Vec<LogicalPlan>) -> Result<LogicalPlan> {
+    let columns = Columns::by_position(&sides)?;
+    let Ok([left, right]) = <[LogicalPlan; 2]>::try_from(columns.aligned(sides)?) else {
+        return plan_err!("EXCEPT and INTERSECT are of two queries");
+    };
+    let rows = match operation {
+        SetOperation::Except => LogicalPlanBuilder::except(left, right, false)?,
+        _ => LogicalPlanBuilder::intersect(left, right, false)?,
+    };
+    LogicalPlanBuilder::from(rows)
+        .project(columns.renamed())?
+        .build()
+}
+
+/// Whether a row is of the first query.
+const IS_LEFT: &str = "$left";
+const LEFT_ROWS: &str = "$left_rows";
+const RIGHT_ROWS: &str = "$right_rows";
+const COPIES: &str = "$copies";
+
+/// Counts equal rows of both queries, and gives as many copies as the operation leaves.
+fn counted(operation: SetOperation, sides: Vec<LogicalPlan>) -> Result<LogicalPlan> {
+    let columns = Columns::by_position(&sides)?;
+    let marked = columns
+        .aligned(sides)?
+        .into_iter()
+        .enumerate()
+        .map(|(at, side)| {
+            let with_mark = columns
+                .positions()
+                .into_iter()
+                .chain([lit(at == 0).alias(IS_LEFT)]);
+            LogicalPlanBuilder::from(side).project(with_mark)?.build()
+        });
+    let all = all_rows(marked.collect::<Result<_>>()?)?;
+    let rows = |test: Expr| {
+        Ok::<_, datafusion::error::DataFusionError>(count(when(test, lit(1i64)).end()?))
+    };
+    let groups = all.aggregate(
+        columns.positions(),
+        [
+            rows(named(IS_LEFT))?.alias(LEFT_ROWS),
+            rows(!named(IS_LEFT))?.alias(RIGHT_ROWS),
+        ],
+    )?;
+    let (left, right) = (named(LEFT_ROWS), named(RIGHT_ROWS));
+    let copies = match operation {
+        SetOperation::ExceptAll => binary_expr(left, Operator::Minus, right),
+        _ => when(left.clone().lt(right.clone()), left).otherwise(right)?,
+    };
+    let copies = range_udf().call(vec![lit(0i64), copies]).alias(COPIES);
+    let with_copies = columns.positions().into_iter().chain([copies]);
+    groups
+        .project(with_copies)?
+        .unnest_column_with_options(
+            Column::new_unqualified(COPIES),
+            UnnestOptions::new().with_preserve_nulls(false),
+        )?
+        .project(columns.renamed())?
+        .build()
+}

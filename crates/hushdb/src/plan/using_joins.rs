@@ -1,0 +1,259 @@
+//! `UsingJoins`: joins with USING and NATURAL, each with all that is to its left. `sql/using_joins.rs` brings them together in
+//! brackets, as one relation.
+//!
+//! What must hold: `*` gives the merged column once, at its place in the left table: of an inner or left join the left table's,
+//! of a right join the right one's, of a full join the one of both that is not NULL. What it refuses: columns of the single
+//! tables that a right or full join has merged.
+
+use crate::sql::merges;
+use datafusion::common::{
+    Column, JoinConstraint, JoinType, NullEquality, Result, TableReference, not_impl_err, plan_err,
+};
+use datafusion::functions::core::expr_fn::coalesce;
+use datafusion::logical_expr::planner::{
+    PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
+};
+use datafusion::logical_expr::{Expr, Join, LogicalPlan, LogicalPlanBuilder};
+use datafusion::sql::sqlparser::ast::{
+    self, JoinOperator, ObjectName, TableFactor, TableWithJoins,
+};
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(super) struct UsingJoins;
+
+impl RelationPlanner for UsingJoins {
+    fn plan_relation(
+        &self,
+        relation: TableFactor,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<RelationPlanning> {
+        let (tables, alias) = match relation {
+            TableFactor::NestedJoin {
+                table_with_joins,
+                alias,
+            } if table_with_joins.joins.iter().any(merges) => (*table_with_joins, alias),
+            other => return Ok(RelationPlanning::Original(Box::new(other))),
+        };
+        let TableWithJoins { relation, joins } = tables;
+        let mut left = context.plan(relation)?;
+        for join in joins {
+            left = joined(left, join, context)?;
+        }
+        let planned = PlannedRelation::new(left, alias);
+        Ok(RelationPlanning::Planned(Box::new(planned)))
+    }
+}
+
+fn joined(
+    left: LogicalPlan,
+    join: ast::Join,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<LogicalPlan> {
+    use JoinOperator as J;
+    let right = context.plan(join.relation)?;
+    let (join_type, on) = match join.join_operator {
+        J::Join(on) | J::Inner(on) => (JoinType::Inner, on),
+        J::Left(on) | J::LeftOuter(on) => (JoinType::Left, on),
+        J::Right(on) | J::RightOuter(on) => (JoinType::Right, on),
+        J::FullOuter(on) => (JoinType::Full, on),
+        J::Semi(on) | J::LeftSemi(on) => (JoinType::LeftSemi, on),
+        J::Anti(on) | J::LeftAnti(on) => (JoinType::LeftAnti, on),
+        J::RightSemi(on) => (JoinType::RightSemi, on),
+        J::RightAnti(on) => (JoinType::RightAnti, on),
+        J::CrossJoin(_) => return LogicalPlanBuilder::from(left).cross_join(right)?.build(),
+        other => return not_impl_err!("this join beside one with USING: {other:?}"),
+    };
+    let keys = match on {
+        ast::JoinConstraint::On(on) => {
+            let both = left.schema().join(right.schema())?;
+            let on = context.sql_to_expr(on, &both)?;
+            let builder = LogicalPlanBuilder::from(left);
+            return builder.join_on(right, join_type, Some(on))?.build();
+        }
+        ast::JoinConstraint::None => {
+            let builder = LogicalPlanBuilder::from(left);
+            return builder.join_on(right, join_type, [])?.build();
+        }
+        ast::JoinConstraint::Using(names) => {
+            let names = names.into_iter().map(|name| key(name, context));
+            names.collect::<Result<Vec<_>>>()?
+        }
+        ast::JoinConstraint::Natural => shared(&left, &right)?,
+    };
+    Merge::new(left, right, &keys)?.plan(join_type, join.global)
+}
+
+fn key(name: ObjectName, context: &dyn RelationPlannerContext) -> Result<String> {
+    match <[_; 1]>::try_from(name.0) {
+        Ok([ast::ObjectNamePart::Identifier(name)]) => Ok(context.normalize_ident(name)),
+        _ => plan_err!("USING takes names of columns without their table"),
+    }
+}
+
+/// Columns of one name on both sides, in the order of the left one.
+fn shared(left: &LogicalPlan, right: &LogicalPlan) -> Result<Vec<String>> {
+    let mut keys: Vec<String> = vec![];
+    for field in left.schema().fields() {
+        let name = field.name();
+        if right.schema().has_column_with_unqualified_name(name) && !keys.contains(name) {
+            keys.push(name.clone());
+        }
+    }
+    match keys.is_empty() {
+        true => plan_err!("No columns found to join on in NATURAL JOIN."),
+        false => Ok(keys),
+    }
+}
+
+/// Two sides, and the columns that are merged.
+struct Merge {
+    left: LogicalPlan,
+    right: LogicalPlan,
+    left_keys: Vec<Column>,
+    right_keys: Vec<Column>,
+}
+
+impl Merge {
+    fn new(left: LogicalPlan, right: LogicalPlan, keys: &[String]) -> Result<Self> {
+        let (mut left_keys, mut right_keys, mut hidden) = (vec![], vec![], vec![]);
+        for key in keys {
+            let mut found = left.schema().columns_with_unqualified_name(key).into_iter();
+            let Some(first) = found.next() else {
+                return plan_err!("Column \"{key}\" does not exist on left side of join!");
+            };
+            let others: Vec<Column> = found.collect();
+            // What a join before has merged is one column.
+            let merged = left.using_columns()?;
+            let mut is_one = merged
+                .iter()
+                .map(|set| others.iter().all(|c| set.contains(c)));
+            if !others.is_empty() && !is_one.any(|one| one) {
+                return plan_err!(
+                    "Column name \"{key}\" is ambiguous: it exists more than once on left side of join."
+                );
+            }
+            left_keys.push(first);
+            hidden.extend(others);
+            let found = right.schema().columns_with_unqualified_name(key);
+            match <[Column; 1]>::try_from(found) {
+                Ok([only]) => right_keys.push(only),
+                Err(found) if found.is_empty() => {
+                    return plan_err!("Column \"{key}\" does not exist on right side of join!");
+                }
+                Err(_) => {
+                    return plan_err!(
+                        "Column name \"{key}\" is ambiguous: it exists more than once on right side of join."
+                    );
+                }
+            }
+        }
+        let left = match hidden.is_empty() {
+            true => left,
+            false => {
+                let columns = left.schema().columns().into_iter();
+                let shown = columns.filter(|c| !hidden.contains(c)).map(Expr::Column);
+                let shown: Vec<Expr> = shown.collect();
+                LogicalPlanBuilder::from(left).project(shown)?.build()?
+            }
+        };
+        Ok(Self {
+            left,
+            right,
+            left_keys,
+            right_keys,
+        })
+    }
+
+    /// `first` is whether the left column has to come first in a `*`.
+    fn plan(mut self, join_type: JoinType, first: bool) -> Result<LogicalPlan> {
+        if matches!(join_type, JoinType::Right | JoinType::Full) {
+            return self.outer(join_type);
+        }
+        if first {
+            self.put_left_first()?;
+        }
+        self.join(join_type, JoinConstraint::Using)
+    }
+
+    fn join(self, join_type: JoinType, constraint: JoinConstraint) -> Result<LogicalPlan> {
+        let column = |column: Column| Expr::Column(column);
+        let left_keys = self.left_keys.into_iter().map(column);
+        let on = left_keys.zip(self.right_keys.into_iter().map(column));
+        Ok(LogicalPlan::Join(Join::try_new(
+            Arc::new(self.left),
+            Arc::new(self.right),
+            on.collect(),
+            None,
+            join_type,
+            constraint,
+            NullEquality::NullEqualsNothing,
+            false,
+        )?))
+    }
+
+    /// Of the columns that a join has merged, `*` shows the one whose table sorts first, and one-part names sort before those
+    /// of three. So a right table that would come first gets such a name, which is still found under its own.
+    fn put_left_first(&mut self) -> Result<()> {
+        let keys = self.left_keys.iter().zip(&self.right_keys);
+        let before = keys.filter(|(left, right)| right < left);
+        let tables: Vec<TableReference> = before.filter_map(|(_, c)| c.relation.clone()).collect();
+        if tables.is_empty() {
+            return Ok(());
+        }
+        let joins = self.left.using_columns()?.len() + self.right.using_columns()?.len();
+        let renamed = |column: &Column| {
+            let table = column.relation.as_ref()?;
+            tables.contains(table).then(|| {
+                let schema = table.schema().unwrap_or("$").to_owned();
+                TableReference::full(format!("${joins:04}"), schema, table.table())
+            })
+        };
+        let columns = self.right.schema().columns();
+        let columns = columns.into_iter().map(|column| match renamed(&column) {
+            None => Expr::Column(column),
+            Some(table) => {
+                let name = column.name.clone();
+                Expr::Column(column).alias_qualified(Some(table), name)
+            }
+        });
+        let columns: Vec<Expr> = columns.collect();
+        for key in &mut self.right_keys {
+            if let Some(table) = renamed(key) {
+                key.relation = Some(table);
+            }
+        }
+        self.right = LogicalPlanBuilder::from(self.right.clone())
+            .project(columns)?
+            .build()?;
+        Ok(())
+    }
+
+    /// A right or full join: the merged column is of neither table.
+    fn outer(self, join_type: JoinType) -> Result<LogicalPlan> {
+        let of_left = self.left.schema().columns().into_iter().map(|column| {
+            let at = self.left_keys.iter().position(|key| *key == column);
+            let Some(at) = at else {
+                return Expr::Column(column);
+            };
+            let name = column.name.clone();
+            let right = Expr::Column(self.right_keys[at].clone());
+            match join_type {
+                JoinType::Full => {
+                    coalesce(vec![Expr::Column(column), right]).alias_qualified(of_both(), name)
+                }
+                _ => right.alias_qualified(of_both(), name),
+            }
+        });
+        let of_right = self.right.schema().columns().into_iter();
+        let of_right = of_right.filter(|column| !self.right_keys.contains(column));
+        let columns: Vec<Expr> = of_left.chain(of_right.map(Expr::Column)).collect();
+        let join = self.join(join_type, JoinConstraint::On)?;
+        LogicalPlanBuilder::from(join).project(columns)?.build()
+    }
+}
+
+/// What a column is of that neither table has as it is.
+fn of_both() -> Option<TableReference> {
+    Some(TableReference::bare("$merged"))
+}

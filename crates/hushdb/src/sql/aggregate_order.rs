@@ -1,0 +1,149 @@
+//! What belongs to aggregates and windows: ORDER BY among the arguments, DISTINCT, FILTER, OVER. What the planner would leave
+//! unread is read here, makes no difference, or is refused.
+
+use super::macros::template;
+use crate::error::{Error, Result};
+use datafusion::sql::sqlparser::ast::{
+    Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
+    ObjectName,
+};
+
+/// Aggregates that read it.
+const READ: [&str; 10] = [
+    "array_agg",
+    "list",
+    "string_agg",
+    "first_value",
+    "last_value",
+    "nth_value",
+    "quantile_cont",
+    "percentile_cont",
+    "approx_percentile_cont",
+    "approx_percentile_cont_with_weight",
+];
+
+/// Aggregates that are the same in any order.
+const SAME: [&str; 34] = [
+    "count",
+    "sum",
+    "min",
+    "max",
+    "avg",
+    "mean",
+    "median",
+    "bool_and",
+    "bool_or",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
+    "var",
+    "variance",
+    "var_pop",
+    "var_samp",
+    "corr",
+    "covar",
+    "covar_pop",
+    "covar_samp",
+    "approx_distinct",
+    "approx_median",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_count",
+    "regr_intercept",
+    "regr_r2",
+    "regr_slope",
+    "regr_sxx",
+    "regr_sxy",
+    "regr_syy",
+];
+
+/// Sees to it that an ORDER BY among a function's arguments is not lost.
+pub(super) fn read(function: &mut Function) -> Result<()> {
+    let FunctionArguments::List(list) = &mut function.args else {
+        return Ok(());
+    };
+    let is_order =
+        |clause: &FunctionArgumentClause| matches!(clause, FunctionArgumentClause::OrderBy(_));
+    if !list.clauses.iter().any(is_order) {
+        return Ok(());
+    }
+    let name = function.name.to_string().to_lowercase();
+    if name == "any_value" {
+        // The first value that is not NULL.
+        let [FunctionArg::Unnamed(FunctionArgExpr::Expr(value))] = list.args.as_slice() else {
+            return Ok(());
+        };
+        let value = std::slice::from_ref(value);
+        let known = match function.filter.take() {
+            Some(filter) => template("($1 IS NOT NULL AND $2)", &[value[0].clone(), *filter])?,
+            None => template("($1 IS NOT NULL)", value)?,
+        };
+        function.filter = Some(Box::new(known));
+        list.duplicate_treatment = None;
+        function.name = ObjectName::from(vec![Ident::new("first_value")]);
+    } else if SAME.contains(&name.as_str()) {
+        list.clauses.retain(|clause| !is_order(clause));
+    } else if !READ.contains(&name.as_str()) {
+        return Err(Error::unsupported(format!(
+            "ORDER BY among the arguments of {name} is not there yet"
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses what belongs to aggregates and windows of a function that is neither, of which the planner reads the arguments only.
+pub(super) fn refuse_of_scalar(
+    function: &Function,
+    is_scalar: impl Fn(&str) -> bool,
+) -> Result<()> {
+    let of_arguments = match &function.args {
+        FunctionArguments::List(list) => {
+            list.duplicate_treatment.is_some() || !list.clauses.is_empty()
+        }
+        _ => false,
+    };
+    let more = of_arguments
+        || function.filter.is_some()
+        || function.over.is_some()
+        || function.null_treatment.is_some()
+        || !function.within_group.is_empty();
+    let name = function.name.to_string().to_lowercase();
+    if more && is_scalar(&name) {
+        return Err(Error::invalid(format!(
+            "Function \"{name}\" is a Scalar Function. \"DISTINCT\", \"FILTER\", \"ORDER BY\", \"OVER\" and the like are only \
+             applicable to aggregate and window functions."
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::HushDialect;
+    use datafusion::sql::sqlparser::ast::Expr;
+    use datafusion::sql::sqlparser::parser::Parser;
+
+    #[test]
+    fn an_order_is_read_or_refused() {
+        for (text, expected) in [
+            ("sum(a ORDER BY b)", Some("sum(a)")),
+            ("LIST(a ORDER BY b)", Some("LIST(a ORDER BY b)")),
+            (
+                "any_value(a ORDER BY b)",
+                Some("first_value(a ORDER BY b) FILTER (WHERE (a IS NOT NULL))"),
+            ),
+            ("upper(a ORDER BY b)", None),
+        ] {
+            let mut parser = Parser::new(&HushDialect).try_with_sql(text).unwrap();
+            let Ok(Expr::Function(mut function)) = parser.parse_expr() else {
+                panic!("{text} is no call")
+            };
+            let read = read(&mut function).map(|()| function.to_string());
+            assert_eq!(read.as_deref().ok(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! GROUP BY with several elements of which one is GROUPING SETS, ROLLUP or CUBE: the planner keeps one of them alone, and reads
+//! no tuples within them. All become one list of sets: each set of an element with each of the others.
+
+use crate::error::{Error, Result};
+use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Select, SelectItem, Value};
+
+/// As many sets as DuckDB takes.
+const MOST_SETS: usize = 65_535;
+
+/// Writes a GROUP BY with sets as one GROUPING SETS, and tuples as their expressions.
+pub(super) fn multiply(select: &mut Select) -> Result<()> {
+    let GroupByExpr::Expressions(elements, _) = &mut select.group_by else {
+        return Ok(());
+    };
+    let is_set = |e: &Expr| matches!(e, Expr::GroupingSets(_) | Expr::Rollup(_) | Expr::Cube(_));
+    let is_empty = |e: &Expr| matches!(e, Expr::Tuple(items) if items.is_empty());
+    if elements.iter().any(is_set) || !elements.is_empty() && elements.iter().all(is_empty) {
+        let mut sets = vec![vec![]];
+        for element in elements.iter() {
+            sets = products(sets, &alternatives(element)?)?;
+        }
+        for expr in sets.iter_mut().flatten() {
+            *expr = listed(expr, &select.projection)?;
+        }
+        *elements = vec![Expr::GroupingSets(sets)];
+    } else if elements.iter().any(|e| matches!(e, Expr::Tuple(_))) {
+        let flat = std::mem::take(elements).into_iter().flat_map(|e| match e {
+            Expr::Tuple(items) => items,
+            other => vec![other],
+        });
+        *elements = flat.collect();
+    }
+    Ok(())
+}
+
+/// The sets of one element.
+fn alternatives(element: &Expr) -> Result<Vec<Vec<Expr>>> {
+    Ok(match element {
+        Expr::GroupingSets(sets) => sets.iter().map(|set| flat(set)).collect(),
+        Expr::Rollup(parts) => (0..=parts.len())
+            .rev()
+            .map(|n| parts[..n].iter().flat_map(|part| flat(part)).collect())
+            .collect(),
+        Expr::Cube(parts) => {
+            let count = 1usize
+                .checked_shl(parts.len() as u32)
+                .filter(|n| *n <= MOST_SETS);
+            let count = count.ok_or_else(too_many)?;
+            let chosen = |set: usize| {
+                let parts = parts.iter().enumerate();
+                let parts = parts.filter(move |(at, _)| set & 1 << at != 0);
+                parts.flat_map(|(_, part)| flat(part)).collect()
+            };
+            (0..count).rev().map(chosen).collect()
+        }
+        other => vec![flat(std::slice::from_ref(other))],
+    })
+}
+
+/// Expressions, those of tuples one by one.
+fn flat(exprs: &[Expr]) -> Vec<Expr> {
+    let items = exprs.iter().flat_map(|expr| match expr {
+        Expr::Tuple(items) => items.clone(),
+        other => vec![other.clone()],
+    });
+    items.collect()
+}
+
+fn products(sets: Vec<Vec<Expr>>, others: &[Vec<Expr>]) -> Result<Vec<Vec<Expr>>> {
+    if sets.len() * others.len() > MOST_SETS {
+        return Err(too_many());
+    }
+    let product = |set: &Vec<Expr>, other: &Vec<Expr>| {
+        let mut both = set.clone();
+        for expr in other {
+            if !both.contains(expr) {
+                both.push(expr.clone());
+            }
+        }
+        both
+    };
+    let products = sets
+        .iter()
+        .flat_map(|set| others.iter().map(move |o| product(set, o)));
+    Ok(products.collect())
+}
+
+fn too_many() -> Error {
+    Error::binder(format!(
+        "GROUP BY makes more than {MOST_SETS} grouping sets"
+    ))
+}
+
+/// What the select list has at a position, which the planner knows outside of sets only.
+fn listed(expr: &Expr, projection: &[SelectItem]) -> Result<Expr> {
+    let Expr::Value(value) = expr else {
+        return Ok(expr.clone());
+    };
+    let Value::Number(number, _) = &value.value else {
+        return Ok(expr.clone());
+    };
+    let at = number.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+    match at.and_then(|at| projection.get(at)) {
+        Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => {
+            Ok(expr.clone())
+        }
+        _ => Err(Error::binder(format!(
+            "GROUP BY term out of range - should be between 1 and {}",
+            projection.len()
+        ))),
+    }
+}

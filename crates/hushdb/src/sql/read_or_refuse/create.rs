@@ -1,0 +1,263 @@
+//! CREATE TABLE and CREATE VIEW.
+
+use super::{Result, not_there, refuse};
+use datafusion::sql::sqlparser::ast::{
+    CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef, CreateTable, CreateTableOptions,
+    CreateView, HiveDistributionStyle, PrimaryKeyConstraint, TableConstraint, UniqueConstraint,
+    ViewColumnDef,
+};
+
+pub(super) fn table(table: &CreateTable) -> Result<()> {
+    let CreateTable {
+        or_replace: _,
+        // `exec/ddl.rs` refuses these.
+        temporary: _,
+        external: _,
+        like: _,
+        clone: _,
+        partition_by: _,
+        dynamic,
+        global,
+        if_not_exists: _,
+        transient,
+        volatile,
+        iceberg,
+        snapshot,
+        name: _,
+        columns,
+        constraints,
+        hive_distribution,
+        hive_formats,
+        table_options,
+        file_format,
+        location,
+        query: _,
+        without_rowid,
+        version,
+        comment,
+        on_commit,
+        on_cluster,
+        primary_key,
+        order_by,
+        cluster_by,
+        clustered_by,
+        inherits,
+        partition_of,
+        for_values,
+        strict,
+        copy_grants,
+        enable_schema_evolution,
+        change_tracking,
+        data_retention_time_in_days,
+        max_data_extension_time_in_days,
+        default_ddl_collation,
+        with_aggregation_policy,
+        with_row_access_policy,
+        with_storage_lifecycle_policy,
+        with_tags,
+        external_volume,
+        base_location,
+        catalog,
+        catalog_sync,
+        storage_serialization_policy,
+        target_lag,
+        warehouse,
+        refresh_mode,
+        initialize,
+        require_user,
+        diststyle,
+        distkey,
+        sortkey,
+        backup,
+    } = table;
+    let distributed = !matches!(hive_distribution, HiveDistributionStyle::NONE);
+    refuse(&[
+        (dynamic, "DYNAMIC"),
+        (global, "GLOBAL or LOCAL tables"),
+        (transient, "TRANSIENT"),
+        (volatile, "VOLATILE"),
+        (iceberg, "ICEBERG"),
+        (snapshot, "SNAPSHOT"),
+        (&distributed, "PARTITIONED or SKEWED BY"),
+        (hive_formats, "a row format"),
+        (&has_options(table_options), "options of a table"),
+        (file_format, "a file format"),
+        (location, "LOCATION"),
+        (without_rowid, "WITHOUT ROWID"),
+        (version, "an older version of a table"),
+        (comment, "COMMENT"),
+        (on_commit, "ON COMMIT"),
+        (on_cluster, "ON CLUSTER"),
+        (primary_key, "PRIMARY KEY after the columns"),
+        (order_by, "ORDER BY of a table"),
+        (cluster_by, "CLUSTER BY"),
+        (clustered_by, "CLUSTERED BY"),
+        (inherits, "INHERITS"),
+        (partition_of, "PARTITION OF"),
+        (for_values, "FOR VALUES"),
+        (strict, "STRICT"),
+        (copy_grants, "COPY GRANTS"),
+    ])?;
+    refuse(&[
+        (enable_schema_evolution, "ENABLE_SCHEMA_EVOLUTION"),
+        (change_tracking, "CHANGE_TRACKING"),
+        (data_retention_time_in_days, "DATA_RETENTION_TIME_IN_DAYS"),
+        (
+            max_data_extension_time_in_days,
+            "MAX_DATA_EXTENSION_TIME_IN_DAYS",
+        ),
+        (default_ddl_collation, "DEFAULT_DDL_COLLATION"),
+        (with_aggregation_policy, "AGGREGATION POLICY"),
+        (with_row_access_policy, "ROW ACCESS POLICY"),
+        (with_storage_lifecycle_policy, "STORAGE LIFECYCLE POLICY"),
+        (with_tags, "TAG"),
+        (external_volume, "EXTERNAL_VOLUME"),
+        (base_location, "BASE_LOCATION"),
+        (catalog, "CATALOG"),
+        (catalog_sync, "CATALOG_SYNC"),
+        (storage_serialization_policy, "STORAGE_SERIALIZATION_POLICY"),
+        (target_lag, "TARGET_LAG"),
+        (warehouse, "WAREHOUSE"),
+        (refresh_mode, "REFRESH_MODE"),
+        (initialize, "INITIALIZE"),
+        (require_user, "REQUIRE USER"),
+        (diststyle, "DISTSTYLE"),
+        (distkey, "DISTKEY"),
+        (sortkey, "SORTKEY"),
+        (backup, "BACKUP"),
+    ])?;
+    columns.iter().try_for_each(column)?;
+    constraints.iter().try_for_each(constraint)
+}
+
+fn has_options(options: &CreateTableOptions) -> bool {
+    match options {
+        CreateTableOptions::None => false,
+        CreateTableOptions::With(options)
+        | CreateTableOptions::Options(options)
+        | CreateTableOptions::Plain(options)
+        | CreateTableOptions::TableProperties(options) => !options.is_empty(),
+    }
+}
+
+pub(super) fn column(column: &ColumnDef) -> Result<()> {
+    let ColumnDef {
+        name: _,
+        data_type: _,
+        options,
+    } = column;
+    options.iter().try_for_each(|option| {
+        let ColumnOptionDef { name: _, option } = option;
+        match option {
+            ColumnOption::Null | ColumnOption::NotNull | ColumnOption::Default(_) => Ok(()),
+            ColumnOption::PrimaryKey(key) => primary_key(key),
+            ColumnOption::Unique(key) => unique(key),
+            ColumnOption::Check(condition) => check(condition),
+            // What is none of these is refused by `exec/ddl.rs`.
+            _ => Ok(()),
+        }
+    })
+}
+
+pub(super) fn constraint(constraint: &TableConstraint) -> Result<()> {
+    match constraint {
+        TableConstraint::PrimaryKey(key) => primary_key(key),
+        TableConstraint::Unique(key) => unique(key),
+        TableConstraint::Check(condition) => check(condition),
+        // What is none of these is refused by `exec/ddl.rs`.
+        _ => Ok(()),
+    }
+}
+
+fn primary_key(key: &PrimaryKeyConstraint) -> Result<()> {
+    let PrimaryKeyConstraint {
+        name: _,
+        index_name,
+        index_type,
+        columns: _,
+        index_options,
+        characteristics,
+    } = key;
+    refuse(&[
+        (index_name, "a name of a key's index"),
+        (index_type, "USING of a key"),
+        (index_options, "options of a key's index"),
+        (characteristics, "DEFERRABLE, INITIALLY or ENFORCED"),
+    ])
+}
+
+fn unique(key: &UniqueConstraint) -> Result<()> {
+    let UniqueConstraint {
+        name: _,
+        index_name,
+        // KEY and INDEX are noise after UNIQUE.
+        index_type_display: _,
+        index_type,
+        columns: _,
+        index_options,
+        characteristics,
+        nulls_distinct: _,
+    } = key;
+    refuse(&[
+        (index_name, "a name of a key's index"),
+        (index_type, "USING of a key"),
+        (index_options, "options of a key's index"),
+        (characteristics, "DEFERRABLE, INITIALLY or ENFORCED"),
+    ])
+}
+
+fn check(condition: &CheckConstraint) -> Result<()> {
+    let CheckConstraint {
+        name: _,
+        expr: _,
+        enforced,
+    } = condition;
+    refuse(&[(enforced, "ENFORCED of a CHECK")])
+}
+
+pub(super) fn view(view: &CreateView) -> Result<()> {
+    let CreateView {
+        or_alter,
+        or_replace: _,
+        // `exec/ddl.rs` refuses these.
+        materialized: _,
+        temporary: _,
+        secure,
+        name: _,
+        name_before_not_exists: _,
+        columns,
+        query: _,
+        options,
+        cluster_by,
+        comment,
+        with_no_schema_binding,
+        if_not_exists: _,
+        copy_grants,
+        to,
+        params,
+    } = view;
+    if has_options(options) {
+        return Err(not_there("options of a view"));
+    }
+    refuse(&[
+        (or_alter, "CREATE OR ALTER"),
+        (secure, "SECURE"),
+        (cluster_by, "CLUSTER BY"),
+        (comment, "COMMENT"),
+        (with_no_schema_binding, "WITH NO SCHEMA BINDING"),
+        (copy_grants, "COPY GRANTS"),
+        (to, "TO of a view"),
+        (params, "parameters of CREATE VIEW"),
+    ])?;
+    columns.iter().try_for_each(|column| {
+        let ViewColumnDef {
+            name: _,
+            data_type,
+            options,
+        } = column;
+        refuse(&[
+            (data_type, "a type of a view's column"),
+            (options, "an option of a view's column"),
+        ])
+    })
+}

@@ -1,0 +1,175 @@
+//! What stands in FROM.
+
+use super::{Result, expressions, not_there, refuse};
+use crate::error::Error;
+use datafusion::sql::sqlparser::ast::{
+    Join, JoinConstraint, JoinOperator, TableAlias, TableAliasColumnDef, TableFactor,
+    TableFunctionArgs, TableWithJoins,
+};
+
+/// Joins that the parser takes for the alias of the table before them.
+const JOINS: [&str; 2] = ["POSITIONAL", "ASOF"];
+
+pub(super) fn from(tables: &[TableWithJoins]) -> Result<()> {
+    tables.iter().try_for_each(joins)
+}
+
+/// The joins of a table; the tables themselves are visited by themselves.
+pub(super) fn joins(table: &TableWithJoins) -> Result<()> {
+    let TableWithJoins { relation, joins } = table;
+    let mut left = relation;
+    for join in joins {
+        let Join {
+            relation,
+            global,
+            join_operator,
+        } = join;
+        refuse(&[(global, "GLOBAL JOIN")])?;
+        let alias = alias_of(left).filter(|alias| !alias.explicit && alias.columns.is_empty());
+        let taken = alias.and_then(|alias| {
+            let is_named = |join: &&&str| alias.name.value.eq_ignore_ascii_case(join);
+            JOINS.iter().find(is_named)
+        });
+        if let Some(name) = taken {
+            return Err(not_there(&format!("{name} JOIN")));
+        }
+        operator(join_operator)?;
+        left = relation;
+    }
+    Ok(())
+}
+
+fn operator(operator: &JoinOperator) -> Result<()> {
+    use JoinOperator as J;
+    match operator {
+        J::Join(on)
+        | J::Inner(on)
+        | J::Left(on)
+        | J::LeftOuter(on)
+        | J::Right(on)
+        | J::RightOuter(on)
+        | J::FullOuter(on)
+        | J::Semi(on)
+        | J::LeftSemi(on)
+        | J::RightSemi(on)
+        | J::Anti(on)
+        | J::LeftAnti(on)
+        | J::RightAnti(on) => match on {
+            JoinConstraint::On(_) | JoinConstraint::Using(_) | JoinConstraint::Natural => Ok(()),
+            JoinConstraint::None => Err(Error::parser(
+                "a JOIN takes ON, USING or NATURAL; all pairs of rows are a CROSS JOIN",
+            )),
+        },
+        J::CrossJoin(on) => match on {
+            JoinConstraint::None => Ok(()),
+            _ => Err(Error::parser("a CROSS JOIN takes no condition")),
+        },
+        J::AsOf {
+            match_condition: _,
+            constraint: _,
+        } => Err(not_there("ASOF JOIN")),
+        J::CrossApply | J::OuterApply => Err(not_there("APPLY")),
+        J::StraightJoin(_) => Err(not_there("STRAIGHT_JOIN")),
+        J::ArrayJoin | J::LeftArrayJoin | J::InnerArrayJoin => Err(not_there("ARRAY JOIN")),
+    }
+}
+
+/// The alias that a table goes by.
+fn alias_of(factor: &TableFactor) -> Option<&TableAlias> {
+    match factor {
+        TableFactor::Table { alias, .. }
+        | TableFactor::Derived { alias, .. }
+        | TableFactor::Function { alias, .. }
+        | TableFactor::UNNEST { alias, .. }
+        | TableFactor::NestedJoin { alias, .. } => alias.as_ref(),
+        _ => None,
+    }
+}
+
+pub(super) fn alias(alias: &TableAlias) -> Result<()> {
+    let TableAlias {
+        explicit: _,
+        name: _,
+        columns,
+        at,
+    } = alias;
+    refuse(&[(at, "AT after an alias")])?;
+    columns.iter().try_for_each(|column| {
+        let TableAliasColumnDef { name: _, data_type } = column;
+        refuse(&[(data_type, "a type in the columns of an alias")])
+    })
+}
+
+pub(super) fn factor(factor: &TableFactor) -> Result<()> {
+    if let Some(alias) = alias_of(factor) {
+        self::alias(alias)?;
+    }
+    match factor {
+        TableFactor::Table {
+            name: _,
+            alias: _,
+            args,
+            with_hints,
+            version,
+            with_ordinality,
+            partitions,
+            json_path,
+            sample,
+            index_hints,
+        } => {
+            if let Some(TableFunctionArgs { args, settings }) = args {
+                refuse(&[(settings, "SETTINGS of a table function")])?;
+                expressions::arguments(args)?;
+            }
+            refuse(&[
+                (with_hints, "WITH (hints) of a table"),
+                (version, "an older version of a table"),
+                (with_ordinality, "WITH ORDINALITY"),
+                (partitions, "PARTITION of a table"),
+                (json_path, "a path into a table"),
+                (sample, "TABLESAMPLE"),
+                (index_hints, "an index hint"),
+            ])
+        }
+        TableFactor::Derived {
+            lateral: _,
+            subquery: _,
+            alias: _,
+            sample,
+        } => refuse(&[(sample, "TABLESAMPLE")]),
+        TableFactor::Function {
+            lateral: _,
+            name: _,
+            args,
+            with_ordinality,
+            alias: _,
+        } => {
+            refuse(&[(with_ordinality, "WITH ORDINALITY")])?;
+            expressions::arguments(args)
+        }
+        TableFactor::UNNEST {
+            alias: _,
+            array_exprs: _,
+            with_offset,
+            with_offset_alias,
+            with_ordinality,
+        } => refuse(&[
+            (with_offset, "WITH OFFSET"),
+            (with_offset_alias, "WITH OFFSET"),
+            (with_ordinality, "WITH ORDINALITY"),
+        ]),
+        TableFactor::NestedJoin {
+            table_with_joins,
+            alias: _,
+        } => joins(table_with_joins),
+        TableFactor::TableFunction { .. } => Err(not_there("TABLE(...)")),
+        TableFactor::JsonTable { .. } | TableFactor::OpenJsonTable { .. } => {
+            Err(not_there("JSON_TABLE"))
+        }
+        TableFactor::Pivot { .. } => Err(not_there("PIVOT")),
+        TableFactor::Unpivot { .. } => Err(not_there("UNPIVOT")),
+        TableFactor::MatchRecognize { .. } => Err(not_there("MATCH_RECOGNIZE")),
+        TableFactor::XmlTable { .. } => Err(not_there("XMLTABLE")),
+        TableFactor::SemanticView { .. } => Err(not_there("SEMANTIC_VIEW")),
+    }
+}

@@ -1,0 +1,32 @@
+//! What WITH RECURSIVE cannot do yet: read itself in a subquery that is a value, which would be computed once.
+
+use super::normalize;
+use crate::error::{Error, Result};
+use datafusion::sql::sqlparser::ast::{
+    Expr, ObjectName, ObjectNamePart, Query, visit_expressions, visit_relations,
+};
+use std::ops::ControlFlow;
+
+/// Refuses recursive queries that the planner would run wrongly.
+pub(super) fn refuse(query: &Query) -> Result<()> {
+    let with = query.with.iter().filter(|with| with.recursive);
+    for table in with.flat_map(|with| &with.cte_tables) {
+        let name = normalize(&table.alias.name);
+        let is_it = |relation: &ObjectName| match relation.0.as_slice() {
+            [ObjectNamePart::Identifier(relation)] if normalize(relation) == name => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        };
+        let found = visit_expressions(&table.query, |expr| match expr {
+            Expr::Subquery(subquery) => visit_relations(subquery, is_it),
+            _ => ControlFlow::Continue(()),
+        });
+        if found.is_break() {
+            return Err(Error::unsupported(format!(
+                "a recursive query that reads itself in a subquery is not there yet: join \"{name}\" instead"
+            )));
+        }
+    }
+    Ok(())
+}

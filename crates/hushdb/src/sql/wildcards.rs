@@ -1,0 +1,104 @@
+//! `* EXCLUDE` and `* REPLACE`: names without case, and each of them a column that is there.
+
+use super::normalize;
+use crate::error::{Error, Result};
+use datafusion::sql::sqlparser::ast::{
+    ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
+};
+
+/// The function that gives its first argument, if the column that is its second is there.
+pub(crate) const IN_PLACE_OF: &str = "$in_place_of";
+
+/// Brings the options of each `*` to what the planner reads.
+pub(super) fn plain(select: &mut Select) -> Result<()> {
+    for item in &mut select.projection {
+        match item {
+            SelectItem::Wildcard(options) => plain_options(options, &[])?,
+            SelectItem::QualifiedWildcard(
+                SelectItemQualifiedWildcardKind::ObjectName(table),
+                options,
+            ) => {
+                let table = table.0.iter().filter_map(ObjectNamePart::as_ident).cloned();
+                plain_options(options, &table.collect::<Vec<_>>())?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn plain_options(options: &mut WildcardAdditionalOptions, table: &[Ident]) -> Result<()> {
+    let mut excluded: Vec<String> = vec![];
+    let names = match &mut options.opt_exclude {
+        None => &mut [],
+        Some(ExcludeSelectItem::Single(name)) => std::slice::from_mut(name),
+        Some(ExcludeSelectItem::Multiple(names)) => names.as_mut_slice(),
+    };
+    for name in names {
+        let [ObjectNamePart::Identifier(column)] = name.0.as_mut_slice() else {
+            return Err(Error::unsupported(format!(
+                "EXCLUDE takes names of columns without their table: {name}"
+            )));
+        };
+        plain_name(column);
+        unique(&mut excluded, &column.value, "EXCLUDE")?;
+    }
+    let mut replaced = vec![];
+    let items = options
+        .opt_replace
+        .iter_mut()
+        .flat_map(|list| &mut list.items);
+    for item in items {
+        plain_name(&mut item.column_name);
+        let name = &item.column_name;
+        unique(&mut replaced, &name.value, "REPLACE")?;
+        if excluded.contains(&name.value) {
+            return Err(Error::parser(format!(
+                "Column \"{}\" cannot occur in both EXCLUDE and REPLACE list",
+                name.value
+            )));
+        }
+        let parts: Vec<Ident> = table.iter().chain([name]).cloned().collect();
+        let column = match parts.len() {
+            1 => Expr::Identifier(name.clone()),
+            _ => Expr::CompoundIdentifier(parts),
+        };
+        item.expr = in_place_of(item.expr.clone(), column);
+    }
+    Ok(())
+}
+
+/// A name as it is looked up, in quotes.
+fn plain_name(name: &mut Ident) {
+    *name = Ident::with_quote('"', normalize(name));
+}
+
+fn unique(taken: &mut Vec<String>, name: &str, list: &str) -> Result<()> {
+    if taken.iter().any(|other| other == name) {
+        return Err(Error::parser(format!(
+            "Duplicate entry \"{name}\" in {list} list"
+        )));
+    }
+    taken.push(name.to_owned());
+    Ok(())
+}
+
+fn in_place_of(value: Expr, column: Expr) -> Expr {
+    let args = [value, column].map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e)));
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::with_quote('"', IN_PLACE_OF)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: args.into(),
+            clauses: vec![],
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
+}
