@@ -270,8 +270,8 @@ fn views<T: ByteViewType>(
     let mut seen = SeenLately([u128::MAX; 256]);
     let mut extremes = Extremes::default();
     for (row, view) in array.views().iter().enumerate() {
-        let repeated = *view as u32 <= MAX_INLINE && seen.note(*view);
-        if repeated || array.is_null(row) {
+        // A NULL is not noted: its view is that of an empty value, which may come later.
+        if array.is_null(row) || *view as u32 <= MAX_INLINE && seen.note(*view) {
             continue;
         }
         let value: &[u8] = array.value(row).as_ref();
@@ -381,6 +381,15 @@ mod tests {
         assert_eq!(bounds(&statistics), (Some(&low), Some(&high)));
         assert!(!statistics.exact);
         assert_eq!(statistics.raw_bytes, 200);
+    }
+
+    #[test]
+    fn an_empty_text_after_a_null_is_within_the_bounds() {
+        let array = StringViewArray::from(vec![None, Some("b"), Some("")]);
+        let statistics = of(ColumnType::Varchar, array);
+        let (low, high) = (StatValue::Bytes(vec![]), StatValue::Bytes(vec![b'b']));
+        assert_eq!(bounds(&statistics), (Some(&low), Some(&high)));
+        assert_eq!(statistics.distinct.estimate(), 2);
     }
 
     #[test]
