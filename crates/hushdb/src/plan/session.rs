@@ -22,7 +22,8 @@ use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer};
+use datafusion::optimizer::eliminate_filter::EliminateFilter;
+use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 use datafusion::prelude::SessionConfig;
 use hushdb_storage::SpillSpace;
 use std::sync::Arc;
@@ -73,24 +74,12 @@ pub(crate) fn session_state(
         Arc::new(DuckCasts::new(&scalar_functions)),
     ];
     rules.extend(Analyzer::new().rules);
-    // Joins are ordered when filters have reached their tables, and before columns are pruned.
-    let mut optimizer = Optimizer::new();
-    let simplified = optimizer
-        .rules
-        .iter()
-        .position(|r| r.name() == "simplify_expressions");
-    let simplified = simplified.map_or(0, |at| at + 1);
-    optimizer
-        .rules
-        .insert(simplified, Arc::new(DaysOfTimestamps));
-    let last = optimizer.rules.len().saturating_sub(1);
-    optimizer.rules.insert(last, Arc::new(JoinOrder));
     let mut builder = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
         .with_analyzer_rules(rules)
-        .with_optimizer_rules(optimizer.rules)
+        .with_optimizer_rules(optimizer_rules())
         .with_type_planner(Arc::new(DuckTypes))
         .with_physical_optimizer_rule(Arc::new(InsertionOrder))
         .with_physical_optimizer_rule(Arc::new(LargeLimits(memory)))
@@ -108,4 +97,22 @@ pub(crate) fn session_state(
         .get_or_insert_default()
         .extend(functions::aggregate_functions());
     Ok(builder.build())
+}
+
+/// DataFusion's rules, with ours between them.
+fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut rules = Optimizer::new().rules;
+    let place = |rules: &[Arc<dyn OptimizerRule + Send + Sync>], name: &str| {
+        rules.iter().position(|rule| rule.name() == name)
+    };
+    let simplified = place(&rules, "simplify_expressions").map_or(0, |at| at + 1);
+    rules.insert(simplified, Arc::new(DaysOfTimestamps));
+    // A condition of a join that is NULL is a filter by then. It must not be pushed below an aggregate without keys, which has a row
+    // of no rows, too.
+    let pushed = place(&rules, "push_down_filter").unwrap_or_default();
+    rules.insert(pushed, Arc::new(EliminateFilter::new()));
+    // Joins are ordered when filters have reached their tables, and before columns are pruned.
+    let last = rules.len().saturating_sub(1);
+    rules.insert(last, Arc::new(JoinOrder));
+    rules
 }
