@@ -138,7 +138,8 @@ impl State {
         let holds_some = if name.starts_with("Sort[") {
             size > 0
         } else {
-            name.contains("HashAggregateStream")
+            // One that gives out groups as they end has no use for spilling, and cannot.
+            name.contains("HashAggregateStream") && consumer.can_spill()
                 || name.starts_with("NestedLoopJoinLoad[") && !name.ends_with("[fallback]")
                 || name == "CrossJoinExec"
         };
@@ -266,7 +267,8 @@ impl MemoryPool for MemoryBudget {
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
-        if !is_counted(reservation.consumer()) {
+        // Who asks for nothing may have no rows, which cannot be spilled.
+        if additional == 0 || !is_counted(reservation.consumer()) {
             return Ok(());
         }
         let can_spill = reservation.consumer().can_spill();
