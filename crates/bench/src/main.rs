@@ -9,6 +9,7 @@
 mod block_path;
 mod child;
 mod commits;
+mod differ;
 mod failure;
 mod outofcore;
 mod points;
@@ -94,6 +95,27 @@ enum Benchmark {
         #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..))]
         runs: u32,
     },
+    /// Random statements in HushDB and in a rival whose answers are taken for right; exit code 1 if they differ.
+    Differ {
+        /// The rival.
+        #[arg(long)]
+        rival: RivalName,
+        /// Statements that are run.
+        #[arg(long, default_value_t = 10_000)]
+        queries: usize,
+        /// From which the statements follow.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Kinds of failures after which it ends.
+        #[arg(long, default_value_t = 20)]
+        failures: usize,
+        /// Also every function by itself, with arguments at the borders of their types.
+        #[arg(long)]
+        functions: bool,
+        /// Where the rival's Python environment is made.
+        #[arg(long, default_value = "target/bench")]
+        dir: PathBuf,
+    },
     /// One subject, started by this program itself.
     #[command(hide = true)]
     Subject,
@@ -164,6 +186,29 @@ fn run(benchmark: Benchmark) -> Result<()> {
         } => {
             let stage = rounds.stage(None)?;
             points::mixed(&stage, connections, rows, count, rounds.runs)?.print()
+        }
+        Benchmark::Differ {
+            rival,
+            queries,
+            seed,
+            failures,
+            functions,
+            dir,
+        } => {
+            if !matches!(rival, RivalName::Duckdb) {
+                return Err(Failure("differ has no rival but duckdb".to_owned()));
+            }
+            std::fs::create_dir_all(&dir)?;
+            let plan = differ::Plan {
+                queries,
+                seed,
+                failures,
+                functions,
+            };
+            match differ::run(&plan, &dir.canonicalize()?)? {
+                true => Ok(()),
+                false => Err(Failure("the answers differ".to_owned())),
+            }
         }
         Benchmark::Tpch { tables, rounds } => {
             let stage = tables.stage(&rounds)?;

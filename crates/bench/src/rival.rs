@@ -31,6 +31,20 @@ impl Rival {
         Self::prepare(DUCKDB, directory, &packages, imports, script)
     }
 
+    /// DuckDB, to ask for answers.
+    ///
+    /// # Errors
+    /// As for [`Rival::duckdb`].
+    pub(crate) fn duckdb_answers(directory: &Path) -> Result<Self> {
+        let subject = Subject {
+            name: "duckdb-answers",
+            ..DUCKDB
+        };
+        let imports = "import duckdb; assert duckdb.__version__ == '1.5.5'";
+        let script = include_str!("rival_answers.py");
+        Self::prepare(subject, directory, &["duckdb==1.5.5"], imports, script)
+    }
+
     /// SQLCipher.
     ///
     /// # Errors

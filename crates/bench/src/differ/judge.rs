@@ -1,0 +1,200 @@
+//! What is said of two outcomes of one statement, and what excuses a difference.
+
+use super::run_statement::Outcome;
+use super::theirs::Reply;
+use hushdb::ErrorKind;
+use hushdb_querygen::Answer;
+
+/// What came of a statement in both engines.
+pub(super) struct Seen<'a> {
+    pub(super) sql: &'a str,
+    /// All columns are sorted by.
+    pub(super) ordered: bool,
+    pub(super) ours: &'a Outcome,
+    pub(super) theirs: &'a Reply,
+}
+
+/// What is said of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Same,
+    BothFail,
+    /// HushDB says by name that it does not do it.
+    Refused,
+    Excused(&'static str),
+    Failure(&'static str),
+}
+
+/// A difference that is meant, or that SQL leaves open.
+pub(super) struct Excuse {
+    /// As in docs/DIFFERENCES.md.
+    pub(super) name: &'static str,
+    applies: fn(&Seen<'_>) -> bool,
+}
+
+/// The excuses. Each stands in docs/DIFFERENCES.md, with the reason.
+pub(super) const EXCUSES: [Excuse; 3] = [
+    Excuse {
+        name: "DuckDB's internal error",
+        applies: |seen| seen.theirs.as_ref().is_err_and(|error| is_fatal(error)),
+    },
+    Excuse {
+        name: "order of evaluation",
+        applies: evaluation_order,
+    },
+    Excuse {
+        name: "sums are DECIMAL(38,0)",
+        applies: |seen| {
+            both(seen).is_some_and(|(ours, theirs)| {
+                let pairs = ours.types.iter().zip(&theirs.types);
+                let mut other = pairs.filter(|(ours, theirs)| ours != theirs);
+                other.all(|(ours, theirs)| ours == "DECIMAL(38,0)" && theirs == "HUGEINT")
+                    && same_rows(seen, ours, theirs)
+            })
+        },
+    },
+];
+
+/// After such an error of DuckDB's, its database answers nothing more.
+pub(super) fn is_fatal(error: &str) -> bool {
+    error.starts_with("INTERNAL Error") || error.starts_with("FATAL Error")
+}
+
+fn both<'a>(seen: &Seen<'a>) -> Option<(&'a Answer, &'a Answer)> {
+    match (seen.ours, seen.theirs) {
+        (Outcome::Rows(ours), Ok(theirs)) => Some((ours, theirs)),
+        _ => None,
+    }
+}
+
+fn same_rows(seen: &Seen<'_>, ours: &Answer, theirs: &Answer) -> bool {
+    match seen.ordered {
+        true => ours.same_order(theirs),
+        false => ours.same_rows(theirs),
+    }
+}
+
+/// Words after which an expression may be evaluated for more rows than are asked for, or for fewer.
+const CHOOSING: [&str; 11] = [
+    " WHERE ", "CASE ", "COALESCE", "NULLIF", " AND ", " OR ", " JOIN ", " LIMIT ", " HAVING ",
+    "(SELECT ", " IN (",
+];
+
+/// An error that a value caused comes in one of the two alone, and the statement leaves open for which rows is evaluated what.
+fn evaluation_order(seen: &Seen<'_>) -> bool {
+    let chooses = CHOOSING.iter().any(|word| seen.sql.contains(word));
+    chooses
+        && match (seen.ours, seen.theirs) {
+            (Outcome::Rows(_), Err(theirs)) => value_error(theirs),
+            (Outcome::Error(kind, _), Ok(_)) => matches!(
+                kind,
+                ErrorKind::OutOfRange | ErrorKind::Conversion | ErrorKind::InvalidInput
+            ),
+            _ => false,
+        }
+}
+
+fn value_error(theirs: &str) -> bool {
+    let kinds = [
+        "Conversion Error",
+        "Out of Range Error",
+        "Invalid Input Error",
+    ];
+    kinds.iter().any(|kind| theirs.starts_with(kind))
+}
+
+/// The verdict.
+pub(super) fn judge(seen: &Seen<'_>) -> Verdict {
+    let verdict = match (seen.ours, seen.theirs) {
+        (Outcome::Panic(_), _) => return Verdict::Failure("panic"),
+        (Outcome::Error(ErrorKind::Internal, _), _) => return Verdict::Failure("internal error"),
+        (Outcome::Error(..), Err(_)) => return Verdict::BothFail,
+        (Outcome::Error(ErrorKind::Unsupported, _), Ok(_)) => return Verdict::Refused,
+        (Outcome::Rows(ours), Ok(theirs)) => match same_rows(seen, ours, theirs) {
+            false => Verdict::Failure("other rows"),
+            true if ours.types != theirs.types => Verdict::Failure("other types"),
+            true if ours.names != theirs.names => Verdict::Failure("other names"),
+            true => return Verdict::Same,
+        },
+        (Outcome::Error(..), Ok(_)) => Verdict::Failure("an error where DuckDB has an answer"),
+        (Outcome::Rows(_), Err(_)) => Verdict::Failure("an answer where DuckDB has an error"),
+    };
+    let excuse = EXCUSES.iter().find(|excuse| (excuse.applies)(seen));
+    excuse.map_or(verdict, |excuse| Verdict::Excused(excuse.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(ty: &str, values: &[&str]) -> Answer {
+        Answer {
+            names: vec!["x".to_owned()],
+            types: vec![ty.to_owned()],
+            rows: values.iter().map(|v| vec![Some((*v).to_owned())]).collect(),
+        }
+    }
+
+    fn verdict(sql: &str, ours: Outcome, theirs: Reply) -> Verdict {
+        judge(&Seen {
+            sql,
+            ordered: sql.contains("ORDER BY"),
+            ours: &ours,
+            theirs: &theirs,
+        })
+    }
+
+    #[test]
+    fn differences_are_failures_unless_a_rule_excuses_them() {
+        let rows = |ty, values: &[&str]| Outcome::Rows(answer(ty, values));
+        let error = |kind| Outcome::Error(kind, String::new());
+        let two = || Ok(answer("INTEGER", &["1", "2"]));
+        let one = || Ok(answer("INTEGER", &["1"]));
+        let plain = "SELECT x FROM t";
+        assert_eq!(
+            verdict(plain, rows("INTEGER", &["2", "1"]), two()),
+            Verdict::Same
+        );
+        for (sql, ours, theirs) in [
+            (
+                "SELECT x FROM t ORDER BY x",
+                rows("INTEGER", &["2", "1"]),
+                two(),
+            ),
+            (plain, rows("INTEGER", &["2"]), one()),
+            (plain, rows("BIGINT", &["1"]), one()),
+            (plain, error(ErrorKind::Conversion), one()),
+            (
+                plain,
+                error(ErrorKind::Internal),
+                Err("Binder Error".to_owned()),
+            ),
+            (
+                plain,
+                rows("INTEGER", &["1"]),
+                Err("Binder Error: no".to_owned()),
+            ),
+            (plain, Outcome::Panic(String::new()), one()),
+        ] {
+            let found = verdict(sql, ours, theirs);
+            assert!(matches!(found, Verdict::Failure(_)), "{found:?}");
+        }
+        let filtered = "SELECT x FROM t WHERE x > 1";
+        for (sql, ours, theirs) in [
+            (filtered, error(ErrorKind::Conversion), one()),
+            (
+                filtered,
+                rows("INTEGER", &["1"]),
+                Err("Out of Range Error: x".to_owned()),
+            ),
+            (
+                plain,
+                rows("DECIMAL(38,0)", &["1"]),
+                Ok(answer("HUGEINT", &["1"])),
+            ),
+        ] {
+            let found = verdict(sql, ours, theirs);
+            assert!(matches!(found, Verdict::Excused(_)), "{found:?}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! `differ`: the same statements in HushDB and in DuckDB, whose answers are taken for right.
+//!
+//! What must hold: whatever differs is excused by a rule that has a name, or is a failure, shrunk to a minimal statement.
+
+mod functions;
+mod judge;
+#[path = "../../../../tests/run_statement.rs"]
+mod run_statement;
+mod theirs;
+
+use crate::failure::Result;
+use crate::rival::Rival;
+use hushdb::{Connection, Database, DatabaseOptions};
+use hushdb_querygen::{Case, Dice, Generator, World, shrink, world};
+use judge::{Seen, Verdict, is_fatal, judge};
+use run_statement::{Outcome, outcome};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Write, stdout};
+use std::path::Path;
+use theirs::{Reply, Theirs};
+
+/// Queries over one set of tables.
+const QUERIES_PER_WORLD: usize = 40;
+
+/// What is run.
+pub(crate) struct Plan {
+    pub(crate) queries: usize,
+    pub(crate) seed: u64,
+    /// Distinct failures after which it ends.
+    pub(crate) failures: usize,
+    /// Whether functions are tried by themselves, too.
+    pub(crate) functions: bool,
+}
+
+/// Runs the plan. Whether there was no failure.
+pub(crate) fn run(plan: &Plan, directory: &Path) -> Result<bool> {
+    let theirs = Theirs::start(Rival::duckdb_answers(directory)?)?;
+    let mut differ = Differ {
+        ours: empty()?,
+        theirs,
+        tally: Tally::default(),
+    };
+    let mut n = 0;
+    while differ.tally.statements < plan.queries && differ.tally.shapes.len() < plan.failures {
+        differ.one_world(plan, n)?;
+        n += 1;
+    }
+    if plan.functions {
+        functions::try_all(&mut differ, plan)?;
+    }
+    differ.tally.print()?;
+    Ok(differ.tally.shapes.is_empty())
+}
+
+struct Differ {
+    ours: Connection,
+    theirs: Theirs,
+    tally: Tally,
+}
+
+#[derive(Default)]
+struct Tally {
+    statements: usize,
+    same: usize,
+    both_fail: usize,
+    refused: usize,
+    excused: BTreeMap<&'static str, usize>,
+    failed: usize,
+    /// Failures that are not alike.
+    shapes: BTreeSet<String>,
+    /// Functions that only DuckDB has.
+    missing: BTreeSet<String>,
+}
+
+fn empty() -> Result<Connection> {
+    let options = DatabaseOptions {
+        threads: Some(1),
+        memory_limit_bytes: Some(1 << 30),
+        ..DatabaseOptions::default()
+    };
+    Ok(Database::open_with(None, options)?.connect()?)
+}
+
+impl Differ {
+    fn one_world(&mut self, plan: &Plan, n: u64) -> Result<()> {
+        let mut dice = Dice::new(plan.seed.wrapping_mul(1_000_003).wrapping_add(n));
+        let world = world(&mut dice);
+        if let Some(difference) = self.fill(&world)? {
+            self.fail(&format!("setup: {difference}"), &difference)?;
+            return Ok(());
+        }
+        let mut generator = Generator::new(&world, dice.fork());
+        for _ in 0..QUERIES_PER_WORLD {
+            if self.tally.shapes.len() >= plan.failures || self.tally.statements >= plan.queries {
+                break;
+            }
+            let case = Case {
+                world: world.clone(),
+                query: generator.query(),
+            };
+            let verdict = self.verdict(&case)?;
+            self.tally.add(verdict);
+            if let Verdict::Failure(_) = verdict {
+                self.explain(case, verdict, n)?;
+                self.fill(&world)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the tables in both; says what only one of them makes.
+    fn fill(&mut self, world: &World) -> Result<Option<String>> {
+        self.ours = empty()?;
+        for (sql, theirs) in self.theirs.fill(world)? {
+            let ours = outcome(|| self.ours.execute(&sql));
+            let made = matches!(ours, Outcome::Rows(_));
+            if made != theirs.is_ok() {
+                let (ours, theirs) = (shown_outcome(&ours), shown_reply(&theirs));
+                return Ok(Some(format!(
+                    "{sql};\n  hushdb: {ours}\n  duckdb: {theirs}"
+                )));
+            }
+        }
+        Ok(None)
+    }
+
+    fn verdict(&mut self, case: &Case) -> Result<Verdict> {
+        let sql = case.query.to_string();
+        let ordered = !case.query.order.is_empty();
+        let (ours, theirs) = self.run(&sql)?;
+        let verdict = judge(&Seen {
+            sql: &sql,
+            ordered,
+            ours: &ours,
+            theirs: &theirs,
+        });
+        if theirs.is_err_and(|error| is_fatal(&error)) {
+            self.fill(&case.world)?;
+        }
+        Ok(verdict)
+    }
+
+    fn run(&mut self, sql: &str) -> Result<(Outcome, Reply)> {
+        let ours = outcome(|| self.ours.execute(sql));
+        Ok((ours, self.theirs.run(sql)?))
+    }
+
+    /// Shrinks a failure and tells of it, if none was like it.
+    fn explain(&mut self, case: Case, verdict: Verdict, n: u64) -> Result<()> {
+        let mut open = case.world.clone();
+        let small = shrink(case, &mut |candidate| {
+            if candidate.world != open {
+                open = candidate.world.clone();
+                if !matches!(self.fill(&open), Ok(None)) {
+                    return false;
+                }
+            }
+            matches!(self.verdict(candidate), Ok(found) if found == verdict)
+        });
+        self.fill(&small.world)?;
+        let sql = small.query.to_string();
+        let (ours, theirs) = self.run(&sql)?;
+        let mut text = format!("world {n}: {verdict:?}\n");
+        for statement in small.world.statements() {
+            text.push_str(&format!("  {statement};\n"));
+        }
+        let (ours, theirs) = (shown_outcome(&ours), shown_reply(&theirs));
+        text.push_str(&format!("  {sql};\n  hushdb: {ours}\n  duckdb: {theirs}"));
+        self.fail(&text, &format!("{verdict:?} {sql} {}", error_of(&ours)))
+    }
+
+    /// Tells of a failure whose shape is new.
+    fn fail(&mut self, text: &str, like: &str) -> Result<()> {
+        if self.tally.shapes.insert(shape(like)) {
+            writeln!(stdout(), "{text}\n")?;
+        }
+        Ok(())
+    }
+}
+
+/// The start of an error, which tells one from another; nothing of an answer.
+fn error_of(shown: &str) -> &str {
+    match shown.split_once(": ") {
+        Some((_, text)) if !shown.contains(" rows of ") => &text[..text.len().min(30)],
+        _ => "",
+    }
+}
+
+/// A statement without its names, numbers and texts.
+fn shape(sql: &str) -> String {
+    let mut shape = String::new();
+    for (n, piece) in sql.split('\'').enumerate() {
+        if n % 2 == 1 {
+            shape.push('?');
+            continue;
+        }
+        let words = piece.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_');
+        for word in words {
+            let bare = word.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '_');
+            let named = bare.len() < 5 && bare.ends_with(|c: char| c.is_ascii_digit());
+            match named {
+                true => shape.push_str(&word.replace(bare, "?")),
+                false => shape.push_str(word),
+            }
+        }
+    }
+    shape
+}
+
+impl Tally {
+    fn add(&mut self, verdict: Verdict) {
+        self.statements += 1;
+        match verdict {
+            Verdict::Same => self.same += 1,
+            Verdict::BothFail => self.both_fail += 1,
+            Verdict::Refused => self.refused += 1,
+            Verdict::Excused(rule) => *self.excused.entry(rule).or_default() += 1,
+            Verdict::Failure(_) => self.failed += 1,
+        }
+    }
+
+    fn print(&self) -> Result<()> {
+        let mut out = stdout();
+        let excused = self.excused.iter();
+        let excused: Vec<_> = excused
+            .map(|(rule, n)| format!("{n} by \"{rule}\""))
+            .collect();
+        let excused = match excused.is_empty() {
+            true => "none".to_owned(),
+            false => excused.join(", "),
+        };
+        if !self.missing.is_empty() {
+            let names: Vec<_> = self.missing.iter().map(String::as_str).collect();
+            writeln!(out, "functions that only DuckDB has: {}", names.join(" "))?;
+        }
+        writeln!(
+            out,
+            "{} queries: {} the same, {} errors in both, {} refused by name, excused: {excused}, {} failures of {} kinds",
+            self.statements,
+            self.same,
+            self.both_fail,
+            self.refused,
+            self.failed,
+            self.shapes.len()
+        )?;
+        Ok(())
+    }
+}
+
+fn shown_reply(reply: &Reply) -> String {
+    match reply {
+        Ok(answer) => shown_answer(answer),
+        Err(error) => error.clone(),
+    }
+}
+
+fn shown_outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Rows(answer) => shown_answer(answer),
+        Outcome::Error(kind, text) => format!("{kind:?}: {text}"),
+        Outcome::Panic(text) => format!("panic: {text}"),
+    }
+}
+
+fn shown_answer(answer: &hushdb_querygen::Answer) -> String {
+    let rows = answer.rows.iter().take(8).map(|row| {
+        let values = row.iter().map(|value| value.as_deref().unwrap_or("NULL"));
+        format!("({})", values.collect::<Vec<_>>().join(", "))
+    });
+    let rows: Vec<_> = rows.collect();
+    let (types, rows) = (answer.types.join(", "), rows.join(" "));
+    format!("{} rows of {types}: {rows}", answer.rows.len())
+}

@@ -1,0 +1,58 @@
+"""DuckDB as the one whose answers are right: reads one JSON request per line, answers with one JSON line each.
+
+Requests: {"op": "reset"} begins with an empty database, {"op": "sql", "sql": text} runs a statement, {"op": "functions"} lists
+functions with the types of their parameters. A result is {"names": ..., "types": ..., "rows": ...} with values as text, an
+error is {"error": text}.
+"""
+
+import json
+import sys
+
+import duckdb
+
+FUNCTIONS = """
+    SELECT DISTINCT function_name, function_type, parameter_types::VARCHAR[]
+    FROM duckdb_functions()
+    WHERE function_type IN ('scalar', 'aggregate') AND varargs IS NULL AND len(parameter_types) BETWEEN 1 AND 4
+      AND regexp_full_match(function_name, '[a-z][a-z0-9_]*') AND coalesce(stability, 'CONSISTENT') = 'CONSISTENT'
+    ORDER BY ALL
+"""
+
+
+def fresh():
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def answer(connection, sql):
+    relation = connection.sql(sql)
+    if relation is None:
+        return {"names": [], "types": [], "rows": []}
+    count = len(relation.columns)
+    texts = relation.project(", ".join("CAST(#%d AS VARCHAR)" % (n + 1) for n in range(count)))
+    return {"names": relation.columns, "types": [str(kind) for kind in relation.types], "rows": texts.fetchall()}
+
+
+def main():
+    connection = fresh()
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            if request["op"] == "reset":
+                connection.close()
+                connection = fresh()
+                reply = {}
+            elif request["op"] == "functions":
+                reply = {"rows": connection.execute(FUNCTIONS).fetchall()}
+            else:
+                reply = answer(connection, request["sql"])
+        except duckdb.Error as error:
+            reply = {"error": str(error).splitlines()[0]}
+        except Exception as error:
+            reply = {"error": "Client Error: %s" % error}
+        print(json.dumps(reply), flush=True)
+
+
+main()

@@ -1,0 +1,107 @@
+//! Walking a tree to change it.
+
+use crate::expression::Expression;
+use crate::query::{Body, Group, Query, Source};
+
+/// A part of a query that can be changed in place.
+pub enum Node<'a> {
+    /// A query with what stands around it.
+    Query(&'a mut Query),
+    /// An expression.
+    Expression(&'a mut Expression),
+    /// Something in FROM.
+    Source(&'a mut Source),
+}
+
+/// Shows every part to `visit`, what holds others before these; where it says false, what is inside is left out.
+pub fn edit(query: &mut Query, visit: &mut dyn FnMut(Node<'_>) -> bool) {
+    if !visit(Node::Query(query)) {
+        return;
+    }
+    for (_, inner) in &mut query.with {
+        edit(inner, visit);
+    }
+    edit_body(&mut query.body, visit);
+    for key in &mut query.order {
+        edit_expression(&mut key.expression, visit);
+    }
+}
+
+fn edit_body(body: &mut Body, visit: &mut dyn FnMut(Node<'_>) -> bool) {
+    let select = match body {
+        Body::Select(select) => select,
+        Body::Set { left, right, .. } => {
+            edit_body(left, visit);
+            return edit_body(right, visit);
+        }
+    };
+    if let Some(from) = &mut select.from {
+        edit_source(from, visit);
+    }
+    let items = select.items.iter_mut().map(|item| &mut item.expression);
+    let keys: Vec<&mut Expression> = match &mut select.group {
+        Group::None => vec![],
+        Group::Keys(keys) => keys.iter_mut().collect(),
+        Group::Sets(_, sets) => sets.iter_mut().flatten().collect(),
+    };
+    let all = items.chain(&mut select.filter).chain(keys);
+    for one in all.chain(&mut select.having) {
+        edit_expression(one, visit);
+    }
+}
+
+fn edit_source(source: &mut Source, visit: &mut dyn FnMut(Node<'_>) -> bool) {
+    if !visit(Node::Source(source)) {
+        return;
+    }
+    match source {
+        Source::Relation { .. } => {}
+        Source::Derived { query, .. } => edit(query, visit),
+        Source::Join {
+            left, right, on, ..
+        } => {
+            edit_source(left, visit);
+            edit_source(right, visit);
+            if let Some(on) = on {
+                edit_expression(on, visit);
+            }
+        }
+    }
+}
+
+fn edit_expression(expression: &mut Expression, visit: &mut dyn FnMut(Node<'_>) -> bool) {
+    if !visit(Node::Expression(expression)) {
+        return;
+    }
+    if let Expression::Subquery { query, .. } = expression {
+        edit(query, visit);
+    }
+    for child in children(expression) {
+        edit_expression(child, visit);
+    }
+}
+
+/// The expressions right below one.
+pub(crate) fn children(expression: &mut Expression) -> Vec<&mut Expression> {
+    match expression {
+        Expression::Column { .. } | Expression::Literal { .. } => vec![],
+        Expression::Call { arguments, .. } | Expression::Subquery { arguments, .. } => {
+            arguments.iter_mut().collect()
+        }
+        Expression::Aggregate {
+            arguments, filter, ..
+        } => {
+            let filter = filter.as_mut().map(|filter| &mut **filter);
+            arguments.iter_mut().chain(filter).collect()
+        }
+        Expression::Window {
+            arguments,
+            partition,
+            order,
+            ..
+        } => {
+            let keys = order.iter_mut().map(|key| &mut key.expression);
+            arguments.iter_mut().chain(partition).chain(keys).collect()
+        }
+    }
+}

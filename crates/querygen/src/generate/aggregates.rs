@@ -1,0 +1,234 @@
+//! Groups and windows.
+
+use super::queries::items;
+use super::{Generator, Scope};
+use crate::column_type::ColumnType;
+use crate::expression::{Expression, SortKey};
+use crate::literals::Value;
+use crate::query::Select;
+
+const FRAMES: [&str; 7] = [
+    "",
+    "",
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+    "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+    "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+    "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+];
+
+impl Generator {
+    /// A SELECT with groups.
+    pub(crate) fn grouped(&mut self, outer: &Scope) -> Select {
+        let (source, mut scope) = self.sources(outer);
+        let filter = self.dice.chance(40).then(|| self.condition(&scope, 2));
+        // No subqueries within aggregates and keys.
+        scope.depth = 9;
+        let count = self.dice.below(3);
+        let mut keys: Vec<Expression> = vec![];
+        for _ in 0..count {
+            let ty = self.key_type(&scope);
+            let size = usize::from(self.dice.chance(25));
+            let key = self.expression(&ty, &scope, size);
+            // A literal is no key: it would be a place in the list.
+            let literal = matches!(key, Expression::Literal { .. });
+            if !literal && !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        let mut columns = keys.clone();
+        for _ in 0..self.dice.between(1, 3) {
+            columns.push(self.aggregate(&scope));
+        }
+        let having = match self.dice.chance(30) {
+            false => None,
+            true => Some(self.having(&keys, &scope)),
+        };
+        Select {
+            items: items(columns),
+            filter,
+            group: self.group(keys),
+            having,
+            ..Select::from(source)
+        }
+    }
+
+    /// A predicate over keys and aggregates.
+    fn having(&mut self, keys: &[Expression], scope: &Scope) -> Expression {
+        let mut columns = keys.to_vec();
+        columns.push(self.aggregate(scope));
+        columns.push(self.aggregate(scope));
+        let groups = Scope {
+            columns,
+            depth: 9,
+            ..Scope::default()
+        };
+        self.condition(&groups, 1)
+    }
+
+    /// An aggregate of something in scope.
+    pub(crate) fn aggregate(&mut self, scope: &Scope) -> Expression {
+        let filter = match self.dice.chance(20) {
+            true => Some(Box::new(self.condition(scope, 1))),
+            false => None,
+        };
+        let (function, argument, ty, ordered) = self.aggregate_call(scope);
+        let distinct = function != "count_star" && self.dice.chance(20);
+        // Sorting by a literal is refused, and says nothing.
+        let literal = matches!(argument, Some(Expression::Literal { .. }));
+        let ordered = ordered && !literal;
+        let comma = Expression::literal(ColumnType::Varchar, Value::Text(",".to_owned()));
+        let separator = (function == "string_agg").then_some(comma);
+        Expression::Aggregate {
+            ty,
+            function: function.replace("count_star", "count"),
+            distinct,
+            arguments: argument.into_iter().chain(separator).collect(),
+            ordered,
+            filter,
+        }
+    }
+
+    /// A function, its argument, the result's type, and whether it asks for an order.
+    fn aggregate_call(
+        &mut self,
+        scope: &Scope,
+    ) -> (&'static str, Option<Expression>, ColumnType, bool) {
+        use ColumnType as C;
+        match self.dice.below(15) {
+            0..=1 => ("count_star", None, C::BigInt, false),
+            2 => {
+                let ty = self.key_type(scope);
+                (
+                    "count",
+                    Some(self.expression(&ty, scope, 1)),
+                    C::BigInt,
+                    false,
+                )
+            }
+            3..=5 => {
+                let function = *self.dice.pick(&["min", "max"]);
+                let ty = match self.dice.chance(25) {
+                    true => self.some_type(scope),
+                    false => self.key_type(scope),
+                };
+                (function, Some(self.expression(&ty, scope, 1)), ty, false)
+            }
+            6..=8 => {
+                let ty = self
+                    .dice
+                    .pick(&[C::Integer, C::Integer, C::SmallInt, C::BigInt])
+                    .clone();
+                (
+                    "sum",
+                    Some(self.expression(&ty, scope, 1)),
+                    C::BigInt,
+                    false,
+                )
+            }
+            9 => {
+                let ty = C::Decimal(9, 2);
+                let result = C::Decimal(38, 2);
+                ("sum", Some(self.expression(&ty, scope, 1)), result, false)
+            }
+            10 => (
+                "avg",
+                Some(self.expression(&C::Integer, scope, 1)),
+                C::Double,
+                false,
+            ),
+            11 => {
+                let function = *self.dice.pick(&["bool_and", "bool_or"]);
+                (function, Some(self.condition(scope, 1)), C::Boolean, false)
+            }
+            12 => {
+                let function = *self.dice.pick(&["bit_and", "bit_or", "bit_xor"]);
+                (
+                    function,
+                    Some(self.expression(&C::Integer, scope, 1)),
+                    C::Integer,
+                    false,
+                )
+            }
+            13 => {
+                let text = self.expression(&C::Varchar, scope, 1);
+                ("string_agg", Some(text), C::Varchar, true)
+            }
+            _ => {
+                let ty = self.key_type(scope);
+                let argument = self.expression(&ty, scope, 0);
+                ("list", Some(argument), C::List(Box::new(ty)), true)
+            }
+        }
+    }
+
+    /// A SELECT with window functions over rows that are wholly sorted.
+    pub(crate) fn windowed(&mut self, outer: &Scope) -> Select {
+        let (source, mut scope) = self.sources(outer);
+        let filter = self.dice.chance(40).then(|| self.condition(&scope, 2));
+        scope.depth = 9;
+        let mut columns = scope.columns.clone();
+        for _ in 0..self.dice.between(1, 2) {
+            columns.push(self.window(&scope));
+        }
+        Select {
+            items: items(columns),
+            filter,
+            ..Select::from(source)
+        }
+    }
+
+    fn window(&mut self, scope: &Scope) -> Expression {
+        use ColumnType as C;
+        let ty = self.key_type(scope);
+        let argument = self.expression(&ty, scope, 0);
+        let integer = self.expression(&C::Integer, scope, 1);
+        let (function, arguments, ty, framed) = match self.dice.below(13) {
+            0 => ("row_number", vec![], C::BigInt, false),
+            1 => ("rank", vec![], C::BigInt, false),
+            2 => ("dense_rank", vec![], C::BigInt, false),
+            3 => ("ntile", vec![Expression::integer(3)], C::BigInt, false),
+            4 => ("lag", vec![argument], ty, false),
+            5 => ("lead", vec![argument, Expression::integer(2)], ty, false),
+            6 => ("first_value", vec![argument], ty, true),
+            7 => ("last_value", vec![argument], ty, true),
+            8 => (
+                "nth_value",
+                vec![argument, Expression::integer(2)],
+                ty,
+                true,
+            ),
+            9 => ("count", vec![argument], C::BigInt, true),
+            10 => ("min", vec![argument], ty, true),
+            11 => ("max", vec![argument], ty, true),
+            _ => ("sum", vec![integer], C::BigInt, true),
+        };
+        let mut keys = scope.columns.clone();
+        let turn = self.dice.index(keys.len().max(1));
+        keys.rotate_left(turn);
+        let partition = match self.dice.chance(50) {
+            true => keys
+                .iter()
+                .take(1)
+                .filter(|k| !k.ty().is_nested())
+                .cloned()
+                .collect(),
+            false => vec![],
+        };
+        let order = keys.into_iter().map(|expression| SortKey {
+            expression,
+            descending: self.dice.chance(30),
+            nulls_first: self.dice.chance(30),
+        });
+        let order = order.collect();
+        let frame = if framed { *self.dice.pick(&FRAMES) } else { "" };
+        Expression::Window {
+            ty,
+            function: function.to_owned(),
+            arguments,
+            partition,
+            order,
+            frame: frame.to_owned(),
+        }
+    }
+}

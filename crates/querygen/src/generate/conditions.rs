@@ -1,0 +1,133 @@
+//! Predicates.
+
+use super::{Generator, Scope};
+use crate::column_type::ColumnType;
+use crate::expression::Expression;
+
+const COMPARISONS: [&str; 8] = [
+    "({} = {})",
+    "({} <> {})",
+    "({} < {})",
+    "({} <= {})",
+    "({} > {})",
+    "({} >= {})",
+    "({} IS DISTINCT FROM {})",
+    "({} IS NOT DISTINCT FROM {})",
+];
+const TRUTH: [&str; 4] = [
+    "({} IS TRUE)",
+    "({} IS NOT TRUE)",
+    "({} IS FALSE)",
+    "({} IS NOT FALSE)",
+];
+const OF_TEXTS: [&str; 6] = [
+    "({} LIKE {})",
+    "({} NOT LIKE {})",
+    "({} ILIKE {})",
+    "starts_with({}, {})",
+    "contains({}, {})",
+    "ends_with({}, {})",
+];
+
+impl Generator {
+    /// A predicate over the scope.
+    pub(crate) fn condition(&mut self, scope: &Scope, size: usize) -> Expression {
+        let boolean = ColumnType::Boolean;
+        let roll = if size == 0 { 0 } else { self.dice.below(100) };
+        match roll {
+            0..=34 => self.comparison(scope, size),
+            35..=54 => {
+                let form = *self
+                    .dice
+                    .pick(&["({} AND {})", "({} OR {})", "({} AND {})"]);
+                let sides = vec![
+                    self.condition(scope, size - 1),
+                    self.condition(scope, size - 1),
+                ];
+                Expression::call(boolean, form, sides)
+            }
+            55..=61 => Expression::test("(NOT {})", self.condition(scope, size - 1)),
+            62..=69 => {
+                let form = *self.dice.pick(&["({} IS NULL)", "({} IS NOT NULL)"]);
+                let ty = self.some_type(scope);
+                Expression::test(form, self.expression(&ty, scope, size - 1))
+            }
+            70..=74 => {
+                let form = *self.dice.pick(&TRUTH);
+                Expression::test(form, self.condition(scope, size - 1))
+            }
+            75..=79 => self.between(scope, size - 1),
+            80..=86 => self.in_list(scope, size - 1),
+            87..=90 => {
+                let form = *self.dice.pick(&OF_TEXTS);
+                let ty = ColumnType::Varchar;
+                let sides = vec![
+                    self.expression(&ty, scope, size - 1),
+                    self.expression(&ty, scope, 0),
+                ];
+                Expression::call(boolean, form, sides)
+            }
+            91..=97 if scope.depth < 2 => self.subquery_condition(scope),
+            _ => self.expression(&boolean, scope, size - 1),
+        }
+    }
+
+    fn comparison(&mut self, scope: &Scope, size: usize) -> Expression {
+        let ty = self.some_type(scope);
+        let form = *self.dice.pick(&COMPARISONS);
+        let below = size.saturating_sub(1);
+        let left = self.expression(&ty, scope, below);
+        let right = self.expression(&ty, scope, below.min(1));
+        Expression::call(ColumnType::Boolean, form, vec![left, right])
+    }
+
+    fn between(&mut self, scope: &Scope, size: usize) -> Expression {
+        let ty = self.key_type(scope);
+        let forms = ["({} BETWEEN {} AND {})", "({} NOT BETWEEN {} AND {})"];
+        let form = *self.dice.pick(&forms);
+        let sides = vec![
+            self.expression(&ty, scope, size),
+            self.expression(&ty, scope, 0),
+            self.expression(&ty, scope, 0),
+        ];
+        Expression::call(ColumnType::Boolean, form, sides)
+    }
+
+    fn in_list(&mut self, scope: &Scope, size: usize) -> Expression {
+        let ty = self.key_type(scope);
+        let count = self.dice.between(1, 4) as usize;
+        let not = if self.dice.chance(40) { "NOT " } else { "" };
+        let form = format!("({{}} {not}IN ({}))", vec!["{}"; count].join(", "));
+        let mut sides = vec![self.expression(&ty, scope, size)];
+        sides.extend((0..count).map(|_| self.expression(&ty, scope, 0)));
+        Expression::call(ColumnType::Boolean, form, sides)
+    }
+
+    /// EXISTS, IN and their negations.
+    fn subquery_condition(&mut self, scope: &Scope) -> Expression {
+        let correlated = self.dice.chance(50);
+        if self.dice.chance(50) {
+            let query = self.subquery(&[ColumnType::Integer], scope, correlated);
+            let form = *self.dice.pick(&["EXISTS ({})", "NOT EXISTS ({})"]);
+            return Expression::Subquery {
+                ty: ColumnType::Boolean,
+                form: form.to_owned(),
+                arguments: vec![],
+                query: Box::new(query),
+            };
+        }
+        let ty = self.key_type(scope);
+        let query = self.subquery(
+            std::slice::from_ref(&ty),
+            scope,
+            correlated && self.dice.clone().chance(40),
+        );
+        let form = *self.dice.pick(&["({} IN ({}))", "({} NOT IN ({}))"]);
+        Expression::Subquery {
+            ty: ColumnType::Boolean,
+            form: form.to_owned(),
+            arguments: vec![self.expression(&ty, scope, 0)],
+            query: Box::new(query),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `Generator`: random queries over a world, each with one answer.
+//!
+//! What must hold: nothing that is made depends on the order of rows, but where all columns are sorted by; nor on the
+//! time, or on which of two equal values stands for both.
+
+mod aggregates;
+mod conditions;
+mod queries;
+mod scalars;
+mod sources;
+mod tables;
+
+pub use tables::world;
+
+use crate::column_type::{ColumnType, FLAT};
+use crate::dice::Dice;
+use crate::expression::Expression;
+use crate::world::{Column, World};
+
+/// Makes queries.
+#[derive(Debug)]
+pub struct Generator {
+    pub(crate) dice: Dice,
+    relations: Vec<(String, Vec<Column>)>,
+    aliases: usize,
+}
+
+/// What an expression may name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    columns: Vec<Expression>,
+    /// Columns of the query around a subquery.
+    outer: Vec<Expression>,
+    /// How deep subqueries are nested.
+    depth: usize,
+}
+
+impl Generator {
+    /// A generator of queries over the world's relations.
+    pub fn new(world: &World, dice: Dice) -> Self {
+        Self {
+            dice,
+            relations: world.relations(),
+            aliases: 0,
+        }
+    }
+
+    fn alias(&mut self) -> String {
+        self.aliases += 1;
+        format!("r{}", self.aliases)
+    }
+
+    /// A type: of a column in scope, most of the time.
+    fn some_type(&mut self, scope: &Scope) -> ColumnType {
+        if !scope.columns.is_empty() && self.dice.chance(75) {
+            return self.dice.pick(&scope.columns).ty().clone();
+        }
+        if self.dice.chance(40) {
+            return ColumnType::Integer;
+        }
+        self.dice.pick(&FLAT).clone()
+    }
+
+    /// A type whose values go by one text each and can be a key.
+    fn key_type(&mut self, scope: &Scope) -> ColumnType {
+        match self.some_type(scope) {
+            ty if ty.is_nested() => ColumnType::Integer,
+            ty => ty,
+        }
+    }
+}

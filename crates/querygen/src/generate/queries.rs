@@ -1,0 +1,299 @@
+//! Whole queries and subqueries.
+
+use super::{Generator, Scope};
+use crate::column_type::ColumnType;
+use crate::expression::{Expression, SortKey};
+use crate::query::{Body, Group, Item, Query, Select};
+
+const SET_OPERATORS: [&str; 6] = [
+    "UNION ALL",
+    "UNION",
+    "EXCEPT",
+    "EXCEPT ALL",
+    "INTERSECT",
+    "INTERSECT ALL",
+];
+
+impl Generator {
+    /// A query of any kind.
+    pub fn query(&mut self) -> Query {
+        let scope = Scope::default();
+        let mut query = match self.dice.below(100) {
+            0..=17 => self.set_query(&scope),
+            18..=39 => Query::of(self.grouped(&scope)),
+            40..=49 => Query::of(self.windowed(&scope)),
+            _ => Query::of(self.plain(None, &scope)),
+        };
+        if self.dice.chance(10) {
+            query = self.with_cte(query);
+        }
+        self.sorted(&mut query);
+        query
+    }
+
+    /// A SELECT without groups, with a WHERE: what partitioning takes apart.
+    pub fn filtered(&mut self) -> Query {
+        let scope = Scope::default();
+        let mut select = self.plain(None, &scope);
+        if select.filter.is_none() {
+            let ty = ColumnType::Integer;
+            let columns = [self.expression(&ty, &scope, 0)];
+            select.filter = Some(Expression::test("({} > 0)", columns[0].clone()));
+        }
+        Query::of(select)
+    }
+
+    /// A SELECT with keys or sets of keys, and aggregates.
+    pub fn aggregated(&mut self) -> Query {
+        Query::of(self.grouped(&Scope::default()))
+    }
+
+    /// All columns of a few tables side by side, with a WHERE without subqueries.
+    pub fn product(&mut self) -> Query {
+        let (mut source, mut scope) = self.table();
+        for _ in 0..self.dice.below(3) {
+            let (right, more) = self.table();
+            scope.columns.extend(more.columns);
+            source = crate::Source::Join {
+                kind: "CROSS JOIN",
+                left: Box::new(source),
+                right: Box::new(right),
+                on: None,
+                using: None,
+            };
+        }
+        scope.depth = 9;
+        let mut select = Select::from(source);
+        select.items = items(scope.columns.clone());
+        select.filter = Some(self.condition(&scope, 3));
+        Query::of(select)
+    }
+
+    fn table(&mut self) -> (crate::Source, Scope) {
+        let alias = self.alias();
+        self.relation(alias, &Scope::default())
+    }
+
+    /// What a view stands for.
+    pub(crate) fn view(&mut self) -> Query {
+        let scope = Scope {
+            depth: 1,
+            ..Scope::default()
+        };
+        self.inner_query(&scope)
+    }
+
+    /// A query in FROM.
+    pub(crate) fn inner_query(&mut self, scope: &Scope) -> Query {
+        match self.dice.below(10) {
+            0..=1 => self.set_query(scope),
+            2..=4 => Query::of(self.grouped(scope)),
+            _ => Query::of(self.plain(None, scope)),
+        }
+    }
+
+    fn set_query(&mut self, scope: &Scope) -> Query {
+        let count = self.dice.between(1, 3);
+        let types: Vec<_> = (0..count).map(|_| self.key_type(scope)).collect();
+        let mut body = self.body(&types, scope);
+        for _ in 0..self.dice.between(1, 2) {
+            let operator = *self.dice.pick(&SET_OPERATORS);
+            body = Body::set(operator, body, self.body(&types, scope));
+        }
+        Query::from_body(body)
+    }
+
+    fn body(&mut self, types: &[ColumnType], scope: &Scope) -> Body {
+        Body::Select(Box::new(self.plain(Some(types), scope)))
+    }
+
+    /// The query reads another through WITH.
+    fn with_cte(&mut self, query: Query) -> Query {
+        let name = "w".to_owned();
+        let types: Vec<_> = query
+            .items()
+            .iter()
+            .map(|i| i.expression.ty().clone())
+            .collect();
+        let wrapped = crate::Source::Relation {
+            name: name.clone(),
+            alias: Some("w1".to_owned()),
+        };
+        let mut outer = query.wrapped("w1");
+        outer.from = Some(wrapped);
+        if !types.is_empty() && self.dice.chance(60) {
+            let columns = outer
+                .items
+                .iter()
+                .map(|item| item.expression.clone())
+                .collect();
+            let scope = Scope {
+                columns,
+                ..Scope::default()
+            };
+            outer.filter = Some(self.condition(&scope, 1));
+        }
+        Query {
+            with: vec![(name, query)],
+            ..Query::of(outer)
+        }
+    }
+
+    /// A SELECT without groups, of the wanted types if any.
+    fn plain(&mut self, types: Option<&[ColumnType]>, outer: &Scope) -> Select {
+        let (source, scope) = self.sources(outer);
+        let types = match types {
+            Some(types) => types.to_vec(),
+            None => {
+                let count = self.dice.between(1, 4);
+                (0..count).map(|_| self.some_type(&scope)).collect()
+            }
+        };
+        let expressions = types.iter().map(|ty| {
+            let size = self.dice.below(3) as usize;
+            self.expression(ty, &scope, size)
+        });
+        let expressions = expressions.collect();
+        Select {
+            distinct: self.dice.chance(15),
+            items: items(expressions),
+            filter: self.dice.chance(70).then(|| self.condition(&scope, 3)),
+            ..Select::from(source)
+        }
+    }
+
+    /// ORDER BY all columns, and then at times a LIMIT.
+    fn sorted(&mut self, query: &mut Query) {
+        if !self.dice.chance(30) {
+            return;
+        }
+        let keys = query.items().iter().map(|item| SortKey {
+            expression: Expression::named(&item.alias, item.expression.ty().clone()),
+            descending: self.dice.chance(40),
+            nulls_first: self.dice.chance(40),
+        });
+        query.order = keys.collect();
+        if self.dice.chance(50) {
+            query.limit = Some(self.dice.below(6));
+            query.offset = self.dice.chance(40).then(|| self.dice.below(4));
+        }
+    }
+
+    /// A value that a query gives: an aggregate, of rows that equal the outer one at times.
+    pub(crate) fn scalar_subquery(&mut self, ty: &ColumnType, scope: &Scope) -> Expression {
+        let inner = below(scope);
+        let alias = self.alias();
+        let (source, mut columns) = self.relation(alias, &inner);
+        let filter = match self.dice.chance(50) {
+            true => self.correlation(&columns, scope),
+            false => None,
+        };
+        columns.depth = 9;
+        let argument = self.expression(ty, &columns, 1);
+        let function = *self.dice.pick(&["min", "max"]);
+        let value = Expression::Aggregate {
+            ty: ty.clone(),
+            function: function.to_owned(),
+            distinct: false,
+            arguments: vec![argument],
+            ordered: false,
+            filter: None,
+        };
+        let select = Select {
+            items: items(vec![value]),
+            filter,
+            ..Select::from(source)
+        };
+        Expression::Subquery {
+            ty: ty.clone(),
+            form: "({})".to_owned(),
+            arguments: vec![],
+            query: Box::new(Query::of(select)),
+        }
+    }
+
+    /// A query for IN or EXISTS.
+    pub(crate) fn subquery(
+        &mut self,
+        types: &[ColumnType],
+        scope: &Scope,
+        correlated: bool,
+    ) -> Query {
+        let inner = below(scope);
+        let alias = self.alias();
+        let (source, columns) = self.relation(alias, &inner);
+        let expressions = types.iter().map(|ty| self.expression(ty, &columns, 1));
+        let expressions = expressions.collect();
+        let mut conditions = vec![];
+        if correlated {
+            conditions.extend(self.correlation(&columns, scope));
+        }
+        if self.dice.chance(50) {
+            conditions.push(self.condition(&columns, 1));
+        }
+        let both =
+            |one, other| Expression::call(ColumnType::Boolean, "({} AND {})", vec![one, other]);
+        Query::of(Select {
+            items: items(expressions),
+            filter: conditions.into_iter().reduce(both),
+            ..Select::from(source)
+        })
+    }
+
+    /// That a column of the inner query equals one of the outer.
+    fn correlation(&mut self, inner: &Scope, outer: &Scope) -> Option<Expression> {
+        let mut pairs = vec![];
+        for one in &inner.columns {
+            let others = outer.columns.iter().filter(|other| other.ty() == one.ty());
+            pairs.extend(others.map(|other| vec![one.clone(), other.clone()]));
+        }
+        if pairs.is_empty() {
+            return None;
+        }
+        let pair = self.dice.pick(&pairs).clone();
+        Some(Expression::call(ColumnType::Boolean, "({} = {})", pair))
+    }
+
+    /// The keys of a GROUP BY, as it is written.
+    pub(crate) fn group(&mut self, keys: Vec<Expression>) -> Group {
+        if keys.is_empty() {
+            return Group::None;
+        }
+        match self.dice.below(100) {
+            0..=79 => Group::Keys(keys),
+            80..=86 => Group::Sets("ROLLUP", vec![keys]),
+            87..=92 => Group::Sets("CUBE", vec![keys]),
+            _ => {
+                let sets = self.dice.between(1, 3);
+                let mut sets: Vec<Vec<Expression>> = (0..sets)
+                    .map(|_| {
+                        keys.iter()
+                            .filter(|_| self.dice.chance(60))
+                            .cloned()
+                            .collect()
+                    })
+                    .collect();
+                sets.push(keys);
+                Group::Sets("GROUPING SETS", sets)
+            }
+        }
+    }
+}
+
+fn below(scope: &Scope) -> Scope {
+    Scope {
+        columns: vec![],
+        outer: scope.columns.clone(),
+        depth: scope.depth + 1,
+    }
+}
+
+/// Columns with the names `x0`, `x1` and so on.
+pub(crate) fn items(expressions: Vec<Expression>) -> Vec<Item> {
+    let named = expressions.into_iter().enumerate();
+    let named = named.map(|(n, expression)| Item {
+        expression,
+        alias: format!("x{n}"),
+    });
+    named.collect()
+}

@@ -1,0 +1,253 @@
+//! Expressions of a wanted type.
+
+use super::{Generator, Scope};
+use crate::column_type::ColumnType;
+use crate::expression::Expression;
+use crate::literals::value;
+
+/// A way to make a value: what is printed, and the types of its arguments.
+type Production = (&'static str, Vec<ColumnType>);
+
+impl Generator {
+    /// An expression of the type.
+    pub(crate) fn expression(&mut self, ty: &ColumnType, scope: &Scope, size: usize) -> Expression {
+        if size == 0 || self.dice.chance(25) {
+            return self.leaf(ty, scope);
+        }
+        let below = size - 1;
+        if *ty == ColumnType::Boolean && self.dice.chance(60) {
+            return self.condition(scope, below);
+        }
+        match self.dice.below(100) {
+            0..=9 => self.case(ty, scope, below),
+            10..=16 => {
+                let form = *self.dice.pick(&["COALESCE({}, {})", "NULLIF({}, {})"]);
+                let sides = vec![
+                    self.expression(ty, scope, below),
+                    self.expression(ty, scope, 0),
+                ];
+                Expression::call(ty.clone(), form, sides)
+            }
+            17..=21 if scope.depth < 2 => self.scalar_subquery(ty, scope),
+            22..=25 => self.taken_out(ty, scope),
+            _ => self.production(ty, scope, below),
+        }
+    }
+
+    /// A column of the type, or a literal.
+    pub(crate) fn leaf(&mut self, ty: &ColumnType, scope: &Scope) -> Expression {
+        let columns = scope.columns.iter().filter(|column| column.ty() == ty);
+        let columns: Vec<_> = columns.collect();
+        if !columns.is_empty() && self.dice.chance(75) {
+            return (*self.dice.pick(&columns)).clone();
+        }
+        let value = value(ty, 8, &mut self.dice);
+        Expression::literal(ty.clone(), value)
+    }
+
+    fn case(&mut self, ty: &ColumnType, scope: &Scope, size: usize) -> Expression {
+        if self.dice.chance(30) {
+            let of = self.key_type(scope);
+            let parts = vec![
+                self.expression(&of, scope, size),
+                self.expression(&of, scope, 0),
+                self.expression(ty, scope, 0),
+                self.expression(ty, scope, 0),
+            ];
+            return Expression::call(ty.clone(), "CASE {} WHEN {} THEN {} ELSE {} END", parts);
+        }
+        let forms = [
+            "CASE WHEN {} THEN {} ELSE {} END",
+            "CASE WHEN {} THEN {} WHEN {} THEN {} END",
+        ];
+        let form = *self.dice.pick(&forms);
+        let last = match form == forms[0] {
+            true => vec![self.expression(ty, scope, size)],
+            false => vec![self.condition(scope, 0), self.expression(ty, scope, 0)],
+        };
+        let mut parts = vec![
+            self.condition(scope, size),
+            self.expression(ty, scope, size),
+        ];
+        parts.extend(last);
+        Expression::call(ty.clone(), form, parts)
+    }
+
+    /// A field of a struct or an item of a list in scope.
+    fn taken_out(&mut self, ty: &ColumnType, scope: &Scope) -> Expression {
+        let mut found = vec![];
+        for column in &scope.columns {
+            match column.ty() {
+                ColumnType::List(item) if **item == *ty => {
+                    let at = Expression::integer(self.dice.between(1, 3) as i64);
+                    found.push(Expression::call(
+                        ty.clone(),
+                        "list_extract({}, {})",
+                        vec![column.clone(), at],
+                    ));
+                }
+                ColumnType::Struct(fields) => {
+                    for (name, _) in fields.iter().filter(|(_, field)| field == ty) {
+                        let form = format!("struct_extract({{}}, '{name}')");
+                        found.push(Expression::call(ty.clone(), form, vec![column.clone()]));
+                    }
+                }
+                _ => {}
+            }
+        }
+        match found.is_empty() {
+            true => self.leaf(ty, scope),
+            false => self.dice.pick(&found).clone(),
+        }
+    }
+
+    fn production(&mut self, ty: &ColumnType, scope: &Scope, size: usize) -> Expression {
+        let productions = self.productions(ty);
+        if productions.is_empty() {
+            return self.leaf(ty, scope);
+        }
+        let (form, types) = self.dice.pick(&productions).clone();
+        let arguments = types.iter().map(|ty| self.expression(ty, scope, size));
+        let arguments = arguments.collect();
+        // Results of other widths are brought back.
+        let cast = matches!(ty, ColumnType::Decimal(..) | ColumnType::Float);
+        let bare = form.strip_prefix('~');
+        let form = match cast || bare.is_some() {
+            true => format!("CAST({} AS {ty})", bare.unwrap_or(form)),
+            false => form.to_owned(),
+        };
+        Expression::call(ty.clone(), form, arguments)
+    }
+
+    /// Ways to make a value of the type. A form that begins with `~` is cast to it.
+    fn productions(&mut self, ty: &ColumnType) -> Vec<Production> {
+        use ColumnType as C;
+        let same = |form, count| same(ty, form, count);
+        match ty {
+            C::Boolean => vec![
+                (
+                    "list_contains({}, {})",
+                    vec![C::List(Box::new(C::Integer)), C::Integer],
+                ),
+                ("isnan({})", vec![C::Double]),
+                (
+                    "({} = ANY({}))",
+                    vec![C::Integer, C::List(Box::new(C::Integer))],
+                ),
+            ],
+            C::Decimal(..) => vec![
+                same("({} + {})", 2),
+                same("({} - {})", 2),
+                same("(-{})", 1),
+                same("abs({})", 1),
+                ("{}", vec![C::Integer]),
+                ("({} * {})", vec![C::Decimal(9, 2), C::Decimal(9, 2)]),
+                ("round({}, 1)", vec![C::Decimal(9, 2)]),
+            ],
+            C::Float | C::Double => vec![
+                same("({} + {})", 2),
+                same("({} - {})", 2),
+                same("({} * {})", 2),
+                same("(-{})", 1),
+                same("abs({})", 1),
+                same("floor({})", 1),
+                same("greatest({}, {})", 2),
+                ("~{}", vec![C::Integer]),
+                ("~{}", vec![C::Decimal(9, 2)]),
+                ("~({} / {})", vec![C::Integer, C::Integer]),
+            ],
+            C::Varchar => text_productions(),
+            C::Date => vec![
+                ("CAST({} AS DATE)", vec![C::Timestamp]),
+                ("last_day({})", vec![C::Date]),
+                ("~({} + INTERVAL 1 DAY)", vec![C::Date]),
+                ("({} - {})", vec![C::Date, C::TinyInt]),
+            ],
+            C::Timestamp => vec![
+                ("CAST({} AS TIMESTAMP)", vec![C::Date]),
+                ("({} + {})", vec![C::Timestamp, C::Interval]),
+                ("({} - {})", vec![C::Timestamp, C::Interval]),
+                ("date_trunc('month', {})", vec![C::Timestamp]),
+            ],
+            C::Interval => vec![
+                ("({} + {})", vec![C::Interval, C::Interval]),
+                ("({} - {})", vec![C::Timestamp, C::Timestamp]),
+                ("(-{})", vec![C::Interval]),
+            ],
+            C::Blob => vec![same("({} || {})", 2)],
+            C::Uuid => vec![],
+            C::List(item) => vec![
+                same("list_concat({}, {})", 2),
+                ("list_append({}, {})", vec![ty.clone(), (**item).clone()]),
+                same("list_sort({})", 1),
+                same("list_reverse({})", 1),
+                ("[{}, {}]", vec![(**item).clone(), (**item).clone()]),
+                same("{}[1:2]", 1),
+            ],
+            C::Struct(_) => vec![],
+            _ => integer_productions(ty),
+        }
+    }
+}
+
+fn text_productions() -> Vec<Production> {
+    use ColumnType as C;
+    vec![
+        ("({} || {})", vec![C::Varchar, C::Varchar]),
+        ("upper({})", vec![C::Varchar]),
+        ("lower({})", vec![C::Varchar]),
+        ("trim({})", vec![C::Varchar]),
+        ("reverse({})", vec![C::Varchar]),
+        (
+            "substring({}, {}, {})",
+            vec![C::Varchar, C::Integer, C::Integer],
+        ),
+        (
+            "replace({}, {}, {})",
+            vec![C::Varchar, C::Varchar, C::Varchar],
+        ),
+        ("concat({}, {})", vec![C::Varchar, C::Integer]),
+        ("left({}, {})", vec![C::Varchar, C::Integer]),
+        ("right({}, {})", vec![C::Varchar, C::Integer]),
+        ("CAST({} AS VARCHAR)", vec![C::Integer]),
+        ("CAST({} AS VARCHAR)", vec![C::Decimal(9, 2)]),
+        ("CAST({} AS VARCHAR)", vec![C::Date]),
+        ("CAST({} AS VARCHAR)", vec![C::Timestamp]),
+        ("CAST({} AS VARCHAR)", vec![C::Boolean]),
+        ("CAST({} AS VARCHAR)", vec![C::Uuid]),
+        ("CAST({} AS VARCHAR)", vec![C::Blob]),
+    ]
+}
+
+/// A form whose arguments are of the result's type.
+fn same(ty: &ColumnType, form: &'static str, count: usize) -> Production {
+    (form, vec![ty.clone(); count])
+}
+
+fn integer_productions(ty: &ColumnType) -> Vec<Production> {
+    use ColumnType as C;
+
+    let mut all = vec![
+        same(ty, "({} + {})", 2),
+        same(ty, "({} - {})", 2),
+        same(ty, "({} * {})", 2),
+        same(ty, "({} // {})", 2),
+        same(ty, "({} % {})", 2),
+        same(ty, "~greatest({}, {})", 2),
+        same(ty, "~least({}, {})", 2),
+        ("~{}", vec![C::Integer]),
+        ("~{}", vec![C::BigInt]),
+    ];
+    if ty.bounds().is_some_and(|(least, _)| least < 0) {
+        all.push(same(ty, "(-{})", 1));
+        all.push(same(ty, "abs({})", 1));
+        all.push(("~{}", vec![C::Decimal(9, 2)]));
+        all.push(("~{}", vec![C::Boolean]));
+        all.push(("~length({})", vec![C::Varchar]));
+        all.push(("~len({})", vec![C::List(Box::new(C::Integer))]));
+        all.push(("~year({})", vec![C::Date]));
+        all.push(("~extract(month FROM {})", vec![C::Timestamp]));
+        all.push(("~date_diff('day', {}, {})", vec![C::Date, C::Date]));
+    }
+    all
+}

@@ -1,0 +1,64 @@
+//! Tables with rows.
+
+use super::Generator;
+use crate::column_type::{ColumnType, FLAT};
+use crate::dice::Dice;
+use crate::literals::value;
+use crate::world::{Column, Table, View, World};
+
+/// One to four tables, two of one name in two schemas at times, and a view at times.
+pub fn world(dice: &mut Dice) -> World {
+    let count = dice.between(1, 4);
+    let mut tables: Vec<Table> = (0..count).map(|n| table(format!("t{n}"), dice)).collect();
+    if dice.chance(30) {
+        tables.push(table("s1.t0".to_owned(), dice));
+    }
+    let mut world = World {
+        tables,
+        views: vec![],
+    };
+    if dice.chance(40) {
+        let query = Generator::new(&world, dice.fork()).view();
+        let name = "v0".to_owned();
+        world.views.push(View { name, query });
+    }
+    world
+}
+
+fn table(name: String, dice: &mut Dice) -> Table {
+    let count = dice.between(1, 5);
+    let columns: Vec<Column> = (0..count)
+        .map(|n| Column {
+            name: format!("c{n}"),
+            ty: column_type(dice),
+        })
+        .collect();
+    let rows = match dice.below(10) {
+        0 => 0,
+        1..=7 => dice.between(1, 8),
+        _ => dice.between(9, 20),
+    };
+    let rows = (0..rows).map(|_| columns.iter().map(|c| value(&c.ty, 20, dice)).collect());
+    let rows = rows.collect();
+    Table {
+        name,
+        columns,
+        rows,
+    }
+}
+
+fn column_type(dice: &mut Dice) -> ColumnType {
+    match dice.below(100) {
+        0..=29 => ColumnType::Integer,
+        30..=39 => ColumnType::Varchar,
+        40..=47 => {
+            let item = [ColumnType::Integer, ColumnType::Varchar, ColumnType::Double];
+            ColumnType::List(Box::new(dice.pick(&item).clone()))
+        }
+        48..=54 => ColumnType::Struct(vec![
+            ("a".to_owned(), ColumnType::Integer),
+            ("b".to_owned(), dice.pick(&FLAT).clone()),
+        ]),
+        _ => dice.pick(&FLAT).clone(),
+    }
+}

@@ -1,0 +1,27 @@
+//! Random schemas, rows and queries from a seed: trees that print as SQL, and that shrink.
+//!
+//! What must hold: the same seed gives the same statements on every machine; what is made has one answer whatever the
+//! order of evaluation, as a multiset of rows, or in order where the whole row is sorted by. Nothing here knows an engine.
+
+mod answer;
+mod column_type;
+#[path = "../../sim/src/dice.rs"]
+pub mod dice;
+mod edit;
+mod expression;
+mod generate;
+mod literals;
+mod query;
+mod shrink;
+mod world;
+
+pub use answer::Answer;
+pub use column_type::ColumnType;
+pub use dice::Dice;
+pub use edit::{Node, edit};
+pub use expression::{Expression, SortKey};
+pub use generate::{Generator, world};
+pub use literals::Value;
+pub use query::{Body, Group, Item, Query, Select, Source};
+pub use shrink::{Case, shrink};
+pub use world::{Column, Table, View, World};

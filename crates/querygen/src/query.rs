@@ -1,0 +1,317 @@
+//! `Query`: a tree of clauses that prints as SQL.
+
+use crate::expression::{Expression, SortKey, list};
+use std::fmt;
+
+/// A query with what stands around its body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// WITH: names and queries.
+    pub with: Vec<(String, Query)>,
+    /// What gives the rows.
+    pub body: Body,
+    /// ORDER BY.
+    pub order: Vec<SortKey>,
+    /// LIMIT.
+    pub limit: Option<u64>,
+    /// OFFSET.
+    pub offset: Option<u64>,
+}
+
+/// One SELECT, or two bodies that a set operator puts together.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// A SELECT.
+    Select(Box<Select>),
+    /// A set operation.
+    Set {
+        /// `UNION ALL` and so on.
+        operator: &'static str,
+        /// What stands before it.
+        left: Box<Body>,
+        /// What stands after it.
+        right: Box<Body>,
+    },
+}
+
+/// A SELECT.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Select {
+    /// DISTINCT.
+    pub distinct: bool,
+    /// The columns.
+    pub items: Vec<Item>,
+    /// FROM.
+    pub from: Option<Source>,
+    /// WHERE.
+    pub filter: Option<Expression>,
+    /// GROUP BY.
+    pub group: Group,
+    /// HAVING.
+    pub having: Option<Expression>,
+}
+
+/// A column of a SELECT.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// Its value.
+    pub expression: Expression,
+    /// Its name.
+    pub alias: String,
+}
+
+/// What rows are grouped by.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Group {
+    /// Nothing.
+    None,
+    /// Keys.
+    Keys(Vec<Expression>),
+    /// `ROLLUP`, `CUBE` of all keys of the first set, or `GROUPING SETS`.
+    Sets(&'static str, Vec<Vec<Expression>>),
+}
+
+/// Something in FROM.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// A table or view.
+    Relation {
+        /// With the schema where that is not `main`.
+        name: String,
+        /// Another name for it.
+        alias: Option<String>,
+    },
+    /// A subquery.
+    Derived {
+        /// The query.
+        query: Box<Query>,
+        /// Its name.
+        alias: String,
+    },
+    /// Two sources.
+    Join {
+        /// `JOIN`, `LEFT JOIN`, `CROSS JOIN`, `,` and so on.
+        kind: &'static str,
+        /// What stands before it.
+        left: Box<Source>,
+        /// What stands after it.
+        right: Box<Source>,
+        /// ON.
+        on: Option<Expression>,
+        /// The column of USING.
+        using: Option<String>,
+    },
+}
+
+impl Query {
+    /// A SELECT with nothing around it.
+    pub fn of(select: Select) -> Self {
+        Self::from_body(Body::Select(Box::new(select)))
+    }
+
+    /// A body with nothing around it.
+    pub fn from_body(body: Body) -> Self {
+        Self {
+            with: vec![],
+            body,
+            order: vec![],
+            limit: None,
+            offset: None,
+        }
+    }
+
+    /// The names and types of the columns.
+    pub fn items(&self) -> &[Item] {
+        self.body.items()
+    }
+
+    /// The one SELECT of the body.
+    pub fn select(&self) -> Option<&Select> {
+        match &self.body {
+            Body::Select(select) => Some(select),
+            Body::Set { .. } => None,
+        }
+    }
+
+    /// `SELECT * FROM (this) AS alias`, its columns by name.
+    pub fn wrapped(&self, alias: &str) -> Select {
+        let items = self.items().iter().map(|item| Item {
+            expression: Expression::Column {
+                ty: item.expression.ty().clone(),
+                qualifier: Some(alias.to_owned()),
+                name: item.alias.clone(),
+            },
+            alias: item.alias.clone(),
+        });
+        Select {
+            items: items.collect(),
+            ..Select::from(Source::Derived {
+                query: Box::new(self.clone()),
+                alias: alias.to_owned(),
+            })
+        }
+    }
+}
+
+impl Body {
+    /// The columns, with the names that the first SELECT gives them.
+    pub fn items(&self) -> &[Item] {
+        match self {
+            Self::Select(select) => &select.items,
+            Self::Set { left, .. } => left.items(),
+        }
+    }
+
+    /// Two bodies put together.
+    pub fn set(operator: &'static str, left: Self, right: Self) -> Self {
+        Self::Set {
+            operator,
+            left: Box::new(left),
+            right: Box::new(right),
+        }
+    }
+}
+
+impl Select {
+    /// A SELECT from a source, without columns yet.
+    pub fn from(source: Source) -> Self {
+        Self {
+            distinct: false,
+            items: vec![],
+            from: Some(source),
+            filter: None,
+            group: Group::None,
+            having: None,
+        }
+    }
+}
+
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, (name, query)) in self.with.iter().enumerate() {
+            let start = if n > 0 { ", " } else { "WITH " };
+            write!(f, "{start}{name} AS ({query})")?;
+        }
+        f.write_str(if self.with.is_empty() { "" } else { " " })?;
+        write!(f, "{}", self.body)?;
+        if !self.order.is_empty() {
+            f.write_str(" ORDER BY ")?;
+            list(f, &self.order)?;
+        }
+        if let Some(limit) = self.limit {
+            write!(f, " LIMIT {limit}")?;
+        }
+        if let Some(offset) = self.offset {
+            write!(f, " OFFSET {offset}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Select(select) => write!(f, "{select}"),
+            Self::Set {
+                operator,
+                left,
+                right,
+            } => {
+                left.operand(f)?;
+                write!(f, " {operator} ")?;
+                right.operand(f)
+            }
+        }
+    }
+}
+
+impl Body {
+    fn operand(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Select(_) => write!(f, "{self}"),
+            Self::Set { .. } => write!(f, "({self})"),
+        }
+    }
+}
+
+impl fmt::Display for Select {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let distinct = if self.distinct { "DISTINCT " } else { "" };
+        write!(f, "SELECT {distinct}")?;
+        list(f, &self.items)?;
+        if let Some(from) = &self.from {
+            write!(f, " FROM {from}")?;
+        }
+        if let Some(filter) = &self.filter {
+            write!(f, " WHERE {filter}")?;
+        }
+        write!(f, "{}", self.group)?;
+        if let Some(having) = &self.having {
+            write!(f, " HAVING {having}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} AS {}", self.expression, self.alias)
+    }
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => Ok(()),
+            Self::Keys(keys) => {
+                f.write_str(" GROUP BY ")?;
+                list(f, keys)
+            }
+            Self::Sets("GROUPING SETS", sets) => {
+                f.write_str(" GROUP BY GROUPING SETS (")?;
+                for (n, set) in sets.iter().enumerate() {
+                    f.write_str(if n > 0 { ", (" } else { "(" })?;
+                    list(f, set)?;
+                    f.write_str(")")?;
+                }
+                f.write_str(")")
+            }
+            Self::Sets(kind, sets) => {
+                write!(f, " GROUP BY {kind} (")?;
+                list(f, sets.first().map_or(&[][..], |keys| keys))?;
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Relation { name, alias } => match alias {
+                Some(alias) => write!(f, "{name} AS {alias}"),
+                None => f.write_str(name),
+            },
+            Self::Derived { query, alias } => write!(f, "({query}) AS {alias}"),
+            Self::Join {
+                kind,
+                left,
+                right,
+                on,
+                using,
+            } => {
+                let space = if *kind == "," { "" } else { " " };
+                write!(f, "{left}{space}{kind} ")?;
+                match **right {
+                    Self::Join { .. } => write!(f, "({right})")?,
+                    _ => write!(f, "{right}")?,
+                }
+                match (on, using) {
+                    (Some(on), _) => write!(f, " ON {on}"),
+                    (None, Some(column)) => write!(f, " USING ({column})"),
+                    (None, None) => Ok(()),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! Making a case that fails as small as it gets, by structure: clauses go, expressions become what is in them or a
+//! literal, tables lose rows and columns.
+
+use crate::edit::{Node, children, edit};
+use crate::expression::Expression;
+use crate::literals::{Value, simplest};
+use crate::query::{Body, Group, Query, Select, Source};
+use crate::world::World;
+
+/// Tables and a query over them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// The tables.
+    pub world: World,
+    /// The query.
+    pub query: Query,
+}
+
+/// How many cases are tried at most.
+const TRIES: usize = 3000;
+
+/// The smallest case found for which `fails` is still true; it is asked often.
+pub fn shrink(mut case: Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {
+    let mut tries = TRIES;
+    loop {
+        let before = case.clone();
+        shrink_query(&mut case, &mut tries, fails);
+        shrink_world(&mut case, &mut tries, fails);
+        if case == before || tries == 0 {
+            return case;
+        }
+    }
+}
+
+fn attempt(
+    case: &mut Case,
+    candidate: Case,
+    tries: &mut usize,
+    fails: &mut dyn FnMut(&Case) -> bool,
+) -> bool {
+    if *tries == 0 || candidate == *case {
+        return false;
+    }
+    *tries -= 1;
+    let kept = fails(&candidate);
+    if kept {
+        *case = candidate;
+    }
+    kept
+}
+
+fn shrink_query(case: &mut Case, tries: &mut usize, fails: &mut dyn FnMut(&Case) -> bool) {
+    let mut node = 0;
+    loop {
+        let mut choice = 0;
+        loop {
+            let mut candidate = case.clone();
+            match choose(&mut candidate.query, node, choice) {
+                Chosen::NoSuchNode => return,
+                Chosen::NoMoreChoices => break,
+                Chosen::Edited => {}
+            }
+            let smaller = cost(&candidate.query) < cost(&case.query);
+            match smaller && attempt(case, candidate, tries, fails) {
+                true => choice = 0,
+                false => choice += 1,
+            }
+        }
+        node += 1;
+    }
+}
+
+/// Something that falls with every edit, so that shrinking ends.
+fn cost(query: &Query) -> usize {
+    let mut cost = 0;
+    edit(&mut query.clone(), &mut |node| {
+        cost += match node {
+            Node::Query(query) => {
+                let around = query.order.len() + 2 * query.with.len();
+                let ends = usize::from(query.limit.is_some()) + usize::from(query.offset.is_some());
+                4 + around + ends + body_cost(&query.body)
+            }
+            Node::Source(Source::Join { kind, .. }) => 4 + usize::from(*kind != "JOIN"),
+            Node::Source(_) => 4,
+            Node::Expression(expression) => expression_cost(expression),
+        };
+        true
+    });
+    cost
+}
+
+fn body_cost(body: &Body) -> usize {
+    match body {
+        Body::Set { left, right, .. } => 4 + body_cost(left) + body_cost(right),
+        Body::Select(select) => {
+            let group = match select.group {
+                Group::None => 0,
+                Group::Keys(_) => 1,
+                Group::Sets(..) => 3,
+            };
+            group + usize::from(select.distinct) + usize::from(select.from.is_some())
+        }
+    }
+}
+
+fn expression_cost(expression: &Expression) -> usize {
+    match expression {
+        Expression::Literal {
+            value: Value::Null, ..
+        } => 2,
+        Expression::Literal { ty, value } => 1 + 2 * usize::from(*value != simplest(ty)),
+        Expression::Column { .. } => 4,
+        Expression::Call { .. } | Expression::Subquery { .. } => 6,
+        Expression::Aggregate {
+            distinct, ordered, ..
+        } => 6 + usize::from(*distinct) + usize::from(*ordered),
+        Expression::Window { frame, .. } => 6 + usize::from(!frame.is_empty()),
+    }
+}
+
+enum Chosen {
+    Edited,
+    NoMoreChoices,
+    NoSuchNode,
+}
+
+/// Makes one of the edits that one of the nodes allows.
+fn choose(query: &mut Query, node: usize, choice: usize) -> Chosen {
+    let mut seen = 0;
+    let mut chosen = Chosen::NoSuchNode;
+    let mut gone = vec![];
+    edit(query, &mut |part| {
+        let here = seen == node;
+        seen += 1;
+        if here {
+            let edited = match part {
+                Node::Query(query) => edit_query(query, choice),
+                Node::Expression(expression) => edit_expression(expression, choice),
+                Node::Source(source) => edit_source(source, choice, &mut gone),
+            };
+            chosen = match edited {
+                Some(()) => Chosen::Edited,
+                None => Chosen::NoMoreChoices,
+            };
+        }
+        seen <= node
+    });
+    without_sources(query, &gone);
+    chosen
+}
+
+/// Columns of sources that are gone become literals.
+fn without_sources(query: &mut Query, gone: &[String]) {
+    edit(query, &mut |node| {
+        if let Node::Expression(expression) = node
+            && let Expression::Column {
+                ty,
+                qualifier: Some(qualifier),
+                ..
+            } = &*expression
+            && gone.contains(qualifier)
+        {
+            *expression = Expression::literal(ty.clone(), simplest(ty));
+        }
+        true
+    });
+}
+
+/// A way to change a query.
+type Edit = Box<dyn Fn(&mut Query)>;
+
+fn edit_query(query: &mut Query, choice: usize) -> Option<()> {
+    let mut edits: Vec<Edit> = vec![
+        Box::new(|q| {
+            (q.limit, q.offset) = (None, None);
+            q.order.clear();
+        }),
+        Box::new(|q| q.limit = None),
+        Box::new(|q| q.offset = None),
+        Box::new(|q| {
+            // What it selects from stands alone.
+            if let Some(inner) = q.body_source() {
+                *q = inner;
+            }
+        }),
+    ];
+    for n in 0..set_operations(&query.body) {
+        edits.push(Box::new(move |q| one_side(&mut q.body, n, true)));
+        edits.push(Box::new(move |q| one_side(&mut q.body, n, false)));
+    }
+    for n in 0..query.with.len() {
+        edits.push(Box::new(move |q| drop(q.with.remove(n))));
+    }
+    for n in 0..query.order.len() {
+        edits.push(Box::new(move |q| drop(q.order.remove(n))));
+    }
+    for n in 0..query.items().len() {
+        edits.push(Box::new(move |q| remove_item(q, n)));
+    }
+    let with_selects: [fn(&mut Select); 7] = [
+        |s| s.filter = None,
+        |s| s.having = None,
+        |s| s.distinct = false,
+        |s| s.group = Group::None,
+        |s| s.from = None,
+        |s| {
+            if let Group::Sets(_, sets) = &s.group {
+                s.group = Group::Keys(sets.iter().flatten().cloned().collect());
+            }
+        },
+        |s| match &mut s.group {
+            Group::Keys(keys) if keys.len() > 1 => drop(keys.pop()),
+            Group::Sets(_, sets) if sets.len() > 1 => drop(sets.pop()),
+            _ => {}
+        },
+    ];
+    for change in with_selects {
+        edits.push(Box::new(move |q| each_select(&mut q.body, &change)));
+    }
+    edits.get(choice).map(|edit| edit(query))
+}
+
+impl Query {
+    /// The subquery that is all that a SELECT reads.
+    fn body_source(&self) -> Option<Query> {
+        match self.select()?.from.as_ref()? {
+            Source::Derived { query, .. } => Some((**query).clone()),
+            _ => None,
+        }
+    }
+}
+
+fn set_operations(body: &Body) -> usize {
+    match body {
+        Body::Select(_) => 0,
+        Body::Set { left, right, .. } => 1 + set_operations(left) + set_operations(right),
+    }
+}
+
+/// Puts one side of the `n`th set operation in its place.
+fn one_side(body: &mut Body, n: usize, first: bool) {
+    let Body::Set { left, right, .. } = body else {
+        return;
+    };
+    let on_left = set_operations(left);
+    match n {
+        0 if first => *body = (**left).clone(),
+        0 => *body = (**right).clone(),
+        n if n <= on_left => one_side(left, n - 1, first),
+        n => one_side(right, n - 1 - on_left, first),
+    }
+}
+
+fn each_select(body: &mut Body, change: &dyn Fn(&mut Select)) {
+    match body {
+        Body::Select(select) => change(select),
+        Body::Set { left, right, .. } => {
+            each_select(left, change);
+            each_select(right, change);
+        }
+    }
+}
+
+/// Takes a column out of every SELECT of the body, and out of ORDER BY.
+fn remove_item(query: &mut Query, n: usize) {
+    if query.items().len() < 2 {
+        return;
+    }
+    let alias = query.items()[n].alias.clone();
+    query.order.retain(
+        |key| !matches!(&key.expression, Expression::Column { name, .. } if *name == alias),
+    );
+    each_select(&mut query.body, &|select| {
+        if n < select.items.len() {
+            let removed = select.items.remove(n).expression;
+            // A key that nobody shows may go with it.
+            if let Group::Keys(keys) = &mut select.group
+                && keys.len() > 1
+            {
+                keys.retain(|key| *key != removed);
+            }
+        }
+    });
+}
+
+fn edit_source(source: &mut Source, choice: usize, gone: &mut Vec<String>) -> Option<()> {
+    let Source::Join {
+        kind,
+        left,
+        right,
+        on,
+        using,
+    } = source
+    else {
+        return None;
+    };
+    match choice {
+        0 => {
+            names(right, gone);
+            *source = (**left).clone();
+        }
+        1 => {
+            names(left, gone);
+            *source = (**right).clone();
+        }
+        2 if on.is_some() || using.is_some() => *kind = "JOIN",
+        3 => {}
+        _ => return None,
+    }
+    Some(())
+}
+
+/// By what names the columns of a source are called.
+fn names(source: &Source, all: &mut Vec<String>) {
+    match source {
+        Source::Relation { name, alias } => all.push(alias.clone().unwrap_or(name.clone())),
+        Source::Derived { alias, .. } => all.push(alias.clone()),
+        Source::Join { left, right, .. } => {
+            names(left, all);
+            names(right, all);
+        }
+    }
+}
+
+fn edit_expression(expression: &mut Expression, choice: usize) -> Option<()> {
+    let ty = expression.ty().clone();
+    match choice {
+        0 => *expression = Expression::literal(ty.clone(), simplest(&ty)),
+        1 => *expression = Expression::literal(ty, Value::Null),
+        2 => match expression {
+            Expression::Aggregate { filter, .. } => *filter = None,
+            Expression::Window { frame, .. } => frame.clear(),
+            _ => {}
+        },
+        3 => match expression {
+            Expression::Aggregate { distinct, .. } => *distinct = false,
+            Expression::Window { partition, .. } => drop(partition.pop()),
+            _ => {}
+        },
+        4 => match expression {
+            Expression::Aggregate { ordered, .. } => *ordered = false,
+            Expression::Window { order, .. } => drop(order.pop()),
+            _ => {}
+        },
+        _ => {
+            let mut below = children(expression).into_iter();
+            let child = below.nth(choice - 5)?.clone();
+            if *child.ty() == ty {
+                *expression = child;
+            }
+        }
+    }
+    Some(())
+}
+
+fn shrink_world(case: &mut Case, tries: &mut usize, fails: &mut dyn FnMut(&Case) -> bool) {
+    for n in (0..case.world.views.len()).rev() {
+        let mut candidate = case.clone();
+        candidate.world.views.remove(n);
+        attempt(case, candidate, tries, fails);
+    }
+    for n in (0..case.world.tables.len()).rev() {
+        let mut candidate = case.clone();
+        candidate.world.tables.remove(n);
+        if !attempt(case, candidate, tries, fails) {
+            shrink_rows(case, n, tries, fails);
+            shrink_columns(case, n, tries, fails);
+        }
+    }
+}
+
+fn shrink_rows(
+    case: &mut Case,
+    table: usize,
+    tries: &mut usize,
+    fails: &mut dyn FnMut(&Case) -> bool,
+) {
+    let mut chunk = case.world.tables[table].rows.len();
+    while chunk > 0 {
+        let mut at = 0;
+        while at < case.world.tables[table].rows.len() {
+            let mut candidate = case.clone();
+            let rows = &mut candidate.world.tables[table].rows;
+            rows.drain(at..(at + chunk).min(rows.len()));
+            if !attempt(case, candidate, tries, fails) {
+                at += chunk;
+            }
+        }
+        chunk /= 2;
+    }
+}
+
+fn shrink_columns(
+    case: &mut Case,
+    table: usize,
+    tries: &mut usize,
+    fails: &mut dyn FnMut(&Case) -> bool,
+) {
+    for n in (0..case.world.tables[table].columns.len()).rev() {
+        let mut candidate = case.clone();
+        let changed = &mut candidate.world.tables[table];
+        if changed.columns.len() < 2 {
+            return;
+        }
+        changed.columns.remove(n);
+        for row in &mut changed.rows {
+            row.remove(n);
+        }
+        attempt(case, candidate, tries, fails);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dice, Generator, world};
+
+    fn case(seed: u64) -> Case {
+        let mut dice = Dice::new(seed);
+        let world = world(&mut dice);
+        let query = Generator::new(&world, dice.fork()).query();
+        Case { world, query }
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_case_for_ever() {
+        for seed in 0..50 {
+            assert_eq!(case(seed), case(seed));
+        }
+        assert_ne!(case(1), case(2));
+    }
+
+    #[test]
+    fn what_fails_is_made_small_and_still_fails() {
+        let mut shrunk = 0;
+        for seed in 0..300 {
+            let case = case(seed);
+            let shows = |case: &Case| case.query.to_string().contains(" EXCEPT ALL ");
+            if !shows(&case) {
+                continue;
+            }
+            shrunk += 1;
+            let small = shrink(case, &mut |case| shows(case));
+            let sql = small.query.to_string();
+            assert!(shows(&small), "{sql}");
+            assert!(sql.len() < 160, "{sql}");
+            assert!(small.world.tables.is_empty() && small.world.views.is_empty());
+        }
+        assert!(shrunk > 3, "{shrunk} cases show it");
+    }
+}
