@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use arrow::error::ArrowError;
-use hushdb::files::storage::Error as StorageError;
+use hushdb::files::storage::{Error as StorageError, is_panic_expected};
 
 /// Why a command stopped.
 #[derive(Debug)]
@@ -64,9 +64,14 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
-/// Has panics say where they happened and nothing more: what a library says of its own mistakes may have values in it.
+/// Has panics say where they happened and nothing more: what a library says of its own mistakes may have values in it. Of one
+/// that becomes an error of its own, nothing is said here.
 pub(crate) fn withhold_panics() {
-    std::panic::set_hook(Box::new(|panic| say(&panic_line(panic))));
+    std::panic::set_hook(Box::new(|panic| {
+        if !is_panic_expected() {
+            say(&panic_line(panic));
+        }
+    }));
 }
 
 fn panic_line(panic: &PanicHookInfo<'_>) -> String {

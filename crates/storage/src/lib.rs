@@ -20,6 +20,7 @@ mod codec;
 #[doc(hidden)]
 pub mod decoders;
 mod error;
+mod expected_panics;
 mod file;
 mod index;
 mod log;
@@ -38,6 +39,7 @@ pub use catalog::{
 };
 pub use codec::{CodecError, EncodedSegment, SegmentCodec, VortexCodec};
 pub use error::{Error, ErrorKind, Place, Result};
+pub use expected_panics::{expect_panics, is_panic_expected};
 pub use file::{MemFile, MemFiles, OsFile, OsFiles, OutputFile, StorageFile, StorageFiles};
 pub use index::{Index, IndexDef, IndexKind};
 pub use log::{

@@ -3,7 +3,6 @@
 //! Holds: what is given has been held against the column's type, as by `VortexCodec::decode`; panics of the library become
 //! [`CodecError::Malformed`]. Only what the value needs is decompressed, as far as the encoding allows that.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::types::{
@@ -29,6 +28,7 @@ use super::parts::{join, part_types};
 use super::segment_codec::{CodecError, SegmentCodec};
 use super::segment_header::SegmentHeader;
 use super::vortex_codec::VortexCodec;
+use crate::expected_panics::expect_panics;
 use crate::table::{ColumnType, MAX_ROW_GROUP_ROWS};
 
 /// A parsed segment of one column.
@@ -166,8 +166,7 @@ where
 
 /// Runs the library; what it cannot do, and where it panics, the segment is malformed.
 fn quietly<T>(run: impl FnOnce() -> VortexResult<T>) -> Result<T, CodecError> {
-    let result = catch_unwind(AssertUnwindSafe(run));
-    result
-        .map_err(|_| CodecError::Malformed)?
-        .map_err(|_| CodecError::Malformed)
+    expect_panics(run)
+        .and_then(Result::ok)
+        .ok_or(CodecError::Malformed)
 }

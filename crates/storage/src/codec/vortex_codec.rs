@@ -6,7 +6,6 @@
 //! anyone can write, a crafted segment can ask for much.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -32,6 +31,7 @@ use super::parts::{join, part_types, split};
 use super::segment_codec::{CodecError, EncodedSegment, SegmentCodec};
 use super::segment_header::{PART_ALIGNMENT, SegmentHeader};
 use super::verify;
+use crate::expected_panics::expect_panics;
 use crate::table::{ColumnType, MAX_ROW_GROUP_ROWS};
 
 /// The codec of format 1.
@@ -265,7 +265,7 @@ impl SegmentCodec for VortexCodec {
         };
         let attempt = |compress| {
             let run = || self.try_encode(ty, &parts, rows, nullable, compress);
-            catch_unwind(AssertUnwindSafe(run)).ok().flatten()
+            expect_panics(run).flatten()
         };
         // What the compressor cannot take is stored as it is rather than refused.
         attempt(true)
@@ -284,7 +284,7 @@ impl SegmentCodec for VortexCodec {
             return Err(CodecError::Malformed);
         }
         let run = || self.try_decode(ty, rows, bytes, mask);
-        catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(CodecError::Malformed))
+        expect_panics(run).unwrap_or(Err(CodecError::Malformed))
     }
 }
 
