@@ -2,9 +2,9 @@
 
 use crate::database::Shared;
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, caught};
 use crate::exec::{self, ExplainOutput, OrderDefaults, Prepared};
-use crate::plan::{Planner, Snapshot};
+use crate::plan::{Planner, Snapshot, watched};
 use crate::prepared_statement::PreparedStatement;
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A session: current database and schema, settings, prepared statements. Blocking; run one statement at a time.
 pub struct Connection {
@@ -108,16 +109,29 @@ impl Connection {
     /// # Errors
     /// `Parser` when it is not well formed. Whether it fits the tables that there are shows when it is executed.
     pub fn prepare(&self, statement: &str) -> Result<PreparedStatement<'_>> {
-        let prepared = Prepared::new(parsed(statement)?)?;
+        let prepared = caught(|| Prepared::new(parsed(statement)?))?;
         Ok(PreparedStatement::new(self, prepared))
     }
 
-    /// Does a statement's work when no other statement of the connection runs.
-    pub(crate) fn in_turn<T>(&self, work: impl FnOnce(&Arc<ScanProgress>) -> T) -> T {
+    /// Does a statement's work when no other statement of the connection runs. A panic is its error, and leaves an open
+    /// transaction to be rolled back.
+    pub(crate) fn in_turn<T>(
+        &self,
+        work: impl FnOnce(&Arc<ScanProgress>) -> Result<T>,
+    ) -> Result<T> {
         let _turn = self.turn.lock();
         let progress = Arc::new(ScanProgress::default());
         *self.running.lock() = Arc::clone(&progress);
-        work(&progress)
+        let mut is_through = false;
+        let result = caught(|| {
+            let result = watched(&progress, || work(&progress));
+            is_through = true;
+            result
+        });
+        if !is_through && let Some(open) = self.transaction.lock().as_ref() {
+            open.aborted().store(true, Ordering::Release);
+        }
+        result
     }
 
     /// Whether a transaction over several statements is open, also one that an error has aborted.

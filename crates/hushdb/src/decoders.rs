@@ -3,6 +3,7 @@
 
 use crate::error::Error;
 use crate::sql::{Place, Statement, parse, rewrite, split_statements};
+use crate::stack::with_room;
 
 /// Splits a text into statements, parses and rewrites each. Returns, whatever the bytes are.
 pub fn sql(bytes: &[u8]) {
@@ -10,17 +11,15 @@ pub fn sql(bytes: &[u8]) {
     let split = split_statements(&text);
     for statement in split.statements.iter().chain([&split.rest, &&*text]) {
         if let Ok(Statement::Sql(mut parsed)) = parse(statement) {
-            let _ = rewrite(
-                &mut parsed,
-                &Place {
-                    database: "memory",
-                    schema: "main",
-                    descending: false,
-                    complete: &|_| None,
-                    is_scalar: &|_| false,
-                    setting: &|_| Err(Error::catalog("no setting")),
-                },
-            );
+            let place = Place {
+                database: "memory",
+                schema: "main",
+                descending: false,
+                complete: &|_| None,
+                is_scalar: &|_| false,
+                setting: &|_| Err(Error::catalog("no setting")),
+            };
+            with_room(|| drop((rewrite(&mut parsed, &place), parsed)));
         }
     }
 }

@@ -6,6 +6,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::MemoryBudget;
 use crate::plan::session_state;
+use crate::stack::{THREAD_STACK, guard_libraries};
 use datafusion::execution::SessionState;
 use hushdb_storage::SpillSpace;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ impl Engine {
         memory: Arc<MemoryBudget>,
         spill: Arc<SpillSpace>,
     ) -> Result<Self> {
+        guard_libraries();
         Ok(Self {
             state: session_state(threads, memory, spill)?,
             runtime: runtime(threads)?,
@@ -47,6 +49,7 @@ fn runtime(threads: usize) -> Result<Arc<Runtime>> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .thread_name("hushdb")
+        .thread_stack_size(THREAD_STACK)
         .enable_time()
         .build();
     let failed = |e| Error::new(ErrorKind::Io, format!("threads could not be started: {e}"));

@@ -8,6 +8,7 @@ use datafusion::common::arrow::error::ArrowError;
 use hushdb_keys::KeyError;
 use hushdb_storage::IndexKind;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What went wrong, by what the caller can do about it. The names in messages follow DuckDB's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -206,11 +207,21 @@ impl Error {
     }
     /// Of a part of a statement that ended without an answer. What a panic said may have values in it, and is left out.
     pub(crate) fn of_task(error: &tokio::task::JoinError) -> Self {
-        Self::internal(match error.is_panic() {
-            true => "a part of the statement failed: please report this",
-            false => "a part of the statement was given up",
-        })
+        match error.is_panic() {
+            true => Self::of_panic(),
+            false => Self::internal("a part of the statement was given up"),
+        }
     }
+    fn of_panic() -> Self {
+        Self::internal("a part of the statement failed: please report this")
+    }
+}
+
+/// Does a statement's work; a panic, be it a library's or ours, is its error and goes no further. Locks are given up on the way
+/// and never poisoned; what they guard is whole between any two calls of libraries, and a write that was begun is undone
+/// by being dropped.
+pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::of_panic()))
 }
 
 impl fmt::Display for Error {

@@ -29,6 +29,7 @@ mod prepared_statement;
 mod result;
 mod scan;
 mod sql;
+mod stack;
 pub mod tpch;
 mod transaction;
 mod value;

@@ -1,7 +1,7 @@
 //! `QueryResult`: what a statement gives back, as a stream of Arrow batches.
 
 use crate::connection::Connection;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, caught};
 use crate::memory::KeepRows;
 use crate::scan::ScanProgress;
 use datafusion::arrow::array::{ArrayRef, Int64Array};
@@ -157,13 +157,16 @@ impl Iterator for QueryResult {
                 progress,
                 within,
             } => {
-                let next = runtime.block_on(async {
-                    tokio::select! {
-                        biased;
-                        () = progress.interrupted() => Some(Err(interrupted())),
-                        next = stream.next() => next.map(|batch| batch.map_err(Error::from)),
-                    }
-                });
+                let next = || {
+                    runtime.block_on(async {
+                        tokio::select! {
+                            biased;
+                            () = progress.interrupted() => Err(interrupted()),
+                            next = stream.next() => Ok(next.transpose()?),
+                        }
+                    })
+                };
+                let next = caught(next).transpose();
                 if let Some(Err(error)) = &next {
                     if let Some(aborted) = within.as_ref().filter(|_| error.aborts()) {
                         aborted.store(true, Ordering::Release);

@@ -2,6 +2,7 @@
 
 mod anchors;
 mod bytes;
+mod deep;
 mod faults;
 mod kills;
 mod memory;

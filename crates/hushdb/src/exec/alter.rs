@@ -6,7 +6,6 @@ use super::ddl::{
     Definition, column_definition, default_value, resolve_for_write, table_columns, validate,
 };
 use super::keys;
-use super::load::parse_expr;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::plan::{Relation, Snapshot, TableName, name_parts};
@@ -283,7 +282,7 @@ fn refuse_if_checked(write: &Write<'_>, name: &TableName, column: &str, what: &s
         return Ok(());
     };
     for check in &table.checks {
-        let expr = parse_expr(&check.sql)?;
+        let expr = sql::parse_expr(&check.sql)?;
         let mut names = HashSet::new();
         let _ = ast::visit_expressions(&expr, |e| {
             if let ast::Expr::Identifier(ident) = e {

@@ -2,6 +2,7 @@
 
 use super::csv;
 use super::ddl::resolve_for_write;
+use super::given_files::reading;
 use super::json;
 use super::load::{self, RowRules};
 use super::query;
@@ -223,7 +224,7 @@ fn infer(planner: &Planner<'_>, path: &str, format: &dyn FileFormat) -> Result<S
     // own keeps out of an executor that the caller may be in.
     std::thread::scope(|scope| {
         scope
-            .spawn(|| futures::executor::block_on(inferred))
+            .spawn(|| reading(path, || futures::executor::block_on(inferred)))
             .join()
             .unwrap_or_else(|_| Err(Error::internal("the file's schema could not be read")))
     })

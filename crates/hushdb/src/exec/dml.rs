@@ -15,6 +15,7 @@ use crate::memory::KeptRows;
 use crate::plan::{DML_TARGET, DmlTarget, Snapshot, TableName, name_parts};
 use crate::result::QueryResult;
 use crate::scan::{ROW_ID, ScanProgress};
+use crate::sql;
 use crate::sql::type_names::cast_to;
 use crate::transaction::Write;
 use datafusion::arrow::datatypes::Schema;
@@ -202,7 +203,7 @@ fn bring_values_to_columns(
         for (expr, target) in row.iter_mut().zip(targets) {
             let column = &table.columns[*target];
             let value = if is_default(expr) {
-                load::parse_expr(column.default.as_deref().unwrap_or("NULL"))?
+                sql::parse_expr(column.default.as_deref().unwrap_or("NULL"))?
             } else {
                 std::mem::replace(expr, Expr::Identifier(Ident::new("")))
             };
@@ -312,7 +313,7 @@ pub(super) fn new_values(
         let at = assigned.iter().position(|(target, _)| *target == i);
         let expr = match at.map(|at| assigned.swap_remove(at).1) {
             Some(expr) if is_default(&expr) => {
-                load::parse_expr(column.default.as_deref().unwrap_or("NULL"))?
+                sql::parse_expr(column.default.as_deref().unwrap_or("NULL"))?
             }
             Some(expr) => expr,
             None => column_of(alias, &column.name),

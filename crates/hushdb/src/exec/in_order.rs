@@ -47,6 +47,11 @@ impl InOrderExec {
         }
     }
 
+    /// Puts the node on top, so that the engine's threads do the work, and whoever reads waits and can stop waiting.
+    pub(super) fn aside(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        Arc::new(Self::new(input, None))
+    }
+
     /// Puts the node on top when there is more than one partition.
     pub(super) fn over(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         if input.output_partitioning().partition_count() > 1 {

@@ -12,7 +12,6 @@ use crate::memory::{compact, limit_of, row_bytes};
 use crate::plan::{Planner, TableName};
 use crate::scan::ScanProgress;
 use crate::sql;
-use crate::sql::HushDialect;
 use crate::sql::type_names::{arrow_field, column_type_name};
 use crate::transaction::Write;
 use datafusion::arrow::array::{Array, ArrayData, ArrayRef, AsArray, MutableArrayData, make_array};
@@ -24,7 +23,6 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PhysicalExpr};
-use datafusion::sql::sqlparser::parser::Parser;
 use futures::StreamExt;
 use hushdb_storage::{
     Check, Column, ColumnType, GatheredRows, PendingRowGroup, RowGroupBuilder, Store,
@@ -63,7 +61,7 @@ impl RowRules {
         let checks = checks
             .iter()
             .map(|check| {
-                let expr = planner.plan_expr(parse_expr(&check.sql)?, &df_schema)?;
+                let expr = planner.plan_expr(sql::parse_expr(&check.sql)?, &df_schema)?;
                 let expr = Expr::Cast(Cast::new(Box::new(expr), DataType::Boolean));
                 let name = check.name.clone().unwrap_or_else(|| check.sql.clone());
                 Ok((name, planner.physical_expr(expr, &df_schema)?))
@@ -126,14 +124,6 @@ impl RowRules {
     }
 }
 
-/// Parses a stored expression, such as a default.
-pub(super) fn parse_expr(text: &str) -> Result<datafusion::sql::sqlparser::ast::Expr> {
-    Parser::new(&HushDialect)
-        .try_with_sql(text)
-        .and_then(|mut parser| parser.parse_expr())
-        .map_err(|e| Error::parser(e.to_string()))
-}
-
 /// Projects a plan to a table's columns. `sources[i]` is the plan's column for table column `i`; `None` takes the default.
 pub(super) fn project(
     planner: &Planner<'_>,
@@ -159,7 +149,9 @@ pub(super) fn project_after(
         let expr = match source {
             Some(index) => Expr::Column(schema.columns()[*index].clone()),
             None => match &column.default {
-                Some(default) => planner.plan_expr(parse_expr(default)?, &DFSchema::empty())?,
+                Some(default) => {
+                    planner.plan_expr(sql::parse_expr(default)?, &DFSchema::empty())?
+                }
                 None => lit(datafusion::common::ScalarValue::Null),
             },
         };

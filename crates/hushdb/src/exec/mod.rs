@@ -11,6 +11,7 @@ mod ddl;
 mod definitions;
 mod dml;
 mod export;
+mod given_files;
 mod import;
 mod in_order;
 mod json;
@@ -41,10 +42,12 @@ use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
 use crate::sql::{self, Statement, quote};
+use crate::stack::with_room;
 use datafusion::sql::sqlparser::ast;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+pub(crate) use given_files::GivenFiles;
 pub(crate) use in_order::InsertionOrder;
 pub(crate) use literal::Argument;
 pub(crate) use prepared::Prepared;
@@ -104,7 +107,22 @@ fn in_transaction(
     }
 }
 
+/// A statement about one key is run where it is; all others get the room that a plan takes.
 fn dispatch(
+    connection: &Connection,
+    statement: Statement,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    if let Statement::Sql(statement) = &statement
+        && let Some(shape) = point::recognise(statement)
+        && let Some(result) = point::run(connection, statement, &shape, &[], None)?
+    {
+        return Ok(result);
+    }
+    with_room(|| run_planned(connection, statement, progress))
+}
+
+fn run_planned(
     connection: &Connection,
     statement: Statement,
     progress: &Arc<ScanProgress>,
@@ -181,11 +199,6 @@ fn run_sql(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     use ast::Statement as S;
-    if let Some(shape) = point::recognise(&statement)
-        && let Some(result) = point::run(connection, &statement, &shape, &[], None)?
-    {
-        return Ok(result);
-    }
     match statement {
         S::Query(_) => query::run(connection, statement, progress),
         S::Explain { ref statement, .. } if !matches!(**statement, S::Query(_)) => {

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
 use crate::sql::{self, Statement};
+use crate::stack::with_room;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -70,8 +71,10 @@ impl Prepared {
         }
         let values = arguments.iter().map(Argument::to_expr);
         let values = values.collect::<Result<Vec<_>>>()?;
-        let mut statement = self.statement.clone();
-        sql::substitute_parameters(&mut statement, &values)?;
-        super::dispatch(connection, statement, progress)
+        with_room(|| {
+            let mut statement = self.statement.clone();
+            sql::substitute_parameters(&mut statement, &values)?;
+            super::dispatch(connection, statement, progress)
+        })
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn stream(
     let physical = physical(connection, plan, progress)?;
     let engine = connection.engine();
     let _entered = engine.runtime.enter();
-    let stream = InOrderExec::over(physical).execute(0, engine.state.task_ctx())?;
+    let stream = InOrderExec::aside(physical).execute(0, engine.state.task_ctx())?;
     Ok(QueryResult::stream(
         stream,
         Arc::clone(&engine.runtime),

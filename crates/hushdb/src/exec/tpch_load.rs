@@ -4,14 +4,13 @@ use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql::HushDialect;
+use crate::sql;
 use crate::sql::type_names::column_type;
 use crate::transaction::Write;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
-use datafusion::sql::sqlparser::parser::Parser;
 use hushdb_storage::{Column, ColumnDef, PendingRowGroup, RowGroupBuilder, Store};
 use std::sync::Arc;
 use tpchgen::generators as tpch;
@@ -114,18 +113,13 @@ const TABLES: [TableSpec; 8] = [
 
 impl TableSpec {
     fn column_defs(&self) -> Result<Vec<ColumnDef>> {
-        let dialect = HushDialect;
         self.columns
             .split(", ")
             .map(|text| {
                 let (name, ty) = text
                     .split_once(' ')
                     .ok_or_else(|| Error::internal("a TPC-H column has no type"))?;
-                let ty = Parser::new(&dialect)
-                    .try_with_sql(ty)
-                    .and_then(|mut parser| parser.parse_data_type())
-                    .map_err(|e| Error::internal(e.to_string()))?;
-                let ty = column_type(&ty)?;
+                let ty = column_type(&sql::parse_data_type(ty)?)?;
                 Ok(ColumnDef {
                     name: name.to_string(),
                     ty,

@@ -17,10 +17,12 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, exec_err, internal_err, plan_err};
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use datafusion::physical_expr_common::datum::apply;
+use datafusion::physical_expr_common::datum;
+use std::any::Any;
 use std::sync::{Arc, LazyLock};
 
 /// Digits that 64 bits and 128 bits hold.
@@ -43,7 +45,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    fn symbol(self) -> &'static str {
+    pub(super) fn symbol(self) -> &'static str {
         match self {
             Op::Add => "+",
             Op::Subtract => "-",
@@ -52,6 +54,25 @@ impl Op {
             Op::IntegerDivide => "//",
             Op::ShiftLeft => "<<",
             Op::ShiftRight => ">>",
+        }
+    }
+
+    /// The type of what it gives for operands that were brought to one storage class.
+    pub(super) fn result_type(self, left: &DataType, right: &DataType) -> Result<DataType> {
+        use DataType::{Decimal64, Decimal128};
+        match (left, right) {
+            (Decimal64(p1, s1), Decimal64(p2, s2)) | (Decimal128(p1, s1), Decimal128(p2, s2)) => {
+                let Some((p, s)) = decimal_result(self, (*p1, *s1), (*p2, *s2)) else {
+                    return exec_err!("the result of {} would have a scale over 38", self.symbol());
+                };
+                // Arguments of one class can only give that class or the wider one.
+                Ok(match left {
+                    Decimal128(..) => Decimal128(p, s),
+                    _ => decimal_type(p, s),
+                })
+            }
+            (left, right) if left == right => Ok(left.clone()),
+            (left, right) => internal_err!("{left} {} {right} was not coerced", self.symbol()),
         }
     }
 
@@ -116,7 +137,11 @@ pub(crate) fn decimal_type(precision: u8, scale: i8) -> DataType {
 }
 
 /// The types that operands of these types are brought to; `None` when they are not both numbers.
-fn operand_types(op: Op, left: &DataType, right: &DataType) -> Result<Option<[DataType; 2]>> {
+pub(super) fn operand_types(
+    op: Op,
+    left: &DataType,
+    right: &DataType,
+) -> Result<Option<[DataType; 2]>> {
     let (Some(l), Some(r)) = (Number::of(left), Number::of(right)) else {
         return Ok(None);
     };
@@ -211,55 +236,61 @@ impl ScalarUDFImpl for Checked {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        use DataType::{Decimal64, Decimal128};
-        match (&types[0], &types[1]) {
-            (Decimal64(p1, s1), Decimal64(p2, s2)) | (Decimal128(p1, s1), Decimal128(p2, s2)) => {
-                let Some((p, s)) = decimal_result(self.op, (*p1, *s1), (*p2, *s2)) else {
-                    return exec_err!(
-                        "the result of {} would have a scale over 38",
-                        self.op.symbol()
-                    );
-                };
-                // Arguments of one class can only give that class or the wider one.
-                Ok(match types[0] {
-                    Decimal128(..) => Decimal128(p, s),
-                    _ => decimal_type(p, s),
-                })
-            }
-            (left, right) if left == right => Ok(left.clone()),
-            (left, right) => internal_err!("{left} {} {right} was not coerced", self.op.symbol()),
-        }
+        self.op.result_type(&types[0], &types[1])
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        if args.return_field.data_type().is_floating() {
-            return float(self.op, &args.args[0], &args.args[1]);
-        }
-        let scalar = matches!(
-            (&args.args[0], &args.args[1]),
-            (ColumnarValue::Scalar(_), ColumnarValue::Scalar(_))
-        );
-        let result_type = args.return_field.data_type();
-        let array = match (&args.args[0], &args.args[1]) {
-            // A column and a constant: no array of the constant is made.
-            (ColumnarValue::Array(left), ColumnarValue::Scalar(right)) if !right.is_null() => {
-                with_constant(self.op, left, &right.to_array()?, result_type, false)?
-            }
-            (ColumnarValue::Scalar(left), ColumnarValue::Array(right)) if !left.is_null() => {
-                with_constant(self.op, right, &left.to_array()?, result_type, true)?
-            }
-            _ => {
-                let arrays = ColumnarValue::values_to_arrays(&args.args)?;
-                evaluate(self.op, &arrays[0], &arrays[1], result_type)?
-            }
-        };
-        if scalar {
-            return Ok(ColumnarValue::Scalar(
-                datafusion::common::ScalarValue::try_from_array(&array, 0)?,
-            ));
-        }
-        Ok(ColumnarValue::Array(array))
+        apply(
+            self.op,
+            &args.args[0],
+            &args.args[1],
+            args.return_field.data_type(),
+        )
     }
+}
+
+/// The left operand of a call of one of these functions.
+pub(super) fn left_operand(expr: &Expr) -> Option<&Expr> {
+    let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else {
+        return None;
+    };
+    let function: &dyn Any = func.inner().as_ref();
+    args.first().filter(|_| function.is::<Checked>())
+}
+
+/// `left op right`.
+pub(super) fn apply(
+    op: Op,
+    left: &ColumnarValue,
+    right: &ColumnarValue,
+    result_type: &DataType,
+) -> Result<ColumnarValue> {
+    if result_type.is_floating() {
+        return float(op, left, right);
+    }
+    let scalar = matches!(
+        (left, right),
+        (ColumnarValue::Scalar(_), ColumnarValue::Scalar(_))
+    );
+    let array = match (left, right) {
+        // A column and a constant: no array of the constant is made.
+        (ColumnarValue::Array(left), ColumnarValue::Scalar(right)) if !right.is_null() => {
+            with_constant(op, left, &right.to_array()?, result_type, false)?
+        }
+        (ColumnarValue::Scalar(left), ColumnarValue::Array(right)) if !left.is_null() => {
+            with_constant(op, right, &left.to_array()?, result_type, true)?
+        }
+        _ => {
+            let arrays = ColumnarValue::values_to_arrays(&[left.clone(), right.clone()])?;
+            evaluate(op, &arrays[0], &arrays[1], result_type)?
+        }
+    };
+    if scalar {
+        return Ok(ColumnarValue::Scalar(
+            datafusion::common::ScalarValue::try_from_array(&array, 0)?,
+        ));
+    }
+    Ok(ColumnarValue::Array(array))
 }
 
 fn overflow(op: Op) -> ArrowError {
@@ -354,10 +385,10 @@ fn evaluate(op: Op, left: &ArrayRef, right: &ArrayRef, result: &DataType) -> Res
 /// What turned out to be floats when all types were settled.
 fn float(op: Op, left: &ColumnarValue, right: &ColumnarValue) -> Result<ColumnarValue> {
     match op {
-        Op::Add => apply(left, right, numeric::add),
-        Op::Subtract => apply(left, right, numeric::sub),
-        Op::Multiply => apply(left, right, numeric::mul),
-        Op::Modulo => apply(left, right, numeric::rem),
+        Op::Add => datum::apply(left, right, numeric::add),
+        Op::Subtract => datum::apply(left, right, numeric::sub),
+        Op::Multiply => datum::apply(left, right, numeric::mul),
+        Op::Modulo => datum::apply(left, right, numeric::rem),
         _ => plan_err!("{} takes integers here; cast its operands", op.symbol()),
     }
 }

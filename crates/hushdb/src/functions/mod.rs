@@ -2,6 +2,7 @@
 //! conversions that Arrow does not have. Names and results follow DuckDB's.
 
 pub(crate) mod arithmetic;
+pub(crate) mod arithmetic_chain;
 mod checked_math;
 mod comparison_key;
 mod concat;

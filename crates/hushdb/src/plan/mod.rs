@@ -3,6 +3,9 @@
 mod casts;
 mod comparison_keys;
 mod estimate;
+mod flat_plans;
+mod flat_unions;
+mod growth;
 mod join_order;
 mod lateral_unnest;
 mod nested_types;
@@ -17,9 +20,11 @@ mod subquery_values;
 mod temporal;
 mod using_joins;
 mod values;
+mod watched;
 
 pub(crate) use estimate::share_of_rows;
 pub(crate) use nested_types::common as common_type;
 pub(crate) use planner::{DML_EXCLUDED, DML_TARGET, DmlTarget, Planner};
 pub(crate) use session::session_state;
 pub(crate) use snapshot::{DatabaseSnapshot, Relation, Snapshot, TableName, name_parts};
+pub(crate) use watched::watched;

@@ -4,7 +4,9 @@
 use super::numbers::{For, one_type, unify};
 use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
+use super::watched;
 use crate::functions::arithmetic::{MAX_DIGITS_64, Op};
+use crate::functions::arithmetic_chain::{self, type_of_chain};
 use crate::functions::number_kind::{Number, float_type, int_fits, int_literal};
 use crate::functions::{LIST_AND_LIST, MAP_VALUE, SLICE, SUBSTRING, date_part, rounds};
 use crate::sql::{INTEGER_LITERAL, ONE_TYPE};
@@ -101,6 +103,7 @@ impl ExprPlanner for DuckOperators {
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
         use BinaryOperator as B;
+        watched::check()?;
         let op = match &expr.op {
             B::Custom(mark) if mark == INTEGER_LITERAL => {
                 return Ok(PlannerResult::Planned(narrow(expr.left)));
@@ -130,7 +133,7 @@ impl ExprPlanner for DuckOperators {
             }
             _ => return Ok(PlannerResult::Original(expr)),
         };
-        let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema))
+        let (Ok(left), Ok(right)) = (type_of(&expr.left, schema), type_of(&expr.right, schema))
         else {
             return Ok(PlannerResult::Original(expr));
         };
@@ -140,7 +143,9 @@ impl ExprPlanner for DuckOperators {
         match (Number::of(&left), Number::of(&right)) {
             (Some(l), Some(r)) if are_exact(op, l, r) => {
                 fit_literal(&mut expr, &left, &right);
-                Ok(PlannerResult::Planned(call(op, expr.left, expr.right)))
+                let right = type_of(&expr.right, schema)?;
+                let planned = arithmetic_chain::call(op, (expr.left, &left), (expr.right, &right));
+                Ok(PlannerResult::Planned(planned?))
             }
             (Some(_), Some(_)) if op == Op::IntegerDivide => {
                 Ok(PlannerResult::Planned(quotient(expr, &left, &right)))
@@ -370,6 +375,11 @@ fn divide(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBin
 
 pub(super) fn call(op: Op, left: Expr, right: Expr) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(op.function(), vec![left, right]))
+}
+
+/// An operand's type. Chains know theirs; any other expression is gone through.
+fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
+    type_of_chain(expr).map_or_else(|| expr.get_type(schema), |known| Ok(known.clone()))
 }
 
 /// Gives decimal literals of up to 18 digits the 64-bit type that columns of that size have, so that comparing one with

@@ -1,10 +1,12 @@
 //! `Planner`: plans one statement's queries against one snapshot. It is the name resolution that DataFusion asks for.
 
+use super::growth;
 use super::lateral_unnest::LateralUnnest;
 use super::set_operations::SetOperations;
 use super::snapshot::{Relation, Snapshot, TableName};
 use super::using_joins::UsingJoins;
 use super::values;
+use super::watched;
 use crate::connection::Connection;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -31,6 +33,8 @@ use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::planner::{PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast;
 use hushdb_storage::TableVersion;
+use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The name under which UPDATE and DELETE plans see their table with row ids.
@@ -65,6 +69,8 @@ pub(crate) struct Planner<'a> {
     targets: Vec<(&'static str, Target)>,
     relations: [Arc<dyn RelationPlanner>; 3],
     view_depth: usize,
+    /// Views that were planned: one that is named often is planned once.
+    views: Arc<Mutex<HashMap<[String; 3], Arc<dyn TableSource>>>>,
 }
 
 impl<'a> Planner<'a> {
@@ -94,6 +100,7 @@ impl<'a> Planner<'a> {
                 Arc::new(UsingJoins),
             ],
             view_depth: 0,
+            views: Arc::default(),
         }
     }
 
@@ -132,8 +139,11 @@ impl<'a> Planner<'a> {
     /// The logical plan of a query, EXPLAIN or DESCRIBE of a query.
     pub(crate) fn plan_statement(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
         self.in_place(|place| sql::rewrite(&mut statement, place))?;
+        growth::hold_text(&statement)?;
         values::unify(self, &mut statement);
-        Ok(SqlToRel::new(self).sql_statement_to_plan(statement)?)
+        let plan = SqlToRel::new(self).sql_statement_to_plan(statement)?;
+        growth::hold(&plan)?;
+        Ok(plan)
     }
 
     /// The logical plan of a query.
@@ -159,6 +169,10 @@ impl<'a> Planner<'a> {
 
     /// Names in a view are looked for where the view is, whatever database is the current one.
     fn view(&self, name: &TableName, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
+        let key = [&name.database, &name.schema, &view.name].map(String::clone);
+        if let Some(planned) = self.views.lock().get(&key) {
+            return Ok(Arc::clone(planned));
+        }
         if self.view_depth >= MAX_VIEW_DEPTH {
             return Err(Error::binder(format!(
                 "infinite recursion in view {}",
@@ -168,7 +182,10 @@ impl<'a> Planner<'a> {
         let there = self.snapshot.at(&name.database, &name.schema);
         let mut planner = Planner::new(self.connection, &there, Arc::clone(&self.progress));
         planner.view_depth = self.view_depth + 1;
-        planner.plan_view(view)
+        planner.views = Arc::clone(&self.views);
+        let planned = planner.plan_view(view)?;
+        self.views.lock().insert(key, Arc::clone(&planned));
+        Ok(planned)
     }
 
     fn plan_view(&self, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
@@ -245,6 +262,7 @@ impl<'a> Planner<'a> {
 
 impl ContextProvider for Planner<'_> {
     fn get_table_source(&self, name: TableReference) -> DfResult<Arc<dyn TableSource>> {
+        watched::check()?;
         self.source(&name).map_err(DataFusionError::from)
     }
 

@@ -5,13 +5,16 @@
 
 use super::casts::DuckCasts;
 use super::comparison_keys::ComparisonKeys;
+use super::flat_plans::{FlatFilters, GroupedUnions};
+use super::flat_unions::FlatUnions;
 use super::join_order::JoinOrder;
 use super::numbers::CommonNumbers;
 use super::operators::{DuckOperators, NarrowLiterals};
 use super::subquery_values::SubqueryValues;
 use super::temporal::DaysOfTimestamps;
+use super::watched::Watched;
 use crate::error::Result;
-use crate::exec::InsertionOrder;
+use crate::exec::{GivenFiles, InsertionOrder};
 use crate::functions;
 use crate::memory::{
     AccountedWindows, LargeLimits, MemoryBudget, SealedTempFiles, SpillingJoins, SpillingSorts,
@@ -24,6 +27,8 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::optimizer::eliminate_filter::EliminateFilter;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
 use hushdb_storage::SpillSpace;
 use std::sync::Arc;
@@ -67,6 +72,7 @@ pub(crate) fn session_state(
         )
         .build_arc()?;
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(FlatUnions),
         Arc::new(NarrowLiterals),
         Arc::new(CommonNumbers),
         Arc::new(SubqueryValues),
@@ -74,19 +80,33 @@ pub(crate) fn session_state(
         Arc::new(DuckCasts::new(&scalar_functions)),
     ];
     rules.extend(Analyzer::new().rules);
+    let rules = rules
+        .into_iter()
+        .map(|rule| -> Arc<dyn AnalyzerRule + Send + Sync> { Arc::new(Watched(rule)) });
+    let optimizer = optimizer_rules()
+        .into_iter()
+        .map(|rule| -> Arc<dyn OptimizerRule + Send + Sync> { Arc::new(Watched(rule)) });
+    let mut physical = PhysicalOptimizer::new().rules;
+    physical.extend([
+        Arc::new(InsertionOrder) as Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+        Arc::new(LargeLimits(memory)),
+        Arc::new(KeptBatches),
+        Arc::new(SpillingJoins),
+        Arc::new(AccountedWindows),
+        Arc::new(SpillingSorts),
+        Arc::new(GivenFiles),
+    ]);
+    let physical = physical
+        .into_iter()
+        .map(|rule| -> Arc<dyn PhysicalOptimizerRule + Send + Sync> { Arc::new(Watched(rule)) });
     let mut builder = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
-        .with_analyzer_rules(rules)
-        .with_optimizer_rules(optimizer_rules())
+        .with_analyzer_rules(rules.collect())
+        .with_optimizer_rules(optimizer.collect())
         .with_type_planner(Arc::new(DuckTypes))
-        .with_physical_optimizer_rule(Arc::new(InsertionOrder))
-        .with_physical_optimizer_rule(Arc::new(LargeLimits(memory)))
-        .with_physical_optimizer_rule(Arc::new(KeptBatches))
-        .with_physical_optimizer_rule(Arc::new(SpillingJoins))
-        .with_physical_optimizer_rule(Arc::new(AccountedWindows))
-        .with_physical_optimizer_rule(Arc::new(SpillingSorts));
+        .with_physical_optimizer_rules(physical.collect());
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(DuckOperators::new(&scalar_functions)));
     let known = builder.scalar_functions().get_or_insert_default();
@@ -111,8 +131,11 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     // of no rows, too.
     let pushed = place(&rules, "push_down_filter").unwrap_or_default();
     rules.insert(pushed, Arc::new(EliminateFilter::new()));
+    let pushed = place(&rules, "push_down_filter").map_or(0, |at| at + 1);
+    rules.insert(pushed, Arc::new(FlatFilters));
     // Joins are ordered when filters have reached their tables, and before columns are pruned.
     let last = rules.len().saturating_sub(1);
     rules.insert(last, Arc::new(JoinOrder));
+    rules.push(Arc::new(GroupedUnions));
     rules
 }

@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 use std::any::TypeId;
+use std::cell::Cell;
 
 /// The other way to write `^`.
 pub(super) const POWER: &str = "**";
@@ -18,10 +19,38 @@ const POWER_PRECEDENCE: u8 = 45;
 const SIGN_PRECEDENCE: u8 = 48;
 /// Of `||`, `|`, `&`, `<<` and `>>`, which go from left to right: between comparisons (20) and `+` (30).
 const OTHER_PRECEDENCE: u8 = 25;
+/// Powers of powers without brackets.
+const MAX_POWERS: usize = 200;
 
-/// The dialect of all SQL that HushDB reads.
-#[derive(Debug)]
-pub(crate) struct HushDialect;
+/// The dialect of all SQL that HushDB reads, for one text: it counts what the parser does.
+#[derive(Debug, Default)]
+pub(crate) struct HushDialect {
+    steps_left: Cell<usize>,
+}
+
+impl HushDialect {
+    /// Lets a parser do this many steps.
+    pub(super) fn with_steps(steps: usize) -> Self {
+        Self {
+            steps_left: Cell::new(steps),
+        }
+    }
+
+    /// Whether the parser was stopped, since it had done all its steps.
+    pub(super) fn gave_up(&self) -> bool {
+        self.steps_left.get() == 0
+    }
+
+    /// Counts a step of the parser. The error is the one after which it tries no other reading.
+    fn step(&self) -> Result<(), ParserError> {
+        let left = self.steps_left.get().saturating_sub(1);
+        self.steps_left.set(left);
+        match left {
+            0 => Err(ParserError::RecursionLimitExceeded),
+            _ => Ok(()),
+        }
+    }
+}
 
 /// The power operator that comes next, and its number of tokens.
 fn power(parser: &Parser) -> Option<(BinaryOperator, usize)> {
@@ -45,6 +74,18 @@ fn distinct(parser: &mut Parser, left: &Expr, precedence: u8) -> Option<Result<E
     };
     let right = parser.parse_subexpr(precedence);
     Some(right.map(|right| compare(Box::new(left.clone()), Box::new(right))))
+}
+
+/// How many powers are taken of one another to the left.
+fn powers(mut expr: &Expr) -> usize {
+    let mut count = 0;
+    while let Expr::BinaryOp { left, op, .. } = expr
+        && matches!(op, BinaryOperator::PGExp | BinaryOperator::Custom(_))
+    {
+        count += 1;
+        expr = left;
+    }
+    count
 }
 
 /// Answers of the dialect that this one is made of.
@@ -110,6 +151,9 @@ impl Dialect for HushDialect {
     }
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        if let Err(error) = self.step() {
+            return Some(Err(error));
+        }
         if power(parser).is_some() {
             return Some(Ok(POWER_PRECEDENCE));
         }
@@ -133,6 +177,10 @@ impl Dialect for HushDialect {
             return Some(comparison);
         }
         let (op, tokens) = power(parser)?;
+        // The parser lends the left side only, which has to be copied: a chain takes the square of its length.
+        if powers(left) >= MAX_POWERS {
+            return Some(Err(ParserError::RecursionLimitExceeded));
+        }
         (0..tokens).for_each(|_| drop(parser.next_token()));
         Some(
             parser
@@ -146,6 +194,9 @@ impl Dialect for HushDialect {
     }
 
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        if let Err(error) = self.step() {
+            return Some(Err(error));
+        }
         if let Some(interval) = intervals::parse(parser) {
             return Some(interval);
         }

@@ -1,13 +1,12 @@
 //! DuckDB's functions that are other functions under another name.
 
-use super::dialect::HushDialect;
 use super::nested_calls;
 use super::parameters::substitute;
+use super::reading::parse_expr;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
 };
-use datafusion::sql::sqlparser::parser::Parser;
 
 /// Name, number of arguments, meaning.
 const MACROS: &[(&str, usize, &str)] = &[
@@ -174,10 +173,7 @@ pub(super) fn expand(function: &mut Function, place: &[Expr; 2]) -> Result<Optio
 
 /// An expression from text in which `$1`, `$2`... stand for expressions.
 pub(super) fn template(text: &str, args: &[Expr]) -> Result<Expr> {
-    let mut expr = Parser::new(&HushDialect)
-        .try_with_sql(text)
-        .and_then(|mut parser| parser.parse_expr())
-        .map_err(|e| Error::internal(e.to_string()))?;
+    let mut expr = parse_expr(text).map_err(|e| Error::internal(e.message()))?;
     let nested: Vec<Expr> = args
         .iter()
         .map(|arg| match arg {

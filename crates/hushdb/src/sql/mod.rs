@@ -1,6 +1,7 @@
 //! SQL text to statements: our own statements first, DuckDB's dialect of sqlparser for the rest.
 
 mod aggregate_order;
+mod balance;
 mod column_names;
 mod dialect;
 mod grouping_sets;
@@ -17,6 +18,7 @@ mod parameters;
 mod parser;
 mod patterns;
 mod read_or_refuse;
+mod reading;
 mod recursive_queries;
 mod rewrite;
 mod secrets;
@@ -28,7 +30,6 @@ pub(crate) mod type_names;
 mod using_joins;
 mod wildcards;
 
-pub(crate) use dialect::HushDialect;
 pub(crate) use integer_literals::{INTEGER_LITERAL, ONE_TYPE, SAME_TYPE_FUNCTIONS};
 pub(crate) use nested_calls::unnest_table;
 pub(crate) use parameters::{number_parameters, substitute_parameters};
@@ -36,6 +37,7 @@ pub(crate) use parser::{
     AttachOption, CopyTarget, DatabaseParts, OnConflict, OptionValue, ROWS_OF, Statement,
     TransactionStatement, parse, parse_one,
 };
+pub(crate) use reading::{parse_data_type, parse_expr};
 pub(crate) use rewrite::{Place, rewrite, rewrite_expr};
 pub use secrets::may_hold_secret;
 pub(crate) use set_operations::{SetOperation, set_operation};
@@ -46,8 +48,6 @@ pub(crate) use wildcards::IN_PLACE_OF;
 
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::Ident;
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::Token;
 
 /// A name as it is looked up: quoted as it stands, unquoted in lower case.
 pub(crate) fn normalize(ident: &Ident) -> String {
@@ -59,14 +59,7 @@ pub(crate) fn normalize(ident: &Ident) -> String {
 
 /// The parts of a name that is written in a string: `database.schema`, with quotes where they are needed.
 pub(crate) fn name_in_text(text: &str) -> Result<Vec<String>> {
-    let parsed = Parser::new(&HushDialect)
-        .try_with_sql(text)
-        .and_then(|mut parser| {
-            let name = parser.parse_object_name(false)?;
-            parser.expect_token(&Token::EOF)?;
-            Ok(name)
-        });
-    match parsed {
+    match reading::parse_object_name(text) {
         Ok(name) => crate::plan::name_parts(&name),
         Err(_) => Err(Error::invalid(
             "a name reads like 'schema' or 'database.schema'",

@@ -32,10 +32,9 @@ impl VisitorMut for Doubled {
 
 #[cfg(test)]
 mod tests {
-    use super::super::dialect::HushDialect;
+    use super::super::parse_expr;
     use super::*;
     use datafusion::sql::sqlparser::ast::Expr;
-    use datafusion::sql::sqlparser::parser::Parser;
 
     #[test]
     fn quotes_stay_what_they_are() {
@@ -52,11 +51,7 @@ mod tests {
         ] {
             let expr = Expr::value(Value::SingleQuotedString(text.into()));
             let printed = sql_text(&expr);
-            let again = Parser::new(&HushDialect)
-                .try_with_sql(&printed)
-                .unwrap()
-                .parse_expr()
-                .unwrap();
+            let again = parse_expr(&printed).unwrap();
             assert_eq!(again.to_string(), expr.to_string(), "{printed}");
             let Expr::Value(value) = again else {
                 panic!("{printed}")

@@ -3,7 +3,7 @@
 //! What must hold: a type without a home in the file is refused here, by name. The fields of a `row(...)` are named by their
 //! places, which no type in a file is.
 
-use super::dialect::HushDialect;
+use super::reading::parse_data_type;
 use super::{normalize, quote};
 use crate::error::{Error, Result};
 use datafusion::arrow::datatypes::{DataType, Field, Fields, IntervalUnit, TimeUnit};
@@ -12,8 +12,6 @@ use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{
     self, ArrayElemTypeDef, DataType as SqlType, ExactNumberInfo, StructField, TimezoneInfo,
 };
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::Token;
 use hushdb_storage::{ColumnType, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,12 +25,7 @@ const DEFAULT_DECIMAL: (u8, i8) = (18, 3);
 
 /// The column type that a text names.
 pub(crate) fn named_type(text: &str) -> Result<ColumnType> {
-    let parsed = Parser::new(&HushDialect).try_with_sql(text);
-    let parsed = parsed.and_then(|mut parser| {
-        let named = parser.parse_data_type()?;
-        parser.expect_token(&Token::EOF)?;
-        Ok(named)
-    });
+    let parsed = parse_data_type(text);
     column_type(
         &parsed.map_err(|_| Error::binder(format!("\"{text}\" is not the name of a type")))?,
     )
@@ -364,10 +357,7 @@ pub(crate) fn column_type_name(ty: &ColumnType) -> String {
 /// A column's type, as SQL.
 pub(crate) fn sql_type(ty: &ColumnType) -> Result<SqlType> {
     let name = column_type_name(ty);
-    Parser::new(&HushDialect)
-        .try_with_sql(&name)
-        .and_then(|mut parser| parser.parse_data_type())
-        .map_err(|e| Error::internal(e.to_string()))
+    parse_data_type(&name).map_err(|e| Error::internal(e.message()))
 }
 
 /// `CAST(expr AS type)`, as SQL.
@@ -407,12 +397,7 @@ mod tests {
     use super::*;
 
     fn parse(name: &str) -> Result<ColumnType> {
-        let ty = Parser::new(&HushDialect)
-            .try_with_sql(name)
-            .unwrap()
-            .parse_data_type()
-            .unwrap();
-        column_type(&ty)
+        column_type(&parse_data_type(name).unwrap())
     }
 
     #[test]

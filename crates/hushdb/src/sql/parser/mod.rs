@@ -25,9 +25,11 @@ use databases::{copy_database, export_database, import_database};
 use show::{describe, show, summarize};
 use tokens::{object_name, parser_error, parts, syntax_error, word, words};
 
+use super::balance::Shaper;
 use super::dialect::HushDialect;
 use super::key_literals::KeyLiterals;
 use super::read_or_refuse;
+use super::reading::read;
 use super::secrets::is_quiet;
 use crate::error::{Error, ErrorKind, Result};
 use datafusion::sql::sqlparser::ast;
@@ -37,10 +39,9 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer};
 
 /// Parses a text that holds exactly one statement.
 pub(crate) fn parse(sql: &str) -> Result<Statement> {
-    let dialect = HushDialect;
     let (sql, keys) = KeyLiterals::take_out_of(sql);
     let quiet = is_quiet(&sql);
-    let mut tokens = Tokenizer::new(&dialect, &sql)
+    let mut tokens = Tokenizer::new(&HushDialect::default(), &sql)
         .tokenize_with_location()
         .map_err(|error| match quiet {
             true => nothing_repeated(error.location),
@@ -50,12 +51,15 @@ pub(crate) fn parse(sql: &str) -> Result<Statement> {
     plain_numbers(&mut tokens);
     let by_name = take_by_name(&mut tokens);
     statements_in_from(&mut tokens);
-    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
-    parsed(&mut parser, by_name, &keys).map_err(|error| match quiet {
-        true if error.kind() == ErrorKind::Parser => {
-            nothing_repeated(parser.get_current_token().span.start)
-        }
-        _ => error,
+    read(tokens, |parser| {
+        let mut statement = parsed(parser, by_name, &keys).map_err(|error| match quiet {
+            true if error.kind() == ErrorKind::Parser => {
+                nothing_repeated(parser.get_current_token().span.start)
+            }
+            _ => error,
+        })?;
+        statement.visit(&mut Shaper::default())?;
+        Ok(statement)
     })
 }
 

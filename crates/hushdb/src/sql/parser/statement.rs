@@ -1,6 +1,8 @@
 //! `Statement`: what a text is parsed to.
 
-use datafusion::sql::sqlparser::ast::{self, ObjectName};
+use super::super::rewrite::finish;
+use crate::error::{Error, Result};
+use datafusion::sql::sqlparser::ast::{self, ObjectName, VisitMut, VisitorMut};
 use hushdb_crypto::SecretBytes;
 use std::fmt;
 use std::sync::Arc;
@@ -96,6 +98,41 @@ impl Statement {
             self,
             Self::Transaction(T::Commit | T::Rollback | T::RollbackTo(_))
         )
+    }
+}
+
+impl Statement {
+    /// Visits all parsed SQL in it.
+    ///
+    /// # Errors
+    /// The one that the visitor broke off with.
+    pub(crate) fn visit(
+        &mut self,
+        visitor: &mut impl VisitorMut<Break = Box<Error>>,
+    ) -> Result<()> {
+        match self {
+            Self::Sql(statement) => finish(VisitMut::visit(statement.as_mut(), visitor)),
+            Self::InsertByName(insert) => finish(VisitMut::visit(insert.as_mut(), visitor)),
+            Self::Prepare { statement, .. } => statement.visit(visitor),
+            Self::CopyTo {
+                what: CopyTarget::Query(query),
+                ..
+            }
+            | Self::Describe(query)
+            | Self::Summarize(query) => finish(VisitMut::visit(query.as_mut(), visitor)),
+            Self::Set { value, .. } => finish(VisitMut::visit(value.as_mut(), visitor)),
+            Self::Call { args, named, .. } => {
+                let named = named.iter_mut().map(|(_, value)| value);
+                let mut all = args.iter_mut().chain(named);
+                all.try_for_each(|arg| finish(VisitMut::visit(arg, visitor)))
+            }
+            Self::Attach { options, .. } => {
+                let values = options.iter_mut();
+                let mut values = values.filter_map(|option| option.value.as_mut());
+                values.try_for_each(|value| finish(VisitMut::visit(value, visitor)))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

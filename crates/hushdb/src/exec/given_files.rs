@@ -1,0 +1,191 @@
+//! Files that a statement names to be read: what is wrong with one is an error that names it, also where the library that
+//! reads it panics.
+//!
+//! What must hold: the bytes are a stranger's. No text of theirs, and no text of a panic, is repeated.
+
+use crate::error::{Error, ErrorKind, Result};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DataFusionError, Result as DfResult};
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr,
+    PlanProperties, ReplaceChildrenOptions,
+};
+use futures::{Stream, StreamExt};
+use hushdb_storage::expect_panics;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Reads a file, or what its head says.
+///
+/// # Errors
+/// What `read` says, with the file's name.
+pub(super) fn reading<T>(path: &str, read: impl FnOnce() -> Result<T>) -> Result<T> {
+    match expect_panics(read) {
+        Some(result) => result.map_err(|error| named(path, error)),
+        None => Err(damaged(path)),
+    }
+}
+
+fn damaged(path: &str) -> Error {
+    Error::invalid(format!("cannot read \"{path}\": the file is damaged"))
+}
+
+/// The error with the file's name, if it is about the file.
+fn named(path: &str, error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Interrupted | ErrorKind::OutOfMemory | ErrorKind::Full => error,
+        _ if error.message().contains(path) => error,
+        ErrorKind::Internal => Error::invalid(format!(
+            "cannot read \"{path}\": the file is damaged: {}",
+            error.message()
+        )),
+        kind => Error::new(kind, format!("cannot read \"{path}\": {}", error.message())),
+    }
+}
+
+/// Puts [`GivenFileExec`] over all reading of files; the last of the rules, since others look for what it covers.
+#[derive(Debug)]
+pub(crate) struct GivenFiles;
+
+impl PhysicalOptimizerRule for GivenFiles {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> DfResult<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|node| {
+            let Some(scan) = node.downcast_ref::<DataSourceExec>() else {
+                return Ok(Transformed::no(node));
+            };
+            let Some(files) = scan.data_source().downcast_ref::<FileScanConfig>() else {
+                return Ok(Transformed::no(node));
+            };
+            let names = files.file_groups.iter().flat_map(|group| group.files());
+            let mut names = names.map(|file| format!("/{}", file.object_meta.location));
+            let first = names.next().unwrap_or_default();
+            let name = match names.all(|name| name == first) {
+                true => first,
+                false => format!("{first} and others"),
+            };
+            Ok(Transformed::yes(Arc::new(GivenFileExec {
+                input: Arc::clone(&node),
+                name: name.into(),
+            })))
+        })
+        .map(|t| t.data)
+    }
+
+    fn name(&self) -> &str {
+        "given_files"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// Reading a file, of which every error says which one it was.
+#[derive(Debug)]
+struct GivenFileExec {
+    input: Arc<dyn ExecutionPlan>,
+    name: Arc<str>,
+}
+
+impl DisplayAs for GivenFileExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GivenFileExec")
+    }
+}
+
+impl ExecutionPlan for GivenFileExec {
+    fn name(&self) -> &'static str {
+        "GivenFileExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> DfResult<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(Self {
+            input: children.swap_remove(0),
+            name: Arc::clone(&self.name),
+        }))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> DfResult<Arc<dyn ExecutionPlan>> {
+        self.replace_children(
+            children,
+            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
+        )
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> DfResult<SendableRecordBatchStream> {
+        Ok(Box::pin(GivenFileStream {
+            input: Some(self.input.execute(partition, context)?),
+            schema: self.input.schema(),
+            name: Arc::clone(&self.name),
+        }))
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>,
+    ) -> DfResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+}
+
+/// Batches of a file, up to the first error.
+struct GivenFileStream {
+    input: Option<SendableRecordBatchStream>,
+    schema: SchemaRef,
+    name: Arc<str>,
+}
+
+impl Stream for GivenFileStream {
+    type Item = DfResult<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(input) = &mut self.input else {
+            return Poll::Ready(None);
+        };
+        let error = match expect_panics(|| input.poll_next_unpin(context)) {
+            Some(Poll::Ready(Some(Err(error)))) => named(&self.name, Error::from(error)),
+            Some(poll) => return poll,
+            None => damaged(&self.name),
+        };
+        self.input = None;
+        Poll::Ready(Some(Err(DataFusionError::from(error))))
+    }
+}
+
+impl RecordBatchStream for GivenFileStream {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}

@@ -1,0 +1,130 @@
+//! A long chain of checked operators, `a + b - c + ...`, as one function of all its operands: planning goes over a tree once
+//! for each of its levels.
+//!
+//! What must hold: it gives what its operators give from left to right, each checked in the one type that all results have.
+
+use super::arithmetic::{Op, apply, left_operand, operand_types};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, internal_err};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{
+    Cast, ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use std::any::Any;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Operators up to which a chain is a tree like others.
+const SHORT: usize = 16;
+
+/// The operators behind the first operand, and the type of all results.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Chain {
+    operators: Vec<Op>,
+    result: DataType,
+    signature: Signature,
+}
+
+/// `left op right`, of operands of these types. Where `left` is a long chain of the result's type, it gets longer.
+pub(crate) fn call(
+    op: Op,
+    (left, left_type): (Expr, &DataType),
+    (right, right_type): (Expr, &DataType),
+) -> Result<Expr> {
+    let operand = match type_of_chain(&left).is_some() || is_long(&left) {
+        true => operand_types(op, left_type, right_type)?,
+        false => None,
+    };
+    let operand = match operand {
+        Some([l, r]) if l == *left_type && op.result_type(&l, &r)? == l => r,
+        _ => {
+            let call = ScalarFunction::new_udf(op.function(), vec![left, right]);
+            return Ok(Expr::ScalarFunction(call));
+        }
+    };
+    let (mut operators, mut operands) = match left {
+        Expr::ScalarFunction(ScalarFunction { func, args }) if chain(&func).is_some() => {
+            let before = chain(&func).map(|chain| chain.operators.clone());
+            (before.unwrap_or_default(), args)
+        }
+        left => (vec![], vec![left]),
+    };
+    operators.push(op);
+    operands.push(match operand == *right_type {
+        true => right,
+        false => Expr::Cast(Cast::new(Box::new(right), operand)),
+    });
+    let chain = Chain {
+        signature: Signature::any(operands.len(), Volatility::Immutable),
+        operators,
+        result: left_type.clone(),
+    };
+    let chain = Arc::new(ScalarUDF::from(chain));
+    Ok(Expr::ScalarFunction(ScalarFunction::new_udf(
+        chain, operands,
+    )))
+}
+
+fn chain(function: &ScalarUDF) -> Option<&Chain> {
+    let function: &dyn Any = function.inner().as_ref();
+    function.downcast_ref()
+}
+
+/// The type of an expression, if it is a chain: without a look at its operands.
+pub(crate) fn type_of_chain(expr: &Expr) -> Option<&DataType> {
+    match expr {
+        Expr::ScalarFunction(ScalarFunction { func, .. }) => chain(func).map(|chain| &chain.result),
+        _ => None,
+    }
+}
+
+fn is_long(mut expr: &Expr) -> bool {
+    for _ in 0..SHORT {
+        match left_operand(expr) {
+            Some(left) => expr = left,
+            None => return false,
+        }
+    }
+    true
+}
+
+impl ScalarUDFImpl for Chain {
+    fn name(&self) -> &'static str {
+        "operators"
+    }
+
+    fn display_name(&self, args: &[Expr]) -> Result<String> {
+        self.schema_name(args)
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        let Some((first, rest)) = args.split_first() else {
+            return internal_err!("a chain of operators has no operands");
+        };
+        let mut text = format!("({}", first.schema_name());
+        for (op, operand) in self.operators.iter().zip(rest) {
+            let _ = write!(text, " {} {}", op.symbol(), operand.schema_name());
+        }
+        text.push(')');
+        Ok(text)
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.result.clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let mut operands = args.args.into_iter();
+        let Some(mut result) = operands.next() else {
+            return internal_err!("a chain of operators has no operands");
+        };
+        for (op, operand) in self.operators.iter().zip(operands) {
+            result = apply(*op, &result, &operand, &self.result)?;
+        }
+        Ok(result)
+    }
+}

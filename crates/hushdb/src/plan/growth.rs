@@ -1,0 +1,153 @@
+//! How large a plan grows when every name that it uses is spelled out: a CTE or view that joins the one before with itself
+//! doubles with each level, and planning goes over all of it.
+
+use crate::error::{Error, Result};
+use crate::sql::normalize;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::sql::sqlparser::ast::{self, ObjectName, Query, Visit, Visitor};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+/// Nodes that a plan may have.
+const MAX_NODES: u64 = 250_000;
+/// Joins among them, which take longer.
+const MAX_JOINS: u64 = 1_000;
+
+#[derive(Clone, Copy, Default)]
+struct Size {
+    nodes: u64,
+    joins: u64,
+}
+
+impl Size {
+    fn and(self, other: Self) -> Self {
+        Self {
+            nodes: self.nodes.saturating_add(other.nodes),
+            joins: self.joins.saturating_add(other.joins),
+        }
+    }
+}
+
+/// Holds a plan against what can be planned.
+///
+/// # Errors
+/// `Binder` when it is too large.
+pub(super) fn hold(plan: &LogicalPlan) -> Result<()> {
+    let size = size(plan, &mut HashMap::new())?;
+    if size.nodes <= MAX_NODES && size.joins <= MAX_JOINS {
+        return Ok(());
+    }
+    Err(too_large())
+}
+
+fn too_large() -> Error {
+    Error::binder(format!(
+        "the statement is too large to be planned: with its views and WITH queries put in wherever they are named it has more \
+         than {MAX_JOINS} joins or {MAX_NODES} steps; store what is used several times by CREATE TABLE ... AS"
+    ))
+}
+
+/// What is used in several places is one object, and is looked at once.
+fn size(plan: &LogicalPlan, known: &mut HashMap<*const LogicalPlan, Size>) -> Result<Size> {
+    if let Some(size) = known.get(&std::ptr::from_ref(plan)) {
+        return Ok(*size);
+    }
+    let mut total = Size {
+        nodes: 1,
+        joins: u64::from(matches!(plan, LogicalPlan::Join(_))),
+    };
+    for input in plan.inputs() {
+        total = total.and(size(input, known)?);
+    }
+    let mut failed = None;
+    plan.apply_expressions(|expr| {
+        expr.apply(|expr| {
+            let subquery = match expr {
+                Expr::ScalarSubquery(subquery) => subquery,
+                Expr::Exists(exists) => &exists.subquery,
+                Expr::InSubquery(within) => &within.subquery,
+                Expr::SetComparison(compared) => &compared.subquery,
+                _ => return Ok(TreeNodeRecursion::Continue),
+            };
+            match size(&subquery.subquery, known) {
+                Ok(size) => total = total.and(size),
+                Err(error) => failed = Some(error),
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    known.insert(std::ptr::from_ref(plan), total);
+    Ok(total)
+}
+
+/// Table names that a query may have when each WITH query stands wherever it is named.
+const MAX_NAMES: u64 = 50_000;
+
+/// Holds a statement against what can be planned, before its WITH queries are put in where they are named.
+///
+/// # Errors
+/// `Binder` when it is too large.
+pub(super) fn hold_text(statement: &ast::Statement) -> Result<()> {
+    let mut growth = Growth::default();
+    let _ = Visit::visit(statement, &mut growth);
+    match growth.most > MAX_NAMES {
+        true => Err(too_large()),
+        false => Ok(()),
+    }
+}
+
+/// Counts the names of tables, those of WITH queries for as many as they have within.
+#[derive(Default)]
+struct Growth {
+    /// What is counted in the queries that are being visited.
+    open: Vec<u64>,
+    /// WITH queries that come next, by where they are.
+    named: HashMap<*const Query, String>,
+    /// Names of WITH queries, and what they stand for.
+    known: HashMap<String, u64>,
+    most: u64,
+}
+
+impl Visitor for Growth {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        self.open.push(0);
+        for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
+            let name = normalize(&cte.alias.name);
+            self.named.insert(std::ptr::from_ref(&*cte.query), name);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        let name = match relation.0.as_slice() {
+            [part] => part.as_ident().map(normalize),
+            _ => None,
+        };
+        let size = name.and_then(|name| self.known.get(&name)).unwrap_or(&1);
+        if let Some(count) = self.open.last_mut() {
+            *count = count.saturating_add(*size);
+            self.most = self.most.max(*count);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        let count = self.open.pop().unwrap_or_default();
+        match self.named.remove(&std::ptr::from_ref(query)) {
+            Some(name) => drop(self.known.insert(name, count.max(1))),
+            None => {
+                if let Some(outer) = self.open.last_mut() {
+                    *outer = outer.saturating_add(count);
+                    self.most = self.most.max(*outer);
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
