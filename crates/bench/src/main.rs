@@ -12,6 +12,7 @@ mod commits;
 mod differ;
 mod failure;
 mod outofcore;
+mod planning;
 mod points;
 mod report;
 mod rival;
@@ -116,6 +117,15 @@ enum Benchmark {
         #[arg(long, default_value = "target/bench")]
         dir: PathBuf,
     },
+    /// Statements of 125 to 1000 terms in many shapes: how planning grows with them.
+    Planning {
+        /// Measured rounds.
+        #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+        runs: u32,
+        /// Only shapes whose name contains this.
+        #[arg(long)]
+        only: Option<String>,
+    },
     /// One subject, started by this program itself.
     #[command(hide = true)]
     Subject,
@@ -170,6 +180,9 @@ fn run(benchmark: Benchmark) -> Result<()> {
     match benchmark {
         Benchmark::Subject => subject::serve(),
         Benchmark::Blocks { runs } => block_path::measure(runs)?.print(),
+        Benchmark::Planning { runs, only } => {
+            planning::measure(runs, only.as_deref().unwrap_or_default())?.print()
+        }
         Benchmark::Commits { count, rounds } => {
             commits::measure(&rounds.stage(None)?, count, rounds.runs)?.print()
         }

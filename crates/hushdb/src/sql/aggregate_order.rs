@@ -123,9 +123,8 @@ pub(super) fn refuse_of_scalar(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::HushDialect;
+    use crate::sql::parse_expr;
     use datafusion::sql::sqlparser::ast::Expr;
-    use datafusion::sql::sqlparser::parser::Parser;
 
     #[test]
     fn an_order_is_read_or_refused() {
@@ -138,8 +137,7 @@ mod tests {
             ),
             ("upper(a ORDER BY b)", None),
         ] {
-            let mut parser = Parser::new(&HushDialect).try_with_sql(text).unwrap();
-            let Ok(Expr::Function(mut function)) = parser.parse_expr() else {
+            let Ok(Expr::Function(mut function)) = parse_expr(text) else {
                 panic!("{text} is no call")
             };
             let read = read(&mut function).map(|()| function.to_string());

@@ -8,7 +8,7 @@ use super::balance::bring_into_shape;
 use super::dialect::HushDialect;
 use crate::error::{Error, Result};
 use crate::stack;
-use datafusion::sql::sqlparser::ast::{DataType, Expr, ObjectName, VisitMut};
+use datafusion::sql::sqlparser::ast::{DataType, Expr, ObjectName, Query, VisitMut};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
@@ -67,6 +67,11 @@ fn piece<T: VisitMut>(
 /// Parses an expression, such as a default.
 pub(crate) fn parse_expr(text: &str) -> Result<Expr> {
     piece(text, |parser| parser.parse_expr())
+}
+
+/// Parses a query.
+pub(super) fn parse_query(text: &str) -> Result<Box<Query>> {
+    piece(text, |parser| parser.parse_query())
 }
 
 /// Parses the name of a type.

@@ -2,15 +2,14 @@
 //! DuckDB or not at all: EXCEPT ALL and INTERSECT ALL, which count rows, and UNION BY NAME. They become calls of functions in FROM,
 //! as in `SELECT * FROM "$union"((SELECT ...), (SELECT ...))`, which `plan/set_operations.rs` plans.
 
-use super::dialect::HushDialect;
 use super::normalize;
 use super::parameters::substitute;
+use super::reading::parse_query;
 use crate::error::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr,
     SetOperator, SetQuantifier, TableFactor, Value, visit_expressions,
 };
-use datafusion::sql::sqlparser::parser::Parser;
 use std::ops::ControlFlow;
 
 /// One that is planned here.
@@ -189,10 +188,7 @@ fn select_from(name: &str, args: &[Expr]) -> Result<SetExpr> {
 
 /// A text of ours, in which `$1`, `$2`... stand for expressions.
 fn parsed(text: &str, args: &[Expr]) -> Result<SetExpr> {
-    let mut query = Parser::new(&HushDialect)
-        .try_with_sql(text)
-        .and_then(|mut parser| parser.parse_query())
-        .map_err(|e| Error::internal(e.to_string()))?;
+    let mut query = parse_query(text)?;
     substitute(query.as_mut(), args)?;
     Ok(*query.body)
 }

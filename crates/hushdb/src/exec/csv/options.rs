@@ -45,7 +45,8 @@ impl Options {
         for (name, value) in given {
             options.take(name, value)?;
         }
-        if !options.columns.is_empty() && !(options.types.is_empty() && options.names.is_empty()) {
+        let others = !options.types.is_empty() || !options.names.is_empty();
+        if !options.columns.is_empty() && others {
             return Err(Error::binder(
                 "the option columns says names and types: leave out names and types",
             ));
