@@ -58,6 +58,9 @@ enum Target {
     Rows(Arc<dyn TableSource>),
 }
 
+/// Views by database, schema and name.
+type PlannedViews = Arc<Mutex<HashMap<[String; 3], Arc<dyn TableSource>>>>;
+
 /// Plans against one snapshot, for one statement.
 pub(crate) struct Planner<'a> {
     pub(crate) connection: &'a Connection,
@@ -70,7 +73,7 @@ pub(crate) struct Planner<'a> {
     relations: [Arc<dyn RelationPlanner>; 3],
     view_depth: usize,
     /// Views that were planned: one that is named often is planned once.
-    views: Arc<Mutex<HashMap<[String; 3], Arc<dyn TableSource>>>>,
+    views: PlannedViews,
 }
 
 impl<'a> Planner<'a> {

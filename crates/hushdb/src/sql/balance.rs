@@ -78,15 +78,15 @@ impl VisitorMut for Shaper {
 }
 
 /// The operands of a left-deep chain, first to last; `split` takes the last link off.
-fn operands<T>(mut chain: T, split: impl Fn(T) -> Result<(T, T), T>) -> Vec<T> {
+fn operands<T>(mut chain: T, split: impl Fn(T) -> ControlFlow<T, (T, T)>) -> Vec<T> {
     let mut operands = vec![];
     loop {
         match split(chain) {
-            Ok((rest, last)) => {
+            ControlFlow::Continue((rest, last)) => {
                 operands.push(last);
                 chain = rest;
             }
-            Err(first) => {
+            ControlFlow::Break(first) => {
                 operands.push(first);
                 operands.reverse();
                 return operands;
@@ -138,8 +138,10 @@ fn balance_conditions(expr: &mut Expr) {
     }
     let nothing = || Expr::Value(Value::Null.into());
     let operands = operands(std::mem::replace(expr, nothing()), |e| match e {
-        Expr::BinaryOp { left, op, right } if op == chained => Ok((*left, *right)),
-        other => Err(other),
+        Expr::BinaryOp { left, op, right } if op == chained => {
+            ControlFlow::Continue((*left, *right))
+        }
+        other => ControlFlow::Break(other),
     });
     let join = |left, right| Expr::BinaryOp {
         left: Box::new(left),
@@ -201,11 +203,11 @@ fn balance_union(body: &mut SetExpr, quantifier: SetQuantifier) {
     };
     let operands = operands(std::mem::replace(body, nothing()), |e| {
         if union_quantifier(&e) != Some(quantifier) {
-            return Err(e);
+            return ControlFlow::Break(e);
         }
         match e {
-            SetExpr::SetOperation { left, right, .. } => Ok((*left, *right)),
-            other => Err(other),
+            SetExpr::SetOperation { left, right, .. } => ControlFlow::Continue((*left, *right)),
+            other => ControlFlow::Break(other),
         }
     });
     let join = |left, right| SetExpr::SetOperation {
