@@ -105,12 +105,24 @@ impl Division<'_> {
         }
         for (lane, rows) in lanes.iter_mut().zip(picked) {
             if !rows.is_empty() {
-                let rows = take_record_batch(batch, &UInt32Array::from(rows))?;
-                lane.push(rows, self)?;
+                lane.push(taken(batch, rows)?, self)?;
             }
         }
         Ok(())
     }
+}
+
+/// Some rows of a batch, which may have no columns: a side whose key is a constant has none.
+fn taken(batch: &RecordBatch, rows: Vec<u32>) -> Result<RecordBatch> {
+    if batch.num_columns() > 0 {
+        return Ok(take_record_batch(batch, &UInt32Array::from(rows))?);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    Ok(RecordBatch::try_new_with_options(
+        batch.schema(),
+        vec![],
+        &options,
+    )?)
 }
 
 /// The same rows, texts in buffers of their own.
