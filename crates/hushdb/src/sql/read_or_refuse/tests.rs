@@ -1,3 +1,5 @@
+//! Statements that must be read, and those that must be refused with the word that the error names.
+
 use super::super::parse;
 
 /// Statements that say more than is read, and the word by which they are refused.
