@@ -14,7 +14,7 @@ CREATE TABLE @name schema@.@name table@ (
 );
 CREATE VIEW @name view@ AS SELECT n AS @name view column@ FROM @name schema@.@name table@ WHERE u <> '@text view@';
 INSERT INTO @name schema@.@name table@ VALUES
-    (@int value@, '@text value@', '@text unique value@', @double value@, '@uuid value@', decode('@blob value@', 'hex'), '2001-02-03 04:05:06'),
+    (@int value@, '@text value@', '@text unique value@', @double value@, '@uuid value@', '@blob value@'::BLOB, '2001-02-03 04:05:06'),
     (@int value 2@, '@text value 2@', '@text unique value 2@', 0, NULL, NULL, NULL);
 INSERT INTO @name schema@.@name table@ (n, u) VALUES (@int value of a default@, '@text beside a default@');
 CREATE INDEX @name index@ ON @name schema@.@name table@ (@name column@);
