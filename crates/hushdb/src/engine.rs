@@ -11,6 +11,7 @@ use datafusion::execution::SessionState;
 use hushdb_storage::SpillSpace;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
+use tokio::task::JoinError;
 
 pub(crate) struct Engine {
     pub(crate) state: SessionState,
@@ -59,4 +60,12 @@ fn runtime(threads: usize) -> Result<Arc<Runtime>> {
 /// As many threads as the machine has cores.
 pub(crate) fn default_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Of a part of a statement that ended without an answer.
+pub(crate) fn of_task(error: &JoinError) -> Error {
+    match error.is_panic() {
+        true => Error::of_panic(),
+        false => Error::internal("a part of the statement was given up"),
+    }
 }

@@ -205,14 +205,8 @@ impl Error {
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }
-    /// Of a part of a statement that ended without an answer. What a panic said may have values in it, and is left out.
-    pub(crate) fn of_task(error: &tokio::task::JoinError) -> Self {
-        match error.is_panic() {
-            true => Self::of_panic(),
-            false => Self::internal("a part of the statement was given up"),
-        }
-    }
-    fn of_panic() -> Self {
+    /// What a panic said may have values in it, and is left out.
+    pub(crate) fn of_panic() -> Self {
         Self::internal("a part of the statement failed: please report this")
     }
 }

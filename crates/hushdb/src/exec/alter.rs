@@ -8,10 +8,11 @@ use super::ddl::{
 use super::keys;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
-use crate::plan::{Relation, Snapshot, TableName, name_parts};
+use crate::plan::{Relation, Snapshot, TableName};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
 use crate::sql;
+use crate::sql::name_parts;
 use crate::transaction::Write;
 use datafusion::arrow::array::Array;
 use datafusion::sql::sqlparser::ast::{

@@ -6,9 +6,10 @@
 use super::load::{self, RowRules};
 use crate::connection::Connection;
 use crate::error::{Error, Result};
-use crate::plan::{DatabaseSnapshot, Snapshot, TableName, name_parts};
+use crate::plan::{DatabaseSnapshot, Snapshot, TableName};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
+use crate::sql::name_parts;
 use crate::sql::{self, DatabaseParts};
 use crate::transaction::Write;
 use datafusion::sql::sqlparser::ast::{

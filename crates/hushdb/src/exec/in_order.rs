@@ -2,7 +2,7 @@
 //!
 //! Partitions run at once; each may be a few batches ahead of the reader.
 
-use crate::error::Error;
+use crate::engine::of_task;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -150,7 +150,7 @@ impl ExecutionPlan for InOrderExec {
                 // All senders are gone: a panic in a partition must not pass for its end.
                 while let Some(joined) = tasks.join_next().await {
                     if let Err(error) = joined {
-                        let failed = Error::of_task(&error).into();
+                        let failed = of_task(&error).into();
                         return Some((Err(failed), (vec![], tasks, 0)));
                     }
                 }

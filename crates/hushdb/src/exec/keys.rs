@@ -218,7 +218,7 @@ pub(super) fn create_index(
             "Please provide an index name, e.g., CREATE INDEX my_name ...",
         ));
     };
-    let name = crate::plan::name_parts(name)?;
+    let name = crate::sql::name_parts(name)?;
     let [name] = name.as_slice() else {
         return Err(Error::parser(
             "an index's name has one part; the index is in its table's schema",

@@ -7,6 +7,7 @@ use super::in_order::InOrderExec;
 use super::query;
 use super::row_ids::RowIds;
 use crate::connection::Connection;
+use crate::engine::of_task;
 use crate::error::{Error, Result};
 use crate::memory::{compact, limit_of, row_bytes};
 use crate::plan::{Planner, TableName};
@@ -283,7 +284,7 @@ fn write_rows(
         }
         let mut loaded = vec![];
         for mut task in tasks {
-            let written = (&mut task.0).await.map_err(|e| Error::of_task(&e))?;
+            let written = (&mut task.0).await.map_err(|e| of_task(&e))?;
             loaded.push(written?);
         }
         let rows = loaded.iter().map(|part| match part {
@@ -443,7 +444,7 @@ impl RowGroupSink {
     async fn wait(&mut self) -> Result<()> {
         if let Some((held, task)) = self.running.front_mut() {
             let held = *held;
-            let written = task.await.map_err(|e| Error::of_task(&e))?;
+            let written = task.await.map_err(|e| of_task(&e))?;
             self.running.pop_front();
             self.reservation.shrink(held);
             self.done.push(written?);

@@ -123,7 +123,7 @@ fn only_table(query: &ast::Query) -> Option<Vec<String>> {
     let bare = from.joins.is_empty()
         && matches!(select.projection.as_slice(), [ast::SelectItem::Wildcard(options)] if *options == Default::default());
     if bare {
-        crate::plan::name_parts(name).ok()
+        crate::sql::name_parts(name).ok()
     } else {
         None
     }

@@ -1,6 +1,7 @@
 //! `CALL dbgen(sf = 1)`: makes the eight TPC-H tables, in parallel, as one statement. Column types are DuckDB's.
 
 use crate::connection::Connection;
+use crate::engine::of_task;
 use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
@@ -281,7 +282,7 @@ fn generate(
         }
         let mut groups = vec![];
         for task in tasks {
-            groups.extend(task.await.map_err(|e| Error::of_task(&e))??);
+            groups.extend(task.await.map_err(|e| of_task(&e))??);
         }
         Ok(groups)
     })

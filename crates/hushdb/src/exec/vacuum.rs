@@ -7,8 +7,8 @@ use datafusion::sql::sqlparser::ast::ObjectName;
 
 use crate::connection::Connection;
 use crate::error::{Error, Result};
-use crate::plan::name_parts;
 use crate::result::QueryResult;
+use crate::sql::name_parts;
 
 /// Vacuums a table, or all of the current database.
 pub(super) fn vacuum(connection: &Connection, table: Option<&ObjectName>) -> Result<QueryResult> {

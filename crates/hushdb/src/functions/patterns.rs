@@ -6,6 +6,7 @@ use super::plain::{Columns, Form, Kind, Row, Run, Written, plain};
 use super::room::Room;
 use crate::error::{Error, ErrorKind};
 use crate::error_text::without_values;
+use crate::sql::{FULL_MATCH, LIKE_PATTERN};
 use datafusion::arrow::array::{ArrayRef, BooleanArray, StringViewBuilder};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
@@ -13,11 +14,6 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use regex::{Captures, Regex, RegexBuilder};
 use std::sync::Arc;
-
-/// A pattern of LIKE and its escape character, or nothing, as the one pattern that the engine reads, whose escape is `\`.
-pub(crate) const LIKE_PATTERN: &str = "$like_pattern";
-/// Whether a regular expression matches a whole text.
-pub(crate) const FULL_MATCH: &str = "regexp_full_match";
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     const T: Kind = Kind::Text;

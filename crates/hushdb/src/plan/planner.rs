@@ -4,6 +4,7 @@ use super::growth;
 use super::lateral_unnest::LateralUnnest;
 use super::set_operations::SetOperations;
 use super::snapshot::{Relation, Snapshot, TableName};
+use super::type_names::DuckTypes;
 use super::using_joins::UsingJoins;
 use super::values;
 use super::watched;
@@ -296,7 +297,7 @@ impl ContextProvider for Planner<'_> {
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
-        Some(Arc::new(sql::type_names::DuckTypes))
+        Some(Arc::new(DuckTypes))
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {

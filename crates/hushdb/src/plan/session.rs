@@ -12,6 +12,7 @@ use super::numbers::CommonNumbers;
 use super::operators::{DuckOperators, NarrowLiterals};
 use super::subquery_values::SubqueryValues;
 use super::temporal::DaysOfTimestamps;
+use super::type_names::DuckTypes;
 use super::watched::Watched;
 use crate::error::Result;
 use crate::exec::{GivenFiles, InsertionOrder};
@@ -20,7 +21,6 @@ use crate::memory::{
     AccountedWindows, LargeLimits, MemoryBudget, SealedTempFiles, SpillingJoins, SpillingSorts,
 };
 use crate::scan::KeptBatches;
-use crate::sql::type_names::DuckTypes;
 use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;

@@ -3,7 +3,6 @@
 //! What must hold: a statement reads one version of each database from its first lookup to its last row.
 
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart};
 use hushdb_storage::{CatalogVersion, SchemaVersion, Store, TableVersion, View};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -40,19 +39,6 @@ pub(crate) struct TableName {
 pub(crate) enum Relation {
     Table(Arc<TableVersion>),
     View(Arc<View>),
-}
-
-/// The parts of a SQL name, unquoted ones folded to lower case.
-pub(crate) fn name_parts(name: &ObjectName) -> Result<Vec<String>> {
-    name.0
-        .iter()
-        .map(|part| match part {
-            ObjectNamePart::Identifier(ident) => Ok(crate::sql::normalize(ident)),
-            ObjectNamePart::Function(_) => {
-                Err(Error::binder(format!("{name} is not a name of a table")))
-            }
-        })
-        .collect()
 }
 
 impl Snapshot {

@@ -1,9 +1,9 @@
 //! `INTERVAL 3 DECADES`, `INTERVAL '2 days 03:04:05'`: read here with DuckDB's units and no others, and brought to the form
 //! that the planner reads alike.
 
+use super::interval_text::{interval, unreadable_interval};
 use super::macros::template;
 use crate::error::{Error, ErrorKind, Result};
-use crate::functions::{interval, unreadable_interval};
 use datafusion::arrow::datatypes::IntervalMonthDayNano;
 use datafusion::sql::sqlparser::ast::{DateTimeField, Expr, Interval, UnaryOperator, Value};
 use datafusion::sql::sqlparser::keywords::Keyword;

@@ -6,6 +6,7 @@ mod column_names;
 mod dialect;
 mod grouping_sets;
 mod integer_literals;
+mod interval_text;
 mod intervals;
 mod key_literals;
 mod lateral_unnest;
@@ -31,12 +32,14 @@ mod using_joins;
 mod wildcards;
 
 pub(crate) use integer_literals::{INTEGER_LITERAL, ONE_TYPE, SAME_TYPE_FUNCTIONS};
+pub(crate) use interval_text::{interval, unreadable_interval};
 pub(crate) use nested_calls::unnest_table;
 pub(crate) use parameters::{number_parameters, substitute_parameters};
 pub(crate) use parser::{
     AttachOption, CopyTarget, DatabaseParts, OnConflict, OptionValue, ROWS_OF, Statement,
     TransactionStatement, parse, parse_one,
 };
+pub(crate) use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub(crate) use reading::{parse_data_type, parse_expr};
 pub(crate) use rewrite::{Place, rewrite, rewrite_expr};
 pub use secrets::may_hold_secret;
@@ -47,7 +50,7 @@ pub(crate) use using_joins::merges;
 pub(crate) use wildcards::IN_PLACE_OF;
 
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::Ident;
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
 /// A name as it is looked up: quoted as it stands, unquoted in lower case.
 pub(crate) fn normalize(ident: &Ident) -> String {
@@ -57,10 +60,23 @@ pub(crate) fn normalize(ident: &Ident) -> String {
     }
 }
 
+/// The parts of a SQL name, unquoted ones folded to lower case.
+pub(crate) fn name_parts(name: &ObjectName) -> Result<Vec<String>> {
+    name.0
+        .iter()
+        .map(|part| match part {
+            ObjectNamePart::Identifier(ident) => Ok(normalize(ident)),
+            ObjectNamePart::Function(_) => {
+                Err(Error::binder(format!("{name} is not a name of a table")))
+            }
+        })
+        .collect()
+}
+
 /// The parts of a name that is written in a string: `database.schema`, with quotes where they are needed.
 pub(crate) fn name_in_text(text: &str) -> Result<Vec<String>> {
     match reading::parse_object_name(text) {
-        Ok(name) => crate::plan::name_parts(&name),
+        Ok(name) => name_parts(&name),
         Err(_) => Err(Error::invalid(
             "a name reads like 'schema' or 'database.schema'",
         )),

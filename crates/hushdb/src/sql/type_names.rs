@@ -6,9 +6,7 @@
 use super::reading::parse_data_type;
 use super::{normalize, quote};
 use crate::error::{Error, Result};
-use datafusion::arrow::datatypes::{DataType, Field, Fields, IntervalUnit, TimeUnit};
-use datafusion::common::Result as DfResult;
-use datafusion::logical_expr::planner::TypePlanner;
+use datafusion::arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use datafusion::sql::sqlparser::ast::{
     self, ArrayElemTypeDef, DataType as SqlType, ExactNumberInfo, StructField, TimezoneInfo,
 };
@@ -369,27 +367,6 @@ pub(crate) fn cast_to(expr: ast::Expr, ty: &ColumnType) -> Result<ast::Expr> {
         array: false,
         format: None,
     })
-}
-
-/// Gives DataFusion's planner DuckDB's type names, for CAST and typed literals.
-#[derive(Debug)]
-pub(crate) struct DuckTypes;
-
-impl TypePlanner for DuckTypes {
-    fn plan_type_field(&self, sql_type: &SqlType) -> DfResult<Option<Arc<Field>>> {
-        match sql_type {
-            SqlType::Map(..) => Ok(None),
-            SqlType::Interval { .. } => Ok(Some(Arc::new(Field::new(
-                "",
-                DataType::Interval(IntervalUnit::MonthDayNano),
-                true,
-            )))),
-            other => {
-                let ty = column_type(other)?;
-                Ok(Some(Arc::new(arrow_field("", &ty, true))))
-            }
-        }
-    }
 }
 
 #[cfg(test)]

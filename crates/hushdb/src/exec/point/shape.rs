@@ -2,7 +2,7 @@
 //!
 //! What must hold: a statement that says anything more has no shape.
 
-use crate::plan::name_parts;
+use crate::sql::name_parts;
 use crate::sql::{self, normalize};
 use datafusion::sql::sqlparser::ast::{
     self, Assignment, AssignmentTarget, BinaryOperator, Expr, FromTable, ObjectName, Query,

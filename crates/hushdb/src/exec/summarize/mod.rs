@@ -9,11 +9,13 @@ mod sample;
 
 use super::query;
 use crate::connection::Connection;
+use crate::engine::of_task;
 use crate::error::{Error, Result};
 use crate::functions::value_text;
-use crate::plan::{Planner, name_parts};
+use crate::plan::Planner;
 use crate::result::QueryResult;
 use crate::scan::{ScanProgress, TableScan};
+use crate::sql::name_parts;
 use crate::sql::{self, type_names::display_type};
 use column::{ColumnPass, Wanted};
 use datafusion::arrow::array::{ArrayRef, Decimal64Array, Int64Array, StringArray};
@@ -200,7 +202,7 @@ fn pass(planner: &Planner<'_>, plan: &LogicalPlan, wanted: &[Wanted]) -> Result<
         }
         let mut parts = vec![];
         while let Some(part) = tasks.join_next().await {
-            parts.push(part.map_err(|e| Error::of_task(&e))??);
+            parts.push(part.map_err(|e| of_task(&e))??);
         }
         // In one order, so that sums of doubles are the same each time.
         parts.sort_by_key(|(partition, _)| *partition);

@@ -1,7 +1,7 @@
 //! `SpillingSort`: a planned sort of all rows, by runs that spill.
 
 use super::sorter::{Runs, Sorter};
-use crate::error::Error;
+use crate::engine::of_task;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, Result, Statistics};
@@ -237,7 +237,7 @@ impl ExecutionPlan for SpillingSort {
                 tasks.spawn(async move { Ok::<_, DataFusionError>((at, part.await?)) });
             }
             while let Some(part) = tasks.join_next().await {
-                sorted.push(part.map_err(|e| Error::of_task(&e))??);
+                sorted.push(part.map_err(|e| of_task(&e))??);
             }
             sorted.sort_by_key(|(at, _)| *at);
             let sorted = sorted.into_iter().map(|(_, runs)| runs).collect();

@@ -1,10 +1,7 @@
 //! Intervals from text, as DuckDB reads them: `1 year 2 days -03:04:05.6`, `3 decades ago`, and seconds without a unit.
 
 use crate::error::{Error, ErrorKind};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, IntervalMonthDayNanoBuilder};
 use datafusion::arrow::datatypes::IntervalMonthDayNano;
-use datafusion::common::Result;
-use std::sync::Arc;
 
 const BLANKS: [char; 3] = [' ', '\t', '\n'];
 /// A fraction is counted in millionths.
@@ -201,20 +198,6 @@ fn clock(hours: &str, rest: &str) -> Option<i64> {
     seconds
         .checked_mul(WHOLE)?
         .checked_add(millionths(fraction))
-}
-
-/// `CAST(text AS INTERVAL)`, and TRY_CAST, which is lenient.
-pub(super) fn interval_from_text(input: &ArrayRef, lenient: bool) -> Result<ArrayRef> {
-    let input = input.as_string_view();
-    let mut out = IntervalMonthDayNanoBuilder::with_capacity(input.len());
-    for text in input {
-        match text.map(interval) {
-            Some(Some(interval)) => out.append_value(interval),
-            Some(None) if !lenient => return Err(unreadable_interval().into()),
-            _ => out.append_null(),
-        }
-    }
-    Ok(Arc::new(out.finish()))
 }
 
 /// Says how an interval reads, and nothing of what stood there.
