@@ -2,14 +2,14 @@
 
 use crate::database::Shared;
 use crate::engine::Engine;
-use crate::error::{Error, Result, caught};
 use crate::exec::{self, ExplainOutput, OrderDefaults, Prepared};
 use crate::plan::{Planner, Snapshot, watched};
 use crate::prepared_statement::PreparedStatement;
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql;
 use crate::transaction::OpenTransaction;
+use hushdb_sql as sql;
+use hushdb_sql::{Error, Result, caught};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;

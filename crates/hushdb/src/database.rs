@@ -4,13 +4,13 @@
 
 use crate::connection::Connection;
 use crate::engine::{Engine, default_threads};
-use crate::error::{Error, Result};
 use crate::functions::current_micros;
 use crate::memory::{MemoryBudget, default_spill_bytes, default_spill_directory};
 use crate::plan::{DatabaseSnapshot, Snapshot};
 use hushdb_crypto::{CryptoProvider, SecretBytes};
 use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey};
 use hushdb_keys::{KeyProvider, Suite};
+use hushdb_sql::{Error, Result};
 use hushdb_storage::{
     Anchor, BufferPool, Freshness, Notice, OsFiles, SpillSpace, Store, StoreOptions, Synchronous,
 };

@@ -3,11 +3,11 @@
 //! What must hold: another number of threads gets another engine over the same memory limit and spill files; statements that
 //! run keep theirs to their end.
 
-use crate::error::{Error, ErrorKind, Result};
 use crate::memory::MemoryBudget;
 use crate::plan::session_state;
-use crate::stack::{THREAD_STACK, guard_libraries};
 use datafusion::execution::SessionState;
+use hushdb_sql::stack::{THREAD_STACK, guard_libraries};
+use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::SpillSpace;
 use std::sync::Arc;
 use tokio::runtime::Runtime;

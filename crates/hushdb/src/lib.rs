@@ -16,11 +16,7 @@
 
 mod connection;
 mod database;
-#[doc(hidden)]
-pub mod decoders;
 mod engine;
-mod error;
-mod error_text;
 mod exec;
 mod functions;
 mod memory;
@@ -28,20 +24,18 @@ mod plan;
 mod prepared_statement;
 mod result;
 mod scan;
-mod sql;
-mod stack;
 pub mod tpch;
 mod transaction;
 mod value;
 
 pub use connection::{Connection, InterruptHandle, ProgressHandle};
 pub use database::{AttachOptions, Cipher, Database, DatabaseOptions, KeySource};
-pub use error::{Error, ErrorKind, Result};
 pub use functions::{json_string, json_value, value_text};
+pub use hushdb_sql::type_names::display_type;
+pub use hushdb_sql::{Error, ErrorKind, Result};
+pub use hushdb_sql::{StatementSplit, may_hold_secret, split_statements};
 pub use prepared_statement::PreparedStatement;
 pub use result::{QueryResult, ResultKind};
-pub use sql::type_names::display_type;
-pub use sql::{StatementSplit, may_hold_secret, split_statements};
 pub use value::Value;
 
 pub use hushdb_storage::{Anchor, Freshness, root_digest_from_hex};

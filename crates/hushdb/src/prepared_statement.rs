@@ -1,10 +1,10 @@
 //! `PreparedStatement`: a statement that is parsed once and run many times, with values for its parameters.
 
 use crate::connection::Connection;
-use crate::error::Result;
 use crate::exec::{self, Argument, Prepared};
 use crate::result::QueryResult;
 use crate::value::Value;
+use hushdb_sql::Result;
 use std::fmt;
 
 /// A statement of one connection with `?` or `$1`, `$2`... where values go; made by [`Connection::prepare`].

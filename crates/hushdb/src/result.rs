@@ -1,7 +1,6 @@
 //! `QueryResult`: what a statement gives back, as a stream of Arrow batches.
 
 use crate::connection::Connection;
-use crate::error::{Error, ErrorKind, Result, caught};
 use crate::memory::KeepRows;
 use crate::scan::ScanProgress;
 use datafusion::arrow::array::{ArrayRef, Int64Array};
@@ -9,6 +8,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
+use hushdb_sql::{Error, ErrorKind, Result, caught};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;

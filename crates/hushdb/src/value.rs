@@ -2,12 +2,12 @@
 //!
 //! What must hold: a value means what its literal would mean in the statement's text; its text is never read as SQL.
 
-use crate::error::{Error, ErrorKind, Result};
 use crate::functions::{format_blob, value_text};
-use crate::sql::type_names::cast_to;
 use datafusion::arrow::array::{Date32Array, TimestampMicrosecondArray};
 use datafusion::arrow::datatypes::TimeUnit;
 use datafusion::sql::sqlparser::ast;
+use hushdb_sql::type_names::cast_to;
+use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::ColumnType;
 
 /// A value for a parameter, of one of SQL's kinds of literals. Made from Rust's own types by `From`.

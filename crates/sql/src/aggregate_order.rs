@@ -3,7 +3,7 @@
 
 use super::macros::template;
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
     ObjectName,
 };
@@ -123,8 +123,8 @@ pub(super) fn refuse_of_scalar(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::parse_expr;
-    use datafusion::sql::sqlparser::ast::Expr;
+    use crate::parse_expr;
+    use sqlparser::ast::Expr;
 
     #[test]
     fn an_order_is_read_or_refused() {

@@ -5,7 +5,7 @@
 
 use super::rewrite::finish;
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, Expr, Query, SetExpr, SetOperator, SetQuantifier, TableFactor, Value, Values,
     VisitMut, VisitorMut,
 };
@@ -237,8 +237,8 @@ fn height(body: &SetExpr) -> usize {
 mod tests {
     use super::super::reading::parse_expr;
     use super::*;
-    use crate::sql::parse_one;
-    use datafusion::sql::sqlparser::ast::Statement;
+    use crate::parse_one;
+    use sqlparser::ast::Statement;
 
     fn depth(expr: &Expr) -> usize {
         match expr {

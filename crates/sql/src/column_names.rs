@@ -3,7 +3,7 @@
 //! What must hold: only names are added. Columns of different tables that share a name keep it.
 
 use super::{normalize, quote};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     CastKind, DictionaryField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
     Ident, Select, SelectItem, TableFactor, UnaryOperator,
 };

@@ -2,8 +2,8 @@
 //! for programs.
 
 use crate::error::Error;
-use crate::sql::{Place, Statement, parse, rewrite, split_statements};
 use crate::stack::with_room;
+use crate::{Place, Statement, parse, rewrite, split_statements};
 
 /// Splits a text into statements, parses and rewrites each. Returns, whatever the bytes are.
 pub fn sql(bytes: &[u8]) {

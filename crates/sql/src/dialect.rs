@@ -3,11 +3,11 @@
 //! strings of the form `E'\n'`, and USING in ALTER COLUMN.
 
 use super::intervals;
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
-use datafusion::sql::sqlparser::dialect::{Dialect, DuckDbDialect};
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+use sqlparser::dialect::{Dialect, DuckDbDialect};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
 use std::any::TypeId;
 use std::cell::Cell;
 

@@ -3,8 +3,8 @@
 //! What must hold: no message carries a key, a password or a value.
 
 use crate::error_text::{stripped, without_values};
-use datafusion::common::DataFusionError;
-use datafusion::common::arrow::error::ArrowError;
+use arrow::error::ArrowError;
+use datafusion_common::DataFusionError;
 use hushdb_keys::KeyError;
 use hushdb_storage::IndexKind;
 use std::fmt;
@@ -138,7 +138,7 @@ impl Error {
     }
 
     /// Whether the transaction that it came up in is aborted: as in DuckDB, not if the statement was never run.
-    pub(crate) fn aborts(&self) -> bool {
+    pub fn aborts(&self) -> bool {
         !matches!(
             self.kind,
             ErrorKind::Parser | ErrorKind::Binder | ErrorKind::Catalog | ErrorKind::Unsupported
@@ -150,13 +150,16 @@ impl Error {
         &self.message
     }
 
-    pub(crate) fn parser(message: impl Into<String>) -> Self {
+    /// A text that does not read as SQL.
+    pub fn parser(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Parser, message)
     }
-    pub(crate) fn binder(message: impl Into<String>) -> Self {
+    /// A name or a type does not fit what there is.
+    pub fn binder(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Binder, message)
     }
-    pub(crate) fn catalog(message: impl Into<String>) -> Self {
+    /// A table, schema, function or setting is missing, or there already.
+    pub fn catalog(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Catalog, message)
     }
     fn constraint(sqlstate: &'static str, message: String) -> Self {
@@ -165,13 +168,15 @@ impl Error {
             ..Self::new(ErrorKind::Constraint, message)
         }
     }
-    pub(crate) fn not_null(table: &str, column: &str) -> Self {
+    /// A column that takes no NULL was given one.
+    pub fn not_null(table: &str, column: &str) -> Self {
         Self::constraint(
             "23502",
             format!("NOT NULL constraint failed: {table}.{column}"),
         )
     }
-    pub(crate) fn check(table: &str, name: &str) -> Self {
+    /// A row does not fulfil a CHECK, which is shown without its literals.
+    pub fn check(table: &str, name: &str) -> Self {
         Self::constraint(
             "23514",
             format!(
@@ -180,11 +185,12 @@ impl Error {
             ),
         )
     }
-    pub(crate) fn duplicate(message: impl Into<String>) -> Self {
+    /// A key is there already.
+    pub fn duplicate(message: impl Into<String>) -> Self {
         Self::constraint("23505", message.into())
     }
     /// ON CONFLICT DO UPDATE would change a row twice.
-    pub(crate) fn affected_twice() -> Self {
+    pub fn affected_twice() -> Self {
         Self {
             sqlstate: Some("21000"),
             ..Self::invalid(
@@ -193,20 +199,24 @@ impl Error {
             )
         }
     }
-    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+    /// A value that cannot be taken.
+    pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidInput, message)
     }
-    pub(crate) fn unsupported(message: impl Into<String>) -> Self {
+    /// Something that is not there; the message says what to do instead.
+    pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, message)
     }
-    pub(crate) fn transaction(message: impl Into<String>) -> Self {
+    /// A statement that does not fit the state of its transaction.
+    pub fn transaction(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Transaction, message)
     }
-    pub(crate) fn internal(message: impl Into<String>) -> Self {
+    /// A defect of ours.
+    pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }
     /// What a panic said may have values in it, and is left out.
-    pub(crate) fn of_panic() -> Self {
+    pub fn of_panic() -> Self {
         Self::internal("a part of the statement failed: please report this")
     }
 }
@@ -214,7 +224,7 @@ impl Error {
 /// Does a statement's work; a panic, be it a library's or ours, is its error and goes no further. Locks are given up on the way
 /// and never poisoned; what they guard is whole between any two calls of libraries, and a write that was begun is undone
 /// by being dropped.
-pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::of_panic()))
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn stripped(message: &str) -> &str {
 }
 
 /// A message about values, without them.
-pub(crate) fn without_values(message: &str) -> String {
+pub fn without_values(message: &str) -> String {
     let text = stripped(message);
     if let Some(rule) = broken_pattern(text) {
         return rule;

@@ -2,7 +2,7 @@
 //! no tuples within them. All become one list of sets: each set of an element with each of the others.
 
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Select, SelectItem, Value};
+use sqlparser::ast::{Expr, GroupByExpr, Select, SelectItem, Value};
 
 /// As many sets as DuckDB takes.
 const MOST_SETS: usize = 65_535;

@@ -6,7 +6,7 @@
 
 use super::rewrite::finish;
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, Expr, Fetch, Function, GroupByExpr, LimitClause, OrderByKind, Query, Select,
     Statement, UnaryOperator, Value, VisitMut, VisitorMut, WindowFrame, WindowFrameBound,
     WindowType,
@@ -14,12 +14,12 @@ use datafusion::sql::sqlparser::ast::{
 use std::ops::ControlFlow;
 
 /// Behind an integer literal.
-pub(crate) const INTEGER_LITERAL: &str = "integer literal";
+pub const INTEGER_LITERAL: &str = "integer literal";
 /// Behind what has several values that are to have one type.
-pub(crate) const ONE_TYPE: &str = "one type";
+pub const ONE_TYPE: &str = "one type";
 
 /// Functions whose arguments all have the result's type.
-pub(crate) const SAME_TYPE_FUNCTIONS: [&str; 7] = [
+pub const SAME_TYPE_FUNCTIONS: [&str; 7] = [
     "coalesce",
     "nullif",
     "nvl",
@@ -189,10 +189,10 @@ impl VisitorMut for Marker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::{self, Statement};
+    use crate::{Statement, parse};
 
     fn marked(text: &str) -> String {
-        let Statement::Sql(mut statement) = sql::parse(text).unwrap() else {
+        let Statement::Sql(mut statement) = parse(text).unwrap() else {
             panic!("{text} is a statement of ours");
         };
         mark_statement(&mut statement).unwrap();

@@ -1,7 +1,7 @@
 //! Intervals from text, as DuckDB reads them: `1 year 2 days -03:04:05.6`, `3 decades ago`, and seconds without a unit.
 
 use crate::error::{Error, ErrorKind};
-use datafusion::arrow::datatypes::IntervalMonthDayNano;
+use arrow::datatypes::IntervalMonthDayNano;
 
 const BLANKS: [char; 3] = [' ', '\t', '\n'];
 /// A fraction is counted in millionths.
@@ -125,7 +125,7 @@ impl Sum {
 }
 
 /// The interval that a text stands for.
-pub(crate) fn interval(text: &str) -> Option<IntervalMonthDayNano> {
+pub fn interval(text: &str) -> Option<IntervalMonthDayNano> {
     let mut rest = text.trim_matches(BLANKS);
     rest = rest.strip_prefix('@').unwrap_or(rest);
     let mut sum = Sum::default();
@@ -201,7 +201,7 @@ fn clock(hours: &str, rest: &str) -> Option<i64> {
 }
 
 /// Says how an interval reads, and nothing of what stood there.
-pub(crate) fn unreadable_interval() -> Error {
+pub fn unreadable_interval() -> Error {
     Error::new(
         ErrorKind::Conversion,
         "Could not convert the string to an INTERVAL: it reads like '2 days 03:04:05' or '3 decades ago', with units from \

@@ -4,11 +4,11 @@
 use super::interval_text::{interval, unreadable_interval};
 use super::macros::template;
 use crate::error::{Error, ErrorKind, Result};
-use datafusion::arrow::datatypes::IntervalMonthDayNano;
-use datafusion::sql::sqlparser::ast::{DateTimeField, Expr, Interval, UnaryOperator, Value};
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use arrow::datatypes::IntervalMonthDayNano;
+use sqlparser::ast::{DateTimeField, Expr, Interval, UnaryOperator, Value};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
 
 /// Units by their words, with the function that counts them and whether it counts fractions.
 const UNITS: [([&str; 2], &str, bool); 13] = [

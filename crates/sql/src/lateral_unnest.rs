@@ -2,7 +2,7 @@
 //! unnest(t.a))`, which the planner knows as one relation (`plan/lateral_unnest.rs`).
 
 use super::nested_calls::unnest_table;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, Join, JoinConstraint, JoinOperator, Select, TableFactor, TableWithJoins, Value,
     visit_expressions,
 };

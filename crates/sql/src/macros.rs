@@ -4,7 +4,7 @@ use super::nested_calls;
 use super::parameters::substitute;
 use super::reading::parse_expr;
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
 };
 

@@ -2,7 +2,7 @@
 
 use super::nested_calls::call;
 use super::normalize;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArgOperator, TableFactor, Value,
 };
 

@@ -2,7 +2,7 @@
 
 use super::normalize;
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, Ident, NamedWindowDefinition, NamedWindowExpr, Query, Select, VisitMut, VisitorMut,
     WindowSpec, WindowType,
 };

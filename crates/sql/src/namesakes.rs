@@ -5,7 +5,7 @@
 
 use super::{normalize, quote};
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Select, SelectItem, SelectItemQualifiedWildcardKind,
     Statement, TableFactor, TableWithJoins, VisitMut, VisitorMut, visit_expressions,
 };
@@ -59,10 +59,7 @@ struct Names {
 impl VisitorMut for Names {
     type Break = Infallible;
 
-    fn pre_visit_query(
-        &mut self,
-        query: &mut datafusion::sql::sqlparser::ast::Query,
-    ) -> ControlFlow<Infallible> {
+    fn pre_visit_query(&mut self, query: &mut sqlparser::ast::Query) -> ControlFlow<Infallible> {
         let tables = query.with.iter().flat_map(|with| &with.cte_tables);
         self.queries
             .extend(tables.map(|table| normalize(&table.alias.name)));

@@ -5,7 +5,7 @@ use super::macros::template;
 use super::normalize;
 use super::type_names::row_field;
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, ObjectName, Subscript, TableAlias, TableAliasColumnDef, TableFactor,
     UnaryOperator, Value,
@@ -142,7 +142,7 @@ pub(super) fn plain_access(chain: &mut [AccessExpr]) {
 }
 
 /// `unnest(list)` in FROM, which the parser takes for a function like others.
-pub(crate) fn unnest_table(factor: &mut TableFactor) {
+pub fn unnest_table(factor: &mut TableFactor) {
     let TableFactor::Table {
         name,
         alias,

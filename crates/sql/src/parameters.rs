@@ -5,8 +5,8 @@
 use super::parser::Statement;
 use super::rewrite::finish;
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{Expr, Value, VisitMut, VisitorMut};
-use datafusion::sql::sqlparser::tokenizer::Location;
+use sqlparser::ast::{Expr, Value, VisitMut, VisitorMut};
+use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
 
 /// The highest number of a parameter, as in PostgreSQL.
@@ -16,7 +16,7 @@ const MOST_PARAMETERS: usize = 65_535;
 ///
 /// # Errors
 /// `Unsupported` for a parameter with a name.
-pub(crate) fn number_parameters(statement: &mut Statement) -> Result<Vec<bool>> {
+pub fn number_parameters(statement: &mut Statement) -> Result<Vec<bool>> {
     let mut marks = QuestionMarks::default();
     visit(statement, &mut marks)?;
     marks.0.sort();
@@ -35,7 +35,7 @@ pub(crate) fn number_parameters(statement: &mut Statement) -> Result<Vec<bool>> 
 ///
 /// # Errors
 /// `Binder` when a parameter has no value, or a value no parameter.
-pub(crate) fn substitute_parameters(statement: &mut Statement, values: &[Expr]) -> Result<()> {
+pub fn substitute_parameters(statement: &mut Statement, values: &[Expr]) -> Result<()> {
     let mut binder = Parameters::new(values);
     visit(statement, &mut binder)?;
     if binder.used.contains(&false) {

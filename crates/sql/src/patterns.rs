@@ -3,12 +3,12 @@
 
 use super::macros::template;
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Value, ValueWithSpan};
+use sqlparser::ast::{BinaryOperator, Expr, Value, ValueWithSpan};
 
 /// A pattern of LIKE and its escape character, or nothing, as the one pattern that the engine reads, whose escape is `\`.
-pub(crate) const LIKE_PATTERN: &str = "$like_pattern";
+pub const LIKE_PATTERN: &str = "$like_pattern";
 /// Whether a regular expression matches a whole text.
-pub(crate) const FULL_MATCH: &str = "regexp_full_match";
+pub const FULL_MATCH: &str = "regexp_full_match";
 
 /// What a match of a pattern becomes; it may also change in its place.
 pub(super) fn pattern(expr: &mut Expr) -> Result<Option<Expr>> {

@@ -8,10 +8,10 @@ use super::balance::bring_into_shape;
 use super::dialect::HushDialect;
 use crate::error::{Error, Result};
 use crate::stack;
-use datafusion::sql::sqlparser::ast::{DataType, Expr, ObjectName, Query, VisitMut};
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use sqlparser::ast::{DataType, Expr, ObjectName, Query, VisitMut};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 /// What the parser's work for one token takes of the stack at most, be it a level of recursion or of the tree that is dropped
 /// in the end.
@@ -65,7 +65,7 @@ fn piece<T: VisitMut>(
 }
 
 /// Parses an expression, such as a default.
-pub(crate) fn parse_expr(text: &str) -> Result<Expr> {
+pub fn parse_expr(text: &str) -> Result<Expr> {
     piece(text, |parser| parser.parse_expr())
 }
 
@@ -75,7 +75,7 @@ pub(super) fn parse_query(text: &str) -> Result<Box<Query>> {
 }
 
 /// Parses the name of a type.
-pub(crate) fn parse_data_type(text: &str) -> Result<DataType> {
+pub fn parse_data_type(text: &str) -> Result<DataType> {
     piece(text, |parser| parser.parse_data_type())
 }
 

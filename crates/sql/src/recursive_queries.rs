@@ -2,9 +2,7 @@
 
 use super::normalize;
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{
-    Expr, ObjectName, ObjectNamePart, Query, visit_expressions, visit_relations,
-};
+use sqlparser::ast::{Expr, ObjectName, ObjectNamePart, Query, visit_expressions, visit_relations};
 use std::ops::ControlFlow;
 
 /// Refuses recursive queries that the planner would run wrongly.

@@ -20,7 +20,7 @@ use super::sql_text::sql_text;
 use super::using_joins;
 use super::wildcards;
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
     FunctionArgumentClause, FunctionArguments, ObjectNamePart, OrderByExpr, OrderByKind, Query,
     Select, SelectFlavor, SelectItem, Statement, TableFactor, UnaryOperator, Value, VisitMut,
@@ -29,29 +29,30 @@ use datafusion::sql::sqlparser::ast::{
 use std::ops::ControlFlow;
 
 /// What the meaning of a text depends on beside itself.
-pub(crate) struct Place<'a> {
-    /// The current database and schema.
-    pub(crate) database: &'a str,
-    pub(crate) schema: &'a str,
+pub struct Place<'a> {
+    /// The current database.
+    pub database: &'a str,
+    /// The current schema.
+    pub schema: &'a str,
     /// Whether ORDER BY descends where it does not say.
-    pub(crate) descending: bool,
+    pub descending: bool,
     /// The whole name of what a table's name means.
-    pub(crate) complete: Complete<'a>,
+    pub complete: Complete<'a>,
     /// Whether a name is that of a function of one row.
-    pub(crate) is_scalar: &'a dyn Fn(&str) -> bool,
+    pub is_scalar: &'a dyn Fn(&str) -> bool,
     /// A setting's value as a literal.
-    pub(crate) setting: &'a dyn Fn(&str) -> Result<Expr>,
+    pub setting: &'a dyn Fn(&str) -> Result<Expr>,
 }
 
 /// Rewrites a statement in place.
-pub(crate) fn rewrite(statement: &mut Statement, place: &Place<'_>) -> Result<()> {
+pub fn rewrite(statement: &mut Statement, place: &Place<'_>) -> Result<()> {
     namesakes::complete(statement, place.complete);
     finish(VisitMut::visit(statement, &mut Rewriter::new(place)))?;
     mark_statement(statement)
 }
 
 /// Rewrites one expression in place.
-pub(crate) fn rewrite_expr(expr: &mut Expr, place: &Place<'_>) -> Result<()> {
+pub fn rewrite_expr(expr: &mut Expr, place: &Place<'_>) -> Result<()> {
     finish(VisitMut::visit(expr, &mut Rewriter::new(place)))?;
     mark_expr(expr)
 }

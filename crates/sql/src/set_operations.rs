@@ -6,7 +6,7 @@ use super::normalize;
 use super::parameters::substitute;
 use super::reading::parse_query;
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr,
     SetOperator, SetQuantifier, TableFactor, Value, visit_expressions,
 };
@@ -14,14 +14,22 @@ use std::ops::ControlFlow;
 
 /// One that is planned here.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum SetOperation {
+pub enum SetOperation {
+    /// `UNION ALL`.
     UnionAll,
+    /// `UNION`.
     Union,
+    /// `UNION ALL BY NAME`.
     UnionAllByName,
+    /// `UNION BY NAME`.
     UnionByName,
+    /// `EXCEPT`.
     Except,
+    /// `EXCEPT ALL`.
     ExceptAll,
+    /// `INTERSECT`.
     Intersect,
+    /// `INTERSECT ALL`.
     IntersectAll,
     /// Of one query: its rows.
     Rows,
@@ -59,7 +67,7 @@ fn operation(op: SetOperator, quantifier: SetQuantifier) -> Option<SetOperation>
 }
 
 /// The operation and its queries, if a relation is a call of one.
-pub(crate) fn set_operation(relation: &TableFactor) -> Option<(SetOperation, Vec<Query>)> {
+pub fn set_operation(relation: &TableFactor) -> Option<(SetOperation, Vec<Query>)> {
     let TableFactor::Table {
         name,
         args: Some(args),

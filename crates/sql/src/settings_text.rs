@@ -1,10 +1,10 @@
 //! What SET takes: sizes and plain values as text.
 
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator, Value};
+use sqlparser::ast::{Expr, UnaryOperator, Value};
 
 /// A literal or bare word as text.
-pub(crate) fn plain_text(value: &Expr) -> Option<String> {
+pub fn plain_text(value: &Expr) -> Option<String> {
     Some(match value {
         Expr::Value(value) => match &value.value {
             Value::SingleQuotedString(text) | Value::Number(text, _) => text.clone(),
@@ -26,7 +26,7 @@ pub(crate) fn plain_text(value: &Expr) -> Option<String> {
 }
 
 /// A size as DuckDB reads it: `16MB` is decimal, `16MiB` is not; a number alone is bytes.
-pub(crate) fn memory_size(text: &str) -> Result<u64> {
+pub fn memory_size(text: &str) -> Result<u64> {
     let malformed = || Error::invalid("a size reads like '16MB' or '16MiB'");
     let text = text.trim().to_lowercase();
     let end = text
@@ -50,7 +50,7 @@ pub(crate) fn memory_size(text: &str) -> Result<u64> {
 }
 
 /// A size as DuckDB shows it: `16.0 MiB`.
-pub(crate) fn size_text(bytes: u64) -> String {
+pub fn size_text(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes < 1024 {
         return format!("{bytes} bytes");

@@ -3,13 +3,13 @@
 //! What must hold: a quote within a string stays one. sqlparser's own output takes `''` and `\'` in a string for quotes that
 //! were doubled before.
 
-use datafusion::sql::sqlparser::ast::{Value, ValueWithSpan, VisitMut, VisitorMut};
+use sqlparser::ast::{Value, ValueWithSpan, VisitMut, VisitorMut};
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::ops::ControlFlow;
 
 /// The text of an expression or query.
-pub(crate) fn sql_text<T: Clone + Display + VisitMut>(parsed: &T) -> String {
+pub fn sql_text<T: Clone + Display + VisitMut>(parsed: &T) -> String {
     let mut doubled = parsed.clone();
     let ControlFlow::Continue(()) = doubled.visit(&mut Doubled);
     doubled.to_string()
@@ -34,7 +34,7 @@ impl VisitorMut for Doubled {
 mod tests {
     use super::super::parse_expr;
     use super::*;
-    use datafusion::sql::sqlparser::ast::Expr;
+    use sqlparser::ast::Expr;
 
     #[test]
     fn quotes_stay_what_they_are() {

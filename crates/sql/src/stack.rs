@@ -3,7 +3,7 @@
 //!
 //! What must hold: nothing that a statement, or a view or check in somebody's file, nests overflows a stack, whichever thread
 //! calls. Texts are read with as much room as their tokens can take (`sql/reading.rs`), their trees are at most
-//! `sql::MAX_DEPTH` deep after that, and [`with_room`] is enough for such a tree.
+//! `MAX_DEPTH` deep after that, and [`with_room`] is enough for such a tree.
 
 /// What a tree of the greatest depth needs of whoever walks over it without looking at the stack: copying, dropping, evaluating.
 const UNGUARDED: usize = 8 << 20;
@@ -13,21 +13,21 @@ const ROOM: usize = UNGUARDED + (1 << 20);
 const STACK: usize = 32 << 20;
 
 /// The stack of the threads that run queries.
-pub(crate) const THREAD_STACK: usize = STACK;
+pub const THREAD_STACK: usize = STACK;
 
 /// Has the libraries' recursive functions, which look at the stack, leave enough of it to those that do not.
-pub(crate) fn guard_libraries() {
+pub fn guard_libraries() {
     recursive::set_minimum_stack_size(UNGUARDED);
     recursive::set_stack_allocation_size(STACK);
 }
 
 /// Does work that goes over the trees of one statement.
-pub(crate) fn with_room<T>(work: impl FnOnce() -> T) -> T {
+pub fn with_room<T>(work: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(ROOM, STACK, work)
 }
 
 /// Does work that may need this much, and calls the libraries' recursive functions.
-pub(crate) fn with_bytes<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+pub fn with_bytes<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let bytes = bytes + ROOM;
     stacker::maybe_grow(bytes, bytes, work)
 }

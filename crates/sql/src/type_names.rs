@@ -6,11 +6,11 @@
 use super::reading::parse_data_type;
 use super::{normalize, quote};
 use crate::error::{Error, Result};
-use datafusion::arrow::datatypes::{DataType, Field, Fields, TimeUnit};
-use datafusion::sql::sqlparser::ast::{
+use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
+use hushdb_storage::{ColumnType, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE};
+use sqlparser::ast::{
     self, ArrayElemTypeDef, DataType as SqlType, ExactNumberInfo, StructField, TimezoneInfo,
 };
-use hushdb_storage::{ColumnType, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const EXTENSION_KEY: &str = "ARROW:extension:name";
 const DEFAULT_DECIMAL: (u8, i8) = (18, 3);
 
 /// The column type that a text names.
-pub(crate) fn named_type(text: &str) -> Result<ColumnType> {
+pub fn named_type(text: &str) -> Result<ColumnType> {
     let parsed = parse_data_type(text);
     column_type(
         &parsed.map_err(|_| Error::binder(format!("\"{text}\" is not the name of a type")))?,
@@ -30,7 +30,7 @@ pub(crate) fn named_type(text: &str) -> Result<ColumnType> {
 }
 
 /// The column type that a SQL type name stands for.
-pub(crate) fn column_type(sql: &SqlType) -> Result<ColumnType> {
+pub fn column_type(sql: &SqlType) -> Result<ColumnType> {
     use ColumnType as C;
     use SqlType as S;
     Ok(match sql {
@@ -117,12 +117,12 @@ fn sound(ty: ColumnType) -> Result<ColumnType> {
 }
 
 /// The name of the `n`th field of what `row(...)` gives, which has no names.
-pub(crate) fn row_field(n: usize) -> String {
+pub fn row_field(n: usize) -> String {
     format!("${n}")
 }
 
 /// Whether fields are those of a `row(...)`.
-pub(crate) fn is_row(fields: &Fields) -> bool {
+pub fn is_row(fields: &Fields) -> bool {
     let mut named = fields.iter().enumerate();
     !fields.is_empty() && named.all(|(n, field)| *field.name() == row_field(n + 1))
 }
@@ -202,7 +202,7 @@ fn decimal(info: &ExactNumberInfo) -> Result<ColumnType> {
 ///
 /// # Errors
 /// `Unsupported`, with the type's SQL name, when there is none.
-pub(crate) fn stored_type(field: &Field) -> Result<ColumnType> {
+pub fn stored_type(field: &Field) -> Result<ColumnType> {
     use ColumnType as C;
     Ok(match field.data_type() {
         DataType::Boolean => C::Boolean,
@@ -263,7 +263,7 @@ fn stored_type_within(field: &Field) -> Result<ColumnType> {
 }
 
 /// Whether sixteen bytes are a UUID.
-pub(crate) fn is_uuid(field: &Field) -> bool {
+pub fn is_uuid(field: &Field) -> bool {
     field
         .metadata()
         .get(EXTENSION_KEY)
@@ -271,7 +271,7 @@ pub(crate) fn is_uuid(field: &Field) -> bool {
 }
 
 /// The Arrow field of a column: its type, nullability and, for a UUID, the extension that says so.
-pub(crate) fn arrow_field(name: &str, ty: &ColumnType, nullable: bool) -> Field {
+pub fn arrow_field(name: &str, ty: &ColumnType, nullable: bool) -> Field {
     let field = Field::new(name, ty.arrow(), nullable);
     if matches!(ty, ColumnType::Uuid) {
         return field
@@ -288,7 +288,8 @@ pub fn display_type(field: &Field) -> String {
     type_name(field.data_type())
 }
 
-pub(crate) fn type_name(data_type: &DataType) -> String {
+/// DuckDB's name of an Arrow type.
+pub fn type_name(data_type: &DataType) -> String {
     match data_type {
         DataType::Null => "\"NULL\"".into(),
         DataType::Boolean => "BOOLEAN".into(),
@@ -348,18 +349,18 @@ fn type_within(field: &Field) -> String {
 }
 
 /// The SQL name of a column's type, as CREATE TABLE takes it.
-pub(crate) fn column_type_name(ty: &ColumnType) -> String {
+pub fn column_type_name(ty: &ColumnType) -> String {
     display_type(&arrow_field("", ty, true))
 }
 
 /// A column's type, as SQL.
-pub(crate) fn sql_type(ty: &ColumnType) -> Result<SqlType> {
+pub fn sql_type(ty: &ColumnType) -> Result<SqlType> {
     let name = column_type_name(ty);
     parse_data_type(&name).map_err(|e| Error::internal(e.message()))
 }
 
 /// `CAST(expr AS type)`, as SQL.
-pub(crate) fn cast_to(expr: ast::Expr, ty: &ColumnType) -> Result<ast::Expr> {
+pub fn cast_to(expr: ast::Expr, ty: &ColumnType) -> Result<ast::Expr> {
     Ok(ast::Expr::Cast {
         kind: ast::CastKind::Cast,
         expr: Box::new(expr),

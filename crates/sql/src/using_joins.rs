@@ -1,7 +1,7 @@
 //! Joins with USING and NATURAL come into brackets with what is to their left, as one relation, which `plan/using_joins.rs` plans:
 //! the planner by itself gives the merged column where the table is that comes first in the alphabet.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Join, JoinConstraint, JoinOperator, Select, SelectItem, TableFactor, TableWithJoins,
 };
 
@@ -30,7 +30,7 @@ pub(super) fn bracket(select: &mut Select) {
 }
 
 /// Whether a join merges columns.
-pub(crate) fn merges(join: &Join) -> bool {
+pub fn merges(join: &Join) -> bool {
     use JoinOperator as J;
     let on = match &join.join_operator {
         J::Join(on) | J::Inner(on) | J::Left(on) | J::LeftOuter(on) | J::Right(on) => on,

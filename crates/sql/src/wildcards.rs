@@ -2,14 +2,14 @@
 
 use super::normalize;
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, ObjectName, ObjectNamePart, Select, SelectItem,
     SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
 
 /// The function that gives its first argument, if the column that is its second is there.
-pub(crate) const IN_PLACE_OF: &str = "$in_place_of";
+pub const IN_PLACE_OF: &str = "$in_place_of";
 
 /// Brings the options of each `*` to what the planner reads.
 pub(super) fn plain(select: &mut Select) -> Result<()> {

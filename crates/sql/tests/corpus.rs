@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use hushdb::decoders;
+use hushdb_sql::decoders;
 
 /// Bytes that mean something to who splits and parses.
 const TELLING: &[u8] = b"('\"$;-/*\0\xff,.)[{:";

@@ -7,17 +7,17 @@ use super::ddl::{
 };
 use super::keys;
 use crate::connection::Connection;
-use crate::error::{Error, Result};
 use crate::plan::{Relation, Snapshot, TableName};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql;
-use crate::sql::name_parts;
 use crate::transaction::Write;
 use datafusion::arrow::array::Array;
 use datafusion::sql::sqlparser::ast::{
     self, AlterColumnOperation, AlterTableOperation, RenameTableNameKind,
 };
+use hushdb_sql as sql;
+use hushdb_sql::name_parts;
+use hushdb_sql::{Error, Result};
 use hushdb_storage::{Column, ColumnDef};
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -5,11 +5,11 @@ use crate::database::{
     AttachOptions, Attached, Cipher, KeySource, MEMORY, MEMORY_PATH, check_cipher, database_name,
     place_of,
 };
-use crate::error::{Error, Result};
 use crate::result::QueryResult;
-use crate::sql::settings_text::plain_text;
-use crate::sql::{AttachOption, OnConflict};
 use hushdb_crypto::SecretBytes;
+use hushdb_sql::settings_text::plain_text;
+use hushdb_sql::{AttachOption, OnConflict};
+use hushdb_sql::{Error, Result};
 use hushdb_storage::{MAIN_SCHEMA, root_digest_from_hex};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

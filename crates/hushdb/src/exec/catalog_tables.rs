@@ -7,11 +7,11 @@
 use super::definitions;
 use super::key_tables::Columns;
 use super::query::bound_view;
-use crate::error::Result;
 use crate::plan::{DatabaseSnapshot, Planner};
-use crate::sql::settings_text::size_text;
-use crate::sql::type_names::{column_type_name, display_type};
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray};
+use hushdb_sql::Result;
+use hushdb_sql::settings_text::size_text;
+use hushdb_sql::type_names::{column_type_name, display_type};
 use hushdb_storage::{Column, IndexKind, MAIN_SCHEMA, TableVersion, View};
 use std::sync::Arc;
 

@@ -5,16 +5,16 @@
 
 use super::load::{self, RowRules};
 use crate::connection::Connection;
-use crate::error::{Error, Result};
 use crate::plan::{DatabaseSnapshot, Snapshot, TableName};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql::name_parts;
-use crate::sql::{self, DatabaseParts};
 use crate::transaction::Write;
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, ObjectName, ObjectNamePart, VisitMut, VisitorMut,
 };
+use hushdb_sql::name_parts;
+use hushdb_sql::{self as sql, DatabaseParts};
+use hushdb_sql::{Error, Result};
 use hushdb_storage::{CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, View};
 use std::convert::Infallible;
 use std::ops::ControlFlow;

@@ -4,19 +4,19 @@ use super::keys::{self, Key};
 use super::load::{self, RowRules};
 use super::query;
 use crate::connection::Connection;
-use crate::error::{Error, Result};
 use crate::plan::{Relation, Snapshot, TableName};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql;
-use crate::sql::name_parts;
-use crate::sql::type_names::{column_type, stored_type};
 use crate::transaction::Write;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{
     self, ColumnOption, ObjectName, ObjectType, SchemaName, TableConstraint,
 };
+use hushdb_sql as sql;
+use hushdb_sql::name_parts;
+use hushdb_sql::type_names::{column_type, stored_type};
+use hushdb_sql::{Error, Result};
 use hushdb_storage::{Check, Column, ColumnDef, View};
 use std::collections::HashSet;
 use std::sync::Arc;

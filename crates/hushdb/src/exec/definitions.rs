@@ -1,8 +1,8 @@
 //! Tables and views as the SQL that makes them again.
 
 use super::keys::quoted;
-use crate::sql::type_names::column_type_name;
-use crate::sql::{self, quote};
+use hushdb_sql::type_names::column_type_name;
+use hushdb_sql::{self as sql, quote};
 use hushdb_storage::{IndexKind, MAIN_SCHEMA, TableVersion, View};
 
 /// A name as it is found from schema main.

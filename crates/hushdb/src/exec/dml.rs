@@ -10,14 +10,10 @@ use super::returning::{returning, select};
 use super::row_ids::RowIds;
 use super::upsert;
 use crate::connection::Connection;
-use crate::error::{Error, Result};
 use crate::memory::KeptRows;
 use crate::plan::{DML_TARGET, DmlTarget, Snapshot, TableName};
 use crate::result::QueryResult;
 use crate::scan::{ROW_ID, ScanProgress};
-use crate::sql;
-use crate::sql::name_parts;
-use crate::sql::type_names::cast_to;
 use crate::transaction::Write;
 use datafusion::arrow::datatypes::Schema;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -26,6 +22,10 @@ use datafusion::sql::sqlparser::ast::{
     self, Assignment, AssignmentTarget, Expr, FromTable, Ident, ObjectName, SelectItem, SetExpr,
     TableFactor, TableObject, TableWithJoins, UpdateTableFromKind,
 };
+use hushdb_sql as sql;
+use hushdb_sql::name_parts;
+use hushdb_sql::type_names::cast_to;
+use hushdb_sql::{Error, Result};
 use hushdb_storage::TableVersion;
 use std::sync::Arc;
 

@@ -6,13 +6,13 @@
 use super::copy_database::{select_all, sql_without_database};
 use super::{copy, definitions, query, settings, transaction};
 use crate::connection::Connection;
-use crate::error::{Error, ErrorKind, Result};
 use crate::plan::Snapshot;
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql::name_parts;
-use crate::sql::{self, CopyTarget, OptionValue, quote};
 use datafusion::sql::sqlparser::ast::{self, ObjectName, Visit, Visitor};
+use hushdb_sql::name_parts;
+use hushdb_sql::{self as sql, CopyTarget, OptionValue, quote};
+use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{CatalogVersion, ColumnType, MAIN_SCHEMA, TableVersion};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;

@@ -3,7 +3,6 @@
 //!
 //! What must hold: the bytes are a stranger's. No text of theirs, and no text of a panic, is repeated.
 
-use crate::error::{Error, ErrorKind, Result};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
@@ -18,6 +17,7 @@ use datafusion::physical_plan::{
     PlanProperties, ReplaceChildrenOptions,
 };
 use futures::{Stream, StreamExt};
+use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::expect_panics;
 use std::fmt;
 use std::pin::Pin;

@@ -5,11 +5,11 @@
 
 use super::transaction;
 use crate::connection::Connection;
-use crate::error::{Error, ErrorKind, Result};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql::{self, Statement};
 use datafusion::sql::sqlparser::ast::Statement as Sql;
+use hushdb_sql::{self as sql, Statement};
+use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::MAIN_SCHEMA;
 use std::path::Path;
 use std::sync::Arc;

@@ -4,15 +4,15 @@
 
 use super::ddl::resolve_for_write;
 use crate::connection::Connection;
-use crate::error::{Error, Result};
 use crate::plan::{Relation, TableName};
 use crate::result::QueryResult;
-use crate::sql::{self, normalize};
 use crate::transaction::Write;
 use datafusion::sql::sqlparser::ast::{
     self, ColumnOption, Expr, IndexColumn, NullsDistinctOption, ObjectName, OrderByOptions,
     TableConstraint,
 };
+use hushdb_sql::{self as sql, normalize};
+use hushdb_sql::{Error, Result};
 use hushdb_storage::{ColumnDef, Index, IndexDef, IndexKind, TableVersion};
 
 const FOREIGN_KEYS: &str =
@@ -218,7 +218,7 @@ pub(super) fn create_index(
             "Please provide an index name, e.g., CREATE INDEX my_name ...",
         ));
     };
-    let name = crate::sql::name_parts(name)?;
+    let name = hushdb_sql::name_parts(name)?;
     let [name] = name.as_slice() else {
         return Err(Error::parser(
             "an index's name has one part; the index is in its table's schema",

@@ -3,7 +3,6 @@
 //! What must hold: an array is made only where each value is of the column's own kind and fits, so that it is what the plan
 //! would make of it. Everything else, and everything that could fail, is left to the plan, which has the error to say.
 
-use crate::error::Result;
 use crate::value::{Value, is_plain_number, plain_decimal};
 use datafusion::arrow::array::{
     ArrayRef, BinaryViewArray, BooleanArray, Decimal64Array, Decimal128Array, PrimitiveArray,
@@ -14,6 +13,7 @@ use datafusion::arrow::datatypes::{
     TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use datafusion::sql::sqlparser::ast::{self, Expr, UnaryOperator};
+use hushdb_sql::Result;
 use hushdb_storage::{ColumnType, MAX_DECIMAL64_PRECISION};
 use std::sync::Arc;
 

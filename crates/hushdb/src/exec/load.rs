@@ -8,12 +8,9 @@ use super::query;
 use super::row_ids::RowIds;
 use crate::connection::Connection;
 use crate::engine::of_task;
-use crate::error::{Error, Result};
 use crate::memory::{compact, limit_of, row_bytes};
 use crate::plan::{Planner, TableName};
 use crate::scan::ScanProgress;
-use crate::sql;
-use crate::sql::type_names::{arrow_field, column_type_name};
 use crate::transaction::Write;
 use datafusion::arrow::array::{Array, ArrayData, ArrayRef, AsArray, MutableArrayData, make_array};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
@@ -25,6 +22,9 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReser
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PhysicalExpr};
 use futures::StreamExt;
+use hushdb_sql as sql;
+use hushdb_sql::type_names::{arrow_field, column_type_name};
+use hushdb_sql::{Error, Result};
 use hushdb_storage::{
     Check, Column, ColumnType, GatheredRows, PendingRowGroup, RowGroupBuilder, Store,
 };

@@ -38,12 +38,12 @@ mod upsert;
 mod vacuum;
 
 use crate::connection::Connection;
-use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql::{self, Statement, quote};
-use crate::stack::with_room;
 use datafusion::sql::sqlparser::ast;
+use hushdb_sql::stack::with_room;
+use hushdb_sql::{self as sql, Statement, quote};
+use hushdb_sql::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

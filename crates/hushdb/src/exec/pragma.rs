@@ -2,11 +2,11 @@
 
 use super::{query, settings, show};
 use crate::connection::Connection;
-use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
+use hushdb_sql as sql;
+use hushdb_sql::{Error, Result};
 use std::sync::Arc;
 
 pub(super) fn pragma(

@@ -5,11 +5,11 @@
 use super::literal::Argument;
 use super::point::{self, Resolved, Shape};
 use crate::connection::Connection;
-use crate::error::Result;
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql::{self, Statement};
-use crate::stack::with_room;
+use hushdb_sql::Result;
+use hushdb_sql::stack::with_room;
+use hushdb_sql::{self as sql, Statement};
 use parking_lot::Mutex;
 use std::sync::Arc;
 

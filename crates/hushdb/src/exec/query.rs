@@ -3,12 +3,10 @@
 use super::in_order::InOrderExec;
 use super::settings::ExplainOutput;
 use crate::connection::Connection;
-use crate::error::{Error, Result};
 use crate::memory::{KeepRows, KeptRows};
 use crate::plan::Planner;
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql::{self, quote};
 use datafusion::arrow::array::{ArrayRef, AsArray, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
@@ -16,6 +14,8 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
+use hushdb_sql::{self as sql, quote};
+use hushdb_sql::{Error, Result};
 use std::sync::Arc;
 
 /// Plans a query and gives its rows as a stream.

@@ -2,13 +2,13 @@
 
 use super::query;
 use crate::connection::Connection;
-use crate::error::{Error, Result};
 use crate::memory::KeptRows;
 use crate::plan::{DML_TARGET, Snapshot};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql;
 use datafusion::sql::sqlparser::ast::{self, Ident, SelectItem, SetExpr};
+use hushdb_sql as sql;
+use hushdb_sql::{Error, Result};
 use std::sync::Arc;
 
 /// `SELECT ... FROM from`, with what `fill` puts there: parsed SQL is never made text and read again.

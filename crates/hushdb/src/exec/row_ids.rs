@@ -2,7 +2,6 @@
 
 use super::query;
 use crate::connection::Connection;
-use crate::error::{Error, Result};
 use crate::plan::TableName;
 use crate::scan::ScanProgress;
 use crate::transaction::Write;
@@ -11,6 +10,7 @@ use datafusion::arrow::compute::filter_record_batch;
 use datafusion::arrow::datatypes::UInt64Type;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
+use hushdb_sql::{Error, Result};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 

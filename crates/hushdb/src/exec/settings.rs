@@ -5,11 +5,11 @@
 
 use super::attach;
 use crate::connection::Connection;
-use crate::error::{Error, ErrorKind, Result};
 use crate::result::QueryResult;
-use crate::sql::settings_text::{memory_size, plain_text, size_text};
-use crate::sql::type_names::cast_to;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
+use hushdb_sql::settings_text::{memory_size, plain_text, size_text};
+use hushdb_sql::type_names::cast_to;
+use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{ColumnType, MAIN_SCHEMA, Synchronous};
 use std::sync::atomic::Ordering;
 
@@ -224,7 +224,7 @@ const SETTINGS: [Setting; 19] = [
         get: |connection| {
             let session = connection.session.lock();
             let parts = [&session.database, &session.schema];
-            parts.map(|part| crate::sql::quote(part)).join(".")
+            parts.map(|part| hushdb_sql::quote(part)).join(".")
         },
         set: set_schema,
         default: default_schema,
@@ -444,12 +444,12 @@ pub(super) fn enforces_encryption(connection: &Connection) -> bool {
 }
 
 fn set_schema(connection: &Connection, text: &str) -> Result<()> {
-    attach::use_database(connection, &crate::sql::name_in_text(text)?).map(drop)
+    attach::use_database(connection, &hushdb_sql::name_in_text(text)?).map(drop)
 }
 
 fn default_schema(connection: &Connection) -> String {
     let parts = [connection.shared.default_database.as_str(), MAIN_SCHEMA];
-    parts.map(crate::sql::quote).join(".")
+    parts.map(hushdb_sql::quote).join(".")
 }
 
 pub(super) fn settings() -> &'static [Setting] {

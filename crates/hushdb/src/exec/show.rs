@@ -3,16 +3,16 @@
 use super::key_tables::key_of;
 use super::{settings, summarize};
 use crate::connection::Connection;
-use crate::error::{Error, Result};
 use crate::plan::{Planner, Snapshot};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql::type_names::display_type;
-use crate::sql::{self, quote};
 use datafusion::arrow::array::{ArrayRef, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast::{self, SetExpr, TableFactor};
+use hushdb_sql::type_names::display_type;
+use hushdb_sql::{self as sql, quote};
+use hushdb_sql::{Error, Result};
 use std::sync::Arc;
 
 /// A result of text columns.
@@ -123,7 +123,7 @@ fn only_table(query: &ast::Query) -> Option<Vec<String>> {
     let bare = from.joins.is_empty()
         && matches!(select.projection.as_slice(), [ast::SelectItem::Wildcard(options)] if *options == Default::default());
     if bare {
-        crate::sql::name_parts(name).ok()
+        hushdb_sql::name_parts(name).ok()
     } else {
         None
     }

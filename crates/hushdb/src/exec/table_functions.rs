@@ -5,9 +5,7 @@
 use super::copy::Format;
 use super::series::series;
 use super::{catalog_tables, key_tables, process_tables};
-use crate::error::{Error, Result};
 use crate::plan::Planner;
-use crate::sql::{self, OptionValue};
 use datafusion::arrow::array::{
     Array, ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array,
 };
@@ -19,6 +17,8 @@ use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, TableSource};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use hushdb_sql::{self as sql, OptionValue};
+use hushdb_sql::{Error, Result};
 use hushdb_storage::SpillSpace;
 use std::sync::Arc;
 

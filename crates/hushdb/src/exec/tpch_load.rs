@@ -2,16 +2,16 @@
 
 use crate::connection::Connection;
 use crate::engine::of_task;
-use crate::error::{Error, Result};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql;
-use crate::sql::type_names::column_type;
 use crate::transaction::Write;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
+use hushdb_sql as sql;
+use hushdb_sql::type_names::column_type;
+use hushdb_sql::{Error, Result};
 use hushdb_storage::{Column, ColumnDef, PendingRowGroup, RowGroupBuilder, Store};
 use std::sync::Arc;
 use tpchgen::generators as tpch;
@@ -299,7 +299,7 @@ fn write_part(
     let schema = Arc::new(datafusion::arrow::datatypes::Schema::new(
         columns
             .iter()
-            .map(|c| crate::sql::type_names::arrow_field(&c.name, &c.ty, c.nullable))
+            .map(|c| hushdb_sql::type_names::arrow_field(&c.name, &c.ty, c.nullable))
             .collect::<Vec<_>>(),
     ));
     for batch in batches {

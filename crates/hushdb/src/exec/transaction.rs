@@ -1,10 +1,10 @@
 //! BEGIN, COMMIT, ROLLBACK and savepoints.
 
 use crate::connection::Connection;
-use crate::error::{Error, Result};
 use crate::result::QueryResult;
-use crate::sql::TransactionStatement;
 use crate::transaction::OpenTransaction;
+use hushdb_sql::TransactionStatement;
+use hushdb_sql::{Error, Result};
 
 pub(super) fn run(connection: &Connection, statement: TransactionStatement) -> Result<QueryResult> {
     use TransactionStatement as T;

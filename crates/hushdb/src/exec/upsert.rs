@@ -11,13 +11,10 @@ use super::query;
 use super::returning::{returning, select};
 use super::row_ids::{RowIds, row_ids_of};
 use crate::connection::Connection;
-use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{KeepRows, compact, row_bytes};
 use crate::plan::{DML_EXCLUDED, DML_TARGET, Snapshot, TableName};
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
-use crate::sql::normalize;
-use crate::sql::type_names::arrow_field;
 use crate::transaction::Write;
 use datafusion::arrow::array::{ArrayRef, UInt64Array};
 use datafusion::arrow::compute::take;
@@ -33,6 +30,9 @@ use datafusion::sql::sqlparser::ast::{
     self, Assignment, ConflictTarget, Expr, Ident, OnConflictAction, OnInsert, SelectItem,
     SqliteOnConflict, VisitMut, VisitorMut,
 };
+use hushdb_sql::normalize;
+use hushdb_sql::type_names::arrow_field;
+use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{Column, Index, TableVersion};
 use roaring::RoaringTreemap;
 use std::collections::HashSet;

@@ -6,9 +6,9 @@
 use datafusion::sql::sqlparser::ast::ObjectName;
 
 use crate::connection::Connection;
-use crate::error::{Error, Result};
 use crate::result::QueryResult;
-use crate::sql::name_parts;
+use hushdb_sql::name_parts;
+use hushdb_sql::{Error, Result};
 
 /// Vacuums a table, or all of the current database.
 pub(super) fn vacuum(connection: &Connection, table: Option<&ObjectName>) -> Result<QueryResult> {

@@ -6,8 +6,6 @@
 //! sides fit 64 bits, then grows to 38.
 
 use super::number_kind::{Number, common_int, float_type, int_digits, int_type};
-use crate::error::{Error, ErrorKind};
-use crate::sql::type_names::type_name;
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use datafusion::arrow::compute::kernels::numeric;
 use datafusion::arrow::compute::{binary, try_binary};
@@ -22,6 +20,8 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::physical_expr_common::datum;
+use hushdb_sql::type_names::type_name;
+use hushdb_sql::{Error, ErrorKind};
 use std::any::Any;
 use std::sync::{Arc, LazyLock};
 

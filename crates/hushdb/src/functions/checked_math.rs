@@ -1,6 +1,5 @@
 //! Functions of a DOUBLE that are refused where they are not defined, as DuckDB refuses them: `ln(0)`, `sqrt(-1)`, `asin(2)`.
 
-use crate::error::{Error, ErrorKind};
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::compute::try_binary;
 use datafusion::arrow::datatypes::{DataType, Float64Type};
@@ -9,6 +8,7 @@ use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
 /// A function's value, or why it has none.

@@ -1,9 +1,7 @@
 //! Conversions that Arrow does not have or does otherwise: UUID and BLOB from text and back, intervals from text. The planner puts them where a CAST stands.
 
-use crate::error::{Error, ErrorKind};
 use crate::functions::interval_cast::interval_from_text;
 use crate::functions::value_text;
-use crate::sql::type_names::arrow_field;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewBuilder, FixedSizeBinaryBuilder, StringViewBuilder,
 };
@@ -14,6 +12,8 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use hushdb_sql::type_names::arrow_field;
+use hushdb_sql::{Error, ErrorKind};
 use hushdb_storage::ColumnType;
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
 //! `date_part(part, x)` and `extract(part FROM x)`: DataFusion's, as a BIGINT; of an INTERVAL with DuckDB's meaning, where each part is
 //! what the larger ones leave over.
 
-use crate::error::Error;
 use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array};
 use datafusion::arrow::datatypes::{
     DataType, Field, FieldRef, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
@@ -15,6 +14,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use hushdb_sql::Error;
 use std::sync::{Arc, LazyLock};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;

@@ -3,7 +3,6 @@
 
 use super::plain::called;
 use super::text::calendar;
-use crate::error::{Error, ErrorKind};
 use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type, TimeUnit};
@@ -11,6 +10,7 @@ use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
+use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
 const SECONDS_PER_DAY: i64 = 86_400;

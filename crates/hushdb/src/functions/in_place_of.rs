@@ -1,13 +1,13 @@
 //! `$in_place_of(value, column)`: the value. `* REPLACE (value AS column)` is written with it, so that a column which is not
 //! there is an error.
 
-use crate::sql::IN_PLACE_OF;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
+use hushdb_sql::IN_PLACE_OF;
 use std::sync::Arc;
 
 #[derive(Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,8 @@
 //! Texts cast to intervals.
 
-use crate::sql::{interval, unreadable_interval};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, IntervalMonthDayNanoBuilder};
 use datafusion::common::Result;
+use hushdb_sql::{interval, unreadable_interval};
 use std::sync::Arc;
 
 /// `CAST(text AS INTERVAL)`, and TRY_CAST, which is lenient.

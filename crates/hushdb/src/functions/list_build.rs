@@ -8,7 +8,6 @@ use super::plain::called;
 use super::room::Room;
 use super::text::value_text;
 use super::texts::between;
-use crate::error::{Error, ErrorKind};
 use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Int64Array, ListArray, StringViewBuilder, TimestampMicrosecondArray,
@@ -25,6 +24,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use hushdb_sql::{Error, ErrorKind};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 

@@ -1,13 +1,13 @@
 //! `list_sum(x)`: as `sum` of the list's values, exact for integers and decimals.
 
-use crate::error::{Error, ErrorKind};
-use crate::sql::type_names::type_name;
 use datafusion::arrow::array::{ArrayRef, AsArray, Decimal128Array, Float64Array, ListArray};
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Field, Float64Type};
 use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
+use hushdb_sql::type_names::type_name;
+use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
 const MAX_DIGITS: u8 = 38;

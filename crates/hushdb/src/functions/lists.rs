@@ -5,7 +5,6 @@
 
 use super::comparison_key::keys;
 use super::plain::called;
-use crate::error::{Error, ErrorKind};
 use crate::plan::common_type;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray, UInt32Array,
@@ -18,6 +17,7 @@ use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use hushdb_sql::{Error, ErrorKind};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;

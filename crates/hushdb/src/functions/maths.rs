@@ -2,7 +2,6 @@
 
 use super::plain::{Columns, Form, Kind, Run, plain};
 use super::room::Room;
-use crate::error::{Error, ErrorKind};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int8Array};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::FieldRef;
@@ -14,6 +13,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
 /// Beyond it the square of a number may not be finite.

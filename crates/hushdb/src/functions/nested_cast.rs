@@ -7,8 +7,6 @@ use super::convert::{blob_from_text, round_even, text_from_blob, text_from_uuid,
 use super::nested_text::{Fields, Item, list_items, struct_items};
 use super::rounding_cast::{cast_rounding, rounds};
 use super::value_text;
-use crate::error::{Error, ErrorKind};
-use crate::sql::type_names::{is_row, type_name};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, ListArray, StringViewArray, StringViewBuilder, StructArray,
     new_null_array,
@@ -21,6 +19,8 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use hushdb_sql::type_names::{is_row, type_name};
+use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
 /// `CAST(value AS type)` for a nested type, or TRY_CAST.

@@ -4,14 +4,14 @@
 
 use super::plain::{Columns, Form, Kind, Row, Run, Written, plain};
 use super::room::Room;
-use crate::error::{Error, ErrorKind};
-use crate::error_text::without_values;
-use crate::sql::{FULL_MATCH, LIKE_PATTERN};
 use datafusion::arrow::array::{ArrayRef, BooleanArray, StringViewBuilder};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
+use hushdb_sql::without_values;
+use hushdb_sql::{Error, ErrorKind};
+use hushdb_sql::{FULL_MATCH, LIKE_PATTERN};
 use regex::{Captures, Regex, RegexBuilder};
 use std::sync::Arc;
 

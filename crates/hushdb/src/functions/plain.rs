@@ -216,8 +216,8 @@ impl ScalarUDFImpl for Plain {
 
 /// A call with the names of its types.
 pub(super) fn called(name: &str, types: &[DataType]) -> String {
-    use crate::sql::type_names::display_type;
     use datafusion::arrow::datatypes::Field;
+    use hushdb_sql::type_names::display_type;
     let types = types
         .iter()
         .map(|t| display_type(&Field::new("", t.clone(), true)));
@@ -393,7 +393,7 @@ macro_rules! collect {
 
 fn as_text(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes)
-        .map_err(|_| crate::error::Error::internal("a text is not UTF-8").into())
+        .map_err(|_| hushdb_sql::Error::internal("a text is not UTF-8").into())
 }
 
 impl Form {

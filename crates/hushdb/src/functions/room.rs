@@ -3,9 +3,9 @@
 //! What must hold: whoever multiplies asks first, so that `repeat('x', n)` and its kind fail before they allocate. One value is
 //! no longer than Arrow's offsets reach.
 
-use crate::error::{Error, ErrorKind};
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
 /// What is not worth asking for.

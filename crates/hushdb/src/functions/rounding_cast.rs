@@ -4,7 +4,6 @@
 //! What must hold: a float is the one nearest to the decimal; a DOUBLE too large for a FLOAT is an error, or NULL for TRY_CAST.
 
 use super::arithmetic::MAX_DIGITS_128;
-use crate::error::{Error, ErrorKind};
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, PrimitiveArray,
     TimestampMicrosecondArray,
@@ -19,6 +18,7 @@ use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use hushdb_sql::{Error, ErrorKind};
 use std::fmt::Write;
 use std::str::FromStr;
 use std::sync::Arc;

@@ -2,7 +2,6 @@
 
 use super::plain::called;
 use super::text::calendar;
-use crate::error::{Error, ErrorKind};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewBuilder};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Date32Type, Int64Type, TimeUnit};
@@ -10,6 +9,7 @@ use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
+use hushdb_sql::{Error, ErrorKind};
 use std::fmt::Write;
 
 const DAY: i128 = 86_400_000_000_000;

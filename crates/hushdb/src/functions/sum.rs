@@ -1,7 +1,6 @@
 //! `sum` and `avg` that cannot wrap: integers and decimals add up exactly in 128 bits, and a sum past 38 digits is an
 //! error. As in DuckDB, `avg` of any number is a DOUBLE.
 
-use crate::error::{Error, ErrorKind};
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Decimal128Array, Float64Array,
     Int64Array, PrimitiveArray,
@@ -16,6 +15,7 @@ use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
 };
+use hushdb_sql::{Error, ErrorKind};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ impl AggregateUDFImpl for ExactSum {
                 return plan_err!(
                     "No function matches {}({}); cast the argument to a number",
                     self.name(),
-                    crate::sql::type_names::type_name(other)
+                    hushdb_sql::type_names::type_name(other)
                 );
             }
         }])

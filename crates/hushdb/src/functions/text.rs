@@ -4,7 +4,6 @@
 //! shortest text that reads back as the same number.
 
 use super::nested_text::{in_quotes, in_quotes_if_needed};
-use crate::sql::type_names::is_row;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{
     DataType, Date32Type, Date64Type, Float16Type, Float32Type, Float64Type, IntervalDayTimeType,
@@ -15,6 +14,7 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use hushdb_sql::type_names::is_row;
 
 /// The text of row `row` of `array`, `None` when it is NULL.
 ///

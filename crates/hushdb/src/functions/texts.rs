@@ -3,12 +3,12 @@
 
 use super::plain::{Columns, Form, Kind, Row, Run, Written, plain};
 use super::room::Room;
-use crate::error::{Error, ErrorKind};
 use datafusion::arrow::array::{ArrayRef, ListBuilder, StringViewBuilder};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
+use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 use unicode_segmentation::UnicodeSegmentation;
 

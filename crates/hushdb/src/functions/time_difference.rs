@@ -1,6 +1,5 @@
 //! `$time_difference(a, b)`: the days and the time of day from one timestamp to another, as `a - b` has them.
 
-use crate::error::{Error, ErrorKind};
 use datafusion::arrow::array::{AsArray, IntervalMonthDayNanoArray};
 use datafusion::arrow::compute::try_binary;
 use datafusion::arrow::datatypes::{
@@ -12,6 +11,7 @@ use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use hushdb_sql::{Error, ErrorKind};
 use std::sync::{Arc, LazyLock};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;

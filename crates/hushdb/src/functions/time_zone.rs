@@ -3,7 +3,6 @@
 //! What must hold: a time that a zone's clocks show twice is the later one; one that they leave out is what they would have shown had
 //! they not been changed.
 
-use crate::error::{Error, ErrorKind};
 use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use chrono_tz::{TZ_VARIANTS, Tz};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, TimestampMicrosecondArray};
@@ -13,6 +12,7 @@ use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
 pub(super) fn all() -> [Arc<ScalarUDF>; 2] {

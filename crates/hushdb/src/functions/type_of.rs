@@ -1,11 +1,11 @@
 //! `typeof(x)`: the type's name in SQL.
 
-use crate::sql::type_names::display_type;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
+use hushdb_sql::type_names::display_type;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct TypeOf {

@@ -85,7 +85,7 @@ impl SpillWriter for Writer {
 }
 
 pub(super) fn external(error: hushdb_storage::Error) -> DataFusionError {
-    crate::Error::from(error).into()
+    hushdb_sql::Error::from(error).into()
 }
 
 /// Where temporary files go when nothing else is said: beside the database, or for one in memory to the system's place for

@@ -1,7 +1,7 @@
 //! `FlatUnions`: a UNION of UNIONs as one, before types are brought together.
 //!
 //! What must hold: the branches stay in their order, and get the type that the chain had from left to right, however the
-//! parser bracketed it (`sql/balance.rs`).
+//! parser bracketed it (`balance.rs` of `hushdb_sql`).
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;

@@ -1,11 +1,11 @@
 //! How large a plan grows when every name that it uses is spelled out: a CTE or view that joins the one before with itself
 //! doubles with each level, and planning goes over all of it.
 
-use crate::error::{Error, Result};
-use crate::sql::normalize;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{self, ObjectName, Query, Visit, Visitor};
+use hushdb_sql::normalize;
+use hushdb_sql::{Error, Result};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 

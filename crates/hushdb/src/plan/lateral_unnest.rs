@@ -1,13 +1,13 @@
-//! `LateralUnnest`: `FROM t, unnest(t.a) AS u(x)`, of a column to the left. `sql/rewrite.rs` brings it and all that is to its
+//! `LateralUnnest`: `FROM t, unnest(t.a) AS u(x)`, of a column to the left. `hushdb_sql` brings it and all that is to its
 //! left together in brackets, as one relation.
 
-use crate::sql::unnest_table;
 use datafusion::common::{Column, DFSchema, Result, UnnestOptions, plan_err};
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{JoinOperator, TableFactor, TableWithJoins};
+use hushdb_sql::unnest_table;
 
 /// The list, before its values are taken out of it.
 const LIST: &str = "$list";

@@ -5,9 +5,9 @@
 
 use super::numbers::{self, For};
 use super::temporal;
-use crate::sql::type_names::is_row;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
+use hushdb_sql::type_names::is_row;
 use std::sync::Arc;
 
 /// The type that values of all types can be brought to; `None` where there is none.

@@ -16,7 +16,6 @@ use crate::functions::arithmetic::{MAX_DIGITS_128, decimal_type};
 use crate::functions::number_kind::{
     Number, common_int, int_digits, int_fits, int_literal, int_type, literal_digits,
 };
-use crate::sql::SAME_TYPE_FUNCTIONS;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, plan_err};
@@ -27,6 +26,7 @@ use datafusion::logical_expr::{
     BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator,
 };
 use datafusion::optimizer::AnalyzerRule;
+use hushdb_sql::SAME_TYPE_FUNCTIONS;
 use std::sync::Arc;
 
 /// The rule; see the module.

@@ -9,7 +9,6 @@ use crate::functions::arithmetic::{MAX_DIGITS_64, Op};
 use crate::functions::arithmetic_chain::{self, type_of_chain};
 use crate::functions::number_kind::{Number, float_type, int_fits, int_literal};
 use crate::functions::{LIST_AND_LIST, MAP_VALUE, SLICE, SUBSTRING, date_part, rounds};
-use crate::sql::{INTEGER_LITERAL, ONE_TYPE};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
@@ -24,6 +23,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
+use hushdb_sql::{INTEGER_LITERAL, ONE_TYPE};
 use std::sync::Arc;
 
 /// Plans binary operators; asked before DataFusion's own planners.

@@ -10,11 +10,9 @@ use super::values;
 use super::watched;
 use crate::connection::Connection;
 use crate::engine::Engine;
-use crate::error::{Error, Result};
 use crate::exec::{NullOrder, OrderDefaults, settings, table_functions};
 use crate::functions::instant_function;
 use crate::scan::{ScanProgress, TableScan};
-use crate::sql;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::cte_worktable::CteWorkTable;
 use datafusion::common::{
@@ -33,6 +31,8 @@ use datafusion::logical_expr::{
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::planner::{PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast;
+use hushdb_sql as sql;
+use hushdb_sql::{Error, Result};
 use hushdb_storage::TableVersion;
 use parking_lot::Mutex;
 use std::collections::HashMap;

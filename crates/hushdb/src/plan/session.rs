@@ -14,7 +14,6 @@ use super::subquery_values::SubqueryValues;
 use super::temporal::DaysOfTimestamps;
 use super::type_names::DuckTypes;
 use super::watched::Watched;
-use crate::error::Result;
 use crate::exec::{GivenFiles, InsertionOrder};
 use crate::functions;
 use crate::memory::{
@@ -30,6 +29,7 @@ use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
+use hushdb_sql::Result;
 use hushdb_storage::SpillSpace;
 use std::sync::Arc;
 

@@ -1,9 +1,8 @@
-//! `SetOperations`: UNION, EXCEPT and INTERSECT. `sql/set_operations.rs` makes calls of them.
+//! `SetOperations`: UNION, EXCEPT and INTERSECT. `hushdb_sql` makes calls of them.
 //!
 //! What must hold: columns have the type that holds what all queries give, before anything is planned over them.
 
 use super::numbers::{column_type, to_type};
-use crate::sql::{SetOperation, set_operation};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, ExprSchema, Result, ScalarValue, UnnestOptions, plan_err};
 use datafusion::functions_aggregate::expr_fn::count;
@@ -15,6 +14,7 @@ use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, Operator, Union, binary_expr, lit, when,
 };
 use datafusion::sql::sqlparser::ast::TableFactor;
+use hushdb_sql::{SetOperation, set_operation};
 use std::sync::Arc;
 
 #[derive(Debug)]

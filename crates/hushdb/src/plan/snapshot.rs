@@ -2,7 +2,7 @@
 //!
 //! What must hold: a statement reads one version of each database from its first lookup to its last row.
 
-use crate::error::{Error, Result};
+use hushdb_sql::{Error, Result};
 use hushdb_storage::{CatalogVersion, SchemaVersion, Store, TableVersion, View};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,10 +1,10 @@
 //! Names of types, for DataFusion's planner.
 
-use crate::sql::type_names::{arrow_field, column_type};
 use datafusion::arrow::datatypes::{DataType, Field, IntervalUnit};
 use datafusion::common::Result;
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::DataType as SqlType;
+use hushdb_sql::type_names::{arrow_field, column_type};
 use std::sync::Arc;
 
 /// Gives DataFusion's planner DuckDB's type names, for CAST and typed literals.

@@ -1,11 +1,10 @@
-//! `UsingJoins`: joins with USING and NATURAL, each with all that is to its left. `sql/using_joins.rs` brings them together in
+//! `UsingJoins`: joins with USING and NATURAL, each with all that is to its left. `hushdb_sql` brings them together in
 //! brackets, as one relation.
 //!
 //! What must hold: `*` gives the merged column once, at its place in the left table: of an inner or left join the left table's,
 //! of a right join the right one's, of a full join the one of both that is not NULL. What it refuses: columns of the single
 //! tables that a right or full join has merged.
 
-use crate::sql::merges;
 use datafusion::common::{
     Column, JoinConstraint, JoinType, NullEquality, Result, TableReference, not_impl_err, plan_err,
 };
@@ -17,6 +16,7 @@ use datafusion::logical_expr::{Expr, Join, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{
     self, JoinOperator, ObjectName, TableFactor, TableWithJoins,
 };
+use hushdb_sql::merges;
 use std::sync::Arc;
 
 #[derive(Debug)]

@@ -3,8 +3,6 @@
 
 use super::numbers::{For, common_of};
 use super::planner::Planner;
-use crate::sql::INTEGER_LITERAL;
-use crate::sql::type_names::{sql_type, stored_type};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Expr, ExprSchemable};
@@ -12,6 +10,8 @@ use datafusion::sql::planner::{PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast::{
     self, BinaryOperator, CastKind, Query, SetExpr, Value, VisitMut, VisitorMut,
 };
+use hushdb_sql::INTEGER_LITERAL;
+use hushdb_sql::type_names::{sql_type, stored_type};
 use std::ops::ControlFlow;
 
 /// Brings the values of every VALUES in a statement to common types.

@@ -3,7 +3,6 @@
 
 use super::prune;
 use super::table::TableScan;
-use crate::error::Error;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, RecordBatchOptions, UInt64Array,
 };
@@ -18,6 +17,7 @@ use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use datafusion::physical_expr_common::physical_expr::{
     snapshot_generation, snapshot_physical_expr,
 };
+use hushdb_sql::Error;
 use hushdb_storage::{Column, RowGroup, Store};
 use std::collections::HashMap;
 use std::sync::Arc;

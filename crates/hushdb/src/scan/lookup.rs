@@ -4,7 +4,6 @@
 
 use super::group::RowFilter;
 use super::table::TableScan;
-use crate::error::Error;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, RecordBatchOptions, UInt64Array};
 use datafusion::arrow::compute::{and, filter};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
@@ -15,6 +14,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, CastExpr, Column as PhysicalColumn, InListExpr, Literal,
 };
+use hushdb_sql::Error;
 use hushdb_storage::{Column, ColumnType, Index};
 use std::collections::HashMap;
 use std::sync::Arc;

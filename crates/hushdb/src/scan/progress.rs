@@ -1,7 +1,7 @@
 //! How far the scans of a running statement have come, and whether someone asked it to stop.
 
-use crate::error::Result;
 use crate::result::interrupted;
+use hushdb_sql::Result;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::Notify;
 

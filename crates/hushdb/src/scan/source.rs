@@ -7,7 +7,6 @@ use super::lookup::{Lookup, LookupReader};
 use super::prune;
 use super::statistics::{table_statistics, visible_rows};
 use super::table::TableScan;
-use crate::error::Error;
 use crate::memory::limit_of;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, MutableArrayData, make_array};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
@@ -29,6 +28,7 @@ use datafusion::physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder,
 };
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use hushdb_sql::Error;
 use hushdb_storage::RowGroup;
 use std::fmt;
 use std::ops::Range;

@@ -4,7 +4,6 @@ use super::progress::ScanProgress;
 use super::source::ScanSource;
 use super::statistics::table_statistics;
 use crate::plan::share_of_rows;
-use crate::sql::type_names::arrow_field;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
@@ -15,6 +14,7 @@ use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_expr::split_conjunction;
 use datafusion::physical_plan::ExecutionPlan;
+use hushdb_sql::type_names::arrow_field;
 use hushdb_storage::{CatalogVersion, Store, TableVersion};
 use std::fmt;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl TableScan {
     ///
     /// # Errors
     /// What reading the row-group directory finds.
-    pub(crate) fn whole_statistics(&self) -> crate::error::Result<Statistics> {
+    pub(crate) fn whole_statistics(&self) -> hushdb_sql::Result<Statistics> {
         Ok(table_statistics(self, self.table.row_groups()?))
     }
 }

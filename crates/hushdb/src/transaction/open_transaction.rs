@@ -5,9 +5,9 @@
 //! Dropped, it rolls back.
 
 use super::write::writable;
-use crate::error::{Error, Result};
 use crate::functions::current_micros;
 use crate::plan::{DatabaseSnapshot, Snapshot};
+use hushdb_sql::{Error, Result};
 use hushdb_storage::{Savepoint, Transaction};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,8 +5,8 @@
 
 use super::open_transaction::OpenTransaction;
 use crate::connection::Connection;
-use crate::error::{Error, Result};
 use crate::plan::{DatabaseSnapshot, Snapshot};
+use hushdb_sql::{Error, Result};
 use hushdb_storage::{Savepoint, Transaction};
 use parking_lot::{MappedMutexGuard, MutexGuard};
 use std::ops::{Deref, DerefMut};

@@ -3,11 +3,11 @@
 use super::statement::{AttachOption, OnConflict, Statement};
 use super::tokens::{expect, scalar, string, word};
 use crate::error::{Error, Result};
-use crate::sql::key_literals::KeyLiterals;
-use datafusion::sql::sqlparser::ast::{Expr, Value};
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::Token;
+use crate::key_literals::KeyLiterals;
+use sqlparser::ast::{Expr, Value};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
 
 pub(super) fn attach(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
     parser.next_token();

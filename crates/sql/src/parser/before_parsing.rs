@@ -1,10 +1,10 @@
 //! What is changed in the tokens of a text before it is parsed: phrases that sqlparser's DuckDB dialect lacks in the midst
 //! of statements that it knows.
 
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// The table function that gives the rows of a DESCRIBE, SHOW or SUMMARIZE.
-pub(crate) const ROWS_OF: &str = "$rows_of";
+pub const ROWS_OF: &str = "$rows_of";
 
 /// `E'...'`, whose escapes the tokenizer has read, as a plain string.
 pub(super) fn plain_strings(tokens: &mut [TokenWithSpan]) {

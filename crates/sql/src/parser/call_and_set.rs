@@ -3,9 +3,9 @@
 use super::statement::Statement;
 use super::tokens::{expect, object_name, parser_error, parts, syntax_error, word, words};
 use crate::error::Result;
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::Token;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
 
 pub(super) fn call(parser: &mut Parser) -> Result<Statement> {
     let name = word(parser)?.to_lowercase();

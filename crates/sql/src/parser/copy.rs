@@ -4,9 +4,9 @@ use super::super::normalize;
 use super::statement::{CopyTarget, OptionValue, Statement};
 use super::tokens::{expect, object_name, parser_error, scalar, string, syntax_error, word};
 use crate::error::Result;
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::Token;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
 
 pub(super) fn copy(parser: &mut Parser) -> Result<Statement> {
     parser.next_token();

@@ -4,9 +4,9 @@ use super::copy::copy_options;
 use super::statement::{DatabaseParts, Statement};
 use super::tokens::{expect, string, syntax_error, word, words};
 use crate::error::Result;
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::Token;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
 
 /// `COPY FROM DATABASE a TO b [(SCHEMA | DATA)]`.
 pub(super) fn copy_database(parser: &mut Parser) -> Result<Statement> {

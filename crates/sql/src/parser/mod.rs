@@ -11,8 +11,8 @@ mod statement;
 mod tokens;
 mod transaction;
 
-pub(crate) use before_parsing::ROWS_OF;
-pub(crate) use statement::{
+pub use before_parsing::ROWS_OF;
+pub use statement::{
     AttachOption, CopyTarget, DatabaseParts, OnConflict, OptionValue, Statement,
     TransactionStatement,
 };
@@ -32,13 +32,13 @@ use super::read_or_refuse;
 use super::reading::read;
 use super::secrets::is_quiet;
 use crate::error::{Error, ErrorKind, Result};
-use datafusion::sql::sqlparser::ast;
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer};
+use sqlparser::ast;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Location, Token, Tokenizer};
 
 /// Parses a text that holds exactly one statement.
-pub(crate) fn parse(sql: &str) -> Result<Statement> {
+pub fn parse(sql: &str) -> Result<Statement> {
     let (sql, keys) = KeyLiterals::take_out_of(sql);
     let quiet = is_quiet(&sql);
     let mut tokens = Tokenizer::new(&HushDialect::default(), &sql)
@@ -92,7 +92,7 @@ fn parsed(parser: &mut Parser, by_name: bool, keys: &KeyLiterals) -> Result<Stat
 }
 
 /// Parses one statement of sqlparser's.
-pub(crate) fn parse_one(sql: &str) -> Result<ast::Statement> {
+pub fn parse_one(sql: &str) -> Result<ast::Statement> {
     match parse(sql)? {
         Statement::Sql(statement) => Ok(*statement),
         _ => Err(Error::parser("a query was expected")),

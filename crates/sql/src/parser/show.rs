@@ -4,10 +4,10 @@ use super::parse_one;
 use super::statement::Statement;
 use super::tokens::{object_name, parser_error, parts, words};
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{self, ObjectName};
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::Token;
+use sqlparser::ast::{self, ObjectName};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
 
 pub(super) fn show(parser: &mut Parser) -> Result<Statement> {
     let ahead = words(parser, 3);

@@ -2,80 +2,119 @@
 
 use super::super::rewrite::finish;
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::{self, ObjectName, VisitMut, VisitorMut};
 use hushdb_crypto::SecretBytes;
+use sqlparser::ast::{self, ObjectName, VisitMut, VisitorMut};
 use std::fmt;
 use std::sync::Arc;
 
 /// One statement.
 #[derive(Clone)]
-pub(crate) enum Statement {
+pub enum Statement {
     /// Queries, DML and DDL.
     Sql(Box<ast::Statement>),
     /// `INSERT INTO t BY NAME query`.
     InsertByName(Box<ast::Insert>),
+    /// `ATTACH [OR REPLACE] [DATABASE] [IF NOT EXISTS] path [AS name] [(options)]`.
     Attach {
+        /// The file, as it is written.
         path: String,
+        /// What it is called, after the file when not given.
         name: Option<String>,
+        /// What is done when the name is taken.
         on_conflict: OnConflict,
+        /// In the order in which they are written.
         options: Vec<AttachOption>,
     },
+    /// `DETACH [DATABASE] [IF EXISTS] name`.
     Detach {
+        /// The name.
         name: String,
+        /// A database that is not there is no error.
         if_exists: bool,
     },
     /// `PREPARE name AS`, of a statement that sqlparser does not know.
     Prepare {
+        /// The name.
         name: String,
+        /// What it stands for.
         statement: Box<Statement>,
     },
+    /// `USE database`, `USE schema` or `USE database.schema`, by its parts.
     Use(Vec<String>),
     /// `CALL f(args)` and `PRAGMA f(args)`.
     Call {
+        /// The name.
         name: String,
+        /// By their places.
         args: Vec<ast::Expr>,
+        /// By their names.
         named: Vec<(String, ast::Expr)>,
     },
     /// `PRAGMA name`.
     Pragma(String),
+    /// `SET name = value`.
     Set {
+        /// The name.
         name: String,
+        /// A literal, or an expression over settings.
         value: Box<ast::Expr>,
     },
+    /// `RESET name`.
     Reset(String),
+    /// `COPY table [(columns)] FROM path [(options)]`.
     CopyFrom {
+        /// The table that takes the rows.
         table: ObjectName,
+        /// Its columns in the order of the file; all when none are named.
         columns: Vec<String>,
+        /// The file, as it is written.
         path: String,
+        /// In the order in which they are written.
         options: Vec<(String, OptionValue)>,
     },
+    /// `COPY what TO path [(options)]`.
     CopyTo {
+        /// What is written.
         what: CopyTarget,
+        /// The file, as it is written.
         path: String,
+        /// In the order in which they are written.
         options: Vec<(String, OptionValue)>,
     },
     /// `COPY FROM DATABASE a TO b`.
     CopyDatabase {
+        /// The database that is read.
         from: String,
+        /// The database that is written.
         to: String,
+        /// What of it.
         parts: DatabaseParts,
     },
+    /// `EXPORT DATABASE [database TO] directory [(options)]`.
     ExportDatabase {
         /// The current one when not named.
         database: Option<String>,
+        /// As it is written.
         directory: String,
+        /// In the order in which they are written.
         options: Vec<(String, OptionValue)>,
     },
     /// `IMPORT DATABASE 'directory'`.
     ImportDatabase(String),
+    /// `DESCRIBE query`.
     Describe(Box<ast::Query>),
+    /// `SUMMARIZE query`.
     Summarize(Box<ast::Query>),
     /// `SHOW TABLES [FROM x]`, `SHOW ALL TABLES`.
     ShowTables {
+        /// A database or schema, by its parts.
         from: Option<Vec<String>>,
+        /// Of all databases.
         all: bool,
     },
+    /// `SHOW DATABASES`.
     ShowDatabases,
+    /// `SHOW SCHEMAS`.
     ShowSchemas,
     /// `SHOW setting`.
     Show(String),
@@ -83,6 +122,7 @@ pub(crate) enum Statement {
     Checkpoint(Option<String>),
     /// `VACUUM [ANALYZE] [table]`.
     Vacuum(Option<ObjectName>),
+    /// BEGIN, COMMIT and their like.
     Transaction(TransactionStatement),
     /// `INSTALL x`, `LOAD x`.
     Extension(String),
@@ -92,7 +132,7 @@ pub(crate) enum Statement {
 
 impl Statement {
     /// Whether it leaves a transaction, or a part of it, behind; only such a statement runs after an error in one.
-    pub(crate) fn ends_transaction(&self) -> bool {
+    pub fn ends_transaction(&self) -> bool {
         use TransactionStatement as T;
         matches!(
             self,
@@ -106,10 +146,7 @@ impl Statement {
     ///
     /// # Errors
     /// The one that the visitor broke off with.
-    pub(crate) fn visit(
-        &mut self,
-        visitor: &mut impl VisitorMut<Break = Box<Error>>,
-    ) -> Result<()> {
+    pub fn visit(&mut self, visitor: &mut impl VisitorMut<Break = Box<Error>>) -> Result<()> {
         match self {
             Self::Sql(statement) => finish(VisitMut::visit(statement.as_mut(), visitor)),
             Self::InsertByName(insert) => finish(VisitMut::visit(insert.as_mut(), visitor)),
@@ -138,18 +175,28 @@ impl Statement {
 
 /// A statement about the connection's transaction.
 #[derive(Clone)]
-pub(crate) enum TransactionStatement {
-    Begin { read_only: bool },
+pub enum TransactionStatement {
+    /// `BEGIN [TRANSACTION] [READ ONLY | READ WRITE]`.
+    Begin {
+        /// It refuses every write.
+        read_only: bool,
+    },
+    /// `COMMIT`.
     Commit,
+    /// `ROLLBACK`.
     Rollback,
+    /// `SAVEPOINT name`.
     Savepoint(String),
+    /// `ROLLBACK TO SAVEPOINT name`.
     RollbackTo(String),
+    /// `RELEASE SAVEPOINT name`.
     Release(String),
 }
 
 /// What COPY FROM DATABASE copies.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DatabaseParts {
+pub enum DatabaseParts {
+    /// Definitions and rows.
     All,
     /// Definitions alone.
     Schema,
@@ -159,17 +206,21 @@ pub(crate) enum DatabaseParts {
 
 /// What COPY ... TO writes.
 #[derive(Clone)]
-pub(crate) enum CopyTarget {
+pub enum CopyTarget {
+    /// The rows of a query.
     Query(Box<ast::Query>),
+    /// The rows of a table, all columns when none are named.
     Table(ObjectName, Vec<ast::Ident>),
 }
 
 /// A value in an option list.
 #[derive(Clone, PartialEq)]
-pub(crate) enum OptionValue {
+pub enum OptionValue {
     /// The option stands alone.
     None,
+    /// A text, a number or a word.
     Text(String),
+    /// Names in parentheses.
     List(Vec<String>),
     /// Names with texts, in the order in which they are given.
     Pairs(Vec<(String, String)>),
@@ -177,7 +228,8 @@ pub(crate) enum OptionValue {
 
 /// What ATTACH does when a database of the name is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OnConflict {
+pub enum OnConflict {
+    /// The name is taken: an error.
     Fail,
     /// IF NOT EXISTS.
     Keep,
@@ -187,12 +239,13 @@ pub(crate) enum OnConflict {
 
 /// An option of ATTACH. Its value may say where a key is, so it has no Debug output.
 #[derive(Clone)]
-pub(crate) struct AttachOption {
-    pub(crate) name: String,
+pub struct AttachOption {
+    /// What is set, in lower case.
+    pub name: String,
     /// A text, or a parameter that stands for one.
-    pub(crate) value: Option<ast::Expr>,
+    pub value: Option<ast::Expr>,
     /// What was taken out of the text before it was read, instead of a value.
-    pub(crate) secret: Option<Arc<SecretBytes>>,
+    pub secret: Option<Arc<SecretBytes>>,
 }
 
 impl fmt::Debug for AttachOption {

@@ -2,9 +2,9 @@
 
 use super::super::normalize;
 use crate::error::{Error, Result};
-use datafusion::sql::sqlparser::ast::ObjectName;
-use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use sqlparser::ast::ObjectName;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
 
 pub(super) fn object_name(parser: &mut Parser) -> Result<ObjectName> {
     parser.parse_object_name(false).map_err(parser_error)

@@ -3,8 +3,8 @@
 use super::statement::{Statement, TransactionStatement};
 use super::tokens::{parser_error, word};
 use crate::error::Result;
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::Parser;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
 
 const NOISE: [Keyword; 2] = [Keyword::TRANSACTION, Keyword::WORK];
 

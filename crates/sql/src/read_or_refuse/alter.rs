@@ -1,9 +1,7 @@
 //! ALTER TABLE.
 
 use super::{Result, create, refuse};
-use datafusion::sql::sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, DropBehavior,
-};
+use sqlparser::ast::{AlterColumnOperation, AlterTable, AlterTableOperation, DropBehavior};
 
 pub(super) fn table(alter: &AlterTable) -> Result<()> {
     let AlterTable {

@@ -2,7 +2,7 @@
 
 use super::query::items;
 use super::{Result, refuse, relations};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     ConflictTarget, Delete, DoUpdate, FromTable, Insert, OnConflict, OnConflictAction, OnInsert,
     TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };

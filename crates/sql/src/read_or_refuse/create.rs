@@ -1,7 +1,7 @@
 //! CREATE TABLE and CREATE VIEW.
 
 use super::{Result, not_there, refuse};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef, CreateTable, CreateTableOptions,
     CreateView, HiveDistributionStyle, PrimaryKeyConstraint, TableConstraint, UniqueConstraint,
     ViewColumnDef,

@@ -2,7 +2,7 @@
 
 use super::query::{order, wildcard};
 use super::{Result, not_there, refuse};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AccessExpr, Array, CeilFloorKind, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Interval, LambdaFunction,
     Subscript, TypedString, WindowFrame, WindowSpec, WindowType,

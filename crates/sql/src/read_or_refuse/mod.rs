@@ -16,8 +16,8 @@ mod tests;
 
 use super::parser::{CopyTarget, Statement};
 use crate::error::{Error, Result};
-use crate::sql::rewrite::finish;
-use datafusion::sql::sqlparser::ast::{self, Expr, Query, Select, TableFactor, Visit, Visitor};
+use crate::rewrite::finish;
+use sqlparser::ast::{self, Expr, Query, Select, TableFactor, Visit, Visitor};
 use std::ops::ControlFlow;
 
 /// Refuses what nothing would read of a statement.

@@ -2,7 +2,7 @@
 
 use super::{Result, expressions, not_there, refuse, relations};
 use crate::error::Error;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Cte, Distinct, GroupByExpr, LimitClause, NamedWindowDefinition, NamedWindowExpr, Offset,
     OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, ReplaceSelectElement,
     ReplaceSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, SetOperator,

@@ -2,7 +2,7 @@
 
 use super::{Result, expressions, not_there, refuse};
 use crate::error::Error;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Join, JoinConstraint, JoinOperator, TableAlias, TableAliasColumnDef, TableFactor,
     TableFunctionArgs, TableWithJoins,
 };

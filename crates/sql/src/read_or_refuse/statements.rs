@@ -1,7 +1,7 @@
 //! Statements as a whole; what they are made of is in the files beside this one.
 
 use super::{Result, alter, change, create, refuse};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     CreateIndex, DescribeAlias, SchemaName, Statement, Truncate, TruncateTableTarget,
 };
 

@@ -1,9 +1,9 @@
 //! What a statement says of a CSV file, with DuckDB's names; what it leaves open is found out from the file.
 
 use super::kinds::is_form;
-use crate::error::{Error, Result};
-use crate::sql::OptionValue;
-use crate::sql::type_names::named_type;
+use hushdb_sql::OptionValue;
+use hushdb_sql::type_names::named_type;
+use hushdb_sql::{Error, Result};
 use hushdb_storage::ColumnType;
 
 /// How a CSV file is to be read.

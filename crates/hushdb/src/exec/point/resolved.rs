@@ -3,8 +3,8 @@
 //! What must hold: it is used only for a table with the same columns and the index that it was made for.
 
 use super::shape::{Item, Place};
-use crate::sql::type_names::arrow_field;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use hushdb_sql::type_names::arrow_field;
 use hushdb_storage::{Column, ColumnType, Index, TableVersion};
 use std::sync::Arc;
 

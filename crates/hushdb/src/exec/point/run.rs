@@ -6,7 +6,6 @@
 use super::resolved::Resolved;
 use super::shape::{Item, Place, Shape, insert_values};
 use crate::connection::Connection;
-use crate::error::Result;
 use crate::exec::ddl::resolve_for_write;
 use crate::exec::dml::{insert_targets, table_of};
 use crate::exec::literal::{Argument, Literal, array};
@@ -17,6 +16,7 @@ use crate::result::QueryResult;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::sql::sqlparser::ast::{self, Expr, ObjectName};
+use hushdb_sql::Result;
 use hushdb_storage::{Column, TableVersion};
 use parking_lot::Mutex;
 use std::sync::Arc;

@@ -2,12 +2,12 @@
 //!
 //! What must hold: a statement that says anything more has no shape.
 
-use crate::sql::name_parts;
-use crate::sql::{self, normalize};
 use datafusion::sql::sqlparser::ast::{
     self, Assignment, AssignmentTarget, BinaryOperator, Expr, FromTable, ObjectName, Query,
     SelectItem, SetExpr, TableFactor, TableObject, TableWithJoins,
 };
+use hushdb_sql::name_parts;
+use hushdb_sql::{self as sql, normalize};
 use std::collections::HashSet;
 use std::sync::LazyLock;
 

@@ -2,8 +2,6 @@
 
 use super::Summary;
 use super::numbers::Numbers;
-use crate::error::{Error, Result};
-use crate::sql::type_names::stored_type;
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field};
@@ -11,6 +9,8 @@ use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate::min_max::{MaxAccumulator, MinAccumulator};
 use datafusion::logical_expr::Accumulator;
+use hushdb_sql::type_names::stored_type;
+use hushdb_sql::{Error, Result};
 use hushdb_storage::{ColumnType, DistinctSketch};
 
 /// What is not known of a column yet.

@@ -3,13 +3,13 @@
 //! What must hold: sums of whole numbers and decimals of up to 18 digits are exact, and nothing overflows.
 
 use super::sample::Samples;
-use crate::error::Result;
 use crate::functions::value_text;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Date32Array, Decimal128Array, Float64Array, PrimitiveArray,
     Time64MicrosecondArray, TimestampMicrosecondArray,
 };
 use datafusion::arrow::datatypes::*;
+use hushdb_sql::Result;
 
 /// Texts for SUMMARIZE; none for a column without values.
 #[derive(Default)]
