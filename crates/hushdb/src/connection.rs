@@ -2,8 +2,8 @@
 
 use crate::database::Shared;
 use crate::engine::Engine;
-use crate::exec::{self, ExplainOutput, OrderDefaults, Prepared};
-use crate::plan::{Planner, Snapshot, watched};
+use crate::exec::{self, ExplainOutput, Prepared};
+use crate::plan::{OrderDefaults, Planner, Snapshot, watched};
 use crate::prepared_statement::PreparedStatement;
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
@@ -200,7 +200,7 @@ impl Connection {
         self.engine().runtime.block_on(async {
             tokio::select! {
                 biased;
-                () = progress.interrupted() => Err(crate::result::interrupted()),
+                () = progress.interrupted() => Err(Error::interrupted()),
                 result = future => result,
             }
         })

@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
-use hushdb_sql::{Error, ErrorKind, Result, caught};
+use hushdb_sql::{Error, Result, caught};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -161,7 +161,7 @@ impl Iterator for QueryResult {
                     runtime.block_on(async {
                         tokio::select! {
                             biased;
-                            () = progress.interrupted() => Err(interrupted()),
+                            () = progress.interrupted() => Err(Error::interrupted()),
                             next = stream.next() => Ok(next.transpose()?),
                         }
                     })
@@ -178,10 +178,6 @@ impl Iterator for QueryResult {
             }
         }
     }
-}
-
-pub(crate) fn interrupted() -> Error {
-    Error::new(ErrorKind::Interrupted, "the statement was cancelled")
 }
 
 impl fmt::Debug for QueryResult {

@@ -215,6 +215,10 @@ impl Error {
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }
+    /// Someone asked the statement to stop.
+    pub fn interrupted() -> Self {
+        Self::new(ErrorKind::Interrupted, "the statement was cancelled")
+    }
     /// What a panic said may have values in it, and is left out.
     pub fn of_panic() -> Self {
         Self::internal("a part of the statement failed: please report this")

@@ -2,13 +2,13 @@
 
 use super::csv;
 use super::ddl::resolve_for_write;
-use super::given_files::reading;
 use super::json;
 use super::load::{self, RowRules};
 use super::query;
 use crate::connection::Connection;
 use crate::functions::{format_blob, format_uuid, value_text};
 use crate::plan::Planner;
+use crate::plan::reading;
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};

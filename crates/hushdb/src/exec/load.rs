@@ -3,12 +3,12 @@
 //!
 //! What must hold: a row is checked before it is written, and nothing counts until the transaction commits.
 
-use super::in_order::InOrderExec;
 use super::query;
 use super::row_ids::RowIds;
 use crate::connection::Connection;
 use crate::engine::of_task;
 use crate::memory::{compact, limit_of, row_bytes};
+use crate::plan::InOrderExec;
 use crate::plan::{Planner, TableName};
 use crate::scan::ScanProgress;
 use crate::transaction::Write;

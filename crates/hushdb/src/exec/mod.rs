@@ -11,9 +11,7 @@ mod ddl;
 mod definitions;
 mod dml;
 mod export;
-mod given_files;
 mod import;
-mod in_order;
 mod json;
 mod key_tables;
 mod keys;
@@ -47,11 +45,9 @@ use hushdb_sql::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-pub(crate) use given_files::GivenFiles;
-pub(crate) use in_order::InsertionOrder;
 pub(crate) use literal::Argument;
 pub(crate) use prepared::Prepared;
-pub(crate) use settings::{ExplainOutput, NullOrder, OrderDefaults};
+pub(crate) use settings::ExplainOutput;
 
 /// Runs one statement, in the connection's transaction if it has one open.
 pub(crate) fn run(

@@ -1,9 +1,9 @@
 //! SELECT and EXPLAIN.
 
-use super::in_order::InOrderExec;
 use super::settings::ExplainOutput;
 use crate::connection::Connection;
 use crate::memory::{KeepRows, KeptRows};
+use crate::plan::InOrderExec;
 use crate::plan::Planner;
 use crate::result::QueryResult;
 use crate::scan::ScanProgress;

@@ -46,11 +46,15 @@ pub(super) fn describe(
 }
 
 /// The rows of `FROM (DESCRIBE ...)`, `FROM (SHOW TABLES)` and `FROM (SUMMARIZE ...)`.
-pub(super) fn rows_of(planner: &Planner<'_>, text: &str) -> Result<QueryResult> {
+pub(super) fn rows_of(
+    connection: &Connection,
+    planner: &Planner<'_>,
+    text: &str,
+) -> Result<QueryResult> {
     match sql::parse(text)? {
         sql::Statement::Describe(query) => columns_of(planner, *query),
         sql::Statement::ShowTables { from, all } => tables(planner.snapshot, from.as_deref(), all),
-        sql::Statement::Summarize(query) => summarize::rows_of(planner, *query),
+        sql::Statement::Summarize(query) => summarize::rows_of(connection, planner, *query),
         _ => Err(Error::binder(
             "FROM takes a query, DESCRIBE, SHOW TABLES or SUMMARIZE",
         )),

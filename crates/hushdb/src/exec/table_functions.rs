@@ -4,8 +4,11 @@
 
 use super::copy::Format;
 use super::series::series;
+use super::settings;
 use super::{catalog_tables, key_tables, process_tables};
-use crate::plan::Planner;
+use crate::connection::Connection;
+use crate::engine::Engine;
+use crate::plan::{OrderDefaults, Planner, Surroundings};
 use datafusion::arrow::array::{
     Array, ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array,
 };
@@ -17,13 +20,15 @@ use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, TableSource};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::sql::sqlparser::ast;
 use hushdb_sql::{self as sql, OptionValue};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::SpillSpace;
 use std::sync::Arc;
 
 /// The table that a call in FROM stands for.
-pub(crate) fn call(
+fn call(
+    connection: &Connection,
     planner: &Planner<'_>,
     name: &str,
     args: Vec<Expr>,
@@ -58,7 +63,7 @@ pub(crate) fn call(
         }
         sql::ROWS_OF => {
             let text = args.first().and_then(text).unwrap_or_default();
-            let result = super::show::rows_of(planner, &text)?;
+            let result = super::show::rows_of(connection, planner, &text)?;
             let schema = result.schema();
             let batches = result.collect_batches()?;
             Ok(provider_as_source(Arc::new(MemTable::try_new(
@@ -88,14 +93,16 @@ pub(crate) fn call(
             table(process_tables::databases(planner))
         }
         "settings" | "duckdb_settings" if args.is_empty() => {
-            table(process_tables::settings(planner.connection))
+            table(process_tables::settings(connection))
         }
         "duckdb_schemas" if args.is_empty() => table(catalog_tables::schemas(planner)),
         "duckdb_tables" if args.is_empty() => table(catalog_tables::tables(planner)),
         "duckdb_views" if args.is_empty() => table(catalog_tables::views(planner)),
         "duckdb_columns" if args.is_empty() => table(catalog_tables::columns(planner)),
         "pragma_database_list" if args.is_empty() => table(catalog_tables::database_list(planner)),
-        "pragma_database_size" if args.is_empty() => table(catalog_tables::database_size(planner)?),
+        "pragma_database_size" if args.is_empty() => {
+            table(catalog_tables::database_size(connection, planner)?)
+        }
         "duckdb_indexes" if args.is_empty() => table(key_tables::indexes(planner)),
         "duckdb_constraints" if args.is_empty() => table(key_tables::constraints(planner)),
         "pragma_table_info" | "table_info" => {
@@ -113,16 +120,40 @@ pub(crate) fn call(
 }
 
 /// A file named in FROM, as in `FROM 'data.csv'`.
-pub(crate) fn file_source(
-    name: &str,
-    planner: &Planner<'_>,
-) -> Result<Option<Arc<dyn TableSource>>> {
+fn file_source(name: &str, planner: &Planner<'_>) -> Result<Option<Arc<dyn TableSource>>> {
     Ok(match Format::of_name(name) {
         Some(Format::Csv) => Some(super::csv::source(name, &[])?),
         Some(Format::Parquet) => Some(super::copy::parquet_source(planner, name)?),
         Some(Format::Json) => Some(super::json::source(name)?),
         None => None,
     })
+}
+
+impl Surroundings for Connection {
+    fn engine(&self) -> Arc<Engine> {
+        self.shared.engine()
+    }
+
+    fn order(&self) -> OrderDefaults {
+        self.session.lock().order
+    }
+
+    fn setting(&self, name: &str) -> Result<ast::Expr> {
+        settings::literal(self, name)
+    }
+
+    fn table_function(
+        &self,
+        planner: &Planner<'_>,
+        name: &str,
+        args: Vec<Expr>,
+    ) -> Result<Arc<dyn TableSource>> {
+        call(self, planner, name, args)
+    }
+
+    fn file(&self, planner: &Planner<'_>, name: &str) -> Result<Option<Arc<dyn TableSource>>> {
+        file_source(name, planner)
+    }
 }
 
 fn constant(planner: &Planner<'_>, name: &str, arg: Expr) -> Result<ScalarValue> {

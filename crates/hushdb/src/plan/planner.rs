@@ -2,15 +2,15 @@
 
 use super::growth;
 use super::lateral_unnest::LateralUnnest;
+use super::order::{NullOrder, OrderDefaults};
 use super::set_operations::SetOperations;
 use super::snapshot::{Relation, Snapshot, TableName};
+use super::surroundings::Surroundings;
 use super::type_names::DuckTypes;
 use super::using_joins::UsingJoins;
 use super::values;
 use super::watched;
-use crate::connection::Connection;
 use crate::engine::Engine;
-use crate::exec::{NullOrder, OrderDefaults, settings, table_functions};
 use crate::functions::instant_function;
 use crate::scan::{ScanProgress, TableScan};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
@@ -64,7 +64,7 @@ type PlannedViews = Arc<Mutex<HashMap<[String; 3], Arc<dyn TableSource>>>>;
 
 /// Plans against one snapshot, for one statement.
 pub(crate) struct Planner<'a> {
-    pub(crate) connection: &'a Connection,
+    surroundings: &'a dyn Surroundings,
     engine: Arc<Engine>,
     order: OrderDefaults,
     options: Arc<ConfigOptions>,
@@ -79,19 +79,19 @@ pub(crate) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(crate) fn new(
-        connection: &'a Connection,
+        surroundings: &'a dyn Surroundings,
         snapshot: &'a Snapshot,
         progress: Arc<ScanProgress>,
     ) -> Self {
-        let engine = connection.engine();
-        let order = connection.session.lock().order;
+        let engine = surroundings.engine();
+        let order = surroundings.order();
         let mut options = Arc::clone(engine.state.config_options());
         if order.nulls != NullOrder::default() {
             let nulls = order.nulls.planner_name().into();
             Arc::make_mut(&mut options).sql_parser.default_null_ordering = nulls;
         }
         Self {
-            connection,
+            surroundings,
             engine,
             order,
             options,
@@ -136,7 +136,7 @@ impl<'a> Planner<'a> {
                 Some([name.database, name.schema, name.name])
             },
             is_scalar: &|name| self.state().scalar_functions().contains_key(name),
-            setting: &|name| settings::literal(self.connection, name),
+            setting: &|name| self.surroundings.setting(name),
         })
     }
 
@@ -184,7 +184,7 @@ impl<'a> Planner<'a> {
             )));
         }
         let there = self.snapshot.at(&name.database, &name.schema);
-        let mut planner = Planner::new(self.connection, &there, Arc::clone(&self.progress));
+        let mut planner = Planner::new(self.surroundings, &there, Arc::clone(&self.progress));
         planner.view_depth = self.view_depth + 1;
         planner.views = Arc::clone(&self.views);
         let planned = planner.plan_view(view)?;
@@ -239,7 +239,7 @@ impl<'a> Planner<'a> {
             Ok((name, Relation::Table(table))) => self.scan(&name.database, &table, false),
             Ok((name, Relation::View(view))) => self.view(&name, &view),
             // As in DuckDB, a name that looks like a file is one.
-            Err(error) => match table_functions::file_source(reference.table(), self)? {
+            Err(error) => match self.surroundings.file(self, reference.table())? {
                 Some(source) if parts.len() == 1 => Ok(source),
                 _ => Err(error),
             },
@@ -275,7 +275,9 @@ impl ContextProvider for Planner<'_> {
         name: &str,
         args: Vec<Expr>,
     ) -> DfResult<Arc<dyn TableSource>> {
-        table_functions::call(self, name, args).map_err(DataFusionError::from)
+        self.surroundings
+            .table_function(self, name, args)
+            .map_err(DataFusionError::from)
     }
 
     fn create_cte_work_table(

@@ -7,6 +7,8 @@ use super::casts::DuckCasts;
 use super::comparison_keys::ComparisonKeys;
 use super::flat_plans::{FlatFilters, GroupedUnions};
 use super::flat_unions::FlatUnions;
+use super::given_files::GivenFiles;
+use super::in_order::InsertionOrder;
 use super::join_order::JoinOrder;
 use super::numbers::CommonNumbers;
 use super::operators::{DuckOperators, NarrowLiterals};
@@ -14,7 +16,6 @@ use super::subquery_values::SubqueryValues;
 use super::temporal::DaysOfTimestamps;
 use super::type_names::DuckTypes;
 use super::watched::Watched;
-use crate::exec::{GivenFiles, InsertionOrder};
 use crate::functions;
 use crate::memory::{
     AccountedWindows, LargeLimits, MemoryBudget, SealedTempFiles, SpillingJoins, SpillingSorts,

@@ -1,7 +1,6 @@
 //! How far the scans of a running statement have come, and whether someone asked it to stop.
 
-use crate::result::interrupted;
-use hushdb_sql::Result;
+use hushdb_sql::{Error, Result};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::Notify;
 
@@ -26,7 +25,7 @@ impl ScanProgress {
     /// `Interrupted` once someone asked the statement to stop.
     pub(crate) fn check(&self) -> Result<()> {
         if self.interrupted.load(Ordering::Relaxed) {
-            Err(interrupted())
+            Err(Error::interrupted())
         } else {
             Ok(())
         }

@@ -47,11 +47,15 @@ pub(super) fn summarize(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     let snapshot = connection.snapshot();
-    rows_of(&connection.planner(&snapshot, progress), query)
+    rows_of(connection, &connection.planner(&snapshot, progress), query)
 }
 
 /// The rows of SUMMARIZE.
-pub(super) fn rows_of(planner: &Planner<'_>, query: ast::Query) -> Result<QueryResult> {
+pub(super) fn rows_of(
+    connection: &Connection,
+    planner: &Planner<'_>,
+    query: ast::Query,
+) -> Result<QueryResult> {
     let kept = kept(planner, &query)?;
     let plan = planner.plan_query(query)?;
     // Types as they come out; the plan itself is optimised when it is run.
@@ -79,7 +83,7 @@ pub(super) fn rows_of(planner: &Planner<'_>, query: ast::Query) -> Result<QueryR
             true => pick(plan, &columns)?,
             false => plan,
         };
-        let passed = pass(planner, &plan, &picked)?;
+        let passed = pass(connection, planner, &plan, &picked)?;
         rows = passed.rows;
         for (i, column) in columns.into_iter().zip(passed.columns) {
             column.finish(&mut summaries[i])?;
@@ -171,8 +175,12 @@ struct Passed {
 }
 
 /// Runs a plan and looks at each of its columns, its partitions at once.
-fn pass(planner: &Planner<'_>, plan: &LogicalPlan, wanted: &[Wanted]) -> Result<Passed> {
-    let connection = planner.connection;
+fn pass(
+    connection: &Connection,
+    planner: &Planner<'_>,
+    plan: &LogicalPlan,
+    wanted: &[Wanted],
+) -> Result<Passed> {
     let physical = query::physical(connection, plan, &planner.progress)?;
     let fields = physical.schema().fields().clone();
     let new = |partition: usize| -> Result<Passed> {

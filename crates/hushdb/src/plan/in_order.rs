@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 const AHEAD: usize = 4;
 
 #[derive(Debug)]
-pub(super) struct InOrderExec {
+pub(crate) struct InOrderExec {
     input: Arc<dyn ExecutionPlan>,
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
@@ -48,12 +48,12 @@ impl InOrderExec {
     }
 
     /// Puts the node on top, so that the engine's threads do the work, and whoever reads waits and can stop waiting.
-    pub(super) fn aside(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    pub(crate) fn aside(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         Arc::new(Self::new(input, None))
     }
 
     /// Puts the node on top when there is more than one partition.
-    pub(super) fn over(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    pub(crate) fn over(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         if input.output_partitioning().partition_count() > 1 {
             Arc::new(Self::new(input, None))
         } else {

@@ -1,0 +1,41 @@
+//! `Surroundings`: what a plan asks of the session that it is made for.
+
+use super::order::OrderDefaults;
+use super::planner::Planner;
+use crate::engine::Engine;
+use datafusion::logical_expr::{Expr, TableSource};
+use datafusion::sql::sqlparser::ast;
+use hushdb_sql::Result;
+use std::sync::Arc;
+
+/// A session, as its planner sees it.
+pub(crate) trait Surroundings {
+    /// What plans and runs a statement that begins now.
+    fn engine(&self) -> Arc<Engine>;
+
+    /// How rows are sorted where ORDER BY does not say.
+    fn order(&self) -> OrderDefaults;
+
+    /// A setting's value as a literal.
+    ///
+    /// # Errors
+    /// `Catalog` when there is none of that name.
+    fn setting(&self, name: &str) -> Result<ast::Expr>;
+
+    /// The table that a call in FROM stands for.
+    ///
+    /// # Errors
+    /// `Catalog` when there is no function of that name, `Binder` for wrong arguments, and what reading files gives.
+    fn table_function(
+        &self,
+        planner: &Planner<'_>,
+        name: &str,
+        args: Vec<Expr>,
+    ) -> Result<Arc<dyn TableSource>>;
+
+    /// The table that a file's name stands for, if it looks like one.
+    ///
+    /// # Errors
+    /// What reading the file gives.
+    fn file(&self, planner: &Planner<'_>, name: &str) -> Result<Option<Arc<dyn TableSource>>>;
+}
