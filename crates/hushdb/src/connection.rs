@@ -1,13 +1,13 @@
 //! `Connection`: runs statements one at a time, each against one snapshot.
 
 use crate::database::Shared;
-use crate::engine::Engine;
 use crate::exec::{self, ExplainOutput, Prepared};
-use crate::plan::{OrderDefaults, Planner, Snapshot, watched};
 use crate::prepared_statement::PreparedStatement;
 use crate::result::QueryResult;
-use crate::scan::ScanProgress;
 use crate::transaction::OpenTransaction;
+use hushdb_query::engine::Engine;
+use hushdb_query::plan::{OrderDefaults, Planner, Snapshot, watched};
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql as sql;
 use hushdb_sql::{Error, Result, caught};
 use parking_lot::Mutex;

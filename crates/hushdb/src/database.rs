@@ -3,13 +3,13 @@
 //! What must hold: a file is attached once; keys stay inside `hushdb-keys` and are asked for when a file is opened.
 
 use crate::connection::Connection;
-use crate::engine::{Engine, default_threads};
-use crate::functions::current_micros;
-use crate::memory::{MemoryBudget, default_spill_bytes, default_spill_directory};
-use crate::plan::{DatabaseSnapshot, Snapshot};
 use hushdb_crypto::{CryptoProvider, SecretBytes};
 use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey};
 use hushdb_keys::{KeyProvider, Suite};
+use hushdb_query::engine::{Engine, default_threads};
+use hushdb_query::functions::current_micros;
+use hushdb_query::memory::{MemoryBudget, default_spill_bytes, default_spill_directory};
+use hushdb_query::plan::{DatabaseSnapshot, Snapshot};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{
     Anchor, BufferPool, Freshness, Notice, OsFiles, SpillSpace, Store, StoreOptions, Synchronous,

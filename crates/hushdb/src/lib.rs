@@ -16,21 +16,16 @@
 
 mod connection;
 mod database;
-mod engine;
 mod exec;
-mod functions;
-mod memory;
-mod plan;
 mod prepared_statement;
 mod result;
-mod scan;
 pub mod tpch;
 mod transaction;
 mod value;
 
 pub use connection::{Connection, InterruptHandle, ProgressHandle};
 pub use database::{AttachOptions, Cipher, Database, DatabaseOptions, KeySource};
-pub use functions::{json_string, json_value, value_text};
+pub use hushdb_query::functions::{json_string, json_value, value_text};
 pub use hushdb_sql::type_names::display_type;
 pub use hushdb_sql::{Error, ErrorKind, Result};
 pub use hushdb_sql::{StatementSplit, may_hold_secret, split_statements};

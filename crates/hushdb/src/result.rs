@@ -1,13 +1,13 @@
 //! `QueryResult`: what a statement gives back, as a stream of Arrow batches.
 
 use crate::connection::Connection;
-use crate::memory::KeepRows;
-use crate::scan::ScanProgress;
 use datafusion::arrow::array::{ArrayRef, Int64Array};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
+use hushdb_query::memory::KeepRows;
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{Error, Result, caught};
 use std::collections::VecDeque;
 use std::fmt;

@@ -2,10 +2,10 @@
 //!
 //! What must hold: a value means what its literal would mean in the statement's text; its text is never read as SQL.
 
-use crate::functions::{format_blob, value_text};
 use datafusion::arrow::array::{Date32Array, TimestampMicrosecondArray};
 use datafusion::arrow::datatypes::TimeUnit;
 use datafusion::sql::sqlparser::ast;
+use hushdb_query::functions::{format_blob, value_text};
 use hushdb_sql::type_names::cast_to;
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::ColumnType;

@@ -13,18 +13,22 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tokio::task::JoinError;
 
-pub(crate) struct Engine {
-    pub(crate) state: SessionState,
-    pub(crate) runtime: Arc<Runtime>,
-    pub(crate) threads: usize,
+/// Threads, and the session whose plans they run.
+pub struct Engine {
+    /// Functions, rules and the memory that operators share.
+    pub state: SessionState,
+    /// The threads.
+    pub runtime: Arc<Runtime>,
+    /// How many they are.
+    pub threads: usize,
 }
 
 impl Engine {
-    pub(crate) fn new(
-        threads: usize,
-        memory: Arc<MemoryBudget>,
-        spill: Arc<SpillSpace>,
-    ) -> Result<Self> {
+    /// An engine of so many threads over a memory limit and the place of spill files.
+    ///
+    /// # Errors
+    /// `Io` when the system gives no thread.
+    pub fn new(threads: usize, memory: Arc<MemoryBudget>, spill: Arc<SpillSpace>) -> Result<Self> {
         guard_libraries();
         Ok(Self {
             state: session_state(threads, memory, spill)?,
@@ -34,7 +38,7 @@ impl Engine {
     }
 
     /// The same with another number of threads.
-    pub(crate) fn with_threads(&self, threads: usize) -> Result<Self> {
+    pub fn with_threads(&self, threads: usize) -> Result<Self> {
         let mut state = self.state.clone();
         let options = state.config_mut().options_mut();
         options.execution.target_partitions = threads;
@@ -58,12 +62,12 @@ fn runtime(threads: usize) -> Result<Arc<Runtime>> {
 }
 
 /// As many threads as the machine has cores.
-pub(crate) fn default_threads() -> usize {
+pub fn default_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Of a part of a statement that ended without an answer.
-pub(crate) fn of_task(error: &JoinError) -> Error {
+pub fn of_task(error: &JoinError) -> Error {
     match error.is_panic() {
         true => Error::of_panic(),
         false => Error::internal("a part of the statement was given up"),

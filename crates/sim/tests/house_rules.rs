@@ -18,7 +18,7 @@ const FILE_LINES: usize = 700;
 const LONGER_FILES: [(&str, usize); 0] = [];
 
 /// The crates of this workspace that each crate may name.
-const EDGES: [(&str, &[&str]); 10] = [
+const EDGES: [(&str, &[&str]); 11] = [
     ("hushdb-querygen", &[]),
     ("hushdb-pages", &[]),
     ("hushdb-crypto", &["hushdb-pages"]),
@@ -29,6 +29,10 @@ const EDGES: [(&str, &[&str]); 10] = [
         &["hushdb-crypto", "hushdb-keys", "hushdb-storage"],
     ),
     (
+        "hushdb-query",
+        &["hushdb-pages", "hushdb-storage", "hushdb-sql"],
+    ),
+    (
         "hushdb",
         &[
             "hushdb-pages",
@@ -36,6 +40,7 @@ const EDGES: [(&str, &[&str]); 10] = [
             "hushdb-keys",
             "hushdb-storage",
             "hushdb-sql",
+            "hushdb-query",
             "hushdb-querygen",
         ],
     ),
@@ -71,7 +76,7 @@ const OWNED_LIBRARIES: [(&str, &[&str]); 15] = [
     ("getrandom", &["hushdb-crypto"]),
     ("vortex", &["hushdb-storage"]),
     // Its errors and its parser are what the SQL front has of the engine.
-    ("datafusion", &["hushdb", "hushdb-sql"]),
+    ("datafusion", &["hushdb", "hushdb-query", "hushdb-sql"]),
     ("sqlparser", &["hushdb-sql"]),
     ("tpchgen", &["hushdb"]),
     ("rustyline", &["hushdb-cli"]),

@@ -7,14 +7,14 @@ use super::ddl::{
 };
 use super::keys;
 use crate::connection::Connection;
-use crate::plan::{Relation, Snapshot, TableName};
 use crate::result::QueryResult;
-use crate::scan::ScanProgress;
 use crate::transaction::Write;
 use datafusion::arrow::array::Array;
 use datafusion::sql::sqlparser::ast::{
     self, AlterColumnOperation, AlterTableOperation, RenameTableNameKind,
 };
+use hushdb_query::plan::{Relation, Snapshot, TableName};
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql as sql;
 use hushdb_sql::name_parts;
 use hushdb_sql::{Error, Result};

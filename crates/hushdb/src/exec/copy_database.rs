@@ -5,13 +5,13 @@
 
 use super::load::{self, RowRules};
 use crate::connection::Connection;
-use crate::plan::{DatabaseSnapshot, Snapshot, TableName};
 use crate::result::QueryResult;
-use crate::scan::ScanProgress;
 use crate::transaction::Write;
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, ObjectName, ObjectNamePart, VisitMut, VisitorMut,
 };
+use hushdb_query::plan::{DatabaseSnapshot, Snapshot, TableName};
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql::name_parts;
 use hushdb_sql::{self as sql, DatabaseParts};
 use hushdb_sql::{Error, Result};

@@ -4,15 +4,15 @@ use super::keys::{self, Key};
 use super::load::{self, RowRules};
 use super::query;
 use crate::connection::Connection;
-use crate::plan::{Relation, Snapshot, TableName};
 use crate::result::QueryResult;
-use crate::scan::ScanProgress;
 use crate::transaction::Write;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{
     self, ColumnOption, ObjectName, ObjectType, SchemaName, TableConstraint,
 };
+use hushdb_query::plan::{Relation, Snapshot, TableName};
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql as sql;
 use hushdb_sql::name_parts;
 use hushdb_sql::type_names::{column_type, stored_type};

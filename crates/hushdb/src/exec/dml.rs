@@ -10,10 +10,7 @@ use super::returning::{returning, select};
 use super::row_ids::RowIds;
 use super::upsert;
 use crate::connection::Connection;
-use crate::memory::KeptRows;
-use crate::plan::{DML_TARGET, DmlTarget, Snapshot, TableName};
 use crate::result::QueryResult;
-use crate::scan::{ROW_ID, ScanProgress};
 use crate::transaction::Write;
 use datafusion::arrow::datatypes::Schema;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -22,6 +19,9 @@ use datafusion::sql::sqlparser::ast::{
     self, Assignment, AssignmentTarget, Expr, FromTable, Ident, ObjectName, SelectItem, SetExpr,
     TableFactor, TableObject, TableWithJoins, UpdateTableFromKind,
 };
+use hushdb_query::memory::KeptRows;
+use hushdb_query::plan::{DML_TARGET, DmlTarget, Snapshot, TableName};
+use hushdb_query::scan::{ROW_ID, ScanProgress};
 use hushdb_sql as sql;
 use hushdb_sql::name_parts;
 use hushdb_sql::type_names::cast_to;

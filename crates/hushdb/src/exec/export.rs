@@ -6,10 +6,10 @@
 use super::copy_database::{select_all, sql_without_database};
 use super::{copy, definitions, query, settings, transaction};
 use crate::connection::Connection;
-use crate::plan::Snapshot;
 use crate::result::QueryResult;
-use crate::scan::ScanProgress;
 use datafusion::sql::sqlparser::ast::{self, ObjectName, Visit, Visitor};
+use hushdb_query::plan::Snapshot;
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql::name_parts;
 use hushdb_sql::{self as sql, CopyTarget, OptionValue, quote};
 use hushdb_sql::{Error, ErrorKind, Result};

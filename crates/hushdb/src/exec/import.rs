@@ -6,8 +6,8 @@
 use super::transaction;
 use crate::connection::Connection;
 use crate::result::QueryResult;
-use crate::scan::ScanProgress;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{self as sql, Statement};
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::MAIN_SCHEMA;

@@ -8,7 +8,6 @@ mod shape;
 
 use self::records::Records;
 use self::shape::Shape;
-use crate::functions::{json_string, json_value};
 use crate::result::QueryResult;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::json::ReaderBuilder;
@@ -19,6 +18,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::TableSource;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
+use hushdb_query::functions::{json_string, json_value};
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{Column, ColumnType};
 use std::fs::File;

@@ -2,8 +2,8 @@
 //! `pragma_table_info('t')`, and the key column of DESCRIBE.
 
 use super::keys::{column_names, definition, quoted};
-use crate::plan::Planner;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Int32Array, StringArray};
+use hushdb_query::plan::Planner;
 use hushdb_sql::Result;
 use hushdb_sql::type_names::column_type_name;
 use hushdb_storage::{Column, IndexKind, TableVersion};

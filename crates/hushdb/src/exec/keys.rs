@@ -4,13 +4,13 @@
 
 use super::ddl::resolve_for_write;
 use crate::connection::Connection;
-use crate::plan::{Relation, TableName};
 use crate::result::QueryResult;
 use crate::transaction::Write;
 use datafusion::sql::sqlparser::ast::{
     self, ColumnOption, Expr, IndexColumn, NullsDistinctOption, ObjectName, OrderByOptions,
     TableConstraint,
 };
+use hushdb_query::plan::{Relation, TableName};
 use hushdb_sql::{self as sql, normalize};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{ColumnDef, Index, IndexDef, IndexKind, TableVersion};

@@ -6,11 +6,6 @@
 use super::query;
 use super::row_ids::RowIds;
 use crate::connection::Connection;
-use crate::engine::of_task;
-use crate::memory::{compact, limit_of, row_bytes};
-use crate::plan::InOrderExec;
-use crate::plan::{Planner, TableName};
-use crate::scan::ScanProgress;
 use crate::transaction::Write;
 use datafusion::arrow::array::{Array, ArrayData, ArrayRef, AsArray, MutableArrayData, make_array};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
@@ -22,6 +17,11 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReser
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PhysicalExpr};
 use futures::StreamExt;
+use hushdb_query::engine::of_task;
+use hushdb_query::memory::{compact, limit_of, row_bytes};
+use hushdb_query::plan::InOrderExec;
+use hushdb_query::plan::{Planner, TableName};
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql as sql;
 use hushdb_sql::type_names::{arrow_field, column_type_name};
 use hushdb_sql::{Error, Result};

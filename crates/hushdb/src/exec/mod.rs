@@ -37,8 +37,8 @@ mod vacuum;
 
 use crate::connection::Connection;
 use crate::result::QueryResult;
-use crate::scan::ScanProgress;
 use datafusion::sql::sqlparser::ast;
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql::stack::with_room;
 use hushdb_sql::{self as sql, Statement, quote};
 use hushdb_sql::{Error, Result};

@@ -3,8 +3,8 @@
 use super::{query, settings, show};
 use crate::connection::Connection;
 use crate::result::QueryResult;
-use crate::scan::ScanProgress;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql as sql;
 use hushdb_sql::{Error, Result};
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use super::literal::Argument;
 use super::point::{self, Resolved, Shape};
 use crate::connection::Connection;
 use crate::result::QueryResult;
-use crate::scan::ScanProgress;
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql::Result;
 use hushdb_sql::stack::with_room;
 use hushdb_sql::{self as sql, Statement};

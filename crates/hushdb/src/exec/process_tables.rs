@@ -5,9 +5,9 @@
 use super::key_tables::Columns;
 use super::settings::settings as all_settings;
 use crate::connection::Connection;
-use crate::plan::{DatabaseSnapshot, Planner};
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray};
 use hushdb_keys::{SlotKdf, Suite};
+use hushdb_query::plan::{DatabaseSnapshot, Planner};
 use hushdb_storage::StoreInfo;
 use std::sync::Arc;
 

@@ -2,11 +2,7 @@
 
 use super::settings::ExplainOutput;
 use crate::connection::Connection;
-use crate::memory::{KeepRows, KeptRows};
-use crate::plan::InOrderExec;
-use crate::plan::Planner;
 use crate::result::QueryResult;
-use crate::scan::ScanProgress;
 use datafusion::arrow::array::{ArrayRef, AsArray, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
@@ -14,6 +10,10 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
+use hushdb_query::memory::{KeepRows, KeptRows};
+use hushdb_query::plan::InOrderExec;
+use hushdb_query::plan::Planner;
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{self as sql, quote};
 use hushdb_sql::{Error, Result};
 use std::sync::Arc;

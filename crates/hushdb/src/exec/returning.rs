@@ -2,11 +2,11 @@
 
 use super::query;
 use crate::connection::Connection;
-use crate::memory::KeptRows;
-use crate::plan::{DML_TARGET, Snapshot};
 use crate::result::QueryResult;
-use crate::scan::ScanProgress;
 use datafusion::sql::sqlparser::ast::{self, Ident, SelectItem, SetExpr};
+use hushdb_query::memory::KeptRows;
+use hushdb_query::plan::{DML_TARGET, Snapshot};
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql as sql;
 use hushdb_sql::{Error, Result};
 use std::sync::Arc;

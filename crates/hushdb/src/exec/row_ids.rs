@@ -2,14 +2,14 @@
 
 use super::query;
 use crate::connection::Connection;
-use crate::plan::TableName;
-use crate::scan::ScanProgress;
 use crate::transaction::Write;
 use datafusion::arrow::array::{Array, AsArray, BooleanArray, UInt64Array};
 use datafusion::arrow::compute::filter_record_batch;
 use datafusion::arrow::datatypes::UInt64Type;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
+use hushdb_query::plan::TableName;
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{Error, Result};
 use roaring::RoaringTreemap;
 use std::sync::Arc;

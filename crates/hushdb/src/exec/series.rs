@@ -1,7 +1,6 @@
 //! `range` and `generate_series` in FROM: numbers that are made as they are read, so that a series takes no memory however long it
 //! is.
 
-use crate::functions::series_length;
 use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, Int64Array};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -18,6 +17,7 @@ use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, PhysicalExpr};
+use hushdb_query::functions::series_length;
 use hushdb_sql::{Error, Result};
 use std::fmt;
 use std::sync::Arc;

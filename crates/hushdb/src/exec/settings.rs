@@ -5,9 +5,9 @@
 
 use super::attach;
 use crate::connection::Connection;
-use crate::plan::NullOrder;
 use crate::result::QueryResult;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
+use hushdb_query::plan::NullOrder;
 use hushdb_sql::settings_text::{memory_size, plain_text, size_text};
 use hushdb_sql::type_names::cast_to;
 use hushdb_sql::{Error, ErrorKind, Result};

@@ -3,13 +3,13 @@
 use super::key_tables::key_of;
 use super::{settings, summarize};
 use crate::connection::Connection;
-use crate::plan::{Planner, Snapshot};
 use crate::result::QueryResult;
-use crate::scan::ScanProgress;
 use datafusion::arrow::array::{ArrayRef, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast::{self, SetExpr, TableFactor};
+use hushdb_query::plan::{Planner, Snapshot};
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql::type_names::display_type;
 use hushdb_sql::{self as sql, quote};
 use hushdb_sql::{Error, Result};

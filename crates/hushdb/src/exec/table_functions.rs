@@ -7,8 +7,6 @@ use super::series::series;
 use super::settings;
 use super::{catalog_tables, key_tables, process_tables};
 use crate::connection::Connection;
-use crate::engine::Engine;
-use crate::plan::{OrderDefaults, Planner, Surroundings};
 use datafusion::arrow::array::{
     Array, ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array,
 };
@@ -21,6 +19,8 @@ use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, TableSource};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::sqlparser::ast;
+use hushdb_query::engine::Engine;
+use hushdb_query::plan::{OrderDefaults, Planner, Surroundings};
 use hushdb_sql::{self as sql, OptionValue};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::SpillSpace;

@@ -1,14 +1,14 @@
 //! `CALL dbgen(sf = 1)`: makes the eight TPC-H tables, in parallel, as one statement. Column types are DuckDB's.
 
 use crate::connection::Connection;
-use crate::engine::of_task;
 use crate::result::QueryResult;
-use crate::scan::ScanProgress;
 use crate::transaction::Write;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
+use hushdb_query::engine::of_task;
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql as sql;
 use hushdb_sql::type_names::column_type;
 use hushdb_sql::{Error, Result};

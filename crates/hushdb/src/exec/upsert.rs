@@ -11,10 +11,7 @@ use super::query;
 use super::returning::{returning, select};
 use super::row_ids::{RowIds, row_ids_of};
 use crate::connection::Connection;
-use crate::memory::{KeepRows, compact, row_bytes};
-use crate::plan::{DML_EXCLUDED, DML_TARGET, Snapshot, TableName};
 use crate::result::QueryResult;
-use crate::scan::ScanProgress;
 use crate::transaction::Write;
 use datafusion::arrow::array::{ArrayRef, UInt64Array};
 use datafusion::arrow::compute::take;
@@ -30,6 +27,9 @@ use datafusion::sql::sqlparser::ast::{
     self, Assignment, ConflictTarget, Expr, Ident, OnConflictAction, OnInsert, SelectItem,
     SqliteOnConflict, VisitMut, VisitorMut,
 };
+use hushdb_query::memory::{KeepRows, compact, row_bytes};
+use hushdb_query::plan::{DML_EXCLUDED, DML_TARGET, Snapshot, TableName};
+use hushdb_query::scan::ScanProgress;
 use hushdb_sql::normalize;
 use hushdb_sql::type_names::arrow_field;
 use hushdb_sql::{Error, ErrorKind, Result};

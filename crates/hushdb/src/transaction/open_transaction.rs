@@ -5,8 +5,8 @@
 //! Dropped, it rolls back.
 
 use super::write::writable;
-use crate::functions::current_micros;
-use crate::plan::{DatabaseSnapshot, Snapshot};
+use hushdb_query::functions::current_micros;
+use hushdb_query::plan::{DatabaseSnapshot, Snapshot};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{Savepoint, Transaction};
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 
 use super::open_transaction::OpenTransaction;
 use crate::connection::Connection;
-use crate::plan::{DatabaseSnapshot, Snapshot};
+use hushdb_query::plan::{DatabaseSnapshot, Snapshot};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{Savepoint, Transaction};
 use parking_lot::{MappedMutexGuard, MutexGuard};

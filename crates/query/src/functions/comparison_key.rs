@@ -26,7 +26,7 @@ const NANOS_PER_DAY: i128 = 86_400_000_000_000;
 const DAYS_PER_MONTH: i128 = 30;
 
 /// The type of the keys of a type's values; `None` for types whose values are their own keys.
-pub(crate) fn key_type(of: &DataType) -> Option<DataType> {
+pub fn key_type(of: &DataType) -> Option<DataType> {
     match of {
         DataType::Interval(_) => Some(DataType::Decimal128(38, 0)),
         DataType::List(_)
@@ -38,7 +38,7 @@ pub(crate) fn key_type(of: &DataType) -> Option<DataType> {
 }
 
 /// Whether there are intervals in values of a type, so that equal ones may differ.
-pub(crate) fn has_intervals(of: &DataType) -> bool {
+pub fn has_intervals(of: &DataType) -> bool {
     match of {
         DataType::Interval(_) => true,
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
@@ -50,7 +50,7 @@ pub(crate) fn has_intervals(of: &DataType) -> bool {
 }
 
 /// `$key(expr)`.
-pub(crate) fn key_of(expr: Expr) -> Expr {
+pub fn key_of(expr: Expr) -> Expr {
     static KEY: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
         let signature = Signature::any(1, Volatility::Immutable);
         Arc::new(ScalarUDF::from(ComparisonKey { signature }))

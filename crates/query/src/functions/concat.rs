@@ -20,7 +20,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// `list || list`, which is NULL when one of them is.
-pub(crate) const LIST_AND_LIST: &str = "$list_and_list";
+pub const LIST_AND_LIST: &str = "$list_and_list";
 
 /// What NULL does, and what is put between values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -18,28 +18,28 @@ use hushdb_storage::ColumnType;
 use std::sync::Arc;
 
 /// `CAST(text AS UUID)`.
-pub(crate) const UUID_FROM_TEXT: &str = "$uuid_from_text";
+pub const UUID_FROM_TEXT: &str = "$uuid_from_text";
 /// `TRY_CAST(text AS UUID)`: NULL for another text.
-pub(crate) const UUID_OR_NULL: &str = "$uuid_or_null";
+pub const UUID_OR_NULL: &str = "$uuid_or_null";
 /// `CAST(uuid AS VARCHAR)`.
-pub(crate) const TEXT_FROM_UUID: &str = "$text_from_uuid";
+pub const TEXT_FROM_UUID: &str = "$text_from_uuid";
 /// `CAST(text AS BLOB)`, with `\xAB` escapes.
-pub(crate) const BLOB_FROM_TEXT: &str = "$blob_from_text";
+pub const BLOB_FROM_TEXT: &str = "$blob_from_text";
 /// `TRY_CAST(text AS BLOB)`: NULL for another text.
-pub(crate) const BLOB_OR_NULL: &str = "$blob_or_null";
+pub const BLOB_OR_NULL: &str = "$blob_or_null";
 /// `CAST(blob AS VARCHAR)`, with `\xAB` escapes for what is not printable ASCII.
-pub(crate) const TEXT_FROM_BLOB: &str = "$text_from_blob";
+pub const TEXT_FROM_BLOB: &str = "$text_from_blob";
 
 /// `CAST(value AS VARCHAR)` for types whose text Arrow writes otherwise than DuckDB.
-pub(crate) const TEXT_FROM_VALUE: &str = "$text_from_value";
+pub const TEXT_FROM_VALUE: &str = "$text_from_value";
 
 /// `CAST(text AS INTERVAL)`.
-pub(crate) const INTERVAL_FROM_TEXT: &str = "$interval_from_text";
+pub const INTERVAL_FROM_TEXT: &str = "$interval_from_text";
 /// `TRY_CAST(text AS INTERVAL)`.
-pub(crate) const TRY_INTERVAL_FROM_TEXT: &str = "$try_interval_from_text";
+pub const TRY_INTERVAL_FROM_TEXT: &str = "$try_interval_from_text";
 
 /// Rounds a DOUBLE to the nearest whole number, ties to even, as DuckDB does before a CAST to an integer.
-pub(crate) const ROUND_EVEN: &str = "$round_even";
+pub const ROUND_EVEN: &str = "$round_even";
 
 pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
     [
@@ -183,7 +183,7 @@ pub(super) fn uuid_from_text(input: &ArrayRef, or_null: bool) -> Result<ArrayRef
 }
 
 /// The hyphenated lower-case form of a UUID.
-pub(crate) fn format_uuid(bytes: &[u8]) -> String {
+pub fn format_uuid(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(36);
     for (i, byte) in bytes.iter().enumerate() {
         if matches!(i, 4 | 6 | 8 | 10) {
@@ -238,7 +238,7 @@ pub(super) fn blob_from_text(input: &ArrayRef, or_null: bool) -> Result<ArrayRef
 }
 
 /// DuckDB's text form of a BLOB: printable ASCII as it is, other bytes as `\xAB`.
-pub(crate) fn format_blob(bytes: &[u8]) -> String {
+pub fn format_blob(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for &byte in bytes {
         if (32..127).contains(&byte) && byte != b'\\' && byte != b'\'' && byte != b'"' {

@@ -24,7 +24,7 @@ const MICROS_PER_HOUR: i64 = 60 * MICROS_PER_MINUTE;
 const SECONDS_PER_QUARTER: i128 = 21_600;
 
 /// The function.
-pub(crate) fn date_part() -> Arc<ScalarUDF> {
+pub fn date_part() -> Arc<ScalarUDF> {
     static DATE_PART: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
         Arc::new(ScalarUDF::from(DatePart {
             planned: datetime::date_part(),

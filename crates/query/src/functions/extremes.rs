@@ -54,7 +54,7 @@ impl FastExtreme {
 }
 
 /// `min` or `max` for values that are compared by keys.
-pub(crate) fn extreme_of_keys(function: &AggregateUDF) -> Option<Arc<AggregateUDF>> {
+pub fn extreme_of_keys(function: &AggregateUDF) -> Option<Arc<AggregateUDF>> {
     let (extreme, name) = match function.name() {
         "min" => (FastExtreme::min(), "$min"),
         "max" => (FastExtreme::max(), "$max"),

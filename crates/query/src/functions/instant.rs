@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// Microseconds since 1970-01-01 00:00:00 UTC.
-pub(crate) fn current_micros() -> i64 {
+pub fn current_micros() -> i64 {
     let signed =
         |elapsed: std::time::Duration| i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX);
     match SystemTime::now().duration_since(UNIX_EPOCH) {
@@ -22,7 +22,7 @@ pub(crate) fn current_micros() -> i64 {
 }
 
 /// The function of that name at an instant, if it is one of these.
-pub(crate) fn instant_function(name: &str, micros: i64) -> Option<Arc<ScalarUDF>> {
+pub fn instant_function(name: &str, micros: i64) -> Option<Arc<ScalarUDF>> {
     let value = match name {
         "now" | "current_timestamp" | "get_current_timestamp" | "transaction_timestamp" => {
             ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into()))

@@ -29,7 +29,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// `x[from:to:step]` of a list, or of a text without the step.
-pub(crate) const SLICE: &str = "array_slice";
+pub const SLICE: &str = "array_slice";
 
 const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 const SPAN: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
@@ -418,7 +418,7 @@ fn joined(of: &ListArray, separators: &ArrayRef, room: &mut Room) -> Result<Arra
 }
 
 /// How many numbers a series has.
-pub(crate) fn series_length(from: i64, to: i64, step: i64, with_end: bool) -> u128 {
+pub fn series_length(from: i64, to: i64, step: i64, with_end: bool) -> u128 {
     let (distance, step) = (i128::from(to) - i128::from(from), i128::from(step));
     if step == 0 || distance != 0 && (distance < 0) != (step < 0) {
         return 0;

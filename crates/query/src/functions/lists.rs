@@ -23,7 +23,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The value of a key in a map, or NULL.
-pub(crate) const MAP_VALUE: &str = "$map_value";
+pub const MAP_VALUE: &str = "$map_value";
 
 /// What is asked of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -41,30 +41,30 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use std::sync::Arc;
 
-pub(crate) use comparison_key::{has_intervals, key_of, key_type};
-pub(crate) use concat::LIST_AND_LIST;
-pub(crate) use convert::{
+pub use comparison_key::{has_intervals, key_of, key_type};
+pub use concat::LIST_AND_LIST;
+pub use convert::{
     BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID,
     TEXT_FROM_VALUE, TRY_INTERVAL_FROM_TEXT, UUID_FROM_TEXT, UUID_OR_NULL, format_blob,
     format_uuid,
 };
-pub(crate) use date_part::date_part;
-pub(crate) use extremes::extreme_of_keys;
-pub(crate) use instant::{current_micros, instant_function};
+pub use date_part::date_part;
+pub use extremes::extreme_of_keys;
+pub use instant::{current_micros, instant_function};
 pub use json_text::{json_string, json_value};
-pub(crate) use list_build::{SLICE, series_length};
-pub(crate) use lists::MAP_VALUE;
-pub(crate) use nested_cast::{check_nested_cast, nested_cast};
-pub(crate) use rounding_cast::{rounding_cast, rounds};
+pub use list_build::{SLICE, series_length};
+pub use lists::MAP_VALUE;
+pub use nested_cast::{check_nested_cast, nested_cast};
+pub use rounding_cast::{rounding_cast, rounds};
 pub use text::value_text;
-pub(crate) use texts::SUBSTRING;
-pub(crate) use time_difference::time_difference;
+pub use texts::SUBSTRING;
+pub use time_difference::time_difference;
 
 /// Functions of DataFusion that DuckDB has not, and that allocate what they are told to.
-pub(crate) const LEFT_OUT: [&str; 1] = ["array_repeat"];
+pub const LEFT_OUT: [&str; 1] = ["array_repeat"];
 
 /// Scalar functions to register over DataFusion's. What they make many times as long as their arguments is asked for from `memory`.
-pub(crate) fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     let mut functions = convert::all();
     functions.extend(texts::all(memory));
     functions.extend(concat::all(memory));
@@ -85,7 +85,7 @@ pub(crate) fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUD
 }
 
 /// Aggregates to register over DataFusion's.
-pub(crate) fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
+pub fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
     let mut functions = sliding::all();
     functions.extend([
         Arc::new(AggregateUDF::from(sum::ExactSum::sum())),

@@ -33,7 +33,7 @@ struct NestedCast {
 }
 
 /// The function that casts its argument to a nested type.
-pub(crate) fn nested_cast(to: &DataType, lenient: bool) -> Arc<ScalarUDF> {
+pub fn nested_cast(to: &DataType, lenient: bool) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(NestedCast {
         to: to.clone(),
         lenient,
@@ -45,7 +45,7 @@ pub(crate) fn nested_cast(to: &DataType, lenient: bool) -> Arc<ScalarUDF> {
 ///
 /// # Errors
 /// `Binder` for structs that have no field in common, or `row(...)` of another length.
-pub(crate) fn check_nested_cast(from: &DataType, to: &DataType) -> Result<()> {
+pub fn check_nested_cast(from: &DataType, to: &DataType) -> Result<()> {
     let refused = |why: &str| {
         let (from, to) = (type_name(from), type_name(to));
         Err(Error::binder(format!("Cannot cast {from} to {to}{why}")).into())

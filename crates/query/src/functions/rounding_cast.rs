@@ -31,7 +31,7 @@ const EXACT_INTEGER: u128 = 1 << 53;
 const EXACT_POWER: i8 = 22;
 
 /// Whether a cast is one of these.
-pub(crate) fn rounds(from: &DataType, to: &DataType) -> bool {
+pub fn rounds(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {
         (T::Decimal32(p, _) | T::Decimal64(p, _) | T::Decimal128(p, _), T::Float64) => {
@@ -50,7 +50,7 @@ pub(crate) fn rounds(from: &DataType, to: &DataType) -> bool {
 }
 
 /// The function that casts its argument so.
-pub(crate) fn rounding_cast(to: &DataType, lenient: bool) -> Arc<ScalarUDF> {
+pub fn rounding_cast(to: &DataType, lenient: bool) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(RoundingCast {
         to: to.clone(),
         lenient,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// `substring(text FROM start FOR length)`.
-pub(crate) const SUBSTRING: &str = "substring";
+pub const SUBSTRING: &str = "substring";
 
 const TEXT: &[Kind] = &[Kind::Text];
 const TEXT_INT: &[Kind] = &[Kind::Text, Kind::Int];

@@ -17,7 +17,7 @@ use std::sync::{Arc, LazyLock};
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// The function, of two timestamps in microseconds.
-pub(crate) fn time_difference() -> Arc<ScalarUDF> {
+pub fn time_difference() -> Arc<ScalarUDF> {
     static DIFFERENCE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
         let signature = Signature::any(2, Volatility::Immutable);
         Arc::new(ScalarUDF::from(TimeDifference { signature }))

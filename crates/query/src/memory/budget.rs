@@ -19,7 +19,7 @@ use std::sync::Arc;
 const POOL_SHARE: usize = 8;
 
 /// One limit for operators and opened blocks.
-pub(crate) struct MemoryBudget {
+pub struct MemoryBudget {
     blocks: Arc<BufferPool>,
     state: Mutex<State>,
     resident: Option<Resident>,
@@ -149,7 +149,7 @@ impl State {
 
 impl MemoryBudget {
     /// A budget of `limit` bytes, all of it the buffer pool's at first.
-    pub(crate) fn new(blocks: Arc<BufferPool>, limit: usize) -> Self {
+    pub fn new(blocks: Arc<BufferPool>, limit: usize) -> Self {
         blocks.set_budget(limit);
         let state = State {
             limit,
@@ -163,33 +163,33 @@ impl MemoryBudget {
     }
 
     /// Has what the allocator keeps given back to the system when more of the process is resident than may be.
-    pub(crate) fn of_whole_process(mut self) -> Self {
+    pub fn of_whole_process(mut self) -> Self {
         self.resident = Some(Resident::default());
         self
     }
 
     /// The limit in bytes.
-    pub(crate) fn limit(&self) -> usize {
+    pub fn limit(&self) -> usize {
         self.state.lock().limit
     }
 
     /// Bytes that operators have reserved and opened blocks take.
-    pub(crate) fn used(&self) -> usize {
+    pub fn used(&self) -> usize {
         self.state.lock().reserved() + self.blocks.stats().held_bytes
     }
 
     /// Changes the limit. What operators have reserved stays theirs.
-    pub(crate) fn set_limit(&self, limit: usize) {
+    pub fn set_limit(&self, limit: usize) {
         self.change(|state| state.limit = limit);
     }
 
     /// Whether every operator that can spill does, however much memory there is.
-    pub(crate) fn forces_spilling(&self) -> bool {
+    pub fn forces_spilling(&self) -> bool {
         self.state.lock().refused_once.is_some()
     }
 
     /// Has every operator that can spill do so, for tests.
-    pub(crate) fn force_spilling(&self, force: bool) {
+    pub fn force_spilling(&self, force: bool) {
         self.state.lock().refused_once = force.then(HashSet::new);
     }
 

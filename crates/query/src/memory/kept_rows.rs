@@ -20,7 +20,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Rows that come.
-pub(crate) struct KeepRows {
+pub struct KeepRows {
     schema: SchemaRef,
     held: Vec<RecordBatch>,
     file: Option<RowFile>,
@@ -30,7 +30,8 @@ pub(crate) struct KeepRows {
 }
 
 impl KeepRows {
-    pub(crate) fn new(schema: SchemaRef, context: &Arc<TaskContext>) -> Self {
+    /// Room for rows of one schema, counted as an operator of the statement.
+    pub fn new(schema: SchemaRef, context: &Arc<TaskContext>) -> Self {
         // A window's share leaves operators what they need to go on.
         let consumer = MemoryConsumer::new("WindowAggExec[kept rows]");
         Self {
@@ -43,7 +44,11 @@ impl KeepRows {
         }
     }
 
-    pub(crate) fn push(&mut self, batch: RecordBatch) -> Result<()> {
+    /// Takes rows; what does not fit the memory limit is spilled.
+    ///
+    /// # Errors
+    /// What writing a spill file gives.
+    pub fn push(&mut self, batch: RecordBatch) -> Result<()> {
         if batch.num_rows() == 0 {
             return Ok(());
         }
@@ -66,7 +71,11 @@ impl KeepRows {
         Ok(())
     }
 
-    pub(crate) fn finish(self) -> Result<KeptRows> {
+    /// No more rows come.
+    ///
+    /// # Errors
+    /// What writing a spill file gives.
+    pub fn finish(self) -> Result<KeptRows> {
         Ok(KeptRows {
             schema: self.schema,
             held: self.held.into(),
@@ -81,7 +90,7 @@ impl KeepRows {
 
 /// Rows that were kept.
 #[derive(Clone)]
-pub(crate) struct KeptRows {
+pub struct KeptRows {
     schema: SchemaRef,
     held: Arc<[RecordBatch]>,
     stored: Option<StoredRows>,
@@ -92,12 +101,13 @@ pub(crate) struct KeptRows {
 }
 
 impl KeptRows {
-    pub(crate) fn rows(&self) -> usize {
+    /// How many rows were taken.
+    pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// The same rows, of these columns.
-    pub(crate) fn project(&self, columns: &[usize]) -> Result<Self> {
+    pub fn project(&self, columns: &[usize]) -> Result<Self> {
         Ok(Self {
             schema: Arc::new(self.schema.project(columns)?),
             columns: Some(columns.into()),
@@ -106,14 +116,14 @@ impl KeptRows {
     }
 
     /// The same rows, and then others with these columns.
-    pub(crate) fn followed_by(mut self, rows: &Self) -> Self {
+    pub fn followed_by(mut self, rows: &Self) -> Self {
         self.rows += rows.rows;
         self.then = Some(Arc::new(rows.clone()));
         self
     }
 
     /// The rows in their order.
-    pub(crate) fn stream(&self) -> SendableRecordBatchStream {
+    pub fn stream(&self) -> SendableRecordBatchStream {
         let held = self.held.to_vec();
         let rows = match &self.stored {
             Some(stored) => stored.forward(),
@@ -134,7 +144,7 @@ impl KeptRows {
     }
 
     /// The rows as a table.
-    pub(crate) fn source(&self) -> Result<Arc<dyn TableSource>> {
+    pub fn source(&self) -> Result<Arc<dyn TableSource>> {
         let rows: Arc<dyn PartitionStream> = Arc::new(self.clone());
         let table = StreamingTable::try_new(Arc::clone(&self.schema), vec![rows])?;
         Ok(provider_as_source(Arc::new(table)))

@@ -22,7 +22,7 @@ const TEXT_BYTES: usize = 64;
 
 /// A physical rule.
 #[derive(Debug)]
-pub(crate) struct LargeLimits(pub(crate) Arc<MemoryBudget>);
+pub struct LargeLimits(pub Arc<MemoryBudget>);
 
 impl PhysicalOptimizerRule for LargeLimits {
     fn optimize(

@@ -21,13 +21,13 @@ mod spill_files;
 mod spilling_join;
 mod windows;
 
-pub(crate) use budget::MemoryBudget;
-pub(crate) use kept_rows::{KeepRows, KeptRows};
-pub(crate) use large_limits::LargeLimits;
-pub(crate) use sort::SpillingSorts;
-pub(crate) use spill_files::{SealedTempFiles, default_spill_bytes, default_spill_directory};
-pub(crate) use spilling_join::SpillingJoins;
-pub(crate) use windows::AccountedWindows;
+pub use budget::MemoryBudget;
+pub use kept_rows::{KeepRows, KeptRows};
+pub use large_limits::LargeLimits;
+pub use sort::SpillingSorts;
+pub use spill_files::{SealedTempFiles, default_spill_bytes, default_spill_directory};
+pub use spilling_join::SpillingJoins;
+pub use windows::AccountedWindows;
 
 /// The operator over other inputs.
 fn over(
@@ -39,7 +39,7 @@ fn over(
 }
 
 /// The limit of a pool in bytes.
-pub(crate) fn limit_of(pool: &dyn MemoryPool) -> usize {
+pub fn limit_of(pool: &dyn MemoryPool) -> usize {
     match pool.memory_limit() {
         MemoryLimit::Finite(bytes) => bytes,
         _ => usize::MAX,
@@ -47,7 +47,7 @@ pub(crate) fn limit_of(pool: &dyn MemoryPool) -> usize {
 }
 
 /// The array without what its values do not need: views point into the buffers that they were read from.
-pub(crate) fn compact(array: ArrayRef) -> ArrayRef {
+pub fn compact(array: ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => Arc::new(array.as_string_view().gc()),
         DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
@@ -56,7 +56,7 @@ pub(crate) fn compact(array: ArrayRef) -> ArrayRef {
 }
 
 /// Bytes that the rows of a batch take, without what its buffers hold of other rows.
-pub(crate) fn row_bytes(batch: &RecordBatch) -> Result<usize> {
+pub fn row_bytes(batch: &RecordBatch) -> Result<usize> {
     let columns = batch.columns().iter().map(|column| {
         let outside = match column.data_type() {
             DataType::Utf8View => column.as_string_view().total_buffer_bytes_used(),

@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 const DEFAULT_DISK_SHARE: f64 = 0.9;
 
 /// Makes spill files for DataFusion's operators.
-pub(crate) struct SealedTempFiles(pub(crate) Arc<SpillSpace>);
+pub struct SealedTempFiles(pub Arc<SpillSpace>);
 
 impl TempFileFactory for SealedTempFiles {
     /// The description names an operator; it stays out of what others can see.
@@ -90,7 +90,7 @@ pub(super) fn external(error: hushdb_storage::Error) -> DataFusionError {
 
 /// Where temporary files go when nothing else is said: beside the database, or for one in memory to the system's place for
 /// them.
-pub(crate) fn default_spill_directory(database: Option<&Path>) -> PathBuf {
+pub fn default_spill_directory(database: Option<&Path>) -> PathBuf {
     let beside =
         database
             .and_then(Path::parent)
@@ -107,7 +107,7 @@ pub(crate) fn default_spill_directory(database: Option<&Path>) -> PathBuf {
 }
 
 /// How much temporary files may take when nothing else is said.
-pub(crate) fn default_spill_bytes(directory: &Path) -> u64 {
+pub fn default_spill_bytes(directory: &Path) -> u64 {
     let free = rustix::fs::statvfs(directory).map(|disk| disk.f_bavail * disk.f_frsize);
     free.map_or(u64::MAX, |free| (free as f64 * DEFAULT_DISK_SHARE) as u64)
 }

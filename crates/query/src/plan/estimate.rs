@@ -98,7 +98,7 @@ impl Estimate {
 }
 
 /// Share of a table's rows, 0 to 1, that pass filters whose columns are not qualified.
-pub(crate) fn share_of_rows(table: &TableScan, filters: &[Expr]) -> f64 {
+pub fn share_of_rows(table: &TableScan, filters: &[Expr]) -> f64 {
     let conjuncts: Vec<&Expr> = filters.iter().flat_map(split_conjunction).collect();
     whole_table(table, None).map_or(UNKNOWN, |whole| share(table, &conjuncts, &whole))
 }

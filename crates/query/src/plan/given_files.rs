@@ -28,7 +28,7 @@ use std::task::{Context, Poll};
 ///
 /// # Errors
 /// What `read` says, with the file's name.
-pub(crate) fn reading<T>(path: &str, read: impl FnOnce() -> Result<T>) -> Result<T> {
+pub fn reading<T>(path: &str, read: impl FnOnce() -> Result<T>) -> Result<T> {
     match expect_panics(read) {
         Some(result) => result.map_err(|error| named(path, error)),
         None => Err(damaged(path)),

@@ -26,8 +26,9 @@ use tokio::task::JoinSet;
 /// Batches that a partition may be ahead.
 const AHEAD: usize = 4;
 
+/// One partition of all, each of which begins where the one before it ends.
 #[derive(Debug)]
-pub(crate) struct InOrderExec {
+pub struct InOrderExec {
     input: Arc<dyn ExecutionPlan>,
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
@@ -48,12 +49,12 @@ impl InOrderExec {
     }
 
     /// Puts the node on top, so that the engine's threads do the work, and whoever reads waits and can stop waiting.
-    pub(crate) fn aside(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    pub fn aside(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         Arc::new(Self::new(input, None))
     }
 
     /// Puts the node on top when there is more than one partition.
-    pub(crate) fn over(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    pub fn over(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         if input.output_partitioning().partition_count() > 1 {
             Arc::new(Self::new(input, None))
         } else {

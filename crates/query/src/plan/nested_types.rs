@@ -11,7 +11,7 @@ use hushdb_sql::type_names::is_row;
 use std::sync::Arc;
 
 /// The type that values of all types can be brought to; `None` where there is none.
-pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
+pub fn common(types: &[DataType]) -> Option<DataType> {
     let mut known = types.iter().filter(|ty| **ty != DataType::Null);
     let Some(first) = known.next() else {
         return Some(DataType::Null);

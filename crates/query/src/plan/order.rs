@@ -2,16 +2,20 @@
 
 /// How rows are sorted where ORDER BY does not say.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct OrderDefaults {
-    pub(crate) descending: bool,
-    pub(crate) nulls: NullOrder,
+pub struct OrderDefaults {
+    /// Whether the greatest comes first.
+    pub descending: bool,
+    /// Where NULL is.
+    pub nulls: NullOrder,
 }
 
 /// Where NULL is sorted.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum NullOrder {
+pub enum NullOrder {
     #[default]
+    /// After all values.
     Last,
+    /// Before all values.
     First,
     /// As the smallest value.
     Smallest,
@@ -21,7 +25,7 @@ pub(crate) enum NullOrder {
 
 impl NullOrder {
     /// By the names that DuckDB has for it.
-    pub(crate) fn named(text: &str) -> Option<Self> {
+    pub fn named(text: &str) -> Option<Self> {
         Some(match text.to_lowercase().replace(' ', "_").as_str() {
             "nulls_last" | "null_last" | "last" => Self::Last,
             "nulls_first" | "null_first" | "first" => Self::First,
@@ -32,7 +36,7 @@ impl NullOrder {
     }
 
     /// The setting's value.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Last => "NULLS_LAST",
             Self::First => "NULLS_FIRST",
@@ -42,7 +46,7 @@ impl NullOrder {
     }
 
     /// What DataFusion's planner calls it.
-    pub(crate) fn planner_name(self) -> &'static str {
+    pub fn planner_name(self) -> &'static str {
         match self {
             Self::Last => "nulls_last",
             Self::First => "nulls_first",

@@ -39,18 +39,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The name under which UPDATE and DELETE plans see their table with row ids.
-pub(crate) const DML_TARGET: &str = "$target";
+pub const DML_TARGET: &str = "$target";
 /// The name under which ON CONFLICT plans see the rows that were to be inserted.
-pub(crate) const DML_EXCLUDED: &str = "$excluded";
+pub const DML_EXCLUDED: &str = "$excluded";
 
 /// Views may use views; this many levels and no more.
 const MAX_VIEW_DEPTH: usize = 64;
 
 /// The table a DML statement changes, by database and version.
 #[derive(Clone)]
-pub(crate) struct DmlTarget {
-    pub(crate) database: String,
-    pub(crate) table: Arc<TableVersion>,
+pub struct DmlTarget {
+    /// Name of the attached database.
+    pub database: String,
+    /// The version that the statement reads.
+    pub table: Arc<TableVersion>,
 }
 
 /// What a name of ours stands for.
@@ -63,13 +65,15 @@ enum Target {
 type PlannedViews = Arc<Mutex<HashMap<[String; 3], Arc<dyn TableSource>>>>;
 
 /// Plans against one snapshot, for one statement.
-pub(crate) struct Planner<'a> {
+pub struct Planner<'a> {
     surroundings: &'a dyn Surroundings,
     engine: Arc<Engine>,
     order: OrderDefaults,
     options: Arc<ConfigOptions>,
-    pub(crate) snapshot: &'a Snapshot,
-    pub(crate) progress: Arc<ScanProgress>,
+    /// What the statement sees.
+    pub snapshot: &'a Snapshot,
+    /// Counts what scans read, and cancels them.
+    pub progress: Arc<ScanProgress>,
     targets: Vec<(&'static str, Target)>,
     relations: [Arc<dyn RelationPlanner>; 3],
     view_depth: usize,
@@ -78,7 +82,8 @@ pub(crate) struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    pub(crate) fn new(
+    /// A planner for one statement of a session.
+    pub fn new(
         surroundings: &'a dyn Surroundings,
         snapshot: &'a Snapshot,
         progress: Arc<ScanProgress>,
@@ -108,18 +113,19 @@ impl<'a> Planner<'a> {
         }
     }
 
-    pub(crate) fn state(&self) -> &SessionState {
+    /// Functions and rules that are planned with.
+    pub fn state(&self) -> &SessionState {
         &self.engine.state
     }
 
     /// Makes `DML_TARGET` stand for a table with its row ids.
-    pub(crate) fn with_target(mut self, target: DmlTarget) -> Self {
+    pub fn with_target(mut self, target: DmlTarget) -> Self {
         self.targets.push((DML_TARGET, Target::Table(target)));
         self
     }
 
     /// Makes a name of ours stand for rows.
-    pub(crate) fn with_rows(mut self, name: &'static str, rows: Arc<dyn TableSource>) -> Self {
+    pub fn with_rows(mut self, name: &'static str, rows: Arc<dyn TableSource>) -> Self {
         self.targets.push((name, Target::Rows(rows)));
         self
     }
@@ -141,7 +147,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The logical plan of a query, EXPLAIN or DESCRIBE of a query.
-    pub(crate) fn plan_statement(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
+    pub fn plan_statement(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
         self.in_place(|place| sql::rewrite(&mut statement, place))?;
         growth::hold_text(&statement)?;
         values::unify(self, &mut statement);
@@ -151,23 +157,19 @@ impl<'a> Planner<'a> {
     }
 
     /// The logical plan of a query.
-    pub(crate) fn plan_query(&self, query: ast::Query) -> Result<LogicalPlan> {
+    pub fn plan_query(&self, query: ast::Query) -> Result<LogicalPlan> {
         self.plan_statement(ast::Statement::Query(Box::new(query)))
     }
 
     /// A scalar expression over a schema.
-    pub(crate) fn plan_expr(&self, expr: ast::Expr, schema: &DFSchema) -> Result<Expr> {
+    pub fn plan_expr(&self, expr: ast::Expr, schema: &DFSchema) -> Result<Expr> {
         let mut expr = expr;
         self.in_place(|place| sql::rewrite_expr(&mut expr, place))?;
         Ok(SqlToRel::new(self).sql_to_expr(expr, schema, &mut PlannerContext::new())?)
     }
 
     /// A physical expression over a schema, coerced and simplified.
-    pub(crate) fn physical_expr(
-        &self,
-        expr: Expr,
-        schema: &DFSchemaRef,
-    ) -> Result<Arc<dyn PhysicalExpr>> {
+    pub fn physical_expr(&self, expr: Expr, schema: &DFSchemaRef) -> Result<Arc<dyn PhysicalExpr>> {
         Ok(self.state().create_physical_expr(expr, schema)?)
     }
 

@@ -38,7 +38,7 @@ use std::sync::Arc;
 const MERGED_FILES: usize = 16;
 
 /// Builds the session state that a database's connections share.
-pub(crate) fn session_state(
+pub fn session_state(
     threads: usize,
     memory: Arc<MemoryBudget>,
     spill: Arc<SpillSpace>,

@@ -10,46 +10,60 @@ use std::sync::Arc;
 
 /// One attached database at one version.
 #[derive(Clone)]
-pub(crate) struct DatabaseSnapshot {
-    pub(crate) store: Arc<Store>,
-    pub(crate) version: Arc<CatalogVersion>,
+pub struct DatabaseSnapshot {
+    /// The open file.
+    pub store: Arc<Store>,
+    /// Its tables and views.
+    pub version: Arc<CatalogVersion>,
     /// `None` for a database in memory.
-    pub(crate) path: Option<PathBuf>,
+    pub path: Option<PathBuf>,
 }
 
 /// All attached databases, and where unqualified names are looked for.
 #[derive(Clone)]
-pub(crate) struct Snapshot {
-    pub(crate) databases: BTreeMap<String, DatabaseSnapshot>,
-    pub(crate) current_database: String,
-    pub(crate) current_schema: String,
+pub struct Snapshot {
+    /// By their names.
+    pub databases: BTreeMap<String, DatabaseSnapshot>,
+    /// Where a name without a database is looked for.
+    pub current_database: String,
+    /// Where a name without a schema is looked for.
+    pub current_schema: String,
     /// What `now()` gives, in microseconds since 1970-01-01 00:00:00 UTC.
-    pub(crate) now: i64,
+    pub now: i64,
 }
 
 /// A fully qualified name of a table or view.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TableName {
-    pub(crate) database: String,
-    pub(crate) schema: String,
-    pub(crate) name: String,
+pub struct TableName {
+    /// The database.
+    pub database: String,
+    /// The schema in it.
+    pub schema: String,
+    /// The table or view in it.
+    pub name: String,
 }
 
 /// What a name stands for.
-pub(crate) enum Relation {
+pub enum Relation {
+    /// Rows.
     Table(Arc<TableVersion>),
+    /// A query.
     View(Arc<View>),
 }
 
 impl Snapshot {
-    pub(crate) fn database(&self, name: &str) -> Result<&DatabaseSnapshot> {
+    /// An attached database.
+    ///
+    /// # Errors
+    /// `Catalog` when there is none of that name.
+    pub fn database(&self, name: &str) -> Result<&DatabaseSnapshot> {
         self.databases
             .get(name)
             .ok_or_else(|| Error::catalog(format!("Database with name \"{name}\" does not exist!")))
     }
 
     /// The same state, with another place where unqualified names are looked for.
-    pub(crate) fn at(&self, database: &str, schema: &str) -> Self {
+    pub fn at(&self, database: &str, schema: &str) -> Self {
         Self {
             databases: self.databases.clone(),
             current_database: database.to_string(),
@@ -64,7 +78,7 @@ impl Snapshot {
 
     /// Completes a name of one to three parts. As in DuckDB, `a.b` is schema `a` of the current database if there is
     /// one, else schema `main` of database `a`.
-    pub(crate) fn resolve(&self, parts: &[String]) -> Result<TableName> {
+    pub fn resolve(&self, parts: &[String]) -> Result<TableName> {
         let (database, schema, name) = self.complete(parts)?;
         self.database(database)?;
         if self.schema(database, schema).is_none() {
@@ -102,7 +116,7 @@ impl Snapshot {
     }
 
     /// The table of that name and its database, if there is one; without a word about why not.
-    pub(crate) fn seen<'a>(
+    pub fn seen<'a>(
         &'a self,
         parts: &'a [String],
     ) -> Option<(&'a DatabaseSnapshot, &'a Arc<TableVersion>)> {
@@ -112,7 +126,7 @@ impl Snapshot {
     }
 
     /// What stands under a name, if anything.
-    pub(crate) fn find(&self, name: &TableName) -> Option<Relation> {
+    pub fn find(&self, name: &TableName) -> Option<Relation> {
         let schema = self.schema(&name.database, &name.schema)?;
         if let Some(table) = schema.tables.get(&name.name) {
             return Some(Relation::Table(Arc::clone(table)));
@@ -127,7 +141,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// `Catalog`, with a name that looks alike if there is one.
-    pub(crate) fn relation(&self, parts: &[String]) -> Result<(TableName, Relation)> {
+    pub fn relation(&self, parts: &[String]) -> Result<(TableName, Relation)> {
         let name = self.resolve(parts)?;
         match self.find(&name) {
             Some(relation) => Ok((name, relation)),
@@ -136,7 +150,7 @@ impl Snapshot {
     }
 
     /// The table of that name; a view is an error.
-    pub(crate) fn table(&self, parts: &[String]) -> Result<(TableName, Arc<TableVersion>)> {
+    pub fn table(&self, parts: &[String]) -> Result<(TableName, Arc<TableVersion>)> {
         match self.relation(parts)? {
             (name, Relation::Table(table)) => Ok((name, table)),
             (name, Relation::View(_)) => Err(Error::catalog(format!(
@@ -146,7 +160,8 @@ impl Snapshot {
         }
     }
 
-    pub(crate) fn unknown(&self, name: &TableName) -> Error {
+    /// The error of a name that nothing has.
+    pub fn unknown(&self, name: &TableName) -> Error {
         let mut text = format!("Table with name {} does not exist!", name.name);
         let names = self
             .schema(&name.database, &name.schema)

@@ -9,7 +9,7 @@ use hushdb_sql::Result;
 use std::sync::Arc;
 
 /// A session, as its planner sees it.
-pub(crate) trait Surroundings {
+pub trait Surroundings {
     /// What plans and runs a statement that begins now.
     fn engine(&self) -> Arc<Engine>;
 

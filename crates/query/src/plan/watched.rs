@@ -20,7 +20,7 @@ tokio::task_local! {
 }
 
 /// Does a statement's work, which ends early once it is cancelled.
-pub(crate) fn watched<T>(statement: &Arc<ScanProgress>, work: impl FnOnce() -> T) -> T {
+pub fn watched<T>(statement: &Arc<ScanProgress>, work: impl FnOnce() -> T) -> T {
     RUNNING.sync_scope(Arc::clone(statement), work)
 }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Tells scans whether their batches are kept.
 #[derive(Debug)]
-pub(crate) struct KeptBatches;
+pub struct KeptBatches;
 
 impl PhysicalOptimizerRule for KeptBatches {
     fn optimize(

@@ -12,6 +12,6 @@ mod source;
 mod statistics;
 mod table;
 
-pub(crate) use kept::KeptBatches;
-pub(crate) use progress::ScanProgress;
-pub(crate) use table::{ROW_ID, TableScan};
+pub use kept::KeptBatches;
+pub use progress::ScanProgress;
+pub use table::{ROW_ID, TableScan};

@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 /// One a statement; shared by its scans, its result and the handles that watch or cancel it.
 #[derive(Debug, Default)]
-pub(crate) struct ScanProgress {
+pub struct ScanProgress {
     rows_planned: AtomicU64,
     /// Everything was announced: scans that begin add nothing.
     planned_all: AtomicBool,
@@ -16,14 +16,15 @@ pub(crate) struct ScanProgress {
 }
 
 impl ScanProgress {
-    pub(crate) fn interrupt(&self) {
+    /// Asks the statement to stop.
+    pub fn interrupt(&self) {
         self.interrupted.store(true, Ordering::SeqCst);
         self.wake.notify_waiters();
     }
 
     /// # Errors
     /// `Interrupted` once someone asked the statement to stop.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         if self.interrupted.load(Ordering::Relaxed) {
             Err(Error::interrupted())
         } else {
@@ -32,7 +33,7 @@ impl ScanProgress {
     }
 
     /// Returns when someone asks the statement to stop.
-    pub(crate) async fn interrupted(&self) {
+    pub async fn interrupted(&self) {
         loop {
             let woken = self.wake.notified();
             if self.interrupted.load(Ordering::SeqCst) {
@@ -43,24 +44,25 @@ impl ScanProgress {
     }
 
     /// Announces work, in rows.
-    pub(crate) fn plan(&self, rows: u64) {
+    pub fn plan(&self, rows: u64) {
         if !self.planned_all.load(Ordering::Relaxed) {
             self.rows_planned.fetch_add(rows, Ordering::Relaxed);
         }
     }
 
     /// Announces all work of a statement that scans one table after the other.
-    pub(crate) fn plan_all(&self, rows: u64) {
+    pub fn plan_all(&self, rows: u64) {
         self.planned_all.store(true, Ordering::Relaxed);
         self.rows_planned.store(rows, Ordering::Relaxed);
     }
 
-    pub(crate) fn done(&self, rows: u64) {
+    /// Counts rows that were read.
+    pub fn done(&self, rows: u64) {
         self.rows_done.fetch_add(rows, Ordering::Relaxed);
     }
 
     /// Share of the announced rows that were read, 0 to 1.
-    pub(crate) fn fraction(&self) -> Option<f64> {
+    pub fn fraction(&self) -> Option<f64> {
         let planned = self.rows_planned.load(Ordering::Relaxed);
         (planned > 0)
             .then(|| (self.rows_done.load(Ordering::Relaxed) as f64 / planned as f64).min(1.0))

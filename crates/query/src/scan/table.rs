@@ -20,11 +20,11 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Name of the hidden column that DML plans ask for; `$` keeps it apart from what SQL text can name unquoted.
-pub(crate) const ROW_ID: &str = "$rowid";
+pub const ROW_ID: &str = "$rowid";
 
 /// A table at one snapshot. Holding the catalog version keeps the blocks it refers to from being reused.
 #[derive(Clone)]
-pub(crate) struct TableScan {
+pub struct TableScan {
     pub(super) store: Arc<Store>,
     pub(super) _version: Arc<CatalogVersion>,
     pub(super) table: Arc<TableVersion>,
@@ -34,7 +34,8 @@ pub(crate) struct TableScan {
 }
 
 impl TableScan {
-    pub(crate) fn new(
+    /// A scan of one version of a table; with row ids, the column [`ROW_ID`](super::ROW_ID) comes last.
+    pub fn new(
         store: Arc<Store>,
         version: Arc<CatalogVersion>,
         table: Arc<TableVersion>,
@@ -61,12 +62,12 @@ impl TableScan {
 
 impl TableScan {
     /// Columns of the table, and `$rowid` if it was asked for.
-    pub(crate) fn fields(&self) -> &Fields {
+    pub fn fields(&self) -> &Fields {
         self.schema.fields()
     }
 
     /// Names of the columns of each key that the table has once at most.
-    pub(crate) fn unique_keys(&self) -> impl Iterator<Item = Vec<&str>> {
+    pub fn unique_keys(&self) -> impl Iterator<Item = Vec<&str>> {
         let indexes = self.table.indexes().iter();
         let unique = indexes.filter(|index| index.kind().is_unique());
         unique.map(|index| {
@@ -80,7 +81,7 @@ impl TableScan {
     ///
     /// # Errors
     /// What reading the row-group directory finds.
-    pub(crate) fn whole_statistics(&self) -> hushdb_sql::Result<Statistics> {
+    pub fn whole_statistics(&self) -> hushdb_sql::Result<Statistics> {
         Ok(table_statistics(self, self.table.row_groups()?))
     }
 }

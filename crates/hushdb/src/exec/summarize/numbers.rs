@@ -3,12 +3,12 @@
 //! What must hold: sums of whole numbers and decimals of up to 18 digits are exact, and nothing overflows.
 
 use super::sample::Samples;
-use crate::functions::value_text;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Date32Array, Decimal128Array, Float64Array, PrimitiveArray,
     Time64MicrosecondArray, TimestampMicrosecondArray,
 };
 use datafusion::arrow::datatypes::*;
+use hushdb_query::functions::value_text;
 use hushdb_sql::Result;
 
 /// Texts for SUMMARIZE; none for a column without values.

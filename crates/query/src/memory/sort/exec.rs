@@ -28,7 +28,7 @@ use tokio::task::JoinSet;
 
 /// Puts our sort in the place of each that gives all of its rows. A last rule: those before it look for sorts by their type.
 #[derive(Debug)]
-pub(crate) struct SpillingSorts;
+pub struct SpillingSorts;
 
 impl PhysicalOptimizerRule for SpillingSorts {
     fn optimize(

@@ -13,4 +13,4 @@ mod run;
 mod sorter;
 
 pub(super) use exec::SpillingSort;
-pub(crate) use exec::SpillingSorts;
+pub use exec::SpillingSorts;

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// Lets the joins of a plan spill. A last rule: those before it look for joins by their type.
 #[derive(Debug)]
-pub(crate) struct SpillingJoins;
+pub struct SpillingJoins;
 
 impl PhysicalOptimizerRule for SpillingJoins {
     fn optimize(

@@ -16,4 +16,4 @@ mod promised_order;
 mod scatter;
 mod spilled;
 
-pub(crate) use exec::SpillingJoins;
+pub use exec::SpillingJoins;

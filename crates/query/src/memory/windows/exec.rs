@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// Puts every window operator of a plan under the memory limit. A last rule: those before it look for windows by their type.
 #[derive(Debug)]
-pub(crate) struct AccountedWindows;
+pub struct AccountedWindows;
 
 impl PhysicalOptimizerRule for AccountedWindows {
     fn optimize(

@@ -18,4 +18,4 @@ mod peers;
 mod running;
 mod spilled_partition;
 
-pub(crate) use exec::AccountedWindows;
+pub use exec::AccountedWindows;

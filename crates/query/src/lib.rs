@@ -1,0 +1,12 @@
+//! Queries over a snapshot: names to plans, plans to rows, within one memory limit.
+//!
+//! What must hold: what a query gives does not depend on the number of threads, on indexes, or on what was spilled; operators hold
+//! what they count, and count what they hold; a statement that is cancelled ends between any two steps.
+//!
+//! Begin with [`plan::Planner`], which makes plans, and [`engine::Engine`], which has the threads that run them.
+
+pub mod engine;
+pub mod functions;
+pub mod memory;
+pub mod plan;
+pub mod scan;
