@@ -9,6 +9,7 @@ use hushdb_query::engine::Engine;
 use hushdb_query::plan::{OrderDefaults, Planner, Snapshot, watched};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql as sql;
+use hushdb_sql::sqlstate;
 use hushdb_sql::{Error, Result, caught};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -218,15 +219,19 @@ impl Connection {
             .prepared
             .get(name)
             .cloned()
-            .ok_or_else(|| Error::binder(format!("Prepared statement \"{name}\" does not exist")))
+            .ok_or_else(|| {
+                Error::binder(format!("Prepared statement \"{name}\" does not exist"))
+                    .with_sqlstate(sqlstate::UNKNOWN_STATEMENT)
+            })
     }
 
     pub(crate) fn deallocate(&self, name: &str) -> Result<()> {
         match self.session.lock().prepared.remove(name) {
             Some(_) => Ok(()),
-            None => Err(Error::binder(format!(
-                "Prepared statement \"{name}\" does not exist"
-            ))),
+            None => Err(
+                Error::binder(format!("Prepared statement \"{name}\" does not exist"))
+                    .with_sqlstate(sqlstate::UNKNOWN_STATEMENT),
+            ),
         }
     }
 }

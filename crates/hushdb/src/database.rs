@@ -10,6 +10,7 @@ use hushdb_query::engine::{Engine, default_threads};
 use hushdb_query::functions::current_micros;
 use hushdb_query::memory::{MemoryBudget, default_spill_bytes, default_spill_directory};
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot};
+use hushdb_sql::sqlstate;
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{
     Anchor, BufferPool, Freshness, Notice, OsFiles, SpillSpace, Store, StoreOptions, Synchronous,
@@ -412,7 +413,7 @@ impl Shared {
         if self.attached.read().contains_key(name) {
             return Err(Error::binder(format!(
                 "Failed to attach database: database with name \"{name}\" already exists; give it another name with AS"
-            )));
+            )).with_sqlstate(sqlstate::DUPLICATE_DATABASE));
         }
         let in_memory = path.as_os_str() == MEMORY_PATH;
         let plain = key.is_none() && !read_only && !in_memory;
@@ -519,11 +520,10 @@ impl Shared {
     }
 
     pub(crate) fn database(&self, name: &str) -> Result<Arc<Attached>> {
-        self.attached
-            .read()
-            .get(name)
-            .cloned()
-            .ok_or_else(|| Error::catalog(format!("Database with name \"{name}\" does not exist!")))
+        self.attached.read().get(name).cloned().ok_or_else(|| {
+            Error::catalog(format!("Database with name \"{name}\" does not exist!"))
+                .with_sqlstate(sqlstate::UNKNOWN_DATABASE)
+        })
     }
 
     /// The latest version of every attached database.

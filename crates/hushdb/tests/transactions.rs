@@ -32,7 +32,7 @@ fn transact(
         match connection.execute("COMMIT") {
             Ok(_) => return Ok(conflicts),
             Err(error) if error.kind() == ErrorKind::Conflict => {
-                assert_eq!(error.sqlstate(), Some("40001"));
+                assert_eq!(error.sqlstate(), "40001");
                 assert!(!connection.in_transaction());
             }
             Err(error) => return Err(error),
@@ -294,7 +294,7 @@ fn one_key_is_added_once() {
                         Ok(_) => drop(won.fetch_add(1, Ordering::Relaxed)),
                         Err(error) => {
                             assert_eq!(error.kind(), ErrorKind::Constraint, "{error}");
-                            assert_eq!(error.sqlstate(), Some("23505"));
+                            assert_eq!(error.sqlstate(), "23505");
                         }
                     }
                 }
@@ -317,6 +317,6 @@ fn one_key_is_added_once() {
         ),
     ] {
         let error = connection.execute(sql).map(drop).unwrap_err();
-        assert_eq!(error.sqlstate(), Some(state), "{sql}: {error}");
+        assert_eq!(error.sqlstate(), state, "{sql}: {error}");
     }
 }

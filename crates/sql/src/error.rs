@@ -3,6 +3,7 @@
 //! What must hold: no message carries a key, a password or a value.
 
 use crate::error_text::{stripped, without_values};
+use crate::sqlstate;
 use arrow::error::ArrowError;
 use datafusion_common::DataFusionError;
 use hushdb_keys::KeyError;
@@ -118,23 +119,17 @@ impl Error {
         self.kind
     }
 
-    /// The five characters that SQL's standard has for errors that programs act upon.
-    pub fn sqlstate(&self) -> Option<&'static str> {
-        if self.sqlstate.is_some() {
-            return self.sqlstate;
-        }
-        Some(match self.kind {
-            ErrorKind::Conflict => "40001",
-            ErrorKind::Transaction => "25000",
-            ErrorKind::Constraint => "23000",
-            ErrorKind::OutOfRange => "22003",
-            ErrorKind::Parser => "42601",
-            ErrorKind::Unsupported => "0A000",
-            ErrorKind::Interrupted => "57014",
-            ErrorKind::OutOfMemory => "53200",
-            ErrorKind::Full => "53100",
-            _ => return None,
-        })
+    /// The five characters of the SQL standard that programs act upon.
+    pub fn sqlstate(&self) -> &'static str {
+        self.sqlstate
+            .unwrap_or_else(|| sqlstate::of_kind(self.kind))
+    }
+
+    /// The same error with a SQLSTATE that says more than its kind, one of [`sqlstate`].
+    #[must_use]
+    pub fn with_sqlstate(mut self, sqlstate: &'static str) -> Self {
+        self.sqlstate = Some(sqlstate);
+        self
     }
 
     /// Whether the transaction that it came up in is aborted: as in DuckDB, not if the statement was never run.
@@ -163,22 +158,19 @@ impl Error {
         Self::new(ErrorKind::Catalog, message)
     }
     fn constraint(sqlstate: &'static str, message: String) -> Self {
-        Self {
-            sqlstate: Some(sqlstate),
-            ..Self::new(ErrorKind::Constraint, message)
-        }
+        Self::new(ErrorKind::Constraint, message).with_sqlstate(sqlstate)
     }
     /// A column that takes no NULL was given one.
     pub fn not_null(table: &str, column: &str) -> Self {
         Self::constraint(
-            "23502",
+            sqlstate::NOT_NULL_VIOLATION,
             format!("NOT NULL constraint failed: {table}.{column}"),
         )
     }
     /// A row does not fulfil a CHECK, which is shown without its literals.
     pub fn check(table: &str, name: &str) -> Self {
         Self::constraint(
-            "23514",
+            sqlstate::CHECK_VIOLATION,
             format!(
                 "CHECK constraint failed on table {table} with expression {}",
                 without_values(name)
@@ -187,17 +179,15 @@ impl Error {
     }
     /// A key is there already.
     pub fn duplicate(message: impl Into<String>) -> Self {
-        Self::constraint("23505", message.into())
+        Self::constraint(sqlstate::UNIQUE_VIOLATION, message.into())
     }
     /// ON CONFLICT DO UPDATE would change a row twice.
     pub fn affected_twice() -> Self {
-        Self {
-            sqlstate: Some("21000"),
-            ..Self::invalid(
-                "ON CONFLICT DO UPDATE can not update the same row twice in the same command: rows proposed for insertion \
-                 have the same key; insert each key once",
-            )
-        }
+        Self::invalid(
+            "ON CONFLICT DO UPDATE can not update the same row twice in the same command: rows proposed for insertion \
+             have the same key; insert each key once",
+        )
+        .with_sqlstate(sqlstate::CARDINALITY_VIOLATION)
     }
     /// A value that cannot be taken.
     pub fn invalid(message: impl Into<String>) -> Self {
@@ -262,6 +252,8 @@ impl From<hushdb_storage::Error> for Error {
                 "Duplicate key violates {what} constraint \"{index}\""
             ));
         }
+        let sqlstate = matches!(error, hushdb_storage::Error::ReadOnly)
+            .then_some(sqlstate::READ_ONLY_TRANSACTION);
         let kind = match error.kind() {
             _ if malformed => ErrorKind::MalformedKey,
             S::WrongKey => ErrorKind::WrongKey,
@@ -284,7 +276,7 @@ impl From<hushdb_storage::Error> for Error {
         Self {
             kind,
             message,
-            sqlstate: None,
+            sqlstate,
             source: Some(Box::new(error)),
         }
     }
@@ -383,9 +375,12 @@ impl From<DataFusionError> for Error {
                 } else {
                     ErrorKind::Binder
                 };
-                Error::new(kind, stripped(&message))
+                let mut error = Error::new(kind, stripped(&message));
+                error.sqlstate = sqlstate::of_plan_error(&message);
+                error
             }
-            D::SchemaError(inner, _) => Error::binder(stripped(&inner.to_string())),
+            D::SchemaError(inner, _) => Error::binder(stripped(&inner.to_string()))
+                .with_sqlstate(sqlstate::of_schema_error(&inner)),
             D::Configuration(message) => Error::invalid(stripped(&message)),
             // It counts bytes and names operators, whose memory is no value of a row.
             D::ResourcesExhausted(message) => {

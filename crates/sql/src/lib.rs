@@ -38,6 +38,7 @@ mod set_operations;
 pub mod settings_text;
 mod split;
 mod sql_text;
+pub mod sqlstate;
 pub mod stack;
 pub mod type_names;
 mod using_joins;

@@ -3,6 +3,7 @@
 
 use super::macros::template;
 use crate::error::{Error, Result};
+use crate::sqlstate;
 use sqlparser::ast::{BinaryOperator, Expr, Value, ValueWithSpan};
 
 /// A pattern of LIKE and its escape character, or nothing, as the one pattern that the engine reads, whose escape is `\`.
@@ -122,7 +123,8 @@ fn regex_operator(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Opti
         B::PGRegexNotMatch => full_match(left, right, true).map(Some),
         B::PGRegexIMatch | B::PGRegexNotIMatch => Err(Error::catalog(format!(
             "Scalar Function with name {op} does not exist! Use {FULL_MATCH}(text, pattern, 'i')"
-        ))),
+        ))
+        .with_sqlstate(sqlstate::UNDEFINED_FUNCTION)),
         _ => Ok(None),
     }
 }

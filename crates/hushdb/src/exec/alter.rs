@@ -17,6 +17,7 @@ use hushdb_query::plan::{Relation, Snapshot, TableName};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql as sql;
 use hushdb_sql::name_parts;
+use hushdb_sql::sqlstate;
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{Column, ColumnDef};
 use std::collections::HashSet;
@@ -37,10 +38,10 @@ pub(super) fn alter_table(
     match snapshot.find(&name) {
         Some(Relation::Table(_)) => {}
         Some(Relation::View(_)) => {
-            return Err(Error::catalog(format!(
-                "{} is a view, not a table",
-                name.name
-            )));
+            return Err(
+                Error::catalog(format!("{} is a view, not a table", name.name))
+                    .with_sqlstate(sqlstate::WRONG_OBJECT),
+            );
         }
         None if alter.if_exists => return Ok(QueryResult::done()),
         None => return Err(snapshot.unknown(&name)),
@@ -81,6 +82,7 @@ fn alter_one(
                     "Table \"{}\" does not have a column with name \"{wanted}\"",
                     name.name
                 ))
+                .with_sqlstate(sqlstate::UNDEFINED_COLUMN)
             })
     };
     match operation {
@@ -102,7 +104,8 @@ fn alter_one(
                 return Err(Error::catalog(format!(
                     "Column with name {} already exists!",
                     def.name
-                )));
+                ))
+                .with_sqlstate(sqlstate::DUPLICATE_COLUMN));
             }
             if constrained || !def.nullable {
                 return Err(Error::unsupported(
@@ -156,9 +159,10 @@ fn alter_one(
             let column = find(&old_column_name)?;
             let new_name = sql::normalize(&new_column_name);
             if columns.iter().any(|c| c.name == new_name) {
-                return Err(Error::catalog(format!(
-                    "Column with name {new_name} already exists!"
-                )));
+                return Err(
+                    Error::catalog(format!("Column with name {new_name} already exists!"))
+                        .with_sqlstate(sqlstate::DUPLICATE_COLUMN),
+                );
             }
             refuse_if_checked(write, name, &column.name, "rename")?;
             write.rename_column(&name.schema, &name.name, &column.name, &new_name)?;
@@ -178,7 +182,8 @@ fn alter_one(
             {
                 return Err(Error::catalog(format!(
                     "Table with name \"{new_name}\" already exists!"
-                )));
+                ))
+                .with_sqlstate(sqlstate::DUPLICATE_TABLE));
             }
             write.rename_table(&name.schema, &name.name, new_name)?;
             name.name = new_name.clone();

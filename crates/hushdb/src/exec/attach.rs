@@ -8,6 +8,7 @@ use crate::database::{
 use crate::result::QueryResult;
 use hushdb_crypto::SecretBytes;
 use hushdb_sql::settings_text::plain_text;
+use hushdb_sql::sqlstate;
 use hushdb_sql::{AttachOption, OnConflict};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{MAIN_SCHEMA, root_digest_from_hex};
@@ -217,7 +218,8 @@ pub(super) fn detach(connection: &Connection, name: &str, if_exists: bool) -> Re
     if let_go(connection, name)?.is_none() && !if_exists {
         return Err(Error::catalog(format!(
             "Failed to detach database with name \"{name}\": database not found"
-        )));
+        ))
+        .with_sqlstate(sqlstate::UNKNOWN_DATABASE));
     }
     Ok(QueryResult::done())
 }
@@ -251,7 +253,8 @@ pub(super) fn use_database(connection: &Connection, parts: &[String]) -> Result<
             return Err(Error::catalog(format!(
                 "SET schema: No catalog + schema named \"{}\" found",
                 parts.join(".")
-            )));
+            ))
+            .with_sqlstate(sqlstate::UNKNOWN_SCHEMA));
         }
     };
     let mut session = connection.session.lock();

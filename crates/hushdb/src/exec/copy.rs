@@ -24,6 +24,7 @@ use hushdb_query::plan::Planner;
 use hushdb_query::plan::reading;
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::name_parts;
+use hushdb_sql::sqlstate;
 use hushdb_sql::type_names::{arrow_field, display_type, is_uuid};
 use hushdb_sql::without_values;
 use hushdb_sql::{self as sql, CopyTarget, OptionValue};
@@ -307,6 +308,7 @@ pub(super) fn copy_from(
                 "Table \"{}\" does not have a column with name \"{column}\"",
                 name.name
             ))
+            .with_sqlstate(sqlstate::UNDEFINED_COLUMN)
         })?);
     }
     if targets.is_empty() {

@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot, TableName};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::name_parts;
+use hushdb_sql::sqlstate;
 use hushdb_sql::{self as sql, DatabaseParts};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, View};
@@ -93,9 +94,10 @@ fn refuse_taken_names(source: &CatalogVersion, target: &CatalogVersion) -> Resul
         };
         let mut names = schema.tables.keys().chain(schema.views.keys());
         if let Some((name, kind)) = names.find_map(|name| Some((name, kind(name)?))) {
-            return Err(Error::catalog(format!(
-                "{kind} with name \"{name}\" already exists!"
-            )));
+            return Err(
+                Error::catalog(format!("{kind} with name \"{name}\" already exists!"))
+                    .with_sqlstate(sqlstate::DUPLICATE_TABLE),
+            );
         }
         let index_names = |schema: &hushdb_storage::SchemaVersion| -> Vec<String> {
             let indexes = schema.tables.values().flat_map(|table| table.indexes());
@@ -103,9 +105,10 @@ fn refuse_taken_names(source: &CatalogVersion, target: &CatalogVersion) -> Resul
         };
         let taken = index_names(there);
         if let Some(name) = index_names(schema).iter().find(|name| taken.contains(name)) {
-            return Err(Error::catalog(format!(
-                "Index with name \"{name}\" already exists!"
-            )));
+            return Err(
+                Error::catalog(format!("Index with name \"{name}\" already exists!"))
+                    .with_sqlstate(sqlstate::DUPLICATE_OBJECT),
+            );
         }
     }
     Ok(())
@@ -117,7 +120,7 @@ fn require_tables(source: &CatalogVersion, target: &CatalogVersion) -> Result<()
             Error::catalog(format!(
                 "Table with name {} does not exist! Copy definitions first: COPY FROM DATABASE ... (SCHEMA)",
                 table.name
-            ))
+            )).with_sqlstate(sqlstate::UNDEFINED_TABLE)
         })?;
         if let Some(column) = table
             .columns
@@ -127,7 +130,8 @@ fn require_tables(source: &CatalogVersion, target: &CatalogVersion) -> Result<()
             return Err(Error::binder(format!(
                 "Table \"{}\" does not have a column with name \"{}\"",
                 table.name, column.name
-            )));
+            ))
+            .with_sqlstate(sqlstate::UNDEFINED_COLUMN));
         }
     }
     Ok(())

@@ -15,6 +15,7 @@ use hushdb_query::plan::{Relation, Snapshot, TableName};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql as sql;
 use hushdb_sql::name_parts;
+use hushdb_sql::sqlstate;
 use hushdb_sql::type_names::{column_type, stored_type};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{Check, Column, ColumnDef, View};
@@ -139,7 +140,8 @@ fn make_room(
     Err(Error::catalog(format!(
         "{kind} with name \"{}\" already exists!",
         name.name
-    )))
+    ))
+    .with_sqlstate(sqlstate::DUPLICATE_TABLE))
 }
 
 /// Names and types of a query's columns. A name that comes twice gets `_1`, `_2`, ... as in DuckDB.
@@ -229,10 +231,10 @@ pub(super) fn column_definition(column: &ast::ColumnDef, to: &mut Definition) ->
         return Err(Error::binder("a column's name cannot begin with $"));
     }
     if to.columns.iter().any(|d| d.name == def.name) {
-        return Err(Error::catalog(format!(
-            "Column with name {} already exists!",
-            def.name
-        )));
+        return Err(
+            Error::catalog(format!("Column with name {} already exists!", def.name))
+                .with_sqlstate(sqlstate::DUPLICATE_COLUMN),
+        );
     }
     for option in &column.options {
         if let Some(key) = keys::of_column(&def.name, option)? {
@@ -373,9 +375,10 @@ pub(super) fn create_schema(
         if if_not_exists {
             return Ok(QueryResult::done());
         }
-        return Err(Error::catalog(format!(
-            "Schema with name \"{schema}\" already exists!"
-        )));
+        return Err(
+            Error::catalog(format!("Schema with name \"{schema}\" already exists!"))
+                .with_sqlstate(sqlstate::DUPLICATE_SCHEMA),
+        );
     }
     write.create_schema(&schema)?;
     write.commit()?;
@@ -436,7 +439,8 @@ fn drop_relation(
             return Err(Error::catalog(format!(
                 "View with name {} does not exist!",
                 resolved.name
-            )));
+            ))
+            .with_sqlstate(sqlstate::UNDEFINED_TABLE));
         }
         (None, _) => return Err(snapshot.unknown(&resolved)),
     }
@@ -455,9 +459,10 @@ fn drop_schema(
         if if_exists {
             return Ok(());
         }
-        return Err(Error::catalog(format!(
-            "Schema with name \"{schema}\" does not exist!"
-        )));
+        return Err(
+            Error::catalog(format!("Schema with name \"{schema}\" does not exist!"))
+                .with_sqlstate(sqlstate::UNKNOWN_SCHEMA),
+        );
     };
     if schema == "main" {
         return Err(Error::catalog(

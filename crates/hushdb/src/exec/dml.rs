@@ -24,6 +24,7 @@ use hushdb_query::plan::{DML_TARGET, DmlTarget, Snapshot, TableName};
 use hushdb_query::scan::{ROW_ID, ScanProgress};
 use hushdb_sql as sql;
 use hushdb_sql::name_parts;
+use hushdb_sql::sqlstate;
 use hushdb_sql::type_names::cast_to;
 use hushdb_sql::{Error, Result};
 use hushdb_storage::TableVersion;
@@ -187,6 +188,7 @@ pub(super) fn position(table: &TableVersion, name: &str) -> Result<usize> {
                 "Table \"{}\" does not have a column with name \"{name}\"",
                 table.name
             ))
+            .with_sqlstate(sqlstate::UNDEFINED_COLUMN)
         })
 }
 

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{
     TableConstraint,
 };
 use hushdb_query::plan::{Relation, TableName};
+use hushdb_sql::sqlstate;
 use hushdb_sql::{self as sql, normalize};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{ColumnDef, Index, IndexDef, IndexKind, TableVersion};
@@ -128,6 +129,7 @@ fn no_column(table: &str, column: &str) -> Error {
     Error::catalog(format!(
         "table \"{table}\" does not have a column named \"{column}\""
     ))
+    .with_sqlstate(sqlstate::UNDEFINED_COLUMN)
 }
 
 /// Makes a key's index. Its columns are there, and NOT NULL for a primary key.
@@ -203,6 +205,7 @@ fn find(write: &Write<'_>, schema: &str, name: &str) -> Option<(String, IndexKin
 
 fn already_exists(name: &str) -> Error {
     Error::catalog(format!("Index with name \"{name}\" already exists!"))
+        .with_sqlstate(sqlstate::DUPLICATE_OBJECT)
 }
 
 fn does_not_exist(name: &str) -> Error {
@@ -267,7 +270,8 @@ pub(super) fn create_index(
             return Err(Error::binder(format!(
                 "Table \"{}\" does not have a column named \"{column}\"",
                 table.name
-            )));
+            ))
+            .with_sqlstate(sqlstate::UNDEFINED_COLUMN));
         }
         if columns[..at].contains(column) {
             return Err(twice(IndexKind::Plain, column));

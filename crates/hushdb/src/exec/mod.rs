@@ -39,6 +39,7 @@ use crate::connection::Connection;
 use crate::result::QueryResult;
 use datafusion::sql::sqlparser::ast;
 use hushdb_query::scan::ScanProgress;
+use hushdb_sql::sqlstate;
 use hushdb_sql::stack::with_room;
 use hushdb_sql::{self as sql, Statement, quote};
 use hushdb_sql::{Error, Result};
@@ -84,9 +85,10 @@ fn in_transaction(
         .as_ref()
         .map(|open| (open.is_aborted(), Arc::clone(open.aborted())));
     if matches!(aborted, Some((true, _))) && !ends {
-        return Err(Error::transaction(
-            "Current transaction is aborted (please ROLLBACK)",
-        ));
+        return Err(
+            Error::transaction("Current transaction is aborted (please ROLLBACK)")
+                .with_sqlstate(sqlstate::FAILED_TRANSACTION),
+        );
     }
     let result = work();
     let Some((_, aborted)) = aborted else {

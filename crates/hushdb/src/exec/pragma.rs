@@ -6,6 +6,7 @@ use crate::result::QueryResult;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql as sql;
+use hushdb_sql::sqlstate;
 use hushdb_sql::{Error, Result};
 use std::sync::Arc;
 
@@ -41,7 +42,8 @@ pub(super) fn pragma(
             Some(value) => show::text_table(&[name], &[vec![Some(value)]]),
             None => Err(Error::catalog(format!(
                 "Pragma Function with name {name} does not exist!"
-            ))),
+            ))
+            .with_sqlstate(sqlstate::UNDEFINED_FUNCTION)),
         },
     }
 }

@@ -21,6 +21,7 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::sqlparser::ast;
 use hushdb_query::engine::Engine;
 use hushdb_query::plan::{OrderDefaults, Planner, Surroundings};
+use hushdb_sql::sqlstate;
 use hushdb_sql::{self as sql, OptionValue};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::SpillSpace;
@@ -113,9 +114,10 @@ fn call(
             let of = of.ok_or_else(|| Error::binder(format!("{name} takes a table's name")))?;
             table(key_tables::table_info(planner, &of)?)
         }
-        _ => Err(Error::catalog(format!(
-            "Table Function with name {name} does not exist!"
-        ))),
+        _ => Err(
+            Error::catalog(format!("Table Function with name {name} does not exist!"))
+                .with_sqlstate(sqlstate::UNDEFINED_FUNCTION),
+        ),
     }
 }
 

@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Value};
 use hushdb_query::engine::of_task;
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql as sql;
+use hushdb_sql::sqlstate;
 use hushdb_sql::type_names::column_type;
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{Column, ColumnDef, PendingRowGroup, RowGroupBuilder, Store};
@@ -222,7 +223,8 @@ pub(super) fn dbgen(
                 return Err(Error::catalog(format!(
                     "Table with name \"{}\" already exists!",
                     table.name
-                )));
+                ))
+                .with_sqlstate(sqlstate::DUPLICATE_TABLE));
             }
             write.drop_table(&arguments.schema, table.name)?;
         }

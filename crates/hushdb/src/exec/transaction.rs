@@ -4,6 +4,7 @@ use crate::connection::Connection;
 use crate::result::QueryResult;
 use crate::transaction::OpenTransaction;
 use hushdb_sql::TransactionStatement;
+use hushdb_sql::sqlstate;
 use hushdb_sql::{Error, Result};
 
 pub(super) fn run(connection: &Connection, statement: TransactionStatement) -> Result<QueryResult> {
@@ -13,9 +14,10 @@ pub(super) fn run(connection: &Connection, statement: TransactionStatement) -> R
         T::Begin { read_only } => match *current {
             None => *current = Some(OpenTransaction::new(read_only)),
             Some(_) => {
-                return Err(Error::transaction(
-                    "cannot start a transaction within a transaction",
-                ));
+                return Err(
+                    Error::transaction("cannot start a transaction within a transaction")
+                        .with_sqlstate(sqlstate::ACTIVE_TRANSACTION),
+                );
             }
         },
         T::Commit => current.take().ok_or_else(|| none("commit"))?.commit()?,
@@ -64,4 +66,5 @@ pub(super) fn as_one(connection: &Connection, work: impl FnOnce() -> Result<()>)
 
 fn none(what: &str) -> Error {
     Error::transaction(format!("cannot {what} - no transaction is active"))
+        .with_sqlstate(sqlstate::NO_ACTIVE_TRANSACTION)
 }

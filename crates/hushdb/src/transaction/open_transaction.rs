@@ -7,6 +7,7 @@
 use super::write::writable;
 use hushdb_query::functions::current_micros;
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot};
+use hushdb_sql::sqlstate;
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{Savepoint, Transaction};
 use std::collections::BTreeMap;
@@ -111,7 +112,7 @@ impl OpenTransaction {
         if self.read_only {
             return Err(Error::transaction(format!(
                 "Cannot write to database \"{database}\" - transaction is launched in read-only mode"
-            )));
+            )).with_sqlstate(sqlstate::READ_ONLY_TRANSACTION));
         }
         if let Some(changed) = self.changed_database().filter(|name| *name != database) {
             return Err(Error::transaction(format!(
@@ -145,7 +146,10 @@ impl OpenTransaction {
 
     fn find(&self, name: &str) -> Result<usize> {
         let found = self.savepoints.iter().rposition(|(n, _)| n == name);
-        found.ok_or_else(|| Error::transaction(format!("savepoint \"{name}\" does not exist")))
+        found.ok_or_else(|| {
+            Error::transaction(format!("savepoint \"{name}\" does not exist"))
+                .with_sqlstate(sqlstate::UNKNOWN_SAVEPOINT)
+        })
     }
 
     /// Forgets a savepoint and those after it; what was done since stays.

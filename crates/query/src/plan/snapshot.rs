@@ -2,6 +2,7 @@
 //!
 //! What must hold: a statement reads one version of each database from its first lookup to its last row.
 
+use hushdb_sql::sqlstate;
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{CatalogVersion, SchemaVersion, Store, TableVersion, View};
 use std::collections::BTreeMap;
@@ -57,9 +58,10 @@ impl Snapshot {
     /// # Errors
     /// `Catalog` when there is none of that name.
     pub fn database(&self, name: &str) -> Result<&DatabaseSnapshot> {
-        self.databases
-            .get(name)
-            .ok_or_else(|| Error::catalog(format!("Database with name \"{name}\" does not exist!")))
+        self.databases.get(name).ok_or_else(|| {
+            Error::catalog(format!("Database with name \"{name}\" does not exist!"))
+                .with_sqlstate(sqlstate::UNKNOWN_DATABASE)
+        })
     }
 
     /// The same state, with another place where unqualified names are looked for.
@@ -82,9 +84,10 @@ impl Snapshot {
         let (database, schema, name) = self.complete(parts)?;
         self.database(database)?;
         if self.schema(database, schema).is_none() {
-            return Err(Error::catalog(format!(
-                "Schema with name {schema} does not exist!"
-            )));
+            return Err(
+                Error::catalog(format!("Schema with name {schema} does not exist!"))
+                    .with_sqlstate(sqlstate::UNKNOWN_SCHEMA),
+            );
         }
         Ok(TableName {
             database: database.to_string(),
@@ -103,9 +106,10 @@ impl Snapshot {
                 } else if self.databases.contains_key(first) {
                     Ok((first, "main", name))
                 } else {
-                    Err(Error::catalog(format!(
-                        "Schema with name {first} does not exist!"
-                    )))
+                    Err(
+                        Error::catalog(format!("Schema with name {first} does not exist!"))
+                            .with_sqlstate(sqlstate::UNKNOWN_SCHEMA),
+                    )
                 }
             }
             [database, schema, name] => Ok((database, schema, name)),
@@ -156,7 +160,8 @@ impl Snapshot {
             (name, Relation::View(_)) => Err(Error::catalog(format!(
                 "{} is a view, not a table",
                 name.name
-            ))),
+            ))
+            .with_sqlstate(sqlstate::WRONG_OBJECT)),
         }
     }
 
@@ -181,7 +186,7 @@ impl Snapshot {
         if let Some((_, candidate)) = close {
             text.push_str(&format!("\nDid you mean \"{candidate}\"?"));
         }
-        Error::catalog(text)
+        Error::catalog(text).with_sqlstate(sqlstate::UNDEFINED_TABLE)
     }
 }
 

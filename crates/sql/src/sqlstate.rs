@@ -1,0 +1,106 @@
+//! SQLSTATEs: the five characters by which programs tell errors apart (ISO/IEC 9075-2, subclause 24.1; the names and
+//! the classes that are not of the standard are PostgreSQL's, appendix A of its manual).
+
+use crate::ErrorKind;
+use datafusion_common::SchemaError;
+
+/// `cardinality_violation`.
+pub const CARDINALITY_VIOLATION: &str = "21000";
+/// `not_null_violation`.
+pub const NOT_NULL_VIOLATION: &str = "23502";
+/// `unique_violation`.
+pub const UNIQUE_VIOLATION: &str = "23505";
+/// `check_violation`.
+pub const CHECK_VIOLATION: &str = "23514";
+/// `active_sql_transaction`: BEGIN within a transaction.
+pub const ACTIVE_TRANSACTION: &str = "25001";
+/// `no_active_sql_transaction`: COMMIT or SAVEPOINT outside of one.
+pub const NO_ACTIVE_TRANSACTION: &str = "25P01";
+/// `read_only_sql_transaction`.
+pub const READ_ONLY_TRANSACTION: &str = "25006";
+/// `in_failed_sql_transaction`: only ROLLBACK is heeded.
+pub const FAILED_TRANSACTION: &str = "25P02";
+/// `invalid_sql_statement_name`: no prepared statement of that name.
+pub const UNKNOWN_STATEMENT: &str = "26000";
+/// `invalid_savepoint_specification`: no savepoint of that name.
+pub const UNKNOWN_SAVEPOINT: &str = "3B001";
+/// `invalid_catalog_name`: no database of that name.
+pub const UNKNOWN_DATABASE: &str = "3D000";
+/// `invalid_schema_name`.
+pub const UNKNOWN_SCHEMA: &str = "3F000";
+/// `duplicate_column`.
+pub const DUPLICATE_COLUMN: &str = "42701";
+/// `ambiguous_column`.
+pub const AMBIGUOUS_COLUMN: &str = "42702";
+/// `undefined_column`.
+pub const UNDEFINED_COLUMN: &str = "42703";
+/// `undefined_object`: a type, an index, a setting.
+pub const UNDEFINED_OBJECT: &str = "42704";
+/// `duplicate_object`: an index, a constraint.
+pub const DUPLICATE_OBJECT: &str = "42710";
+/// `wrong_object_type`: a view where a table is needed.
+pub const WRONG_OBJECT: &str = "42809";
+/// `grouping_error`.
+pub const GROUPING_ERROR: &str = "42803";
+/// `datatype_mismatch`.
+pub const DATATYPE_MISMATCH: &str = "42804";
+/// `undefined_function`.
+pub const UNDEFINED_FUNCTION: &str = "42883";
+/// `undefined_table`: a table or a view.
+pub const UNDEFINED_TABLE: &str = "42P01";
+/// `duplicate_database`.
+pub const DUPLICATE_DATABASE: &str = "42P04";
+/// `duplicate_schema`.
+pub const DUPLICATE_SCHEMA: &str = "42P06";
+/// `duplicate_table`: a table or a view.
+pub const DUPLICATE_TABLE: &str = "42P07";
+
+/// What an error of a kind has that has none of its own.
+pub(crate) fn of_kind(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Parser => "42601",
+        ErrorKind::Binder => "42000",
+        ErrorKind::Catalog => UNDEFINED_OBJECT,
+        ErrorKind::Conversion => "22P02",
+        ErrorKind::OutOfRange => "22003",
+        ErrorKind::InvalidInput => "22023",
+        ErrorKind::Constraint => "23000",
+        ErrorKind::Transaction => "25000",
+        ErrorKind::WrongKey => "28P01",
+        ErrorKind::KeyRequired | ErrorKind::NotEncrypted | ErrorKind::MalformedKey => "28000",
+        ErrorKind::Conflict => "40001",
+        ErrorKind::Unsupported => "0A000",
+        ErrorKind::Full => "53100",
+        ErrorKind::OutOfMemory => "53200",
+        ErrorKind::Busy => "55006",
+        ErrorKind::Interrupted => "57014",
+        ErrorKind::Io => "58030",
+        ErrorKind::Tampered | ErrorKind::Corrupted => "XX001",
+        ErrorKind::Internal => "XX000",
+    }
+}
+
+/// What the planner says of columns.
+pub(crate) fn of_schema_error(error: &SchemaError) -> &'static str {
+    match error {
+        SchemaError::AmbiguousReference { .. } => AMBIGUOUS_COLUMN,
+        SchemaError::DuplicateQualifiedField { .. }
+        | SchemaError::DuplicateUnqualifiedField { .. } => DUPLICATE_COLUMN,
+        SchemaError::FieldNotFound { .. } => UNDEFINED_COLUMN,
+    }
+}
+
+/// What the planner says in words alone.
+pub(crate) fn of_plan_error(message: &str) -> Option<&'static str> {
+    const WORDS: [(&str, &str); 7] = [
+        ("Invalid function", UNDEFINED_FUNCTION),
+        ("No function matches", UNDEFINED_FUNCTION),
+        ("must be in GROUP BY", GROUPING_ERROR),
+        ("Aggregate function", GROUPING_ERROR),
+        ("coerce", DATATYPE_MISMATCH),
+        ("Invalid qualifier", UNDEFINED_TABLE),
+        ("should only return one column", "42601"),
+    ];
+    let found = WORDS.iter().find(|(words, _)| message.contains(words));
+    found.map(|(_, state)| *state)
+}
