@@ -10,6 +10,7 @@ mod growth;
 mod in_order;
 mod join_order;
 mod lateral_unnest;
+mod named_pushdown;
 mod nested_types;
 mod numbers;
 mod operators;

@@ -10,6 +10,7 @@ use super::flat_unions::FlatUnions;
 use super::given_files::GivenFiles;
 use super::in_order::InsertionOrder;
 use super::join_order::JoinOrder;
+use super::named_pushdown::NamedPushdown;
 use super::numbers::CommonNumbers;
 use super::operators::{DuckOperators, NarrowLiterals};
 use super::subquery_values::SubqueryValues;
@@ -87,7 +88,13 @@ pub fn session_state(
     let optimizer = optimizer_rules()
         .into_iter()
         .map(|rule| -> Arc<dyn OptimizerRule + Send + Sync> { Arc::new(Watched(rule)) });
-    let mut physical = PhysicalOptimizer::new().rules;
+    let physical = PhysicalOptimizer::new().rules.into_iter();
+    let mut physical: Vec<_> = physical
+        .map(|rule| match rule.name().starts_with("FilterPushdown") {
+            true => Arc::new(NamedPushdown(rule)) as _,
+            false => rule,
+        })
+        .collect();
     physical.extend([
         Arc::new(InsertionOrder) as Arc<dyn PhysicalOptimizerRule + Send + Sync>,
         Arc::new(LargeLimits(memory)),
