@@ -2,6 +2,8 @@
 
 mod casts;
 mod comparison_keys;
+mod dependent_joins;
+mod dependent_plans;
 mod estimate;
 mod flat_plans;
 mod flat_unions;

@@ -5,6 +5,7 @@
 
 use super::casts::DuckCasts;
 use super::comparison_keys::ComparisonKeys;
+use super::dependent_joins::DependentJoins;
 use super::flat_plans::{FlatFilters, GroupedUnions};
 use super::flat_unions::FlatUnions;
 use super::given_files::GivenFiles;
@@ -78,6 +79,7 @@ pub fn session_state(
         Arc::new(NarrowLiterals),
         Arc::new(CommonNumbers),
         Arc::new(SubqueryValues),
+        Arc::new(DependentJoins),
         Arc::new(ComparisonKeys),
         Arc::new(DuckCasts::new(&scalar_functions)),
     ];

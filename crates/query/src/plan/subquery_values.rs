@@ -4,16 +4,17 @@
 //! What must hold: a condition that keeps rows keeps its join, where unknown and false are the same, or where that join knows
 //! NULLs. Everywhere else stands a value made of scalar subqueries that count.
 
+use super::dependent_joins::joinable;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, DFSchema, ExprSchema, Result, ScalarValue, Spans, not_impl_err};
+use datafusion::common::{Column, DFSchema, ExprSchema, Result, ScalarValue, Spans};
 use datafusion::config::ConfigOptions;
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::expr::{Case, Exists, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator,
-    Subquery, lit, when,
+    BinaryExpr, Cast, Distinct, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder,
+    Operator, Projection, Subquery, lit, when,
 };
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::Arc;
@@ -41,14 +42,64 @@ fn is_test(expr: &Expr) -> bool {
     matches!(expr, Expr::InSubquery(_) | Expr::Exists(_))
 }
 
-fn has_test(expr: &Expr) -> Result<bool> {
-    expr.exists(|expr| Ok(is_test(expr)))
+/// What is a column of a projection where a node has no joins for it.
+fn is_below(expr: &Expr) -> bool {
+    match expr {
+        Expr::ScalarSubquery(subquery) => !subquery.outer_ref_columns.is_empty(),
+        other => is_test(other),
+    }
 }
 
 fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let names = NamePreserver::new(&plan);
+    let plan = plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let plain = expr.transform_down(plain)?;
+        Ok(plain.update_data(|expr| name.restore(expr)))
+    })?;
+    plan.transform_data(as_values)
+}
+
+/// A subquery that names columns of its outer query, without what stands in the way of a join: that gives the columns that are
+/// compared with those beside the subquery's own, which may go by the same name. Of what EXISTS asks for no column matters.
+fn plain(mut expr: Expr) -> Result<Transformed<Expr>> {
+    let exists = matches!(expr, Expr::Exists(_));
+    let (Expr::ScalarSubquery(subquery)
+    | Expr::Exists(Exists { subquery, .. })
+    | Expr::InSubquery(InSubquery { subquery, .. })) = &mut expr
+    else {
+        return Ok(Transformed::no(expr));
+    };
+    if subquery.outer_ref_columns.is_empty() {
+        return Ok(Transformed::no(expr));
+    }
+    let mut plan = subquery.subquery.as_ref();
+    while exists
+        && let LogicalPlan::Distinct(Distinct::All(input))
+        | LogicalPlan::Projection(Projection { input, .. }) = plan
+    {
+        plan = input;
+    }
+    let plan = match plan {
+        LogicalPlan::Projection(projection) if projection.expr.len() == 1 => {
+            let value = projection.expr[0].clone().unalias().alias(VALUE);
+            let input = Arc::clone(&projection.input);
+            LogicalPlan::Projection(Projection::try_new(vec![value], input)?)
+        }
+        other => other.clone(),
+    };
+    *subquery = Subquery {
+        outer_ref_columns: plan.all_out_ref_exprs(),
+        subquery: Arc::new(plan),
+        spans: Spans::new(),
+    };
+    Ok(Transformed::yes(expr))
+}
+
+fn as_values(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let mut found = false;
     for expr in plan.expressions() {
-        found |= has_test(&expr)?;
+        found |= expr.exists(|expr| Ok(is_below(expr)))?;
     }
     if !found {
         return Ok(Transformed::no(plan));
@@ -91,7 +142,7 @@ fn below(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     for expr in plan.expressions() {
         let name = names.save(&expr);
         let replaced = expr.transform_down(|expr| {
-            if !is_test(&expr) {
+            if !is_below(&expr) {
                 return Ok(Transformed::no(expr));
             }
             let column = format!("$test{}", columns.len());
@@ -128,7 +179,10 @@ fn condition(expr: Expr, schema: &DFSchema, alone: bool) -> Result<Expr> {
             let both = BinaryExpr::new(Box::new(left), op, Box::new(right));
             Ok(Expr::BinaryExpr(both))
         }
-        Expr::InSubquery(test) if !test.negated || alone && knows_nulls(&test, schema)? => {
+        Expr::InSubquery(test)
+            if joinable(&test.subquery.subquery, schema)?
+                && (!test.negated || alone && knows_nulls(&test, schema)?) =>
+        {
             Ok(Expr::InSubquery(test))
         }
         Expr::Not(inner) => match *inner {
@@ -146,11 +200,14 @@ fn condition(expr: Expr, schema: &DFSchema, alone: bool) -> Result<Expr> {
     }
 }
 
-/// Values for the tests of IN; the join for EXISTS is never unknown.
+/// Values for the tests of IN; the join for EXISTS is never unknown, where there is one.
 fn tests_of_in(expr: Expr, schema: &DFSchema) -> Result<Expr> {
-    let values = expr.transform_down(|expr| match expr {
-        Expr::InSubquery(_) => value(expr, schema).map(Transformed::yes),
-        other => Ok(Transformed::no(other)),
+    let values = expr.transform_down(|expr| match &expr {
+        Expr::Exists(test) if joinable(&test.subquery.subquery, schema)? => {
+            Ok(Transformed::no(expr))
+        }
+        Expr::InSubquery(_) | Expr::Exists(_) => value(expr, schema).map(Transformed::yes),
+        _ => Ok(Transformed::no(expr)),
     })?;
     Ok(values.data)
 }
@@ -202,11 +259,6 @@ fn membership(test: InSubquery, schema: &DFSchema) -> Result<Expr> {
         subquery,
         negated,
     } = test;
-    if expr.contains_outer() {
-        return not_impl_err!(
-            "IN (SELECT ...) of an outer query's column as a value is not there yet"
-        );
-    }
     let column = subquery.subquery.schema().columns().swap_remove(0);
     let rows = LogicalPlanBuilder::from(subquery.subquery)
         .project([Expr::Column(column).alias(VALUE)])?
