@@ -1,6 +1,7 @@
 //! GROUP BY with several elements of which one is GROUPING SETS, ROLLUP or CUBE: the planner keeps one of them alone, and reads
 //! no tuples within them. All become one list of sets: each set of an element with each of the others.
 
+use super::macros::template;
 use crate::error::{Error, Result};
 use sqlparser::ast::{Expr, GroupByExpr, Select, SelectItem, Value};
 
@@ -22,7 +23,18 @@ pub(super) fn multiply(select: &mut Select) -> Result<()> {
         for expr in sets.iter_mut().flatten() {
             *expr = listed(expr, &select.projection)?;
         }
-        *elements = vec![Expr::GroupingSets(sets)];
+        *elements = match <[_; 1]>::try_from(sets) {
+            Ok([one]) => one,
+            Err(several) => vec![Expr::GroupingSets(several)],
+        };
+        if elements.is_empty() {
+            // One group of all rows, also where nothing else asks for an aggregate.
+            let group = template("count(*) >= 0", &[])?;
+            select.having = Some(match select.having.take() {
+                None => group,
+                Some(having) => template("$1 AND $2", &[having, group])?,
+            });
+        }
     } else if elements.iter().any(|e| matches!(e, Expr::Tuple(_))) {
         let flat = std::mem::take(elements).into_iter().flat_map(|e| match e {
             Expr::Tuple(items) => items,

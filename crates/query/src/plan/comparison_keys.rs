@@ -15,9 +15,10 @@ use datafusion::functions_aggregate::expr_fn::first_value;
 use datafusion::logical_expr::expr::{
     AggregateFunction, Between, Case, InList, InSubquery, Sort, WindowFunction,
 };
+use datafusion::logical_expr::utils::grouping_set_to_exprlist;
 use datafusion::logical_expr::{
-    Aggregate, BinaryExpr, Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder,
-    WindowFrame, WindowFrameBound, WindowFrameUnits, lit, when,
+    Aggregate, BinaryExpr, Distinct, Expr, ExprSchemable, GroupingSet, LogicalPlan,
+    LogicalPlanBuilder, WindowFrame, WindowFrameBound, WindowFrameUnits, lit, when,
 };
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::Arc;
@@ -233,25 +234,69 @@ fn groups(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     };
     let in_schema = Arc::clone(aggregate.input.schema());
     let is_interval = |expr: &Expr| expr.get_type(&in_schema).is_ok_and(|ty| has_intervals(&ty));
-    let sets = matches!(aggregate.group_expr.as_slice(), [Expr::GroupingSet(_)]);
-    if sets || !aggregate.group_expr.iter().any(is_interval) {
+    let grouped = grouping_set_to_exprlist(&aggregate.group_expr)?;
+    let values = grouped.into_iter().cloned().enumerate();
+    let values: Vec<_> = values.filter(|(_, value)| is_interval(value)).collect();
+    if values.is_empty() {
         return Ok(Transformed::no(LogicalPlan::Aggregate(aggregate)));
     }
     let out = Arc::clone(&aggregate.schema);
     let mut columns: Vec<Expr> = out.columns().into_iter().map(Expr::Column).collect();
     let (mut group_expr, mut aggr_expr) = (aggregate.group_expr, aggregate.aggr_expr);
-    for (n, (group, column)) in group_expr.iter_mut().zip(&mut columns).enumerate() {
-        if is_interval(group) {
-            let (qualifier, field) = out.qualified_field(n);
-            let (key, first) = (format!("$key{n}"), format!("$first{n}"));
-            let value = std::mem::take(group);
-            *group = key_of(value.clone()).alias(key);
-            aggr_expr.push(first_value(value, vec![]).alias(first.clone()));
-            let first = Expr::Column(Column::from_name(first));
-            *column = first.alias_qualified(qualifier.cloned(), field.name());
+    let is_set = matches!(group_expr.as_slice(), [Expr::GroupingSet(_)]);
+    for (n, value) in values {
+        let (key, first) = (format!("$key{n}"), format!("$first{n}"));
+        let by = key_of(value.clone()).alias(&key);
+        key_groups(&mut group_expr, &mut aggr_expr, &value, &by);
+        aggr_expr.push(first_value(value, vec![]).alias(&first));
+        let mut first = Expr::Column(Column::from_name(first));
+        if is_set {
+            // Where a set does not group by it, it is NULL.
+            let grouped = Expr::Column(Column::from_name(key)).is_not_null();
+            first = when(grouped, first).end()?;
         }
+        let (qualifier, field) = out.qualified_field(n);
+        columns[n] = first.alias_qualified(qualifier.cloned(), field.name());
     }
+    // What tells sets apart is made anew with them.
+    columns.retain(|column| {
+        !matches!(column, Expr::Column(column) if column.name == Aggregate::INTERNAL_GROUPING_ID)
+    });
     let plan = Aggregate::try_new(aggregate.input, group_expr, aggr_expr)?;
     let plan = LogicalPlanBuilder::from(LogicalPlan::Aggregate(plan)).project(columns)?;
     Ok(Transformed::yes(plan.build()?))
+}
+
+/// Puts the key in a value's place wherever is grouped by it, and where is asked for that.
+fn key_groups(groups: &mut [Expr], aggregates: &mut [Expr], value: &Expr, key: &Expr) {
+    let put = |expr: &mut Expr| {
+        if expr == value {
+            expr.clone_from(key);
+        }
+    };
+    for group in groups {
+        match group {
+            Expr::GroupingSet(GroupingSet::GroupingSets(sets)) => {
+                sets.iter_mut().flatten().for_each(put);
+            }
+            Expr::GroupingSet(GroupingSet::Rollup(all) | GroupingSet::Cube(all)) => {
+                all.iter_mut().for_each(put);
+            }
+            other => put(other),
+        }
+    }
+    for aggregate in aggregates {
+        let name = aggregate.schema_name().to_string();
+        let mut call = &mut *aggregate;
+        while let Expr::Alias(alias) = call {
+            call = &mut alias.expr;
+        }
+        if let Expr::AggregateFunction(AggregateFunction { func, params }) = call
+            && func.name() == "grouping"
+            && params.args.contains(value)
+        {
+            params.args.iter_mut().for_each(put);
+            *aggregate = std::mem::take(aggregate).alias(name);
+        }
+    }
 }
