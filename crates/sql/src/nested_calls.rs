@@ -110,9 +110,14 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
     }
 }
 
-/// Brings fields and slices to the forms that the planner knows: `x.a` is `x['a']`, and `l[:2]` is `l[1:2]`.
-pub(super) fn plain_access(chain: &mut [AccessExpr]) {
-    for access in chain {
+/// Brings fields and slices to the forms that the planner knows: `x.a` is `x['a']`, and `l[:2]` is `l[1:2]`. Names behind a name
+/// stay: what of them is a table, a column or a field only the planner knows.
+pub(super) fn plain_access(root: &Expr, chain: &mut [AccessExpr]) {
+    let is_name = |access: &&mut AccessExpr| {
+        matches!(root, Expr::Identifier(_))
+            && matches!(access, AccessExpr::Dot(Expr::Identifier(_)))
+    };
+    for access in chain.iter_mut().skip_while(is_name) {
         match access {
             AccessExpr::Dot(Expr::Identifier(field)) => {
                 let name = Value::SingleQuotedString(normalize(field));

@@ -154,8 +154,8 @@ impl<'a> Rewriter<'a> {
                 op: UnaryOperator::Minus,
                 expr,
             } => Ok(intervals::negate(expr)),
-            Expr::CompoundFieldAccess { access_chain, .. } => {
-                nested_calls::plain_access(access_chain);
+            Expr::CompoundFieldAccess { root, access_chain } => {
+                nested_calls::plain_access(root, access_chain);
                 Ok(None)
             }
             Expr::Function(function) => {
