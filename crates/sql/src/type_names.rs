@@ -227,7 +227,7 @@ pub fn stored_type(field: &Field) -> Result<ColumnType> {
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => C::Varchar,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => C::Blob,
-        DataType::FixedSizeBinary(16) if is_uuid(field) => C::Uuid,
+        DataType::FixedSizeBinary(16) => C::Uuid,
         DataType::FixedSizeBinary(_) => C::Blob,
         DataType::Date32 | DataType::Date64 => C::Date,
         DataType::Time32(_) | DataType::Time64(_) => C::Time,
@@ -240,30 +240,22 @@ pub fn stored_type(field: &Field) -> Result<ColumnType> {
         | DataType::LargeList(item)
         | DataType::FixedSizeList(item, _)
         | DataType::ListView(item)
-        | DataType::LargeListView(item) => sound(C::List(Box::new(stored_type_within(item)?)))?,
+        | DataType::LargeListView(item) => sound(C::List(Box::new(stored_type(item)?)))?,
         DataType::Struct(fields) if is_row(fields) => {
             return Err(Error::invalid(
                 "A table cannot be created from an unnamed struct",
             ));
         }
         DataType::Struct(fields) => {
-            let field = |f: &Arc<Field>| Ok((f.name().clone(), stored_type_within(f)?));
+            let field = |f: &Arc<Field>| Ok((f.name().clone(), stored_type(f)?));
             sound(C::Struct(fields.iter().map(field).collect::<Result<_>>()?))?
         }
         _ => return Err(refused(&display_type(field))),
     })
 }
 
-/// As [`stored_type`], of a value within another one: nothing but UUIDs has 16 bytes there.
-fn stored_type_within(field: &Field) -> Result<ColumnType> {
-    match field.data_type() {
-        DataType::FixedSizeBinary(16) => Ok(ColumnType::Uuid),
-        _ => stored_type(field),
-    }
-}
-
-/// Whether sixteen bytes are a UUID.
-pub fn is_uuid(field: &Field) -> bool {
+/// Whether a file's schema calls sixteen bytes a UUID. Others of them are BLOBs, and no sixteen bytes when they have been read.
+pub fn is_called_uuid(field: &Field) -> bool {
     field
         .metadata()
         .get(EXTENSION_KEY)
@@ -282,9 +274,6 @@ pub fn arrow_field(name: &str, ty: &ColumnType, nullable: bool) -> Field {
 
 /// DuckDB's name of a result column's type, such as `BIGINT`, `DECIMAL(15,2)` or `TIMESTAMP WITH TIME ZONE`.
 pub fn display_type(field: &Field) -> String {
-    if is_uuid(field) {
-        return "UUID".into();
-    }
     type_name(field.data_type())
 }
 
@@ -308,6 +297,7 @@ pub fn type_name(data_type: &DataType) -> String {
         | DataType::Decimal128(p, s)
         | DataType::Decimal256(p, s) => format!("DECIMAL({p},{s})"),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "VARCHAR".into(),
+        DataType::FixedSizeBinary(16) => "UUID".into(),
         DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView
@@ -324,27 +314,19 @@ pub fn type_name(data_type: &DataType) -> String {
         | DataType::LargeList(f)
         | DataType::FixedSizeList(f, _)
         | DataType::ListView(f) => {
-            format!("{}[]", type_within(f))
+            format!("{}[]", display_type(f))
         }
         DataType::Struct(fields) => {
             let unnamed = is_row(fields);
             let inner = fields.iter().map(|f| match unnamed {
-                true => type_within(f),
-                false => format!("{} {}", quote(f.name()), type_within(f)),
+                true => display_type(f),
+                false => format!("{} {}", quote(f.name()), display_type(f)),
             });
             format!("STRUCT({})", inner.collect::<Vec<_>>().join(", "))
         }
         DataType::Dictionary(_, value) => type_name(value),
         DataType::Map(entries, _) => format!("MAP({})", display_type(entries)),
         other => other.to_string().to_uppercase(),
-    }
-}
-
-/// The name of the type of a value within another one.
-fn type_within(field: &Field) -> String {
-    match field.data_type() {
-        DataType::FixedSizeBinary(16) => "UUID".into(),
-        _ => display_type(field),
     }
 }
 

@@ -25,7 +25,7 @@ use hushdb_query::plan::reading;
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::name_parts;
 use hushdb_sql::sqlstate;
-use hushdb_sql::type_names::{arrow_field, display_type, is_uuid};
+use hushdb_sql::type_names::{arrow_field, is_called_uuid};
 use hushdb_sql::without_values;
 use hushdb_sql::{self as sql, CopyTarget, OptionValue};
 use hushdb_sql::{Error, ErrorKind, Result};
@@ -254,7 +254,10 @@ fn uuids(path: &str) -> Result<HashSet<String>> {
     // Files of before had it in the schema of their writer alone.
     let of_writer = parquet_to_arrow_schema(schema, metadata.key_value_metadata());
     let of_writer = of_writer.map_err(invalid)?;
-    let of_writer = of_writer.fields().iter().filter(|field| is_uuid(field));
+    let of_writer = of_writer
+        .fields()
+        .iter()
+        .filter(|field| is_called_uuid(field));
     let columns = schema.root_schema().get_fields().iter();
     let columns = columns.map(|column| column.get_basic_info());
     let uuids = columns.filter(|column| column.logical_type_ref() == Some(&LogicalType::Uuid));
@@ -267,7 +270,7 @@ fn uuids(path: &str) -> Result<HashSet<String>> {
 /// Bytes of a fixed length as BLOBs, but for UUIDs.
 fn without_fixed_bytes(schema: &Schema, uuids: &HashSet<String>) -> Schema {
     let fields = schema.fields().iter().map(|field| match field.data_type() {
-        DataType::FixedSizeBinary(16) if uuids.contains(field.name()) || is_uuid(field) => {
+        DataType::FixedSizeBinary(16) if uuids.contains(field.name()) || is_called_uuid(field) => {
             Arc::new(arrow_field(
                 field.name(),
                 &ColumnType::Uuid,
@@ -449,7 +452,7 @@ fn text_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let (mut fields, mut columns) = (vec![], vec![]);
     for (field, column) in schema.fields().iter().zip(batch.columns()) {
         let text: Option<ArrayRef> = match column.data_type() {
-            DataType::FixedSizeBinary(_) if display_type(field) == "UUID" => {
+            DataType::FixedSizeBinary(16) => {
                 let values = column
                     .as_fixed_size_binary()
                     .iter()
@@ -493,7 +496,7 @@ fn parquet_schema(schema: &Schema) -> Result<SchemaDescriptor, ParquetError> {
     let plain = ArrowSchemaConverter::new().convert(schema)?;
     let columns = plain.root_schema().get_fields().iter().zip(schema.fields());
     let columns = columns.map(|(column, field)| {
-        if !is_uuid(field) {
+        if field.data_type() != &DataType::FixedSizeBinary(16) {
             return Ok(Arc::clone(column));
         }
         let uuid = Type::primitive_type_builder(column.name(), PhysicalType::FIXED_LEN_BYTE_ARRAY)
