@@ -1,7 +1,11 @@
 //! `array_agg` that counts the text it keeps: the library's counts sixteen bytes of each text, wherever the rest of it lies.
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use super::comparison_key::{key_type, keys};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
+use datafusion::arrow::compute::{SortOptions, take};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::arrow::row::{RowConverter, SortField};
+use datafusion::common::utils::SingleRowListArrayBuilder;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -61,14 +65,9 @@ impl AggregateUDFImpl for ListOf {
         Ok(changed.map(|changed| Arc::new(Self(changed)) as _))
     }
 
+    // Of the library's accumulators one does not know that it is reversed: that of DISTINCT.
     fn reverse_expr(&self) -> ReversedUDAF {
-        match self.0.reverse_udf() {
-            ReversedUDAF::Reversed(reversed) => {
-                let reversed = AggregateUDF::from(Self(reversed.as_ref().clone()));
-                ReversedUDAF::Reversed(Arc::new(reversed))
-            }
-            other => other,
-        }
+        ReversedUDAF::NotSupported
     }
 
     fn supports_null_handling_clause(&self) -> bool {
@@ -76,6 +75,15 @@ impl AggregateUDFImpl for ListOf {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        if args.is_distinct
+            && let ([order], [value]) = (args.order_bys, args.expr_fields)
+            && key_type(value.data_type()).is_some()
+        {
+            let options = order.options;
+            let order_bys = &[];
+            let list = self.0.accumulator(AccumulatorArgs { order_bys, ..args })?;
+            return Ok(Box::new(SortedByKey { list, options }));
+        }
         let keeps_arrays = keeps_arrays(&args);
         let list = self.0.accumulator(args)?;
         Ok(match keeps_arrays {
@@ -99,6 +107,52 @@ impl AggregateUDFImpl for ListOf {
             text,
             all_text: 0,
         }))
+    }
+}
+
+/// Different values whose order, and difference, are those of their keys.
+#[derive(Debug)]
+struct SortedByKey {
+    /// Of values without order.
+    list: Box<dyn Accumulator>,
+    options: SortOptions,
+}
+
+impl Accumulator for SortedByKey {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.list.update_batch(values)
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let list = self.list.evaluate()?;
+        let ScalarValue::List(values) = &list else {
+            return Ok(list);
+        };
+        if values.is_null(0) {
+            return Ok(list);
+        }
+        let values = values.value(0);
+        let keys = keys(&values)?;
+        let field = SortField::new_with_options(keys.data_type().clone(), self.options);
+        let rows = RowConverter::new(vec![field])?.convert_columns(&[keys])?;
+        let mut order: Vec<u32> = (0..values.len() as u32).collect();
+        let row = |at: &u32| rows.row(*at as usize);
+        order.sort_by(|a, b| row(a).cmp(&row(b)));
+        order.dedup_by(|a, b| row(a) == row(b));
+        let sorted = take(values.as_ref(), &UInt32Array::from(order), None)?;
+        Ok(SingleRowListArrayBuilder::new(sorted).build_list_scalar())
+    }
+
+    fn size(&self) -> usize {
+        self.list.size() + size_of::<SortOptions>()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.list.state()
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        self.list.merge_batch(states)
     }
 }
 
