@@ -116,6 +116,24 @@ impl<'a> Rewriter<'a> {
         Ok(())
     }
 
+    /// What a call becomes, if anything.
+    fn call(&self, function: &mut Function) -> Result<Option<Expr>> {
+        of_the_row_itself(function);
+        if let Some(WindowType::WindowSpec(window)) = &mut function.over {
+            self.direct(&mut window.order_by);
+        }
+        aggregate_order::read(function)?;
+        aggregate_order::refuse_of_scalar(function, self.place.is_scalar)?;
+        match setting_asked(function) {
+            Some(name) => (self.place.setting)(name).map(Some),
+            None if counts_rows(function) => {
+                let call = Expr::Function(function.clone());
+                template("CAST($1 AS BIGINT)", &[call]).map(Some)
+            }
+            None => expand(function, &self.names),
+        }
+    }
+
     /// What an expression becomes, if anything.
     fn replacement(&self, expr: &mut Expr) -> Result<Option<Expr>> {
         match expr {
@@ -158,18 +176,7 @@ impl<'a> Rewriter<'a> {
                 nested_calls::plain_access(root, access_chain);
                 Ok(None)
             }
-            Expr::Function(function) => {
-                of_the_row_itself(function);
-                if let Some(WindowType::WindowSpec(window)) = &mut function.over {
-                    self.direct(&mut window.order_by);
-                }
-                aggregate_order::read(function)?;
-                aggregate_order::refuse_of_scalar(function, self.place.is_scalar)?;
-                match setting_asked(function) {
-                    Some(name) => (self.place.setting)(name).map(Some),
-                    None => expand(function, &self.names),
-                }
-            }
+            Expr::Function(function) => self.call(function),
             Expr::AnyOp {
                 left,
                 compare_op,
@@ -250,6 +257,13 @@ fn compare_arguments(function: &mut Function) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Window functions whose results the planner takes for unsigned numbers.
+fn counts_rows(function: &Function) -> bool {
+    let called = function.name.to_string().to_ascii_lowercase();
+    let counts = ["row_number", "rank", "dense_rank", "ntile"];
+    function.over.is_some() && counts.contains(&called.as_str())
 }
 
 /// `lag(x, 0 IGNORE NULLS)` is `lag(x, 0)`: it looks at no other row.
