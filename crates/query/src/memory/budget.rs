@@ -129,7 +129,7 @@ impl State {
     }
 
     /// Whether an operator is to spill now although there is memory. It can only once it holds something: a sort its second
-    /// batch of rows, others their first.
+    /// batch of rows, others their first, but for aggregates of which that may be empty.
     fn forces(&mut self, consumer: &MemoryConsumer, size: usize) -> bool {
         let Some(refused) = &mut self.refused_once else {
             return false;
@@ -139,7 +139,9 @@ impl State {
             size > 0
         } else {
             // One that gives out groups as they end has no use for spilling, and cannot.
-            name.contains("HashAggregateStream") && consumer.can_spill()
+            name.contains("HashAggregateStream")
+                && consumer.can_spill()
+                && (size > 0 || name.starts_with("Final"))
                 || name.starts_with("NestedLoopJoinLoad[") && !name.ends_with("[fallback]")
                 || name == "CrossJoinExec"
         };
