@@ -116,7 +116,9 @@ impl Search {
         let whole = Mutex::new(Report::default());
         std::thread::scope(|scope| {
             for _ in 0..WORKERS {
-                scope.spawn(|| {
+                // As much stack as planning asks for: each statement would else make one.
+                let worker = std::thread::Builder::new().stack_size(64 << 20);
+                let work = || {
                     loop {
                         let n = next.fetch_add(1, Ordering::Relaxed);
                         let seen = self.one_world(n);
@@ -128,7 +130,8 @@ impl Search {
                             return;
                         }
                     }
-                });
+                };
+                worker.spawn_scoped(scope, work).unwrap();
             }
         });
         whole.into_inner().unwrap()
