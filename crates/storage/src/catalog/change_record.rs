@@ -6,13 +6,14 @@
 
 use std::sync::Arc;
 
+use arrow_array::{Array, ArrayRef};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::catalog_version::CatalogVersion;
 use super::rebase::TableChange;
 use super::transaction::MAX_LOGGED_DELETES;
 use super::wire::{Reader, WireError, Writer};
-use crate::codec::plain_values;
+use crate::codec::plain_values::{self, FlatValues};
 use crate::error::{Error, Result as StoreResult};
 use crate::table::{ColumnType, MAX_ROW_GROUP_ROWS, RowGroup};
 
@@ -78,26 +79,102 @@ pub(super) fn payload(transactions: &[impl AsRef<[u8]>]) -> Vec<u8> {
     out
 }
 
-/// Reads what [`payload`] wrote: the changes of each transaction.
-pub(super) fn decode(payload: &[u8]) -> Result<Vec<Vec<TableChange>>, WireError> {
+/// What a record says of one table in one transaction.
+pub(super) struct LoggedChange<'a> {
+    pub(super) table_id: u64,
+    pub(super) deleted: RoaringTreemap,
+    /// Added rows, in order of their ids.
+    pub(super) added: Vec<LoggedRows<'a>>,
+    /// The id that the next row of the table gets.
+    pub(super) end_row_id: u64,
+}
+
+/// Rows as a record has them, held against their types.
+pub(super) struct LoggedRows<'a> {
+    pub(super) first_row_id: u64,
+    pub(super) rows: u32,
+    /// Offsets of the rows that are gone.
+    pub(super) deletes: Option<Arc<RoaringBitmap>>,
+    /// By column id, in ascending order.
+    pub(super) values: Vec<(u32, ColumnType, LoggedValues<'a>)>,
+}
+
+/// The values of a column.
+pub(super) enum LoggedValues<'a> {
+    Flat(FlatValues<'a>),
+    /// Lists and structs.
+    Nested(ArrayRef),
+}
+
+impl LoggedChange<'_> {
+    /// The change with its rows in memory.
+    ///
+    /// # Errors
+    /// None but for values that were not held against their types.
+    pub(super) fn in_memory(self) -> Result<TableChange, WireError> {
+        let added = self.added.into_iter().map(LoggedRows::in_memory);
+        Ok(TableChange {
+            table_id: self.table_id,
+            deleted: self.deleted,
+            added: added.collect::<Result<_, _>>()?,
+            end_row_id: self.end_row_id,
+        })
+    }
+}
+
+impl LoggedRows<'_> {
+    /// The id behind the last row's.
+    pub(super) fn end_row_id(&self) -> u64 {
+        self.first_row_id.saturating_add(u64::from(self.rows))
+    }
+
+    /// Bytes of the values.
+    pub(super) fn bytes(&self) -> usize {
+        let values = self.values.iter().map(|(.., values)| match values {
+            LoggedValues::Flat(flat) => flat.lengths.len() + flat.bytes.len(),
+            LoggedValues::Nested(array) => array.get_array_memory_size(),
+        });
+        values.sum()
+    }
+
+    /// The rows in memory.
+    ///
+    /// # Errors
+    /// As [`LoggedChange::in_memory`].
+    pub(super) fn in_memory(self) -> Result<RowGroup, WireError> {
+        let rows = self.rows as usize;
+        let values = self.values.into_iter().map(|(id, ty, values)| {
+            let array = match values {
+                LoggedValues::Flat(flat) => flat.array(&ty, rows)?,
+                LoggedValues::Nested(array) => array,
+            };
+            Ok((id, array))
+        });
+        let values = values.collect::<Result<_, WireError>>()?;
+        let mut group = RowGroup::in_memory(self.first_row_id, self.rows, values);
+        group.deletes = self.deletes;
+        Ok(group)
+    }
+}
+
+/// Reads what [`payload`] wrote: the number of transactions, and their changes in order.
+pub(super) fn decode(payload: &[u8]) -> Result<(u64, Vec<LoggedChange<'_>>), WireError> {
     let mut reader = Reader::new(payload);
     if reader.u8()? != VERSION {
         return Err(WireError);
     }
     let count = reader.count(4)?;
-    let mut transactions = Vec::with_capacity(count);
+    let mut changes = Vec::with_capacity(count);
     for _ in 0..count {
-        let mut changes = Vec::new();
         for _ in 0..reader.count(8 + 8 + 4 + 4)? {
             changes.push(decode_change(&mut reader)?);
         }
-        transactions.push(changes);
     }
     reader.finish()?;
-    Ok(transactions)
+    Ok((count as u64, changes))
 }
 
-fn decode_change(reader: &mut Reader<'_>) -> Result<TableChange, WireError> {
+fn decode_change<'a>(reader: &mut Reader<'a>) -> Result<LoggedChange<'a>, WireError> {
     let table_id = reader.u64()?;
     let end_row_id = reader.u64()?;
     let mut bytes = reader.bytes()?;
@@ -108,9 +185,9 @@ fn decode_change(reader: &mut Reader<'_>) -> Result<TableChange, WireError> {
     let count = reader.count(8 + 4 + 4 + 4)?;
     let mut added = Vec::with_capacity(count);
     for _ in 0..count {
-        added.push(decode_group(reader)?);
+        added.push(decode_rows(reader)?);
     }
-    Ok(TableChange {
+    Ok(LoggedChange {
         table_id,
         deleted,
         added,
@@ -118,34 +195,44 @@ fn decode_change(reader: &mut Reader<'_>) -> Result<TableChange, WireError> {
     })
 }
 
-fn decode_group(reader: &mut Reader<'_>) -> Result<RowGroup, WireError> {
+fn decode_rows<'a>(reader: &mut Reader<'a>) -> Result<LoggedRows<'a>, WireError> {
     let first_row_id = reader.u64()?;
     let rows = reader.u32()?;
     if rows == 0 || rows > MAX_ROW_GROUP_ROWS {
         return Err(WireError);
     }
-    let deletes = reader.bytes()?;
+    let deletes = match reader.bytes()? {
+        [] => None,
+        bytes => {
+            let group = RowGroup::in_memory(first_row_id, rows, Vec::new());
+            Some(Arc::new(group.deletes_from_bytes(bytes)?))
+        }
+    };
     let count = reader.count(4 + 3 + 1)?;
-    let mut values = Vec::with_capacity(count);
+    let mut values: Vec<(u32, ColumnType, LoggedValues<'a>)> = Vec::with_capacity(count);
     for _ in 0..count {
         let id = reader.u32()?;
-        if values.last().is_some_and(|(last, _)| *last >= id) {
+        if values.last().is_some_and(|(last, ..)| *last >= id) {
             return Err(WireError);
         }
         let ty = ColumnType::read(reader)?;
-        values.push((id, plain_values::read(&ty, rows as usize, reader)?));
+        let of_column = match FlatValues::are_of(&ty) {
+            true => LoggedValues::Flat(FlatValues::read(&ty, rows as usize, reader)?),
+            false => LoggedValues::Nested(plain_values::read(&ty, rows as usize, reader)?),
+        };
+        values.push((id, ty, of_column));
     }
-    let mut group = RowGroup::in_memory(first_row_id, rows, values);
-    if !deletes.is_empty() {
-        let deletes: RoaringBitmap = group.deletes_from_bytes(deletes)?;
-        group.deletes = Some(Arc::new(deletes));
-    }
-    Ok(group)
+    Ok(LoggedRows {
+        first_row_id,
+        rows,
+        deletes,
+        values,
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{ArrayRef, Int64Array, StringViewArray};
+    use arrow_array::{Int64Array, StringViewArray};
     use proptest::prelude::*;
 
     use super::super::replay::Replay;

@@ -36,14 +36,14 @@ pub(super) fn check_index(
         }
         Ok(())
     };
-    let mut recent = index.recent().peekable();
+    let mut unstored = index.unstored().peekable();
     let mut failed = None;
     let walked = walk(index.tree(), open, &mut |key, id| {
         let mut both = || {
-            while let Some((key, id)) = recent.next_if(|entry| *entry < (key, id)) {
+            while let Some((key, id)) = unstored.next_if(|entry| *entry < (key, id)) {
                 compare(key, id)?;
             }
-            let _ = recent.next_if(|entry| *entry == (key, id));
+            let _ = unstored.next_if(|entry| *entry == (key, id));
             compare(key, id)
         };
         if let Err(error) = both() {
@@ -57,7 +57,7 @@ pub(super) fn check_index(
     if !walked.map_err(wrong)? {
         return Ok(());
     }
-    for (key, id) in recent {
+    for (key, id) in unstored {
         compare(key, id)?;
     }
     match agrees && rows.next().is_none() {

@@ -14,6 +14,7 @@ mod commit_log;
 mod commit_queue;
 mod dead_rows;
 mod fresh_blocks;
+mod gathered_rows;
 mod live_versions;
 mod pending_row_group;
 mod point_reads;

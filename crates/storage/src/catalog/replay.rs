@@ -4,14 +4,22 @@
 //! a log of small commits has millions.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use roaring::RoaringTreemap;
 
 use super::catalog_version::CatalogVersion;
-use super::change_record::decode;
+use super::change_record::{LoggedChange, LoggedRows, decode};
+use super::gathered_rows::GatheredRows;
 use super::rebase::{TableChange, replayed, replayed_without};
 use super::wire::WireError;
+use crate::error::Result as StoreResult;
+use crate::index::RunKeys;
 use crate::table::{MERGED_BYTES, MERGED_ROWS, RowGroup, TableVersion, merge};
+
+const UNPARSED: &str = "its payload does not parse";
+/// From this many rows on, their keys are sorted together rather than put into the index one by one.
+const SORTED_ROWS: u32 = 1024;
 
 /// What is done about a change that does not fit the state.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,30 +38,52 @@ pub(crate) struct Replay {
     held: BTreeMap<u64, Held>,
 }
 
-/// Row groups in memory that follow each other.
+/// Rows that follow each other.
 #[derive(Default)]
 struct Held {
     groups: Vec<RowGroup>,
+    /// Behind those.
+    gathered: Option<GatheredRows>,
     rows: u32,
     bytes: usize,
+    /// The id behind the last row's.
+    rows_end: u64,
     /// The id that the table's next row gets.
     end_row_id: u64,
 }
 
 impl Held {
-    /// Whether a row group follows, and all together stay small.
-    fn takes(&self, group: &RowGroup) -> bool {
-        let last = self.groups.last().map(RowGroup::end_row_id);
-        last == Some(group.first_row_id)
-            && self.rows.saturating_add(group.rows) <= MERGED_ROWS
+    /// Whether rows follow, and all together stay small.
+    fn takes(&self, rows: &LoggedRows<'_>) -> bool {
+        self.rows > 0
+            && self.rows_end == rows.first_row_id
+            && self.rows.saturating_add(rows.rows) <= MERGED_ROWS
             && self.bytes < MERGED_BYTES
     }
 
-    fn push(&mut self, group: RowGroup) {
-        self.rows = self.rows.saturating_add(group.rows);
-        self.bytes += group.memory_bytes();
-        self.end_row_id = group.end_row_id();
-        self.groups.push(group);
+    fn push(&mut self, rows: LoggedRows<'_>) -> Result<(), WireError> {
+        self.rows = self.rows.saturating_add(rows.rows);
+        self.bytes += rows.bytes();
+        self.rows_end = rows.end_row_id();
+        self.end_row_id = self.rows_end;
+        let gathered = self.gathered.as_mut();
+        if gathered.is_some_and(|gathered| gathered.add(&rows)) {
+            return Ok(());
+        }
+        self.close()?;
+        self.gathered = GatheredRows::begin(&rows);
+        if self.gathered.is_none() {
+            self.groups.push(rows.in_memory()?);
+        }
+        Ok(())
+    }
+
+    /// Makes a row group of what was gathered.
+    fn close(&mut self) -> Result<(), WireError> {
+        if let Some(gathered) = self.gathered.take() {
+            self.groups.push(gathered.finish()?);
+        }
+        Ok(())
     }
 }
 
@@ -76,9 +106,8 @@ impl Replay {
     /// # Errors
     /// What is wrong with it.
     pub(crate) fn apply(&mut self, payload: &[u8]) -> Result<u64, &'static str> {
-        let transactions = decode(payload).map_err(|WireError| "its payload does not parse")?;
-        let count = transactions.len() as u64;
-        for change in transactions.into_iter().flatten() {
+        let (count, changes) = decode(payload).map_err(|WireError| UNPARSED)?;
+        for change in changes {
             self.change(change)?;
         }
         Ok(count)
@@ -93,7 +122,7 @@ impl Replay {
         (self.catalog, whole)
     }
 
-    fn change(&mut self, change: TableChange) -> Result<(), &'static str> {
+    fn change(&mut self, change: LoggedChange<'_>) -> Result<(), &'static str> {
         let id = change.table_id;
         let table = self.catalog.tables().find(|table| table.id == id);
         let Some(table) = table.filter(|table| suits(table, &change)) else {
@@ -109,6 +138,7 @@ impl Replay {
             if let Some(held) = self.held.remove(&id) {
                 self.add(id, held)?;
             }
+            let change = change.in_memory().map_err(|WireError| UNPARSED)?;
             return match self.misfit {
                 Misfit::Refused => replayed(&mut self.catalog, &change),
                 Misfit::LeftOut => replayed_without(&mut self.catalog, &change),
@@ -118,22 +148,23 @@ impl Replay {
             Some(held) => held.end_row_id,
             None => table.next_row_id,
         };
-        for group in &change.added {
-            if group.first_row_id < end {
+        for rows in &change.added {
+            if rows.first_row_id < end {
                 return Err("rows that are not there");
             }
-            end = group.end_row_id();
+            end = rows.end_row_id();
         }
         if change.end_row_id < end {
             return Err("rows that are not there");
         }
-        for group in change.added {
-            if self.held.get(&id).is_some_and(|held| !held.takes(&group))
+        for rows in change.added {
+            if self.held.get(&id).is_some_and(|held| !held.takes(&rows))
                 && let Some(held) = self.held.remove(&id)
             {
                 self.add(id, held)?;
             }
-            self.held.entry(id).or_default().push(group);
+            let held = self.held.entry(id).or_default();
+            held.push(rows).map_err(|WireError| UNPARSED)?;
         }
         if let Some(held) = self.held.get_mut(&id) {
             held.end_row_id = change.end_row_id;
@@ -142,26 +173,58 @@ impl Replay {
     }
 
     /// Adds what was held for a table.
-    fn add(&mut self, table_id: u64, held: Held) -> Result<(), &'static str> {
-        let all: Vec<&RowGroup> = held.groups.iter().collect();
-        let merged = merge(&all).map_err(|_| "rows too large to be held together")?;
+    fn add(&mut self, table_id: u64, mut held: Held) -> Result<(), &'static str> {
+        held.close().map_err(|WireError| UNPARSED)?;
+        let mut added = held.groups;
+        if added.len() > 1 {
+            let all: Vec<&RowGroup> = added.iter().collect();
+            let merged = merge(&all).map_err(|_| "rows too large to be held together")?;
+            added = merged.map_or(added, |merged| vec![merged]);
+        }
+        if let Some(table) = self.catalog.tables().find(|table| table.id == table_id) {
+            for group in added.iter_mut().filter(|group| group.rows >= SORTED_ROWS) {
+                group.keys = sorted_keys(table, group).map_err(|_| "rows that are not there")?;
+            }
+        }
         let change = TableChange {
             table_id,
             deleted: RoaringTreemap::new(),
-            added: merged.map_or(held.groups, |merged| vec![merged]),
+            added,
             end_row_id: held.end_row_id,
         };
         replayed(&mut self.catalog, &change)
     }
 }
 
+/// The keys of a row group in memory, sorted, for each index of its table.
+fn sorted_keys(table: &TableVersion, group: &RowGroup) -> StoreResult<Option<Arc<[Arc<RunKeys>]>>> {
+    if table.indexes().is_empty() {
+        return Ok(None);
+    }
+    let keys = table.indexes().iter().map(|index| {
+        let (types, arrays) = index.key_columns(group, &table.columns)?;
+        // A column that is NULL throughout has no keys.
+        let arrays: Vec<_> = arrays
+            .into_iter()
+            .collect::<Option<_>>()
+            .unwrap_or_default();
+        let pool = table.blocks.pool();
+        Ok(Arc::new(RunKeys::of(
+            &types,
+            &arrays,
+            group.visible().as_ref(),
+            pool,
+        )?))
+    });
+    keys.collect::<StoreResult<_>>().map(Some)
+}
+
 /// Whether the rows that it adds are of the table's columns.
-fn suits(table: &TableVersion, change: &TableChange) -> bool {
-    change.added.iter().all(|group| {
-        let mut values = group.memory.iter().flat_map(|memory| memory.iter());
-        values.all(|(id, array)| {
+fn suits(table: &TableVersion, change: &LoggedChange<'_>) -> bool {
+    change.added.iter().all(|rows| {
+        rows.values.iter().all(|(id, ty, _)| {
             let column = table.columns.iter().find(|column| column.id == *id);
-            column.is_some_and(|c| &c.ty.arrow() == array.data_type())
+            column.is_some_and(|c| c.ty == *ty || c.ty.arrow() == ty.arrow())
         })
     })
 }

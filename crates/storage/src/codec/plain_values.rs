@@ -120,89 +120,163 @@ pub(crate) fn read(
     rows: usize,
     reader: &mut Reader<'_>,
 ) -> Result<ArrayRef, WireError> {
-    let nulls = match reader.flag()? {
-        true => {
-            let bytes = Buffer::from(reader.raw(rows.div_ceil(8))?);
-            Some(NullBuffer::new(BooleanBuffer::new(bytes, 0, rows)))
-        }
-        false => None,
-    };
-    let arrow = ty.arrow();
     match ty {
-        ColumnType::Boolean => {
-            let bytes = reader.raw(rows)?;
-            if bytes.iter().any(|byte| *byte > 1) {
-                return Err(WireError);
-            }
-            let values = BooleanBuffer::collect_bool(rows, |row| bytes.get(row) == Some(&1));
-            Ok(Arc::new(BooleanArray::new(values, nulls)))
-        }
-        ColumnType::Varchar | ColumnType::Blob => {
-            let lengths = reader.raw(rows.checked_mul(4).ok_or(WireError)?)?;
-            let lengths = lengths.as_chunks::<4>().0.iter();
-            let lengths = lengths.map(|bytes| u32::from_le_bytes(*bytes) as usize);
-            let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-            if matches!(ty, ColumnType::Blob) {
-                let mut values = BinaryViewBuilder::with_capacity(rows);
-                for (row, len) in lengths.enumerate() {
-                    let bytes = reader.raw(len)?;
-                    values.append_option((!is_null(row)).then_some(bytes));
-                }
-                return Ok(Arc::new(values.finish()));
-            }
-            let mut values = StringViewBuilder::with_capacity(rows);
-            for (row, len) in lengths.enumerate() {
-                let text = std::str::from_utf8(reader.raw(len)?).map_err(|_| WireError)?;
-                values.append_option((!is_null(row)).then_some(text));
-            }
-            Ok(Arc::new(values.finish()))
-        }
         ColumnType::List(item) => {
+            let nulls = read_nulls(rows, reader)?.map(|bits| nulls_of(bits, rows));
             let lengths = reader.raw(rows.checked_mul(4).ok_or(WireError)?)?;
-            let lengths = lengths.as_chunks::<4>().0.iter();
-            let lengths = lengths.map(|bytes| u32::from_le_bytes(*bytes) as usize);
-            let total = lengths
-                .clone()
-                .try_fold(0usize, |sum, len| sum.checked_add(len));
             // Each value takes a byte at least.
-            let total = total.filter(|total| *total <= reader.left());
+            let total = total_of(lengths).filter(|total| *total <= reader.left());
             let total = total.filter(|total| i32::try_from(*total).is_ok());
             let values = read(item, total.ok_or(WireError)?, reader)?;
             let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-            if lengths
-                .clone()
+            if each_length(lengths)
                 .enumerate()
                 .any(|(row, len)| len > 0 && is_null(row))
             {
                 return Err(WireError);
             }
-            let offsets = OffsetBuffer::<i32>::from_lengths(lengths);
+            let offsets = OffsetBuffer::<i32>::from_lengths(each_length(lengths));
             let item = Arc::new(ColumnType::list_item(item));
             let list = ListArray::try_new(item, offsets, values, nulls);
             Ok(Arc::new(list.map_err(|_| WireError)?))
         }
         ColumnType::Struct(fields) => {
+            let nulls = read_nulls(rows, reader)?.map(|bits| nulls_of(bits, rows));
             let columns = fields.iter();
             let columns = columns.map(|(_, ty)| read(ty, rows, reader));
             let columns = columns.collect::<Result<Vec<_>, _>>()?;
             let array = StructArray::try_new(ColumnType::struct_fields(fields), columns, nulls);
             Ok(Arc::new(array.map_err(|_| WireError)?))
         }
-        _ => {
-            let bytes = reader.raw(rows.checked_mul(width(&arrow)).ok_or(WireError)?)?;
-            // A copy, aligned as values of any width need it.
-            let values = Buffer::from_slice_ref(bytes);
-            let empty = new_empty_array(&arrow).to_data().into_builder();
-            let data = empty
-                .len(rows)
-                .buffers(vec![values])
-                .nulls(nulls)
-                .align_buffers(true)
-                .build()
-                .map_err(|_| WireError)?;
-            Ok(make_array(data))
+        _ => FlatValues::read(ty, rows, reader)?.array(ty, rows),
+    }
+}
+
+/// The plain bytes of values that are neither lists nor structs, held against their type.
+#[derive(Clone, Copy)]
+pub(crate) struct FlatValues<'a> {
+    /// A bit for each row, set where there is a value; `None` if all have one.
+    pub(crate) nulls: Option<&'a [u8]>,
+    /// Of text and bytes, rows x u32.
+    pub(crate) lengths: &'a [u8],
+    pub(crate) bytes: &'a [u8],
+}
+
+impl<'a> FlatValues<'a> {
+    /// Whether values of the type can be read like this.
+    pub(crate) fn are_of(ty: &ColumnType) -> bool {
+        !matches!(ty, ColumnType::List(_) | ColumnType::Struct(_))
+    }
+
+    /// Takes the bytes of `rows` values of a type that is neither list nor struct.
+    pub(crate) fn read(
+        ty: &ColumnType,
+        rows: usize,
+        reader: &mut Reader<'a>,
+    ) -> Result<Self, WireError> {
+        let nulls = read_nulls(rows, reader)?;
+        let mut lengths: &[u8] = &[];
+        let bytes = match ty {
+            ColumnType::Boolean => {
+                let bytes = reader.raw(rows)?;
+                if bytes.iter().any(|byte| *byte > 1) {
+                    return Err(WireError);
+                }
+                bytes
+            }
+            ColumnType::Varchar | ColumnType::Blob => {
+                lengths = reader.raw(rows.checked_mul(4).ok_or(WireError)?)?;
+                let bytes = reader.raw(total_of(lengths).ok_or(WireError)?)?;
+                if matches!(ty, ColumnType::Varchar) {
+                    are_texts(lengths, bytes)?;
+                }
+                bytes
+            }
+            _ => reader.raw(rows.checked_mul(width(&ty.arrow())).ok_or(WireError)?)?,
+        };
+        Ok(Self {
+            nulls,
+            lengths,
+            bytes,
+        })
+    }
+
+    /// The values as an array of the type's Arrow type.
+    pub(crate) fn array(&self, ty: &ColumnType, rows: usize) -> Result<ArrayRef, WireError> {
+        let nulls = self.nulls.map(|bits| nulls_of(bits, rows));
+        let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let mut left = Reader::new(self.bytes);
+        match ty {
+            ColumnType::Boolean => {
+                let values =
+                    BooleanBuffer::collect_bool(rows, |row| self.bytes.get(row) == Some(&1));
+                Ok(Arc::new(BooleanArray::new(values, nulls)))
+            }
+            ColumnType::Blob => {
+                let mut values = BinaryViewBuilder::with_capacity(rows);
+                for (row, len) in each_length(self.lengths).enumerate() {
+                    let bytes = left.raw(len)?;
+                    values.append_option((!is_null(row)).then_some(bytes));
+                }
+                Ok(Arc::new(values.finish()))
+            }
+            ColumnType::Varchar => {
+                let mut values = StringViewBuilder::with_capacity(rows);
+                for (row, len) in each_length(self.lengths).enumerate() {
+                    let text = std::str::from_utf8(left.raw(len)?).map_err(|_| WireError)?;
+                    values.append_option((!is_null(row)).then_some(text));
+                }
+                Ok(Arc::new(values.finish()))
+            }
+            _ => {
+                let arrow = ty.arrow();
+                // A copy, aligned as values of any width need it.
+                let values = Buffer::from_slice_ref(self.bytes);
+                let empty = new_empty_array(&arrow).to_data().into_builder();
+                let data = empty
+                    .len(rows)
+                    .buffers(vec![values])
+                    .nulls(nulls)
+                    .align_buffers(true)
+                    .build()
+                    .map_err(|_| WireError)?;
+                Ok(make_array(data))
+            }
         }
     }
+}
+
+fn read_nulls<'a>(rows: usize, reader: &mut Reader<'a>) -> Result<Option<&'a [u8]>, WireError> {
+    match reader.flag()? {
+        true => reader.raw(rows.div_ceil(8)).map(Some),
+        false => Ok(None),
+    }
+}
+
+fn nulls_of(bits: &[u8], rows: usize) -> NullBuffer {
+    NullBuffer::new(BooleanBuffer::new(Buffer::from(bits), 0, rows))
+}
+
+fn each_length(lengths: &[u8]) -> impl ExactSizeIterator<Item = usize> + Clone {
+    let lengths = lengths.as_chunks::<4>().0.iter();
+    lengths.map(|bytes| u32::from_le_bytes(*bytes) as usize)
+}
+
+fn total_of(lengths: &[u8]) -> Option<usize> {
+    each_length(lengths).try_fold(0usize, |sum, len| sum.checked_add(len))
+}
+
+/// Each length must take whole characters.
+fn are_texts(lengths: &[u8], bytes: &[u8]) -> Result<(), WireError> {
+    let all = std::str::from_utf8(bytes).map_err(|_| WireError)?;
+    let mut end = 0;
+    for len in each_length(lengths) {
+        end += len;
+        if !all.is_char_boundary(end) {
+            return Err(WireError);
+        }
+    }
+    Ok(())
 }
 
 /// Bytes of a value of a type of fixed width.

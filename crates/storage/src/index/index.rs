@@ -3,7 +3,7 @@
 //! ```text
 //! stored tree      what the last checkpoint had
 //! in memory        rows committed since, one entry each, in an ordered set that versions share
-//! runs             row groups that were written since: only within the transaction that loads them
+//! runs             row groups that were written since, within the transaction that loads them, or that a log had at opening
 //! ```
 //!
 //! Holds: immutable once its catalog version is published; a clone costs nothing that grows with the number of entries.
@@ -73,40 +73,41 @@ impl Index {
         }
     }
 
-    /// Takes in the rows of a row group whose ids are final.
+    /// Takes in the rows of a row group whose ids are final; as a run if it came with its keys.
     ///
     /// # Errors
     /// InvalidInput for a stored row group that came without its keys; as [`encode_key`].
     pub(crate) fn add(&mut self, at: usize, group: &RowGroup, columns: &[Column]) -> Result<()> {
-        if group.memory.is_some() {
-            let mut key = Vec::new();
-            let (types, arrays) = self.key_columns(group, columns)?;
-            let Some(arrays) = arrays.into_iter().collect::<Option<Vec<_>>>() else {
-                return Ok(());
-            };
-            for row in 0..group.rows {
-                let gone = group
-                    .deletes
-                    .as_ref()
-                    .is_some_and(|gone| gone.contains(row));
-                key.clear();
-                if gone {
-                    continue;
-                }
-                if encode_key(&types, &arrays, row as usize, &mut key)? {
-                    push_row_id(&mut key, group.first_row_id + u64::from(row));
-                    self.recent.insert(key.as_slice().into());
-                }
-            }
+        if let Some(keys) = group.keys.as_ref().and_then(|keys| keys.get(at)) {
+            self.add_run(group.first_row_id, Arc::clone(keys));
             return Ok(());
         }
-        let keys = group.keys.as_ref().and_then(|keys| keys.get(at));
-        let keys = keys.ok_or_else(|| Error::InvalidInput("rows without their keys".into()))?;
-        self.add_run(group.first_row_id, Arc::clone(keys));
+        if group.memory.is_none() {
+            return Err(Error::InvalidInput("rows without their keys".into()));
+        }
+        let mut key = Vec::new();
+        let (types, arrays) = self.key_columns(group, columns)?;
+        let Some(arrays) = arrays.into_iter().collect::<Option<Vec<_>>>() else {
+            return Ok(());
+        };
+        for row in 0..group.rows {
+            let gone = group
+                .deletes
+                .as_ref()
+                .is_some_and(|gone| gone.contains(row));
+            key.clear();
+            if gone {
+                continue;
+            }
+            if encode_key(&types, &arrays, row as usize, &mut key)? {
+                push_row_id(&mut key, group.first_row_id + u64::from(row));
+                self.recent.insert(key.as_slice().into());
+            }
+        }
         Ok(())
     }
 
-    /// Takes in keys of rows that are in a block.
+    /// Takes in keys that are in order already.
     pub(crate) fn add_run(&mut self, first_row_id: u64, keys: Arc<RunKeys>) {
         if keys.len() > 0 {
             self.runs.push(KeyRun { first_row_id, keys });
@@ -114,7 +115,7 @@ impl Index {
     }
 
     /// Types of the key's columns, and their values in a row group in memory; `None` for a column that is NULL throughout.
-    fn key_columns<'a>(
+    pub(crate) fn key_columns<'a>(
         &self,
         group: &'a RowGroup,
         columns: &'a [Column],
@@ -201,9 +202,10 @@ impl Index {
         Ok(())
     }
 
-    /// Key and row id of rows in memory, in order.
-    pub(crate) fn recent(&self) -> impl Iterator<Item = (&[u8], u64)> {
-        self.recent.iter().filter_map(|entry| split_entry(entry))
+    /// Key and row id of what the tree does not have, in order.
+    pub(crate) fn unstored(&self) -> impl Iterator<Item = (&[u8], u64)> {
+        let recent = self.recent.iter().filter_map(|entry| split_entry(entry));
+        merge_sorted(recent, MergedRuns::new(&self.runs))
     }
 
     /// Runs that were loaded and not stored.
@@ -261,7 +263,7 @@ impl Index {
         if !self.is_changed() && !sweep {
             return Ok(());
         }
-        let new = merge_sorted(self.recent(), MergedRuns::new(&self.runs));
+        let new = self.unstored();
         self.tree = merge_into(blocks, self.tree.as_ref(), new, sweep, alive, write)?;
         self.recent = OrdSet::new();
         self.runs = Vec::new();

@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
@@ -144,9 +145,11 @@ impl<'a> Iterator for MergedRuns<'a> {
     type Item = (&'a [u8], u64);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let Reverse((key, id, at, position)) = self.heads.pop()?;
-        if let Some((next, next_id)) = self.runs.get(at)?.get(position + 1) {
-            self.heads.push(Reverse((next, next_id, at, position + 1)));
+        let mut least = self.heads.peek_mut()?;
+        let Reverse((key, id, at, position)) = *least;
+        match self.runs.get(at).and_then(|run| run.get(position + 1)) {
+            Some((next, next_id)) => *least = Reverse((next, next_id, at, position + 1)),
+            None => drop(PeekMut::pop(least)),
         }
         Some((key, id))
     }

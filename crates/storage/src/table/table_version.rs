@@ -50,7 +50,7 @@ pub struct TableVersion {
     pub(crate) tail: Vec<Arc<RowGroup>>,
     /// The primary key first, the others in order of their making.
     pub(crate) indexes: Vec<Index>,
-    pub(super) blocks: Arc<BlockStore>,
+    pub(crate) blocks: Arc<BlockStore>,
     /// Grows with every change, and stays as it is when the table is only stored anew.
     pub(crate) changes: u64,
     groups: OnceLock<Vec<Arc<RowGroup>>>,

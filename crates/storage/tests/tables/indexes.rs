@@ -283,6 +283,46 @@ fn a_large_tree_has_every_key_after_loads_updates_and_deletes() {
 }
 
 #[test]
+fn a_log_of_many_small_commits_gives_the_index_all_its_keys() {
+    let files: Arc<dyn StorageFiles> = Arc::new(MemFiles::new());
+    let options = StoreOptions::default();
+    let store = Store::create_in(Arc::clone(&files), None, &options).unwrap();
+    store.set_autocheckpoint_bytes(u64::MAX);
+    store.set_checkpoint_on_close(false);
+    keyed(&store);
+    // Enough rows that follow each other for their keys to be sorted together, in no order, then some that are gone again.
+    let key_of = |row: i64| row * 7919 % 10_007;
+    for first in (0..3000).step_by(3) {
+        let rows: Vec<_> = (first..first + 3).map(|row| (key_of(row), row)).collect();
+        let mut txn = store.begin().unwrap();
+        txn.insert("main", "t", &arrays(&rows)).unwrap();
+        txn.commit().unwrap();
+    }
+    let mut txn = store.begin().unwrap();
+    let gone = find(txn.catalog(), key_of(1234));
+    txn.delete_rows("main", "t", &gone).unwrap();
+    txn.commit().unwrap();
+    drop(store);
+    let read_only = StoreOptions {
+        read_only: true,
+        ..StoreOptions::default()
+    };
+    for options in [read_only, options] {
+        let store = Store::open_in(Arc::clone(&files), None, &options).unwrap();
+        for row in (0..3000).step_by(7).chain([1234]) {
+            let expected = (row != 1234).then_some(row);
+            assert_eq!(number(&store, &store.snapshot(), key_of(row)), expected);
+        }
+        assert_sound(&store);
+        if !options.read_only {
+            let mut txn = store.begin().unwrap();
+            let twice = txn.insert("main", "t", &arrays(&[(key_of(17), 0)]));
+            assert!(matches!(twice, Err(Error::Duplicate { .. })));
+        }
+    }
+}
+
+#[test]
 fn of_two_that_add_one_key_the_first_wins() {
     let files: Arc<dyn StorageFiles> = Arc::new(MemFiles::new());
     let store = Store::create_in(files, None, &StoreOptions::default()).unwrap();
