@@ -9,6 +9,7 @@ use super::dependent_joins::DependentJoins;
 use super::flat_plans::{FlatFilters, GroupedUnions};
 use super::flat_unions::FlatUnions;
 use super::given_files::GivenFiles;
+use super::guarded_rules::{EliminateCrossJoins, PushDownFilters};
 use super::in_order::InsertionOrder;
 use super::join_order::JoinOrder;
 use super::named_pushdown::NamedPushdown;
@@ -131,7 +132,15 @@ pub fn session_state(
 
 /// DataFusion's rules, with ours between them.
 fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let mut rules = Optimizer::new().rules;
+    let rules = Optimizer::new().rules.into_iter();
+    let rules = rules.map(|rule| -> Arc<dyn OptimizerRule + Send + Sync> {
+        match rule.name() {
+            "push_down_filter" => Arc::new(PushDownFilters(rule)),
+            "eliminate_cross_join" => Arc::new(EliminateCrossJoins(rule)),
+            _ => rule,
+        }
+    });
+    let mut rules: Vec<_> = rules.collect();
     let place = |rules: &[Arc<dyn OptimizerRule + Send + Sync>], name: &str| {
         rules.iter().position(|rule| rule.name() == name)
     };

@@ -1,0 +1,107 @@
+//! Two of DataFusion's rules, kept from plans that they change the meaning of.
+//!
+//! What must hold: a condition that names no column stays above an aggregate that has a row of no rows, too: below it, that row
+//! would be left. And joins that take NULL for equal to NULL are not taken for others.
+
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::{NullEquality, Result};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{Expr, Filter, GroupingSet, LogicalPlan};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use std::sync::Arc;
+
+type Rule = Arc<dyn OptimizerRule + Send + Sync>;
+
+/// The rule that pushes filters down.
+#[derive(Debug)]
+pub(super) struct PushDownFilters(pub(super) Rule);
+
+impl OptimizerRule for PushDownFilters {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let filter = match plan {
+            LogicalPlan::Filter(filter) if always_has_a_row(&filter.input) => filter,
+            other => return self.0.rewrite(other, config),
+        };
+        let terms = split_conjunction_owned(filter.predicate).into_iter();
+        let (moving, staying): (Vec<_>, Vec<_>) = terms.partition(Expr::any_column_refs);
+        let with = |terms, input| match conjunction(terms) {
+            None => Ok(input),
+            Some(predicate) => Filter::try_new(predicate, Arc::new(input)).map(LogicalPlan::Filter),
+        };
+        let input = Arc::unwrap_or_clone(filter.input);
+        if moving.is_empty() {
+            return with(staying, input).map(Transformed::no);
+        }
+        let pushed = self.0.rewrite(with(moving, input)?, config)?;
+        pushed.map_data(|plan| with(staying, plan))
+    }
+}
+
+/// Whether an aggregate has a group of all rows.
+fn always_has_a_row(plan: &LogicalPlan) -> bool {
+    let LogicalPlan::Aggregate(aggregate) = plan else {
+        return false;
+    };
+    match aggregate.group_expr.as_slice() {
+        [Expr::GroupingSet(GroupingSet::GroupingSets(sets))] => sets.iter().any(Vec::is_empty),
+        [Expr::GroupingSet(_)] => true,
+        groups => groups.is_empty(),
+    }
+}
+
+/// The rule that brings inner joins into one, of which all are of the kind of the uppermost then.
+#[derive(Debug)]
+pub(super) struct EliminateCrossJoins(pub(super) Rule);
+
+impl OptimizerRule for EliminateCrossJoins {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let mut nulls_are_equal = false;
+        plan.apply_with_subqueries(|plan| {
+            nulls_are_equal |= matches!(
+                plan,
+                LogicalPlan::Join(join) if join.null_equality == NullEquality::NullEqualsNull
+            );
+            Ok(match nulls_are_equal {
+                true => TreeNodeRecursion::Stop,
+                false => TreeNodeRecursion::Continue,
+            })
+        })?;
+        match nulls_are_equal {
+            true => Ok(Transformed::no(plan)),
+            false => self.0.rewrite(plan, config),
+        }
+    }
+}
