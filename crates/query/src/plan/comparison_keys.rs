@@ -9,7 +9,7 @@ use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::functions::{extreme_of_keys, has_intervals, key_of, key_type};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::common::{Column, DFSchema, JoinConstraint, Result, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::functions_aggregate::expr_fn::first_value;
 use datafusion::logical_expr::expr::{
@@ -176,7 +176,7 @@ fn window_keys(window: &mut WindowFunction, schema: &DFSchema) -> bool {
     }
     let by_bytes = params.order_by.iter().any(|sort| {
         let ty = sort.expr.get_type(schema);
-        ty.is_ok_and(|ty| ty.is_nested())
+        ty.is_ok_and(|ty| ty.is_nested() || ty.is_binary() || ty == DataType::FixedSizeBinary(16))
     });
     if by_bytes && frame.units == WindowFrameUnits::Range {
         // The same rows; the library has no ranges of bytes.
@@ -200,6 +200,10 @@ fn order_and_join(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
                     changed |= take_key(left, join.left.schema(), has_key)
                         && take_key(right, join.right.schema(), has_key);
                 }
+            }
+            if changed {
+                // USING knows columns alone. What it hides in a `*` is known by now.
+                join.join_constraint = JoinConstraint::On;
             }
             transformed(LogicalPlan::Join(join), changed)
         }
