@@ -3,6 +3,7 @@
 use super::operators::{binary, call, cast};
 use super::rewrite_expressions::rewrite_expressions;
 use crate::functions::arithmetic::Op;
+use crate::functions::number_kind::int_literal;
 use crate::functions::time_difference;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::Transformed;
@@ -51,6 +52,12 @@ pub(super) fn arithmetic(
         (Op::Add, T::Interval(_), at) if to_micros(at) => {
             binary(in_micros(&expr.right), Operator::Plus, expr.left.clone())
         }
+        // As `-x` is written.
+        (Op::Subtract, _, T::Interval(_)) if int_literal(&expr.left) == Some(0) => binary(
+            lit(ScalarValue::new_interval_mdn(0, 0, 0)),
+            Operator::Minus,
+            expr.right.clone(),
+        ),
         (Op::Subtract, T::Timestamp(..), T::Timestamp(..) | T::Date32)
         | (Op::Subtract, T::Date32, T::Timestamp(..)) => difference(expr, left, right),
         _ => return None,
