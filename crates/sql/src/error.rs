@@ -4,8 +4,9 @@
 
 use crate::error_text::{stripped, without_values};
 use crate::sqlstate;
+use crate::using_joins::MERGED;
 use arrow::error::ArrowError;
-use datafusion_common::DataFusionError;
+use datafusion_common::{Column, DataFusionError, SchemaError, TableReference};
 use hushdb_keys::KeyError;
 use hushdb_storage::IndexKind;
 use std::fmt;
@@ -379,6 +380,9 @@ impl From<DataFusionError> for Error {
                 error.sqlstate = sqlstate::of_plan_error(&message);
                 error
             }
+            D::SchemaError(inner, _) if is_merged(&inner) => Error::unsupported(
+                "a column that a RIGHT or FULL JOIN with USING has merged is not there yet under a table's name: leave the name out",
+            ),
             D::SchemaError(inner, _) => Error::binder(stripped(&inner.to_string()))
                 .with_sqlstate(sqlstate::of_schema_error(&inner)),
             D::Configuration(message) => Error::invalid(stripped(&message)),
@@ -404,6 +408,22 @@ fn execution_kind(message: &str) -> ErrorKind {
     } else {
         ErrorKind::InvalidInput
     }
+}
+
+/// Whether the column of one table is missing since a join has merged it with that of another.
+fn is_merged(error: &SchemaError) -> bool {
+    let SchemaError::FieldNotFound {
+        field,
+        valid_fields,
+    } = error
+    else {
+        return false;
+    };
+    let is_it = |valid: &Column| {
+        let of = valid.relation.as_ref().map(TableReference::table);
+        of == Some(MERGED) && valid.name == field.name
+    };
+    field.relation.is_some() && valid_fields.iter().any(is_it)
 }
 
 /// A shared error cannot be taken apart, so what it says is copied out.

@@ -5,6 +5,9 @@ use sqlparser::ast::{
     Join, JoinConstraint, JoinOperator, Select, SelectItem, TableFactor, TableWithJoins,
 };
 
+/// What a merged column is of that neither table has as it is.
+pub const MERGED: &str = "$merged";
+
 /// Brackets every such join of a FROM, and gives SEMI and ANTI joins the names that the planner knows.
 ///
 /// A join is marked as `global`, which nothing else means here, if the SELECT has a `*`, in which its merged column has to

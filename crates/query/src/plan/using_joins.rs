@@ -16,7 +16,7 @@ use datafusion::logical_expr::{Expr, Join, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{
     self, JoinOperator, ObjectName, TableFactor, TableWithJoins,
 };
-use hushdb_sql::merges;
+use hushdb_sql::{MERGED, merges};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -255,5 +255,5 @@ impl Merge {
 
 /// What a column is of that neither table has as it is.
 fn of_both() -> Option<TableReference> {
-    Some(TableReference::bare("$merged"))
+    Some(TableReference::bare(MERGED))
 }
