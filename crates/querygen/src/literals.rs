@@ -59,13 +59,14 @@ const TIMES: [&str; 8] = [
     "0001-01-01 00:00:00",
     "9999-12-31 23:59:59.999999",
 ];
-/// No two are equal: which of two equal ones stands for a group is up to the engine.
+/// No two are equal: which of two equal ones stands for a group is up to the engine. Those that are longer have more months, or
+/// as many and more days: in lists DuckDB sorts by these.
 const INTERVALS: [&str; 8] = [
     "0 days",
     "1 day",
     "-1 days",
     "1 month",
-    "25 hours",
+    "23 hours",
     "1 year 2 months 3 days 4 hours 5 minutes 6 seconds",
     "1 microsecond",
     "100 years",

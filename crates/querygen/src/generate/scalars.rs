@@ -174,7 +174,7 @@ impl Generator {
                 ("({} - {})", vec![C::Timestamp, C::Timestamp]),
                 ("(-{})", vec![C::Interval]),
             ],
-            C::Blob => vec![same("({} || {})", 2)],
+            C::Blob => vec![same("~({} || {})", 2)],
             C::Uuid => vec![],
             C::List(item) => vec![
                 same("list_concat({}, {})", 2),
