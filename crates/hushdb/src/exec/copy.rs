@@ -20,8 +20,7 @@ use datafusion::logical_expr::{LogicalPlanBuilder, TableSource};
 use datafusion::object_store::ObjectStoreExt;
 use datafusion::sql::sqlparser::ast::{self, ObjectName};
 use hushdb_query::functions::{format_blob, format_uuid, value_text};
-use hushdb_query::plan::Planner;
-use hushdb_query::plan::reading;
+use hushdb_query::plan::{Planner, check_parquet, named, reading};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::name_parts;
 use hushdb_sql::sqlstate;
@@ -213,6 +212,7 @@ fn url(path: &str) -> Result<ListingTableUrl> {
 
 fn infer(planner: &Planner<'_>, path: &str, format: &dyn FileFormat) -> Result<SchemaRef> {
     let url = url(path)?;
+    reading(path, || check_parquet(path))?;
     let state = planner.state();
     let inferred = async {
         let store = state.runtime_env().object_store(&url)?;
@@ -347,7 +347,11 @@ pub(super) fn copy_from(
     }
     let plan = load::project(&planner, plan, &version.columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &version.columns, &version.checks)?;
-    let rows = load::load(connection, &mut write, &name, &plan, rules, progress)?;
+    let rows = load::load(connection, &mut write, &name, &plan, rules, progress);
+    let rows = rows.map_err(|error| match error.kind() {
+        ErrorKind::Conversion => named(path, error),
+        _ => error,
+    })?;
     write.commit()?;
     QueryResult::count(rows)
 }

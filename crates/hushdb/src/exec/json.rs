@@ -19,6 +19,7 @@ use datafusion::logical_expr::TableSource;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use hushdb_query::functions::{json_string, json_value};
+use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{Column, ColumnType};
 use std::fs::File;
@@ -28,8 +29,10 @@ use std::sync::Arc;
 
 /// Records that tell a file's columns, as many as DuckDB looks at.
 const SAMPLED: usize = 20_480;
-/// Records in a batch.
+/// Records in a batch, unless they have very many columns.
 const BATCH: usize = 8192;
+/// Values in a batch.
+const BATCH_VALUES: usize = 1 << 22;
 
 /// A file of JSON as a table, its columns inferred.
 ///
@@ -50,6 +53,9 @@ pub(super) fn source(path: &str) -> Result<Arc<dyn TableSource>> {
                 "\"{path}\": \"{at}\" is a list or an object in one record and something else in another"
             ))
         })?;
+        if whole.columns() > MAX_FILE_COLUMNS {
+            return Err(named(path, too_wide()));
+        }
     }
     let Shape::Struct(fields) = whole else {
         return Err(Error::invalid(format!(
@@ -116,12 +122,25 @@ fn open(path: &str) -> Result<BufReader<Records<File>>> {
 
 fn malformed(path: &str, error: &serde_json::Error) -> Error {
     Error::new(
-        match error.is_io() {
-            true => ErrorKind::Io,
-            false => ErrorKind::Conversion,
+        match error.io_error_kind() {
+            None | Some(std::io::ErrorKind::InvalidData) => ErrorKind::Conversion,
+            Some(_) => ErrorKind::Io,
         },
         format!("\"{path}\" is not JSON: {error}"),
     )
+}
+
+/// What the reader says of a value, without the value.
+fn without_json(message: &str) -> String {
+    let message = message.strip_prefix("Json error: ").unwrap_or(message);
+    let before_value = [" got ", "failed to parse ", "Encountered unexpected "];
+    let ends = before_value
+        .iter()
+        .filter_map(|before| Some(message.find(before)? + before.len()));
+    match ends.min().and_then(|end| message.get(..end)) {
+        Some(before) => format!("{before}..."),
+        None => message.to_owned(),
+    }
 }
 
 #[derive(Debug)]
@@ -137,9 +156,10 @@ impl PartitionStream for JsonFile {
 
     fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
         let path = self.path.to_string_lossy().into_owned();
+        let columns = self.schema.flattened_fields().len();
         let reader = || -> Result<_> {
             let builder = ReaderBuilder::new(Arc::clone(&self.schema))
-                .with_batch_size(BATCH)
+                .with_batch_size(BATCH.min(BATCH_VALUES / columns.max(1)).max(1))
                 .with_coerce_primitive(true);
             Ok(builder.build(open(&path)?)?)
         };
@@ -148,11 +168,9 @@ impl PartitionStream for JsonFile {
             Ok(batches) => {
                 let batches = batches.map(move |batch| {
                     batch.map_err(|error| {
-                        let error = Error::new(
-                            ErrorKind::Conversion,
-                            format!("\"{path}\" does not read: {error}"),
-                        );
-                        DataFusionError::from(error)
+                        let what = without_json(&error.to_string());
+                        let what = format!("\"{path}\" does not read: {what}");
+                        DataFusionError::from(Error::new(ErrorKind::Conversion, what))
                     })
                 });
                 let batches = futures::stream::iter(batches);

@@ -3,12 +3,14 @@
 //!
 //! What must hold: the bytes are a stranger's. No text of theirs, and no text of a panic, is repeated.
 
+use super::sound_parquet::SoundReaders;
+use crate::memory::MemoryBudget;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, Result as DfResult};
-use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -40,10 +42,10 @@ fn damaged(path: &str) -> Error {
 }
 
 /// The error with the file's name, if it is about the file.
-fn named(path: &str, error: Error) -> Error {
+pub fn named(path: &str, error: Error) -> Error {
     match error.kind() {
         ErrorKind::Interrupted | ErrorKind::OutOfMemory | ErrorKind::Full => error,
-        _ if error.message().contains(path) => error,
+        kind if kind != ErrorKind::Internal && error.message().contains(path) => error,
         ErrorKind::Internal => Error::invalid(format!(
             "cannot read \"{path}\": the file is damaged: {}",
             error.message()
@@ -54,7 +56,7 @@ fn named(path: &str, error: Error) -> Error {
 
 /// Puts [`GivenFileExec`] over all reading of files; the last of the rules, since others look for what it covers.
 #[derive(Debug)]
-pub(crate) struct GivenFiles;
+pub(crate) struct GivenFiles(pub(crate) Arc<MemoryBudget>);
 
 impl PhysicalOptimizerRule for GivenFiles {
     fn optimize(
@@ -76,8 +78,9 @@ impl PhysicalOptimizerRule for GivenFiles {
                 true => first,
                 false => format!("{first} and others"),
             };
+            let input = self.read_with_care(files).unwrap_or(Arc::clone(&node));
             Ok(Transformed::yes(Arc::new(GivenFileExec {
-                input: Arc::clone(&node),
+                input,
                 name: name.into(),
             })))
         })
@@ -90,6 +93,21 @@ impl PhysicalOptimizerRule for GivenFiles {
 
     fn schema_check(&self) -> bool {
         true
+    }
+}
+
+impl GivenFiles {
+    /// The same, with pages looked at before they are unpacked, where a file has pages.
+    fn read_with_care(&self, files: &FileScanConfig) -> Option<Arc<dyn ExecutionPlan>> {
+        let source = files.file_source().downcast_ref::<ParquetSource>()?;
+        let readers = SoundReaders {
+            readers: Arc::clone(source.parquet_file_reader_factory()?),
+            memory: Arc::clone(&self.0),
+        };
+        let source = source.clone();
+        let source = source.with_parquet_file_reader_factory(Arc::new(readers));
+        let files = FileScanConfigBuilder::from(files.clone()).with_source(Arc::new(source));
+        Some(DataSourceExec::from_data_source(files.build()))
     }
 }
 

@@ -100,12 +100,12 @@ pub fn session_state(
         .collect();
     physical.extend([
         Arc::new(InsertionOrder) as Arc<dyn PhysicalOptimizerRule + Send + Sync>,
-        Arc::new(LargeLimits(memory)),
+        Arc::new(LargeLimits(Arc::clone(&memory))),
         Arc::new(KeptBatches),
         Arc::new(SpillingJoins),
         Arc::new(AccountedWindows),
         Arc::new(SpillingSorts),
-        Arc::new(GivenFiles),
+        Arc::new(GivenFiles(memory)),
     ]);
     let physical = physical
         .into_iter()

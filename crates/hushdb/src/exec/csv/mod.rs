@@ -22,6 +22,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Cast, Expr, LogicalPlanBuilder, TableSource};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
+use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
 use hushdb_sql::OptionValue;
 use hushdb_sql::type_names::{arrow_field, column_type_name};
 use hushdb_sql::{Error, ErrorKind, Result};
@@ -42,6 +43,9 @@ pub(super) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<Arc<
     let options = Options::new(path, given)?;
     let expected = Some(options.columns.len()).filter(|columns| *columns > 0);
     let sniffed = sniff(&sample(path)?, &options, expected).map_err(|fault| wrong(path, fault))?;
+    if sniffed.columns > MAX_FILE_COLUMNS {
+        return Err(named(path, too_wide()));
+    }
     let positional: Vec<Option<&ColumnType>> = match options.columns.is_empty() {
         true => options
             .types

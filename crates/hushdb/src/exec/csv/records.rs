@@ -7,6 +7,8 @@ use std::io::{BufRead, Error};
 
 /// A record is no longer than this: a quote that is not closed would take the rest of the file.
 const MAX_RECORD_BYTES: usize = 64 << 20;
+/// So has a line no more values than this.
+const MAX_RECORD_VALUES: usize = 1 << 22;
 
 /// Which bytes mean something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,9 +59,9 @@ impl Record {
         self.ends.len()
     }
 
-    /// Bytes of all values.
+    /// Bytes that it takes: its values, and where they end.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() + std::mem::size_of_val(self.ends.as_slice())
     }
 
     /// A value, nothing behind the last one.
@@ -224,6 +226,10 @@ impl<R: BufRead> Records<R> {
             }
             if record.bytes.len() > MAX_RECORD_BYTES {
                 let what = "a record is longer than 64 MiB: a quote may not be closed";
+                return Err(Fault::Line(record.line, what));
+            }
+            if record.len() > MAX_RECORD_VALUES {
+                let what = "a record has millions of values: give DELIM";
                 return Err(Fault::Line(record.line, what));
             }
         }

@@ -5,6 +5,7 @@ use super::kinds::{Kind, TEXT, kind_of};
 use super::options::Options;
 use super::records::{Comment, Dialect, Fault, Record, Records};
 use hushdb_storage::ColumnType;
+use std::collections::{HashMap, HashSet};
 
 /// Bytes that are looked at.
 pub(super) const SAMPLE_BYTES: usize = 4 << 20;
@@ -270,15 +271,22 @@ impl Sniffed {
     fn names(&self, first: Option<&Record>) -> Vec<String> {
         let digits = self.columns.saturating_sub(1).to_string().len();
         let mut names: Vec<String> = vec![];
+        let mut taken = HashSet::new();
+        // The last number that was given to a name.
+        let mut numbers: HashMap<String, u64> = HashMap::new();
         for at in 0..self.columns {
             let text = first.map(|first| String::from_utf8_lossy(first.get(at)).trim().to_string());
             let name = text.filter(|text| !text.is_empty());
             let name = name.unwrap_or_else(|| format!("column{at:0digits$}"));
-            let is_free = |name: &str| !names.iter().any(|taken| taken.eq_ignore_ascii_case(name));
-            let numbered = (1..).map(|n| format!("{name}_{n}"));
-            let mut all = std::iter::once(name.clone()).chain(numbered);
-            let free = all.find(|name| is_free(name));
-            names.push(free.unwrap_or(name));
+            let mut free = name.clone();
+            let mut lower = name.to_ascii_lowercase();
+            while !taken.insert(lower) {
+                let last = numbers.entry(name.to_ascii_lowercase()).or_default();
+                *last += 1;
+                free = format!("{name}_{last}");
+                lower = free.to_ascii_lowercase();
+            }
+            names.push(free);
         }
         names
     }

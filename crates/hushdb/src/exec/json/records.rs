@@ -1,8 +1,12 @@
 //! The records of a JSON file, one behind the other: those of an array without the brackets and commas around them.
 //!
-//! What it refuses: anything behind the array. What is within a record is the JSON parser's business.
+//! What it refuses: anything behind the array, and values nested so deep that whoever walks them would run out of stack. What else is
+//! within a record is the JSON parser's business.
 
-use std::io::{Error, Read, Result};
+use std::io::{Error, ErrorKind, Read};
+
+/// Lists and objects within one another, the record among them.
+const MAX_DEPTH: u64 = 127;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
@@ -18,10 +22,12 @@ enum Place {
 pub(super) struct Records<R> {
     inner: R,
     place: Place,
-    /// Brackets that are open, within the array.
+    /// Brackets that are open, within the array if there is one.
     depth: u64,
     in_text: bool,
     escaped: bool,
+    /// What is wrong with what comes next. It is said when that is asked for, since what came before may be wrong, too.
+    fault: Option<&'static str>,
 }
 
 impl<R: Read> Records<R> {
@@ -32,11 +38,21 @@ impl<R: Read> Records<R> {
             depth: 0,
             in_text: false,
             escaped: false,
+            fault: None,
         }
     }
 
-    /// The byte that stands for one of an array, or an array that is about to begin.
-    fn of_array(&mut self, byte: u8) -> Result<u8> {
+    /// Whether a byte means nothing to this reader, where it stands.
+    fn is_ordinary(&self, byte: u8) -> bool {
+        match (self.place, self.in_text) {
+            (Place::Start | Place::BehindArray, _) => false,
+            (_, true) => !matches!(byte, b'"' | b'\\') && !self.escaped,
+            (_, false) => !matches!(byte, b'"' | b'{' | b'}' | b'[' | b']' | b','),
+        }
+    }
+
+    /// The byte that stands for one of a file.
+    fn step(&mut self, byte: u8) -> Result<u8, &'static str> {
         if self.in_text {
             let escaped = std::mem::take(&mut self.escaped);
             match byte {
@@ -53,36 +69,58 @@ impl<R: Read> Records<R> {
                 return Ok(b' ');
             }
             (Place::Start, _) => self.place = Place::Lines,
-            (Place::BehindArray, _) => {
-                return Err(Error::other("there is something behind the array"));
-            }
-            (_, b'"') => self.in_text = true,
-            (_, b'{' | b'[') => self.depth += 1,
-            (_, b']') if self.depth == 0 => {
+            (Place::BehindArray, _) => return Err("there is something behind the array"),
+            _ => {}
+        }
+        match byte {
+            b'"' => self.in_text = true,
+            b'{' | b'[' if self.depth == MAX_DEPTH => return Err("values are nested too deep"),
+            b'{' | b'[' => self.depth += 1,
+            b']' if self.depth == 0 && self.place == Place::Array => {
                 self.place = Place::BehindArray;
                 return Ok(b' ');
             }
-            (_, b'}' | b']') => self.depth = self.depth.saturating_sub(1),
-            (_, b',') if self.depth == 0 => return Ok(b'\n'),
+            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+            b',' if self.depth == 0 && self.place == Place::Array => return Ok(b'\n'),
             _ => {}
         }
         Ok(byte)
     }
+
+    /// Goes over bytes that were read; gives how many there are before a fault.
+    fn pass(&mut self, bytes: &mut [u8]) -> usize {
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            if self.is_ordinary(*byte) {
+                continue;
+            }
+            match self.step(*byte) {
+                Ok(instead) => *byte = instead,
+                Err(fault) => {
+                    self.fault = Some(fault);
+                    return at;
+                }
+            }
+        }
+        bytes.len()
+    }
 }
 
 impl<R: Read> Read for Records<R> {
-    fn read(&mut self, into: &mut [u8]) -> Result<usize> {
-        let read = self.inner.read(into)?;
-        if read == 0 && self.place == Place::Array {
-            return Err(Error::other("the array has no end"));
-        }
-        for byte in into.iter_mut().take(read) {
-            if self.place == Place::Lines {
-                break;
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        if self.fault.is_none() {
+            let read = self.inner.read(into)?;
+            if read == 0 && self.place == Place::Array {
+                self.fault = Some("the array has no end");
             }
-            *byte = self.of_array(*byte)?;
+            let passed = self.pass(into.get_mut(..read).unwrap_or_default());
+            if passed > 0 {
+                return Ok(passed);
+            }
         }
-        Ok(read)
+        let fault = self
+            .fault
+            .map(|what| Error::new(ErrorKind::InvalidData, what));
+        fault.map_or(Ok(0), Err)
     }
 }
 
@@ -90,7 +128,7 @@ impl<R: Read> Read for Records<R> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<String> {
+    fn read(text: &str) -> std::io::Result<String> {
         let mut out = String::new();
         Records::new(text.as_bytes()).read_to_string(&mut out)?;
         Ok(out)
@@ -113,5 +151,30 @@ mod tests {
         for bad in ["[", "[{}", "[{}] {}", "[\"]"] {
             assert!(read(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_refused_wherever_it_stands() {
+        let nest = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        let most = MAX_DEPTH as usize;
+        for (before, behind) in [("", ""), ("[", "]"), ("{}\n", ""), ("[{}, ", "]")] {
+            let record = |depth| format!("{before}{{\"a\": {}}}{behind}", nest(depth - 1));
+            assert!(read(&record(most)).is_ok(), "{before}");
+            assert!(read(&record(most + 1)).is_err(), "{before}");
+        }
+        // Brackets in texts are none, and records that are closed are over.
+        let text = format!("{{\"a\": \"\\\"{}\"}}\n", "[".repeat(most + 1));
+        assert_eq!(read(&text).unwrap(), text);
+        let many = "{\"a\": [1]}\n".repeat(1000);
+        assert_eq!(read(&many).unwrap(), many);
+        // What came before is given first.
+        let mut bytes = vec![];
+        let deep = format!("{{}} {}", nest(most + 1));
+        assert!(
+            Records::new(deep.as_bytes())
+                .read_to_end(&mut bytes)
+                .is_err()
+        );
+        assert_eq!(bytes.len(), 3 + most);
     }
 }

@@ -5,6 +5,7 @@
 use chrono::{NaiveDate, NaiveDateTime};
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,7 +21,50 @@ pub(super) enum Shape {
     Timestamp,
     Text,
     List(Box<Shape>),
-    Struct(Vec<(String, Shape)>),
+    Struct(Members),
+}
+
+/// From so many members on they are found by their names' hashes: a stranger's object may have millions.
+const MANY: usize = 32;
+
+/// Members of objects, in the order in which they first appear.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Members {
+    all: Vec<(String, Shape)>,
+    /// Where those are that are found by name, once there are [`MANY`].
+    places: HashMap<String, usize>,
+}
+
+impl Members {
+    /// The member of a name; `place` is where it may be.
+    fn get_mut(&mut self, name: &str, place: usize) -> Option<&mut Shape> {
+        let here = self.all.get(place).is_some_and(|(known, _)| known == name);
+        let place = match here {
+            true => Some(place),
+            false if self.places.is_empty() => self.all.iter().position(|(known, _)| known == name),
+            false => self.places.get(name).copied(),
+        }?;
+        self.all.get_mut(place).map(|(_, shape)| shape)
+    }
+
+    /// Adds a member of a name that is not there.
+    fn push(&mut self, name: String, shape: Shape) {
+        match self.all.len() {
+            ..MANY => {}
+            MANY => {
+                let names = self.all.iter().map(|(name, _)| name.clone());
+                self.places = names.chain([name.clone()]).zip(0..).collect();
+            }
+            len => {
+                self.places.insert(name.clone(), len);
+            }
+        }
+        self.all.push((name, shape));
+    }
+
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, (String, Shape)> {
+        self.all.iter()
+    }
 }
 
 impl Shape {
@@ -34,22 +78,17 @@ impl Shape {
             (S::Unknown, other) | (other, S::Unknown) => other,
             (S::List(a), S::List(b)) => S::List(Box::new(a.merge(*b)?)),
             (S::Struct(mut fields), S::Struct(others)) => {
-                for (place, (name, shape)) in others.into_iter().enumerate() {
+                for (place, (name, shape)) in others.all.into_iter().enumerate() {
                     // Records mostly have their fields in one order.
-                    let here = fields.get(place).is_some_and(|(known, _)| *known == name);
-                    let known = match here {
-                        true => Some(place),
-                        false => fields.iter().position(|(known, _)| *known == name),
-                    };
-                    match known.and_then(|place| fields.get_mut(place)) {
-                        Some((name, known)) => {
+                    match fields.get_mut(&name, place) {
+                        Some(known) => {
                             let before = std::mem::replace(known, S::Unknown);
                             *known = before.merge(shape).map_err(|at| match at.is_empty() {
                                 true => name.clone(),
                                 false => format!("{name}.{at}"),
                             })?;
                         }
-                        None => fields.push((name, shape)),
+                        None => fields.push(name, shape),
                     }
                 }
                 S::Struct(fields)
@@ -62,6 +101,15 @@ impl Shape {
             (S::Date, S::Timestamp) | (S::Timestamp, S::Date) => S::Timestamp,
             _ => S::Text,
         })
+    }
+
+    /// Columns that it takes: values that are no objects, and lists.
+    pub(super) fn columns(&self) -> usize {
+        match self {
+            Self::Struct(fields) => fields.iter().map(|(_, shape)| shape.columns()).sum(),
+            Self::List(item) => 1 + item.columns(),
+            _ => 1,
+        }
     }
 
     /// The type of values of this shape.
@@ -148,12 +196,12 @@ impl<'de> Visitor<'de> for Values {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Shape, A::Error> {
-        let mut fields: Vec<(String, Shape)> = vec![];
+        let mut fields = Members::default();
         while let Some((name, shape)) = members.next_entry::<String, Shape>()? {
-            match fields.iter_mut().find(|(known, _)| *known == name) {
+            match fields.get_mut(&name, usize::MAX) {
                 // Said twice, the last one counts.
-                Some((_, known)) => *known = shape,
-                None => fields.push((name, shape)),
+                Some(known) => *known = shape,
+                None => fields.push(name, shape),
             }
         }
         Ok(Shape::Struct(fields))
@@ -172,6 +220,14 @@ mod tests {
         serde_json::from_str(json).expect("JSON")
     }
 
+    fn members(all: Vec<(&str, Shape)>) -> Shape {
+        let mut members = Members::default();
+        for (name, shape) in all {
+            members.push(name.into(), shape);
+        }
+        Shape::Struct(members)
+    }
+
     #[test]
     fn shapes_of_records_add_up() {
         let first = shape(r#"{"b": 1, "a": null, "l": [], "d": "2020-01-01"}"#);
@@ -180,16 +236,28 @@ mod tests {
         );
         let expected = vec![
             ("b", Shape::Double),
-            ("a", Shape::Struct(vec![("x".into(), Shape::Boolean)])),
+            ("a", members(vec![("x", Shape::Boolean)])),
             ("l", Shape::List(Box::new(Shape::Integer))),
             ("d", Shape::Timestamp),
             ("n", Shape::Text),
         ];
-        let expected = expected
-            .into_iter()
-            .map(|(n, s)| (n.to_string(), s))
-            .collect();
-        assert_eq!(first.merge(second), Ok(Shape::Struct(expected)));
+        assert_eq!(first.merge(second), Ok(members(expected)));
+    }
+
+    #[test]
+    fn very_many_members_in_another_order_are_merged_in_no_time() {
+        let object = |names: &mut dyn Iterator<Item = u32>| {
+            let members: Vec<String> = names.map(|name| format!("\"k{name}\": 1")).collect();
+            shape(&format!("{{{}}}", members.join(",")))
+        };
+        let began = std::time::Instant::now();
+        let first = object(&mut (0..100_000));
+        let merged = first
+            .clone()
+            .merge(object(&mut (0..100_001).rev()))
+            .expect("one shape");
+        assert_eq!((first.columns(), merged.columns()), (100_000, 100_001));
+        assert!(began.elapsed().as_secs() < 20);
     }
 
     #[test]
