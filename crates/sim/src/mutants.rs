@@ -18,69 +18,92 @@ pub struct Mutant {
     pub tests: Tests,
 }
 
-/// A set of tests that a mutant has to fail.
+/// A set of tests of which one has to fail without a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tests {
     /// Known answers and self-test.
     Crypto,
     /// Headers and slots.
     Keys,
-    /// Blocks, logs, tables and hostile files.
-    Storage,
+    /// Blocks, logs, tables and hostile files; the test target that is most likely to fail.
+    Storage(&'static str),
     /// Storage, then crashes on the simulated disk.
-    Crashes,
+    Crashes(&'static str),
 }
 
+/// Test targets of `hushdb-storage`; its unit tests are one.
+const STORAGE: [&str; 6] = [
+    "lib",
+    "block_store",
+    "logs",
+    "refusals",
+    "tables",
+    "testkit",
+];
+
 impl Tests {
-    /// Arguments of `cargo test`, one command after the other until one fails.
-    pub fn commands(self) -> &'static [&'static [&'static str]] {
+    /// Arguments of `cargo test`, one command after the other until one fails. Each builds only what it runs.
+    pub fn commands(self) -> Vec<Vec<&'static str>> {
         match self {
-            Self::Crypto => &[&["-p", "hushdb-crypto"]],
-            Self::Keys => &[&["-p", "hushdb-keys"]],
-            Self::Storage => &[&["-p", "hushdb-storage"]],
-            Self::Crashes => &[
-                &["-p", "hushdb-storage"],
-                &[
-                    "-p",
-                    "hushdb-sim",
-                    "--test",
-                    "crashes",
-                    "--test",
-                    "failed_sync",
-                ],
-            ],
+            Self::Crypto => vec![of("hushdb-crypto", &["lib"])],
+            Self::Keys => vec![of("hushdb-keys", &["lib"])],
+            Self::Storage(first) => {
+                let others: Vec<&str> = STORAGE.into_iter().filter(|of| *of != first).collect();
+                vec![
+                    of("hushdb-storage", &[first]),
+                    of("hushdb-storage", &others),
+                ]
+            }
+            Self::Crashes(first) => {
+                let mut commands = Self::Storage(first).commands();
+                commands.push(of("hushdb-sim", &["crashes", "failed_sync"]));
+                commands
+            }
         }
     }
 }
 
+/// Arguments that run test targets of a package.
+fn of(package: &'static str, targets: &[&'static str]) -> Vec<&'static str> {
+    // Beside the shell dependencies have the features that they have in every other build.
+    let mut arguments = vec!["-p", package, "-p", "hushdb-cli"];
+    for target in targets {
+        match *target {
+            "lib" => arguments.push("--lib"),
+            target => arguments.extend(["--test", target]),
+        }
+    }
+    arguments
+}
+
 macro_rules! mutants {
-    ($($tests:ident $file:literal { $($name:literal: $from:literal => $to:literal;)* })*) => {
+    ($($tests:expr, $file:literal { $($name:literal: $from:literal => $to:literal;)* })*) => {
         /// All of them.
         pub const MUTANTS: &[Mutant] = &[$($(Mutant {
             name: $name,
             file: $file,
             from: $from,
             to: $to,
-            tests: Tests::$tests,
+            tests: $tests,
         },)*)*];
     };
 }
 
 mutants! {
-    Crypto "crates/crypto/src/aws_lc.rs" {
+    Tests::Crypto, "crates/crypto/src/aws_lc.rs" {
         "aws-lc: GCM opens whatever its tag":
             ".map_err(|_| OpenError)" => ".or(Ok(()))";
         "aws-lc: a wrapped key is taken without its check value":
             "kek.unwrap(wrapped, key)\n            .map(|_| ())\n            .map_err(|_| UnwrapError)" => "kek.unwrap(wrapped, key).map(|_| ()).or(Ok(()))";
     }
-    Crypto "crates/crypto/src/constant_time.rs" {
+    Tests::Crypto, "crates/crypto/src/constant_time.rs" {
         "any two secrets are equal": "a.ct_eq(b).into()" => "a.len() == b.len()";
     }
-    Crypto "crates/crypto/src/provider.rs" {
+    Tests::Crypto, "crates/crypto/src/provider.rs" {
         "any MAC holds":
             "constant_time_eq(&self.hmac_sha256(key, parts), mac)" => "constant_time_eq(mac, mac) || key.is_there() || parts.is_empty()";
     }
-    Keys "crates/keys/src/unverified_header.rs" {
+    Tests::Keys, "crates/keys/src/unverified_header.rs" {
         "the commitment to the master key is not compared":
             "!constant_time_eq(master.commitment(), &secrets.commitment)" => "false && secrets.slots.is_empty()";
         "the header's MAC is not looked at":
@@ -88,20 +111,20 @@ mutants! {
         "keys of another database are taken":
             "self.fields.database_id != keys.database_id" => "false";
     }
-    Keys "crates/keys/src/header.rs" {
+    Tests::Keys, "crates/keys/src/header.rs" {
         "the last slot can be removed": "self.fields.slots().len() == 1" => "false";
         "slots are changed with keys of another database":
             "*keys.master.commitment() != secrets.commitment" => "false";
         "a change of slots keeps the sequence": "fields.sequence.checked_add(1)" => "fields.sequence.checked_add(0)";
     }
-    Keys "crates/keys/src/stretch.rs" {
+    Tests::Keys, "crates/keys/src/stretch.rs" {
         "work for passphrases has no budget": "self.0.checked_sub(kdf.work())" => "self.0.checked_sub(kdf.work().min(0))";
     }
-    Keys "crates/keys/src/header_fields.rs" {
+    Tests::Keys, "crates/keys/src/header_fields.rs" {
         "a header may have bytes that mean nothing": "page[..MAC_AT] != written[..MAC_AT] || !mac_is_allowed" => "!mac_is_allowed";
         "a header's CRC is not looked at": "crc32c::crc32c(&page[..CRC_AT]).to_le_bytes() != field::<4>(page, CRC_AT)" => "false";
     }
-    Storage "crates/storage/src/block/sealed_file.rs" {
+    Tests::Storage("refusals"), "crates/storage/src/block/sealed_file.rs" {
         "a block need not have the tag that its parent names": " || raw.tag != r.tag" => "";
         "a block need not be what its parent says": "!raw.says(&envelope) || raw" => "raw";
         "a block is opened under any tag":
@@ -111,45 +134,45 @@ mutants! {
         "a block may lie behind the end": "end.is_none_or(|end| end > end_sector)" => "end.is_none_or(|end| end_sector == 0 && end > 0)";
         "a superblock's checksum is not looked at": "if !raw.is_intact() {\n            return Err(Error::SuperblockDamaged);" => "if raw.body.is_empty() {\n            return Err(Error::SuperblockDamaged);";
     }
-    Storage "crates/storage/src/block/key_epochs.rs" {
+    Tests::Storage("lib"), "crates/storage/src/block/key_epochs.rs" {
         "a key of before a fork seals on": ".filter(|epoch| epoch.process == process)" => ".filter(|epoch| epoch.process == process || process > 0)";
         "seals of a key are not counted": "epoch.seals.fetch_add(1, Ordering::Relaxed)" => "epoch.seals.fetch_add(0, Ordering::Relaxed)";
     }
-    Crashes "crates/storage/src/store/committing.rs" {
+    Tests::Crashes("block_store"), "crates/storage/src/store/committing.rs" {
         "the root moves before its blocks are durable": "self.sync().and_then(|()| self.flip(&root, superblock))" => "self.flip(&root, superblock)";
         "a superblock or header copy is not waited for": "written.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?;\n        self.sync()" => "written.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?;\n        Ok(())";
         "only one superblock slot is written": "for slot in [first, 1 - first]" => "for slot in [first]";
         "a handle writes on after a failed write of a fixed part": "written.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?" => "written?";
         "a handle writes on after a failed sync": "Ok(synced.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?)" => "Ok(synced?)";
-        "a change of slots overwrites the copy that is in force": "let standby = (header.sequence() & 1) as usize;" => "let standby = 1 - (header.sequence() & 1) as usize;";
+        "both copies of a header are changed before the superblock names it": "self.write_fixed(HEADER_OFFSETS[standby], page.as_slice())?;" => "for at in HEADER_OFFSETS {\n            self.write_fixed(at, page.as_slice())?;\n        }";
     }
-    Storage "crates/storage/src/store/opening.rs" {
+    Tests::Storage("refusals"), "crates/storage/src/store/opening.rs" {
         "a superblock need not name the header": "(named.header_sequence, named.header_mac) != (header.sequence(), header.mac())" => "named.header_sequence > u64::MAX - 1";
         "two superblocks of one generation are no fork": "a.superblock.generation == b.superblock.generation && a.page != b.page" => "a.superblock.generation == 0 && a.page != b.page";
         "the older superblock is taken": "b.superblock.generation > a.superblock.generation => b" => "b.superblock.generation < a.superblock.generation => b";
         "a superblock may have another generation than its envelope": "superblock.generation != block_ref.birth_generation" => "superblock.generation == u64::MAX";
         "a file may be shorter than its superblock says": "Some(expected_bytes) if expected_bytes <= found_bytes => Ok(())" => "Some(_) => Ok(())";
     }
-    Storage "crates/storage/src/log/log_seal.rs" {
+    Tests::Storage("logs"), "crates/storage/src/log/log_seal.rs" {
         "any header of a log holds": "constant_time_eq(&self.header_mac(header), mac)" => "constant_time_eq(mac, mac) || header.is_empty()";
         "a record is not bound to the one before it": "aad[32..48].copy_from_slice(previous);" => "aad[32..48].copy_from_slice(&previous.map(|_| 0));";
         "a record is not bound to its log": "aad[24..32].copy_from_slice(&self.sequence.to_le_bytes());" => "let _ = self.sequence;";
         "a record is not bound to its database": "aad[8..24].copy_from_slice(&self.database_id);" => "let _ = self.database_id;";
     }
-    Storage "crates/storage/src/log/log_header.rs" {
+    Tests::Storage("logs"), "crates/storage/src/log/log_header.rs" {
         "a log need not have its sequence": "found.sequence != basis.sequence" => "false";
         "a log need not build on its generation": "found.base_generation != basis.base_generation" => "false";
         "a log need not have the chain tag and salt": "found.chain_tag == basis.chain_tag && salt.is_none_or(|salt| *salt == self.salt)" => "salt.is_none_or(|salt| salt.len() == self.salt.len())";
         "a log of another database is taken": "self.database_id() != owner.database_id" => "false";
     }
-    Storage "crates/storage/src/log/log_reader.rs" {
+    Tests::Storage("logs"), "crates/storage/src/log/log_reader.rs" {
         "records may be missing before one": "found > lsn" => "false && found > lsn";
         "a record may come again": "found < lsn" => "false && found < lsn";
         "a record may say that what follows it is durable": "head.durable_lsn > lsn" => "false && head.durable_lsn > lsn";
         "what is durable may go back": "head.durable_lsn < self.durable_lsn" => "false";
         "damage before a record that was durable is a torn tail": "head.filter(|(head, _)| head.proves_durable(at, lsn))" => "head.filter(|(head, _)| head.proves_durable(at, lsn) && at < lsn)";
     }
-    Crashes "crates/storage/src/log/log_writer.rs" {
+    Tests::Crashes("logs"), "crates/storage/src/log/log_writer.rs" {
         "a record is written before the last one is durable": "if self.synchronous == Synchronous::Full {\n            self.sync()?;\n        }\n        if self.records" => "if self.records";
         "a new log's header is not waited for": "this.extend(position)?;\n        this.file.sync()?;" => "this.extend(position)?;";
         "a log takes records without an end": "self.records >= MAX_RECORDS || " => "";
@@ -157,18 +180,94 @@ mutants! {
         "a log goes on after a write that failed": "self.failed |= !is_undone;" => "let _ = is_undone;";
         "a log goes on after a sync that failed": "self.failed |= result.is_err();" => "";
     }
-    Crashes "crates/storage/src/catalog/commit_log.rs" {
+    Tests::Crashes("tables"), "crates/storage/src/catalog/commit_log.rs" {
         "a commit is acknowledged before its record is durable": "writer.append(&payload)?;\n        if self.synchronous == Synchronous::Full {\n            writer.sync()?;\n        }" => "writer.append(&payload)?;";
         "the name of a new log is not waited for": "let writer = LogWriter::create(file, &blocks.log_owner(), basis, self.synchronous)?;\n        files.sync()?;" => "let writer = LogWriter::create(file, &blocks.log_owner(), basis, self.synchronous)?;";
         "the next log takes its name without waiting": "files.sync()?;\n        self.name = Name::Own;" => "self.name = Name::Own;";
     }
-    Storage "crates/storage/src/catalog/recovery.rs" {
+    Tests::Storage("tables"), "crates/storage/src/catalog/recovery.rs" {
         "a next log need not follow the last record": "found.chain_tag == end.last_tag" => "found.chain_tag.len() == end.last_tag.len()";
         "a log with another salt is the one that is named": "&& *header.salt() == state.salt" => "";
         "a log that builds on a later state is left over": "basis.base_generation > blocks.generation() || reader.next_record()?.is_some()" => "reader.next_record()?.is_some()";
         "a log of a later state with records is left over": "basis.base_generation > blocks.generation() || reader.next_record()?.is_some()" => "basis.base_generation > blocks.generation()";
     }
-    Crashes "crates/storage/src/store/space.rs" {
+    Tests::Crashes("block_store"), "crates/storage/src/store/space.rs" {
         "space is used again while it is still needed": "self.extents.release(oldest).map_err(freed_twice)" => "self.extents.release(oldest.max(u64::MAX)).map_err(freed_twice)";
+    }
+    Tests::Storage("tables"), "crates/storage/src/catalog/recovery.rs" {
+        "a log that the superblock names need not be there": "if !state.is_open {" => "if !state.is_open || log.is_none() && next.is_none() {";
+        "a log need not reach the anchor": "must_reach.filter(|_| !reached)" => "must_reach.filter(|_| !reached && basis.sequence == 0)";
+        "another record may end where the anchor's did": "reached |= must_reach == Some(reader.reached());" => "reached |= must_reach.map(|(end, _)| end) == Some(reader.reached().0);";
+        "a log of the anchor that was closed since need not have been there": "self.freshness.check_last_log(state.sequence)?;" => "";
+        "a next log of the anchor need not be there": "self.freshness.check_last_log(recovered.last_sequence)?;" => "";
+        "a log may be missing before the next one": "if found.sequence > next {" => "if found.sequence == u64::MAX && next > 0 {";
+        "a next log may build on a later state": "if found.base_generation > blocks.generation() {" => "if found.base_generation == u64::MAX {";
+        "a next log with records that does not follow is left over": "if reader.next_record()?.is_none() {" => "if reader.next_record().is_ok() {";
+        "records behind a damaged header of a next log are left over": "if is_only_a_header(file)? =>" => "if is_only_a_header(file).is_ok() =>";
+        "a log may build on the state that names it": "if base >= newest {" => "if base == u64::MAX {";
+        "a log of a later sequence is left over": "if found > last + 1 {" => "if found == u64::MAX {";
+        "a log of another database is removed": "refuse_foreign(file, blocks)?;" => "let _ = file;";
+        "a log of another database is removed beside a renamed one": "log.map_or(Ok(()), |log| refuse_foreign(&log, blocks))?;" => "let _ = log;";
+    }
+    Tests::Storage("tables"), "crates/storage/src/store/history.rs" {
+        "an anchor may be of another run": "run != anchor.run" => "run.len() != anchor.run.len()";
+        "an anchor may have more of a log than the next run found": "Some(past) if !past.has(anchor.log_sequence, anchor.log_end) =>" => "Some(past) if past.last_generation == 0 =>";
+        "any position in the last log of a run is held": "let whole = self.log_end == 0 || log_end <= self.log_end;" => "let whole = true;";
+        "a later log than the last of a run is held": "log_sequence == self.log_sequence && whole" => "whole";
+        "the last generation of a run is one of the next": "past.last_generation >= generation" => "past.last_generation > generation";
+        "entries in the tree are not asked before those in the superblock": "Some(at) => at == 0," => "Some(_) => false,";
+        "entries in the tree are not asked where there are no others": "None => self.recent.is_empty()," => "None => false,";
+        "a run leaves no entry": "if next.run != run {" => "if next.run == RunId::default() {";
+        "an entry does not say where the log ended": "match before.wal.is_open && before.history.run != self.run {" => "match before.wal.is_open && before.wal.sequence == u64::MAX {";
+        "entries of a superblock may be in any order": "match this.is_in_order(&now) {" => "match now.log_end == 0 {";
+        "generations of runs may go back": "before.last_generation < self.last_generation\n                && before" => "before";
+        "logs of runs may go back": "\n                && before.log_sequence <= self.log_sequence" => "";
+        "a superblock may be of no run": "now.run != RunId::default()\n            && pairs" => "pairs";
+        "a run between others may have no id": "(first || self.run != RunId::default())" => "(first || self.run.len() == 16)";
+        "a run behind those in the tree may have no id": "named && past.follows(before)" => "(named || at == 0) && past.follows(before)";
+        "a tree may have no entries": "root.is_some() != (entries > 0)" => "false";
+        "a superblock takes runs without an end": "..=MAX_RECENT => Ok(next)," => "_ if !next.recent.is_empty() => Ok(next),\n            0 => Ok(next),";
+    }
+    Tests::Storage("tables"), "crates/storage/src/store/anchor.rs" {
+        "any superblock is the expected one": "Some(expected) if expected != *root_digest =>" => "Some(expected) if expected.is_empty() =>";
+        "the superblock that is expected may have a log": "Some(_) if has_log =>" => "Some(_) if has_log && generation == 0 =>";
+        "an anchor of another database is taken": "anchor.database_id != *database_id" => "anchor.database_id.len() != database_id.len()";
+        "a generation before the anchor's is taken": "generation < anchor.generation" => "generation == 0";
+        "another superblock of the anchor's generation is taken": "generation == anchor.generation && anchor.root_digest != *root_digest" => "generation == 0 && anchor.root_digest != *root_digest";
+        "the anchor's place in a log is not asked for": ".filter(|a| a.log_sequence == sequence && a.log_end > 0)?" => ".filter(|a| a.log_sequence == sequence && a.log_end == u64::MAX)?";
+        "the log of an open database may be before the anchor": "Some((expected, _)) if end < expected =>" => "Some((expected, _)) if end == 0 =>";
+        "the anchor's log may be behind the last one": "anchor.log_end > 0 && anchor.log_sequence > sequence =>" => "anchor.log_end > 0 && anchor.log_sequence > sequence.max(u64::MAX) =>";
+        "an anchor with a run may be of none": "let run = bytes(run).filter(|run| *run != [0; 16]);" => "let run = bytes(run);";
+    }
+    Tests::Storage("tables"), "crates/storage/src/store/block_store.rs" {
+        "an anchor is not held against the superblock": "this.holds(&options.freshness)?;" => "";
+        "runs are not asked about an anchor": "Some(anchor) if anchor.generation < superblock.generation => {" => "Some(anchor) if anchor.generation < superblock.generation.min(1) => {";
+        "all openings are one run": "false => new_run(&options.crypto)?," => "false => opening.root.superblock.history.run,";
+        "a block may lie in the fixed part of the file": "if r.sector < FIRST_SECTOR {" => "if r.sector == u64::MAX {";
+        "a database is made over a file with something in it": "if !file.is_empty()? {" => "if !file.is_empty()? && options.read_only {";
+    }
+    Tests::Crashes("block_store"), "crates/storage/src/store/block_store.rs" {
+        "a repair of a fixed part is not waited for": "file.write_all_at(*offset, page.as_slice())?;\n            file.sync()?;" => "file.write_all_at(*offset, page.as_slice())?;";
+        "a new file is a database before its superblocks are durable": "file.write_all_at(HEADER_OFFSETS[1], page.as_slice())?;\n        file.sync()?;" => "file.write_all_at(HEADER_OFFSETS[1], page.as_slice())?;";
+        "a new file is not waited for": "file.sync()?;\n        file.sync_directory()?;" => "file.sync_directory()?;";
+        "the name of a new file is not waited for": "file.sync()?;\n        file.sync_directory()?;" => "file.sync()?;";
+    }
+    Tests::Storage("lib"), "crates/storage/src/store/superblock.rs" {
+        "a superblock of a later release is read": "_ => return Err(Error::Unsupported(format!(\"superblock version {version}\")))," => "_ => &[],";
+        "a superblock without a history may have one": "WITHOUT_HISTORY => rest," => "WITHOUT_HISTORY => &[],";
+        "a superblock may have bytes that mean nothing": "reserved.concat().iter().any(|&byte| byte != 0)" => "reserved.concat().is_empty()";
+        "a log may be neither open nor closed": "_ => return Err(malformed(\"its log state is unknown\"))," => "_ => true,";
+        "a file may end before its fixed parts": "match this.total_sectors {" => "match this.total_sectors.max(FIRST_SECTOR) {";
+    }
+    Tests::Crashes("tables"), "crates/storage/src/catalog/store.rs" {
+        "an anchor is given for what is not durable": "let last = log.durable_end()?.or(self.replayed_to);" => "let last = log.last().or(self.replayed_to);";
+    }
+    Tests::Storage("tables"), "crates/storage/src/catalog/store.rs" {
+        "where a log ended is not told to the next superblock": "blocks.log_was_found(sequence, end);" => "blocks.log_was_found(sequence, end.max(u64::MAX));";
+        "a file with a log is opened without it": "None if blocks.log_state().is_open => {" => "None if blocks.log_state().is_open && is_volatile => {";
+        "an open database is not held against an anchor": "self.blocks.holds(freshness)?;" => "";
+        "the log of an open database is not held against an anchor": "Some((sequence, end, _)) => freshness.check_open_log(sequence, end)," => "Some((sequence, ..)) => freshness.check_last_log(sequence),";
+        "the closed log of an open database is not held against an anchor": "None => freshness.check_last_log(self.blocks.log_state().sequence)," => "None => Ok(()),";
+        "a new database takes the next log of another": "is_there(LOG_NAME)? || is_there(NEXT_LOG_NAME)?" => "is_there(LOG_NAME)?";
     }
 }
