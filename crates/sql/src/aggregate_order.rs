@@ -8,6 +8,9 @@ use sqlparser::ast::{
     ObjectName,
 };
 
+/// Functions of windows, which the engine would also take for aggregates.
+const OF_WINDOWS: [&str; 3] = ["first_value", "last_value", "nth_value"];
+
 /// Aggregates that read it.
 const READ: [&str; 10] = [
     "array_agg",
@@ -23,7 +26,7 @@ const READ: [&str; 10] = [
 ];
 
 /// Aggregates that are the same in any order.
-const SAME: [&str; 34] = [
+const SAME: [&str; 32] = [
     "count",
     "sum",
     "min",
@@ -39,12 +42,10 @@ const SAME: [&str; 34] = [
     "stddev",
     "stddev_pop",
     "stddev_samp",
-    "var",
     "variance",
     "var_pop",
     "var_samp",
     "corr",
-    "covar",
     "covar_pop",
     "covar_samp",
     "approx_distinct",
@@ -62,6 +63,11 @@ const SAME: [&str; 34] = [
 
 /// Sees to it that an ORDER BY among a function's arguments is not lost.
 pub(super) fn read(function: &mut Function) -> Result<()> {
+    let name = function.name.to_string().to_lowercase();
+    if function.over.is_none() && OF_WINDOWS.contains(&name.as_str()) {
+        let what = format!("{name} is a function of windows: write {name}(...) OVER (...)");
+        return Err(Error::binder(what));
+    }
     let FunctionArguments::List(list) = &mut function.args else {
         return Ok(());
     };
@@ -70,7 +76,6 @@ pub(super) fn read(function: &mut Function) -> Result<()> {
     if !list.clauses.iter().any(is_order) {
         return Ok(());
     }
-    let name = function.name.to_string().to_lowercase();
     if name == "any_value" {
         // The first value that is not NULL.
         let [FunctionArg::Unnamed(FunctionArgExpr::Expr(value))] = list.args.as_slice() else {

@@ -15,7 +15,6 @@ const MACROS: &[(&str, usize, &str)] = &[
     ("ifnull", 2, "coalesce($1, $2)"),
     ("nvl", 2, "coalesce($1, $2)"),
     ("xor", 2, "(($1 | $2) - ($1 & $2))"),
-    ("variance", 1, "var_samp($1)"),
     ("strlen", 1, "octet_length($1)"),
     ("year", 1, "CAST(date_part('year', $1) AS BIGINT)"),
     ("quarter", 1, "CAST(date_part('quarter', $1) AS BIGINT)"),
@@ -34,8 +33,7 @@ const MACROS: &[(&str, usize, &str)] = &[
         1,
         "CAST(date_trunc('month', $1) + INTERVAL '1 month' - INTERVAL '1 day' AS DATE)",
     ),
-    ("struct_extract", 2, "get_field($1, $2)"),
-    ("list_unique", 1, "len(list_distinct($1))"),
+    ("list_unique", 1, "CAST(len(list_distinct($1)) AS UBIGINT)"),
     ("list_min", 1, "array_min($1)"),
     ("array_push_front", 2, "list_prepend($2, $1)"),
     ("sha256", 1, "lower(to_hex(digest($1, 'sha256')))"),
@@ -72,7 +70,7 @@ pub(super) fn any_item(left: &Expr, op: &BinaryOperator, list: &Expr) -> Result<
 
 /// Parts of `date_diff`, and the number of such parts that a timestamp has behind it; the difference counts the borders
 /// between two timestamps.
-const DATE_PARTS: [(&str, &str); 10] = [
+const DATE_PARTS: [(&str, &str); 12] = [
     ("year", "CAST(date_part('year', $1) AS BIGINT)"),
     (
         "quarter",
@@ -104,6 +102,11 @@ const DATE_PARTS: [(&str, &str); 10] = [
     ),
     ("microsecond", "CAST($1 AS BIGINT)"),
     ("decade", "(CAST(date_part('year', $1) AS BIGINT) // 10)"),
+    ("century", "(CAST(date_part('year', $1) AS BIGINT) // 100)"),
+    (
+        "millennium",
+        "(CAST(date_part('year', $1) AS BIGINT) // 1000)",
+    ),
 ];
 
 /// `date_diff('part', from, to)`; None when the part is not one that is known.
@@ -119,6 +122,11 @@ fn date_diff(args: &[Expr]) -> Result<Option<Expr>> {
     };
     let part = part.to_lowercase();
     let singular = part.strip_suffix('s').unwrap_or(&part);
+    // Whole weeks are counted, not their borders.
+    let (singular, difference) = match singular {
+        "week" => ("day", "(($2 - $1) // 7)"),
+        other => (other, "($2 - $1)"),
+    };
     let Some((_, count)) = DATE_PARTS.iter().find(|(name, _)| *name == singular) else {
         return Ok(None);
     };
@@ -126,7 +134,7 @@ fn date_diff(args: &[Expr]) -> Result<Option<Expr>> {
         let at = template("CAST($1 AS TIMESTAMP)", std::slice::from_ref(at))?;
         template(count, &[at])
     };
-    template("($2 - $1)", &[count(from)?, count(to)?]).map(Some)
+    template(difference, &[count(from)?, count(to)?]).map(Some)
 }
 
 /// The expression that a call stands for, if it is a macro. `place` are the current database and schema as literals.

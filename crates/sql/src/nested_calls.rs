@@ -84,6 +84,24 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
             let named = (1..).map(row_field).zip(values).collect();
             Ok(Some(fields(named)))
         }
+        // A field of a struct, which a list has not.
+        "struct_extract" | "array_extract" => {
+            let args = plain_args(&list.args).and_then(|args| args.try_into().ok());
+            let Some([of, key]): Option<[Expr; 2]> = args else {
+                return Ok(None);
+            };
+            let constant = match &key {
+                Expr::Value(value) => Some(&value.value),
+                _ => None,
+            };
+            match (called, constant) {
+                ("struct_extract", Some(Value::Null)) => Ok(Some(Expr::value(Value::Null))),
+                ("struct_extract", _) | (_, Some(Value::SingleQuotedString(_))) => {
+                    template("get_field($1, $2)", &[of, key]).map(Some)
+                }
+                _ => Ok(None),
+            }
+        }
         "list_value" | "list_pack" => {
             Ok(plain_args(&list.args).map(|values| call("make_array", values)))
         }

@@ -6,7 +6,8 @@ use crate::result::QueryResult;
 use datafusion::arrow::array::{ArrayRef, AsArray, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::common::Column;
+use datafusion::logical_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
@@ -27,7 +28,46 @@ pub(super) fn run(
     let snapshot = connection.snapshot();
     let planner = connection.planner(&snapshot, progress);
     let plan = planner.plan_statement(statement)?;
-    stream(connection, &plan, progress)
+    stream(connection, &without_untyped(plan)?, progress)
+}
+
+/// The plan, whose columns of NULL without a type are INTEGER, as in DuckDB.
+fn without_untyped(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let schema = Arc::clone(plan.schema());
+    if schema
+        .fields()
+        .iter()
+        .all(|field| typed(field.data_type()).is_none())
+    {
+        return Ok(plan);
+    }
+    let columns = schema.iter().map(|(table, field)| {
+        let column = Expr::Column(Column::from((table, field)));
+        match typed(field.data_type()) {
+            None => column,
+            Some(to) => {
+                let cast = Cast::new(Box::new(column), to);
+                Expr::Cast(cast).alias_qualified(table.cloned(), field.name())
+            }
+        }
+    });
+    let columns: Vec<Expr> = columns.collect();
+    Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
+}
+
+/// The type that an untyped one becomes, NULL's or that of lists of it; `None` for all others.
+fn typed(of: &DataType) -> Option<DataType> {
+    match of {
+        DataType::Null => Some(DataType::Int32),
+        DataType::List(item) => {
+            let item = item
+                .as_ref()
+                .clone()
+                .with_data_type(typed(item.data_type())?);
+            Some(DataType::List(Arc::new(item)))
+        }
+        _ => None,
+    }
 }
 
 /// Runs a logical plan.

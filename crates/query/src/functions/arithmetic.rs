@@ -320,7 +320,7 @@ macro_rules! exact {
                     Op::Add => self.checked_add(other),
                     Op::Subtract => self.checked_sub(other),
                     Op::Multiply => self.checked_mul(other),
-                    Op::Modulo => Some(self.wrapping_rem(other)),
+                    Op::Modulo => self.checked_rem(other),
                     Op::IntegerDivide => self.checked_div(other),
                     Op::ShiftLeft => match (self >= 0, u32::try_from(other)) {
                         (true, Ok(by)) => {

@@ -2,186 +2,74 @@
 //!
 //! What must hold: each value has the text that a CAST gives it.
 
-use super::lists::common;
-use super::plain::called;
+use super::lists::{common, first};
 use super::room::Room;
 use super::text::value_text;
+use super::whole::{Call, Whole, item, items_of, list_of, listed, registered};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, StringViewBuilder};
-use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::interleave;
-use datafusion::arrow::datatypes::{DataType, Field};
-use datafusion::common::{Result, ScalarValue, plan_err};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, internal_err};
 use datafusion::execution::memory_pool::MemoryPool;
-use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::logical_expr::ScalarUDF;
 use std::borrow::Cow;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// `list || list`, which is NULL when one of them is.
 pub const LIST_AND_LIST: &str = "$list_and_list";
 
-/// What NULL does, and what is put between values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Joins {
-    /// Texts, or lists where all are lists.
-    Values,
-    /// Texts, with the first argument between them.
-    WithSeparator,
-    Lists,
-    ListsOrNull,
-}
-
-struct Concat {
-    joins: Joins,
-    name: &'static str,
-    aliases: Vec<String>,
-    memory: Arc<dyn MemoryPool>,
-    signature: Signature,
-}
-
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let function = |joins, name, aliases: &[&str]| {
-        Arc::new(ScalarUDF::from(Concat {
-            joins,
-            name,
-            aliases: aliases.iter().map(|alias| alias.to_string()).collect(),
-            memory: Arc::clone(memory),
-            signature: Signature::user_defined(Volatility::Immutable),
-        }))
-    };
-    vec![
-        function(Joins::Values, "concat", &[]),
-        function(Joins::WithSeparator, "concat_ws", &[]),
-        function(
-            Joins::Lists,
-            "list_concat",
-            &["list_cat", "array_concat", "array_cat"],
-        ),
-        function(Joins::ListsOrNull, LIST_AND_LIST, &[]),
-    ]
-}
-
-impl std::fmt::Debug for Concat {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-impl PartialEq for Concat {
-    fn eq(&self, other: &Self) -> bool {
-        self.joins == other.joins
-    }
-}
-
-impl Eq for Concat {}
-
-impl Hash for Concat {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.joins.hash(state);
-    }
-}
-
-/// The one type of lists; `None` if one is something else.
-fn list_type(types: &[DataType]) -> Option<DataType> {
-    let mut all = DataType::Null;
-    for data_type in types {
-        if !matches!(
-            data_type,
-            DataType::List(_)
-                | DataType::LargeList(_)
-                | DataType::FixedSizeList(..)
-                | DataType::Null
-        ) {
-            return None;
-        }
-        all = common(&all, data_type)?;
-    }
-    let item = match &all {
-        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            item.data_type().clone()
-        }
-        _ => DataType::Null,
-    };
-    Some(DataType::List(Arc::new(Field::new_list_field(item, true))))
-}
-
-impl Concat {
-    fn coerced(&self, types: &[DataType]) -> Option<Vec<DataType>> {
-        let is_list = |t: &DataType| t.is_list();
-        match self.joins {
-            Joins::WithSeparator => {
-                let [separator, _, ..] = types else {
-                    return None;
-                };
-                let text = separator.is_string() || separator.is_null();
-                text.then(|| types.to_vec())
-            }
-            Joins::Values if types.is_empty() => None,
-            Joins::Values if !types.iter().any(is_list) => Some(types.to_vec()),
-            _ if types.is_empty() => None,
-            _ => Some(vec![list_type(types)?; types.len()]),
-        }
-    }
-}
-
-impl ScalarUDFImpl for Concat {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn aliases(&self) -> &[String] {
-        &self.aliases
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        match self.coerced(types) {
-            Some(types) => Ok(types),
-            None => plan_err!(
-                "Cannot concatenate types in '{}': an explicit cast is required",
-                called(self.name, types)
-            ),
-        }
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        match (self.joins, types.first()) {
-            (Joins::Values, Some(list)) if list.is_list() => Ok(list.clone()),
-            (Joins::Lists | Joins::ListsOrNull, Some(list)) => Ok(list.clone()),
-            _ => Ok(DataType::Utf8View),
-        }
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = args
-            .args
-            .iter()
-            .all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
-        let rows = if scalar { 1 } else { args.number_rows };
-        let mut arrays = Vec::with_capacity(args.args.len());
-        for arg in &args.args {
-            arrays.push(arg.to_array(rows)?);
-        }
-        let mut room = Room::new(&self.memory);
-        let joined = match (self.joins, args.return_type().is_list()) {
-            (Joins::ListsOrNull, _) => lists(&arrays, rows, true, &mut room)?,
-            (_, true) => lists(&arrays, rows, false, &mut room)?,
-            (Joins::WithSeparator, _) => match arrays.split_first() {
-                Some((separator, values)) => texts(values, Some(separator), rows)?,
-                None => return plan_err!("concat_ws takes a separator"),
+    let functions: [Whole; 4] = [
+        (
+            &["concat"],
+            |types| match types.iter().any(DataType::is_list) {
+                true => same_lists(types),
+                false => (!types.is_empty()).then(|| types.to_vec()),
             },
-            _ => texts(&arrays, None, rows)?,
-        };
-        if scalar {
-            return ScalarValue::try_from_array(&joined, 0).map(ColumnarValue::Scalar);
-        }
-        Ok(ColumnarValue::Array(joined))
+            |types, _| match types.first() {
+                Some(list) if list.is_list() => Some(list.clone()),
+                _ => Some(DataType::Utf8View),
+            },
+            |call, room| match call.to.is_list() {
+                true => lists(call, false, room),
+                false => texts(call.columns(), None, call.rows()),
+            },
+        ),
+        (
+            &["concat_ws"],
+            |types| match types {
+                [separator, _, ..] if separator.is_string() || separator.is_null() => {
+                    Some(types.to_vec())
+                }
+                _ => None,
+            },
+            |_, _| Some(DataType::Utf8View),
+            |call, _| match call.columns().split_first() {
+                Some((separator, values)) => texts(values, Some(separator), call.rows()),
+                None => internal_err!("concat_ws takes a separator"),
+            },
+        ),
+        (
+            &["list_concat", "list_cat", "array_concat", "array_cat"],
+            same_lists,
+            first,
+            |call, room| lists(call, false, room),
+        ),
+        (&[LIST_AND_LIST], same_lists, first, |call, room| {
+            lists(call, true, room)
+        }),
+    ];
+    registered(functions, memory)
+}
+
+/// All as lists of one type; `None` if one is something else.
+fn same_lists(types: &[DataType]) -> Option<Vec<DataType>> {
+    let mut all = DataType::Null;
+    for list in types {
+        item(list)?;
+        all = common(&all, list)?;
     }
+    Some(vec![list_of(item(&all)?); types.len()]).filter(|all| !all.is_empty())
 }
 
 fn shown(array: &ArrayRef, row: usize) -> Result<Option<Cow<'_, str>>> {
@@ -221,11 +109,12 @@ fn texts(values: &[ArrayRef], separator: Option<&ArrayRef>, rows: usize) -> Resu
 }
 
 /// NULL is left out, but where it makes all NULL.
-fn lists(arrays: &[ArrayRef], rows: usize, or_null: bool, room: &mut Room) -> Result<ArrayRef> {
-    let lists: Vec<&ListArray> = arrays.iter().map(|array| array.as_list::<i32>()).collect();
+fn lists(call: &Call<'_>, or_null: bool, room: &mut Room) -> Result<ArrayRef> {
+    let columns = call.columns().iter();
+    let lists: Vec<&ListArray> = columns.map(|column| column.as_list::<i32>()).collect();
     let is_typed = lists.iter().any(|list| !list.value_type().is_null());
     let (mut taken, mut lengths, mut valid) = (vec![], vec![], vec![]);
-    for row in 0..rows {
+    for row in 0..call.rows() {
         let before = taken.len();
         let known = lists.iter().filter(|list| list.is_valid(row)).count();
         let is_valid = if or_null {
@@ -239,9 +128,7 @@ fn lists(arrays: &[ArrayRef], rows: usize, or_null: bool, room: &mut Room) -> Re
             .enumerate()
             .filter(|(_, list)| is_valid && list.is_valid(row))
         {
-            let offsets = list.value_offsets();
-            let at = |n: usize| offsets.get(n).map_or(0, |offset| *offset as usize);
-            let items = at(row)..at(row + 1);
+            let items = items_of(list, row);
             room.take_items(
                 taken.len(),
                 items.len() as u128,
@@ -256,12 +143,5 @@ fn lists(arrays: &[ArrayRef], rows: usize, or_null: bool, room: &mut Room) -> Re
         (true, Some(first)) => first.slice(0, 0),
         _ => interleave(&values, &taken)?,
     };
-    let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
-    let offsets = OffsetBuffer::from_lengths(lengths);
-    Ok(Arc::new(ListArray::try_new(
-        field,
-        offsets,
-        values,
-        Some(valid.into()),
-    )?))
+    listed(values, lengths, valid)
 }

@@ -56,6 +56,10 @@ impl ScalarUDFImpl for DatePart {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        // Refused, or NULL, when the type of the result is asked for.
+        if let [DataType::Null | DataType::List(_), _] = types {
+            return Ok(types.to_vec());
+        }
         if let [part, DataType::Interval(_)] = types
             && part.is_string()
         {
@@ -73,6 +77,13 @@ impl ScalarUDFImpl for DatePart {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let part = args.arg_fields.first().map(|part| part.data_type());
+        if let Some(DataType::List(_)) = part {
+            return Err(Error::unsupported("date_part of several parts").into());
+        }
+        if is_null(part, args.scalar_arguments) {
+            return Ok(Arc::new(Field::new(self.name(), DataType::Int64, true)));
+        }
         let field = self.planned.return_field_from_args(args)?;
         match field.data_type() {
             DataType::Int32 => Ok(Arc::new(Field::new(self.name(), DataType::Int64, true))),
@@ -84,6 +95,11 @@ impl ScalarUDFImpl for DatePart {
         let [part, of] = args.args.as_slice() else {
             return internal_err!("date_part takes two arguments");
         };
+        if let ColumnarValue::Scalar(part) = part
+            && part.is_null()
+        {
+            return Ok(ColumnarValue::Scalar(ScalarValue::Int64(None)));
+        }
         if !matches!(of.data_type(), DataType::Interval(_)) {
             let to = args.return_field.data_type().clone();
             return self.planned.invoke_with_args(args)?.cast_to(&to, None);
@@ -120,6 +136,12 @@ impl ScalarUDFImpl for DatePart {
             _ => Ok(PreimageResult::None),
         }
     }
+}
+
+/// Whether the part is NULL.
+fn is_null(part: Option<&DataType>, constants: &[Option<&ScalarValue>]) -> bool {
+    let constant = constants.first().copied().flatten();
+    part.is_some_and(DataType::is_null) || constant.is_some_and(ScalarValue::is_null)
 }
 
 /// A part of intervals.

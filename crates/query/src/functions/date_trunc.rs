@@ -1,87 +1,87 @@
 //! `date_trunc(part, x)` of dates and timestamps of any year: the library's counts nanoseconds in 64 bits, which reach from 1677
-//! to 2262. A DATE becomes a TIMESTAMP, as in DuckDB.
+//! to 2262. A DATE becomes a TIMESTAMP, as in DuckDB; an INTERVAL loses its smaller parts.
 
-use super::plain::called;
 use super::text::calendar;
-use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array};
+use super::whole::{Whole, registered};
+use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, IntervalMonthDayNanoArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Int64Type, TimeUnit};
-use datafusion::common::{Result, ScalarValue, plan_err};
-use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+use datafusion::arrow::datatypes::{
+    DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
 };
+use datafusion::common::{DataFusionError, Result};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct DateTrunc {
-    signature: Signature,
-    aliases: Vec<String>,
+const MONTHS_PER_YEAR: i32 = 12;
+
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let functions: [Whole; 1] = [(
+        &["date_trunc", "datetrunc"],
+        takes,
+        |types, _| types.get(1).cloned(),
+        |call, _| {
+            let [parts, of] = call.take()?;
+            match of.data_type() {
+                DataType::Interval(_) => truncated_intervals(parts, of),
+                _ => truncated(parts, of),
+            }
+        },
+    )];
+    registered(functions, memory)
 }
 
-impl DateTrunc {
-    pub(super) fn new() -> Self {
-        Self {
-            signature: Signature::user_defined(Volatility::Immutable),
-            aliases: vec!["datetrunc".into()],
-        }
-    }
+fn takes(types: &[DataType]) -> Option<Vec<DataType>> {
+    let [part, of] = types else { return None };
+    let of = match of {
+        DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
+        DataType::Date32 | DataType::Null => DataType::Timestamp(TimeUnit::Microsecond, None),
+        DataType::Interval(_) => DataType::Interval(IntervalUnit::MonthDayNano),
+        _ => return None,
+    };
+    (part.is_string() || part.is_null()).then_some(vec![DataType::Utf8View, of])
 }
 
-impl ScalarUDFImpl for DateTrunc {
-    fn name(&self) -> &str {
-        "date_trunc"
-    }
+fn truncated_intervals(parts: &ArrayRef, of: &ArrayRef) -> Result<ArrayRef> {
+    let intervals = of.as_primitive::<IntervalMonthDayNanoType>().iter();
+    let pairs = parts.as_string_view().iter().zip(intervals);
+    let all = pairs.map(|(part, interval)| match (part, interval) {
+        (Some(part), Some(interval)) => truncate_interval(part, interval).map(Some),
+        _ => Ok(None),
+    });
+    let all = all.collect::<Result<IntervalMonthDayNanoArray>>()?;
+    Ok(Arc::new(all))
+}
 
-    fn aliases(&self) -> &[String] {
-        &self.aliases
-    }
+/// An interval whose smaller parts are gone; what is negative goes towards zero.
+fn truncate_interval(part: &str, of: IntervalMonthDayNano) -> Result<IntervalMonthDayNano> {
+    let months = |unit: i32| IntervalMonthDayNano::new(of.months / unit * unit, 0, 0);
+    let time =
+        |unit: i64| IntervalMonthDayNano::new(of.months, of.days, of.nanoseconds / unit * unit);
+    Ok(match part.to_lowercase().as_str() {
+        "microsecond" | "microseconds" | "us" | "usec" | "usecs" => time(1_000),
+        "millisecond" | "milliseconds" | "ms" | "msec" | "msecs" => time(1_000_000),
+        "second" | "seconds" | "sec" | "secs" | "s" => time(1_000_000_000),
+        "minute" | "minutes" | "min" | "mins" | "m" => time(60_000_000_000),
+        "hour" | "hours" | "hr" | "hrs" | "h" => time(3_600_000_000_000),
+        "day" | "days" | "d" => IntervalMonthDayNano::new(of.months, of.days, 0),
+        "week" | "weeks" | "w" => IntervalMonthDayNano::new(of.months, of.days / 7 * 7, 0),
+        "month" | "months" | "mon" | "mons" => months(1),
+        "quarter" | "quarters" => months(3),
+        "year" | "years" | "yr" | "yrs" | "y" => months(MONTHS_PER_YEAR),
+        "decade" | "decades" => months(10 * MONTHS_PER_YEAR),
+        "century" | "centuries" => months(100 * MONTHS_PER_YEAR),
+        "millennium" | "millennia" => months(1000 * MONTHS_PER_YEAR),
+        _ => return Err(unknown_part()),
+    })
+}
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        let text = |t: &DataType| t.is_string() || t.is_null();
-        match types {
-            [part, DataType::Timestamp(_, zone)] if text(part) => Ok(vec![
-                DataType::Utf8View,
-                DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
-            ]),
-            [part, DataType::Date32 | DataType::Null] if text(part) => Ok(vec![
-                DataType::Utf8View,
-                DataType::Timestamp(TimeUnit::Microsecond, None),
-            ]),
-            _ => plan_err!(
-                "No function matches the given name and argument types '{}'; you might need to add explicit type casts",
-                called("date_trunc", types)
-            ),
-        }
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        match types {
-            [_, of] => Ok(of.clone()),
-            _ => plan_err!("date_trunc takes a part and a timestamp"),
-        }
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
-        let scalar = args.args.iter().all(scalar);
-        let rows = if scalar { 1 } else { args.number_rows };
-        let [parts, of] = args.args.as_slice() else {
-            return plan_err!("date_trunc takes a part and a timestamp");
-        };
-        let (parts, of) = (parts.to_array(rows)?, of.to_array(rows)?);
-        let truncated = truncated(&parts, &of)?;
-        if scalar {
-            return ScalarValue::try_from_array(&truncated, 0).map(ColumnarValue::Scalar);
-        }
-        Ok(ColumnarValue::Array(truncated))
-    }
+fn unknown_part() -> DataFusionError {
+    let what = "date_trunc takes a part from microsecond to millennium";
+    Error::new(ErrorKind::Conversion, what).into()
 }
 
 fn truncated(parts: &ArrayRef, of: &ArrayRef) -> Result<ArrayRef> {
@@ -131,10 +131,7 @@ fn truncate(part: &str, value: i64, per_second: i64) -> Result<i64> {
         "decade" | "decades" => first_of(year / 10 * 10, 1),
         "century" | "centuries" => first_of(year / 100 * 100, 1),
         "millennium" | "millennia" => first_of(year / 1000 * 1000, 1),
-        _ => {
-            let what = "date_trunc takes a part from microsecond to millennium";
-            return Err(Error::new(ErrorKind::Conversion, what).into());
-        }
+        _ => return Err(unknown_part()),
     };
     let beyond = || Error::new(ErrorKind::OutOfRange, "the timestamp is out of range");
     let first = first_day.checked_mul(SECONDS_PER_DAY * per_second);
@@ -142,7 +139,7 @@ fn truncate(part: &str, value: i64, per_second: i64) -> Result<i64> {
 }
 
 /// Days since 1970 of the first day of a month.
-fn first_of(year: i64, month: i64) -> i64 {
+pub(super) fn first_of(year: i64, month: i64) -> i64 {
     let (year, month) = if month < 3 {
         (year - 1, month + 9)
     } else {

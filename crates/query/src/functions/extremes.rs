@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, SetMonotonicity,
     Signature, StatisticsArgs,
 };
+use hushdb_sql::Error;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -91,11 +92,19 @@ impl AggregateUDFImpl for FastExtreme {
     }
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        if let [_, _] = arg_types {
+            let what = format!("{}(value, n), the list of n values", self.name());
+            return Err(Error::unsupported(what).into());
+        }
         self.planned.return_type(arg_types)
     }
 
     fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {
-        self.planned.coerce_types(arg_types)
+        match arg_types {
+            // Refused when the type of the result is asked for.
+            [_, _] => Ok(arg_types.to_vec()),
+            _ => self.planned.coerce_types(arg_types),
+        }
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {

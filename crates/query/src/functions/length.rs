@@ -1,88 +1,81 @@
 //! `len(x)` and `length(x)`: characters of a text, values of a list.
 
+use super::room::Room;
+use super::whole::{Call, Whole, item, list_of, registered};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array};
-use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Result, ScalarValue, plan_err};
-use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::arrow::datatypes::{DataType, Int64Type};
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::ScalarUDF;
+use hushdb_sql::Error;
 use std::sync::Arc;
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Length {
-    signature: Signature,
-    aliases: Vec<String>,
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let functions: [Whole; 2] = [
+        (
+            &[
+                "len",
+                "length",
+                "list_length",
+                "char_length",
+                "character_length",
+            ],
+            |types| Some(vec![counted(types.first()?)?]).filter(|_| types.len() == 1),
+            |_, _| Some(DataType::Int64),
+            length,
+        ),
+        (
+            &["array_length"],
+            |types| match types {
+                [of] => Some(vec![counted(of)?]),
+                [of, depth] if depth.is_integer() || depth.is_null() => {
+                    Some(vec![list_of(item(of)?), DataType::Int64])
+                }
+                _ => None,
+            },
+            |_, _| Some(DataType::Int64),
+            length,
+        ),
+    ];
+    registered(functions, memory)
 }
 
-impl Length {
-    pub(super) fn new() -> Self {
-        let aliases = [
-            "length",
-            "array_length",
-            "list_length",
-            "char_length",
-            "character_length",
-        ];
-        Self {
-            signature: Signature::user_defined(Volatility::Immutable),
-            aliases: aliases.map(str::to_string).into(),
-        }
+fn counted(of: &DataType) -> Option<DataType> {
+    let text = match of {
+        DataType::Dictionary(_, text) => text,
+        of => of,
+    };
+    match text.is_string() || text.is_null() {
+        true => Some(DataType::Utf8View),
+        false => item(of).map(list_of),
     }
 }
 
-impl ScalarUDFImpl for Length {
-    fn name(&self) -> &str {
-        "len"
-    }
-
-    fn aliases(&self) -> &[String] {
-        &self.aliases
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        match types {
-            [DataType::List(_)] => Ok(types.to_vec()),
-            [
-                DataType::LargeList(item)
-                | DataType::FixedSizeList(item, _)
-                | DataType::ListView(item),
-            ] => Ok(vec![DataType::List(Arc::clone(item))]),
-            [text] if text.is_string() || text == &DataType::Null => Ok(vec![DataType::Utf8View]),
-            [DataType::Dictionary(_, text)] if text.is_string() => Ok(vec![DataType::Utf8View]),
-            _ => plan_err!("len and length take one list or one text"),
+fn length(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+    let Some((of, depth)) = call.columns().split_first() else {
+        return internal_err!("a length is one of something");
+    };
+    let lengths: Int64Array = match of.data_type() {
+        DataType::List(_) => {
+            let list = of.as_list::<i32>();
+            let lengths = list.offsets().lengths().map(|len| len as i64);
+            Int64Array::new(lengths.collect(), list.nulls().cloned())
         }
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Int64)
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
-        let input = args.args[0].to_array(if scalar { 1 } else { args.number_rows })?;
-        let lengths: ArrayRef = Arc::new(match input.data_type() {
-            DataType::List(_) => {
-                let list = input.as_list::<i32>();
-                let lengths = list.offsets().lengths().map(|len| len as i64);
-                Int64Array::new(lengths.collect(), list.nulls().cloned())
-            }
-            _ => {
-                let texts = cast(&input, &DataType::Utf8View)?;
-                let texts = texts.as_string_view().iter();
-                texts
-                    .map(|text| text.map(|text| text.chars().count() as i64))
-                    .collect()
-            }
-        });
-        if scalar {
-            let value = ScalarValue::try_from_array(&lengths, 0)?;
-            return Ok(ColumnarValue::Scalar(value));
+        _ => {
+            let texts = of.as_string_view().iter();
+            texts
+                .map(|text| text.map(|text| text.chars().count() as i64))
+                .collect()
         }
-        Ok(ColumnarValue::Array(lengths))
-    }
+    };
+    let Some(depth) = depth.first() else {
+        return Ok(Arc::new(lengths));
+    };
+    let pairs = lengths.iter().zip(depth.as_primitive::<Int64Type>());
+    let known = pairs.map(|(length, depth)| match depth {
+        Some(1) => Ok(length),
+        None => Ok(None),
+        Some(_) => Err(Error::unsupported("array_length of another dimension than 1").into()),
+    });
+    Ok(Arc::new(known.collect::<Result<Int64Array>>()?))
 }

@@ -3,229 +3,135 @@
 //!
 //! What must hold: the room of what is made is asked for before it is made (`room.rs`).
 
-use super::lists::common;
-use super::plain::called;
+use super::element::{count_type, counts};
+use super::lists::{common, first, null_if_any, plain_list};
+use super::nested_cast::cast_nested;
 use super::room::Room;
 use super::text::value_text;
 use super::texts::between;
+use super::whole::{Call, Whole, item, items_of, list_of, listed, registered};
 use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, Int64Array, ListArray, StringViewBuilder, TimestampMicrosecondArray,
+    Array, ArrayRef, AsArray, Int64Array, StringViewBuilder, TimestampMicrosecondArray,
     new_null_array,
 };
-use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::interleave;
 use datafusion::arrow::datatypes::{
-    DataType, Field, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
-    TimeUnit, TimestampMicrosecondType,
+    DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
+    TimestampMicrosecondType,
 };
-use datafusion::common::{Result, ScalarValue, plan_err};
+use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::execution::memory_pool::MemoryPool;
-use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, ErrorKind};
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// `x[from:to:step]` of a list, or of a text without the step.
 pub const SLICE: &str = "array_slice";
+/// `repeat(list, times)`
+pub(super) const REPEATED: &str = "$repeated";
 
 const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 const SPAN: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
-/// What is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Made {
-    Resized,
-    Slice,
-    Range,
-    /// With its end.
-    Series,
-    Joined,
-}
-
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [(Made, &[&str]); 5] = [
-        (Made::Resized, &["list_resize", "array_resize"]),
-        (Made::Slice, &[SLICE, "list_slice"]),
-        (Made::Range, &["range"]),
-        (Made::Series, &["generate_series"]),
+    let functions: [Whole; 6] = [
+        (&["list_resize", "array_resize"], sized, first, resized),
         (
-            Made::Joined,
+            &[SLICE, "list_slice"],
+            sliced,
+            first,
+            |call, _| match call.to.is_string() {
+                true => text_slice(call),
+                false => slice(call),
+            },
+        ),
+        (&["range"], bounded, list_of_first, |call, room| {
+            series(call, false, room)
+        }),
+        // With its end.
+        (
+            &["generate_series"],
+            bounded,
+            list_of_first,
+            |call, room| series(call, true, room),
+        ),
+        (
             &[
                 "array_to_string",
                 "list_to_string",
                 "array_join",
                 "list_join",
             ],
+            |types| match types {
+                [of, separator] if separator.is_string() || separator.is_null() => {
+                    Some(vec![list_of(item(of)?), DataType::Utf8View])
+                }
+                _ => None,
+            },
+            |_, _| Some(DataType::Utf8View),
+            joined,
+        ),
+        (
+            &[REPEATED],
+            |types| match types {
+                [of, DataType::Null] => Some(vec![plain_list(of)?, DataType::Null]),
+                [of, times] if times.is_integer() => Some(vec![plain_list(of)?, DataType::Int64]),
+                _ => None,
+            },
+            null_if_any,
+            repeated,
         ),
     ];
-    let function = |(made, names): (Made, &[&str])| {
-        let mut names = names.iter().map(|name| name.to_string());
-        Arc::new(ScalarUDF::from(Maker {
-            made,
-            name: names.next().unwrap_or_default(),
-            aliases: names.collect(),
-            memory: Arc::clone(memory),
-            signature: Signature::user_defined(Volatility::Immutable),
-        }))
-    };
-    functions.map(function).into()
+    registered(functions, memory)
 }
 
-struct Maker {
-    made: Made,
-    name: String,
-    aliases: Vec<String>,
-    memory: Arc<dyn MemoryPool>,
-    signature: Signature,
-}
-
-impl std::fmt::Debug for Maker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.name)
-    }
-}
-
-impl PartialEq for Maker {
-    fn eq(&self, other: &Self) -> bool {
-        self.made == other.made
-    }
-}
-
-impl Eq for Maker {}
-
-impl Hash for Maker {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.made.hash(state);
-    }
-}
-
-fn list_of(item: DataType) -> DataType {
-    DataType::List(Arc::new(Field::new_list_field(item, true)))
-}
-
-/// A list's own type, with 32-bit offsets.
-fn list(data_type: &DataType) -> Option<DataType> {
-    match data_type {
-        DataType::List(_) => Some(data_type.clone()),
-        DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            Some(DataType::List(Arc::clone(item)))
+fn sized(types: &[DataType]) -> Option<Vec<DataType>> {
+    match types {
+        [of, size] => Some(vec![plain_list(of)?, count_type(size)?]),
+        [of, size, fill] => {
+            let of = plain_list(of)?;
+            let own = item(&of)?;
+            let fills = fill.is_null() || own.is_null() || common(&own, fill).is_some();
+            let of = match own.is_null() && !of.is_null() {
+                true => list_of(fill.clone()),
+                false => of,
+            };
+            fills.then_some(vec![of, count_type(size)?, fill.clone()])
         }
-        DataType::Null => Some(list_of(DataType::Null)),
         _ => None,
     }
 }
 
-impl Maker {
-    fn coerced(&self, types: &[DataType]) -> Option<Vec<DataType>> {
-        let int = |t: &DataType| t.is_integer() || t.is_null();
-        let text = |t: &DataType| t.is_string() || t.is_null();
-        let moment = |t: &DataType| {
-            matches!(t, DataType::Date32 | DataType::Timestamp(_, None)) || t.is_null()
-        };
-        Some(match (self.made, types) {
-            (Made::Resized, [of, size]) if int(size) => vec![list(of)?, DataType::Int64],
-            (Made::Resized, [of, size, fill]) if int(size) => {
-                let of = list(of)?;
-                let DataType::List(item) = &of else {
-                    return None;
-                };
-                let item = common(item.data_type(), fill)?;
-                vec![list_of(item.clone()), DataType::Int64, item]
-            }
-            (Made::Slice, [of, bounds @ ..])
-                if (2..4).contains(&bounds.len()) && bounds.iter().all(int) =>
-            {
-                let of = match of.is_string() && bounds.len() == 2 {
-                    true => DataType::Utf8View,
-                    false => list(of)?,
-                };
-                let bounds = bounds.iter().map(|_| DataType::Int64);
-                std::iter::once(of).chain(bounds).collect()
-            }
-            (Made::Range | Made::Series, [_, ..]) if types.len() < 4 && types.iter().all(int) => {
-                types.iter().map(|_| DataType::Int64).collect()
-            }
-            (Made::Range | Made::Series, [from, to, step])
-                if moment(from)
-                    && moment(to)
-                    && (matches!(step, DataType::Interval(_)) || step.is_null()) =>
-            {
-                vec![MOMENT, MOMENT, SPAN]
-            }
-            (Made::Joined, [of, separator]) if text(separator) => {
-                vec![list(of)?, DataType::Utf8View]
-            }
-            _ => return None,
-        })
+fn sliced(types: &[DataType]) -> Option<Vec<DataType>> {
+    let (of, bounds) = types.split_first()?;
+    let of = match of.is_string() && bounds.len() == 2 {
+        true => DataType::Utf8View,
+        false => plain_list(of)?,
+    };
+    let all = std::iter::once(Some(of)).chain(bounds.iter().map(count_type));
+    let fits = (2..4).contains(&bounds.len());
+    all.collect::<Option<Vec<_>>>().filter(|_| fits)
+}
+
+fn bounded(types: &[DataType]) -> Option<Vec<DataType>> {
+    let int = |t: &DataType| t.is_integer() || t.is_null();
+    let moment =
+        |t: &DataType| matches!(t, DataType::Date32 | DataType::Timestamp(_, None)) || t.is_null();
+    let span = |t: &DataType| matches!(t, DataType::Interval(_)) || t.is_null();
+    match types {
+        [_, ..] if types.len() < 4 && types.iter().all(int) => {
+            Some(vec![DataType::Int64; types.len()])
+        }
+        [from, to, step] if moment(from) && moment(to) && span(step) => {
+            Some(vec![MOMENT, MOMENT, SPAN])
+        }
+        _ => None,
     }
 }
 
-impl ScalarUDFImpl for Maker {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn aliases(&self) -> &[String] {
-        &self.aliases
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        match self.coerced(types) {
-            Some(types) => Ok(types),
-            None => plan_err!(
-                "No function matches the given name and argument types '{}'; you might need to add explicit type casts",
-                called(&self.name, types)
-            ),
-        }
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        match (self.made, types) {
-            (Made::Joined, _) => Ok(DataType::Utf8View),
-            (Made::Range | Made::Series, [first, ..]) => Ok(list_of(first.clone())),
-            (_, [first, ..]) => Ok(first.clone()),
-            _ => plan_err!("{} takes arguments", self.name),
-        }
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = args
-            .args
-            .iter()
-            .all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
-        let rows = if scalar { 1 } else { args.number_rows };
-        let mut arrays = Vec::with_capacity(args.args.len());
-        for arg in &args.args {
-            arrays.push(arg.to_array(rows)?);
-        }
-        let mut room = Room::new(&self.memory);
-        let with_end = self.made == Made::Series;
-        let made = match (self.made, arrays.as_slice()) {
-            (Made::Resized, [of, size, fill @ ..]) => {
-                resized(of.as_list(), ints(size), fill.first(), &mut room)?
-            }
-            (Made::Slice, [of, bounds @ ..]) if of.data_type().is_string() => {
-                text_slice(of, bounds)?
-            }
-            (Made::Slice, [of, bounds @ ..]) => slice(of.as_list(), bounds)?,
-            (Made::Joined, [of, separator]) => joined(of.as_list(), separator, &mut room)?,
-            (_, [from, to, step]) if from.data_type() == &MOMENT => {
-                moments([from, to, step], with_end, &mut room)?
-            }
-            (_, bounds) => numbers(bounds, with_end, &mut room)?,
-        };
-        if scalar {
-            return ScalarValue::try_from_array(&made, 0).map(ColumnarValue::Scalar);
-        }
-        Ok(ColumnarValue::Array(made))
-    }
+fn list_of_first(types: &[DataType], _: &[Option<&ScalarValue>]) -> Option<DataType> {
+    types.first().cloned().map(list_of)
 }
 
 fn ints(array: &ArrayRef) -> &Int64Array {
@@ -245,12 +151,6 @@ fn width(data_type: &DataType) -> usize {
     data_type.primitive_width().unwrap_or(16)
 }
 
-fn items(list: &ListArray, row: usize) -> std::ops::Range<usize> {
-    let offsets = list.value_offsets();
-    let at = |n: usize| offsets.get(n).map_or(0, |offset| *offset as usize);
-    at(row)..at(row + 1)
-}
-
 /// Lists of items of two arrays.
 fn interleaved(
     arrays: [&dyn Array; 2],
@@ -262,44 +162,40 @@ fn interleaved(
         true => arrays[0].slice(0, 0),
         false => interleave(&arrays, items)?,
     };
-    let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
-    let offsets = OffsetBuffer::from_lengths(lengths);
-    Ok(Arc::new(ListArray::try_new(
-        field,
-        offsets,
-        values,
-        Some(valid.into()),
-    )?))
+    listed(values, lengths, valid)
 }
 
 /// Lists of so many items; new ones are NULL, or what is said.
-fn resized(
-    of: &ListArray,
-    sizes: &Int64Array,
-    fill: Option<&ArrayRef>,
-    room: &mut Room,
-) -> Result<ArrayRef> {
-    let nothing = new_null_array(&of.value_type(), 1);
-    let filling = fill.unwrap_or(&nothing);
+fn resized(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    let [of, sizes, fill @ ..] = call.columns() else {
+        return internal_err!("list_resize takes a list and a number");
+    };
+    let sizes = counts(sizes)?;
+    if sizes.iter().flatten().any(|size| size < 0) {
+        let what = "a list cannot have fewer than no items";
+        return Err(Error::new(ErrorKind::Conversion, what).into());
+    }
+    if let Some(none) = call.nothing() {
+        return Ok(none);
+    }
+    let of = of.as_list::<i32>();
+    let filling = match fill.first() {
+        Some(fill) => cast_nested(fill, &of.value_type(), false)?,
+        None => new_null_array(&of.value_type(), 1),
+    };
     let width = width(&of.value_type()) + size_of::<(usize, usize)>();
     let (mut taken, mut lengths, mut valid) = (vec![], vec![], vec![]);
     for row in 0..of.len() {
-        let size = u128::try_from(value(sizes, row).unwrap_or(0)).map_err(|_| {
-            Error::new(
-                ErrorKind::Conversion,
-                "a list cannot have fewer than no items",
-            )
-        })?;
+        let size = value(&sizes, row).unwrap_or(0).unsigned_abs();
         valid.push(of.is_valid(row));
         if of.is_null(row) {
             lengths.push(0);
             continue;
         }
-        let all = room.take_items(taken.len(), size, width)?;
+        let all = room.take_items(taken.len(), size.into(), width)?;
         let before = taken.len();
-        taken.extend(items(of, row).take(all - before).map(|item| (0, item)));
-        let fill = if fill.is_some() { row } else { 0 };
-        taken.resize(all, (1, fill));
+        taken.extend(items_of(of, row).take(all - before).map(|item| (0, item)));
+        taken.resize(all, (1, if fill.is_empty() { 0 } else { row }));
         lengths.push(all - before);
     }
     interleaved(
@@ -324,12 +220,21 @@ fn bounds(length: usize, from: i64, to: i64) -> std::ops::Range<usize> {
     at(from)..at(to).max(at(from))
 }
 
-fn slice(of: &ListArray, limits: &[ArrayRef]) -> Result<ArrayRef> {
-    let limit = |n: usize, row: usize| {
-        limits
-            .get(n)
-            .map_or(Some(1), |array| value(ints(array), row))
+/// A list or text, and the limits of a slice of it.
+fn limited<'a>(call: &'a Call<'_>) -> Result<(&'a ArrayRef, Vec<Int64Array>)> {
+    let Some((of, limits)) = call.columns().split_first() else {
+        return internal_err!("a slice is one of something");
     };
+    Ok((of, limits.iter().map(counts).collect::<Result<_>>()?))
+}
+
+fn slice(call: &Call<'_>) -> Result<ArrayRef> {
+    let (of, limits) = limited(call)?;
+    if let Some(none) = call.nothing() {
+        return Ok(none);
+    }
+    let of = of.as_list::<i32>();
+    let limit = |n: usize, row: usize| limits.get(n).map_or(Some(1), |array| value(array, row));
     let (mut taken, mut lengths, mut valid) = (vec![], vec![], vec![]);
     for row in 0..of.len() {
         let (Some(from), Some(to), Some(step), true) = (
@@ -345,7 +250,7 @@ fn slice(of: &ListArray, limits: &[ArrayRef]) -> Result<ArrayRef> {
         if step == 0 {
             return Err(invalid("Slice step cannot be zero").into());
         }
-        let all = items(of, row);
+        let all = items_of(of, row);
         let (from, to) = if step < 0 { (to, from) } else { (from, to) };
         let some = bounds(all.len(), from, to);
         let some = all.start + some.start..all.start + some.end;
@@ -362,11 +267,12 @@ fn slice(of: &ListArray, limits: &[ArrayRef]) -> Result<ArrayRef> {
     interleaved([values, values], &taken, lengths, valid)
 }
 
-fn text_slice(of: &ArrayRef, limits: &[ArrayRef]) -> Result<ArrayRef> {
-    let texts = of.as_string_view();
+fn text_slice(call: &Call<'_>) -> Result<ArrayRef> {
+    let (texts, limits) = limited(call)?;
+    let texts = texts.as_string_view();
     let mut out = StringViewBuilder::with_capacity(texts.len());
     for row in 0..texts.len() {
-        let limit = |n: usize| limits.get(n).and_then(|array| value(ints(array), row));
+        let limit = |n: usize| limits.get(n).and_then(|array| value(array, row));
         match (limit(0), limit(1), texts.is_valid(row)) {
             (Some(from), Some(to), true) => {
                 let text = texts.value(row);
@@ -380,8 +286,9 @@ fn text_slice(of: &ArrayRef, limits: &[ArrayRef]) -> Result<ArrayRef> {
 }
 
 /// The texts of a list's items with a separator between them; a comma where that is NULL.
-fn joined(of: &ListArray, separators: &ArrayRef, room: &mut Room) -> Result<ArrayRef> {
-    let separators = separators.as_string_view();
+fn joined(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    let [of, separators] = call.take()?;
+    let (of, separators) = (of.as_list::<i32>(), separators.as_string_view());
     let mut out = StringViewBuilder::with_capacity(of.len());
     for row in 0..of.len() {
         if of.is_null(row) {
@@ -394,7 +301,7 @@ fn joined(of: &ListArray, separators: &ArrayRef, room: &mut Room) -> Result<Arra
             ","
         };
         let mut text: Option<String> = None;
-        let all = items(of, row);
+        let all = items_of(of, row);
         for item in all.clone() {
             let Some(next) = value_text(of.values(), item)? else {
                 continue;
@@ -427,6 +334,15 @@ pub fn series_length(from: i64, to: i64, step: i64, with_end: bool) -> u128 {
     distance / step + u128::from(with_end || distance % step != 0)
 }
 
+fn series(call: &Call<'_>, with_end: bool, room: &mut Room) -> Result<ArrayRef> {
+    match call.columns() {
+        [from, to, step] if from.data_type() == &MOMENT => {
+            moments([from, to, step], with_end, room)
+        }
+        bounds => numbers(bounds, with_end, room),
+    }
+}
+
 fn numbers(bounds: &[ArrayRef], with_end: bool, room: &mut Room) -> Result<ArrayRef> {
     let rows = bounds.first().map_or(0, |array| array.len());
     let (mut all, mut lengths, mut valid) = (vec![], vec![], vec![]);
@@ -457,15 +373,29 @@ fn numbers(bounds: &[ArrayRef], with_end: bool, room: &mut Room) -> Result<Array
     listed(Arc::new(Int64Array::from(all)), lengths, valid)
 }
 
-fn listed(values: ArrayRef, lengths: Vec<usize>, valid: Vec<bool>) -> Result<ArrayRef> {
-    let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
-    let offsets = OffsetBuffer::from_lengths(lengths);
-    Ok(Arc::new(ListArray::try_new(
-        field,
-        offsets,
-        values,
-        Some(valid.into()),
-    )?))
+/// Lists one after the other so many times; a negative number is none.
+fn repeated(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    if let Some(none) = call.nothing() {
+        return Ok(none);
+    }
+    let [of, times] = call.take()?;
+    let (of, times) = (of.as_list::<i32>(), ints(times));
+    let (mut taken, mut lengths, mut valid) = (vec![], vec![], vec![]);
+    for row in 0..of.len() {
+        let before = taken.len();
+        if let (Some(times), true) = (value(times, row), of.is_valid(row)) {
+            let items = items_of(of, row);
+            let all = items.len() as u128 * times.max(0) as u128;
+            let end = room.take_items(before, all, size_of::<(usize, usize)>())?;
+            taken.extend(items.cycle().take(end - before).map(|item| (0, item)));
+            valid.push(true);
+        } else {
+            valid.push(false);
+        }
+        lengths.push(taken.len() - before);
+    }
+    let values = of.values().as_ref();
+    interleaved([values, values], &taken, lengths, valid)
 }
 
 /// Whether an interval goes back in time; `None` where it does not move.

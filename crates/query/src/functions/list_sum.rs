@@ -1,89 +1,42 @@
 //! `list_sum(x)`: as `sum` of the list's values, exact for integers and decimals.
 
+use super::whole::{Whole, item, list_of, registered};
 use datafusion::arrow::array::{ArrayRef, AsArray, Decimal128Array, Float64Array, ListArray};
-use datafusion::arrow::datatypes::{DataType, Decimal128Type, Field, Float64Type};
-use datafusion::common::{Result, ScalarValue, plan_err};
-use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
-};
-use hushdb_sql::type_names::type_name;
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float64Type};
+use datafusion::common::{Result, plan_err};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
 const MAX_DIGITS: u8 = 38;
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct ListSum {
-    signature: Signature,
-    aliases: Vec<String>,
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let functions: [Whole; 1] = [(
+        &["list_sum", "array_sum"],
+        |types| match types {
+            [list] => Some(vec![list_of(summed(&item(list)?)?)]),
+            _ => None,
+        },
+        |types, _| item(types.first()?),
+        |call, _| {
+            let [list] = call.take()?;
+            sums(list.as_list())
+        },
+    )];
+    registered(functions, memory)
 }
 
-impl ListSum {
-    pub(super) fn new() -> Self {
-        Self {
-            signature: Signature::user_defined(Volatility::Immutable),
-            aliases: vec!["array_sum".into()],
+/// The type of a sum of such items.
+fn summed(item: &DataType) -> Option<DataType> {
+    match item {
+        DataType::Null => Some(DataType::Decimal128(MAX_DIGITS, 0)),
+        integer if integer.is_integer() => Some(DataType::Decimal128(MAX_DIGITS, 0)),
+        DataType::Decimal32(_, s) | DataType::Decimal64(_, s) | DataType::Decimal128(_, s) => {
+            Some(DataType::Decimal128(MAX_DIGITS, *s))
         }
-    }
-}
-
-impl ScalarUDFImpl for ListSum {
-    fn name(&self) -> &str {
-        "list_sum"
-    }
-
-    fn aliases(&self) -> &[String] {
-        &self.aliases
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        let [
-            DataType::List(item)
-            | DataType::LargeList(item)
-            | DataType::FixedSizeList(item, _)
-            | DataType::ListView(item),
-        ] = types
-        else {
-            return plan_err!("list_sum takes one list of numbers");
-        };
-        let item = match item.data_type() {
-            DataType::Null => DataType::Decimal128(MAX_DIGITS, 0),
-            integer if integer.is_integer() => DataType::Decimal128(MAX_DIGITS, 0),
-            DataType::Decimal32(_, s) | DataType::Decimal64(_, s) | DataType::Decimal128(_, s) => {
-                DataType::Decimal128(MAX_DIGITS, *s)
-            }
-            float if float.is_floating() => DataType::Float64,
-            other => {
-                let name = type_name(other);
-                return plan_err!("No function matches list_sum({name}[])");
-            }
-        };
-        Ok(vec![DataType::List(Arc::new(Field::new_list_field(
-            item, true,
-        )))])
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        match types {
-            [DataType::List(item)] => Ok(item.data_type().clone()),
-            _ => plan_err!("list_sum takes one list of numbers"),
-        }
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
-        let input = args.args[0].to_array(if scalar { 1 } else { args.number_rows })?;
-        let sums = sums(input.as_list())?;
-        if scalar {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
-                &sums, 0,
-            )?));
-        }
-        Ok(ColumnarValue::Array(sums))
+        float if float.is_floating() => Some(DataType::Float64),
+        _ => None,
     }
 }
 

@@ -4,98 +4,120 @@
 //! What must hold: values are the same if SQL's `IS NOT DISTINCT FROM` says so, at any depth; NULL is in no set.
 
 use super::comparison_key::keys;
-use super::plain::called;
+use super::room::Room;
+use super::whole::{Call, Whole, item, items_of, list_of, listed, registered};
 use crate::plan::common_type;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray, UInt32Array,
+    Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray, UInt32Array, new_null_array,
 };
-use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{SortOptions, cast, take};
-use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
 use datafusion::common::{Result, ScalarValue, plan_err};
-use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, ErrorKind};
 use std::collections::HashSet;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// The value of a key in a map, or NULL.
 pub const MAP_VALUE: &str = "$map_value";
+/// `contains(x, value)` where `x` is no text.
+pub(super) const CONTAINS: &str = "$contains";
 
-/// What is asked of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Question {
-    Contains,
-    Position,
-    HasAny,
-    HasAll,
-    Intersect,
-    Distinct,
-    Sort,
-    MapValue,
-    MapExtract,
-}
-
-pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
-    use Question as Q;
-    let functions: [(Q, &[&str]); 9] = [
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let functions: [Whole; 10] = [
         (
-            Q::Contains,
             &["list_contains", "list_has", "array_contains", "array_has"],
+            list_and_value,
+            boolean,
+            contains,
         ),
+        (&[CONTAINS], contains_types, boolean, |call, room| {
+            let [of, key] = call.take()?;
+            match of.data_type() {
+                DataType::List(_) => contains(call, room),
+                DataType::Map(..) => {
+                    let found = entries_of(of, key)?
+                        .into_iter()
+                        .map(|entry| entry.is_some());
+                    let known = |row| of.is_valid(row) && key.is_valid(row);
+                    let found = found
+                        .enumerate()
+                        .map(|(row, found)| known(row).then_some(found));
+                    Ok(Arc::new(found.collect::<BooleanArray>()))
+                }
+                _ => Ok(new_null_array(call.to, call.rows())),
+            }
+        }),
         (
-            Q::Position,
             &[
                 "list_position",
                 "list_indexof",
                 "array_position",
                 "array_indexof",
             ],
+            list_and_value,
+            |_, _| Some(DataType::Int32),
+            position,
         ),
-        (Q::HasAny, &["list_has_any", "array_has_any"]),
-        (Q::HasAll, &["list_has_all", "array_has_all"]),
-        (Q::Intersect, &["list_intersect", "array_intersect"]),
-        (Q::Distinct, &["list_distinct", "array_distinct"]),
-        (Q::Sort, &["list_sort", "array_sort"]),
-        (Q::MapValue, &[MAP_VALUE]),
-        (Q::MapExtract, &["map_extract", "element_at"]),
+        (
+            &["list_has_any", "array_has_any"],
+            two_lists,
+            boolean,
+            |call, _| has(call, false),
+        ),
+        (
+            &["list_has_all", "array_has_all"],
+            two_lists,
+            boolean,
+            |call, _| has(call, true),
+        ),
+        (
+            &["list_intersect", "array_intersect"],
+            two_lists,
+            first,
+            intersect,
+        ),
+        (
+            &["list_distinct", "array_distinct"],
+            one_list,
+            first,
+            distinct,
+        ),
+        (&["list_sort", "array_sort"], sorted, null_if_any, sort),
+        (
+            &[MAP_VALUE],
+            map_and_key,
+            |types, _| entry_types(types.first()?).map(|(_, value)| value),
+            |call, _| {
+                let [map, key] = call.take()?;
+                let found = entries_of(map, key)?.into_iter().collect::<UInt32Array>();
+                Ok(take(map.as_map().values(), &found, None)?)
+            },
+        ),
+        (
+            &["map_extract", "element_at"],
+            map_and_key,
+            |types, _| entry_types(types.first()?).map(|(_, value)| list_of(value)),
+            |call, _| {
+                let [map, key] = call.take()?;
+                let found = entries_of(map, key)?.into_iter().enumerate();
+                let list = found
+                    .map(|(row, entry)| map.is_valid(row).then(|| entry.into_iter().collect()));
+                picked(map.as_map().values(), list.collect())
+            },
+        ),
     ];
-    let function = |(question, names): (Q, &[&str])| {
-        let mut names = names.iter().map(|name| name.to_string());
-        Arc::new(ScalarUDF::from(ListFunction {
-            question,
-            name: names.next().unwrap_or_default(),
-            aliases: names.collect(),
-            signature: Signature::user_defined(Volatility::Immutable),
-        }))
-    };
-    functions.map(function).into()
+    registered(functions, memory)
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct ListFunction {
-    question: Question,
-    name: String,
-    aliases: Vec<String>,
-    signature: Signature,
-}
-
-fn list_of(item: DataType) -> DataType {
-    DataType::List(Arc::new(Field::new_list_field(item, true)))
-}
-
-/// The type of a list's items.
-fn item(list: &DataType) -> Option<DataType> {
-    match list {
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::ListView(item) => Some(item.data_type().clone()),
-        DataType::Null => Some(DataType::Null),
-        _ => None,
+/// A list and a value, a map and a key, or, which is NULL, a struct and NULL.
+fn contains_types(types: &[DataType]) -> Option<Vec<DataType>> {
+    match types {
+        [DataType::Struct(_), DataType::Null] => Some(types.to_vec()),
+        [DataType::Map(..), _] => map_and_key(types),
+        _ => list_and_value(types),
     }
 }
 
@@ -119,122 +141,79 @@ pub(super) fn common(left: &DataType, right: &DataType) -> Option<DataType> {
     common_type(&[left.clone(), right.clone()])
 }
 
-impl ListFunction {
-    fn coerced(&self, types: &[DataType]) -> Option<Vec<DataType>> {
-        use Question as Q;
-        let text = |t: &DataType| t.is_string() || t.is_null();
-        match (self.question, types) {
-            (Q::Contains | Q::Position, [list, value]) => {
-                let common = common(&item(list)?, value)?;
-                Some(vec![list_of(common.clone()), common])
-            }
-            (Q::HasAny | Q::HasAll | Q::Intersect, [left, right]) => {
-                let common = list_of(common(&item(left)?, &item(right)?)?);
-                Some(vec![common.clone(), common])
-            }
-            (Q::Distinct, [list]) => Some(vec![list_of(item(list)?)]),
-            (Q::Sort, [list, options @ ..]) if options.len() < 3 && options.iter().all(text) => {
-                let mut types = vec![list_of(item(list)?)];
-                types.extend(options.iter().map(|_| DataType::Utf8View));
-                Some(types)
-            }
-            (Q::MapValue | Q::MapExtract, [map @ DataType::Map(entries, _), key]) => {
-                match entries.data_type() {
-                    DataType::Struct(fields) => {
-                        let own = fields.first()?.data_type();
-                        let common = common(own, key)?;
-                        // The map's keys keep their type: they are brought to the common one when they are looked at.
-                        Some(vec![map.clone(), common])
-                    }
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
+fn list_and_value(types: &[DataType]) -> Option<Vec<DataType>> {
+    let [list, value] = types else { return None };
+    let common = common(&item(list)?, value)?;
+    Some(vec![list_of(common.clone()), common])
+}
+
+fn two_lists(types: &[DataType]) -> Option<Vec<DataType>> {
+    let [left, right] = types else { return None };
+    let common = list_of(common(&item(left)?, &item(right)?)?);
+    Some(vec![common.clone(), common])
+}
+
+/// A list with offsets of 32 bits; the untyped NULL stays what it is.
+pub(super) fn plain_list(list: &DataType) -> Option<DataType> {
+    match list {
+        DataType::Null => Some(DataType::Null),
+        list => item(list).map(list_of),
     }
 }
 
-impl ScalarUDFImpl for ListFunction {
-    fn name(&self) -> &str {
-        &self.name
+fn one_list(types: &[DataType]) -> Option<Vec<DataType>> {
+    match types {
+        [list] => Some(vec![plain_list(list)?]),
+        _ => None,
     }
+}
 
-    fn aliases(&self) -> &[String] {
-        &self.aliases
+fn sorted(types: &[DataType]) -> Option<Vec<DataType>> {
+    let (list, options) = types.split_first()?;
+    let text = |t: &DataType| match t {
+        DataType::Null => Some(DataType::Null),
+        t => t.is_string().then_some(DataType::Utf8View),
+    };
+    let all = std::iter::once(plain_list(list)).chain(options.iter().map(text));
+    all.collect::<Option<Vec<_>>>()
+        .filter(|_| options.len() < 3)
+}
+
+/// The map's keys keep their type: they are brought to the common one when they are looked at.
+fn map_and_key(types: &[DataType]) -> Option<Vec<DataType>> {
+    let [map, key] = types else { return None };
+    let (own, _) = entry_types(map)?;
+    Some(vec![map.clone(), common(&own, key)?])
+}
+
+/// The types of a map's keys and values.
+fn entry_types(map: &DataType) -> Option<(DataType, DataType)> {
+    let DataType::Map(entries, _) = map else {
+        return None;
+    };
+    match entries.data_type() {
+        DataType::Struct(fields) => match fields.iter().as_slice() {
+            [key, value] => Some((key.data_type().clone(), value.data_type().clone())),
+            _ => None,
+        },
+        _ => None,
     }
+}
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+fn boolean(_: &[DataType], _: &[Option<&ScalarValue>]) -> Option<DataType> {
+    Some(DataType::Boolean)
+}
 
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        match self.coerced(types) {
-            Some(types) => Ok(types),
-            None => plan_err!(
-                "No function matches the given name and argument types '{}'; you might need to add explicit type casts",
-                called(&self.name, types)
-            ),
-        }
-    }
+/// The type of the first argument.
+pub(super) fn first(types: &[DataType], _: &[Option<&ScalarValue>]) -> Option<DataType> {
+    types.first().cloned()
+}
 
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        use Question as Q;
-        Ok(match (self.question, types) {
-            (Q::Contains | Q::HasAny | Q::HasAll, _) => DataType::Boolean,
-            (Q::Position, _) => DataType::Int32,
-            (Q::MapValue | Q::MapExtract, [DataType::Map(entries, _), ..]) => {
-                let DataType::Struct(fields) = entries.data_type() else {
-                    return plan_err!("a map has keys and values");
-                };
-                match (
-                    self.question,
-                    fields.get(1).map(|value| value.data_type().clone()),
-                ) {
-                    (Q::MapValue, Some(value)) => value,
-                    (_, Some(value)) => list_of(value),
-                    _ => return plan_err!("a map has keys and values"),
-                }
-            }
-            (_, [list, ..]) => list_of(item(list).unwrap_or(DataType::Null)),
-            _ => return plan_err!("{} takes a list", self.name),
-        })
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        use Question as Q;
-        let scalar = args
-            .args
-            .iter()
-            .all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
-        let rows = if scalar { 1 } else { args.number_rows };
-        let mut arrays = Vec::with_capacity(args.args.len());
-        for arg in &args.args {
-            arrays.push(arg.to_array(rows)?);
-        }
-        let answer = match (self.question, arrays.as_slice()) {
-            (Q::Contains, [list, value]) => contains(list.as_list(), value)?,
-            (Q::Position, [list, value]) => position(list.as_list(), value)?,
-            (Q::HasAny, [left, right]) => has(left.as_list(), right.as_list(), false)?,
-            (Q::HasAll, [left, right]) => has(left.as_list(), right.as_list(), true)?,
-            (Q::Intersect, [left, right]) => intersect(left.as_list(), right.as_list())?,
-            (Q::Distinct, [list]) => distinct(list.as_list())?,
-            (Q::Sort, [list, options @ ..]) => sort(list.as_list(), options)?,
-            (Q::MapValue, [map, key]) => {
-                let found = entries_of(map, key)?.into_iter().collect::<UInt32Array>();
-                take(map.as_map().values(), &found, None)?
-            }
-            (Q::MapExtract, [map, key]) => {
-                let found = entries_of(map, key)?.into_iter().enumerate();
-                let list = found
-                    .map(|(row, entry)| map.is_valid(row).then(|| entry.into_iter().collect()));
-                picked(map.as_map().values(), list.collect())?
-            }
-            _ => return plan_err!("{} takes other arguments", self.name),
-        };
-        if scalar {
-            return ScalarValue::try_from_array(&answer, 0).map(ColumnarValue::Scalar);
-        }
-        Ok(ColumnarValue::Array(answer))
+/// The type of the first argument, or that of an untyped NULL among all.
+pub(super) fn null_if_any(types: &[DataType], _: &[Option<&ScalarValue>]) -> Option<DataType> {
+    match types.iter().any(DataType::is_null) {
+        true => Some(DataType::Null),
+        false => types.first().cloned(),
     }
 }
 
@@ -257,12 +236,6 @@ fn comparable(arrays: &[&ArrayRef]) -> Result<Vec<Rows>> {
     rows.collect()
 }
 
-fn range(list: &ListArray, row: usize) -> Range<usize> {
-    let offsets = list.value_offsets();
-    let at = |n: usize| offsets.get(n).map_or(0, |offset| *offset as usize);
-    at(row)..at(row + 1)
-}
-
 /// Where the first value that is the same lies in each list.
 fn found(list: &ListArray, value: &ArrayRef) -> Result<Vec<Option<usize>>> {
     let rows = comparable(&[list.values(), value])?;
@@ -270,9 +243,9 @@ fn found(list: &ListArray, value: &ArrayRef) -> Result<Vec<Option<usize>>> {
         return Ok(vec![]);
     };
     let first = |row| {
-        let mut range = range(list, row);
-        let start = range.start;
-        let found = range.find(|item| items.row(*item) == values.row(row));
+        let mut places = items_of(list, row);
+        let start = places.start;
+        let found = places.find(|item| items.row(*item) == values.row(row));
         found.map(|item| item - start)
     };
     Ok((0..list.len())
@@ -280,7 +253,9 @@ fn found(list: &ListArray, value: &ArrayRef) -> Result<Vec<Option<usize>>> {
         .collect())
 }
 
-fn contains(list: &ListArray, value: &ArrayRef) -> Result<ArrayRef> {
+fn contains(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+    let [list, value] = call.take()?;
+    let list = list.as_list();
     let found = found(list, value)?;
     let nulls = value.logical_nulls();
     let known = |row: usize| list.is_valid(row) && nulls.as_ref().is_none_or(|n| n.is_valid(row));
@@ -289,8 +264,9 @@ fn contains(list: &ListArray, value: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(answers.collect::<BooleanArray>()))
 }
 
-fn position(list: &ListArray, value: &ArrayRef) -> Result<ArrayRef> {
-    let found = found(list, value)?.into_iter();
+fn position(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+    let [list, value] = call.take()?;
+    let found = found(list.as_list(), value)?.into_iter();
     let positions = found.map(|found| found.and_then(|at| i32::try_from(at + 1).ok()));
     Ok(Arc::new(positions.collect::<Int32Array>()))
 }
@@ -298,11 +274,12 @@ fn position(list: &ListArray, value: &ArrayRef) -> Result<ArrayRef> {
 /// The items of one list that are not NULL.
 fn items(list: &ListArray, row: usize) -> impl Iterator<Item = usize> + Clone {
     let nulls = list.values().logical_nulls();
-    range(list, row).filter(move |item| nulls.as_ref().is_none_or(|n| n.is_valid(*item)))
+    items_of(list, row).filter(move |item| nulls.as_ref().is_none_or(|n| n.is_valid(*item)))
 }
 
 /// Whether any, or all, of the second list are in the first.
-fn has(left: &ListArray, right: &ListArray, all: bool) -> Result<ArrayRef> {
+fn has(call: &Call<'_>, all: bool) -> Result<ArrayRef> {
+    let [left, right] = call.take()?.each_ref().map(|list| list.as_list::<i32>());
     let rows = comparable(&[left.values(), right.values()])?;
     let [of_left, of_right] = rows.as_slice() else {
         return plan_err!("two lists are compared");
@@ -325,27 +302,23 @@ fn has(left: &ListArray, right: &ListArray, all: bool) -> Result<ArrayRef> {
 
 /// Lists of some of the values, by where these lie.
 fn picked(values: &ArrayRef, lists: Vec<Option<Vec<u32>>>) -> Result<ArrayRef> {
-    let nulls = lists.iter().map(Option::is_some).collect::<Vec<_>>();
-    let lengths = lists.iter().map(|list| list.as_ref().map_or(0, Vec::len));
-    let offsets = OffsetBuffer::from_lengths(lengths);
+    let valid = lists.iter().map(Option::is_some).collect();
+    let lengths: Vec<_> = lists
+        .iter()
+        .map(|list| list.as_ref().map_or(0, Vec::len))
+        .collect();
     let indices: UInt32Array = lists
         .into_iter()
         .flatten()
         .flatten()
         .collect::<Vec<_>>()
         .into();
-    let values = take(values, &indices, None)?;
-    let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
-    Ok(Arc::new(ListArray::try_new(
-        field,
-        offsets,
-        values,
-        Some(nulls.into()),
-    )?))
+    listed(take(values, &indices, None)?, lengths, valid)
 }
 
 /// What both lists have, once, in the order of the longer one.
-fn intersect(left: &ListArray, right: &ListArray) -> Result<ArrayRef> {
+fn intersect(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+    let [left, right] = call.take()?.each_ref().map(|list| list.as_list::<i32>());
     let rows = comparable(&[left.values(), right.values()])?;
     let [of_left, of_right] = rows.as_slice() else {
         return plan_err!("two lists are compared");
@@ -362,7 +335,7 @@ fn intersect(left: &ListArray, right: &ListArray) -> Result<ArrayRef> {
         let theirs = items(right, row).map(|item| (of_right.row(item).data(), item));
         let place: std::collections::HashMap<&[u8], usize> = ours.clone().collect();
         let mut seen = HashSet::new();
-        if range(left, row).len() > range(right, row).len() {
+        if items_of(left, row).len() > items_of(right, row).len() {
             let known: HashSet<&[u8]> = theirs.map(|(data, _)| data).collect();
             let both = ours.filter(|(data, _)| known.contains(data) && seen.insert(*data));
             of_both.extend(both.map(|(_, item)| item as u32));
@@ -376,7 +349,12 @@ fn intersect(left: &ListArray, right: &ListArray) -> Result<ArrayRef> {
 }
 
 /// Each value once, in the order in which they come first.
-fn distinct(list: &ListArray) -> Result<ArrayRef> {
+fn distinct(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+    if let Some(none) = call.nothing() {
+        return Ok(none);
+    }
+    let [list] = call.take()?;
+    let list = list.as_list::<i32>();
     let rows = comparable(&[list.values()])?;
     let [values] = rows.as_slice() else {
         return plan_err!("one list is looked at");
@@ -414,7 +392,14 @@ fn directions(options: &[ArrayRef], row: usize) -> Result<Option<(bool, bool)>> 
     Ok(Some(directions))
 }
 
-fn sort(list: &ListArray, options: &[ArrayRef]) -> Result<ArrayRef> {
+fn sort(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+    if let Some(none) = call.nothing() {
+        return Ok(none);
+    }
+    let Some((list, options)) = call.columns().split_first() else {
+        return plan_err!("one list is sorted");
+    };
+    let list = list.as_list::<i32>();
     let rows = comparable(&[list.values()])?;
     let [values] = rows.as_slice() else {
         return plan_err!("one list is sorted");
@@ -428,7 +413,7 @@ fn sort(list: &ListArray, options: &[ArrayRef]) -> Result<ArrayRef> {
             lists.push(None);
             continue;
         };
-        let (none, mut some): (Vec<u32>, Vec<u32>) = range(list, row)
+        let (none, mut some): (Vec<u32>, Vec<u32>) = items_of(list, row)
             .map(|item| item as u32)
             .partition(|item| is_null(*item as usize));
         some.sort_by(|a, b| {

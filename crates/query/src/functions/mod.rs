@@ -9,6 +9,7 @@ mod concat;
 mod convert;
 mod date_part;
 mod date_trunc;
+mod element;
 mod extreme_by_key;
 mod extremes;
 mod in_place_of;
@@ -20,16 +21,22 @@ mod list_build;
 mod list_of;
 mod list_sum;
 mod lists;
+mod make_moment;
 mod maths;
+mod moments;
 mod nested_cast;
 mod nested_text;
 pub(crate) mod number_kind;
+mod of_lists;
 mod one_row;
 mod patterns;
 mod plain;
+mod quantile;
 mod room;
+mod rounding;
 mod rounding_cast;
 mod sliding;
+mod statistics;
 mod strftime;
 mod sum;
 mod text;
@@ -37,6 +44,8 @@ mod texts;
 mod time_difference;
 mod time_zone;
 mod type_of;
+mod vectors;
+mod whole;
 
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
@@ -50,16 +59,18 @@ pub use convert::{
     format_uuid,
 };
 pub use date_part::date_part;
+pub use element::ELEMENT;
 pub use extremes::extreme_of_keys;
 pub use instant::{current_micros, instant_function};
 pub use json_text::{json_string, json_value};
 pub use list_build::{SLICE, series_length};
 pub use lists::MAP_VALUE;
 pub use nested_cast::{check_nested_cast, nested_cast};
+use of_lists::of_lists;
 pub(crate) use one_row::one_row;
 pub use rounding_cast::{rounding_cast, rounds};
 pub use text::value_text;
-pub use texts::SUBSTRING;
+pub use texts::{POSITION, SUBSTRING};
 pub use time_difference::time_difference;
 
 /// Functions of DataFusion that DuckDB has not, and that allocate what they are told to.
@@ -72,23 +83,46 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.extend(concat::all(memory));
     functions.extend(patterns::all(memory));
     functions.extend(maths::all(memory));
-    functions.extend(lists::all());
+    functions.extend(rounding::all(memory));
+    functions.extend(lists::all(memory));
     functions.extend(list_build::all(memory));
+    functions.extend(element::all(memory));
+    functions.extend(vectors::all(memory));
+    functions.extend(length::all(memory));
+    functions.extend(list_sum::all(memory));
+    functions.extend(date_trunc::all(memory));
+    functions.extend(make_moment::all(memory));
     functions.push(Arc::new(ScalarUDF::from(strftime::Strftime::new())));
     functions.push(Arc::new(ScalarUDF::from(type_of::TypeOf::new())));
-    functions.push(Arc::new(ScalarUDF::from(length::Length::new())));
     functions.push(date_part());
-    functions.push(Arc::new(ScalarUDF::from(date_trunc::DateTrunc::new())));
     functions.extend(time_zone::all());
     functions.extend(checked_math::all());
     functions.push(Arc::new(ScalarUDF::from(in_place_of::InPlaceOf::new())));
-    functions.push(Arc::new(ScalarUDF::from(list_sum::ListSum::new())));
+    shared_with_lists(functions)
+}
+
+/// Functions that take lists, too, under one name.
+fn shared_with_lists(mut functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
+    let named =
+        |functions: &[Arc<ScalarUDF>], name| functions.iter().find(|f| f.name() == name).cloned();
+    let contains = datafusion::functions::string::contains();
+    let repeat = named(&functions, "repeat");
+    let texts = [
+        (named(&functions, list_build::REPEATED), repeat, false),
+        (named(&functions, lists::CONTAINS), Some(contains), true),
+    ];
+    let shared = texts
+        .into_iter()
+        .filter_map(|(lists, texts, of_null)| Some(of_lists(lists?, texts?, of_null)));
+    functions.extend(shared.collect::<Vec<_>>());
     functions
 }
 
 /// Aggregates to register over DataFusion's.
 pub fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
     let mut functions = sliding::all();
+    functions.extend(statistics::all());
+    functions.extend(quantile::all());
     functions.extend([
         Arc::new(AggregateUDF::from(sum::ExactSum::sum())),
         Arc::new(AggregateUDF::from(sum::ExactSum::avg())),

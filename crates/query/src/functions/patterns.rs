@@ -20,10 +20,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     let plain = |names, forms| plain(names, forms, memory);
     let matches = |run: fn(&Columns, &mut Room) -> Result<ArrayRef>| {
         let run = || Run::Whole(DataType::Boolean, run);
-        vec![
-            Form::new(&[T, T], run()),
-            Form::new(&[T, T, T], run()).seeing_nulls(),
-        ]
+        vec![Form::new(&[T, T], run()), Form::new(&[T, T, T], run())]
     };
     let extract = || Run::Whole(DataType::Utf8View, extract);
     let replace = || Run::Whole(DataType::Utf8View, replace);
@@ -166,16 +163,11 @@ impl Compiled {
 fn is_match(columns: &Columns, whole: bool) -> Result<ArrayRef> {
     let mut compiled = Compiled { whole, last: None };
     let answers = columns.rows().map(|row| {
-        if columns.count() > 2 && row.is_null(2) {
-            return Err(invalid("Regex options field must not be NULL").into());
-        }
+        options_are_read(columns, row, 2)?;
         if row.has_null() {
             return Ok(None);
         }
-        let (regex, options) = compiled.get(row.text(1), row.text(2))?;
-        if options.all {
-            return Err(only_to_replace());
-        }
+        let (regex, _) = compiled.get(row.text(1), row.text(2))?;
         let text = row.text(0);
         Ok(Some(match regex.find(text) {
             Some(found) => !whole || found.as_str() == text,
@@ -185,27 +177,43 @@ fn is_match(columns: &Columns, whole: bool) -> Result<ArrayRef> {
     Ok(Arc::new(answers.collect::<Result<BooleanArray>>()?))
 }
 
+/// Letters after a pattern are read whatever the text is.
+fn options_are_read(columns: &Columns, row: Row<'_>, place: usize) -> Result<()> {
+    if columns.count() <= place {
+        return Ok(());
+    }
+    if row.is_null(place) {
+        return Err(invalid("Regex options field must not be NULL").into());
+    }
+    match Options::read(row.text(place))?.all {
+        true => Err(only_to_replace()),
+        false => Ok(()),
+    }
+}
+
 fn only_to_replace() -> datafusion::common::DataFusionError {
     invalid("Option 'g' (global replace) is only valid for regexp_replace").into()
 }
 
-/// The text of a group of the first match; nothing where there is none.
+/// The text of a group of the first match; nothing where there is none, or the group is NULL.
 fn extract(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
     let mut out = StringViewBuilder::new();
     let mut compiled = Compiled::default();
     for row in columns.rows() {
-        if row.has_null() {
-            out.append_null();
-            continue;
-        }
+        options_are_read(columns, row, 3)?;
         let group = row.int(2);
         let Some(group) = usize::try_from(group).ok().filter(|group| *group < 10) else {
             return Err(invalid("Group index must be between 0 and 9!").into());
         };
-        let (regex, options) = compiled.get(row.text(1), row.text(3))?;
-        if options.all {
-            return Err(only_to_replace());
+        if row.is_null(0) || row.is_null(1) {
+            out.append_null();
+            continue;
         }
+        if columns.count() > 2 && row.is_null(2) {
+            out.append_value("");
+            continue;
+        }
+        let (regex, _) = compiled.get(row.text(1), row.text(3))?;
         let found = regex
             .captures(row.text(0))
             .and_then(|found| found.get(group));

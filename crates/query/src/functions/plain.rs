@@ -6,10 +6,12 @@
 use super::room::Room;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, BinaryViewBuilder, BooleanArray, Float64Array,
-    Int64Array, StringViewArray, StringViewBuilder,
+    Int64Array, StringViewArray, StringViewBuilder, UInt64Array,
 };
 use datafusion::arrow::buffer::Buffer;
-use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
+use datafusion::arrow::datatypes::{
+    DataType, Date32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt64Type,
+};
 use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::{
@@ -24,8 +26,14 @@ pub(super) enum Kind {
     Text,
     Blob,
     Int,
+    /// Integers that BIGINT does not hold, too.
+    Unsigned,
     Double,
     Bool,
+    /// A day, as its number; the infinite ones are the last of 32 bits.
+    Day,
+    /// A point in time, in microseconds; the infinite ones are the last of 64 bits.
+    Moment,
 }
 
 impl Kind {
@@ -34,6 +42,9 @@ impl Kind {
             Self::Text => DataType::Utf8View,
             Self::Blob => DataType::BinaryView,
             Self::Int => DataType::Int64,
+            Self::Unsigned => DataType::UInt64,
+            Self::Day => DataType::Date32,
+            Self::Moment => DataType::Timestamp(TimeUnit::Microsecond, None),
             Self::Double => DataType::Float64,
             Self::Bool => DataType::Boolean,
         }
@@ -51,7 +62,11 @@ impl Kind {
             (Self::Text, T::Utf8 | T::LargeUtf8 | T::Utf8View) => Some(0),
             (Self::Blob, T::Binary | T::LargeBinary | T::BinaryView) => Some(0),
             (Self::Bool, T::Boolean) => Some(0),
+            (Self::Unsigned, T::UInt64) => Some(0),
+            (Self::Int, T::UInt64) => Some(1),
             (Self::Int, other) if other.is_integer() => Some(0),
+            (Self::Day, T::Date32) => Some(0),
+            (Self::Moment, T::Timestamp(..)) => Some(0),
             (Self::Double, other) if other.is_floating() => Some(0),
             (Self::Double, other) if other.is_numeric() => Some(1),
             _ => None,
@@ -229,6 +244,7 @@ enum Column {
     Text(StringViewArray),
     Blob(BinaryViewArray),
     Int(Int64Array),
+    Unsigned(UInt64Array),
     Double(Float64Array),
     Bool(BooleanArray),
 }
@@ -257,6 +273,15 @@ impl Columns {
                 Kind::Text => Column::Text(array.as_string_view().clone()),
                 Kind::Blob => Column::Blob(array.as_binary_view().clone()),
                 Kind::Int => Column::Int(array.as_primitive::<Int64Type>().clone()),
+                Kind::Unsigned => Column::Unsigned(array.as_primitive::<UInt64Type>().clone()),
+                Kind::Day => {
+                    let days = array.as_primitive::<Date32Type>();
+                    Column::Int(days.unary::<_, Int64Type>(i64::from))
+                }
+                Kind::Moment => {
+                    let moments = array.as_primitive::<TimestampMicrosecondType>();
+                    Column::Int(moments.unary::<_, Int64Type>(|moment| moment))
+                }
                 Kind::Double => Column::Double(array.as_primitive::<Float64Type>().clone()),
                 Kind::Bool => Column::Bool(array.as_boolean().clone()),
             };
@@ -305,6 +330,7 @@ impl<'a> Row<'a> {
             Some((Column::Text(array), row)) => array.is_null(row),
             Some((Column::Blob(array), row)) => array.is_null(row),
             Some((Column::Int(array), row)) => array.is_null(row),
+            Some((Column::Unsigned(array), row)) => array.is_null(row),
             Some((Column::Double(array), row)) => array.is_null(row),
             Some((Column::Bool(array), row)) => array.is_null(row),
             None => true,
@@ -325,6 +351,10 @@ impl<'a> Row<'a> {
 
     pub(super) fn int(self, arg: usize) -> i64 {
         value!(self, arg, Int, 0)
+    }
+
+    pub(super) fn unsigned(self, arg: usize) -> u64 {
+        value!(self, arg, Unsigned, 0)
     }
 
     pub(super) fn double(self, arg: usize) -> f64 {

@@ -3,14 +3,16 @@
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type, UInt64Type};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type, UInt64Type};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::functions_aggregate::bit_and_or_xor::{bit_and_udaf, bit_or_udaf, bit_xor_udaf};
 use datafusion::functions_aggregate::bool_and_or::{bool_and_udaf, bool_or_udaf};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature,
+    Volatility,
 };
 use std::sync::Arc;
 
@@ -27,10 +29,17 @@ enum Bits {
 struct Sliding {
     bits: Bits,
     planned: Arc<AggregateUDF>,
+    signature: Signature,
 }
 
 pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
-    let sliding = |bits, planned| Arc::new(AggregateUDF::from(Sliding { bits, planned }));
+    let sliding = |bits, planned| {
+        Arc::new(AggregateUDF::from(Sliding {
+            bits,
+            planned,
+            signature: Signature::user_defined(Volatility::Immutable),
+        }))
+    };
     vec![
         sliding(Bits::And, bool_and_udaf()),
         sliding(Bits::Or, bool_or_udaf()),
@@ -46,7 +55,22 @@ impl AggregateUDFImpl for Sliding {
     }
 
     fn signature(&self) -> &Signature {
-        self.planned.signature()
+        &self.signature
+    }
+
+    /// NULL is read as a number, or as a truth.
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let null = match self.name().starts_with("bool") {
+            true => DataType::Boolean,
+            false => DataType::Int64,
+        };
+        let field = |ty: &DataType| match ty {
+            DataType::Null => Arc::new(Field::new("", null.clone(), true)),
+            ty => Arc::new(Field::new("", ty.clone(), true)),
+        };
+        let fields: Vec<FieldRef> = types.iter().map(field).collect();
+        let coerced = fields_with_udf(&fields, self.planned.as_ref())?;
+        Ok(coerced.iter().map(|f| f.data_type().clone()).collect())
     }
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {

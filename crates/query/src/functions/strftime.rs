@@ -75,6 +75,9 @@ impl ScalarUDFImpl for Strftime {
             [moment, format] if moment.is_null() && text(format) => {
                 Ok(vec![DataType::Date32, DataType::Utf8View])
             }
+            [format, moment] if moment.is_null() && text(format) => {
+                Ok(vec![DataType::Utf8View, DataType::Date32])
+            }
             _ => plan_err!(
                 "No function matches the given name and argument types '{}'; strftime takes a date or timestamp and a format",
                 called("strftime", types)

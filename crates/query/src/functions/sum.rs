@@ -96,23 +96,25 @@ impl AggregateUDFImpl for ExactSum {
         };
         Ok(vec![match input {
             DataType::Null | DataType::Boolean => DataType::Int64,
-            DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => DataType::Int64,
-            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => DataType::Int64,
             DataType::UInt64 => DataType::UInt64,
+            integer if integer.is_integer() => DataType::Int64,
             DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal64(*p, *s),
             DataType::Decimal128(p, s) => DataType::Decimal128(*p, *s),
             DataType::Float16 | DataType::Float32 | DataType::Float64 => DataType::Float64,
-            other => {
-                return plan_err!(
-                    "No function matches {}({}); cast the argument to a number",
-                    self.name(),
-                    hushdb_sql::type_names::type_name(other)
-                );
+            // Refused when the type of the result is asked for.
+            other if other.is_temporal() => other.clone(),
+            _ => {
+                let call = super::plain::called(self.name(), arg_types);
+                return plan_err!("No function matches {call}; cast the argument to a number");
             }
         }])
     }
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        if arg_types[0].is_temporal() {
+            let what = format!("{} of dates, times and intervals", self.name());
+            return Err(Error::unsupported(what).into());
+        }
         Ok(match self.answer {
             Answer::Sum => state_type(&arg_types[0]),
             Answer::Avg => DataType::Float64,
@@ -121,13 +123,11 @@ impl AggregateUDFImpl for ExactSum {
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let total = Total::new(self.answer, args.expr_fields[0].data_type());
-        if args.is_distinct {
-            return Ok(Box::new(DistinctTotal {
-                total,
-                seen: HashSet::new(),
-            }));
-        }
-        Ok(Box::new(total))
+        let seen = HashSet::new();
+        Ok(match args.is_distinct {
+            true => Box::new(DistinctTotal { total, seen }),
+            false => Box::new(total),
+        })
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {

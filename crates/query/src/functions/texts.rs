@@ -3,7 +3,7 @@
 
 use super::plain::{Columns, Form, Kind, Row, Run, Written, plain};
 use super::room::Room;
-use datafusion::arrow::array::{ArrayRef, ListBuilder, StringViewBuilder};
+use datafusion::arrow::array::{ArrayRef, Int32Array, ListBuilder, StringViewBuilder};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryPool;
@@ -14,6 +14,10 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// `substring(text FROM start FOR length)`.
 pub const SUBSTRING: &str = "substring";
+/// `position(text IN text)`, the other way round.
+pub const POSITION: &str = "strpos";
+/// What positions in texts and their lengths are less than.
+const REACH: i64 = 1 << 32;
 
 const TEXT: &[Kind] = &[Kind::Text];
 const TEXT_INT: &[Kind] = &[Kind::Text, Kind::Int];
@@ -63,13 +67,14 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         plain(
             &["repeat"],
             vec![
-                Form::new(
-                    TEXT_INT,
-                    Run::Text(|row, out| repeat(row.text(0).as_bytes(), row, out)),
-                ),
+                // The untyped NULL is bytes, as in DuckDB.
                 Form::new(
                     &[Kind::Blob, Kind::Int],
                     Run::Blob(|row, out| repeat(row.blob(0), row, out)),
+                ),
+                Form::new(
+                    TEXT_INT,
+                    Run::Text(|row, out| repeat(row.text(0).as_bytes(), row, out)),
                 ),
             ],
         ),
@@ -116,10 +121,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         plain(&["chr"], vec![Form::new(&[Kind::Int], Run::Text(chr))]),
         plain(
             &["ascii"],
-            vec![Form::new(
-                TEXT,
-                Run::Int(|row| Ok(row.text(0).chars().next().map(code).or(Some(0)))),
-            )],
+            vec![Form::new(TEXT, Run::Whole(DataType::Int32, ascii))],
         ),
         plain(
             &["to_hex", "hex"],
@@ -127,6 +129,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                 Form::new(TEXT, Run::Text(|row, out| hex(row.text(0).as_bytes(), out))),
                 Form::new(&[Kind::Blob], Run::Text(|row, out| hex(row.blob(0), out))),
                 Form::new(&[Kind::Int], Run::Text(hex_of_number)),
+                Form::new(&[Kind::Unsigned], Run::Text(hex_of_unsigned)),
             ],
         ),
         plain(
@@ -139,17 +142,69 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                 ),
             ],
         ),
+        plain(
+            &["bit_length"],
+            vec![Form::new(
+                TEXT,
+                Run::Int(|row| Ok(Some(row.text(0).len() as i64 * 8))),
+            )],
+        ),
+        plain(
+            &[POSITION, "instr"],
+            vec![Form::new(TEXT_TEXT, Run::Int(position))],
+        ),
+        plain(
+            &["levenshtein", "editdist3"],
+            vec![Form::new(TEXT_TEXT, Run::Int(levenshtein))],
+        ),
         plain(&["reverse"], vec![Form::new(TEXT, Run::Text(reverse))]),
         plain(&["encode"], vec![Form::new(TEXT, Run::Blob(encode))]),
         plain(
             &["decode"],
-            vec![Form::new(&[Kind::Blob], Run::Text(decode))],
+            vec![
+                Form::new(&[Kind::Blob], Run::Text(decode)),
+                Form::new(&[Kind::Blob, Kind::Text], Run::Text(decode)),
+            ],
         ),
     ]
 }
 
-fn code(c: char) -> i64 {
-    i64::from(u32::from(c))
+/// The number of the first character, or 0.
+fn ascii(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
+    let code = |text: &str| text.chars().next().map_or(0, |c| u32::from(c) as i32);
+    let codes = columns
+        .rows()
+        .map(|row| (!row.has_null()).then(|| code(row.text(0))));
+    Ok(Arc::new(codes.collect::<Int32Array>()))
+}
+
+/// The character at which a text first lies in another, counted from 1; 0 where it does not.
+fn position(row: Row<'_>) -> Result<Option<i64>> {
+    let text = row.text(0);
+    let found = text.find(row.text(1)).and_then(|at| text.get(..at));
+    Ok(Some(
+        found.map_or(0, |before| characters(before) as i64 + 1),
+    ))
+}
+
+/// The fewest bytes to put in, leave out or change between two texts.
+fn levenshtein(row: Row<'_>) -> Result<Option<i64>> {
+    let (from, to) = (row.text(0).as_bytes(), row.text(1).as_bytes());
+    let mut costs: Vec<i64> = (0..=to.len() as i64).collect();
+    for (n, a) in from.iter().enumerate() {
+        let mut left = n as i64 + 1;
+        let mut diagonal = n as i64;
+        for (cost, b) in costs.iter_mut().skip(1).zip(to) {
+            let changed = diagonal + i64::from(a != b);
+            diagonal = *cost;
+            left = changed.min(left + 1).min(*cost + 1);
+            *cost = left;
+        }
+        if let Some(first) = costs.first_mut() {
+            *first = n as i64 + 1;
+        }
+    }
+    Ok(costs.last().copied())
 }
 
 /// The bytes at which characters `from..to` of a text lie; both may be outside of it.
@@ -193,7 +248,19 @@ fn first_character(text: &str, start: i64) -> i128 {
     }
 }
 
+/// Beyond these DuckDB has no positions and lengths.
+pub(super) fn within_reach(number: i64, what: &str) -> Result<()> {
+    match (-REACH..REACH).contains(&number) {
+        true => Ok(()),
+        false => {
+            let what = format!("Substring {what} outside of supported range of 32 bits");
+            Err(Error::new(ErrorKind::OutOfRange, what).into())
+        }
+    }
+}
+
 fn substring(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    within_reach(row.int(1), "offset")?;
     let text = row.text(0);
     out.push(between(text, first_character(text, row.int(1)), i128::MAX));
     Ok(true)
@@ -201,6 +268,8 @@ fn substring(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
 
 /// A negative length takes what is before the start.
 fn substring_of(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    within_reach(row.int(1), "offset")?;
+    within_reach(row.int(2), "length")?;
     let text = row.text(0);
     let (first, length) = (first_character(text, row.int(1)), i128::from(row.int(2)));
     out.push(between(
@@ -213,6 +282,7 @@ fn substring_of(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
 
 /// The first characters; with a negative number all but the last.
 fn left(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    within_reach(row.int(1).max(0), "length")?;
     let (text, count) = (row.text(0), i128::from(row.int(1)));
     let to = if count < 0 {
         characters(text) + count
@@ -392,6 +462,11 @@ fn hex(bytes: &[u8], out: &mut Written<'_>) -> Result<bool> {
     Ok(true)
 }
 
+fn hex_of_unsigned(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    out.push(&format!("{:X}", row.unsigned(0)));
+    Ok(true)
+}
+
 fn hex_of_number(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
     out.push(&format!("{:X}", row.int(0)));
     Ok(true)
@@ -411,13 +486,24 @@ fn encode(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
     Ok(true)
 }
 
+/// What is not UTF-8 is an error, or a question mark for each byte if the second argument says `replace`.
 fn decode(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
-    let text = std::str::from_utf8(row.blob(0)).map_err(|_| {
-        Error::new(
-            ErrorKind::Conversion,
-            "Failure in decode: the blob has invalid UTF-8 characters",
-        )
-    })?;
-    out.push(text);
+    let conversion = |what: &str| Error::new(ErrorKind::Conversion, what);
+    for piece in row.blob(0).utf8_chunks() {
+        out.push(piece.valid());
+        match (piece.invalid(), row.text(1)) {
+            ([], _) => {}
+            (bytes, "replace") => bytes.iter().for_each(|_| out.push("?")),
+            (_, "" | "strict") => {
+                let what = "Failure in decode: the blob has invalid UTF-8 characters";
+                return Err(conversion(what).into());
+            }
+            _ => {
+                return Err(
+                    conversion("decode takes 'strict' or 'replace' for what is not UTF-8").into(),
+                );
+            }
+        }
+    }
     Ok(true)
 }

@@ -66,6 +66,10 @@ impl ScalarUDFImpl for TimeFunction {
             {
                 Ok(vec![T::Utf8View, micros(false)])
             }
+            // Refused when the type of the result is asked for.
+            (Function::TimeZone, [T::Timestamp(..) | T::Date32 | T::Interval(_)]) => {
+                Ok(types.to_vec())
+            }
             (Function::TimeZone, _) => plan_err!(
                 "AT TIME ZONE takes a TIMESTAMP, a TIMESTAMP WITH TIME ZONE or a DATE, and the name of a zone"
             ),
@@ -77,6 +81,9 @@ impl ScalarUDFImpl for TimeFunction {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        if let (Function::TimeZone, [_]) = (self.function, types) {
+            return Err(Error::unsupported("timezone(x), the distance of its zone").into());
+        }
         let was_zoned = matches!(types, [_, DataType::Timestamp(_, Some(_))]);
         Ok(micros(!was_zoned))
     }

@@ -42,11 +42,30 @@ impl DuckCasts {
         }
     }
 
+    /// `string_agg` of values as text, as a CAST writes them.
+    fn texts(&self, mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+        let (name, args) = match &mut expr {
+            Expr::AggregateFunction(call) => (call.func.name(), &mut call.params.args),
+            Expr::WindowFunction(call) => (call.fun.name(), &mut call.params.args),
+            _ => return Ok(Transformed::no(expr)),
+        };
+        let Some(value) = args.first_mut().filter(|_| name == "string_agg") else {
+            return Ok(Transformed::no(expr));
+        };
+        let of = value.get_type(schema)?;
+        if of.is_string() || of.is_null() {
+            return Ok(Transformed::no(expr));
+        }
+        let cast = Cast::new(Box::new(std::mem::take(value)), DataType::Utf8View);
+        *value = self.rewrite(Expr::Cast(cast), schema)?.data;
+        Ok(Transformed::yes(expr))
+    }
+
     fn rewrite(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         let (inner, field, lenient) = match &expr {
             Expr::Cast(Cast { expr: inner, field }) => (inner, field, false),
             Expr::TryCast(TryCast { expr: inner, field }) => (inner, field, true),
-            _ => return Ok(Transformed::no(expr)),
+            _ => return self.texts(expr, schema),
         };
         let Ok(from) = inner.get_type(schema) else {
             return Ok(Transformed::no(expr));

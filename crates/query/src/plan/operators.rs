@@ -8,7 +8,9 @@ use super::watched;
 use crate::functions::arithmetic::{MAX_DIGITS_64, Op};
 use crate::functions::arithmetic_chain::{self, type_of_chain};
 use crate::functions::number_kind::{Number, float_type, int_fits, int_literal};
-use crate::functions::{LIST_AND_LIST, MAP_VALUE, SLICE, SUBSTRING, date_part, rounds};
+use crate::functions::{
+    ELEMENT, LIST_AND_LIST, MAP_VALUE, POSITION, SLICE, SUBSTRING, date_part, rounds,
+};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
@@ -19,7 +21,6 @@ use datafusion::logical_expr::planner::{
 };
 use datafusion::logical_expr::{
     BinaryExpr, Cast, Expr, ExprSchemable, GetFieldAccess, LogicalPlan, Operator, ScalarUDF, lit,
-    when,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
@@ -33,6 +34,8 @@ pub(super) struct DuckOperators {
     map_value: Option<Arc<ScalarUDF>>,
     slice: Option<Arc<ScalarUDF>>,
     substring: Option<Arc<ScalarUDF>>,
+    position: Option<Arc<ScalarUDF>>,
+    element: Option<Arc<ScalarUDF>>,
 }
 
 impl DuckOperators {
@@ -44,6 +47,8 @@ impl DuckOperators {
             map_value: named(MAP_VALUE),
             slice: named(SLICE),
             substring: named(SUBSTRING),
+            position: named(POSITION),
+            element: named(ELEMENT),
         }
     }
 
@@ -128,6 +133,9 @@ impl ExprPlanner for DuckOperators {
                     (expr.left.get_type(schema), expr.right.get_type(schema))
                 {
                     fit_literal(&mut expr, &left, &right);
+                    if left.is_null() && right.is_null() {
+                        expr.left = cast(expr.left, DataType::Int64);
+                    }
                 }
                 return Ok(PlannerResult::Original(expr));
             }
@@ -154,7 +162,16 @@ impl ExprPlanner for DuckOperators {
                 plan_err!("<< and >> take whole numbers")
             }
             (Some(_), Some(_)) => Ok(PlannerResult::Planned(both_float(op, expr, &left, &right))),
-            // NULL as an operand takes the other side's type.
+            // But for decimals, NULL as an operand takes the other side's type.
+            (Some(Number::Decimal(..)), None) | (None, Some(Number::Decimal(..)))
+                if (left.is_null() || right.is_null()) && op != Op::IntegerDivide =>
+            {
+                Ok(PlannerResult::Planned(lit(ScalarValue::Null)))
+            }
+            (None, None) if left.is_null() && right.is_null() => {
+                let left = cast(expr.left, DataType::Int64);
+                self.plan_binary_op(RawBinaryExpr { left, ..expr }, schema)
+            }
             (Some(_), None) if right == DataType::Null => {
                 let right = cast(expr.right, left);
                 self.plan_binary_op(RawBinaryExpr { right, ..expr }, schema)
@@ -194,12 +211,19 @@ impl ExprPlanner for DuckOperators {
         Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
     }
 
+    fn plan_position(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        let Some(position) = &self.position else {
+            return Ok(PlannerResult::Original(args));
+        };
+        let call = ScalarFunction::new_udf(Arc::clone(position), args);
+        Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
+    }
+
     fn plan_field_access(
         &self,
         expr: RawFieldAccessExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawFieldAccessExpr>> {
-        use datafusion::functions::expr_fn::{character_length, substring};
         let call = |function: &Arc<ScalarUDF>, args| {
             let call = ScalarFunction::new_udf(Arc::clone(function), args);
             Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
@@ -238,21 +262,14 @@ impl ExprPlanner for DuckOperators {
             }
             _ => {}
         }
-        let GetFieldAccess::ListIndex { key } = &expr.field_access else {
-            return Ok(PlannerResult::Original(expr));
-        };
-        if !expr.expr.get_type(schema)?.is_string() {
-            return Ok(PlannerResult::Original(expr));
+        match (of.get_type(schema)?, field_access, &self.element) {
+            (of_type, GetFieldAccess::ListIndex { key }, Some(element))
+                if of_type.is_string() || of_type.is_list() =>
+            {
+                call(element, vec![of.clone(), *key.clone()])
+            }
+            _ => Ok(PlannerResult::Original(expr)),
         }
-        // The nth character; a negative number counts from the end.
-        let (text, at) = (expr.expr, key.as_ref().clone());
-        let from_end = binary(
-            cast(character_length(text.clone()), DataType::Int64),
-            Operator::Plus,
-            binary(at.clone(), Operator::Plus, lit(1i64)),
-        );
-        let at = when(at.clone().lt(lit(0i64)), from_end).otherwise(at)?;
-        Ok(PlannerResult::Planned(substring(text, at, lit(1i64))))
     }
 }
 

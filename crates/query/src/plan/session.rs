@@ -121,12 +121,17 @@ pub fn session_state(
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(DuckOperators::new(&scalar_functions)));
     let known = builder.scalar_functions().get_or_insert_default();
-    known.retain(|function| !functions::LEFT_OUT.contains(&function.name()));
+    // The library's other names of a function are left out with it.
+    let ours = |name: &str| scalar_functions.iter().any(|f| f.name() == name);
+    known.retain(|function| {
+        !functions::LEFT_OUT.contains(&function.name()) && !ours(function.name())
+    });
     known.extend(scalar_functions);
-    builder
-        .aggregate_functions()
-        .get_or_insert_default()
-        .extend(functions::aggregate_functions());
+    let aggregates = functions::aggregate_functions();
+    let ours = |name: &str| aggregates.iter().any(|f| f.name() == name);
+    let known = builder.aggregate_functions().get_or_insert_default();
+    known.retain(|function| !ours(function.name()));
+    known.extend(aggregates);
     Ok(builder.build())
 }
 

@@ -1,0 +1,99 @@
+//! `make_date` and `make_time`: days and times of the day from their parts.
+
+use super::date_trunc::first_of;
+use super::plain::{Columns, Form, Kind, Run, plain};
+use super::room::Room;
+use super::text::calendar;
+use datafusion::arrow::array::{ArrayRef, Date32Array, Time64MicrosecondArray};
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::Result;
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::ScalarUDF;
+use hushdb_sql::{Error, ErrorKind};
+use std::sync::Arc;
+
+const MICROS_PER_SECOND: f64 = 1e6;
+
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    use Kind::{Double, Int};
+    let time = DataType::Time64(TimeUnit::Microsecond);
+    vec![
+        plain(
+            &["make_date"],
+            vec![
+                Form::new(&[Int], Run::Whole(DataType::Date32, date_of_day)),
+                Form::new(&[Int, Int, Int], Run::Whole(DataType::Date32, date)),
+            ],
+            memory,
+        ),
+        plain(
+            &["make_time"],
+            vec![Form::new(
+                &[Int, Int, Double],
+                Run::Whole(time, time_of_day),
+            )],
+            memory,
+        ),
+    ]
+}
+
+fn out_of_range(what: &str) -> Error {
+    Error::new(ErrorKind::Conversion, format!("{what} out of range"))
+}
+
+/// A day, counted from 1970.
+fn date_of_day(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
+    let days = columns.rows().map(|row| match row.has_null() {
+        true => Ok(None),
+        false => i32::try_from(row.int(0))
+            .map(Some)
+            .map_err(|_| out_of_range("Date")),
+    });
+    Ok(Arc::new(days.collect::<Result<Date32Array, Error>>()?))
+}
+
+fn date(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
+    let days = columns.rows().map(|row| match row.has_null() {
+        true => Ok(None),
+        false => {
+            let day = day_of(row.int(0), row.int(1), row.int(2));
+            day.map(Some).ok_or_else(|| out_of_range("Date"))
+        }
+    });
+    Ok(Arc::new(days.collect::<Result<Date32Array, Error>>()?))
+}
+
+/// The day of a calendar's date, if there is one: not the two that stand for infinities, nor what lies outside of them.
+fn day_of(year: i64, month: i64, day: i64) -> Option<i32> {
+    let year = i64::from(i32::try_from(year).ok()?);
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let days = first_of(year, month) + day - 1;
+    let known = i32::try_from(days).ok()?;
+    (known.unsigned_abs() < i32::MAX.unsigned_abs() && calendar(days).1 == month).then_some(known)
+}
+
+/// Fractions of seconds are rounded to microseconds, up to the end of the day.
+fn time_of_day(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
+    let times = columns.rows().map(|row| match row.has_null() {
+        true => Ok(None),
+        false => {
+            let time = micros_of_day(row.int(0), row.int(1), row.double(2));
+            time.map(Some).ok_or_else(|| out_of_range("Time"))
+        }
+    });
+    Ok(Arc::new(
+        times.collect::<Result<Time64MicrosecondArray, Error>>()?,
+    ))
+}
+
+fn micros_of_day(hour: i64, minute: i64, second: f64) -> Option<i64> {
+    const DAY: i64 = 86_400_000_000;
+    let is_time = (0..=24).contains(&hour) && (0..60).contains(&minute);
+    if !is_time || !(0.0..=60.0).contains(&second) {
+        return None;
+    }
+    let micros = (second * MICROS_PER_SECOND).round() as i64;
+    Some((hour * 60 + minute) * 60_000_000 + micros).filter(|time| *time <= DAY)
+}
