@@ -274,6 +274,7 @@ impl Database {
         if options.owns_process {
             // One for each thread of the engine, and one for all others.
             hushdb_pages::share_heaps(threads + 1);
+            hushdb_pages::keep_large_blocks();
         }
         let memory = MemoryBudget::new(Arc::clone(&pool), budget);
         let memory = Arc::new(match options.owns_process {

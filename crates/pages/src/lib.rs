@@ -1,6 +1,6 @@
 //! Memory, as the operating system can keep it. For secrets: pages that are locked, left out of core dumps and wiped in
 //! forked children; and core dumps as a whole. For the rest: what is resident, giving back what is free, and
-//! how many heaps there are.
+//! how many heaps there are and what they keep.
 //!
 //! What must hold
 //! - Every call is best effort: what the system refuses is reported, never an error.
@@ -14,5 +14,5 @@ mod wipe_on_fork;
 
 pub use core_dumps::{core_dumps_are_possible, set_core_dumps};
 pub use freed_memory::{give_back_freed_memory, resident_bytes};
-pub use heaps::share_heaps;
+pub use heaps::{keep_large_blocks, share_heaps};
 pub use pages::{Pages, lock_limit_bytes};
