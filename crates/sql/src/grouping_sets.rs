@@ -3,7 +3,7 @@
 
 use super::macros::template;
 use crate::error::{Error, Result};
-use sqlparser::ast::{Expr, GroupByExpr, Select, SelectItem, Value};
+use sqlparser::ast::{Expr, GroupByExpr, Select, SelectItem, UnaryOperator, Value};
 
 /// As many sets as DuckDB takes.
 const MOST_SETS: usize = 65_535;
@@ -13,6 +13,13 @@ pub(super) fn multiply(select: &mut Select) -> Result<()> {
     let GroupByExpr::Expressions(elements, _) = &mut select.group_by else {
         return Ok(());
     };
+    for element in elements.iter_mut() {
+        match place(element) {
+            Some(..1) => return Err(out_of_range(&select.projection)),
+            Some(place) => *element = Expr::value(Value::Number(place.to_string(), false)),
+            None => {}
+        }
+    }
     let is_set = |e: &Expr| matches!(e, Expr::GroupingSets(_) | Expr::Rollup(_) | Expr::Cube(_));
     let is_empty = |e: &Expr| matches!(e, Expr::Tuple(items) if items.is_empty());
     if elements.iter().any(is_set) || !elements.is_empty() && elements.iter().all(is_empty) {
@@ -103,22 +110,40 @@ fn too_many() -> Error {
     ))
 }
 
-/// What the select list has at a position, which the planner knows outside of sets only.
-fn listed(expr: &Expr, projection: &[SelectItem]) -> Result<Expr> {
-    let Expr::Value(value) = expr else {
-        return Ok(expr.clone());
-    };
-    let Value::Number(number, _) = &value.value else {
-        return Ok(expr.clone());
-    };
-    let at = number.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
-    match at.and_then(|at| projection.get(at)) {
-        Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => {
-            Ok(expr.clone())
-        }
-        _ => Err(Error::binder(format!(
-            "GROUP BY term out of range - should be between 1 and {}",
-            projection.len()
-        ))),
+/// The place in the select list that a number stands for.
+fn place(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Nested(inner) => place(inner),
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        } => place(expr).map(i64::wrapping_neg),
+        Expr::Value(value) => match &value.value {
+            Value::Number(number, _) => number.parse().ok(),
+            _ => None,
+        },
+        _ => None,
     }
+}
+
+/// What the select list has at a place, which the planner knows outside of sets only.
+fn listed(expr: &Expr, projection: &[SelectItem]) -> Result<Expr> {
+    let Some(place) = place(expr) else {
+        return Ok(expr.clone());
+    };
+    let at = usize::try_from(place).ok().and_then(|n| n.checked_sub(1));
+    match at.and_then(|at| projection.get(at)) {
+        // In brackets, so that a number that is a value is not a place again.
+        Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => {
+            Ok(Expr::Nested(Box::new(expr.clone())))
+        }
+        _ => Err(out_of_range(projection)),
+    }
+}
+
+fn out_of_range(projection: &[SelectItem]) -> Error {
+    Error::binder(format!(
+        "GROUP BY term out of range - should be between 1 and {}",
+        projection.len()
+    ))
 }
