@@ -232,8 +232,10 @@ mod tests {
     #[test]
     fn an_impossible_history_is_refused() {
         type Edit = fn(&mut History);
-        let edits: [Edit; 9] = [
+        let edits: [Edit; 10] = [
             |history| history.run = [0; 16],
+            // Nothing before it that would give it away.
+            |history| *history = History::default(),
             |history| history.recent[0].run = [0; 16],
             |history| history.recent.swap(0, 1),
             |history| history.recent[2].last_generation = 30,
