@@ -313,6 +313,47 @@ fn views_joined_with_themselves_grow_too_large() {
     });
 }
 
+/// What repeats what it is given doubles with each level: a few levels are answered, many are refused at once.
+#[test]
+fn expressions_that_repeat_what_they_are_given() {
+    on_a_thread(|connection| {
+        connection
+            .execute("CREATE TABLE t AS SELECT i FROM range(3) r(i)")
+            .unwrap();
+        for (before, after) in [
+            ("xor(", ", 5)"),
+            ("CAST(", " = ANY ([1, 2]) AS INTEGER)"),
+            ("CAST(", " BETWEEN 1 AND 3 AS INTEGER)"),
+            ("CAST(", " IN (1, 2) AS INTEGER)"),
+            ("coalesce(", ", 3)"),
+            (
+                "date_diff('month', DATE '2020-01-01', DATE '2020-01-01' + CAST(",
+                " AS INTEGER))",
+            ),
+        ] {
+            for (times, fits) in [(3, true), (25, false)] {
+                let nested = repeated(before, times, "i", after);
+                let answered = answer(connection, &format!("SELECT max({nested}) FROM t"));
+                match answered {
+                    Ok(_) => assert!(fits, "{before}"),
+                    Err(error) => {
+                        assert!(!fits, "{before}: {error}");
+                        let kinds = [ErrorKind::Binder, ErrorKind::Parser];
+                        assert!(kinds.contains(&error.kind()), "{error}");
+                    }
+                }
+            }
+        }
+        // Many that stand side by side are no such thing.
+        let between = chain(" OR ", (0..1000).map(|i| format!("i BETWEEN {i} AND 9")));
+        answer(
+            connection,
+            &format!("SELECT count(*) FROM t WHERE {between}"),
+        )
+        .unwrap();
+    });
+}
+
 /// Texts in somebody's file: stored by a connection, and read by another thread that opens it.
 #[test]
 fn what_a_file_holds() {

@@ -6,7 +6,9 @@ use super::reading::parse_expr;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
+    visit_expressions,
 };
+use std::ops::ControlFlow;
 
 /// Name, number of arguments, meaning.
 const MACROS: &[(&str, usize, &str)] = &[
@@ -190,5 +192,27 @@ pub(super) fn template(text: &str, args: &[Expr]) -> Result<Expr> {
         })
         .collect();
     substitute(&mut expr, &nested)?;
-    Ok(expr)
+    // What repeats an argument doubles with each level of nesting.
+    let given = args.iter().map(parts_of).sum::<usize>();
+    let parts = parts_of(&expr);
+    match parts > MAX_PARTS && parts > given + MAX_PARTS / 2 {
+        true => Err(Error::binder(
+            "the statement is too large to be planned: xor, ANY, ALL and date_diff repeat what they are given, which is large \
+             itself; compute that in a subquery first",
+        )),
+        false => Ok(expr),
+    }
+}
+
+/// Parts that a call may stand for.
+const MAX_PARTS: usize = 10_000;
+
+/// Expressions in an expression, itself among them.
+fn parts_of(expr: &Expr) -> usize {
+    let mut parts = 0;
+    let _ = visit_expressions(expr, |_| {
+        parts += 1;
+        ControlFlow::<()>::Continue(())
+    });
+    parts
 }

@@ -94,10 +94,90 @@ const MAX_NAMES: u64 = 50_000;
 pub(super) fn hold_text(statement: &ast::Statement) -> Result<()> {
     let mut growth = Growth::default();
     let _ = Visit::visit(statement, &mut growth);
-    match growth.most > MAX_NAMES {
-        true => Err(too_large()),
+    if growth.most > MAX_NAMES {
+        return Err(too_large());
+    }
+    let mut repeated = Repeated::default();
+    let _ = Visit::visit(statement, &mut repeated);
+    match repeated.most > MAX_REPEATED {
+        true => Err(Error::binder(
+            "the statement is too large to be planned: BETWEEN, IN and coalesce repeat what they are given, and they are nested \
+             too deeply; compute the inner ones in a subquery first",
+        )),
         false => Ok(()),
     }
+}
+
+/// Parts of expressions that may come on top where the optimizer writes some twice.
+const MAX_REPEATED: u64 = 40_000;
+/// A list of so few values becomes a comparison with each.
+const SHORT_LIST: usize = 3;
+
+/// Counts the parts of expressions, those that are written several times for as often as they are.
+#[derive(Default)]
+struct Repeated {
+    /// Parts below the expressions that are being visited: as they are, and with repetitions.
+    open: Vec<(u64, u64)>,
+    /// How often what comes next is written.
+    times: HashMap<*const ast::Expr, u64>,
+    /// The most that comes on top.
+    most: u64,
+}
+
+impl Visitor for Repeated {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
+        self.open.push((1, 1));
+        let mut repeat = |part: &ast::Expr, times: usize| {
+            self.times.insert(std::ptr::from_ref(part), times as u64);
+        };
+        match expr {
+            ast::Expr::Between { expr, .. } => repeat(expr, 2),
+            ast::Expr::InList { expr, list, .. } if list.len() <= SHORT_LIST => {
+                repeat(expr, list.len().max(1));
+            }
+            ast::Expr::Function(function) if is_coalesce(function) => {
+                let given = function_args(function);
+                for arg in given.iter().take(given.len().saturating_sub(1)) {
+                    repeat(arg, 2);
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
+        let (parts, written) = self.open.pop().unwrap_or_default();
+        let times = self.times.remove(&std::ptr::from_ref(expr)).unwrap_or(1);
+        let written = written.saturating_mul(times);
+        self.most = self.most.max(written.saturating_sub(parts));
+        if let Some((outer_parts, outer_written)) = self.open.last_mut() {
+            *outer_parts += parts;
+            *outer_written = outer_written.saturating_add(written);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn is_coalesce(function: &ast::Function) -> bool {
+    let [part] = function.name.0.as_slice() else {
+        return false;
+    };
+    let name = part.as_ident().map(|name| name.value.to_lowercase());
+    matches!(name.as_deref(), Some("coalesce" | "ifnull" | "nvl"))
+}
+
+fn function_args(function: &ast::Function) -> Vec<&ast::Expr> {
+    let ast::FunctionArguments::List(list) = &function.args else {
+        return vec![];
+    };
+    let args = list.args.iter().filter_map(|arg| match arg {
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    });
+    args.collect()
 }
 
 /// Counts the names of tables, those of WITH queries for as many as they have within.
