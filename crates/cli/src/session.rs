@@ -138,6 +138,10 @@ impl Session {
     /// That of `done`, or the file's.
     pub(crate) fn finish(self, done: Result<ExitCode, Failure>) -> Result<ExitCode, Failure> {
         let kept = self.keep_anchor();
+        if matches!(&done, Err(Failure::Library(error)) if error.kind() == ErrorKind::Interrupted) {
+            // Whoever asked to stop does not wait for more: what is in the log stays there.
+            let _ = self.connection.run("PRAGMA disable_checkpoint_on_shutdown");
+        }
         let finished = self.sink.finish().and(kept);
         match done {
             Ok(_) | Err(Failure::Quit) => finished.and(done),

@@ -6,7 +6,7 @@ use crate::prepared_statement::PreparedStatement;
 use crate::result::QueryResult;
 use crate::transaction::OpenTransaction;
 use hushdb_query::engine::Engine;
-use hushdb_query::plan::{OrderDefaults, Planner, Snapshot, watched};
+use hushdb_query::plan::{OrderDefaults, Planner, Snapshot};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql as sql;
 use hushdb_sql::sqlstate;
@@ -125,7 +125,7 @@ impl Connection {
         *self.running.lock() = Arc::clone(&progress);
         let mut is_through = false;
         let result = caught(|| {
-            let result = watched(&progress, || work(&progress));
+            let result = progress.heeds().watch(|| work(&progress));
             is_through = true;
             result
         });
@@ -246,5 +246,114 @@ impl fmt::Debug for Connection {
         f.debug_struct("Connection")
             .field("database", &self.current_database())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Connection, Database};
+    use crate::{ErrorKind, Result};
+    use datafusion::arrow::array::AsArray;
+    use datafusion::arrow::datatypes::{DataType, Int64Type};
+    use datafusion::common::ScalarValue;
+    use datafusion::execution::FunctionRegistry;
+    use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
+    use std::sync::Arc;
+
+    /// A connection to a database that has a function which panics over 20,000.
+    fn with_panics(volatility: Volatility) -> Connection {
+        let function = |args: &[ColumnarValue]| {
+            let panics = match &args[0] {
+                ColumnarValue::Array(array) => {
+                    array.as_primitive::<Int64Type>().values().contains(&20_000)
+                }
+                ColumnarValue::Scalar(value) => *value == ScalarValue::Int64(Some(20_000)),
+            };
+            assert!(!panics, "a secret of 20,000");
+            Ok(args[0].clone())
+        };
+        let integer = DataType::Int64;
+        let function = create_udf(
+            "odd",
+            vec![integer.clone()],
+            integer,
+            volatility,
+            Arc::new(function),
+        );
+        let database = Database::open_in_memory().unwrap();
+        database.shared.change_state(|state| {
+            state.register_udf(Arc::new(function)).unwrap();
+        });
+        database.connect().unwrap()
+    }
+
+    fn rows(connection: &Connection, sql: &str) -> Result<usize> {
+        let batches = connection.execute(sql)?;
+        batches.map(|batch| Ok(batch?.num_rows())).sum()
+    }
+
+    fn fails(connection: &Connection, sql: &str) {
+        let error = rows(connection, sql).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
+        assert!(!error.to_string().contains("20,000"), "{error}");
+    }
+
+    #[test]
+    fn a_panic_while_rows_are_read_ends_the_statement_alone() {
+        let connection = with_panics(Volatility::Volatile);
+        let mut result = connection
+            .execute("SELECT odd(i) FROM range(50000) r(i)")
+            .unwrap();
+        assert!(result.next().unwrap().is_ok());
+        let error = result.find_map(Result::err).unwrap();
+        assert_eq!(error.kind(), ErrorKind::Internal);
+        assert!(result.next().is_none());
+        // Where other threads do the work.
+        fails(
+            &connection,
+            "SELECT odd(i) AS o FROM range(50000) r(i) ORDER BY o",
+        );
+        fails(
+            &connection,
+            "SELECT odd(i) AS o, count(*) FROM range(50000) r(i) GROUP BY o",
+        );
+        let join = "SELECT * FROM range(50000) a(i) JOIN range(50000) b(i) ON odd(a.i) = odd(b.i)";
+        fails(&connection, join);
+        assert_eq!(
+            rows(&connection, "SELECT odd(i) FROM range(9) r(i)").unwrap(),
+            9
+        );
+    }
+
+    #[test]
+    fn a_panic_while_a_statement_runs_changes_nothing() {
+        let connection = with_panics(Volatility::Volatile);
+        let create = "CREATE TABLE t AS SELECT odd(i) AS i FROM range(50000) r(i)";
+        fails(&connection, create);
+        connection.execute("CREATE TABLE t (i BIGINT)").unwrap();
+        fails(
+            &connection,
+            "INSERT INTO t SELECT odd(i) FROM range(50000) r(i)",
+        );
+        assert_eq!(rows(&connection, "FROM t").unwrap(), 0);
+
+        connection
+            .execute("BEGIN; INSERT INTO t VALUES (1)")
+            .unwrap();
+        fails(&connection, "UPDATE t SET i = odd(i + 19999)");
+        let aborted = connection.execute("SELECT 1").unwrap_err();
+        assert_eq!(aborted.kind(), ErrorKind::Transaction);
+        connection.execute("ROLLBACK").unwrap();
+        assert_eq!(rows(&connection, "FROM t").unwrap(), 0);
+    }
+
+    #[test]
+    fn a_panic_while_a_statement_is_planned_ends_it_alone() {
+        let connection = with_panics(Volatility::Immutable);
+        fails(&connection, "SELECT odd(20000)");
+        connection.execute("BEGIN").unwrap();
+        fails(&connection, "SELECT odd(20000)");
+        connection.execute("ROLLBACK").unwrap();
+        assert_eq!(rows(&connection, "SELECT odd(1)").unwrap(), 1);
     }
 }

@@ -3,6 +3,8 @@
 //! What must hold: a file is attached once; keys stay inside `hushdb-keys` and are asked for when a file is opened.
 
 use crate::connection::Connection;
+#[cfg(test)]
+use datafusion::execution::SessionState;
 use hushdb_crypto::{CryptoProvider, SecretBytes};
 use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey};
 use hushdb_keys::{KeyProvider, Suite};
@@ -488,6 +490,19 @@ impl Shared {
             *engine = Arc::new(engine.with_threads(threads)?);
         }
         Ok(())
+    }
+
+    /// Has statements planned with something else than this library has.
+    #[cfg(test)]
+    pub(crate) fn change_state(&self, change: impl FnOnce(&mut SessionState)) {
+        let mut engine = self.engine.write();
+        let mut state = engine.state.clone();
+        change(&mut state);
+        *engine = Arc::new(Engine {
+            state,
+            runtime: Arc::clone(&engine.runtime),
+            threads: engine.threads,
+        });
     }
 
     /// Names of attached files that are plain and open for writing.

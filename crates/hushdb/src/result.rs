@@ -6,6 +6,8 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
+use hushdb_query::engine::Threads;
+use hushdb_query::heed::AskOnDrop;
 use hushdb_query::memory::KeepRows;
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{Error, Result, caught};
@@ -13,7 +15,6 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::runtime::Runtime;
 
 /// What kind of statement gave the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +30,10 @@ pub enum ResultKind {
 enum Source {
     Batches(VecDeque<RecordBatch>),
     Stream {
+        /// What makes the rows, while it may go on. The first to go: what is dropped behind it waits for threads.
+        running: Option<AskOnDrop>,
         stream: SendableRecordBatchStream,
-        runtime: Arc<Runtime>,
+        runtime: Arc<Threads>,
         progress: Arc<ScanProgress>,
         /// Of the transaction that it is read in.
         within: Option<Arc<AtomicBool>>,
@@ -78,8 +81,9 @@ impl QueryResult {
 
     pub(crate) fn stream(
         stream: SendableRecordBatchStream,
-        runtime: Arc<Runtime>,
+        runtime: Arc<Threads>,
         progress: Arc<ScanProgress>,
+        running: Option<AskOnDrop>,
     ) -> Self {
         Self {
             schema: stream.schema(),
@@ -88,6 +92,7 @@ impl QueryResult {
                 stream,
                 runtime,
                 progress,
+                running,
                 within: None,
             },
         }
@@ -120,8 +125,11 @@ impl QueryResult {
             kept.push(batch?)?;
         }
         let rows = kept.finish()?.stream();
-        if let Source::Stream { stream, .. } = &mut self.source {
-            *stream = rows;
+        if let Source::Stream {
+            stream, running, ..
+        } = &mut self.source
+        {
+            (*stream, *running) = (rows, None);
         }
         Ok(self)
     }
@@ -156,6 +164,7 @@ impl Iterator for QueryResult {
                 runtime,
                 progress,
                 within,
+                ..
             } => {
                 let next = || {
                     runtime.block_on(async {

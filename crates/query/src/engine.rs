@@ -5,12 +5,13 @@
 
 use crate::memory::MemoryBudget;
 use crate::plan::session_state;
-use datafusion::execution::SessionState;
+use datafusion::execution::{SessionState, TaskContext};
 use hushdb_sql::stack::{THREAD_STACK, guard_libraries};
 use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::SpillSpace;
+use hushdb_storage::{Interrupt, SpillSpace};
 use std::sync::Arc;
-use tokio::runtime::Runtime;
+use std::time::Duration;
+use tokio::runtime::{EnterGuard, Runtime};
 use tokio::task::JoinError;
 
 /// Threads, and the session whose plans they run.
@@ -18,7 +19,7 @@ pub struct Engine {
     /// Functions, rules and the memory that operators share.
     pub state: SessionState,
     /// The threads.
-    pub runtime: Arc<Runtime>,
+    pub runtime: Arc<Threads>,
     /// How many they are.
     pub threads: usize,
 }
@@ -37,6 +38,13 @@ impl Engine {
         })
     }
 
+    /// What operators of a statement get, or of a part of it that can be let go by itself.
+    pub fn task_context(&self, interrupt: Arc<Interrupt>) -> Arc<TaskContext> {
+        let context = TaskContext::from(&self.state);
+        let config = context.session_config().clone();
+        Arc::new(context.with_session_config(config.with_extension(interrupt)))
+    }
+
     /// The same with another number of threads.
     pub fn with_threads(&self, threads: usize) -> Result<Self> {
         let mut state = self.state.clone();
@@ -50,7 +58,50 @@ impl Engine {
     }
 }
 
-fn runtime(threads: usize) -> Result<Arc<Runtime>> {
+/// Threads that run queries. When nobody needs them any more they are waited for, but not for long: a step of a library that does
+/// not end soon ends by itself, and holds its database until then.
+pub struct Threads(Option<Runtime>);
+
+/// What a step may take that has seen that nobody waits for it.
+const LAST_STEPS: Duration = Duration::from_millis(150);
+
+impl Threads {
+    /// Runs a future to its end on this thread, its parts on the others.
+    ///
+    /// # Errors
+    /// The future's.
+    pub fn block_on<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        self.running()?.block_on(work)
+    }
+
+    /// Has what is spawned here run on these threads.
+    ///
+    /// # Errors
+    /// None while there are threads.
+    pub fn enter(&self) -> Result<EnterGuard<'_>> {
+        Ok(self.running()?.enter())
+    }
+
+    fn running(&self) -> Result<&Runtime> {
+        let running = self.0.as_ref();
+        running.ok_or_else(|| Error::internal("the threads have ended"))
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        let Some(runtime) = self.0.take() else {
+            return;
+        };
+        match tokio::runtime::Handle::try_current() {
+            // Whoever is called by a runtime must not wait.
+            Ok(_) => runtime.shutdown_background(),
+            Err(_) => runtime.shutdown_timeout(LAST_STEPS),
+        }
+    }
+}
+
+fn runtime(threads: usize) -> Result<Arc<Threads>> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .thread_name("hushdb")
@@ -58,7 +109,8 @@ fn runtime(threads: usize) -> Result<Arc<Runtime>> {
         .enable_time()
         .build();
     let failed = |e| Error::new(ErrorKind::Io, format!("threads could not be started: {e}"));
-    runtime.map(Arc::new).map_err(failed)
+    let runtime = runtime.map_err(failed)?;
+    Ok(Arc::new(Threads(Some(runtime))))
 }
 
 /// As many threads as the machine has cores.

@@ -7,6 +7,7 @@
 
 pub mod engine;
 pub mod functions;
+pub mod heed;
 pub mod memory;
 pub mod plan;
 pub mod scan;

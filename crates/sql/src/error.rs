@@ -237,7 +237,7 @@ impl std::error::Error for Error {
 
 impl From<hushdb_storage::Error> for Error {
     fn from(error: hushdb_storage::Error) -> Self {
-        use hushdb_storage::ErrorKind as S;
+        use hushdb_storage::{Error as Damaged, ErrorKind as S};
         let malformed = matches!(
             &error,
             hushdb_storage::Error::KeyUnusable(
@@ -262,6 +262,7 @@ impl From<hushdb_storage::Error> for Error {
             S::NotEncrypted => ErrorKind::NotEncrypted,
             S::Tampered => ErrorKind::Tampered,
             S::Corrupted => ErrorKind::Corrupted,
+            S::Interrupted => ErrorKind::Interrupted,
             S::Conflict => ErrorKind::Conflict,
             S::Busy => ErrorKind::Busy,
             S::Full => ErrorKind::Full,
@@ -273,6 +274,11 @@ impl From<hushdb_storage::Error> for Error {
         let mut message = untitled(kind, error.to_string());
         if kind == ErrorKind::Conflict {
             message.push_str("; nothing of this transaction was committed: run it again");
+        }
+        if matches!(error, Damaged::BlockDamaged(_) | Damaged::Malformed { .. }) {
+            message.push_str(
+                "; restore the file from a backup, or have `hush salvage` copy what still opens",
+            );
         }
         Self {
             kind,

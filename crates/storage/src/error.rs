@@ -29,6 +29,8 @@ pub enum ErrorKind {
     Tampered,
     /// Restore from a backup: the file is damaged.
     Corrupted,
+    /// Nothing: somebody asked for this.
+    Interrupted,
     /// Run the transaction again.
     Conflict,
     /// Give a row another key, or change the row that has it.
@@ -202,6 +204,9 @@ pub enum Error {
     #[error(transparent)]
     Log(#[from] LogError),
 
+    /// The work was asked to stop.
+    #[error("the statement was cancelled")]
+    Interrupted,
     /// Another transaction changed the same thing first.
     #[error("conflict: {0}")]
     Conflict(String),
@@ -269,6 +274,7 @@ impl Error {
             | Self::BlockDamaged(_)
             | Self::Malformed { .. } => ErrorKind::Corrupted,
             Self::Log(error) => error.kind(),
+            Self::Interrupted => ErrorKind::Interrupted,
             Self::Conflict(_) => ErrorKind::Conflict,
             Self::Duplicate { .. } => ErrorKind::Constraint,
             Self::Busy { .. } | Self::AlreadyAttached => ErrorKind::Busy,

@@ -23,6 +23,7 @@ mod error;
 mod expected_panics;
 mod file;
 mod index;
+mod interrupt;
 mod log;
 mod spill;
 mod store;
@@ -42,6 +43,7 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use expected_panics::{expect_panics, is_panic_expected};
 pub use file::{MemFile, MemFiles, OsFile, OsFiles, OutputFile, StorageFile, StorageFiles};
 pub use index::{Index, IndexDef, IndexKind};
+pub use interrupt::{Interrupt, check_interrupt};
 pub use log::{
     LogBasis, LogEnd, LogError, LogHeader, LogKeySource, LogOwner, LogReader, LogRecord, LogWriter,
     MAX_LOG_PAYLOAD_BYTES, MAX_LOG_RECORD_BYTES, Synchronous, UnverifiedLogHeader,

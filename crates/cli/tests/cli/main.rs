@@ -4,6 +4,7 @@ mod anchors;
 mod bytes;
 mod deep;
 mod faults;
+mod interrupts;
 mod kills;
 mod memory;
 mod notices;

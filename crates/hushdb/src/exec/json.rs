@@ -19,6 +19,7 @@ use datafusion::logical_expr::TableSource;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use hushdb_query::functions::{json_string, json_value};
+use hushdb_query::heed::heeding;
 use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{Column, ColumnType};
@@ -154,7 +155,7 @@ impl PartitionStream for JsonFile {
         &self.schema
     }
 
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+    fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
         let path = self.path.to_string_lossy().into_owned();
         let columns = self.schema.flattened_fields().len();
         let reader = || -> Result<_> {
@@ -174,7 +175,8 @@ impl PartitionStream for JsonFile {
                     })
                 });
                 let batches = futures::stream::iter(batches);
-                Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+                let rows = RecordBatchStreamAdapter::new(schema, batches);
+                heeding(Box::pin(rows), &context)
             }
             Err(error) => {
                 let failed = futures::stream::iter([Err(DataFusionError::from(error))]);

@@ -18,6 +18,7 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPl
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PhysicalExpr};
 use futures::StreamExt;
 use hushdb_query::engine::of_task;
+use hushdb_query::heed::{AskOnDrop, heeding, interrupt_of};
 use hushdb_query::memory::{compact, limit_of, row_bytes};
 use hushdb_query::plan::InOrderExec;
 use hushdb_query::plan::{Planner, TableName};
@@ -26,7 +27,7 @@ use hushdb_sql as sql;
 use hushdb_sql::type_names::{arrow_field, column_type_name};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{
-    Check, Column, ColumnType, GatheredRows, PendingRowGroup, RowGroupBuilder, Store,
+    Check, Column, ColumnType, GatheredRows, Interrupt, PendingRowGroup, RowGroupBuilder, Store,
 };
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -248,14 +249,17 @@ fn write_rows(
 ) -> Result<Loaded> {
     let few = FEW_ROWS.min(store.row_group_rows());
     let engine = connection.engine();
-    let context = engine.state.task_ctx();
+    let context = engine.task_context(Interrupt::of_part(progress.heeds()));
+    // Row groups that other threads write when this fails are for nothing.
+    let _running = AskOnDrop::of(&context);
     let partitions = physical.output_partitioning().partition_count();
     let writers = engine.threads.div_ceil(partitions).max(1);
     let sink = || RowGroupSink::new(store, &rules.columns, partitions, writers, &context);
     connection.block_on(progress, async {
         let mut tasks = vec![];
         for partition in 0..partitions {
-            let mut stream = physical.execute(partition, Arc::clone(&context))?;
+            let stream = physical.execute(partition, Arc::clone(&context))?;
+            let mut stream = heeding(stream, &context);
             let mut sink = sink();
             let (rules, ids) = (Arc::clone(rules), ids.clone());
             tasks.push(Abort(tokio::spawn(async move {
@@ -372,6 +376,7 @@ pub(super) struct RowGroupSink {
     /// Bytes of rows after which a row group ends early.
     most: usize,
     pool: Arc<dyn MemoryPool>,
+    interrupt: Arc<Interrupt>,
 }
 
 /// Beside its rows, which go column by column, a row group that is written takes a share of them: one column joined and compressed.
@@ -399,6 +404,7 @@ impl RowGroupSink {
             gathered: 0,
             most: (limit / GATHERED_SHARE / sinks.max(1)).max(LEAST_GROUP_BYTES),
             pool,
+            interrupt: interrupt_of(context),
             store: Arc::clone(store),
             columns: columns.into(),
             builder: RowGroupBuilder::new(columns, store.row_group_rows()),
@@ -436,7 +442,10 @@ impl RowGroupSink {
         let beside = gathered / WRITING_SHARE;
         self.reservation.grow(beside);
         let held = gathered + beside;
-        let task = tokio::task::spawn_blocking(move || Ok(store.write_gathered(&columns, rows)?));
+        let interrupt = Arc::clone(&self.interrupt);
+        let task = tokio::task::spawn_blocking(move || {
+            Ok(interrupt.watch(|| store.write_gathered(&columns, rows))?)
+        });
         self.running.push_back((held, task));
         Ok(())
     }

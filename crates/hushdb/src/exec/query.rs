@@ -11,12 +11,14 @@ use datafusion::logical_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
+use hushdb_query::heed::{AskOnDrop, heeding};
 use hushdb_query::memory::{KeepRows, KeptRows};
 use hushdb_query::plan::InOrderExec;
 use hushdb_query::plan::Planner;
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{self as sql, quote};
 use hushdb_sql::{Error, Result};
+use hushdb_storage::Interrupt;
 use std::sync::Arc;
 
 /// Plans a query and gives its rows as a stream.
@@ -78,12 +80,15 @@ pub(super) fn stream(
 ) -> Result<QueryResult> {
     let physical = physical(connection, plan, progress)?;
     let engine = connection.engine();
-    let _entered = engine.runtime.enter();
-    let stream = InOrderExec::aside(physical).execute(0, engine.state.task_ctx())?;
+    let _entered = engine.runtime.enter()?;
+    let context = engine.task_context(Interrupt::of_part(progress.heeds()));
+    let running = AskOnDrop::of(&context);
+    let stream = InOrderExec::aside(physical).execute(0, context)?;
     Ok(QueryResult::stream(
         stream,
         Arc::clone(&engine.runtime),
         Arc::clone(progress),
+        Some(running),
     ))
 }
 
@@ -142,7 +147,7 @@ pub(super) fn read(
     progress: &Arc<ScanProgress>,
 ) -> Result<Vec<RecordBatch>> {
     let runtime = Arc::clone(&connection.engine().runtime);
-    QueryResult::stream(rows.stream(), runtime, Arc::clone(progress)).collect_batches()
+    QueryResult::stream(rows.stream(), runtime, Arc::clone(progress), None).collect_batches()
 }
 
 /// EXPLAIN and EXPLAIN ANALYZE, as rows of `explain_key` and `explain_value` like DuckDB's.
@@ -157,7 +162,10 @@ pub(super) fn explain(
         .plan_statement(statement)?;
     let physical = physical(connection, &plan, progress)?;
     let batches = connection.block_on(progress, async {
-        let mut stream = physical.execute(0, connection.engine().state.task_ctx())?;
+        let context = connection
+            .engine()
+            .task_context(Arc::clone(progress.heeds()));
+        let mut stream = heeding(physical.execute(0, Arc::clone(&context))?, &context);
         let mut batches = vec![];
         while let Some(batch) = stream.next().await {
             batches.push(batch?);

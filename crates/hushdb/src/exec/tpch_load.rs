@@ -274,12 +274,9 @@ fn generate(
             let (store, columns, progress) =
                 (Arc::clone(store), Arc::clone(columns), Arc::clone(progress));
             tasks.push(tokio::task::spawn_blocking(move || {
-                write_part(
-                    &store,
-                    (table.generate)(sf, part, parts),
-                    &columns,
-                    &progress,
-                )
+                let batches = (table.generate)(sf, part, parts);
+                let heeds = progress.heeds();
+                heeds.watch(|| write_part(&store, batches, &columns, &progress))
             }));
         }
         let mut groups = vec![];

@@ -4,6 +4,7 @@
 //! counted against the memory limit before it is made (`room.rs`).
 
 use super::room::Room;
+use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, BinaryViewBuilder, BooleanArray, Float64Array,
     Int64Array, StringViewArray, StringViewBuilder, UInt64Array,
@@ -325,6 +326,14 @@ impl<'a> Row<'a> {
         Some((column, if *constant { 0 } else { self.row }))
     }
 
+    /// Now and then, whether somebody asks the statement to stop: the function may take long for a row.
+    fn look(self) -> Result<()> {
+        match self.row.is_multiple_of(LOOK_ROWS) {
+            true => check(),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn is_null(self, arg: usize) -> bool {
         match self.at(arg) {
             Some((Column::Text(array), row)) => array.is_null(row),
@@ -394,6 +403,8 @@ impl Written<'_> {
     }
 }
 
+/// Rows between two looks at the statement.
+const LOOK_ROWS: usize = 32;
 /// Values longer than this become a buffer of their own, without a copy.
 const OWN_BUFFER: usize = 64 << 10;
 
@@ -406,6 +417,7 @@ macro_rules! collect {
             room: $room,
         };
         for row in $columns.rows() {
+            row.look()?;
             if !$self.sees_nulls && row.has_null() || !$run(row, &mut written)? {
                 out.append_null();
             } else if written.bytes.len() > OWN_BUFFER {
@@ -428,7 +440,10 @@ fn as_text(bytes: &[u8]) -> Result<&str> {
 
 impl Form {
     fn evaluate(&self, columns: &Columns, room: &mut Room) -> Result<ArrayRef> {
-        let shown = |row: &Row<'_>| self.sees_nulls || !row.has_null();
+        let shown = |row: &Row<'_>| -> Result<bool> {
+            row.look()?;
+            Ok(self.sees_nulls || !row.has_null())
+        };
         Ok(match &self.run {
             Run::Text(run) => collect!(self, columns, room, run, StringViewBuilder, as_text),
             Run::Blob(run) => collect!(
@@ -442,19 +457,19 @@ impl Form {
             Run::Int(run) => {
                 let values = columns
                     .rows()
-                    .map(|row| if shown(&row) { run(row) } else { Ok(None) });
+                    .map(|row| if shown(&row)? { run(row) } else { Ok(None) });
                 Arc::new(values.collect::<Result<Int64Array>>()?)
             }
             Run::Double(run) => {
                 let values = columns
                     .rows()
-                    .map(|row| if shown(&row) { run(row) } else { Ok(None) });
+                    .map(|row| if shown(&row)? { run(row) } else { Ok(None) });
                 Arc::new(values.collect::<Result<Float64Array>>()?)
             }
             Run::Bool(run) => {
                 let values = columns
                     .rows()
-                    .map(|row| if shown(&row) { run(row) } else { Ok(None) });
+                    .map(|row| if shown(&row)? { run(row) } else { Ok(None) });
                 Arc::new(values.collect::<Result<BooleanArray>>()?)
             }
             Run::Whole(_, run) => run(columns, room)?,

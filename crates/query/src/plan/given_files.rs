@@ -4,6 +4,7 @@
 //! What must hold: the bytes are a stranger's. No text of theirs, and no text of a panic, is repeated.
 
 use super::sound_parquet::SoundReaders;
+use crate::heed::heeding;
 use crate::memory::MemoryBudget;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -163,8 +164,9 @@ impl ExecutionPlan for GivenFileExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> DfResult<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, Arc::clone(&context))?;
         Ok(Box::pin(GivenFileStream {
-            input: Some(self.input.execute(partition, context)?),
+            input: Some(heeding(input, &context)),
             schema: self.input.schema(),
             name: Arc::clone(&self.name),
         }))

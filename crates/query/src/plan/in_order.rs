@@ -3,6 +3,7 @@
 //! Partitions run at once; each may be a few batches ahead of the reader.
 
 use crate::engine::of_task;
+use crate::heed::heeding;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -116,7 +117,8 @@ impl ExecutionPlan for InOrderExec {
         let mut tasks = JoinSet::new();
         let mut receivers = Vec::with_capacity(partitions);
         for partition in 0..partitions {
-            let mut stream = self.input.execute(partition, Arc::clone(&context))?;
+            let stream = self.input.execute(partition, Arc::clone(&context))?;
+            let mut stream = heeding(stream, &context);
             let (sender, receiver) = tokio::sync::mpsc::channel::<Result<RecordBatch>>(AHEAD);
             tasks.spawn(async move {
                 while let Some(batch) = stream.next().await {

@@ -42,4 +42,3 @@ pub use session::session_state;
 pub use snapshot::{DatabaseSnapshot, Relation, Snapshot, TableName};
 pub use sound_parquet::{MAX_FILE_COLUMNS, check_parquet, too_wide};
 pub use surroundings::Surroundings;
-pub use watched::watched;

@@ -4,13 +4,13 @@
 use super::numbers::{For, one_type, unify};
 use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
-use super::watched;
 use crate::functions::arithmetic::{MAX_DIGITS_64, Op};
 use crate::functions::arithmetic_chain::{self, type_of_chain};
 use crate::functions::number_kind::{Number, float_type, int_fits, int_literal};
 use crate::functions::{
     ELEMENT, LIST_AND_LIST, MAP_VALUE, POSITION, SLICE, SUBSTRING, date_part, rounds,
 };
+use crate::heed;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
@@ -108,7 +108,7 @@ impl ExprPlanner for DuckOperators {
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
         use BinaryOperator as B;
-        watched::check()?;
+        heed::check()?;
         let op = match &expr.op {
             B::Custom(mark) if mark == INTEGER_LITERAL => {
                 return Ok(PlannerResult::Planned(narrow(expr.left)));

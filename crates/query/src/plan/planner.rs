@@ -9,9 +9,9 @@ use super::surroundings::Surroundings;
 use super::type_names::DuckTypes;
 use super::using_joins::UsingJoins;
 use super::values;
-use super::watched;
 use crate::engine::Engine;
 use crate::functions::instant_function;
+use crate::heed;
 use crate::scan::{ScanProgress, TableScan};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::cte_worktable::CteWorkTable;
@@ -268,7 +268,7 @@ impl<'a> Planner<'a> {
 
 impl ContextProvider for Planner<'_> {
     fn get_table_source(&self, name: TableReference) -> DfResult<Arc<dyn TableSource>> {
-        watched::check()?;
+        heed::check()?;
         self.source(&name).map_err(DataFusionError::from)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! What must hold: the node's output columns keep their names, since nodes above know them by these.
 
-use super::watched;
+use crate::heed;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -42,7 +42,7 @@ pub(super) fn rewrite_expressions(
     let plan = plan.map_expressions(|expr| {
         let name = names.save(&expr);
         let rewritten = expr.transform_up(|e| {
-            watched::check()?;
+            heed::check()?;
             rewrite(e, &schema)
         })?;
         Ok(rewritten.update_data(|e| name.restore(e)))

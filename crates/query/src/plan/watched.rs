@@ -3,9 +3,9 @@
 //! What must hold: each rule of DataFusion's and of ours is one of the wrappers here. Between two rules, and between two nodes
 //! of a plan where the optimizer goes from node to node, the running statement is looked at.
 
-use crate::scan::ScanProgress;
+use crate::heed::check;
+use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DataFusionError, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::optimizer::ApplyOrder;
@@ -13,25 +13,6 @@ use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
-
-tokio::task_local! {
-    /// The statement that this thread works for.
-    static RUNNING: Arc<ScanProgress>;
-}
-
-/// Does a statement's work, which ends early once it is cancelled.
-pub fn watched<T>(statement: &Arc<ScanProgress>, work: impl FnOnce() -> T) -> T {
-    RUNNING.sync_scope(Arc::clone(statement), work)
-}
-
-/// # Errors
-/// `Interrupted` once someone asked the statement to stop that this thread works for.
-pub(super) fn check() -> Result<()> {
-    RUNNING
-        .try_with(|statement| statement.check())
-        .unwrap_or(Ok(()))
-        .map_err(DataFusionError::from)
-}
 
 /// A rule with a look at the running statement before it.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 
 use super::prune;
 use super::table::TableScan;
+use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, RecordBatchOptions, UInt64Array,
 };
@@ -11,9 +12,10 @@ use datafusion::arrow::compute::{filter, prep_null_mask_filter};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::physical_expr::expressions::{Literal, lit};
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_expr_common::physical_expr::{
     snapshot_generation, snapshot_physical_expr,
 };
@@ -26,6 +28,8 @@ use std::sync::Arc;
 const SPARSE: f64 = 0.25;
 /// A dynamic filter that passes more than this share of rows costs more than it saves.
 const USELESS: f64 = 0.8;
+/// Rows between two looks at the statement.
+const PIECE_ROWS: usize = 8192;
 /// Row groups over which a dynamic filter is judged.
 const TRIAL_GROUPS: u32 = 2;
 
@@ -38,6 +42,8 @@ pub(super) struct RowFilter {
     columns: Vec<usize>,
     schema: SchemaRef,
     cost: usize,
+    /// Whether it calls a function, which may take long for a row.
+    calls: bool,
     /// For dynamic filters: generation of the bounds that pruning last saw, and how useful evaluating rows was.
     seen: u64,
     bounds: Option<Arc<dyn PhysicalExpr>>,
@@ -65,6 +71,7 @@ impl RowFilter {
             columns,
             schema: narrow_schema,
             cost,
+            calls: expr.exists(|part| Ok(part.is::<ScalarFunctionExpr>()))?,
             seen: 0,
             bounds: None,
             trials: 0,
@@ -82,7 +89,20 @@ impl RowFilter {
     pub(super) fn evaluate(&self, columns: Vec<ArrayRef>, rows: usize) -> Result<BooleanArray> {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
-        let result = self.narrow.evaluate(&batch)?.into_array(rows)?;
+        if !self.calls || rows <= PIECE_ROWS {
+            return self.passing(&batch);
+        }
+        let mut flags = BooleanBufferBuilder::new(rows);
+        for start in (0..rows).step_by(PIECE_ROWS) {
+            check()?;
+            let piece = batch.slice(start, PIECE_ROWS.min(rows - start));
+            flags.append_buffer(self.passing(&piece)?.values());
+        }
+        Ok(BooleanArray::new(flags.finish(), None))
+    }
+
+    fn passing(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        let result = self.narrow.evaluate(batch)?.into_array(batch.num_rows())?;
         let result = result.as_boolean();
         Ok(if result.null_count() > 0 {
             prep_null_mask_filter(result)

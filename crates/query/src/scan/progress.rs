@@ -1,6 +1,8 @@
 //! How far the scans of a running statement have come, and whether someone asked it to stop.
 
-use hushdb_sql::{Error, Result};
+use hushdb_sql::Result;
+use hushdb_storage::Interrupt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::Notify;
 
@@ -11,32 +13,33 @@ pub struct ScanProgress {
     /// Everything was announced: scans that begin add nothing.
     planned_all: AtomicBool,
     rows_done: AtomicU64,
-    interrupted: AtomicBool,
+    interrupt: Arc<Interrupt>,
     wake: Notify,
 }
 
 impl ScanProgress {
     /// Asks the statement to stop.
     pub fn interrupt(&self) {
-        self.interrupted.store(true, Ordering::SeqCst);
+        self.interrupt.ask();
         self.wake.notify_waiters();
     }
 
     /// # Errors
     /// `Interrupted` once someone asked the statement to stop.
     pub fn check(&self) -> Result<()> {
-        if self.interrupted.load(Ordering::Relaxed) {
-            Err(Error::interrupted())
-        } else {
-            Ok(())
-        }
+        Ok(self.interrupt.check()?)
+    }
+
+    /// What asks the statement to stop.
+    pub fn heeds(&self) -> &Arc<Interrupt> {
+        &self.interrupt
     }
 
     /// Returns when someone asks the statement to stop.
     pub async fn interrupted(&self) {
         loop {
             let woken = self.wake.notified();
-            if self.interrupted.load(Ordering::SeqCst) {
+            if self.interrupt.is_asked() {
                 return;
             }
             woken.await;

@@ -7,6 +7,7 @@ use super::lookup::{Lookup, LookupReader};
 use super::prune;
 use super::statistics::{table_statistics, visible_rows};
 use super::table::TableScan;
+use crate::heed::interrupt_of;
 use crate::memory::limit_of;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, MutableArrayData, make_array};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
@@ -29,7 +30,7 @@ use datafusion::physical_plan::metrics::{
 };
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use hushdb_sql::Error;
-use hushdb_storage::RowGroup;
+use hushdb_storage::{Interrupt, RowGroup};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -200,6 +201,7 @@ impl DataSource for ScanSource {
             reservation: MemoryConsumer::new("Scan").register(context.memory_pool()),
             left: self.fetch,
             baseline: BaselineMetrics::new(&self.metrics, partition),
+            interrupt: interrupt_of(&context),
             skipped: MetricBuilder::new(&self.metrics).counter("row_groups_pruned", partition),
         };
         Ok(Box::pin(RecordBatchStreamAdapter::new(
@@ -425,6 +427,7 @@ struct PartitionReader {
     reservation: MemoryReservation,
     left: Option<usize>,
     baseline: BaselineMetrics,
+    interrupt: Arc<Interrupt>,
     skipped: Count,
 }
 
@@ -434,6 +437,7 @@ impl PartitionReader {
             if self.left == Some(0) {
                 return Ok(None);
             }
+            self.interrupt.check().map_err(Error::from)?;
             if let Some((batch, offset)) = self.current.take() {
                 let rows = self
                     .batch_rows
@@ -454,11 +458,10 @@ impl PartitionReader {
             let Some(index) = self.next.next() else {
                 return Ok(None);
             };
-            self.scan.progress.check()?;
             let group = &self.groups[index];
             if !self.reader.may_match(&self.scan, group) {
                 self.skipped.add(1);
-            } else if let Some(batch) = self.reader.read(group)?
+            } else if let Some(batch) = self.interrupt.watch(|| self.reader.read(group))?
                 && batch.num_rows() > 0
             {
                 self.reservation.resize(batch.get_array_memory_size());

@@ -19,7 +19,8 @@ use super::checkpoint::StoredVersion;
 use super::fresh_blocks::FreshBlocks;
 use super::rebase::{counted, made_again};
 use super::store::Store;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::interrupt::wait_for;
 
 /// So many changes are made again while commits wait; more are made before that.
 const FEW_CHANGES: usize = 32;
@@ -61,7 +62,7 @@ impl Store {
     /// As [`Store::checkpoint`].
     pub fn begin_checkpoint(&self) -> Result<Option<Checkpoint<'_>>> {
         self.blocks.writable()?;
-        self.cut(self.checkpointing.lock())
+        self.cut(wait_for(&self.checkpointing)?)
     }
 
     /// Makes a checkpoint unless one is running: whoever commits on the way need not wait for both.
@@ -77,8 +78,8 @@ impl Store {
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
-        if made.is_err() {
-            // The commit that brought it about is durable. A later one tries again.
+        // The commit that brought it about is durable. A later one tries again, the next if this one was interrupted.
+        if made.is_err_and(|error| !matches!(error, Error::Interrupted)) {
             self.log.lock().put_off();
         }
     }

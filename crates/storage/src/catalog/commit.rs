@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Holds: the newest state is published only when it is durable; a commit that fails leaves nothing. A transaction that defines
-//! things or loads rows in bulk moves the root of the file.
+//! things or loads rows in bulk moves the root of the file. An interrupt ends the wait for others and the storing of a state; a
+//! commit that is queued, or whose root moves, goes on to its end and is there.
 //!
 //! Locks, in the order in which they are taken; who takes one may hold those before it and none of those after it:
 //!
@@ -30,6 +31,7 @@ use super::rebase::TableChange;
 use super::store::Store;
 use super::transaction::Transaction;
 use crate::error::{Error, Result};
+use crate::interrupt::wait_for;
 use crate::table::RowGroup;
 
 /// Rows that a database without a log keeps in memory before it compresses them.
@@ -91,9 +93,9 @@ impl Transaction {
         {
             return Ok(version);
         }
-        let _alone = store.checkpointing.lock();
-        let mut log = store.log.lock();
-        let mut state = store.commit.lock();
+        let _alone = wait_for(&store.checkpointing)?;
+        let mut log = wait_for(&store.log)?;
+        let mut state = wait_for(&store.commit)?;
         let (version, _) = self.rebase(&state.newest)?;
         store.flip(&mut log, &mut state, version, &mut self.fresh)
     }
@@ -103,7 +105,7 @@ impl Store {
     /// Commits without moving the root; `None` where that cannot be.
     fn commit_small(&self, transaction: &Transaction) -> Result<Option<Arc<CatalogVersion>>> {
         let ticket = {
-            let mut state = self.commit.lock();
+            let mut state = wait_for(&self.commit)?;
             let (version, changes) = transaction.rebase(&state.newest)?;
             if self.is_volatile {
                 let rows = rows_of(&changes);
@@ -206,9 +208,9 @@ impl Store {
     /// # Errors
     /// As [`Store::checkpoint`].
     pub(super) fn flip_alone(&self) -> Result<()> {
-        let _alone = self.checkpointing.lock();
-        let mut log = self.log.lock();
-        let mut state = self.commit.lock();
+        let _alone = wait_for(&self.checkpointing)?;
+        let mut log = wait_for(&self.log)?;
+        let mut state = wait_for(&self.commit)?;
         self.flip_newest(&mut log, &mut state)
     }
 

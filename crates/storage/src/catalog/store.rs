@@ -25,6 +25,7 @@ use crate::block::{BlockBuf, BlockRef, MAX_PAYLOAD_BYTES, Role};
 use crate::codec::{CodecError, SegmentCodec, VortexCodec};
 use crate::error::{Error, Result};
 use crate::file::{LOG_NAME, MemFile, NEXT_LOG_NAME, OsFiles, StorageFile, StorageFiles};
+use crate::interrupt::check_interrupt;
 use crate::log::Synchronous;
 use crate::store::{Anchor, BlockStore, Freshness, Notice, StoreInfo, StoreOptions};
 use crate::table::{
@@ -352,6 +353,7 @@ impl Store {
         if array.null_count() == array.len() {
             return Ok(None);
         }
+        check_interrupt()?;
         let encoded = self
             .codec
             .encode(&column.ty, array)
@@ -393,6 +395,7 @@ impl Store {
         if bytes.len() > MAX_PAYLOAD_BYTES {
             return Err(Error::Unsupported("a catalog this large".into()));
         }
+        check_interrupt()?;
         let mut buf = BlockBuf::with_capacity(bytes.len());
         buf.extend_from_slice(bytes);
         let block = self.blocks.write_aside(role, buf)?;
@@ -412,6 +415,7 @@ impl Store {
         column: &Column,
         mask: Option<&BooleanBuffer>,
     ) -> Result<ArrayRef> {
+        check_interrupt()?;
         let rows = group.rows as usize;
         if mask.is_some_and(|mask| mask.len() != rows) {
             return Err(Error::InvalidInput(

@@ -13,6 +13,7 @@ use super::checkpoint::blocks_of;
 use super::store::Store;
 use super::transaction::{Transaction, no_such_table};
 use crate::error::{Error, Result};
+use crate::interrupt::wait_for;
 use crate::table::{Column, GatheredRows, MAX_COLUMN_RAW_BYTES, RowGroup, RowGroupBuilder};
 
 /// Times that a table is tried which others change meanwhile.
@@ -172,9 +173,9 @@ impl Store {
     /// As [`Store::checkpoint`].
     pub fn shrink(&self) -> Result<()> {
         self.blocks.writable()?;
-        let _alone = self.checkpointing.lock();
-        let mut log = self.log.lock();
-        let mut state = self.commit.lock();
+        let _alone = wait_for(&self.checkpointing)?;
+        let mut log = wait_for(&self.log)?;
+        let mut state = wait_for(&self.commit)?;
         for _ in 0..ROUNDS {
             let oldest = self.oldest_in_use(state.stored.generation);
             self.blocks.release(oldest)?;

@@ -23,6 +23,7 @@ use super::tree::{Finder, Tree, blocks_of, merge_into};
 use crate::block::BlockRef;
 use crate::catalog::wire::{Reader, WireError, Writer};
 use crate::error::{Error, Result};
+use crate::interrupt::Steps;
 use crate::store::BlockStore;
 use crate::table::{Column, ColumnType, RowGroup};
 
@@ -192,7 +193,9 @@ impl Index {
         }
         let mut finder = self.finder(blocks);
         let (mut last, mut stored) = (None, Vec::new());
+        let mut steps = Steps::default();
         for (key, _) in MergedRuns::new(&self.runs) {
+            steps.step()?;
             finder.find(key, &mut stored)?;
             if last == Some(key) || !stored.is_empty() {
                 return Err(self.duplicate());

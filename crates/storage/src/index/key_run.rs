@@ -14,6 +14,7 @@ use arrow_buffer::BooleanBuffer;
 use super::key::encode_key;
 use crate::block::{BufferPool, Lent};
 use crate::error::{Error, Result};
+use crate::interrupt::Steps;
 use crate::table::ColumnType;
 
 /// Keys of the rows of a row group by their offsets in it.
@@ -47,7 +48,9 @@ impl RunKeys {
             order: Vec::with_capacity(rows),
             ..Self::default()
         };
+        let mut steps = Steps::default();
         for row in 0..rows {
+            steps.step()?;
             let gone = visible.is_some_and(|visible| row >= visible.len() || !visible.value(row));
             if gone || !encode_key(types, arrays, row, &mut run.bytes)? {
                 continue;

@@ -9,6 +9,7 @@ use super::{RowGroup, TableVersion};
 use crate::block::BlockRef;
 use crate::error::Result;
 use crate::index::{Index, KeyRun, MergedRuns, RunKeys, encode_key};
+use crate::interrupt::{Steps, check_interrupt};
 
 impl TableVersion {
     /// Its indexes, the primary key first if it has one, else in order of their making.
@@ -23,6 +24,7 @@ impl TableVersion {
     /// When a block does not open or does not parse; InvalidInput for arrays of other types; Unsupported for a key that
     /// is too long to be in an index.
     pub fn find(&self, index: &Index, key: &[ArrayRef], row: usize) -> Result<Vec<u64>> {
+        check_interrupt()?;
         let types = index.types(&self.columns)?;
         let arrays: Vec<&ArrayRef> = key.iter().collect();
         let mut bytes = Vec::with_capacity(32);
@@ -119,7 +121,9 @@ impl TableVersion {
         };
         let mut finder = index.finder(&self.blocks);
         let (mut key, mut rows) = (Vec::new(), Vec::new());
+        let mut steps = Steps::default();
         for row in 0..group.rows as usize {
+            steps.step()?;
             key.clear();
             rows.clear();
             if encode_key(&types, &arrays, row, &mut key)? {
@@ -139,7 +143,9 @@ impl TableVersion {
         let only_these = index.runs().len() <= runs.len();
         let mut last: Option<&[u8]> = None;
         let mut rows = Vec::new();
+        let mut steps = Steps::default();
         for (key, id) in MergedRuns::new(runs) {
+            steps.step()?;
             if !self.is_visible(id)? {
                 continue;
             }

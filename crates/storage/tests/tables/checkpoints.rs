@@ -481,3 +481,58 @@ fn a_definition_on_a_state_from_before_conflicts_with_rows_that_came_beside() {
     store.checkpoint().unwrap();
     drops.commit().unwrap();
 }
+
+/// Does work that was asked to stop before it began.
+fn interrupted<T>(work: impl FnOnce() -> T) -> T {
+    let interrupt = Arc::new(Interrupt::default());
+    interrupt.ask();
+    interrupt.watch(work)
+}
+
+#[test]
+fn who_waits_for_a_checkpoint_can_be_interrupted() {
+    let files = Files::new(true);
+    let (store, _) = between(&files);
+    let checkpoint = store.begin_checkpoint().unwrap().unwrap();
+    // On another thread: this one holds what it waits for.
+    let waits = |work: &(dyn Fn() -> Result<()> + Sync)| {
+        let waiting = || std::thread::scope(|scope| scope.spawn(work).join().unwrap());
+        assert!(matches!(waiting(), Err(Error::Interrupted)));
+    };
+    waits(&|| {
+        let mut txn = store.begin().unwrap();
+        txn.create_schema("s").unwrap();
+        interrupted(|| txn.commit().map(drop))
+    });
+    waits(&|| interrupted(|| store.checkpoint()));
+    waits(&|| interrupted(|| store.vacuum(None)));
+    checkpoint.finish().unwrap();
+    let mut txn = store.begin().unwrap();
+    txn.create_schema("s").unwrap();
+    txn.commit().unwrap();
+    sound(&store);
+}
+
+#[test]
+fn an_interrupt_ends_a_checkpoint_and_not_a_commit() {
+    let files = Files::new(true);
+    let (store, expected) = between(&files);
+    assert!(matches!(
+        interrupted(|| store.checkpoint()),
+        Err(Error::Interrupted)
+    ));
+    // A commit that need not wait for anybody becomes durable; the checkpoint that it brings about does not come about.
+    store.set_autocheckpoint_bytes(1);
+    interrupted(|| {
+        let mut txn = store.begin().unwrap();
+        txn.insert("main", "t", &[int64s(1000..1001)]).unwrap();
+        txn.commit().unwrap();
+    });
+    assert!(store.log_bytes() > 0);
+    assert_eq!(sum(&store), expected + 1000);
+    // The next one makes it.
+    insert(&store, 2000..2001);
+    assert_eq!(store.log_bytes(), 0);
+    assert_eq!(sum(&store), expected + 3000);
+    sound(&store);
+}

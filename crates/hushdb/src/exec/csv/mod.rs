@@ -22,6 +22,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Cast, Expr, LogicalPlanBuilder, TableSource};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
+use hushdb_query::heed::heeding;
 use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
 use hushdb_sql::OptionValue;
 use hushdb_sql::type_names::{arrow_field, column_type_name};
@@ -400,13 +401,14 @@ impl PartitionStream for CsvPartition {
         &self.0.schema
     }
 
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+    fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
         let schema = Arc::clone(&self.0.schema);
         match Batches::new(Arc::clone(&self.0)) {
-            Ok(batches) => Box::pin(RecordBatchStreamAdapter::new(
-                schema,
-                futures::stream::iter(batches),
-            )),
+            Ok(batches) => {
+                let batches = futures::stream::iter(batches);
+                let rows = RecordBatchStreamAdapter::new(schema, batches);
+                heeding(Box::pin(rows), &context)
+            }
             Err(error) => {
                 let failed = futures::stream::iter([Err(DataFusionError::from(error))]);
                 Box::pin(RecordBatchStreamAdapter::new(schema, failed))

@@ -22,6 +22,7 @@ use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 use hushdb_query::engine::of_task;
 use hushdb_query::functions::value_text;
+use hushdb_query::heed::heeding;
 use hushdb_query::plan::Planner;
 use hushdb_query::scan::{ScanProgress, TableScan};
 use hushdb_sql::name_parts;
@@ -191,11 +192,13 @@ fn pass(
             columns: columns.collect::<Result<_>>()?,
         })
     };
-    let context = connection.engine().state.task_ctx();
+    let heeds = Arc::clone(planner.progress.heeds());
+    let context = connection.engine().task_context(heeds);
     connection.block_on(&planner.progress, async {
         let mut tasks = JoinSet::new();
         for partition in 0..physical.output_partitioning().partition_count() {
-            let mut stream = physical.execute(partition, Arc::clone(&context))?;
+            let stream = physical.execute(partition, Arc::clone(&context))?;
+            let mut stream = heeding(stream, &context);
             let mut passed = new(partition)?;
             tasks.spawn(async move {
                 while let Some(batch) = stream.next().await {

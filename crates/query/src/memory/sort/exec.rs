@@ -2,6 +2,7 @@
 
 use super::sorter::{Runs, Sorter};
 use crate::engine::of_task;
+use crate::heed::{heeding, heeding_work, interrupt_of};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, Result, Statistics};
@@ -114,13 +115,14 @@ impl SpillingSort {
         let schema = self.schema();
         let mut sorter =
             Sorter::try_new(&self.order, &schema, partition, context, spills, compute)?;
-        Ok(async move {
+        let work = async move {
             while let Some(batch) = rows.next().await {
                 sorter.add(batch?)?;
             }
             drop(rows);
             sorter.finish()
-        })
+        };
+        Ok(heeding_work(work, interrupt_of(context)))
     }
 }
 
@@ -230,6 +232,7 @@ impl ExecutionPlan for SpillingSort {
             .collect::<Result<Vec<_>>>()?;
         let order = self.order.clone();
         let schema = self.schema();
+        let heeds = Arc::clone(&context);
         let rows = async move {
             let mut sorted = vec![];
             let mut tasks = JoinSet::new();
@@ -247,7 +250,8 @@ impl ExecutionPlan for SpillingSort {
             }))
         };
         let rows = futures::stream::once(rows).try_flatten();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+        let rows = RecordBatchStreamAdapter::new(schema, rows);
+        Ok(heeding(Box::pin(rows), &heeds))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

@@ -1,13 +1,20 @@
 //! `SortedRun`: rows that are in memory as they came, and their order.
 
+use crate::heed::check;
 use datafusion::arrow::compute::interleave_record_batch;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::row::Rows;
-use datafusion::common::Result;
+use datafusion::common::{Result, internal_err};
 use datafusion::execution::memory_pool::MemoryReservation;
+use hushdb_storage::expect_panics;
+use std::cmp::Ordering;
+use std::panic::resume_unwind;
 
 /// Bytes of a key that a [`Place`] has itself.
 const PREFIX: usize = 16;
+
+/// Between two looks for an interrupt: about a millisecond.
+const COMPARISONS: u32 = 1 << 16;
 
 /// Where a row is, and how its key begins.
 #[derive(Clone, Copy)]
@@ -47,10 +54,11 @@ impl SortedRun {
         batches: Vec<RecordBatch>,
         keys: Vec<Rows>,
         reservation: MemoryReservation,
-    ) -> Self {
+    ) -> Result<Self> {
         let mut places = Vec::with_capacity(keys.iter().map(Rows::num_rows).sum());
         let mut longest = 0;
         for (batch, keys) in (0..).zip(&keys) {
+            check()?;
             for (row, key) in (0..).zip(keys) {
                 let key = key.as_ref();
                 longest = longest.max(key.len());
@@ -61,23 +69,26 @@ impl SortedRun {
         if longest <= PREFIX {
             // No key is the beginning of another one, so what fills up the prefix decides nothing.
             drop(keys);
-            places.sort_unstable_by_key(|place| (place.prefix(), place.came()));
+            sort(&mut places, |a, b| {
+                let order = a.prefix().cmp(&b.prefix());
+                order.then_with(|| a.came().cmp(&b.came()))
+            })?;
         } else {
             let key = |place: &Place| {
                 let keys = keys.get(place.batch as usize);
                 keys.map(|keys| keys.row(place.row as usize))
             };
-            places.sort_unstable_by(|a, b| {
+            sort(&mut places, |a, b| {
                 let order = a.prefix().cmp(&b.prefix());
                 let order = order.then_with(|| key(a).cmp(&key(b)));
                 order.then_with(|| a.came().cmp(&b.came()))
-            });
+            })?;
         }
-        Self {
+        Ok(Self {
             batches,
             places,
             _reservation: reservation,
-        }
+        })
     }
 
     /// The rows in order, copied into batches of so many, one at a time.
@@ -97,6 +108,25 @@ impl SortedRun {
             let batches: Vec<_> = self.batches.iter().collect();
             Some(interleave_record_batch(&batches, &places).map_err(Into::into))
         })
+    }
+}
+
+/// Sorts, unless somebody asks the statement to stop meanwhile. The only way out of the library's sort is to unwind it, which says
+/// nothing and leaves the places in some order.
+fn sort(places: &mut [Place], compare: impl Fn(&Place, &Place) -> Ordering) -> Result<()> {
+    let mut compared = 0_u32;
+    let sorted = expect_panics(|| {
+        places.sort_unstable_by(|a, b| {
+            compared = compared.wrapping_add(1);
+            if compared.is_multiple_of(COMPARISONS) && check().is_err() {
+                resume_unwind(Box::new(()));
+            }
+            compare(a, b)
+        });
+    });
+    match sorted {
+        Some(()) => Ok(()),
+        None => check().and_then(|()| internal_err!("a sort was given up")),
     }
 }
 
@@ -139,6 +169,7 @@ mod tests {
         let keys = keys.collect();
         let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
         let run = SortedRun::new(batches, keys, MemoryConsumer::new("run").register(&pool));
+        let run = run.unwrap();
         let mut sorted = vec![];
         for batch in run.into_batches(rows) {
             let batch = batch.unwrap();

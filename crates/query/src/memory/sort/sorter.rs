@@ -1,6 +1,7 @@
 //! `Sorter`: gathers rows, and writes them out as sorted runs when it gets no more memory.
 
 use super::run::{PLACE_BYTES, SortedRun};
+use crate::heed::check;
 use crate::memory::{limit_of, row_bytes};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -95,29 +96,33 @@ impl Sorter {
 
     pub(super) fn finish(mut self) -> Result<Runs> {
         match self.done.files.is_empty() {
-            true => self.done.in_memory = self.sorted(),
+            true => self.done.in_memory = self.sorted()?,
             false => self.spill()?,
         }
         Ok(self.done)
     }
 
-    fn sorted(&mut self) -> Option<SortedRun> {
+    fn sorted(&mut self) -> Result<Option<SortedRun>> {
         let _timer = self.compute.timer();
         let (batches, keys) = (
             std::mem::take(&mut self.batches),
             std::mem::take(&mut self.keys),
         );
-        (!batches.is_empty()).then(|| SortedRun::new(batches, keys, self.reservation.take()))
+        match batches.is_empty() {
+            true => Ok(None),
+            false => SortedRun::new(batches, keys, self.reservation.take()).map(Some),
+        }
     }
 
     /// Writes what was gathered as a run.
     fn spill(&mut self) -> Result<()> {
-        let Some(run) = self.sorted() else {
+        let Some(run) = self.sorted()? else {
             return Ok(());
         };
         let mut file = self.spills.create_in_progress_file("sort")?;
         let mut max_record_batch_memory = 0;
         for batch in run.into_batches(self.done.batch_rows) {
+            check()?;
             let bytes = file.append_batch(&batch?)?;
             // What is read back at once.
             file.flush()?;

@@ -4,6 +4,7 @@ use super::divided::{Divided, DividedJoin};
 use super::gate::Gate;
 use super::nested_loop::SpillingNestedLoop;
 use super::promised_order::PromisedOrder;
+use crate::heed::{heeding, heeding_filter};
 use crate::memory::MemoryBudget;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
@@ -83,7 +84,11 @@ impl SpillingHashJoin {
         let right_gate = Arc::new(right_gate);
         let gates: Vec<Arc<dyn ExecutionPlan>> = vec![left_gate.clone(), right_gate.clone()];
         Ok(Self {
-            join: join.builder().with_new_children(gates)?.build()?,
+            join: join
+                .builder()
+                .with_filter(join.filter().map(heeding_filter))
+                .with_new_children(gates)?
+                .build()?,
             left,
             right,
             left_gate,
@@ -173,7 +178,7 @@ impl ExecutionPlan for SpillingHashJoin {
             partition,
             level: self.level,
             metrics: SpillMetrics::new(&self.metrics, partition),
-            context,
+            context: Arc::clone(&context),
         };
         let fetch = self.join.fetch();
         let rows = async move {
@@ -192,10 +197,9 @@ impl ExecutionPlan for SpillingHashJoin {
             let first = futures::stream::iter(first);
             Ok::<_, DataFusionError>(first.chain(planned).boxed())
         };
-        Ok(Box::pin(RecordBatchStreamAdapter::new(
-            self.schema(),
-            futures::stream::once(rows).try_flatten(),
-        )))
+        let rows = futures::stream::once(rows).try_flatten();
+        let rows = RecordBatchStreamAdapter::new(self.schema(), rows);
+        Ok(heeding(Box::pin(rows), &context))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

@@ -8,13 +8,16 @@ use super::gate::Gate;
 use super::promised_order::PromisedOrder;
 use super::scatter::{Division, Scattered, Spilled};
 use super::spilled::spilled;
+use crate::heed::{heeding, heeding_filter};
 use crate::memory::over;
 use crate::memory::rows::RowsExec;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, JoinType, Result, Statistics};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::joins::{CrossJoinExec, NestedLoopJoinExec};
+use datafusion::physical_plan::joins::{
+    CrossJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder,
+};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet, SpillMetrics};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -59,9 +62,9 @@ impl SpillingNestedLoop {
         let left_gate = Arc::new(Gate::keeping(Arc::clone(&left)));
         let right_gate = Gate::releasing(Arc::clone(&right), Arc::clone(&left_gate));
         let right_gate = Arc::new(right_gate);
-        let planned = over(plan, vec![left_gate.clone(), right_gate.clone()]);
+        let gates: Vec<Arc<dyn ExecutionPlan>> = vec![left_gate.clone(), right_gate.clone()];
         Ok(Some(Self {
-            planned: planned?,
+            planned: over(&with_heeding_filter(plan)?, gates)?,
             left,
             right,
             left_gate,
@@ -79,6 +82,19 @@ impl SpillingNestedLoop {
             None => join,
         })
     }
+}
+
+/// The join as it is planned, which sees during a long batch that nobody waits for it.
+fn with_heeding_filter(plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let Some(join) = plan.downcast_ref::<NestedLoopJoinExec>() else {
+        return Ok(Arc::clone(plan));
+    };
+    let (left, right) = (Arc::clone(join.left()), Arc::clone(join.right()));
+    let heeding = NestedLoopJoinExecBuilder::new(left, right, *join.join_type())
+        .with_projection_ref(join.projection().clone())
+        .with_filter(join.filter().map(heeding_filter))
+        .build()?;
+    Ok(Arc::new(heeding))
 }
 
 impl fmt::Debug for SpillingNestedLoop {
@@ -140,7 +156,7 @@ impl ExecutionPlan for SpillingNestedLoop {
             shared: Arc::clone(&self.shared),
             partition,
             metrics: SpillMetrics::new(&self.metrics, partition),
-            context,
+            context: Arc::clone(&context),
         };
         let rows = async move {
             let first = planned.next().await;
@@ -156,10 +172,9 @@ impl ExecutionPlan for SpillingNestedLoop {
                 RecordBatchStreamAdapter::new(schema, rows),
             ))
         };
-        Ok(Box::pin(RecordBatchStreamAdapter::new(
-            self.schema(),
-            futures::stream::once(rows).try_flatten(),
-        )))
+        let rows = futures::stream::once(rows).try_flatten();
+        let rows = RecordBatchStreamAdapter::new(self.schema(), rows);
+        Ok(heeding(Box::pin(rows), &context))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

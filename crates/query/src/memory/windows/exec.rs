@@ -1,6 +1,7 @@
 //! `AccountedWindow`: a planned window operator, run so that its memory is reserved.
 
 use super::partitions::{Partitions, Planned};
+use crate::heed::heeding;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics};
@@ -113,9 +114,10 @@ impl ExecutionPlan for AccountedWindow {
         let metrics = SpillMetrics::new(&self.metrics, partition);
         let rows = match Planned::of(&self.window)? {
             Some(planned) => {
+                let context = Arc::clone(&context);
                 Partitions::try_new(planned, &self.window, partition, context, metrics)?.stream()
             }
-            None => Arc::clone(&self.window).execute(partition, context)?,
+            None => Arc::clone(&self.window).execute(partition, Arc::clone(&context))?,
         };
         let counted = rows.map(move |batch| {
             if let Ok(batch) = &batch {
@@ -123,10 +125,8 @@ impl ExecutionPlan for AccountedWindow {
             }
             batch
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(
-            self.schema(),
-            counted,
-        )))
+        let rows = RecordBatchStreamAdapter::new(self.schema(), counted);
+        Ok(heeding(Box::pin(rows), &context))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
