@@ -14,10 +14,16 @@ mod log_forge;
 mod logs;
 mod metadata;
 mod outcome;
+mod panicking;
 mod samples;
 mod seeds;
 mod segments;
 mod superblocks;
+
+/// What `panicking` makes segments of.
+mod arrays {
+    pub(crate) use arrow_array::{ArrayRef, StringViewArray};
+}
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -72,6 +78,7 @@ fn each_hostile_file_gives_its_error_and_no_more() {
     seeds::write(&samples, &cases, corpus.as_deref());
 
     // The only test here: others would take memory meanwhile.
+    let (before, _) = panicking::heard();
     let mut wrong = Vec::new();
     for case in cases.0 {
         let name = case.name.as_str();
@@ -87,6 +94,13 @@ fn each_hostile_file_gives_its_error_and_no_more() {
         }
         let faults = outcome.faults.iter();
         wrong.extend(faults.map(|fault| format!("{name}: {fault}")));
+    }
+    match panicking::heard() {
+        (answered, 0) if answered > before => {}
+        (answered, seen) => wrong.push(format!(
+            "{} panics had an answer, and {seen} had none",
+            answered - before
+        )),
     }
     let missing = expected.keys();
     wrong.extend(missing.map(|name| format!("{name}: there is no such case")));

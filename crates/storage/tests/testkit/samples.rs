@@ -59,7 +59,7 @@ pub(crate) struct Samples {
 }
 
 /// Rows of table `x`.
-const INDEXED: i64 = 200;
+pub(crate) const INDEXED: i64 = 200;
 /// Records in the log of a sample.
 pub(crate) const LOGGED: usize = 4;
 

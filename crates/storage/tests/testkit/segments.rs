@@ -6,8 +6,9 @@ use arrow_array::{ArrayRef, BinaryViewArray, Int64Array};
 use hushdb_storage::{ColumnType, Role, SegmentCodec, VortexCodec};
 
 use super::cases::Cases;
-use super::forge::{find, put};
-use super::samples::{Sample, Samples};
+use super::forge::{Forge, find, put};
+use super::panicking;
+use super::samples::{INDEXED, Sample, Samples};
 
 /// Places in a segment's header, which has one part.
 const FLAGS_AT: usize = 5;
@@ -121,6 +122,21 @@ fn contents(cases: &mut Cases, prefix: &str, sound: &Sample) {
     forged("of-a-million-rows-that-says-ten", 0, &|p| {
         *p = encode(ColumnType::Int64, &many);
         put(p, ROWS_AT, &10u32.to_le_bytes());
+    });
+    // A text column of as many rows as the indexed table has.
+    let indexed = sound
+        .parts
+        .iter()
+        .filter(|(role, _)| *role == Role::ColumnData)
+        .count();
+    let of_texts = |forge: &Forge, nth: usize| {
+        let payload = forge.payload(Role::ColumnData, &forge.part(Role::ColumnData, nth));
+        payload[2] == 13 && payload[ROWS_AT..ROWS_AT + 4] == (INDEXED as u32).to_le_bytes()
+    };
+    let forge = Forge::new(sound);
+    let nth = (0..indexed).find(|nth| of_texts(&forge, *nth));
+    forged("that-makes-the-library-panic", nth.unwrap(), &|p| {
+        *p = panicking::segment(INDEXED as usize).1;
     });
     // The interval's three parts.
     forged("one-part-of-three", 3, &|p| p[PARTS_AT] = 1);
