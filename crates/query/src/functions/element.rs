@@ -113,7 +113,7 @@ pub(super) fn counts(column: &ArrayRef) -> Result<Int64Array> {
     let whole = column.as_primitive::<Float64Type>();
     Ok(whole.try_unary::<_, Int64Type, ArrowError>(|number| {
         let rounded = number.round_ties_even();
-        match rounded >= -LONGEST && rounded < LONGEST {
+        match (-LONGEST..LONGEST).contains(&rounded) {
             true => Ok(rounded as i64),
             false => {
                 let what = "the number is out of range for the destination type BIGINT";

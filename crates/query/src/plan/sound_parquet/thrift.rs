@@ -149,7 +149,9 @@ impl Walk<'_> {
 mod tests {
     use super::*;
 
-    fn walk(bytes: &[u8]) -> Option<(usize, Vec<(Vec<i16>, Part)>)> {
+    type Parts = Vec<(Vec<i16>, Part)>;
+
+    fn walk(bytes: &[u8]) -> Option<(usize, Parts)> {
         let mut parts = vec![];
         let len = structure(bytes, &mut |fields, part| {
             parts.push((fields.to_vec(), part));
