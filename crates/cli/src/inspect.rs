@@ -223,14 +223,14 @@ pub(crate) fn open_read_only(
 pub(crate) fn key_of(
     path: &Path,
     key: &KeyOptions,
-) -> Result<Option<Box<dyn KeyProvider>>, Failure> {
+) -> Result<Option<Arc<dyn KeyProvider>>, Failure> {
     let encrypted = readable(&header_copies(path)?)?.suite().is_encrypted();
     let source = if encrypted {
         Some(key.required()?)
     } else {
         key.source()
     };
-    Ok(source.map(|source| source.provider()).transpose()?)
+    Ok(source.map(|source| source.provider()))
 }
 
 /// A slot as text: number, kind of key, label.

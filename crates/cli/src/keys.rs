@@ -142,7 +142,7 @@ fn open(arguments: &FileArguments) -> Result<Arc<Store>, Failure> {
         );
         return Err(Failure::Message(text));
     }
-    let provider = arguments.key.required()?.provider()?;
+    let provider = arguments.key.required()?.provider();
     let options = StoreOptions {
         freshness: arguments.freshness.freshness(true)?,
         ..StoreOptions::default()
@@ -164,15 +164,15 @@ fn shown(took: Duration) -> String {
 
 /// A provider that knows how long it took to get its key: typing and foreign commands are not part of the slot change.
 struct Timed {
-    provider: Box<dyn KeyProvider>,
+    provider: Arc<dyn KeyProvider>,
     waited: Mutex<Duration>,
 }
 
 impl Timed {
     fn new(options: &NewKeyOptions) -> Result<Self, Failure> {
-        let provider: Box<dyn KeyProvider> = match options.source()? {
-            KeySource::Prompt => Box::new(PromptKey::new("New key: ")),
-            source => source.provider()?,
+        let provider: Arc<dyn KeyProvider> = match options.source()? {
+            KeySource::Prompt => Arc::new(PromptKey::new("New key: ")),
+            source => source.provider(),
         };
         Ok(Self {
             provider,

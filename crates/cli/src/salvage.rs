@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &SalvageArguments) -> Result<ExitCode, Failure> {
     }
     let key = inspect::key_of(&arguments.file.file, &arguments.file.key)?;
     let new_key = match arguments.new_key.is_given() {
-        true => Some(arguments.new_key.source()?.provider()?),
+        true => Some(arguments.new_key.source()?.provider()),
         false => None,
     };
     // While nobody has it open.

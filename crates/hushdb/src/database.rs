@@ -3,10 +3,10 @@
 //! What must hold: a file is attached once; keys stay inside `hushdb-keys` and are asked for when a file is opened.
 
 use crate::connection::Connection;
+use crate::key_source::{KeyServices, KeySource};
 #[cfg(test)]
 use datafusion::execution::SessionState;
-use hushdb_crypto::{CryptoProvider, SecretBytes};
-use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey};
+use hushdb_crypto::CryptoProvider;
 use hushdb_keys::{KeyProvider, Suite};
 use hushdb_query::engine::{Engine, default_threads};
 use hushdb_query::functions::current_micros;
@@ -30,60 +30,6 @@ pub(crate) const MEMORY: &str = "memory";
 pub(crate) const MEMORY_PATH: &str = ":memory:";
 /// Share of physical memory that a process may use when nothing else is said; DuckDB's.
 const DEFAULT_MEMORY_SHARE: f64 = 0.8;
-
-/// Where a key comes from. The caller chooses; nothing named in a file is ever run or opened.
-pub enum KeySource {
-    /// Key text as in FORMAT.md "Key text": `hex:`, `base64:`, `pass:` or a bare passphrase.
-    Text(SecretBytes),
-    /// Key text in an environment variable.
-    Env(String),
-    /// Key text in a file.
-    File(PathBuf),
-    /// Key text as a command's standard output.
-    Command(String),
-    /// A passphrase typed on the terminal, without echo.
-    Prompt,
-}
-
-impl Clone for KeySource {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Text(text) => Self::Text(text.duplicate()),
-            Self::Env(name) => Self::Env(name.clone()),
-            Self::File(path) => Self::File(path.clone()),
-            Self::Command(command) => Self::Command(command.clone()),
-            Self::Prompt => Self::Prompt,
-        }
-    }
-}
-
-impl fmt::Debug for KeySource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Text(_) => "KeySource::Text",
-            Self::Env(_) => "KeySource::Env",
-            Self::File(_) => "KeySource::File",
-            Self::Command(_) => "KeySource::Command",
-            Self::Prompt => "KeySource::Prompt",
-        })
-    }
-}
-
-impl KeySource {
-    /// The provider that yields the key when a file is opened; only then is the key looked at.
-    ///
-    /// # Errors
-    /// None now; reserved for sources that can be refused beforehand.
-    pub fn provider(&self) -> Result<Box<dyn KeyProvider>> {
-        Ok(match self {
-            Self::Text(text) => Box::new(KeyText::new(text.duplicate())),
-            Self::Env(name) => Box::new(EnvKey::new(name)),
-            Self::File(path) => Box::new(FileKey::new(path)),
-            Self::Command(command) => Box::new(CommandKey::new(command)),
-            Self::Prompt => Box::new(PromptKey::new("Passphrase: ")),
-        })
-    }
-}
 
 /// How the blocks of an encrypted file are sealed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,6 +66,8 @@ pub struct DatabaseOptions {
     pub read_only: bool,
     /// Opens an encrypted file, or makes a new file encrypted.
     pub key: Option<KeySource>,
+    /// Places for keys that ATTACH may name, beside those of this library.
+    pub key_services: KeyServices,
     /// How a new file is sealed, GCM when not given. A file that is there must be sealed so.
     pub cipher: Option<Cipher>,
     /// The least that the file must have; a file that is insisted on is not created.
@@ -144,6 +92,7 @@ impl Default for DatabaseOptions {
         Self {
             read_only: false,
             key: None,
+            key_services: KeyServices::default(),
             cipher: None,
             freshness: Freshness::default(),
             memory_limit_bytes: None,
@@ -186,6 +135,7 @@ pub(crate) struct Shared {
     pub(crate) defaults: Defaults,
     pub(crate) default_database: String,
     crypto: CryptoProvider,
+    pub(crate) key_services: KeyServices,
     pub(crate) pool: Arc<BufferPool>,
     pub(crate) memory: Arc<MemoryBudget>,
     pub(crate) spill: Arc<SpillSpace>,
@@ -317,6 +267,7 @@ impl Database {
             },
             default_database: default_database.clone(),
             crypto: options.crypto,
+            key_services: options.key_services.clone(),
             pool,
             memory,
             spill,
@@ -427,7 +378,7 @@ impl Shared {
                 path.display()
             )));
         }
-        let provider = key.as_ref().map(KeySource::provider).transpose()?;
+        let provider = key.as_ref().map(KeySource::provider);
         if cipher.is_some() && key.is_none() {
             return Err(Error::binder("a cipher needs a key"));
         }

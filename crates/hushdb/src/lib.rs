@@ -17,6 +17,7 @@
 mod connection;
 mod database;
 mod exec;
+mod key_source;
 mod prepared_statement;
 mod result;
 pub mod tpch;
@@ -24,16 +25,25 @@ mod transaction;
 mod value;
 
 pub use connection::{Connection, InterruptHandle, ProgressHandle};
-pub use database::{AttachOptions, Cipher, Database, DatabaseOptions, KeySource};
+pub use database::{AttachOptions, Cipher, Database, DatabaseOptions};
 pub use hushdb_query::functions::{json_string, json_value, value_text};
 pub use hushdb_sql::type_names::display_type;
 pub use hushdb_sql::{Error, ErrorKind, Result};
 pub use hushdb_sql::{StatementSplit, may_hold_secret, split_statements};
+pub use key_source::{KeyServices, KeySource};
 pub use prepared_statement::PreparedStatement;
 pub use result::{QueryResult, ResultKind};
 pub use value::Value;
 
 pub use hushdb_storage::{Anchor, Freshness, root_digest_from_hex};
+
+/// What a program needs that brings a place for keys along: [`KeyProvider`](keys::KeyProvider) and what it speaks of.
+pub mod keys {
+    pub use hushdb_crypto::{SecretBytes, SecretKey};
+    pub use hushdb_keys::{
+        DatabaseId, KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind,
+    };
+}
 
 /// What tools that look into files need: headers without a key, checks, key slots.
 pub mod files {

@@ -9,8 +9,9 @@ use hushdb_crypto::SecretBytes;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Options whose value is secret: a key, and a command, since people write passwords into commands.
-const SECRET_OPTIONS: [&str; 2] = ["encryption_key", "encryption_key_command"];
+/// How the options begin whose value is secret: a key, or where one is, since people write passwords into commands and tokens
+/// into the names of services.
+const SECRET_OPTION: &str = "encryption_key";
 
 /// What was taken out of one statement, in order; `None` for what is no way to write a key.
 #[derive(Default)]
@@ -35,7 +36,7 @@ impl KeyLiterals {
     /// In ATTACH a key is whatever stands behind the option's name. Elsewhere, as in a misspelt statement, it is a
     /// quoted text directly behind a name that begins in brackets or behind a comma there, unless a SELECT came before.
     pub(crate) fn take_out_of(sql: &str) -> (Cow<'_, str>, Self) {
-        if !names(sql.as_bytes(), SECRET_OPTIONS[0]) {
+        if !names(sql.as_bytes(), SECRET_OPTION) {
             return (Cow::Borrowed(sql), Self::default());
         }
         let bytes = sql.as_bytes();
@@ -96,7 +97,7 @@ impl KeyLiterals {
 
     /// Whether values of this option of ATTACH are taken out.
     pub(crate) fn are_values_of(option: &str) -> bool {
-        SECRET_OPTIONS.contains(&option)
+        option.starts_with(SECRET_OPTION)
     }
 
     /// What stood where the text now has `placeholder`.

@@ -131,7 +131,7 @@ fn ask(path: &Path, key: &Path, sql: &str) -> Result<String, Failure> {
 }
 
 fn open_store(path: &Path, key: &Path) -> Result<Arc<Store>, Failure> {
-    let provider = KeySource::File(key.to_owned()).provider()?;
+    let provider = KeySource::File(key.to_owned()).provider();
     let options = StoreOptions {
         read_only: true,
         ..StoreOptions::default()

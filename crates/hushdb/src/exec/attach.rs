@@ -2,9 +2,9 @@
 
 use crate::connection::Connection;
 use crate::database::{
-    AttachOptions, Attached, Cipher, KeySource, MEMORY, MEMORY_PATH, check_cipher, database_name,
-    place_of,
+    AttachOptions, Attached, Cipher, MEMORY, MEMORY_PATH, check_cipher, database_name, place_of,
 };
+use crate::key_source::{KeyServices, KeySource};
 use crate::result::QueryResult;
 use hushdb_crypto::SecretBytes;
 use hushdb_sql::settings_text::plain_text;
@@ -24,7 +24,7 @@ pub(super) fn attach(
 ) -> Result<QueryResult> {
     let path = Path::new(path);
     let name = name.unwrap_or_else(|| database_name(path));
-    let options = read_options(options)?;
+    let options = read_options(options, &connection.shared.key_services)?;
     let there = connection.shared.attached.read().get(&name).cloned();
     let there = there.filter(|_| on_conflict != OnConflict::Fail);
     let Some(old) = there else {
@@ -81,10 +81,10 @@ fn replace(
     Ok(())
 }
 
-fn read_options(given: Vec<AttachOption>) -> Result<AttachOptions> {
+fn read_options(given: Vec<AttachOption>, services: &KeyServices) -> Result<AttachOptions> {
     let mut options = AttachOptions::default();
     for option in given {
-        read_option(option, &mut options)?;
+        read_option(option, services, &mut options)?;
     }
     match options.cipher.is_some() && options.key.is_none() {
         true => Err(Error::binder("ENCRYPTION_CIPHER needs an ENCRYPTION_KEY")),
@@ -92,7 +92,11 @@ fn read_options(given: Vec<AttachOption>) -> Result<AttachOptions> {
     }
 }
 
-fn read_option(option: AttachOption, options: &mut AttachOptions) -> Result<()> {
+fn read_option(
+    option: AttachOption,
+    services: &KeyServices,
+    options: &mut AttachOptions,
+) -> Result<()> {
     let AttachOption {
         name,
         value,
@@ -112,19 +116,16 @@ fn read_option(option: AttachOption, options: &mut AttachOptions) -> Result<()> 
         Some(secret) => Ok(secret.duplicate()),
         None => text().map(SecretBytes::from),
     };
+    let place = || no_key(String::from_utf8_lossy(secret()?.expose()).into_owned());
     let mut source = |given| match options.key.replace(given) {
         None => Ok(()),
         Some(_) => Err(Error::binder("give the key in one way only")),
     };
     match name.as_str() {
         "encryption_key" => source(KeySource::Text(secret()?))?,
-        "encryption_key_env" => source(KeySource::Env(no_key(text()?)?))?,
-        "encryption_key_file" => source(KeySource::File(no_key(text()?)?.into()))?,
-        "encryption_key_command" => {
-            let command = secret()?;
-            let command = String::from_utf8_lossy(command.expose());
-            source(KeySource::Command(no_key(command.into_owned())?))?;
-        }
+        "encryption_key_env" => source(KeySource::Env(place()?))?,
+        "encryption_key_file" => source(KeySource::File(place()?.into()))?,
+        "encryption_key_command" => source(KeySource::Command(place()?))?,
         "encryption_cipher" => {
             let known = Cipher::by_name(&text()?);
             options.cipher = Some(known.ok_or_else(|| {
@@ -146,7 +147,11 @@ fn read_option(option: AttachOption, options: &mut AttachOptions) -> Result<()> 
             }
         },
         // What stands in its place may be a key.
-        _ => {
+        name => {
+            let service = name.strip_prefix("encryption_key_");
+            if let Some(found) = service.and_then(|name| services.source(name, &place().ok()?)) {
+                return source(found?);
+            }
             return Err(Error::binder(
                 "Unrecognized option for attach; there are ENCRYPTION_KEY, ENCRYPTION_KEY_ENV, ENCRYPTION_KEY_FILE, \
                  ENCRYPTION_KEY_COMMAND, ENCRYPTION_CIPHER, READ_ONLY, READ_WRITE, TYPE, EXPECTED_ROOT and MIN_ANCHOR",
@@ -181,7 +186,7 @@ fn check_open(database: &Attached, options: &AttachOptions) -> Result<()> {
         ));
     }
     if let Some(key) = &options.key {
-        store.opens_with(&*key.provider()?)?;
+        store.opens_with(&*key.provider())?;
     }
     check_cipher(store, options.cipher)?;
     Ok(store.holds(&options.freshness)?)
