@@ -34,7 +34,7 @@ pub struct TableScan {
 }
 
 impl TableScan {
-    /// A scan of one version of a table; with row ids, the column [`ROW_ID`](super::ROW_ID) comes last.
+    /// A scan of one version of a table; with row ids, the column [`ROW_ID`] comes last.
     pub fn new(
         store: Arc<Store>,
         version: Arc<CatalogVersion>,
