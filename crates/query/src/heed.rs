@@ -23,7 +23,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
+use tokio::task::coop;
 
 /// # Errors
 /// `Interrupted` once someone asked the statement to stop that this thread works for.
@@ -76,7 +77,12 @@ impl Stream for Heeding {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let proceeds = ready!(tokio::task::coop::poll_proceed(context));
+        // Only batches that came are counted, not the levels that were asked on the way to one: of more than the 128 of a
+        // thread's turn, none would ever be reached.
+        if !coop::has_budget_remaining() {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let this = &mut *self;
         let Some(rows) = &mut this.rows else {
             return Poll::Ready(None);
@@ -86,7 +92,9 @@ impl Stream for Heeding {
             Err(asked) => Poll::Ready(Some(Err(DataFusionError::from(Error::from(asked))))),
         };
         if let Poll::Ready(next) = &polled {
-            proceeds.made_progress();
+            if let Poll::Ready(counted) = coop::poll_proceed(context) {
+                counted.made_progress();
+            }
             if next.as_ref().is_some_and(Result::is_err) {
                 this.rows = None;
             }
