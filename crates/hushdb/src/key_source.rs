@@ -100,9 +100,13 @@ impl KeyServices {
     }
 
     /// The source that an option `encryption_key_<name>` names; `None` when there is no such service.
-    pub(crate) fn source(&self, name: &str, argument: &str) -> Option<Result<KeySource>> {
+    /// The argument, which may be a token, is copied nowhere.
+    pub(crate) fn source(&self, name: &str, argument: &SecretBytes) -> Option<Result<KeySource>> {
         let make = self.0.get(name)?;
-        Some(make(argument).map(KeySource::Provider))
+        Some(match std::str::from_utf8(argument.expose()) {
+            Ok(argument) => make(argument).map(KeySource::Provider),
+            Err(_) => Err(Error::binder("what a key service is told is text")),
+        })
     }
 }
 

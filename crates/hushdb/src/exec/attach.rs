@@ -149,7 +149,7 @@ fn read_option(
         // What stands in its place may be a key.
         name => {
             let service = name.strip_prefix("encryption_key_");
-            if let Some(found) = service.and_then(|name| services.source(name, &place().ok()?)) {
+            if let Some(found) = service.and_then(|name| services.source(name, &secret().ok()?)) {
                 return source(found?);
             }
             return Err(Error::binder(
