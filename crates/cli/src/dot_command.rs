@@ -139,10 +139,13 @@ impl Session {
         if self.connection.in_transaction() {
             return None;
         }
-        let rows = self.ask("SHOW ALL TABLES").ok()?;
+        let rows = self.ask(
+            "SELECT database, schema, name, array_to_string(column_names, chr(0)) FROM (SHOW ALL TABLES)",
+        );
+        let rows = rows.ok()?;
         let tables = rows.into_iter().filter_map(|row| {
-            let [database, schema, name, columns, ..] = <[String; 5]>::try_from(row).ok()?;
-            let columns = columns.split(", ").filter(|name| !name.is_empty());
+            let [database, schema, name, columns] = <[String; 4]>::try_from(row).ok()?;
+            let columns = columns.split('\0').filter(|name| !name.is_empty());
             Some(TableNames {
                 database,
                 schema,

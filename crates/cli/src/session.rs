@@ -8,9 +8,7 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use hushdb::{
-    Cipher, Connection, Database, DatabaseOptions, ErrorKind, Freshness, KeySource, ResultKind,
-};
+use hushdb::{Cipher, Connection, Database, DatabaseOptions, ErrorKind, KeySource, ResultKind};
 
 use crate::cpu_time::CpuTime;
 use crate::failure::{Failure, say};
@@ -41,11 +39,6 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    fn keeps(&self) -> Option<FreshnessOptions> {
-        let keeps = self.freshness.keeps() && !self.read_only;
-        keeps.then(|| self.freshness.clone())
-    }
-
     /// Opens the database, asking for the key when it turns out to need one and a person is there.
     ///
     /// # Errors
@@ -61,30 +54,25 @@ impl Target {
                 "a key, an anchor or --read-only needs a database file; give one".to_owned(),
             ));
         }
-        let freshness = self.freshness.freshness(!self.read_only)?;
         let given = key.is_some();
-        match (self.open_with(file, key, freshness), file) {
+        match (self.open_with(file, key), file) {
             (Err(error), Some(file)) if error.kind() == ErrorKind::KeyRequired && !given => {
                 let key = Some(self.key.required()?);
-                Ok(self.open_with(Some(file), key, freshness)?)
+                Ok(self.open_with(Some(file), key)?)
             }
             (opened, _) => Ok(opened?),
         }
     }
 
-    fn open_with(
-        &self,
-        file: Option<&Path>,
-        key: Option<KeySource>,
-        freshness: Freshness,
-    ) -> hushdb::Result<Database> {
+    fn open_with(&self, file: Option<&Path>, key: Option<KeySource>) -> hushdb::Result<Database> {
         Database::open_with(
             file,
             DatabaseOptions {
                 read_only: self.read_only,
                 key,
                 cipher: self.cipher,
-                freshness,
+                freshness: self.freshness.given(),
+                anchor_file: self.freshness.anchor_file(),
                 owns_process: true,
                 ..DatabaseOptions::default()
             },
@@ -100,8 +88,6 @@ pub(crate) struct Session {
     pub(crate) sink: Sink,
     interrupts: Interrupts,
     depth: usize,
-    /// Where the anchor of what was opened is kept; of what was opened read-only, none is written.
-    anchor_kept: Option<FreshnessOptions>,
     // Last, so that the connection is gone before its database is.
     pub(crate) database: Database,
 }
@@ -126,7 +112,6 @@ impl Session {
             sink: Sink::standard(),
             interrupts,
             depth: 0,
-            anchor_kept: target.keeps(),
             database,
         })
     }
@@ -137,7 +122,7 @@ impl Session {
     /// # Errors
     /// That of `done`, or the file's.
     pub(crate) fn finish(self, done: Result<ExitCode, Failure>) -> Result<ExitCode, Failure> {
-        let kept = self.keep_anchor();
+        let kept = self.keep_anchors();
         if matches!(&done, Err(Failure::Library(error)) if error.kind() == ErrorKind::Interrupted) {
             // Whoever asked to stop does not wait for more: what is in the log stays there.
             let _ = self.connection.run("PRAGMA disable_checkpoint_on_shutdown");
@@ -157,29 +142,24 @@ impl Session {
     /// Opens another database in the place of this one.
     ///
     /// # Errors
-    /// What [`Target::open`] refuses, and [`Session::keep_anchor`].
+    /// What [`Target::open`] refuses, and [`Session::keep_anchors`].
     pub(crate) fn open_other(&mut self, target: &Target) -> Result<(), Failure> {
         // The old database stays open until the new one is: a typing error must not cost the session.
         let database = target.open()?;
         say_notices(&database);
         let connection = database.connect()?;
-        self.keep_anchor()?;
+        self.keep_anchors()?;
         self.connection = connection;
         self.database = database;
-        self.anchor_kept = target.keeps();
         Ok(())
     }
 
-    /// Writes the anchor of the database into its anchor file, if it has one. What closing adds is no more than the anchor
-    /// asks for.
+    /// Writes the anchors of databases into their anchor files.
     ///
     /// # Errors
-    /// When the anchor cannot be had, or not written: the file is as it was.
-    pub(crate) fn keep_anchor(&self) -> Result<(), Failure> {
-        match &self.anchor_kept {
-            Some(kept) => kept.keep(&self.database.anchor(self.database.name())?),
-            None => Ok(()),
-        }
+    /// When an anchor cannot be had, or not written: the file is as it was.
+    pub(crate) fn keep_anchors(&self) -> Result<(), Failure> {
+        Ok(self.database.keep_anchors()?)
     }
 
     /// Runs all of `text`; the first error stops it.

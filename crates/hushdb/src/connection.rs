@@ -8,9 +8,7 @@ use crate::transaction::OpenTransaction;
 use hushdb_query::engine::Engine;
 use hushdb_query::plan::{OrderDefaults, Planner, Snapshot};
 use hushdb_query::scan::ScanProgress;
-use hushdb_sql as sql;
-use hushdb_sql::sqlstate;
-use hushdb_sql::{Error, Result, caught};
+use hushdb_sql::{self as sql, Error, Result, caught, folded, sqlstate};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
@@ -208,16 +206,16 @@ impl Connection {
     }
 
     /// Keeps what PREPARE names.
-    pub(crate) fn keep_prepared(&self, name: String, prepared: Prepared) {
+    pub(crate) fn keep_prepared(&self, name: &str, prepared: Prepared) {
         let prepared = Arc::new(prepared);
-        self.session.lock().prepared.insert(name, prepared);
+        self.session.lock().prepared.insert(folded(name), prepared);
     }
 
     pub(crate) fn prepared(&self, name: &str) -> Result<Arc<Prepared>> {
         self.session
             .lock()
             .prepared
-            .get(name)
+            .get(&folded(name))
             .cloned()
             .ok_or_else(|| {
                 Error::binder(format!("Prepared statement \"{name}\" does not exist"))
@@ -226,7 +224,7 @@ impl Connection {
     }
 
     pub(crate) fn deallocate(&self, name: &str) -> Result<()> {
-        match self.session.lock().prepared.remove(name) {
+        match self.session.lock().prepared.remove(&folded(name)) {
             Some(_) => Ok(()),
             None => Err(
                 Error::binder(format!("Prepared statement \"{name}\" does not exist"))

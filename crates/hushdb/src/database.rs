@@ -2,6 +2,7 @@
 //!
 //! What must hold: a file is attached once; keys stay inside `hushdb-keys` and are asked for when a file is opened.
 
+use crate::anchor_file::{AnchorFile, KeptAnchor};
 use crate::connection::Connection;
 use crate::key_source::{KeyServices, KeySource};
 #[cfg(test)]
@@ -11,9 +12,8 @@ use hushdb_keys::{KeyProvider, Suite};
 use hushdb_query::engine::{Engine, default_threads};
 use hushdb_query::functions::current_micros;
 use hushdb_query::memory::{MemoryBudget, default_spill_bytes, default_spill_directory};
-use hushdb_query::plan::{DatabaseSnapshot, Snapshot};
-use hushdb_sql::sqlstate;
-use hushdb_sql::{Error, Result};
+use hushdb_query::plan::{DatabaseSnapshot, Snapshot, known_as};
+use hushdb_sql::{Error, Result, sqlstate};
 use hushdb_storage::{
     Anchor, BufferPool, Freshness, Notice, OsFiles, SpillSpace, Store, StoreOptions, Synchronous,
 };
@@ -72,6 +72,9 @@ pub struct DatabaseOptions {
     pub cipher: Option<Cipher>,
     /// The least that the file must have; a file that is insisted on is not created.
     pub freshness: Freshness,
+    /// Keeps the anchor of the file: it is checked at opening and, unless `read_only`, written anew at closing. In the place of
+    /// `freshness.min_anchor`.
+    pub anchor_file: Option<AnchorFile>,
     /// Bytes that operators and the buffer pool may hold together; what operators cannot hold is spilled.
     pub memory_limit_bytes: Option<usize>,
     /// The process does nothing else: while more of it is in memory than `memory_limit_bytes` and a fifth and 128 MB beside, memory
@@ -95,6 +98,7 @@ impl Default for DatabaseOptions {
             key_services: KeyServices::default(),
             cipher: None,
             freshness: Freshness::default(),
+            anchor_file: None,
             memory_limit_bytes: None,
             owns_process: false,
             temp_directory: None,
@@ -116,6 +120,38 @@ pub struct AttachOptions {
     pub cipher: Option<Cipher>,
     /// The least that the file must have; a file that is insisted on is not created.
     pub freshness: Freshness,
+    /// Keeps the anchor of the file: it is checked at opening and, unless `read_only`, written anew at DETACH and at closing. In
+    /// the place of `freshness.min_anchor`.
+    pub anchor_file: Option<AnchorFile>,
+}
+
+impl AttachOptions {
+    /// Whether the file must be one that was seen before.
+    pub(crate) fn insists(&self) -> bool {
+        self.freshness.is_given() || self.anchor_file.is_some()
+    }
+
+    /// The least that the file must have, with what its anchor file says, and a notice if that is not there yet.
+    pub(crate) fn wanted(&self) -> Result<(Freshness, Option<String>)> {
+        let mut wanted = self.freshness;
+        let Some(file) = &self.anchor_file else {
+            return Ok((wanted, None));
+        };
+        if wanted.min_anchor.is_some() {
+            return Err(Error::binder(
+                "give the anchor in one way only: MIN_ANCHOR has it, ANCHOR_FILE says where it is",
+            ));
+        }
+        wanted.min_anchor = file.read(!self.read_only)?;
+        let missing = wanted.min_anchor.is_none();
+        Ok((wanted, missing.then(|| file.nothing_yet())))
+    }
+
+    /// What keeps the anchor of a store from now on.
+    pub(crate) fn keeper(&self, store: &Arc<Store>) -> Option<KeptAnchor> {
+        let file = self.anchor_file.as_ref().filter(|_| !self.read_only)?;
+        Some(KeptAnchor::new(file.clone(), Arc::clone(store)))
+    }
 }
 
 /// One attached database.
@@ -124,6 +160,8 @@ pub(crate) struct Attached {
     /// Where it was when it was opened, absolute and without links; `None` for a database in memory.
     pub(crate) path: Option<PathBuf>,
     pub(crate) read_only: bool,
+    /// Of one with an anchor file, open for writing.
+    pub(crate) kept: Option<KeptAnchor>,
 }
 
 pub(crate) struct Shared {
@@ -249,6 +287,7 @@ impl Database {
             store: Store::open_in_memory(&store_options)?,
             path: None,
             read_only: false,
+            kept: None,
         };
         let default_database = path.map_or_else(|| MEMORY.to_string(), database_name);
         let shared = Shared {
@@ -281,6 +320,7 @@ impl Database {
                 key: options.key,
                 cipher: options.cipher,
                 freshness: options.freshness,
+                anchor_file: options.anchor_file,
             };
             shared.attach(path, &default_database, &options)?;
         }
@@ -326,6 +366,20 @@ impl Database {
         Ok(self.shared.database(name)?.store.anchor()?)
     }
 
+    /// Writes the anchors of attached databases into their anchor files ([`AttachOptions::anchor_file`]), as closing does, but says
+    /// what went wrong.
+    ///
+    /// # Errors
+    /// The first that cannot be had or written: its file is as it was.
+    pub fn keep_anchors(&self) -> Result<()> {
+        let attached: Vec<_> = self.shared.attached.read().values().cloned().collect();
+        let written = attached
+            .iter()
+            .filter_map(|database| database.kept.as_ref());
+        let written: Vec<Result<()>> = written.map(KeptAnchor::write).collect();
+        written.into_iter().collect()
+    }
+
     /// What opening and attaching files found and could bear, such as one of two copies being damaged, and what statements
     /// have to say beside their result, since this was last asked: sentences for a person to read. Whoever may have changed
     /// a file shows here, so they should be shown or logged.
@@ -357,14 +411,15 @@ impl fmt::Debug for Database {
 impl Shared {
     /// Opens a file, or creates it, and attaches it under a name.
     pub(crate) fn attach(&self, path: &Path, name: &str, options: &AttachOptions) -> Result<()> {
+        let given = options;
         let AttachOptions {
             read_only,
-            key,
             cipher,
-            freshness,
-        } = options;
+            key,
+            ..
+        } = given;
         let (read_only, cipher) = (*read_only, *cipher);
-        if self.attached.read().contains_key(name) {
+        if known_as(&self.attached.read(), name).is_some() {
             return Err(Error::binder(format!(
                 "Failed to attach database: database with name \"{name}\" already exists; give it another name with AS"
             )).with_sqlstate(sqlstate::DUPLICATE_DATABASE));
@@ -382,13 +437,17 @@ impl Shared {
         if cipher.is_some() && key.is_none() {
             return Err(Error::binder("a cipher needs a key"));
         }
+        if in_memory && (key.is_some() || given.insists()) {
+            return Err(takes_no_key());
+        }
+        let (freshness, none_yet) = given.wanted()?;
         let options = StoreOptions {
             crypto: self.crypto,
             suite: cipher.unwrap_or_default().suite(),
             read_only,
             row_group_rows: self.row_group_rows,
             pool: Arc::clone(&self.pool),
-            freshness: *freshness,
+            freshness,
             ..StoreOptions::default()
         };
         let place = match in_memory {
@@ -398,11 +457,6 @@ impl Shared {
         let store = if let Some(place) = &place {
             open_store(place, provider.as_deref(), &options)?
         } else {
-            if provider.is_some() || freshness.is_given() {
-                return Err(Error::invalid(
-                    "a database in memory is never written to a file and takes no key and no anchor",
-                ));
-            }
             Store::open_in_memory(&options)?
         };
         check_cipher(&store, cipher)?;
@@ -416,9 +470,12 @@ impl Shared {
             Notice::AnchorWithoutHistory { .. } => format!("{}: {notice}", path.display()),
             _ => format!("{}: {notice}; {end}", path.display()),
         });
-        self.notices.lock().extend(notices);
+        self.notices
+            .lock()
+            .extend(none_yet.into_iter().chain(notices));
         self.durability.lock().apply(&store, &self.memory);
         let attached = Attached {
+            kept: given.keeper(&store),
             store,
             path: place,
             read_only,
@@ -514,6 +571,11 @@ impl Shared {
             now: current_micros(),
         }
     }
+}
+
+/// What is said of a key or an anchor for a database in memory.
+pub(crate) fn takes_no_key() -> Error {
+    Error::invalid("a database in memory is never written to a file and takes no key and no anchor")
 }
 
 /// Opens the file at a path, or creates it.

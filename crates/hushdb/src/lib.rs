@@ -14,6 +14,7 @@
 //! `Database` holds the attached files, `Connection` runs statements, `QueryResult` streams Arrow batches. What lies in a
 //! file is written and verified by `hushdb-storage`; DataFusion plans and runs the queries.
 
+mod anchor_file;
 mod connection;
 mod database;
 mod exec;
@@ -24,6 +25,7 @@ pub mod tpch;
 mod transaction;
 mod value;
 
+pub use anchor_file::AnchorFile;
 pub use connection::{Connection, InterruptHandle, ProgressHandle};
 pub use database::{AttachOptions, Cipher, Database, DatabaseOptions};
 pub use hushdb_query::functions::{json_string, json_value, value_text};

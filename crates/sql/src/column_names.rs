@@ -1,8 +1,9 @@
 //! Names of result columns as DuckDB gives them: `count_star()`, `(a + 1)`, and `a_1` for a second `a`.
 //!
-//! What must hold: only names are added. Columns of different tables that share a name keep it.
+//! What must hold: only names are added. Columns of different tables that share a name keep it. The case of letters tells no
+//! names apart.
 
-use super::{normalize, quote};
+use super::{folded, quote};
 use sqlparser::ast::{
     CastKind, DictionaryField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
     Ident, Select, SelectItem, TableFactor, UnaryOperator,
@@ -20,10 +21,11 @@ pub(super) fn name_columns(select: &mut Select) {
             SelectItem::UnnamedExpr(expr) => {
                 let own = matches!(expr, Expr::Identifier(_));
                 let wanted = match &*expr {
-                    Expr::Identifier(ident) => normalize(ident),
-                    Expr::CompoundIdentifier(parts) => {
-                        parts.last().map(normalize).unwrap_or_default()
-                    }
+                    Expr::Identifier(ident) => ident.value.clone(),
+                    Expr::CompoundIdentifier(parts) => parts
+                        .last()
+                        .map(|part| part.value.clone())
+                        .unwrap_or_default(),
                     other => name(other),
                 };
                 let unique = unique(&mut taken, wanted.clone());
@@ -34,7 +36,7 @@ pub(super) fn name_columns(select: &mut Select) {
                 }
             }
             SelectItem::ExprWithAlias { alias, .. } => {
-                let wanted = normalize(alias);
+                let wanted = alias.value.clone();
                 let unique = unique(&mut taken, wanted.clone());
                 if unique != wanted {
                     *alias = Ident::with_quote('"', unique);
@@ -63,24 +65,30 @@ fn tables(select: &Select) -> HashSet<String> {
             _ => continue,
         };
         let own = own.and_then(|part| part.as_ident());
-        names.extend(alias.map(|alias| &alias.name).or(own).map(normalize));
+        names.extend(
+            alias
+                .map(|alias| &alias.name)
+                .or(own)
+                .map(|name| folded(&name.value)),
+        );
     }
     names
 }
 
 /// Whether `a.b.c` is a field of a column, rather than a column of a table that is named with its schema or without.
 fn is_field(parts: &[Ident], tables: &HashSet<String>) -> bool {
-    let is_table = |part: &Ident| tables.contains(&normalize(part));
+    let is_table = |part: &Ident| tables.contains(&folded(&part.value));
     match parts.iter().take(3).position(is_table) {
         Some(table) => parts.len() > table + 2,
         None => !tables.is_empty(),
     }
 }
 
-fn unique(taken: &mut HashSet<String>, wanted: String) -> String {
+/// A name, with a number if it is taken in whatever case; it is taken now.
+pub fn unique(taken: &mut HashSet<String>, wanted: String) -> String {
     let mut name = wanted.clone();
     let mut n = 0;
-    while !taken.insert(name.clone()) {
+    while !taken.insert(folded(&name)) {
         n += 1;
         name = format!("{wanted}_{n}");
     }

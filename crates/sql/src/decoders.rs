@@ -18,6 +18,7 @@ pub fn sql(bytes: &[u8]) {
                 complete: &|_| None,
                 is_scalar: &|_| false,
                 setting: &|_| Err(Error::catalog("no setting")),
+                alike: &|_| vec![],
             };
             with_room(|| drop((rewrite(&mut parsed, &place), parsed)));
         }

@@ -14,6 +14,7 @@ pub mod decoders;
 mod dialect;
 mod error;
 mod error_text;
+mod folding;
 mod grouping_sets;
 mod integer_literals;
 mod interval_text;
@@ -44,11 +45,15 @@ pub mod type_names;
 mod using_joins;
 mod wildcards;
 
+pub use column_names::unique;
 pub use error::{Error, ErrorKind, Result, caught};
 pub use error_text::without_values;
+pub use folding::{SPELLED, Spellings};
 pub use integer_literals::{INTEGER_LITERAL, ONE_TYPE, SAME_TYPE_FUNCTIONS};
 pub use interval_text::{interval, unreadable_interval};
-pub use names::{name_in_text, name_parts, normalize, quote};
+pub use names::{
+    alike, find_named, folded, name_in_text, name_parts, planned_names, position_of, quote, quoted,
+};
 pub use nested_calls::unnest_table;
 pub use parameters::{number_parameters, substitute_parameters};
 pub use parser::{

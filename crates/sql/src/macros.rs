@@ -35,6 +35,7 @@ const MACROS: &[(&str, usize, &str)] = &[
         1,
         "CAST(date_trunc('month', $1) + INTERVAL '1 month' - INTERVAL '1 day' AS DATE)",
     ),
+    ("struct_extract", 2, "($1)[$2]"),
     ("list_unique", 1, "CAST(len(list_distinct($1)) AS UBIGINT)"),
     ("list_min", 1, "array_min($1)"),
     ("array_push_front", 2, "list_prepend($2, $1)"),

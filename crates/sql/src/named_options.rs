@@ -1,7 +1,7 @@
 //! `read_csv('f.csv', header = false)`: options by name in calls of FROM, which the planner takes by position alone.
 
+use super::folded;
 use super::nested_calls::call;
-use super::normalize;
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArgOperator, TableFactor, Value,
 };
@@ -31,13 +31,13 @@ pub(super) fn name_options(factor: &mut TableFactor) {
                 name,
                 arg: FunctionArgExpr::Expr(value),
                 operator: FunctionArgOperator::Equals | FunctionArgOperator::Assignment,
-            } => (normalize(name), value.clone()),
+            } => (folded(&name.value), value.clone()),
             FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::BinaryOp {
                 left,
                 op: BinaryOperator::Eq,
                 right,
             })) => match left.as_ref() {
-                Expr::Identifier(name) => (normalize(name), right.as_ref().clone()),
+                Expr::Identifier(name) => (folded(&name.value), right.as_ref().clone()),
                 _ => continue,
             },
             _ => continue,

@@ -1,6 +1,6 @@
 //! Windows that a WINDOW clause names, put in the places of their names. One may go on where another ends: `v AS (w ROWS ...)`.
 
-use super::normalize;
+use super::folded;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
     Expr, Ident, NamedWindowDefinition, NamedWindowExpr, Query, Select, VisitMut, VisitorMut,
@@ -16,7 +16,7 @@ impl<'a> NamedWindows<'a> {
     fn of(definitions: &'a [NamedWindowDefinition]) -> Result<Self> {
         let mut named = HashMap::new();
         for NamedWindowDefinition(name, window) in definitions {
-            if named.insert(normalize(name), window).is_some() {
+            if named.insert(folded(&name.value), window).is_some() {
                 return Err(syntax(format!(
                     "window \"{}\" is already defined",
                     name.value
@@ -28,7 +28,7 @@ impl<'a> NamedWindows<'a> {
 
     /// What a name stands for. A window is built on as many others as there are, at most.
     fn find(&self, name: &Ident, depth: usize) -> Result<WindowSpec> {
-        let window = self.0.get(&normalize(name));
+        let window = self.0.get(&folded(&name.value));
         let window = window.filter(|_| depth <= self.0.len());
         match window {
             None => Err(syntax(format!("window \"{}\" does not exist", name.value))),

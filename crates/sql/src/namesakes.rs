@@ -3,7 +3,7 @@
 //!
 //! What it refuses: two relations of one FROM that go by one name, and `t.a` where that could be either's.
 
-use super::{normalize, quote};
+use super::{folded, quote};
 use crate::error::{Error, Result};
 use sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Select, SelectItem, SelectItemQualifiedWildcardKind,
@@ -42,7 +42,9 @@ fn plain(factor: &TableFactor) -> Option<Vec<String>> {
             ..
         } => {
             let parts = name.0.iter().map(ObjectNamePart::as_ident);
-            parts.map(|part| part.map(normalize)).collect()
+            parts
+                .map(|part| part.map(|part| folded(&part.value)))
+                .collect()
         }
         _ => None,
     }
@@ -62,7 +64,7 @@ impl VisitorMut for Names {
     fn pre_visit_query(&mut self, query: &mut sqlparser::ast::Query) -> ControlFlow<Infallible> {
         let tables = query.with.iter().flat_map(|with| &with.cte_tables);
         self.queries
-            .extend(tables.map(|table| normalize(&table.alias.name)));
+            .extend(tables.map(|table| folded(&table.alias.name.value)));
         ControlFlow::Continue(())
     }
 
@@ -122,7 +124,7 @@ pub(super) fn refuse_ambiguous(select: &Select) -> Result<()> {
                 "Ambiguous reference to table \"{name}\": two relations of one FROM go by this name; give one an alias"
             )));
         }
-        let is_it = |ident: &Ident| normalize(ident) == *name;
+        let is_it = |ident: &Ident| folded(&ident.value) == *name;
         let named = visit_expressions(&select.projection, |expr| is_column_of(expr, is_it))
             .is_break()
             || visit_expressions(&select.selection, |expr| is_column_of(expr, is_it)).is_break()
@@ -165,7 +167,7 @@ fn collect(table: &TableWithJoins, found: &mut Vec<(String, Vec<String>)>) {
             }
             | TableFactor::NestedJoin {
                 alias: Some(alias), ..
-            } => found.push((normalize(&alias.name), vec![])),
+            } => found.push((folded(&alias.name.value), vec![])),
             _ => {}
         }
     }

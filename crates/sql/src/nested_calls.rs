@@ -1,8 +1,8 @@
 //! What makes and takes apart lists and structs: calls under DuckDB's names, fields, slices, `unnest` in FROM.
 
 use super::column_names::name;
+use super::folded;
 use super::macros::template;
-use super::normalize;
 use super::type_names::row_field;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
@@ -10,6 +10,7 @@ use sqlparser::ast::{
     FunctionArguments, Ident, ObjectName, Subscript, TableAlias, TableAliasColumnDef, TableFactor,
     UnaryOperator, Value,
 };
+use std::collections::HashSet;
 
 /// Aggregates that `list_aggregate` takes, and what they are of a list.
 const AGGREGATES: [(&str, &str); 9] = [
@@ -56,7 +57,7 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
                     name,
                     arg: FunctionArgExpr::Expr(value),
                     ..
-                } => Ok((normalize(name), value.clone())),
+                } => Ok((name.value.clone(), value.clone())),
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => match value {
                     Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
                         let whole = name(value);
@@ -75,6 +76,7 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
             if named.is_empty() {
                 return Err(Error::binder("Can't pack nothing into a struct"));
             }
+            refuse_names_twice(named.iter().map(|(name, _)| name.as_str()))?;
             Ok(Some(fields(named)))
         }
         "row" => {
@@ -128,6 +130,19 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
     }
 }
 
+/// Refuses fields of a struct that differ in case alone, or not at all.
+pub(super) fn refuse_names_twice<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut taken = HashSet::new();
+    for name in names {
+        if !taken.insert(folded(name)) {
+            return Err(Error::binder(format!(
+                "Duplicate struct entry name \"{name}\""
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Brings fields and slices to the forms that the planner knows: `x.a` is `x['a']`, and `l[:2]` is `l[1:2]`. Names behind a name
 /// stay: what of them is a table, a column or a field only the planner knows.
 pub(super) fn plain_access(root: &Expr, chain: &mut [AccessExpr]) {
@@ -138,7 +153,7 @@ pub(super) fn plain_access(root: &Expr, chain: &mut [AccessExpr]) {
     for access in chain.iter_mut().skip_while(is_name) {
         match access {
             AccessExpr::Dot(Expr::Identifier(field)) => {
-                let name = Value::SingleQuotedString(normalize(field));
+                let name = Value::SingleQuotedString(field.value.clone());
                 let index = Expr::value(name);
                 *access = AccessExpr::Subscript(Subscript::Index { index });
             }

@@ -1,6 +1,6 @@
 //! What WITH RECURSIVE cannot do yet: read itself in a subquery that is a value, which would be computed once.
 
-use super::normalize;
+use super::folded;
 use crate::error::{Error, Result};
 use sqlparser::ast::{Expr, ObjectName, ObjectNamePart, Query, visit_expressions, visit_relations};
 use std::ops::ControlFlow;
@@ -9,9 +9,9 @@ use std::ops::ControlFlow;
 pub(super) fn refuse(query: &Query) -> Result<()> {
     let with = query.with.iter().filter(|with| with.recursive);
     for table in with.flat_map(|with| &with.cte_tables) {
-        let name = normalize(&table.alias.name);
+        let name = folded(&table.alias.name.value);
         let is_it = |relation: &ObjectName| match relation.0.as_slice() {
-            [ObjectNamePart::Identifier(relation)] if normalize(relation) == name => {
+            [ObjectNamePart::Identifier(relation)] if folded(&relation.value) == name => {
                 ControlFlow::Break(())
             }
             _ => ControlFlow::Continue(()),

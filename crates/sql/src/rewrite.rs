@@ -4,6 +4,7 @@
 use super::aggregate_order;
 use super::column_names::name_columns;
 use super::dialect::POWER;
+use super::folding::{Spellings, fold_expr, fold_statement, listed_names};
 use super::grouping_sets;
 use super::integer_literals::{mark_expr, mark_statement};
 use super::intervals;
@@ -22,10 +23,11 @@ use super::wildcards;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
-    FunctionArgumentClause, FunctionArguments, ObjectNamePart, OrderByExpr, OrderByKind, Query,
-    Select, SelectFlavor, SelectItem, Statement, TableFactor, UnaryOperator, Value, VisitMut,
-    VisitorMut, WildcardAdditionalOptions, WindowType,
+    FunctionArgumentClause, FunctionArguments, ObjectName, ObjectNamePart, OrderByExpr,
+    OrderByKind, Query, Select, SelectFlavor, SelectItem, Statement, TableFactor, UnaryOperator,
+    Value, VisitMut, VisitorMut, WildcardAdditionalOptions, WindowType,
 };
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 /// What the meaning of a text depends on beside itself.
@@ -42,19 +44,25 @@ pub struct Place<'a> {
     pub is_scalar: &'a dyn Fn(&str) -> bool,
     /// A setting's value as a literal.
     pub setting: &'a dyn Fn(&str) -> Result<Expr>,
+    /// Names around a table that mean themselves alone.
+    pub alike: &'a dyn Fn(&ObjectName) -> Vec<String>,
 }
 
-/// Rewrites a statement in place.
-pub fn rewrite(statement: &mut Statement, place: &Place<'_>) -> Result<()> {
+/// Rewrites a statement in place, and says what its names look like.
+pub fn rewrite(statement: &mut Statement, place: &Place<'_>) -> Result<Spellings> {
+    let listed = listed_names(statement);
     namesakes::complete(statement, place.complete);
     finish(VisitMut::visit(statement, &mut Rewriter::new(place)))?;
-    mark_statement(statement)
+    mark_statement(statement)?;
+    let known = fold_statement(statement, place.alike)?;
+    Ok(Spellings { known, listed })
 }
 
-/// Rewrites one expression in place.
-pub fn rewrite_expr(expr: &mut Expr, place: &Place<'_>) -> Result<()> {
+/// Rewrites one expression in place, but for the names that mean themselves alone.
+pub fn rewrite_expr(expr: &mut Expr, place: &Place<'_>, alike: HashSet<String>) -> Result<()> {
     finish(VisitMut::visit(expr, &mut Rewriter::new(place)))?;
-    mark_expr(expr)
+    mark_expr(expr)?;
+    fold_expr(expr, alike)
 }
 
 pub(super) fn finish(flow: ControlFlow<Box<Error>>) -> Result<()> {
@@ -168,6 +176,10 @@ impl<'a> Rewriter<'a> {
                 template("timezone($1, $2)", &operands).map(Some)
             }
             Expr::Interval(interval) => intervals::plain(interval),
+            Expr::Dictionary(fields) => {
+                let names = fields.iter().map(|field| field.key.value.as_str());
+                nested_calls::refuse_names_twice(names).map(|()| None)
+            }
             Expr::UnaryOp {
                 op: UnaryOperator::Minus,
                 expr,

@@ -2,7 +2,7 @@
 //! DuckDB or not at all: EXCEPT ALL and INTERSECT ALL, which count rows, and UNION BY NAME. They become calls of functions in FROM,
 //! as in `SELECT * FROM "$union"((SELECT ...), (SELECT ...))`, which `plan/set_operations.rs` plans.
 
-use super::normalize;
+use super::folded;
 use super::parameters::substitute;
 use super::reading::parse_query;
 use crate::error::{Error, Result};
@@ -132,11 +132,11 @@ fn refuse_names_twice(side: &SetExpr) -> Result<()> {
     let mut names = vec![];
     for item in &select.projection {
         let name = match item {
-            SelectItem::ExprWithAlias { alias, .. } => normalize(alias),
-            SelectItem::UnnamedExpr(Expr::Identifier(name)) => normalize(name),
+            SelectItem::ExprWithAlias { alias, .. } => &alias.value,
+            SelectItem::UnnamedExpr(Expr::Identifier(name)) => &name.value,
             _ => continue,
         };
-        let key = name.to_lowercase();
+        let key = folded(name);
         if names.contains(&key) {
             return Err(Error::binder(format!(
                 "UNION (ALL) BY NAME operation doesn't support duplicate names in the SELECT list - the name \"{name}\" \

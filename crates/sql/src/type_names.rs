@@ -4,7 +4,7 @@
 //! places, which no type in a file is.
 
 use super::reading::parse_data_type;
-use super::{normalize, quote};
+use super::{folded, quote};
 use crate::error::{Error, Result};
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use hushdb_storage::{ColumnType, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE};
@@ -87,7 +87,7 @@ pub fn column_type(sql: &SqlType) -> Result<ColumnType> {
 fn struct_fields(fields: &[StructField]) -> Result<Vec<(String, ColumnType)>> {
     let mut named: Vec<(String, ColumnType)> = Vec::with_capacity(fields.len());
     for field in fields {
-        let name = field.field_name.as_ref().map(normalize);
+        let name = field.field_name.as_ref().map(|name| name.value.clone());
         let name = name.ok_or_else(|| Error::binder("a field of a STRUCT needs a name"))?;
         named.push((name, column_type(&field.field_type)?));
     }
@@ -99,7 +99,7 @@ fn sound(ty: ColumnType) -> Result<ColumnType> {
     if let ColumnType::Struct(fields) = &ty {
         let mut names = HashSet::new();
         let mut fields_twice = fields.iter().map(|(name, _)| name);
-        if let Some(name) = fields_twice.find(|name| !names.insert(name.to_lowercase())) {
+        if let Some(name) = fields_twice.find(|name| !names.insert(folded(name))) {
             return Err(Error::binder(format!(
                 "Duplicate STRUCT type argument name \"{name}\""
             )));

@@ -1,6 +1,6 @@
 //! `* EXCLUDE` and `* REPLACE`: names without case, and each of them a column that is there.
 
-use super::normalize;
+use super::folded;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
     ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
@@ -31,18 +31,17 @@ pub(super) fn plain(select: &mut Select) -> Result<()> {
 
 fn plain_options(options: &mut WildcardAdditionalOptions, table: &[Ident]) -> Result<()> {
     let mut excluded: Vec<String> = vec![];
-    let names = match &mut options.opt_exclude {
-        None => &mut [],
-        Some(ExcludeSelectItem::Single(name)) => std::slice::from_mut(name),
-        Some(ExcludeSelectItem::Multiple(names)) => names.as_mut_slice(),
+    let names = match &options.opt_exclude {
+        None => &[],
+        Some(ExcludeSelectItem::Single(name)) => std::slice::from_ref(name),
+        Some(ExcludeSelectItem::Multiple(names)) => names.as_slice(),
     };
     for name in names {
-        let [ObjectNamePart::Identifier(column)] = name.0.as_mut_slice() else {
+        let [ObjectNamePart::Identifier(column)] = name.0.as_slice() else {
             return Err(Error::unsupported(format!(
                 "EXCLUDE takes names of columns without their table: {name}"
             )));
         };
-        plain_name(column);
         unique(&mut excluded, &column.value, "EXCLUDE")?;
     }
     let mut replaced = vec![];
@@ -51,10 +50,9 @@ fn plain_options(options: &mut WildcardAdditionalOptions, table: &[Ident]) -> Re
         .iter_mut()
         .flat_map(|list| &mut list.items);
     for item in items {
-        plain_name(&mut item.column_name);
         let name = &item.column_name;
         unique(&mut replaced, &name.value, "REPLACE")?;
-        if excluded.contains(&name.value) {
+        if excluded.contains(&folded(&name.value)) {
             return Err(Error::parser(format!(
                 "Column \"{}\" cannot occur in both EXCLUDE and REPLACE list",
                 name.value
@@ -70,18 +68,14 @@ fn plain_options(options: &mut WildcardAdditionalOptions, table: &[Ident]) -> Re
     Ok(())
 }
 
-/// A name as it is looked up, in quotes.
-fn plain_name(name: &mut Ident) {
-    *name = Ident::with_quote('"', normalize(name));
-}
-
 fn unique(taken: &mut Vec<String>, name: &str, list: &str) -> Result<()> {
-    if taken.iter().any(|other| other == name) {
+    let key = folded(name);
+    if taken.contains(&key) {
         return Err(Error::parser(format!(
             "Duplicate entry \"{name}\" in {list} list"
         )));
     }
-    taken.push(name.to_owned());
+    taken.push(key);
     Ok(())
 }
 

@@ -56,5 +56,5 @@ pub use store::{
 pub use table::{
     Check, Column, ColumnDef, ColumnType, DistinctSketch, GatheredRows, MAX_DECIMAL_PRECISION,
     MAX_DECIMAL64_PRECISION, MAX_ROW_GROUP_ROWS, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, MemoryRows,
-    RowGroup, RowGroupBuilder, Segment, StatValue, TableVersion,
+    RowGroup, RowGroupBuilder, Segment, StatValue, TableVersion, same_name,
 };

@@ -15,11 +15,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 use hushdb_query::plan::{Relation, Snapshot, TableName};
 use hushdb_query::scan::ScanProgress;
-use hushdb_sql as sql;
-use hushdb_sql::name_parts;
-use hushdb_sql::sqlstate;
-use hushdb_sql::{Error, Result};
-use hushdb_storage::{Column, ColumnDef};
+use hushdb_sql::{self as sql, Error, Result, name_parts, sqlstate};
+use hushdb_storage::{Column, ColumnDef, same_name};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -72,18 +69,14 @@ fn alter_one(
     use AlterTableOperation as A;
     let columns = table_columns(write, name)?;
     let find = |ident: &ast::Ident| {
-        let wanted = sql::normalize(ident);
-        columns
-            .iter()
-            .find(|c| c.name == wanted)
-            .cloned()
-            .ok_or_else(|| {
-                Error::binder(format!(
-                    "Table \"{}\" does not have a column with name \"{wanted}\"",
-                    name.name
-                ))
-                .with_sqlstate(sqlstate::UNDEFINED_COLUMN)
-            })
+        let found = sql::find_named(&columns, &ident.value, |column| &column.name);
+        found.cloned().ok_or_else(|| {
+            Error::binder(format!(
+                "Table \"{}\" does not have a column with name \"{}\"",
+                name.name, ident.value
+            ))
+            .with_sqlstate(sqlstate::UNDEFINED_COLUMN)
+        })
     };
     match operation {
         A::AddColumn {
@@ -97,7 +90,7 @@ fn alter_one(
             let Some(def) = defined.columns.pop() else {
                 return Err(Error::internal("a column's definition has no column"));
             };
-            if columns.iter().any(|c| c.name == def.name) {
+            if columns.iter().any(|c| same_name(&c.name, &def.name)) {
                 if if_not_exists {
                     return Ok(());
                 }
@@ -157,8 +150,9 @@ fn alter_one(
             new_column_name,
         } => {
             let column = find(&old_column_name)?;
-            let new_name = sql::normalize(&new_column_name);
-            if columns.iter().any(|c| c.name == new_name) {
+            let new_name = new_column_name.value;
+            let mut others = columns.iter().filter(|c| c.id != column.id);
+            if others.any(|c| same_name(&c.name, &new_name)) {
                 return Err(
                     Error::catalog(format!("Column with name {new_name} already exists!"))
                         .with_sqlstate(sqlstate::DUPLICATE_COLUMN),
@@ -177,9 +171,11 @@ fn alter_one(
                 ));
             };
             let schema = write.catalog().schemas.get(&name.schema);
-            if schema
-                .is_some_and(|s| s.tables.contains_key(new_name) || s.views.contains_key(new_name))
-            {
+            let taken = schema.is_some_and(|schema| {
+                let mut others = schema.relations().filter(|other| **other != name.name);
+                others.any(|other| same_name(other, new_name))
+            });
+            if taken {
                 return Err(Error::catalog(format!(
                     "Table with name \"{new_name}\" already exists!"
                 ))
@@ -254,7 +250,7 @@ fn alter_one(
             if_exists,
             name: constraint,
             ..
-        } => keys::drop_constraint(write, name, &sql::normalize(&constraint), if_exists)?,
+        } => keys::drop_constraint(write, name, &constraint.value, if_exists)?,
         _ => {
             return Err(Error::unsupported(
                 "this form of ALTER TABLE is not supported",
@@ -292,11 +288,11 @@ fn refuse_if_checked(write: &Write<'_>, name: &TableName, column: &str, what: &s
         let mut names = HashSet::new();
         let _ = ast::visit_expressions(&expr, |e| {
             if let ast::Expr::Identifier(ident) = e {
-                names.insert(sql::normalize(ident));
+                names.insert(sql::folded(&ident.value));
             }
             std::ops::ControlFlow::<()>::Continue(())
         });
-        if names.contains(column) {
+        if names.contains(&sql::folded(column)) {
             return Err(Error::catalog(format!(
                 "Cannot {what} column \"{column}\" because there is a CHECK constraint that depends on it"
             )));

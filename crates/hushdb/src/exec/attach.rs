@@ -1,17 +1,18 @@
 //! ATTACH, DETACH and USE.
 
+use crate::anchor_file::AnchorFile;
 use crate::connection::Connection;
 use crate::database::{
     AttachOptions, Attached, Cipher, MEMORY, MEMORY_PATH, check_cipher, database_name, place_of,
+    takes_no_key,
 };
 use crate::key_source::{KeyServices, KeySource};
 use crate::result::QueryResult;
 use hushdb_crypto::SecretBytes;
+use hushdb_query::plan::known_as;
 use hushdb_sql::settings_text::plain_text;
-use hushdb_sql::sqlstate;
-use hushdb_sql::{AttachOption, OnConflict};
-use hushdb_sql::{Error, Result};
-use hushdb_storage::{MAIN_SCHEMA, root_digest_from_hex};
+use hushdb_sql::{AttachOption, Error, OnConflict, Result, sqlstate};
+use hushdb_storage::{MAIN_SCHEMA, root_digest_from_hex, same_name};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,16 +26,18 @@ pub(super) fn attach(
     let path = Path::new(path);
     let name = name.unwrap_or_else(|| database_name(path));
     let options = read_options(options, &connection.shared.key_services)?;
-    let there = connection.shared.attached.read().get(&name).cloned();
-    let there = there.filter(|_| on_conflict != OnConflict::Fail);
-    let Some(old) = there else {
+    let known = known_as(&connection.shared.attached.read(), &name)
+        .map(|(known, there)| (known.clone(), Arc::clone(there)));
+    let known = known.filter(|_| on_conflict != OnConflict::Fail);
+    let Some((name, old)) = known else {
         connection.shared.attach(path, &name, &options)?;
         return Ok(QueryResult::done());
     };
     let place = place_of_file(path)?;
     if old.path == place {
         if old.read_only == options.read_only {
-            check_open(&old, &options)?;
+            check_open(connection, &old, &options)?;
+            keep_anchor(connection, name, &old, &options);
             return Ok(QueryResult::done());
         }
         if on_conflict == OnConflict::Keep {
@@ -136,6 +139,9 @@ fn read_option(
             options.freshness.expected_root = Some(root_digest_from_hex(&text()?)?);
         }
         "min_anchor" => options.freshness.min_anchor = Some(text()?.parse()?),
+        "anchor_file" => {
+            options.anchor_file = Some(AnchorFile::new(no_key(text()?)?));
+        }
         "read_only" => options.read_only = flag("READ_ONLY", value.as_deref())?,
         "read_write" => options.read_only = !flag("READ_WRITE", value.as_deref())?,
         "type" => match text()?.to_ascii_lowercase().as_str() {
@@ -154,7 +160,7 @@ fn read_option(
             }
             return Err(Error::binder(
                 "Unrecognized option for attach; there are ENCRYPTION_KEY, ENCRYPTION_KEY_ENV, ENCRYPTION_KEY_FILE, \
-                 ENCRYPTION_KEY_COMMAND, ENCRYPTION_CIPHER, READ_ONLY, READ_WRITE, TYPE, EXPECTED_ROOT and MIN_ANCHOR",
+                 ENCRYPTION_KEY_COMMAND, ENCRYPTION_CIPHER, READ_ONLY, READ_WRITE, TYPE, EXPECTED_ROOT, MIN_ANCHOR and ANCHOR_FILE",
             ));
         }
     }
@@ -178,18 +184,34 @@ fn shown(database: &Attached) -> String {
 
 /// Holds a database that stays attached against the key, the cipher and the anchor that it is asked for with: who gives one relies
 /// on it.
-fn check_open(database: &Attached, options: &AttachOptions) -> Result<()> {
+fn check_open(connection: &Connection, database: &Attached, options: &AttachOptions) -> Result<()> {
     let store = &database.store;
-    if database.path.is_none() && (options.key.is_some() || options.freshness.is_given()) {
-        return Err(Error::invalid(
-            "a database in memory is never written to a file and takes no key and no anchor",
-        ));
+    if database.path.is_none() && (options.key.is_some() || options.insists()) {
+        return Err(takes_no_key());
     }
     if let Some(key) = &options.key {
         store.opens_with(&*key.provider())?;
     }
     check_cipher(store, options.cipher)?;
-    Ok(store.holds(&options.freshness)?)
+    let (wanted, none_yet) = options.wanted()?;
+    if let Some(none_yet) = none_yet {
+        connection.shared.notice(none_yet);
+    }
+    Ok(store.holds(&wanted)?)
+}
+
+/// From now on the anchor of a database that stays attached is kept where it is said, if it is said.
+fn keep_anchor(connection: &Connection, name: String, old: &Attached, options: &AttachOptions) {
+    if let Some(kept) = options.keeper(&old.store) {
+        let attached = Attached {
+            store: Arc::clone(&old.store),
+            path: old.path.clone(),
+            read_only: old.read_only,
+            kept: Some(kept),
+        };
+        let mut all = connection.shared.attached.write();
+        all.insert(name, Arc::new(attached));
+    }
 }
 
 /// Errors name variables and files, so a key must not be taken for one.
@@ -214,7 +236,7 @@ fn flag(name: &str, value: Option<&str>) -> Result<bool> {
 }
 
 pub(super) fn detach(connection: &Connection, name: &str, if_exists: bool) -> Result<QueryResult> {
-    if connection.session.lock().database == name {
+    if same_name(&connection.session.lock().database, name) {
         return Err(Error::binder(format!(
             "Cannot detach database \"{name}\" which is the default database. Select a different database using `USE` \
              to allow detaching this database"
@@ -231,36 +253,45 @@ pub(super) fn detach(connection: &Connection, name: &str, if_exists: bool) -> Re
 
 /// Takes a database's name away, if it has one.
 fn let_go(connection: &Connection, name: &str) -> Result<Option<Arc<Attached>>> {
-    if name == MEMORY {
+    if same_name(name, MEMORY) {
         return Err(Error::binder("the database \"memory\" is always attached"));
     }
+    let known = known_as(&connection.shared.attached.read(), name).map(|(known, _)| known.clone());
+    let Some(name) = known else {
+        return Ok(None);
+    };
     if let Some(open) = connection.transaction.lock().as_mut() {
-        open.let_go(name)?;
+        open.let_go(&name)?;
     }
-    Ok(connection.shared.attached.write().remove(name))
+    // Who relies on an anchor hears that it could not be written, and may try again.
+    if let Some(kept) = &connection.shared.database(&name)?.kept {
+        kept.write()?;
+    }
+    Ok(connection.shared.attached.write().remove(&name))
 }
 
 pub(super) fn use_database(connection: &Connection, parts: &[String]) -> Result<QueryResult> {
     let snapshot = connection.snapshot();
-    let exists = |database: &str, schema: &str| {
-        snapshot
-            .databases
-            .get(database)
-            .is_some_and(|d| d.version.schemas.contains_key(schema))
+    let database_of =
+        |name: &str| known_as(&snapshot.databases, name).map(|(known, _)| known.clone());
+    let schema_of = |database: &str, schema: &str| {
+        let version = &snapshot.database(database).ok()?.version;
+        let (known, _) = known_as(&version.schemas, schema)?;
+        Some((database_of(database)?, known.clone()))
     };
-    let (database, schema) = match parts {
-        [name] if snapshot.databases.contains_key(name) => (name.clone(), "main".to_string()),
-        [name] if exists(&snapshot.current_database, name) => {
-            (snapshot.current_database.clone(), name.clone())
-        }
-        [database, schema] if exists(database, schema) => (database.clone(), schema.clone()),
-        _ => {
-            return Err(Error::catalog(format!(
-                "SET schema: No catalog + schema named \"{}\" found",
-                parts.join(".")
-            ))
-            .with_sqlstate(sqlstate::UNKNOWN_SCHEMA));
-        }
+    let found = match parts {
+        [name] => database_of(name)
+            .map(|database| (database, MAIN_SCHEMA.to_string()))
+            .or_else(|| schema_of(&snapshot.current_database, name)),
+        [database, schema] => schema_of(database, schema),
+        _ => None,
+    };
+    let Some((database, schema)) = found else {
+        return Err(Error::catalog(format!(
+            "SET schema: No catalog + schema named \"{}\" found",
+            parts.join(".")
+        ))
+        .with_sqlstate(sqlstate::UNKNOWN_SCHEMA));
     };
     let mut session = connection.session.lock();
     session.database = database;

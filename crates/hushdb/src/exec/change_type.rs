@@ -12,14 +12,14 @@ use datafusion::arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use datafusion::arrow::compute::{concat_batches, take};
 use datafusion::arrow::datatypes::Schema;
 use datafusion::catalog::MemTable;
+use datafusion::common::TableReference;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::LogicalPlanBuilder;
 use datafusion::sql::sqlparser::ast;
 use hushdb_query::plan::{Snapshot, TableName};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::type_names::{arrow_field, column_type, column_type_name};
-use hushdb_sql::{self as sql, quote};
-use hushdb_sql::{Error, Result};
+use hushdb_sql::{self as sql, Error, Result, planned_names};
 use hushdb_storage::{Column, RowGroup, Store};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -53,7 +53,7 @@ pub(super) fn change_type(
     let using =
         using.unwrap_or_else(|| ast::Expr::Identifier(ast::Ident::with_quote('"', &column.name)));
     let named = names(&using)?;
-    let is_read = |c: &&Column| c.id == column.id || named.contains(&c.name);
+    let is_read = |c: &&Column| c.id == column.id || named.contains(&sql::folded(&c.name));
     let change = Change {
         connection,
         snapshot,
@@ -90,10 +90,10 @@ fn names(expr: &ast::Expr) -> Result<HashSet<String>> {
     let found = ast::visit_expressions(expr, |expr| {
         match expr {
             ast::Expr::Identifier(ident) => {
-                names.insert(sql::normalize(ident));
+                names.insert(sql::folded(&ident.value));
             }
             ast::Expr::CompoundIdentifier(parts) => {
-                names.extend(parts.iter().map(sql::normalize));
+                names.extend(parts.iter().map(|part| sql::folded(&part.value)));
             }
             ast::Expr::Subquery(_) | ast::Expr::Exists { .. } | ast::Expr::InSubquery { .. } => {
                 return ControlFlow::Break(());
@@ -123,7 +123,8 @@ impl Change<'_> {
     /// The column's new values in a row group, NULL where a row is gone.
     fn values(&self, store: &Store, group: &RowGroup) -> Result<ArrayRef> {
         let visible = group.visible();
-        let fields = self.read.iter().map(|c| arrow_field(&c.name, &c.ty, true));
+        let fields = self.read.iter().zip(planned_names(&self.read));
+        let fields = fields.map(|(c, name)| arrow_field(&name, &c.ty, true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let arrays = self.read.iter();
         let arrays = arrays.map(|column| store.read_column(group, column, visible.as_ref()));
@@ -153,7 +154,8 @@ impl Change<'_> {
         let planner = self.connection.planner(self.snapshot, self.progress);
         let table = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
         let table = provider_as_source(Arc::new(table));
-        let plan = LogicalPlanBuilder::scan(quote(&self.name.name), table, None)?.build()?;
+        let name = TableReference::bare(sql::folded(&self.name.name));
+        let plan = LogicalPlanBuilder::scan(name, table, None)?.build()?;
         let value = planner.plan_expr(self.using.clone(), plan.schema())?;
         let plan = LogicalPlanBuilder::from(plan).project([value.alias("value")])?;
         let columns = std::slice::from_ref(self.to);

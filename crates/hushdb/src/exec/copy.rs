@@ -305,7 +305,8 @@ pub(super) fn copy_from(
     ])?;
     let mut targets = vec![];
     for column in columns {
-        let position = version.columns.iter().position(|c| c.name == *column);
+        let names = version.columns.iter().map(|column| column.name.as_str());
+        let position = sql::position_of(names, column);
         targets.push(position.ok_or_else(|| {
             Error::binder(format!(
                 "Table \"{}\" does not have a column with name \"{column}\"",

@@ -10,13 +10,10 @@ use crate::transaction::Write;
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, ObjectName, ObjectNamePart, VisitMut, VisitorMut,
 };
-use hushdb_query::plan::{DatabaseSnapshot, Snapshot, TableName};
+use hushdb_query::plan::{DatabaseSnapshot, Snapshot, TableName, known_as};
 use hushdb_query::scan::ScanProgress;
-use hushdb_sql::name_parts;
-use hushdb_sql::sqlstate;
-use hushdb_sql::{self as sql, DatabaseParts};
-use hushdb_sql::{Error, Result};
-use hushdb_storage::{CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, View};
+use hushdb_sql::{self as sql, DatabaseParts, Error, Result, name_parts, sqlstate};
+use hushdb_storage::{CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, View, same_name};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -29,8 +26,8 @@ pub(super) fn copy_database(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     let snapshot = connection.snapshot();
-    let source = snapshot.database(from)?;
-    snapshot.database(to)?;
+    let (from, source) = snapshot.known_database(from)?;
+    let (to, _) = snapshot.known_database(to)?;
     if from == to {
         return Err(Error::binder(format!(
             "Cannot copy from \"{from}\" to \"{to}\" - FROM and TO databases are the same"
@@ -54,9 +51,11 @@ pub(super) fn copy_database(
                 schema: schema.into(),
                 name: table.name.clone(),
             };
+            let (schema, name) = place_in(write.catalog(), schema, &table.name)?;
             let to = TableName {
                 database: to.into(),
-                ..from.clone()
+                schema,
+                name,
             };
             rows += copy_rows(connection, &snapshot, &mut write, &from, &to, progress)?;
         }
@@ -71,7 +70,8 @@ pub(super) fn copy_database(
                     columns: super::keys::column_names(table, index),
                 };
                 progress.check()?;
-                write.create_index(schema, &table.name, index)?;
+                let (schema, name) = place_in(write.catalog(), schema, &table.name)?;
+                write.create_index(&schema, &name, index)?;
             }
         }
     }
@@ -84,14 +84,15 @@ pub(super) fn copy_database(
 
 fn refuse_taken_names(source: &CatalogVersion, target: &CatalogVersion) -> Result<()> {
     for (name, schema) in &source.schemas {
-        let Some(there) = target.schemas.get(name) else {
+        let Some((_, there)) = known_as(&target.schemas, name) else {
             continue;
         };
-        let kind = |name: &String| match (there.tables.get(name), there.views.get(name)) {
-            (Some(_), _) => Some("Table"),
-            (_, Some(_)) => Some("View"),
-            _ => None,
-        };
+        let kind =
+            |name: &String| match (known_as(&there.tables, name), known_as(&there.views, name)) {
+                (Some(_), _) => Some("Table"),
+                (_, Some(_)) => Some("View"),
+                _ => None,
+            };
         let mut names = schema.tables.keys().chain(schema.views.keys());
         if let Some((name, kind)) = names.find_map(|name| Some((name, kind(name)?))) {
             return Err(
@@ -104,7 +105,10 @@ fn refuse_taken_names(source: &CatalogVersion, target: &CatalogVersion) -> Resul
             indexes.map(|index| index.name().to_string()).collect()
         };
         let taken = index_names(there);
-        if let Some(name) = index_names(schema).iter().find(|name| taken.contains(name)) {
+        if let Some(name) = index_names(schema)
+            .iter()
+            .find(|name| taken.iter().any(|known| same_name(known, name)))
+        {
             return Err(
                 Error::catalog(format!("Index with name \"{name}\" already exists!"))
                     .with_sqlstate(sqlstate::DUPLICATE_OBJECT),
@@ -114,14 +118,25 @@ fn refuse_taken_names(source: &CatalogVersion, target: &CatalogVersion) -> Resul
     Ok(())
 }
 
+/// What a table of the source and its schema are called in the target.
+fn place_in(target: &CatalogVersion, schema: &str, table: &str) -> Result<(String, String)> {
+    let place = known_as(&target.schemas, schema).and_then(|(schema, within)| {
+        let (name, _) = known_as(&within.tables, table)?;
+        Some((schema.clone(), name.clone()))
+    });
+    place.ok_or_else(|| {
+        Error::catalog(format!(
+            "Table with name {table} does not exist! Copy definitions first: COPY FROM DATABASE ... (SCHEMA)"
+        ))
+.with_sqlstate(sqlstate::UNDEFINED_TABLE)
+    })
+}
+
 fn require_tables(source: &CatalogVersion, target: &CatalogVersion) -> Result<()> {
     for (schema, table) in source.named_tables() {
-        let there = target.table(schema, &table.name).ok_or_else(|| {
-            Error::catalog(format!(
-                "Table with name {} does not exist! Copy definitions first: COPY FROM DATABASE ... (SCHEMA)",
-                table.name
-            )).with_sqlstate(sqlstate::UNDEFINED_TABLE)
-        })?;
+        let (schema, name) = place_in(target, schema, &table.name)?;
+        let there = target.table(&schema, &name);
+        let there = there.ok_or_else(|| Error::internal("a table that was found is gone"))?;
         if let Some(column) = table
             .columns
             .iter()
@@ -140,9 +155,11 @@ fn require_tables(source: &CatalogVersion, target: &CatalogVersion) -> Result<()
 /// Makes schemas, tables without their keys, and views.
 fn define(write: &mut Write<'_>, from: &str, source: &DatabaseSnapshot) -> Result<()> {
     for (name, schema) in &source.version.schemas {
-        if !write.catalog().schemas.contains_key(name) {
+        let known = known_as(&write.catalog().schemas, name).map(|(known, _)| known.clone());
+        if known.is_none() {
             write.create_schema(name)?;
         }
+        let name = known.as_ref().unwrap_or(name);
         for table in schema.tables.values() {
             let columns = table.columns.iter().map(|column| ColumnDef {
                 name: column.name.clone(),
@@ -163,13 +180,13 @@ fn define(write: &mut Write<'_>, from: &str, source: &DatabaseSnapshot) -> Resul
     Ok(())
 }
 
-/// Adds a table's rows to another of the same columns, in their order.
 /// A query of all rows of a table.
 pub(super) fn select_all(database: &str, schema: &str, table: &str) -> Result<ast::Statement> {
-    let name = [database, schema, table].map(sql::quote).join(".");
+    let name = [database, schema, table].map(sql::quoted).join(".");
     sql::parse_one(&format!("SELECT * FROM {name}"))
 }
 
+/// Adds a table's rows to another of the same columns, by their names.
 fn copy_rows(
     connection: &Connection,
     snapshot: &Snapshot,
@@ -185,8 +202,8 @@ fn copy_rows(
     let all = select_all(&from.database, &from.schema, &from.name)?;
     let plan = planner.plan_statement(all)?;
     let sources = target.columns.iter().map(|column| {
-        let mut fields = plan.schema().fields().iter();
-        fields.position(|field| *field.name() == column.name)
+        let fields = plan.schema().fields().iter();
+        sql::position_of(fields.map(|field| field.name().as_str()), &column.name)
     });
     let sources: Vec<Option<usize>> = sources.collect();
     let plan = load::project(&planner, plan, &target.columns, &sources)?;
@@ -222,8 +239,10 @@ impl VisitorMut for Unqualify<'_> {
         };
         // `a.b` is schema a of the view's own database, if it has one of that name.
         let qualified = match parts.as_slice() {
-            [first, _] => first == self.database && !self.catalog.schemas.contains_key(first),
-            [first, ..] => first == self.database,
+            [first, _] => {
+                same_name(first, self.database) && known_as(&self.catalog.schemas, first).is_none()
+            }
+            [first, ..] => same_name(first, self.database),
             [] => false,
         };
         if qualified && parts.len() == 2 {
@@ -237,8 +256,10 @@ impl VisitorMut for Unqualify<'_> {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
         // A column by the name of its table: `database.table.column`, `database.schema.table.column`.
         if let Expr::CompoundIdentifier(parts) = expr
-            && parts.first().map(sql::normalize).as_deref() == Some(self.database)
-            && !self.catalog.schemas.contains_key(self.database)
+            && parts
+                .first()
+                .is_some_and(|first| same_name(&first.value, self.database))
+            && known_as(&self.catalog.schemas, self.database).is_none()
         {
             match parts.len() {
                 3 => parts[0] = Ident::new(MAIN_SCHEMA),

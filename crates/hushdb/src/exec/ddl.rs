@@ -11,14 +11,11 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{
     self, ColumnOption, ObjectName, ObjectType, SchemaName, TableConstraint,
 };
-use hushdb_query::plan::{Relation, Snapshot, TableName};
+use hushdb_query::plan::{Relation, Snapshot, TableName, known_as};
 use hushdb_query::scan::ScanProgress;
-use hushdb_sql as sql;
-use hushdb_sql::name_parts;
-use hushdb_sql::sqlstate;
 use hushdb_sql::type_names::{column_type, stored_type};
-use hushdb_sql::{Error, Result};
-use hushdb_storage::{Check, Column, ColumnDef, View};
+use hushdb_sql::{self as sql, Error, Result, name_parts, sqlstate};
+use hushdb_storage::{Check, Column, ColumnDef, View, same_name};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -93,7 +90,7 @@ pub(super) fn create_table(
     let names: Vec<String> = create
         .columns
         .iter()
-        .map(|c| sql::normalize(&c.name))
+        .map(|c| c.name.value.clone())
         .collect();
     let (plan, columns) = named_columns(plan, &names)?;
     write.create_table(&name.schema, &name.name, columns, vec![])?;
@@ -158,14 +155,8 @@ fn named_columns(plan: LogicalPlan, names: &[String]) -> Result<(LogicalPlan, Ve
         let wanted = names
             .get(i)
             .map_or_else(|| field.name().clone(), Clone::clone);
-        let mut name = wanted.clone();
-        let mut n = 0;
-        while !taken.insert(name.clone()) {
-            n += 1;
-            name = format!("{wanted}_{n}");
-        }
         columns.push(ColumnDef {
-            name,
+            name: sql::unique(&mut taken, wanted),
             ty: stored_type(field)?,
             nullable: true,
             default: None,
@@ -206,7 +197,7 @@ fn definition(columns: &[ast::ColumnDef], constraints: &[TableConstraint]) -> Re
         match (constraint, keys::of_table(constraint)?) {
             (_, Some(key)) => defined.keys.push(key),
             (TableConstraint::Check(check), None) => defined.checks.push(Check {
-                name: check.name.as_ref().map(sql::normalize),
+                name: check.name.as_ref().map(|name| name.value.clone()),
                 sql: sql::sql_text(check.expr.as_ref()),
             }),
             (other, None) => {
@@ -222,7 +213,7 @@ fn definition(columns: &[ast::ColumnDef], constraints: &[TableConstraint]) -> Re
 /// Adds what a column's definition says.
 pub(super) fn column_definition(column: &ast::ColumnDef, to: &mut Definition) -> Result<()> {
     let mut def = ColumnDef {
-        name: sql::normalize(&column.name),
+        name: column.name.value.clone(),
         ty: column_type(&column.data_type)?,
         nullable: true,
         default: None,
@@ -230,7 +221,7 @@ pub(super) fn column_definition(column: &ast::ColumnDef, to: &mut Definition) ->
     if def.name.starts_with('$') {
         return Err(Error::binder("a column's name cannot begin with $"));
     }
-    if to.columns.iter().any(|d| d.name == def.name) {
+    if to.columns.iter().any(|d| same_name(&d.name, &def.name)) {
         return Err(
             Error::catalog(format!("Column with name {} already exists!", def.name))
                 .with_sqlstate(sqlstate::DUPLICATE_COLUMN),
@@ -246,7 +237,7 @@ pub(super) fn column_definition(column: &ast::ColumnDef, to: &mut Definition) ->
             ColumnOption::NotNull => def.nullable = false,
             ColumnOption::Default(expr) => def.default = Some(sql::sql_text(expr)),
             ColumnOption::Check(check) => to.checks.push(Check {
-                name: option.name.as_ref().map(sql::normalize),
+                name: option.name.as_ref().map(|name| name.value.clone()),
                 sql: sql::sql_text(check.expr.as_ref()),
             }),
             other => {
@@ -328,11 +319,7 @@ pub(super) fn create_view(
     let plan = connection
         .planner(&there, progress)
         .plan_query((*view.query).clone())?;
-    let columns: Vec<String> = view
-        .columns
-        .iter()
-        .map(|c| sql::normalize(&c.name))
-        .collect();
+    let columns: Vec<String> = view.columns.iter().map(|c| c.name.value.clone()).collect();
     if columns.len() > plan.schema().fields().len() {
         return Err(Error::binder(
             "More VIEW aliases than columns in query result",
@@ -349,11 +336,14 @@ pub(super) fn create_view(
 }
 
 /// `schema` or `database.schema`.
-fn schema_parts(connection: &Connection, parts: Vec<String>) -> Result<(String, String)> {
+fn schema_parts(snapshot: &Snapshot, parts: Vec<String>) -> Result<(String, String)> {
     match <[String; 2]>::try_from(parts) {
-        Ok([database, schema]) => Ok((database, schema)),
+        Ok([database, schema]) => match known_as(&snapshot.databases, &database) {
+            Some((database, _)) => Ok((database.clone(), schema)),
+            None => Ok((database, schema)),
+        },
         Err(parts) => match <[String; 1]>::try_from(parts) {
-            Ok([schema]) => Ok((connection.current_database(), schema)),
+            Ok([schema]) => Ok((snapshot.current_database.clone(), schema)),
             Err(_) => Err(Error::binder(
                 "a schema's name is schema or database.schema",
             )),
@@ -369,9 +359,10 @@ pub(super) fn create_schema(
     let SchemaName::Simple(name) = name else {
         return Err(Error::unsupported("CREATE SCHEMA takes a name only"));
     };
-    let (database, schema) = schema_parts(connection, name_parts(name)?)?;
-    let mut write = Write::begin(connection, &connection.snapshot(), &database)?;
-    if write.catalog().schemas.contains_key(&schema) {
+    let snapshot = connection.snapshot();
+    let (database, schema) = schema_parts(&snapshot, name_parts(name)?)?;
+    let mut write = Write::begin(connection, &snapshot, &database)?;
+    if known_as(&write.catalog().schemas, &schema).is_some() {
         if if_not_exists {
             return Ok(QueryResult::done());
         }
@@ -453,9 +444,12 @@ fn drop_schema(
     name: &ObjectName,
     cascade: bool,
 ) -> Result<()> {
-    let (database, schema) = schema_parts(connection, name_parts(name)?)?;
-    let mut write = Write::begin(connection, &connection.snapshot(), &database)?;
-    let Some(version) = write.catalog().schemas.get(&schema).cloned() else {
+    let snapshot = connection.snapshot();
+    let (database, schema) = schema_parts(&snapshot, name_parts(name)?)?;
+    let mut write = Write::begin(connection, &snapshot, &database)?;
+    let found = known_as(&write.catalog().schemas, &schema);
+    let Some((schema, version)) = found.map(|(name, version)| (name.clone(), Arc::clone(version)))
+    else {
         if if_exists {
             return Ok(());
         }

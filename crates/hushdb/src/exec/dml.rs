@@ -22,11 +22,8 @@ use datafusion::sql::sqlparser::ast::{
 use hushdb_query::memory::KeptRows;
 use hushdb_query::plan::{DML_TARGET, DmlTarget, Snapshot, TableName};
 use hushdb_query::scan::{ROW_ID, ScanProgress};
-use hushdb_sql as sql;
-use hushdb_sql::name_parts;
-use hushdb_sql::sqlstate;
 use hushdb_sql::type_names::cast_to;
-use hushdb_sql::{Error, Result};
+use hushdb_sql::{self as sql, Error, Result, name_parts, position_of, sqlstate};
 use hushdb_storage::TableVersion;
 use std::sync::Arc;
 
@@ -179,17 +176,14 @@ pub(super) fn insert_targets(table: &TableVersion, columns: &[ObjectName]) -> Re
 }
 
 pub(super) fn position(table: &TableVersion, name: &str) -> Result<usize> {
-    table
-        .columns
-        .iter()
-        .position(|c| c.name == name)
-        .ok_or_else(|| {
-            Error::binder(format!(
-                "Table \"{}\" does not have a column with name \"{name}\"",
-                table.name
-            ))
-            .with_sqlstate(sqlstate::UNDEFINED_COLUMN)
-        })
+    let names = table.columns.iter().map(|column| column.name.as_str());
+    position_of(names, name).ok_or_else(|| {
+        Error::binder(format!(
+            "Table \"{}\" does not have a column with name \"{name}\"",
+            table.name
+        ))
+        .with_sqlstate(sqlstate::UNDEFINED_COLUMN)
+    })
 }
 
 /// Puts the column's default where VALUES says DEFAULT, and casts every value by itself to its column's type, so that one

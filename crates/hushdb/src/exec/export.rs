@@ -177,12 +177,12 @@ fn refuse_marker(
 ) -> Result<()> {
     let texts = table.columns.iter().filter(|c| c.ty == ColumnType::Varchar);
     let hits: Vec<String> = texts
-        .map(|column| format!("{} = {}", quote(&column.name), text(CSV_NULL)))
+        .map(|column| format!("{} = {}", sql::quoted(&column.name), text(CSV_NULL)))
         .collect();
     if hits.is_empty() {
         return Ok(());
     }
-    let name = [database, schema, &table.name].map(quote).join(".");
+    let name = [database, schema, &table.name].map(sql::quoted).join(".");
     let found = sql::parse_one(&format!(
         "SELECT 1 FROM {name} WHERE {} LIMIT 1",
         hits.join(" OR ")

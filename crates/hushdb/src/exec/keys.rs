@@ -11,10 +11,8 @@ use datafusion::sql::sqlparser::ast::{
     TableConstraint,
 };
 use hushdb_query::plan::{Relation, TableName};
-use hushdb_sql::sqlstate;
-use hushdb_sql::{self as sql, normalize};
-use hushdb_sql::{Error, Result};
-use hushdb_storage::{ColumnDef, Index, IndexDef, IndexKind, TableVersion};
+use hushdb_sql::{self as sql, Error, Result, sqlstate};
+use hushdb_storage::{ColumnDef, Index, IndexDef, IndexKind, TableVersion, same_name};
 
 const FOREIGN_KEYS: &str =
     "FOREIGN KEY is not there yet: refused rather than accepted and not enforced";
@@ -38,7 +36,7 @@ pub(super) fn of_column(column: &str, option: &ast::ColumnOptionDef) -> Result<O
         _ => return Ok(None),
     };
     Ok(Some(Key {
-        name: option.name.as_ref().map(normalize),
+        name: option.name.as_ref().map(|name| name.value.clone()),
         kind,
         columns: vec![column.to_string()],
     }))
@@ -56,7 +54,7 @@ pub(super) fn of_table(constraint: &TableConstraint) -> Result<Option<Key>> {
         _ => return Ok(None),
     };
     Ok(Some(Key {
-        name: name.as_ref().map(normalize),
+        name: name.as_ref().map(|name| name.value.clone()),
         kind,
         columns: columns.iter().map(plain_column).collect::<Result<_>>()?,
     }))
@@ -85,7 +83,7 @@ fn plain_column(column: &IndexColumn) -> Result<String> {
                     }
                 ) =>
         {
-            Ok(normalize(ident))
+            Ok(ident.value.clone())
         }
         _ => Err(Error::unsupported(
             "an index takes columns, in ascending order; expressions, DESC and NULLS FIRST are not there yet",
@@ -103,10 +101,12 @@ pub(super) fn apply(table: &str, keys: &[Key], columns: &mut [ColumnDef]) -> Res
     }
     for key in keys {
         for (at, name) in key.columns.iter().enumerate() {
-            if key.columns[..at].contains(name) {
+            if key.columns[..at].iter().any(|other| same_name(other, name)) {
                 return Err(twice(key.kind, name));
             }
-            let column = columns.iter_mut().find(|column| column.name == *name);
+            let known = columns.iter().map(|column| column.name.as_str());
+            let at = sql::position_of(known, name);
+            let column = at.and_then(|at| columns.get_mut(at));
             let column = column.ok_or_else(|| no_column(table, name))?;
             if key.kind == IndexKind::Primary {
                 column.nullable = false;
@@ -191,15 +191,25 @@ pub(super) fn quoted(table: &TableVersion, index: &Index) -> String {
     names.join(", ")
 }
 
-/// The index of that name in a schema, and its table's name.
-fn find(write: &Write<'_>, schema: &str, name: &str) -> Option<(String, IndexKind)> {
+/// The index of that name in a schema.
+struct Found {
+    table: String,
+    name: String,
+    kind: IndexKind,
+}
+
+fn find(write: &Write<'_>, schema: &str, name: &str) -> Option<Found> {
     let tables = &write.catalog().schemas.get(schema)?.tables;
-    tables.iter().find_map(|(table, version)| {
-        let index = version
-            .indexes()
-            .iter()
-            .find(|index| index.name() == name)?;
-        Some((table.clone(), index.kind()))
+    let indexes = tables.iter().flat_map(|(table, version)| {
+        let indexes = version.indexes().iter();
+        indexes.map(move |index| (table, index))
+    });
+    let indexes: Vec<_> = indexes.collect();
+    let (table, index) = sql::find_named(&indexes, name, |(_, index)| index.name())?;
+    Some(Found {
+        table: (*table).clone(),
+        name: index.name().to_owned(),
+        kind: index.kind(),
     })
 }
 
@@ -273,7 +283,7 @@ pub(super) fn create_index(
             ))
             .with_sqlstate(sqlstate::UNDEFINED_COLUMN));
         }
-        if columns[..at].contains(column) {
+        if columns[..at].iter().any(|other| same_name(other, column)) {
             return Err(twice(IndexKind::Plain, column));
         }
     }
@@ -299,13 +309,17 @@ pub(super) fn drop_index(
     match find(&write, &resolved.schema, &resolved.name) {
         None if if_exists => return Ok(()),
         None => return Err(does_not_exist(&resolved.name)),
-        Some((table, IndexKind::Primary)) => {
+        Some(Found {
+            table,
+            kind: IndexKind::Primary,
+            ..
+        }) => {
             return Err(Error::catalog(format!(
                 "Cannot drop index \"{}\": it is the primary key of table \"{table}\"; use ALTER TABLE ... DROP CONSTRAINT",
                 resolved.name
             )));
         }
-        Some((table, _)) => write.drop_index(&resolved.schema, &table, &resolved.name)?,
+        Some(found) => write.drop_index(&resolved.schema, &found.table, &found.name)?,
     }
     write.commit()
 }
@@ -318,8 +332,8 @@ pub(super) fn drop_constraint(
     if_exists: bool,
 ) -> Result<()> {
     match find(write, &table.schema, name) {
-        Some((of, kind)) if of == table.name && kind.is_unique() => {
-            Ok(write.drop_index(&table.schema, &table.name, name)?)
+        Some(found) if found.table == table.name && found.kind.is_unique() => {
+            Ok(write.drop_index(&table.schema, &table.name, &found.name)?)
         }
         _ if if_exists => Ok(()),
         _ => Err(Error::catalog(format!(

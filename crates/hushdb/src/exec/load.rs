@@ -20,12 +20,10 @@ use futures::StreamExt;
 use hushdb_query::engine::of_task;
 use hushdb_query::heed::{AskOnDrop, heeding, interrupt_of};
 use hushdb_query::memory::{compact, limit_of, row_bytes};
-use hushdb_query::plan::InOrderExec;
-use hushdb_query::plan::{Planner, TableName};
+use hushdb_query::plan::{InOrderExec, Planner, TableName};
 use hushdb_query::scan::ScanProgress;
-use hushdb_sql as sql;
 use hushdb_sql::type_names::{arrow_field, column_type_name};
-use hushdb_sql::{Error, Result};
+use hushdb_sql::{self as sql, Error, Result, planned_names};
 use hushdb_storage::{
     Check, Column, ColumnType, GatheredRows, Interrupt, PendingRowGroup, RowGroupBuilder, Store,
 };
@@ -54,12 +52,13 @@ impl RowRules {
         columns: &[Column],
         checks: &[Check],
     ) -> Result<Self> {
-        let fields: Vec<_> = columns
-            .iter()
-            .map(|c| arrow_field(&c.name, &c.ty, true))
-            .collect();
-        let schema = Arc::new(Schema::new(fields));
-        let df_schema = Arc::new(DFSchema::try_from(Arc::clone(&schema))?);
+        let schema_of = |names: Vec<String>| {
+            let fields = columns.iter().zip(names);
+            let fields = fields.map(|(c, name)| arrow_field(&name, &c.ty, true));
+            Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+        };
+        let schema = schema_of(columns.iter().map(|c| c.name.clone()).collect());
+        let df_schema = Arc::new(DFSchema::try_from(schema_of(planned_names(columns)))?);
         let checks = checks
             .iter()
             .map(|check| {

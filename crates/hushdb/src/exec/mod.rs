@@ -136,7 +136,7 @@ fn run_planned(
         } => attach::attach(connection, &path, name, on_conflict, options),
         Statement::Detach { name, if_exists } => attach::detach(connection, &name, if_exists),
         Statement::Prepare { name, statement } => {
-            connection.keep_prepared(name, Prepared::new(*statement)?);
+            connection.keep_prepared(&name, Prepared::new(*statement)?);
             Ok(QueryResult::done())
         }
         Statement::Use(parts) => attach::use_database(connection, &parts),
@@ -168,11 +168,8 @@ fn run_planned(
         }
         Statement::Summarize(query) => summarize::summarize(connection, *query, progress),
         Statement::Describe(query) => show::describe(connection, *query, progress),
-        Statement::ShowTables { from, all } => {
-            show::tables(&connection.snapshot(), from.as_deref(), all)
-        }
+        Statement::ShowTables(from) => show::tables(&connection.snapshot(), from.as_deref()),
         Statement::ShowDatabases => show::databases(connection),
-        Statement::ShowSchemas => show::schemas(connection),
         Statement::Show(name) => show::setting_or_table(connection, &name, progress),
         Statement::Checkpoint(name) => {
             if connection.has_changes() {
@@ -235,7 +232,7 @@ fn run_sql(
             name, statement, ..
         } => {
             let prepared = Prepared::new(Statement::Sql(statement))?;
-            connection.keep_prepared(sql::normalize(&name), prepared);
+            connection.keep_prepared(&name.value, prepared);
             Ok(QueryResult::done())
         }
         S::Execute {
@@ -243,12 +240,13 @@ fn run_sql(
             parameters,
             ..
         } => {
-            let prepared = connection.prepared(&name.to_string().to_lowercase())?;
+            let called = sql::name_parts(&name)?.join(".");
+            let prepared = connection.prepared(&called)?;
             let arguments: Vec<Argument<'_>> = parameters.iter().map(Argument::Expr).collect();
             prepared.execute(connection, &arguments, progress)
         }
         S::Deallocate { name, .. } => {
-            connection.deallocate(&sql::normalize(&name))?;
+            connection.deallocate(&name.value)?;
             Ok(QueryResult::done())
         }
         S::CreateIndex(create) => keys::create_index(connection, &create),

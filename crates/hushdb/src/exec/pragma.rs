@@ -18,7 +18,7 @@ pub(super) fn pragma(
     let set =
         |name: &str, on: bool| settings::set(connection, name, &Expr::value(Value::Boolean(on)));
     match name {
-        "show_tables" => show::tables(&connection.snapshot(), None, false),
+        "show_tables" => show::tables(&connection.snapshot(), None),
         "show_databases" => show::databases(connection),
         "database_list" | "database_size" => {
             let rows = sql::parse_one(&format!("SELECT * FROM pragma_{name}()"))?;

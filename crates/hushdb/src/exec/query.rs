@@ -13,11 +13,9 @@ use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 use hushdb_query::heed::{AskOnDrop, heeding};
 use hushdb_query::memory::{KeepRows, KeptRows};
-use hushdb_query::plan::InOrderExec;
-use hushdb_query::plan::Planner;
+use hushdb_query::plan::{InOrderExec, Planner};
 use hushdb_query::scan::ScanProgress;
-use hushdb_sql::{self as sql, quote};
-use hushdb_sql::{Error, Result};
+use hushdb_sql::{self as sql, Error, Result};
 use hushdb_storage::Interrupt;
 use std::sync::Arc;
 
@@ -114,7 +112,7 @@ pub(super) fn collect(
 
 /// The columns of a view, if its query still stands.
 pub(super) fn bound_view(planner: &Planner<'_>, path: [&str; 3]) -> Result<SchemaRef> {
-    let path = path.map(quote).join(".");
+    let path = path.map(sql::quoted).join(".");
     match sql::parse_one(&format!("SELECT * FROM {path}"))? {
         ast::Statement::Query(query) => {
             let plan = planner.state().optimize(&planner.plan_query(*query)?)?;

@@ -1,18 +1,18 @@
 //! DESCRIBE and SHOW.
 
 use super::key_tables::key_of;
-use super::{settings, summarize};
+use super::{query, settings, summarize};
 use crate::connection::Connection;
 use crate::result::QueryResult;
 use datafusion::arrow::array::{ArrayRef, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast::{self, SetExpr, TableFactor};
-use hushdb_query::plan::{Planner, Snapshot};
+use hushdb_query::plan::{Planner, Snapshot, known_as};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::type_names::display_type;
-use hushdb_sql::{self as sql, quote};
-use hushdb_sql::{Error, Result};
+use hushdb_sql::{self as sql, Error, Result, quote};
+use hushdb_storage::same_name;
 use std::sync::Arc;
 
 /// A result of text columns.
@@ -53,8 +53,13 @@ pub(super) fn rows_of(
 ) -> Result<QueryResult> {
     match sql::parse(text)? {
         sql::Statement::Describe(query) => columns_of(planner, *query),
-        sql::Statement::ShowTables { from, all } => tables(planner.snapshot, from.as_deref(), all),
+        sql::Statement::ShowTables(from) => tables(planner.snapshot, from.as_deref()),
         sql::Statement::Summarize(query) => summarize::rows_of(connection, planner, *query),
+        // What some of them are written in.
+        sql::Statement::Sql(query) => {
+            let plan = planner.plan_statement(*query)?;
+            query::stream(connection, &plan, &planner.progress)
+        }
         _ => Err(Error::binder(
             "FROM takes a query, DESCRIBE, SHOW TABLES or SUMMARIZE",
         )),
@@ -133,68 +138,27 @@ fn only_table(query: &ast::Query) -> Option<Vec<String>> {
     }
 }
 
-pub(super) fn tables(
-    snapshot: &Snapshot,
-    from: Option<&[String]>,
-    all: bool,
-) -> Result<QueryResult> {
+/// `SHOW TABLES`: names of one schema, or of all of a database.
+pub(super) fn tables(snapshot: &Snapshot, from: Option<&[String]>) -> Result<QueryResult> {
     let (database, schema) = match from {
         None => (
             snapshot.current_database.clone(),
             Some(snapshot.current_schema.clone()),
         ),
-        Some([name]) if snapshot.databases.contains_key(name) => (name.clone(), None),
+        Some([name]) if known_as(&snapshot.databases, name).is_some() => (name.clone(), None),
         Some([name]) => (snapshot.current_database.clone(), Some(name.clone())),
         Some(parts) => (parts[0].clone(), parts.get(1).cloned()),
     };
-    snapshot.database(&database)?;
     let mut rows = vec![];
-    let (mut column_names, mut column_types) = (vec![], vec![]);
-    for (db_name, db) in &snapshot.databases {
-        for (schema_name, version) in &db.version.schemas {
-            if !all && (*db_name != database || schema.as_ref().is_some_and(|s| s != schema_name)) {
-                continue;
-            }
-            let mut names: Vec<(&String, Option<_>)> =
-                version.tables.iter().map(|(n, t)| (n, Some(t))).collect();
-            names.extend(version.views.keys().map(|n| (n, None)));
-            names.sort_by_key(|(name, _)| *name);
-            for (name, table) in names {
-                rows.push(vec![
-                    Some(db_name.clone()),
-                    Some(schema_name.clone()),
-                    Some(name.clone()),
-                ]);
-                let columns = table.map_or(&[][..], |t| t.columns.as_slice());
-                column_names.push(
-                    columns
-                        .iter()
-                        .map(|c| c.name.clone())
-                        .collect::<Vec<_>>()
-                        .join(", "),
-                );
-                let types: Vec<_> = columns
-                    .iter()
-                    .map(|c| sql::type_names::column_type_name(&c.ty))
-                    .collect();
-                column_types.push(types.join(", "));
-            }
+    for (name, within) in &snapshot.database(&database)?.version.schemas {
+        let wanted = schema.as_ref();
+        if wanted.is_none_or(|wanted| same_name(wanted, name)) {
+            let mut names: Vec<&String> = within.relations().collect();
+            names.sort();
+            rows.extend(names.into_iter().map(|name| vec![Some(name.clone())]));
         }
     }
-    if !all {
-        let rows: Vec<_> = rows
-            .into_iter()
-            .map(|mut r| vec![r.swap_remove(2)])
-            .collect();
-        return text_table(&["name"], &rows);
-    }
-    for ((row, names), types) in rows.iter_mut().zip(column_names).zip(column_types) {
-        row.extend([Some(names), Some(types)]);
-    }
-    text_table(
-        &["database", "schema", "name", "column_names", "column_types"],
-        &rows,
-    )
+    text_table(&["name"], &rows)
 }
 
 pub(super) fn databases(connection: &Connection) -> Result<QueryResult> {
@@ -206,20 +170,6 @@ pub(super) fn databases(connection: &Connection) -> Result<QueryResult> {
         .map(|n| vec![Some(n.clone())])
         .collect::<Vec<_>>();
     text_table(&["database_name"], &names)
-}
-
-pub(super) fn schemas(connection: &Connection) -> Result<QueryResult> {
-    let snapshot = connection.snapshot();
-    let mut rows = vec![];
-    for (name, db) in &snapshot.databases {
-        rows.extend(
-            db.version
-                .schemas
-                .keys()
-                .map(|s| vec![Some(name.clone()), Some(s.clone())]),
-        );
-    }
-    text_table(&["database_name", "schema_name"], &rows)
 }
 
 /// `SHOW x`: a setting of that name, else the columns of a table.

@@ -30,7 +30,6 @@ use datafusion::sql::sqlparser::ast::{
 use hushdb_query::memory::{KeepRows, compact, row_bytes};
 use hushdb_query::plan::{DML_EXCLUDED, DML_TARGET, Snapshot, TableName};
 use hushdb_query::scan::ScanProgress;
-use hushdb_sql::normalize;
 use hushdb_sql::type_names::arrow_field;
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{Column, Index, TableVersion};
@@ -98,7 +97,9 @@ pub(super) fn rule(insert: &ast::Insert) -> Result<Option<Rule>> {
     };
     let target = match &on.conflict_target {
         None => None,
-        Some(ConflictTarget::Columns(columns)) => Some(columns.iter().map(normalize).collect()),
+        Some(ConflictTarget::Columns(columns)) => {
+            Some(columns.iter().map(|column| column.value.clone()).collect())
+        }
         Some(ConflictTarget::OnConstraint(_)) => {
             return Err(Error::unsupported(
                 "ON CONSTRAINT conflict target is not supported yet; name the key's columns",
@@ -579,9 +580,9 @@ impl VisitorMut for Qualify<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
         if let Expr::Identifier(ident) = expr
-            && self.table.column(&normalize(ident)).is_some()
+            && self.table.column(&ident.value).is_some()
         {
-            *expr = column_of(self.alias, &normalize(ident));
+            *expr = column_of(self.alias, &ident.value);
         }
         ControlFlow::Continue(())
     }

@@ -7,9 +7,8 @@
 use super::write::writable;
 use hushdb_query::functions::current_micros;
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot};
-use hushdb_sql::sqlstate;
-use hushdb_sql::{Error, Result};
-use hushdb_storage::{Savepoint, Transaction};
+use hushdb_sql::{Error, Result, sqlstate};
+use hushdb_storage::{Savepoint, Transaction, same_name};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -145,7 +144,10 @@ impl OpenTransaction {
     }
 
     fn find(&self, name: &str) -> Result<usize> {
-        let found = self.savepoints.iter().rposition(|(n, _)| n == name);
+        let found = self
+            .savepoints
+            .iter()
+            .rposition(|(n, _)| same_name(n, name));
         found.ok_or_else(|| {
             Error::transaction(format!("savepoint \"{name}\" does not exist"))
                 .with_sqlstate(sqlstate::UNKNOWN_SAVEPOINT)

@@ -12,7 +12,7 @@ mod date_trunc;
 mod element;
 mod extreme_by_key;
 mod extremes;
-mod in_place_of;
+mod first_of;
 mod instant;
 mod interval_cast;
 mod json_text;
@@ -61,6 +61,7 @@ pub use convert::{
 pub use date_part::date_part;
 pub use element::ELEMENT;
 pub use extremes::extreme_of_keys;
+pub use first_of::spelled;
 pub use instant::{current_micros, instant_function};
 pub use json_text::{json_string, json_value};
 pub use list_build::{SLICE, series_length};
@@ -97,7 +98,7 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.push(date_part());
     functions.extend(time_zone::all());
     functions.extend(checked_math::all());
-    functions.push(Arc::new(ScalarUDF::from(in_place_of::InPlaceOf::new())));
+    functions.extend(first_of::all());
     shared_with_lists(functions)
 }
 

@@ -4,8 +4,7 @@
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{self, ObjectName, Query, Visit, Visitor};
-use hushdb_sql::normalize;
-use hushdb_sql::{Error, Result};
+use hushdb_sql::{Error, Result, folded};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -198,7 +197,7 @@ impl Visitor for Growth {
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
         self.open.push(0);
         for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
-            let name = normalize(&cte.alias.name);
+            let name = folded(&cte.alias.name.value);
             self.named.insert(std::ptr::from_ref(&*cte.query), name);
         }
         ControlFlow::Continue(())
@@ -206,7 +205,7 @@ impl Visitor for Growth {
 
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
         let name = match relation.0.as_slice() {
-            [part] => part.as_ident().map(normalize),
+            [part] => part.as_ident().map(|part| folded(&part.value)),
             _ => None,
         };
         let size = name.and_then(|name| self.known.get(&name)).unwrap_or(&1);

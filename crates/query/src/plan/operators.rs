@@ -11,10 +11,11 @@ use crate::functions::{
     ELEMENT, LIST_AND_LIST, MAP_VALUE, POSITION, SLICE, SUBSTRING, date_part, rounds,
 };
 use crate::heed;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue, TableReference, plan_err};
 use datafusion::config::ConfigOptions;
+use datafusion::functions::core::expr_fn::get_field;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{
     ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr,
@@ -24,7 +25,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use hushdb_sql::{INTEGER_LITERAL, ONE_TYPE};
+use hushdb_sql::{INTEGER_LITERAL, ONE_TYPE, find_named};
 use std::sync::Arc;
 
 /// Plans binary operators; asked before DataFusion's own planners.
@@ -262,6 +263,17 @@ impl ExprPlanner for DuckOperators {
             }
             _ => {}
         }
+        if let GetFieldAccess::NamedStructField { name } = field_access {
+            let of_type = of.get_type(schema)?;
+            let found = name
+                .try_as_str()
+                .flatten()
+                .and_then(|name| field(&of_type, name));
+            return Ok(match found {
+                Some((name, _)) => PlannerResult::Planned(get_field(of.clone(), name)),
+                None => PlannerResult::Original(expr),
+            });
+        }
         match (of.get_type(schema)?, field_access, &self.element) {
             (of_type, GetFieldAccess::ListIndex { key }, Some(element))
                 if of_type.is_string() || of_type.is_list() =>
@@ -271,6 +283,35 @@ impl ExprPlanner for DuckOperators {
             _ => Ok(PlannerResult::Original(expr)),
         }
     }
+
+    fn plan_compound_identifier(
+        &self,
+        column: &Field,
+        qualifier: Option<&TableReference>,
+        nested_names: &[String],
+    ) -> Result<PlannerResult<Vec<Expr>>> {
+        let mut expr = Expr::Column(Column::from((qualifier, column)));
+        let mut of = column.data_type();
+        for nested in nested_names {
+            match field(of, nested) {
+                Some((name, within)) => {
+                    expr = get_field(expr, name);
+                    of = within;
+                }
+                None => expr = get_field(expr, nested.as_str()),
+            }
+        }
+        Ok(PlannerResult::Planned(expr))
+    }
+}
+
+/// The field of a struct that goes by a name, and its type.
+fn field<'a>(of: &'a DataType, name: &str) -> Option<(&'a str, &'a DataType)> {
+    let DataType::Struct(fields) = of else {
+        return None;
+    };
+    let found = find_named(fields, name, |field| field.name().as_str())?;
+    Some((found.name().as_str(), found.data_type()))
 }
 
 pub(super) fn binary(left: Expr, op: Operator, right: Expr) -> Expr {

@@ -5,6 +5,7 @@ use super::lateral_unnest::LateralUnnest;
 use super::order::{NullOrder, OrderDefaults};
 use super::set_operations::SetOperations;
 use super::snapshot::{Relation, Snapshot, TableName};
+use super::spelling::{folded_column, folded_source, spelled};
 use super::surroundings::Surroundings;
 use super::type_names::DuckTypes;
 use super::using_joins::UsingJoins;
@@ -16,7 +17,7 @@ use crate::scan::{ScanProgress, TableScan};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::cte_worktable::CteWorkTable;
 use datafusion::common::{
-    DFSchema, DFSchemaRef, DataFusionError, Result as DfResult, TableReference,
+    Column, DFSchema, DFSchemaRef, DataFusionError, Result as DfResult, TableReference,
 };
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::{ViewTable, provider_as_source};
@@ -31,11 +32,10 @@ use datafusion::logical_expr::{
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::planner::{PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast;
-use hushdb_sql as sql;
-use hushdb_sql::{Error, Result};
+use hushdb_sql::{self as sql, Error, Result, Spellings, alike, folded};
 use hushdb_storage::TableVersion;
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The name under which UPDATE and DELETE plans see their table with row ids.
@@ -79,6 +79,8 @@ pub struct Planner<'a> {
     view_depth: usize,
     /// Views that were planned: one that is named often is planned once.
     views: PlannedViews,
+    /// What names look like that the planner knows in lower case.
+    spellings: Arc<Mutex<Spellings>>,
 }
 
 impl<'a> Planner<'a> {
@@ -110,6 +112,7 @@ impl<'a> Planner<'a> {
             ],
             view_depth: 0,
             views: Arc::default(),
+            spellings: Arc::default(),
         }
     }
 
@@ -143,17 +146,60 @@ impl<'a> Planner<'a> {
             },
             is_scalar: &|name| self.state().scalar_functions().contains_key(name),
             setting: &|name| self.surroundings.setting(name),
+            alike: &|relation| self.alike(relation),
         })
     }
 
+    /// The names around a table that mean themselves alone, since others differ from them in case alone.
+    fn alike(&self, relation: &ast::ObjectName) -> Vec<String> {
+        let name = relation.0.first().and_then(|part| part.as_ident());
+        let target = self
+            .targets
+            .iter()
+            .find(|(known, _)| name.is_some_and(|name| name.value == *known));
+        let columns: Vec<String> = match target {
+            None => return self.snapshot.alike(relation),
+            Some((_, Target::Table(target))) => target
+                .table
+                .columns
+                .iter()
+                .map(|column| column.name.clone())
+                .collect(),
+            Some((_, Target::Rows(rows))) => rows
+                .schema()
+                .fields()
+                .iter()
+                .map(|field| field.name().clone())
+                .collect(),
+        };
+        let alike = alike(columns.iter().map(String::as_str));
+        alike.into_iter().map(str::to_owned).collect()
+    }
+
     /// The logical plan of a query, EXPLAIN or DESCRIBE of a query.
-    pub fn plan_statement(&self, mut statement: ast::Statement) -> Result<LogicalPlan> {
-        self.in_place(|place| sql::rewrite(&mut statement, place))?;
+    pub fn plan_statement(&self, statement: ast::Statement) -> Result<LogicalPlan> {
+        let (plan, listed) = self.plan_folded(statement)?;
+        let mut spellings = self.spellings.lock();
+        spellings.listed = listed;
+        Ok(spelled(plan, &spellings)?)
+    }
+
+    /// The plan with names as the planner knows them, and those that the select list gives.
+    fn plan_folded(
+        &self,
+        mut statement: ast::Statement,
+    ) -> Result<(LogicalPlan, Vec<Option<String>>)> {
+        let found = self.in_place(|place| sql::rewrite(&mut statement, place))?;
+        let mut spellings = self.spellings.lock();
+        for name in found.known.values() {
+            spellings.add(name);
+        }
+        drop(spellings);
         growth::hold_text(&statement)?;
         values::unify(self, &mut statement);
         let plan = SqlToRel::new(self).sql_statement_to_plan(statement)?;
         growth::hold(&plan)?;
-        Ok(plan)
+        Ok((plan, found.listed))
     }
 
     /// The logical plan of a query.
@@ -164,7 +210,12 @@ impl<'a> Planner<'a> {
     /// A scalar expression over a schema.
     pub fn plan_expr(&self, expr: ast::Expr, schema: &DFSchema) -> Result<Expr> {
         let mut expr = expr;
-        self.in_place(|place| sql::rewrite_expr(&mut expr, place))?;
+        let names = schema.fields().iter().map(|field| field.name());
+        let alike = names
+            .filter(|name| folded(name) != **name)
+            .cloned()
+            .collect();
+        self.in_place(|place| sql::rewrite_expr(&mut expr, place, alike))?;
         Ok(SqlToRel::new(self).sql_to_expr(expr, schema, &mut PlannerContext::new())?)
     }
 
@@ -189,6 +240,7 @@ impl<'a> Planner<'a> {
         let mut planner = Planner::new(self.surroundings, &there, Arc::clone(&self.progress));
         planner.view_depth = self.view_depth + 1;
         planner.views = Arc::clone(&self.views);
+        planner.spellings = Arc::clone(&self.spellings);
         let planned = planner.plan_view(view)?;
         self.views.lock().insert(key, Arc::clone(&planned));
         Ok(planned)
@@ -196,22 +248,23 @@ impl<'a> Planner<'a> {
 
     fn plan_view(&self, view: &hushdb_storage::View) -> Result<Arc<dyn TableSource>> {
         let statement = sql::parse_one(&view.sql)?;
-        let mut plan = self.plan_statement(statement)?;
-        if !view.columns.is_empty() {
-            let schema = Arc::clone(plan.schema());
-            let columns = schema
-                .columns()
-                .into_iter()
-                .zip(&view.columns)
-                .map(|(c, n)| Expr::Column(c).alias(n));
-            let rest = schema
-                .columns()
-                .into_iter()
-                .skip(view.columns.len())
-                .map(Expr::Column);
-            plan = LogicalPlanBuilder::from(plan)
-                .project(columns.chain(rest))?
-                .build()?;
+        let (mut plan, _) = self.plan_folded(statement)?;
+        let columns = plan.schema().columns();
+        let is_plain = |column: &Column| folded(&column.name) == column.name;
+        if !view.columns.is_empty() || !columns.iter().all(is_plain) {
+            let mut taken = HashSet::new();
+            let columns = columns.into_iter().enumerate().map(|(at, column)| {
+                let given = view.columns.get(at);
+                let wanted = given.unwrap_or(&column.name).clone();
+                match (sql::unique(&mut taken, wanted), given) {
+                    (name, None) if name == column.name && is_plain(&column) => {
+                        Expr::Column(column)
+                    }
+                    (name, _) => folded_column(column, &name),
+                }
+            });
+            let columns: Vec<Expr> = columns.collect();
+            plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
         }
         Ok(provider_as_source(Arc::new(ViewTable::new(
             plan,
@@ -225,7 +278,12 @@ impl<'a> Planner<'a> {
         {
             return match target {
                 Target::Table(target) => self.scan(&target.database, &target.table, true),
-                Target::Rows(rows) => Ok(Arc::clone(rows)),
+                Target::Rows(rows) => {
+                    let schema = rows.schema();
+                    let names = schema.fields().iter().map(|field| field.name().as_str());
+                    let rows = Arc::clone(rows);
+                    Ok(folded_source(rows, &alike(names))?)
+                }
             };
         }
         let parts: Vec<String> = [
@@ -242,10 +300,14 @@ impl<'a> Planner<'a> {
             Ok((name, Relation::View(view))) => self.view(&name, &view),
             // As in DuckDB, a name that looks like a file is one.
             Err(error) => match self.surroundings.file(self, reference.table())? {
-                Some(source) if parts.len() == 1 => Ok(source),
+                Some(source) if parts.len() == 1 => self.folded(source),
                 _ => Err(error),
             },
         }
+    }
+
+    fn folded(&self, source: Arc<dyn TableSource>) -> Result<Arc<dyn TableSource>> {
+        Ok(folded_source(source, &HashSet::new())?)
     }
 
     fn scan(
@@ -277,8 +339,9 @@ impl ContextProvider for Planner<'_> {
         name: &str,
         args: Vec<Expr>,
     ) -> DfResult<Arc<dyn TableSource>> {
-        self.surroundings
-            .table_function(self, name, args)
+        let source = self.surroundings.table_function(self, name, args);
+        source
+            .and_then(|source| self.folded(source))
             .map_err(DataFusionError::from)
     }
 

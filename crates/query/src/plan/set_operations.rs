@@ -3,6 +3,8 @@
 //! What must hold: columns have the type that holds what all queries give, before anything is planned over them.
 
 use super::numbers::{column_type, to_type};
+use super::spelling::written;
+use crate::functions::spelled;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, ExprSchema, Result, ScalarValue, UnnestOptions, plan_err};
 use datafusion::functions_aggregate::expr_fn::count;
@@ -14,7 +16,7 @@ use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, Operator, Union, binary_expr, lit, when,
 };
 use datafusion::sql::sqlparser::ast::TableFactor;
-use hushdb_sql::{SetOperation, set_operation};
+use hushdb_sql::{SetOperation, folded, set_operation};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -60,6 +62,8 @@ impl RelationPlanner for SetOperations {
 /// Columns of the queries that stand under one another: for each query an expression, or none where it has no such column.
 struct Columns {
     names: Vec<String>,
+    /// How the names are written, where a query knows it.
+    written: Vec<Option<String>>,
     of_sides: Vec<Vec<Option<Expr>>>,
 }
 
@@ -83,7 +87,9 @@ impl Columns {
         }
         let columns =
             |side: &LogicalPlan| side.schema().columns().into_iter().map(column).collect();
+        let of_first = |at| written(sides.first()?, at);
         Ok(Self {
+            written: (0..unique.len()).map(of_first).collect(),
             names: unique,
             of_sides: sides.iter().map(columns).collect(),
         })
@@ -92,19 +98,21 @@ impl Columns {
     /// As in DuckDB, names differ by more than their case.
     fn by_name(sides: &[LogicalPlan]) -> Result<Self> {
         let mut all: Vec<String> = vec![];
+        let mut spellings = vec![];
         let mut keys: Vec<Vec<String>> = vec![];
         for side in sides {
             let mut own: Vec<String> = vec![];
-            for name in names(side) {
-                let key = name.to_lowercase();
+            for (at, name) in names(side).into_iter().enumerate() {
+                let key = folded(&name);
                 if own.contains(&key) {
                     return plan_err!(
                         "UNION (ALL) BY NAME operation doesn't support duplicate names in the SELECT list - the name \
                          \"{name}\" occurs multiple times"
                     );
                 }
-                if !all.iter().any(|known| known.to_lowercase() == key) {
+                if !all.iter().any(|known| folded(known) == key) {
                     all.push(name);
+                    spellings.push(written(side, at));
                 }
                 own.push(key);
             }
@@ -113,7 +121,7 @@ impl Columns {
         let of_side = |(side, keys): (&LogicalPlan, &Vec<String>)| {
             let columns = side.schema().columns();
             let found = all.iter().map(|name| {
-                let at = keys.iter().position(|key| *key == name.to_lowercase())?;
+                let at = keys.iter().position(|key| *key == folded(name))?;
                 column(columns.get(at)?.clone())
             });
             found.collect()
@@ -121,6 +129,7 @@ impl Columns {
         let of_sides = sides.iter().zip(&keys).map(of_side).collect();
         Ok(Self {
             names: all,
+            written: spellings,
             of_sides,
         })
     }
@@ -166,7 +175,12 @@ impl Columns {
     /// The same, under the names that the result has.
     fn renamed(&self) -> Vec<Expr> {
         let columns = self.positions().into_iter().zip(&self.names);
-        columns.map(|(column, name)| column.alias(name)).collect()
+        let columns = columns.zip(&self.written);
+        let columns = columns.map(|((column, name), written)| match written {
+            Some(written) => spelled(column, written).alias(name),
+            None => column.alias(name),
+        });
+        columns.collect()
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! What must hold: a statement reads one version of each database from its first lookup to its last row.
 
-use hushdb_sql::sqlstate;
-use hushdb_sql::{Error, Result};
-use hushdb_storage::{CatalogVersion, SchemaVersion, Store, TableVersion, View};
+use datafusion::sql::sqlparser::ast::ObjectName;
+use hushdb_sql::{Error, Result, alike, folded, name_parts, sqlstate};
+use hushdb_storage::{CatalogVersion, SchemaVersion, Store, TableVersion, View, same_name};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -52,16 +52,47 @@ pub enum Relation {
     View(Arc<View>),
 }
 
+/// What goes by a name: that of exactly this name, else the only one that differs from it in case alone.
+pub fn known_as<'a, T>(map: &'a BTreeMap<String, T>, name: &str) -> Option<(&'a String, &'a T)> {
+    map.get_key_value(name).or_else(|| {
+        let mut alike = map.iter().filter(|(known, _)| same_name(known, name));
+        let only = alike.next()?;
+        alike.next().is_none().then_some(only)
+    })
+}
+
+/// Names that differ from one in case alone, if there are several.
+fn several_of<'a>(names: impl Iterator<Item = &'a String>, name: &str) -> Vec<String> {
+    let found: Vec<String> = names
+        .filter(|known| same_name(known, name))
+        .cloned()
+        .collect();
+    match found.len() {
+        0 | 1 => vec![],
+        _ => found,
+    }
+}
+
 impl Snapshot {
     /// An attached database.
     ///
     /// # Errors
     /// `Catalog` when there is none of that name.
     pub fn database(&self, name: &str) -> Result<&DatabaseSnapshot> {
-        self.databases.get(name).ok_or_else(|| {
-            Error::catalog(format!("Database with name \"{name}\" does not exist!"))
-                .with_sqlstate(sqlstate::UNKNOWN_DATABASE)
-        })
+        self.known_database(name).map(|(_, database)| database)
+    }
+
+    /// The database of a name, and how that is written.
+    ///
+    /// # Errors
+    /// `Catalog` when there is none of that name.
+    pub fn known_database(&self, name: &str) -> Result<(&str, &DatabaseSnapshot)> {
+        known_as(&self.databases, name)
+            .map(|(known, database)| (known.as_str(), database))
+            .ok_or_else(|| {
+                Error::catalog(format!("Database with name \"{name}\" does not exist!"))
+                    .with_sqlstate(sqlstate::UNKNOWN_DATABASE)
+            })
     }
 
     /// The same state, with another place where unqualified names are looked for.
@@ -75,24 +106,64 @@ impl Snapshot {
     }
 
     fn schema(&self, database: &str, schema: &str) -> Option<&Arc<SchemaVersion>> {
-        self.databases.get(database)?.version.schemas.get(schema)
+        let (_, database) = known_as(&self.databases, database)?;
+        known_as(&database.version.schemas, schema).map(|(_, schema)| schema)
+    }
+
+    /// The names around a table that mean themselves alone, since others differ from them in case alone.
+    pub fn alike(&self, relation: &ObjectName) -> Vec<String> {
+        let written = name_parts(relation).unwrap_or_default();
+        // Which one a name without quotes means is found in lower case.
+        let lower: Vec<String> = written.iter().map(|part| folded(part)).collect();
+        let mut names = self.alike_around(&written);
+        if lower != written {
+            names.extend(self.alike_around(&lower));
+        }
+        names
+    }
+
+    fn alike_around(&self, parts: &[String]) -> Vec<String> {
+        let Ok((database, schema, name)) = self.complete(parts) else {
+            return vec![];
+        };
+        let Some(within) = self.schema(database, schema) else {
+            return vec![];
+        };
+        let mut names = several_of(within.relations(), name);
+        if let Ok(database) = self.database(database) {
+            names.extend(several_of(database.version.schemas.keys(), schema));
+        }
+        if let Some((_, table)) = known_as(&within.tables, name) {
+            let columns = table.columns.iter().map(|column| column.name.as_str());
+            names.extend(alike(columns).into_iter().map(str::to_owned));
+        }
+        names
     }
 
     /// Completes a name of one to three parts. As in DuckDB, `a.b` is schema `a` of the current database if there is
     /// one, else schema `main` of database `a`.
+    ///
+    /// What is there comes under the name that it has, and a name of nothing as it is written.
     pub fn resolve(&self, parts: &[String]) -> Result<TableName> {
         let (database, schema, name) = self.complete(parts)?;
-        self.database(database)?;
-        if self.schema(database, schema).is_none() {
+        let version = &self.database(database)?.version;
+        let Some((schema, within)) = known_as(&version.schemas, schema) else {
             return Err(
                 Error::catalog(format!("Schema with name {schema} does not exist!"))
                     .with_sqlstate(sqlstate::UNKNOWN_SCHEMA),
             );
-        }
+        };
+        let (database, _) = known_as(&self.databases, database)
+            .ok_or_else(|| Error::internal("a database that was found is gone"))?;
+        let known = known_as(&within.tables, name).map(|(known, _)| known);
+        let known = known.filter(|known| *known == name).or_else(|| {
+            let view = known_as(&within.views, name).map(|(known, _)| known);
+            view.filter(|view| *view == name).or(known).or(view)
+        });
         Ok(TableName {
-            database: database.to_string(),
-            schema: schema.to_string(),
-            name: name.to_string(),
+            database: database.clone(),
+            schema: schema.clone(),
+            name: known.map_or(name, String::as_str).to_owned(),
         })
     }
 
@@ -103,7 +174,7 @@ impl Snapshot {
             [first, name] => {
                 if self.schema(&self.current_database, first).is_some() {
                     Ok((&self.current_database, first, name))
-                } else if self.databases.contains_key(first) {
+                } else if known_as(&self.databases, first).is_some() {
                     Ok((first, "main", name))
                 } else {
                     Err(
@@ -125,8 +196,12 @@ impl Snapshot {
         parts: &'a [String],
     ) -> Option<(&'a DatabaseSnapshot, &'a Arc<TableVersion>)> {
         let (database, schema, name) = self.complete(parts).ok()?;
-        let table = self.schema(database, schema)?.tables.get(name)?;
-        Some((self.databases.get(database)?, table))
+        let within = self.schema(database, schema)?;
+        let (known, table) = known_as(&within.tables, name)?;
+        if known != name && within.views.contains_key(name) {
+            return None;
+        }
+        Some((self.database(database).ok()?, table))
     }
 
     /// What stands under a name, if anything.

@@ -5,6 +5,8 @@
 //! of a right join the right one's, of a full join the one of both that is not NULL. What it refuses: columns of the single
 //! tables that a right or full join has merged.
 
+use super::spelling::written;
+use crate::functions::spelled;
 use datafusion::common::{
     Column, JoinConstraint, JoinType, NullEquality, Result, TableReference, not_impl_err, plan_err,
 };
@@ -231,7 +233,8 @@ impl Merge {
 
     /// A right or full join: the merged column is of neither table.
     fn outer(self, join_type: JoinType) -> Result<LogicalPlan> {
-        let of_left = self.left.schema().columns().into_iter().map(|column| {
+        let of_left = self.left.schema().columns().into_iter().enumerate();
+        let of_left = of_left.map(|(place, column)| {
             let at = self.left_keys.iter().position(|key| *key == column);
             let Some(at) = at else {
                 return Expr::Column(column);
@@ -240,7 +243,12 @@ impl Merge {
             let right = Expr::Column(self.right_keys[at].clone());
             match join_type {
                 JoinType::Full => {
-                    coalesce(vec![Expr::Column(column), right]).alias_qualified(of_both(), name)
+                    let both = coalesce(vec![Expr::Column(column), right]);
+                    let both = match written(&self.left, place) {
+                        Some(written) => spelled(both, &written),
+                        None => both,
+                    };
+                    both.alias_qualified(of_both(), name)
                 }
                 _ => right.alias_qualified(of_both(), name),
             }

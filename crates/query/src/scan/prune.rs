@@ -37,12 +37,7 @@ struct Bounds<'a> {
 
 impl Bounds<'_> {
     fn bound(&self, column: &Column, low: bool) -> Option<ArrayRef> {
-        let column = self
-            .scan
-            .table
-            .columns
-            .iter()
-            .find(|c| c.name == column.name)?;
+        let column = self.scan.column(&column.name)?;
         let null = ScalarValue::try_from(&column.ty.arrow()).ok()?;
         let values = self.groups.iter().map(|group| {
             let segment = group.segments.iter().find(|s| s.column_id == column.id);
@@ -69,13 +64,7 @@ impl PruningStatistics for Bounds<'_> {
     }
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
-        let Some(column) = self
-            .scan
-            .table
-            .columns
-            .iter()
-            .find(|c| c.name == column.name)
-        else {
+        let Some(column) = self.scan.column(&column.name) else {
             return Some(new_null_array(
                 &datafusion::arrow::datatypes::DataType::UInt64,
                 self.groups.len(),

@@ -14,8 +14,9 @@ use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_expr::split_conjunction;
 use datafusion::physical_plan::ExecutionPlan;
+use hushdb_sql::planned_names;
 use hushdb_sql::type_names::arrow_field;
-use hushdb_storage::{CatalogVersion, Store, TableVersion};
+use hushdb_storage::{CatalogVersion, Column, Store, TableVersion};
 use std::fmt;
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub struct TableScan {
     pub(super) store: Arc<Store>,
     pub(super) _version: Arc<CatalogVersion>,
     pub(super) table: Arc<TableVersion>,
-    /// All columns of the table, then `$rowid` if asked for.
+    /// All columns of the table under the names that the planner knows, then `$rowid` if asked for.
     pub(super) schema: SchemaRef,
     pub(super) progress: Arc<ScanProgress>,
 }
@@ -42,10 +43,9 @@ impl TableScan {
         with_row_ids: bool,
         progress: Arc<ScanProgress>,
     ) -> Self {
-        let mut fields: Vec<Field> = table
-            .columns
-            .iter()
-            .map(|c| arrow_field(&c.name, &c.ty, c.nullable))
+        let names = planned_names(&table.columns);
+        let mut fields: Vec<Field> = (table.columns.iter().zip(names))
+            .map(|(c, name)| arrow_field(&name, &c.ty, c.nullable))
             .collect();
         if with_row_ids {
             fields.push(Field::new(ROW_ID, DataType::UInt64, false));
@@ -71,10 +71,27 @@ impl TableScan {
         let indexes = self.table.indexes().iter();
         let unique = indexes.filter(|index| index.kind().is_unique());
         unique.map(|index| {
-            let columns = self.table.columns.iter();
-            let columns = columns.filter(|column| index.column_ids().contains(&column.id));
-            columns.map(|column| column.name.as_str()).collect()
+            let columns = self.table.columns.iter().zip(self.fields());
+            let columns = columns.filter(|(column, _)| index.column_ids().contains(&column.id));
+            columns.map(|(_, field)| field.name().as_str()).collect()
         })
+    }
+
+    /// The table's column of a name that the planner knows.
+    pub(super) fn column(&self, name: &str) -> Option<&Column> {
+        let at = self
+            .fields()
+            .iter()
+            .position(|field| field.name() == name)?;
+        self.table.columns.get(at)
+    }
+
+    /// What a column is called in its table.
+    pub(crate) fn column_name(&self, at: usize) -> Option<&str> {
+        self.table
+            .columns
+            .get(at)
+            .map(|column| column.name.as_str())
     }
 
     /// Statistics of all visible rows, before any filter.

@@ -1,6 +1,5 @@
 //! COPY ... TO and COPY ... FROM.
 
-use super::super::normalize;
 use super::statement::{CopyTarget, OptionValue, Statement};
 use super::tokens::{expect, object_name, parser_error, scalar, string, syntax_error, word};
 use crate::error::Result;
@@ -47,7 +46,7 @@ pub(super) fn copy(parser: &mut Parser) -> Result<Statement> {
         return Err(syntax_error(&parser.peek_token().token));
     }
     let path = string(parser)?;
-    let columns = columns.iter().map(normalize).collect();
+    let columns = columns.into_iter().map(|column| column.value).collect();
     Ok(Statement::CopyFrom {
         table,
         columns,

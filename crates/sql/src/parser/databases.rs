@@ -69,7 +69,7 @@ mod tests {
             Ok(Statement::CopyDatabase { from, to, parts }) if from == "a" && to == "b c" => parts,
             _ => panic!("{sql}"),
         };
-        let statement = "COPY FROM DATABASE A TO \"b c\"";
+        let statement = "COPY FROM DATABASE a TO \"b c\"";
         assert!(parts(statement) == DatabaseParts::All);
         assert!(parts(&format!("{statement} (schema)")) == DatabaseParts::Schema);
         assert!(parts(&format!("{statement} (DATA)")) == DatabaseParts::Data);

@@ -9,6 +9,19 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
+/// `SHOW ALL TABLES`. A view that does not stand any more has no columns.
+const ALL_TABLES: &str = "SELECT database_name AS database, schema_name AS schema, table_name AS name, \
+    list(column_name ORDER BY column_index) FILTER (WHERE column_name IS NOT NULL) AS column_names, \
+    list(data_type ORDER BY column_index) FILTER (WHERE column_name IS NOT NULL) AS column_types, false AS temporary \
+    FROM (SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE NOT internal \
+    UNION ALL SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal) t \
+    LEFT JOIN duckdb_columns() c USING (database_name, schema_name, table_name) GROUP BY ALL ORDER BY ALL";
+
+/// `SHOW SCHEMAS`.
+const SCHEMAS: &str = "SELECT database_name, schema_name, \
+    database_name = current_database() AND schema_name = current_schema() AS current \
+    FROM duckdb_schemas() ORDER BY database_name, schema_name";
+
 pub(super) fn show(parser: &mut Parser) -> Result<Statement> {
     let ahead = words(parser, 3);
     let ahead: Vec<&str> = ahead.iter().skip(1).map(String::as_str).collect();
@@ -24,17 +37,11 @@ pub(super) fn show(parser: &mut Parser) -> Result<Statement> {
             parser.next_token();
             let from = parser.parse_keyword(Keyword::FROM);
             let from = from.then(|| object_name(parser)).transpose()?;
-            Ok(Statement::ShowTables {
-                from: from.as_ref().map(parts),
-                all: false,
-            })
+            Ok(Statement::ShowTables(from.as_ref().map(parts)))
         }
         ["ALL", "TABLES"] => {
             (0..2).for_each(|_| drop(parser.next_token()));
-            Ok(Statement::ShowTables {
-                from: None,
-                all: true,
-            })
+            query(ALL_TABLES)
         }
         ["DATABASES", ..] => {
             parser.next_token();
@@ -42,7 +49,7 @@ pub(super) fn show(parser: &mut Parser) -> Result<Statement> {
         }
         ["SCHEMAS", ..] => {
             parser.next_token();
-            Ok(Statement::ShowSchemas)
+            query(SCHEMAS)
         }
         // `SHOW t` describes a table, `SHOW setting` gives a setting; execution decides.
         _ => Ok(Statement::Show(parts(&object_name(parser)?).join("."))),
@@ -52,10 +59,7 @@ pub(super) fn show(parser: &mut Parser) -> Result<Statement> {
 pub(super) fn describe(parser: &mut Parser) -> Result<Statement> {
     parser.next_token();
     if parser.peek_token().token == Token::EOF {
-        return Ok(Statement::ShowTables {
-            from: None,
-            all: true,
-        });
+        return query(ALL_TABLES);
     }
     Ok(Statement::Describe(rows_meant(parser)?))
 }
@@ -63,6 +67,10 @@ pub(super) fn describe(parser: &mut Parser) -> Result<Statement> {
 pub(super) fn summarize(parser: &mut Parser) -> Result<Statement> {
     parser.next_token();
     Ok(Statement::Summarize(rows_meant(parser)?))
+}
+
+fn query(text: &str) -> Result<Statement> {
+    Ok(Statement::Sql(Box::new(parse_one(text)?)))
 }
 
 /// A query, or all rows of a table that is named.

@@ -105,17 +105,10 @@ pub enum Statement {
     Describe(Box<ast::Query>),
     /// `SUMMARIZE query`.
     Summarize(Box<ast::Query>),
-    /// `SHOW TABLES [FROM x]`, `SHOW ALL TABLES`.
-    ShowTables {
-        /// A database or schema, by its parts.
-        from: Option<Vec<String>>,
-        /// Of all databases.
-        all: bool,
-    },
+    /// `SHOW TABLES [FROM x]`, with the parts of the database or schema.
+    ShowTables(Option<Vec<String>>),
     /// `SHOW DATABASES`.
     ShowDatabases,
-    /// `SHOW SCHEMAS`.
-    ShowSchemas,
     /// `SHOW setting`.
     Show(String),
     /// `CHECKPOINT [database]`.

@@ -1,6 +1,5 @@
 //! Reading tokens one by one: words, names, strings, and what is said of a token that does not fit.
 
-use super::super::normalize;
 use crate::error::{Error, Result};
 use sqlparser::ast::ObjectName;
 use sqlparser::parser::{Parser, ParserError};
@@ -13,13 +12,13 @@ pub(super) fn object_name(parser: &mut Parser) -> Result<ObjectName> {
 pub(super) fn parts(name: &ObjectName) -> Vec<String> {
     name.0
         .iter()
-        .filter_map(|part| part.as_ident().map(normalize))
+        .filter_map(|part| part.as_ident().map(|ident| ident.value.clone()))
         .collect()
 }
 
-/// A word, folded to lower case unless quoted.
+/// A word, as it is written.
 pub(super) fn word(parser: &mut Parser) -> Result<String> {
-    Ok(normalize(&parser.parse_identifier().map_err(parser_error)?))
+    Ok(parser.parse_identifier().map_err(parser_error)?.value)
 }
 
 pub(super) fn string(parser: &mut Parser) -> Result<String> {

@@ -50,9 +50,8 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         | S::CopyDatabase { .. }
         | S::ExportDatabase { .. }
         | S::ImportDatabase(_)
-        | S::ShowTables { .. }
+        | S::ShowTables(_)
         | S::ShowDatabases
-        | S::ShowSchemas
         | S::Show(_)
         | S::Checkpoint(_)
         | S::Vacuum(_)

@@ -1,6 +1,7 @@
 //! One state of the whole database.
 //!
 //! Holds: immutable once published; schema `main` is always there; within a schema no table and view share a name.
+//! New names differ in more than the case of their letters.
 //! While a version lives, the blocks that it names are not reused.
 
 use std::collections::{BTreeMap, HashSet};
@@ -40,6 +41,13 @@ pub struct SchemaVersion {
     pub tables: BTreeMap<String, Arc<TableVersion>>,
     /// Views by name.
     pub views: BTreeMap<String, Arc<View>>,
+}
+
+impl SchemaVersion {
+    /// Names of all tables and views.
+    pub fn relations(&self) -> impl Iterator<Item = &String> + Clone {
+        self.tables.keys().chain(self.views.keys())
+    }
 }
 
 impl CatalogVersion {

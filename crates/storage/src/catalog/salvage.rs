@@ -24,6 +24,7 @@ use hushdb_keys::KeyProvider;
 use super::catalog_version::{CatalogVersion, MAIN_SCHEMA, SchemaVersion};
 use super::recovery::{Recovered, recover_up_to_damage};
 use super::store::Store;
+use super::transaction::Transaction;
 use super::view::View;
 use crate::block::BlockRef;
 use crate::error::{Error, ErrorKind, Result};
@@ -209,6 +210,12 @@ impl Salvage {
     }
 }
 
+fn begin(out: &Arc<Store>) -> Result<Transaction> {
+    let mut txn = out.begin()?;
+    txn.let_names_be_alike();
+    Ok(txn)
+}
+
 /// Leaves out row groups that cannot be read, and indexes.
 fn keep_what_opens(
     table: &mut TableVersion,
@@ -282,7 +289,7 @@ struct Copy<'a> {
 impl Copy<'_> {
     fn schema(&mut self, schema: &str) -> Result<()> {
         if let Some(out) = self.out.filter(|_| schema != MAIN_SCHEMA) {
-            let mut txn = out.begin()?;
+            let mut txn = begin(out)?;
             txn.create_schema(schema)?;
             txn.commit()?;
         }
@@ -354,7 +361,7 @@ impl Copy<'_> {
         let Some(out) = self.out else {
             return Ok(());
         };
-        let mut txn = out.begin()?;
+        let mut txn = begin(out)?;
         let made = txn.create_index(schema, &table.name, index.clone());
         match made.and_then(|()| txn.commit().map(|_| ())) {
             Ok(()) => Ok(()),
@@ -373,7 +380,7 @@ impl Copy<'_> {
 
     fn view(&mut self, schema: &str, view: &View) -> Result<()> {
         if let Some(out) = self.out {
-            let mut txn = out.begin()?;
+            let mut txn = begin(out)?;
             txn.create_view(schema, view.clone())?;
             txn.commit()?;
         }
@@ -405,7 +412,7 @@ impl<'a> TableWriter<'a> {
             default: column.default.clone(),
         };
         let defs = table.columns.iter().map(def).collect();
-        let mut txn = out.begin()?;
+        let mut txn = begin(out)?;
         txn.create_table(schema, &table.name, defs, table.checks.clone())?;
         let made = txn.commit()?;
         let made = made.table(schema, &table.name);
@@ -442,7 +449,7 @@ fn write(
     rows: GatheredRows,
 ) -> Result<()> {
     let group = out.write_gathered(columns, rows)?;
-    let mut txn = out.begin()?;
+    let mut txn = begin(out)?;
     txn.append(schema, table, vec![group])?;
     txn.commit()?;
     Ok(())

@@ -29,6 +29,8 @@ pub struct Transaction {
     pub(super) changes: Changes,
     /// Blocks that were written for it.
     pub(super) fresh: FreshBlocks,
+    /// Whether new names may differ from others in the case of letters alone, as in a copy of a file that has such.
+    pub(super) names_alike: bool,
 }
 
 /// What a transaction has done so far.
@@ -66,7 +68,13 @@ impl Transaction {
             },
             base,
             fresh: FreshBlocks::new(&store.blocks),
+            names_alike: false,
         }
+    }
+
+    /// New names may differ from others in the case of letters alone: for a copy of a file from before that has such.
+    pub fn let_names_be_alike(&mut self) {
+        self.names_alike = true;
     }
 
     /// The state as this transaction sees it, its own changes included.

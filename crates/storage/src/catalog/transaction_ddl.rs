@@ -1,7 +1,8 @@
 //! Changing what there is: schemas, tables, columns, views.
 //!
 //! Holds: schema `main` cannot be dropped; a table keeps at least one column; ids of tables and columns are not given
-//! twice. Refuses names that are taken and things that are not there; the caller knows their names and says them.
+//! twice. Refuses names that are taken, in whatever case of letters, and things that are not there; the caller knows their
+//! names and says them. Files from before may have names that differ in case alone: each is found by its exact name.
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::block::Role;
 use crate::error::{Error, Result};
 use crate::table::{
     Check, Column, ColumnDef, ColumnType, DistinctSketch, Page, RowGroup, TableVersion, raw_bytes,
+    same_name,
 };
 
 /// Bytes that a list or struct may take in the rows of a row group that are there when its column is added.
@@ -26,7 +28,7 @@ impl Transaction {
     /// # Errors
     /// InvalidInput if the name is taken.
     pub fn create_schema(&mut self, name: &str) -> Result<()> {
-        if self.catalog().schemas.contains_key(name) {
+        if self.is_taken(self.catalog().schemas.keys(), name) {
             return Err(invalid("there is a schema of this name already"));
         }
         self.changes
@@ -75,7 +77,7 @@ impl Transaction {
         self.free_name(schema, name)?;
         let mut with_ids: Vec<Column> = Vec::with_capacity(columns.len());
         for (column_id, column) in (0..).zip(columns) {
-            let taken = with_ids.iter().any(|other| other.name == column.name);
+            let taken = self.is_taken(with_ids.iter().map(|other| &other.name), &column.name);
             if taken || !column.ty.is_valid() {
                 return Err(invalid(
                     "two columns of one name, or a decimal type that cannot be",
@@ -112,7 +114,10 @@ impl Transaction {
     /// # Errors
     /// InvalidInput if there is no such table or the new name is taken.
     pub fn rename_table(&mut self, schema: &str, name: &str, new_name: &str) -> Result<()> {
-        self.free_name(schema, new_name)?;
+        let alike = self.schema_of(schema)?.relations();
+        if self.is_taken(alike.filter(|other| *other != name), new_name) {
+            return Err(invalid("there is a table or view of this name already"));
+        }
         self.definition_mut(schema, name)?.name = new_name.to_owned();
         let tables = &mut self.definitions_mut(schema)?.tables;
         if let Some(table) = tables.remove(name) {
@@ -139,7 +144,9 @@ impl Transaction {
                 .table(schema, table)
                 .ok_or_else(no_such_table)?,
         );
-        if target.column(&column.name).is_some() || !column.ty.is_valid() {
+        if self.is_taken(target.columns.iter().map(|known| &known.name), &column.name)
+            || !column.ty.is_valid()
+        {
             return Err(invalid("there is a column of this name already"));
         }
         let fill = fill.filter(|fill| fill.null_count() == 0);
@@ -255,7 +262,8 @@ impl Transaction {
             .catalog()
             .table(schema, table)
             .ok_or_else(no_such_table)?;
-        if column != new_name && target.column(new_name).is_some() {
+        let others = target.columns.iter().map(|known| &known.name);
+        if self.is_taken(others.filter(|other| *other != column), new_name) {
             return Err(invalid("there is a column of this name already"));
         }
         self.column_mut(schema, table, column)?.name = new_name.to_owned();
@@ -312,15 +320,27 @@ impl Transaction {
             .ok_or_else(|| invalid("there is no such view"))
     }
 
-    fn free_name(&self, schema: &str, name: &str) -> Result<()> {
-        let schema = self
-            .catalog()
-            .schema(schema)
-            .ok_or_else(|| invalid("there is no such schema"))?;
-        if schema.tables.contains_key(name) || schema.views.contains_key(name) {
-            return Err(invalid("there is a table or view of this name already"));
+    fn is_taken<'a>(&self, mut names: impl Iterator<Item = &'a String>, name: &str) -> bool {
+        names.any(|known| self.is_same(known, name))
+    }
+
+    pub(super) fn is_same(&self, known: &str, name: &str) -> bool {
+        match self.names_alike {
+            true => known == name,
+            false => same_name(known, name),
         }
-        Ok(())
+    }
+
+    fn free_name(&self, schema: &str, name: &str) -> Result<()> {
+        match self.is_taken(self.schema_of(schema)?.relations(), name) {
+            true => Err(invalid("there is a table or view of this name already")),
+            false => Ok(()),
+        }
+    }
+
+    fn schema_of(&self, schema: &str) -> Result<&Arc<SchemaVersion>> {
+        let found = self.catalog().schema(schema);
+        found.ok_or_else(|| invalid("there is no such schema"))
     }
 
     fn column_mut(&mut self, schema: &str, table: &str, column: &str) -> Result<&mut Column> {

@@ -31,7 +31,10 @@ impl Transaction {
     pub fn create_index(&mut self, schema: &str, table: &str, index: IndexDef) -> Result<()> {
         let target = self.catalog().table(schema, table);
         let target = Arc::clone(target.ok_or_else(no_such_table)?);
-        if self.table_of_index(schema, &index.name).is_some() {
+        let tables = self.catalog().schema(schema).into_iter();
+        let tables = tables.flat_map(|schema| schema.tables.values());
+        let mut names = tables.flat_map(|table| &table.indexes).map(Index::name);
+        if names.any(|known| self.is_same(known, &index.name)) {
             return Err(invalid("there is an index of this name already"));
         }
         let is_primary = index.kind == IndexKind::Primary;
@@ -85,14 +88,6 @@ impl Transaction {
             true => Ok(()),
             false => Err(invalid("there is no such index")),
         }
-    }
-
-    /// The table in a schema that has an index of that name.
-    fn table_of_index(&self, schema: &str, name: &str) -> Option<&Arc<TableVersion>> {
-        let tables = &self.catalog().schema(schema)?.tables;
-        tables
-            .values()
-            .find(|table| table.indexes.iter().any(|index| index.name() == name))
     }
 }
 

@@ -8,6 +8,11 @@ use crate::catalog::wire::{Reader, WireError, Writer};
 
 const FLAG_NULLABLE: u8 = 1;
 
+/// Whether two names are one: the case of ASCII letters does not count, as in DuckDB.
+pub fn same_name(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b)
+}
+
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {

@@ -15,7 +15,7 @@ mod statistics;
 mod table_keys;
 mod table_version;
 
-pub use column::{Check, Column, ColumnDef};
+pub use column::{Check, Column, ColumnDef, same_name};
 pub use column_type::{
     ColumnType, MAX_DECIMAL_PRECISION, MAX_DECIMAL64_PRECISION, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE,
 };

@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::Array;
 use roaring::RoaringBitmap;
 
-use super::{Check, Column, DistinctSketch, Page, RowGroup, compact};
+use super::{Check, Column, DistinctSketch, Page, RowGroup, compact, same_name};
 use crate::block::{BlockRef, Role};
 use crate::catalog::wire::{Reader, WireError, Writer};
 use crate::error::{Error, Result};
@@ -130,9 +130,15 @@ impl TableVersion {
         stored + tail.sum::<u64>()
     }
 
-    /// The column of that name, compared exactly.
+    /// The column of exactly that name, else the only one that differs from it in case alone: files from before may have several.
     pub fn column(&self, name: &str) -> Option<&Column> {
-        self.columns.iter().find(|column| column.name == name)
+        let exact = self.columns.iter().find(|column| column.name == name);
+        exact.or_else(|| {
+            let columns = self.columns.iter();
+            let mut alike = columns.filter(|column| same_name(&column.name, name));
+            let only = alike.next()?;
+            alike.next().is_none().then_some(only)
+        })
     }
 
     /// Estimate (about 2 %) of how many different values a column has, deleted rows included; `None` for a column that

@@ -4,6 +4,7 @@
 
 use super::shape::{Item, Place};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use hushdb_sql::position_of;
 use hushdb_sql::type_names::arrow_field;
 use hushdb_storage::{Column, ColumnType, Index, TableVersion};
 use std::sync::Arc;
@@ -24,29 +25,28 @@ pub(crate) struct Resolved {
 impl Resolved {
     /// `None` when the table has no index on exactly these columns, or lacks a column.
     pub(super) fn new(table: &TableVersion, place: &Place, items: Option<&[Item]>) -> Option<Self> {
-        let index = index_on(table, place)?;
+        let named = place.key.iter().map(|(name, _)| table.column(name));
+        let named = named.collect::<Option<Vec<&Column>>>()?;
+        let index = index_on(table, &named)?;
         let key = index.column_ids().iter().map(|id| {
-            let column = table.columns.iter().find(|column| column.id == *id)?;
-            let at = place
-                .key
-                .iter()
-                .position(|(name, _)| *name == column.name)?;
-            Some((at, column.ty.clone()))
+            let at = named.iter().position(|column| column.id == *id)?;
+            Some((at, named.get(at)?.ty.clone()))
         });
         let key = key.collect::<Option<Vec<_>>>()?;
         let output: Vec<usize> = match items {
             None => (0..table.columns.len()).collect(),
             Some(items) => {
                 let position = |item: &Item| {
-                    let mut columns = table.columns.iter();
-                    columns.position(|column| column.name == item.column)
+                    let names = table.columns.iter().map(|column| column.name.as_str());
+                    position_of(names, &item.column)
                 };
                 items.iter().map(position).collect::<Option<_>>()?
             }
         };
         let fields = output.iter().enumerate().map(|(at, position)| {
             let column = &table.columns[*position];
-            let name = items.map_or(&column.name, |items| &items[at].name);
+            let item = items.and_then(|items| items[at].name.as_ref());
+            let name = item.unwrap_or(&column.name);
             arrow_field(name, &column.ty, column.nullable)
         });
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
@@ -75,14 +75,13 @@ impl Resolved {
 
 /// The index whose columns are exactly those of the key; a unique one rather than another. Floats have two zeros, and how
 /// they compare is left to the plan.
-fn index_on<'a>(table: &'a TableVersion, place: &Place) -> Option<&'a Index> {
+fn index_on<'a>(table: &'a TableVersion, key: &[&Column]) -> Option<&'a Index> {
     let covers = |index: &&Index| {
-        index.column_ids().len() == place.key.len()
+        index.column_ids().len() == key.len()
             && index.column_ids().iter().all(|id| {
-                let column = table.columns.iter().find(|column| column.id == *id);
+                let column = key.iter().find(|column| column.id == *id);
                 column.is_some_and(|column| {
                     !matches!(column.ty, ColumnType::Float | ColumnType::Double)
-                        && place.key.iter().any(|(name, _)| *name == column.name)
                 })
             })
     };

@@ -17,6 +17,7 @@ use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::sql::sqlparser::ast::{self, Expr, ObjectName};
 use hushdb_query::memory::compact;
 use hushdb_sql::Result;
+use hushdb_sql::position_of;
 use hushdb_storage::{Column, TableVersion};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -136,10 +137,8 @@ fn assigned<'a>(
     }
     let mut assigned: Vec<(usize, Literal<'a>)> = vec![];
     for (name, expr) in set {
-        let at = table
-            .columns
-            .iter()
-            .position(|column| column.name == *name)?;
+        let names = table.columns.iter().map(|column| column.name.as_str());
+        let at = position_of(names, name)?;
         let value = Literal::of(expr, arguments)?;
         let again = assigned.iter().any(|(other, _)| *other == at);
         if again || (value.is_null() && !table.columns[at].nullable) {

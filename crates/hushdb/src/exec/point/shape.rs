@@ -6,8 +6,8 @@ use datafusion::sql::sqlparser::ast::{
     self, Assignment, AssignmentTarget, BinaryOperator, Expr, FromTable, ObjectName, Query,
     SelectItem, SetExpr, TableFactor, TableObject, TableWithJoins,
 };
-use hushdb_sql::name_parts;
-use hushdb_sql::{self as sql, normalize};
+use hushdb_sql::{self as sql, folded, name_parts};
+use hushdb_storage::same_name;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
@@ -44,7 +44,8 @@ pub(crate) struct Place {
 /// A column of a select list, and the name that it gets.
 pub(crate) struct Item {
     pub(super) column: String,
-    pub(super) name: String,
+    /// None: that of the column.
+    pub(super) name: Option<String>,
 }
 
 /// A statement of each kind with nothing but what a shape has.
@@ -153,11 +154,11 @@ fn equalities(expr: &Expr, key: &mut Vec<(String, Expr)>) -> Option<()> {
         } => {
             let (column, value) = match (left.as_ref(), right.as_ref()) {
                 (Expr::Identifier(column), value) | (value, Expr::Identifier(column)) => {
-                    (normalize(column), value)
+                    (column.value.clone(), value)
                 }
                 _ => return None,
             };
-            let again = key.iter().any(|(name, _)| *name == column);
+            let again = key.iter().any(|(name, _)| same_name(name, &column));
             if again || matches!(value, Expr::Identifier(_)) {
                 return None;
             }
@@ -224,16 +225,16 @@ fn items(items: &[SelectItem]) -> Option<Option<Vec<Item>>> {
     let mut names = HashSet::new();
     let items = items.iter().map(|item| {
         let (column, name) = match item {
-            SelectItem::UnnamedExpr(Expr::Identifier(column)) => {
-                (normalize(column), normalize(column))
-            }
+            SelectItem::UnnamedExpr(Expr::Identifier(column)) => (column, None),
             SelectItem::ExprWithAlias {
                 expr: Expr::Identifier(column),
                 alias,
-            } => (normalize(column), normalize(alias)),
+            } => (column, Some(alias.value.clone())),
             _ => return None,
         };
-        names.insert(name.clone()).then_some(Item { column, name })
+        let column = column.value.clone();
+        let shown = folded(name.as_ref().unwrap_or(&column));
+        names.insert(shown).then_some(Item { column, name })
     });
     items.collect::<Option<Vec<_>>>().map(Some)
 }

@@ -1,31 +1,43 @@
-//! `$in_place_of(value, column)`: the value. `* REPLACE (value AS column)` is written with it, so that a column which is not
-//! there is an error.
+//! Functions that give their first argument: they say something to the planner, and are gone when a plan is run.
+//!
+//! `$in_place_of(value, column)`: `* REPLACE (value AS column)` is written with it, so that a column which is not there is an
+//! error. `$spelled(value, name)`: how the value's name is written, for `plan/spelling.rs`.
 
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility, lit,
 };
-use hushdb_sql::IN_PLACE_OF;
+use hushdb_sql::{IN_PLACE_OF, SPELLED};
 use std::sync::Arc;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct InPlaceOf {
+struct FirstOf {
+    name: &'static str,
     signature: Signature,
 }
 
-impl InPlaceOf {
-    pub(super) fn new() -> Self {
-        Self {
-            signature: Signature::any(2, Volatility::Immutable),
-        }
-    }
+fn first_of(name: &'static str) -> ScalarUDF {
+    ScalarUDF::from(FirstOf {
+        name,
+        signature: Signature::any(2, Volatility::Immutable),
+    })
 }
 
-impl ScalarUDFImpl for InPlaceOf {
+pub(super) fn all() -> [Arc<ScalarUDF>; 2] {
+    [IN_PLACE_OF, SPELLED].map(|name| Arc::new(first_of(name)))
+}
+
+/// A value whose name is written in a certain way.
+pub fn spelled(value: Expr, name: &str) -> Expr {
+    first_of(SPELLED).call(vec![value, lit(name)])
+}
+
+impl ScalarUDFImpl for FirstOf {
     fn name(&self) -> &str {
-        IN_PLACE_OF
+        self.name
     }
 
     fn signature(&self) -> &Signature {
@@ -35,14 +47,14 @@ impl ScalarUDFImpl for InPlaceOf {
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types.first() {
             Some(first) => Ok(first.clone()),
-            None => plan_err!("{IN_PLACE_OF} takes a value"),
+            None => plan_err!("{} takes a value", self.name),
         }
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         match args.arg_fields.first() {
             Some(first) => Ok(Arc::clone(first)),
-            None => plan_err!("{IN_PLACE_OF} takes a value"),
+            None => plan_err!("{} takes a value", self.name),
         }
     }
 
@@ -56,7 +68,7 @@ impl ScalarUDFImpl for InPlaceOf {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match args.args.into_iter().next() {
             Some(first) => Ok(first),
-            None => plan_err!("{IN_PLACE_OF} takes a value"),
+            None => plan_err!("{} takes a value", self.name),
         }
     }
 }
