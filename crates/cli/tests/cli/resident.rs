@@ -17,7 +17,10 @@ const BESIDE: usize = 128_000_000;
 /// The table alone, as rows, is twice the limit.
 const ROWS: usize = 3_000_000;
 
-const STATEMENTS: [&str; 15] = [
+const STATEMENTS: [&str; 17] = [
+    // Values of nearly the limit, which are in memory once.
+    "SELECT length(repeat('x', 80000000))",
+    "SELECT len(range(10000000))",
     "SELECT count(*) FROM (SELECT k, sum(r) OVER () AS t, s FROM a) WHERE t > k AND s > 'b'",
     "SELECT sum(n), max(d) FROM (SELECT s, ntile(7) OVER w AS n, cume_dist() OVER w AS d FROM a WINDOW w AS (ORDER BY r)) WHERE s > 'b'",
     "SELECT max(x), max(l) FROM (SELECT sum(r) OVER w AS x, last_value(s) OVER w AS l, s FROM a \

@@ -32,7 +32,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             },
             |call, room| match call.to.is_list() {
                 true => lists(call, false, room),
-                false => texts(call.columns(), None, call.rows()),
+                false => texts(call.columns(), None, call.rows(), room),
             },
         ),
         (
@@ -44,8 +44,8 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                 _ => None,
             },
             |_, _| Some(DataType::Utf8View),
-            |call, _| match call.columns().split_first() {
-                Some((separator, values)) => texts(values, Some(separator), call.rows()),
+            |call, room| match call.columns().split_first() {
+                Some((separator, values)) => texts(values, Some(separator), call.rows(), room),
                 None => internal_err!("concat_ws takes a separator"),
             },
         ),
@@ -80,7 +80,12 @@ fn shown(array: &ArrayRef, row: usize) -> Result<Option<Cow<'_, str>>> {
 }
 
 /// NULL is left out, but as the separator.
-fn texts(values: &[ArrayRef], separator: Option<&ArrayRef>, rows: usize) -> Result<ArrayRef> {
+fn texts(
+    values: &[ArrayRef],
+    separator: Option<&ArrayRef>,
+    rows: usize,
+    room: &mut Room,
+) -> Result<ArrayRef> {
     let mut out = StringViewBuilder::with_capacity(rows);
     let mut text = String::new();
     for row in 0..rows {
@@ -96,6 +101,7 @@ fn texts(values: &[ArrayRef], separator: Option<&ArrayRef>, rows: usize) -> Resu
         let mut first = true;
         for array in values {
             if let Some(value) = shown(array, row)? {
+                room.take_if_long(text.len() + value.len())?;
                 if !first {
                     text.push_str(&between);
                 }

@@ -253,7 +253,15 @@ fn found(list: &ListArray, value: &ArrayRef) -> Result<Vec<Option<usize>>> {
         .collect())
 }
 
-fn contains(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+/// Takes room for what long lists become when their values are compared: bytes of about four times their length.
+fn room_to_compare(call: &Call<'_>, room: &mut Room) -> Result<()> {
+    let bytes = call.columns().iter().map(|c| c.get_array_memory_size());
+    let of_row = bytes.sum::<usize>() / call.rows().max(1);
+    room.take_if_long(of_row.saturating_mul(4))
+}
+
+fn contains(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    room_to_compare(call, room)?;
     let [list, value] = call.take()?;
     let list = list.as_list();
     let found = found(list, value)?;
@@ -264,7 +272,8 @@ fn contains(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
     Ok(Arc::new(answers.collect::<BooleanArray>()))
 }
 
-fn position(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+fn position(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    room_to_compare(call, room)?;
     let [list, value] = call.take()?;
     let found = found(list.as_list(), value)?.into_iter();
     let positions = found.map(|found| found.and_then(|at| i32::try_from(at + 1).ok()));
@@ -317,7 +326,8 @@ fn picked(values: &ArrayRef, lists: Vec<Option<Vec<u32>>>) -> Result<ArrayRef> {
 }
 
 /// What both lists have, once, in the order of the longer one.
-fn intersect(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+fn intersect(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    room_to_compare(call, room)?;
     let [left, right] = call.take()?.each_ref().map(|list| list.as_list::<i32>());
     let rows = comparable(&[left.values(), right.values()])?;
     let [of_left, of_right] = rows.as_slice() else {
@@ -349,7 +359,8 @@ fn intersect(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
 }
 
 /// Each value once, in the order in which they come first.
-fn distinct(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+fn distinct(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    room_to_compare(call, room)?;
     if let Some(none) = call.nothing() {
         return Ok(none);
     }
@@ -392,7 +403,8 @@ fn directions(options: &[ArrayRef], row: usize) -> Result<Option<(bool, bool)>> 
     Ok(Some(directions))
 }
 
-fn sort(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+fn sort(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    room_to_compare(call, room)?;
     if let Some(none) = call.nothing() {
         return Ok(none);
     }

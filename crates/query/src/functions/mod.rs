@@ -69,6 +69,7 @@ pub use lists::MAP_VALUE;
 pub use nested_cast::{check_nested_cast, nested_cast};
 use of_lists::of_lists;
 pub(crate) use one_row::one_row;
+pub(crate) use room::while_planning;
 pub use rounding_cast::{rounding_cast, rounds};
 pub use text::value_text;
 pub use texts::{POSITION, SUBSTRING};

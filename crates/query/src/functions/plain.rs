@@ -3,7 +3,7 @@
 //! What must hold: an argument that is NULL makes the result NULL, but where the function says otherwise; what a row gives is
 //! counted against the memory limit before it is made (`room.rs`).
 
-use super::room::Room;
+use super::room::{Room, SMALL};
 use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, BinaryViewBuilder, BooleanArray, Float64Array,
@@ -13,7 +13,7 @@ use datafusion::arrow::buffer::Buffer;
 use datafusion::arrow::datatypes::{
     DataType, Date32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt64Type,
 };
-use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
+use datafusion::common::{DataFusionError, Result, internal_err, plan_err};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -223,10 +223,7 @@ impl ScalarUDFImpl for Plain {
         let (columns, scalar) = Columns::new(&args, form.args)?;
         let mut room = Room::new(&self.memory);
         let array = form.evaluate(&columns, &mut room)?;
-        if scalar {
-            return ScalarValue::try_from_array(&array, 0).map(ColumnarValue::Scalar);
-        }
-        Ok(ColumnarValue::Array(array))
+        room.result(array, scalar, args.number_rows)
     }
 }
 
@@ -375,6 +372,8 @@ impl<'a> Row<'a> {
 pub(super) struct Written<'a> {
     bytes: Vec<u8>,
     room: &'a mut Room,
+    /// Nothing is written any more when there was no room.
+    refused: Option<DataFusionError>,
 }
 
 impl Written<'_> {
@@ -387,19 +386,40 @@ impl Written<'_> {
 
     /// Writes what no more than doubles the arguments.
     pub(super) fn push(&mut self, text: &str) {
-        self.bytes.extend_from_slice(text.as_bytes());
+        let (room, end) = (self.bytes.capacity(), self.bytes.len() + text.len());
+        if end > room.max(SMALL) {
+            let wanted = end.max(room + room / 2);
+            match self.room.take_all(wanted - room) {
+                Ok(()) => self.bytes.reserve_exact(wanted - self.bytes.len()),
+                Err(refused) => self.refused = Some(refused),
+            }
+        }
+        if self.refused.is_none() {
+            self.bytes.extend_from_slice(text.as_bytes());
+        }
     }
 
     /// Writes so many characters of a text that begins again at its end.
     pub(super) fn push_cycled(&mut self, text: &str, characters: usize) {
-        let mut buffer = [0; 4];
-        for c in text.chars().cycle().take(characters) {
-            self.push(c.encode_utf8(&mut buffer));
-        }
+        let all = text.chars().count().max(1);
+        self.push_times(text.as_bytes(), characters / all);
+        let rest = text.char_indices().nth(characters % all);
+        let rest = rest.map_or(0, |(at, _)| at);
+        self.push(text.get(..rest).unwrap_or_default());
     }
 
-    pub(super) fn push_bytes(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
+    /// Writes bytes so many times.
+    pub(super) fn push_times(&mut self, bytes: &[u8], times: usize) {
+        let from = self.bytes.len();
+        let end = from + bytes.len() * times;
+        if times > 0 {
+            self.bytes.extend_from_slice(bytes);
+        }
+        // What is there is copied behind itself.
+        while self.bytes.len() < end {
+            let more = (self.bytes.len() - from).min(end - self.bytes.len());
+            self.bytes.extend_from_within(from..from + more);
+        }
     }
 }
 
@@ -415,10 +435,14 @@ macro_rules! collect {
         let mut written = Written {
             bytes: vec![],
             room: $room,
+            refused: None,
         };
         for row in $columns.rows() {
             row.look()?;
-            if !$self.sees_nulls && row.has_null() || !$run(row, &mut written)? {
+            let is_null = !$self.sees_nulls && row.has_null();
+            let is_value = !is_null && $run(row, &mut written)?;
+            written.refused.take().map_or(Ok(()), Err)?;
+            if !is_value {
                 out.append_null();
             } else if written.bytes.len() > OWN_BUFFER {
                 let len = written.bytes.len() as u32;
@@ -452,7 +476,7 @@ impl Form {
                 room,
                 run,
                 BinaryViewBuilder,
-                Ok::<_, datafusion::common::DataFusionError>
+                Ok::<_, DataFusionError>
             ),
             Run::Int(run) => {
                 let values = columns

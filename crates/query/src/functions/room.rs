@@ -1,17 +1,34 @@
 //! `Room`: the memory that a function asks for before it makes values that are many times as long as its arguments.
 //!
 //! What must hold: whoever multiplies asks first, so that `repeat('x', n)` and its kind fail before they allocate. One value is
-//! no longer than Arrow's offsets reach.
+//! no longer than Arrow's offsets reach. A large constant is made when the statement runs, where nobody copies it, and is
+//! counted for as long as it is there.
 
-use datafusion::common::Result;
+use bytes::Bytes;
+use datafusion::arrow::array::{Array, ArrayData, ArrayRef, make_array};
+use datafusion::arrow::buffer::Buffer;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::logical_expr::ColumnarValue;
 use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
 /// What is not worth asking for.
-const SMALL: usize = 1 << 20;
+pub(super) const SMALL: usize = 1 << 20;
+/// The largest constant that a plan holds: rules of the planner copy it again and again.
+const IN_PLAN: usize = 4 << 20;
 /// Bytes of one text, and items of one list, that offsets and views can say.
 const MOST: u128 = i32::MAX as u128;
+
+tokio::task_local! {
+    /// Set where constants are evaluated for a plan.
+    static PLANNING: ();
+}
+
+/// Does work on a plan. Values that are too large for one are refused meanwhile, so that their expressions stay as they are.
+pub(crate) fn while_planning<T>(work: impl FnOnce() -> T) -> T {
+    PLANNING.sync_scope((), work)
+}
 
 /// What one call makes of one batch. It is given back when the batch is made: whoever keeps it counts it.
 pub(super) struct Room {
@@ -43,16 +60,92 @@ impl Room {
         Ok(all)
     }
 
-    fn take_all(&mut self, bytes: usize) -> Result<()> {
+    /// Takes room for a value that is about as long as an argument, if that is long.
+    pub(super) fn take_if_long(&mut self, bytes: usize) -> Result<()> {
+        match bytes < SMALL {
+            true => Ok(()),
+            false => self.take_all(bytes),
+        }
+    }
+
+    /// Takes room beside the value.
+    pub(super) fn take_all(&mut self, bytes: usize) -> Result<()> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes < SMALL {
             return Ok(());
+        }
+        if self.bytes > IN_PLAN && PLANNING.try_with(|()| ()).is_ok() {
+            let what = "a constant that is too large for a plan";
+            return Err(Error::new(ErrorKind::OutOfMemory, what).into());
         }
         let reservation = self.reservation.get_or_insert_with(|| {
             MemoryConsumer::new("the value of a function").register(&self.memory)
         });
         reservation.try_resize(self.bytes)
     }
+
+    /// What was made, of `rows` rows, as a function gives it; `constant` if it is one value for all of them.
+    pub(super) fn result(
+        self,
+        made: ArrayRef,
+        constant: bool,
+        rows: usize,
+    ) -> Result<ColumnarValue> {
+        match (constant, self.reservation) {
+            (false, _) => Ok(ColumnarValue::Array(made)),
+            (true, Some(held)) if rows == 1 => {
+                held.try_resize(made.get_buffer_memory_size())?;
+                Ok(ColumnarValue::Array(make_array(counted(
+                    made.to_data(),
+                    held,
+                )?)))
+            }
+            (true, _) => ScalarValue::try_from_array(&made, 0).map(ColumnarValue::Scalar),
+        }
+    }
+}
+
+/// A buffer, and the memory that is counted for it.
+struct Counted {
+    buffer: Buffer,
+    _held: MemoryReservation,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.buffer
+    }
+}
+
+/// The same values, the largest buffer of which holds the memory that is counted for all.
+fn counted(data: ArrayData, held: MemoryReservation) -> Result<ArrayData> {
+    let own = data.buffers().iter().map(Buffer::len).enumerate();
+    let own = own.max_by_key(|(_, len)| *len);
+    let child = data.child_data().iter().map(largest).enumerate();
+    let child = child.max_by_key(|(_, len)| *len);
+    if let Some((at, _)) = child.filter(|(_, len)| own.is_none_or(|(_, own)| own < *len)) {
+        let mut children = data.child_data().to_vec();
+        if let Some(child) = children.get_mut(at) {
+            *child = counted(child.clone(), held)?;
+        }
+        return Ok(data.into_builder().child_data(children).build()?);
+    }
+    let mut buffers = data.buffers().to_vec();
+    if let Some(buffer) = own.and_then(|(at, _)| buffers.get_mut(at)) {
+        *buffer = Buffer::from(Bytes::from_owner(Counted {
+            buffer: buffer.clone(),
+            _held: held,
+        }));
+    }
+    Ok(data.into_builder().buffers(buffers).build()?)
+}
+
+/// Bytes of the largest buffer.
+fn largest(data: &ArrayData) -> usize {
+    let own = data.buffers().iter().map(Buffer::len);
+    own.chain(data.child_data().iter().map(largest))
+        .max()
+        .unwrap_or(0)
 }
 
 fn one_value(size: u128, of: &str) -> Result<usize> {

@@ -340,7 +340,7 @@ fn repeat(bytes: &[u8], row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
     let times = row.int(1).max(0);
     out.expect(bytes.len() as u128 * times as u128)?;
     if !bytes.is_empty() {
-        (0..times).for_each(|_| out.push_bytes(bytes));
+        out.push_times(bytes, times as usize);
     }
     Ok(true)
 }
@@ -418,8 +418,11 @@ fn split_part(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
     Ok(true)
 }
 
+/// What a piece takes beside its text: its view, and where it begins and ends.
+const PIECE_BYTES: usize = 64;
+
 /// Without a separator the text is one piece.
-fn string_split(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
+fn string_split(columns: &Columns, room: &mut Room) -> Result<ArrayRef> {
     let mut out = ListBuilder::new(StringViewBuilder::new());
     for row in columns.rows() {
         if row.is_null(0) {
@@ -430,6 +433,8 @@ fn string_split(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
         if row.is_null(1) {
             out.values().append_value(text);
         } else {
+            let found = text.matches(row.text(1)).count();
+            room.take_if_long(text.len() + found * PIECE_BYTES)?;
             pieces(text, row.text(1)).for_each(|piece| out.values().append_value(piece));
         }
         out.append(true);

@@ -152,16 +152,22 @@ impl ScalarUDFImpl for Registered {
         let constant = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
         let scalar = args.args.iter().all(constant);
         let rows = if scalar { 1 } else { args.number_rows };
-        let columns = args.args.iter().map(|arg| arg.to_array(rows));
+        let mut room = Room::new(&self.memory);
+        let columns = args.args.iter().map(|arg| {
+            if let ColumnarValue::Scalar(value) = arg
+                && rows > 1
+                && value.data_type().is_nested()
+            {
+                room.take_if_long(value.size().saturating_mul(rows))?;
+            }
+            arg.to_array(rows)
+        });
         let call = Call {
             columns: columns.collect::<Result<_>>()?,
             to: args.return_field.data_type(),
         };
-        let made = (self.run)(&call, &mut Room::new(&self.memory))?;
-        if scalar {
-            return ScalarValue::try_from_array(&made, 0).map(ColumnarValue::Scalar);
-        }
-        Ok(ColumnarValue::Array(made))
+        let made = (self.run)(&call, &mut room)?;
+        room.result(made, scalar, args.number_rows)
     }
 }
 

@@ -3,6 +3,7 @@
 //! What must hold: each rule of DataFusion's and of ours is one of the wrappers here. Between two rules, and between two nodes
 //! of a plan where the optimizer goes from node to node, the running statement is looked at.
 
+use crate::functions::while_planning;
 use crate::heed::check;
 use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
@@ -21,7 +22,7 @@ pub(super) struct Watched<T: ?Sized>(pub(super) Arc<T>);
 impl AnalyzerRule for Watched<dyn AnalyzerRule + Send + Sync> {
     fn analyze(&self, plan: LogicalPlan, options: &ConfigOptions) -> Result<LogicalPlan> {
         check()?;
-        self.0.analyze(plan, options)
+        while_planning(|| self.0.analyze(plan, options))
     }
 
     fn name(&self) -> &str {
@@ -44,7 +45,7 @@ impl OptimizerRule for Watched<dyn OptimizerRule + Send + Sync> {
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         check()?;
-        self.0.rewrite(plan, config)
+        while_planning(|| self.0.rewrite(plan, config))
     }
 }
 
@@ -55,7 +56,7 @@ impl PhysicalOptimizerRule for Watched<dyn PhysicalOptimizerRule + Send + Sync> 
         options: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         check()?;
-        self.0.optimize(plan, options)
+        while_planning(|| self.0.optimize(plan, options))
     }
 
     fn optimize_with_context(
@@ -64,7 +65,7 @@ impl PhysicalOptimizerRule for Watched<dyn PhysicalOptimizerRule + Send + Sync> 
         context: &dyn PhysicalOptimizerContext,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         check()?;
-        self.0.optimize_with_context(plan, context)
+        while_planning(|| self.0.optimize_with_context(plan, context))
     }
 
     fn name(&self) -> &str {
