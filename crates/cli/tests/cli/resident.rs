@@ -17,10 +17,14 @@ const BESIDE: usize = 128_000_000;
 /// The table alone, as rows, is twice the limit.
 const ROWS: usize = 3_000_000;
 
-const STATEMENTS: [&str; 17] = [
+const STATEMENTS: [&str; 20] = [
     // Values of nearly the limit, which are in memory once.
     "SELECT length(repeat('x', 80000000))",
     "SELECT len(range(10000000))",
+    // Constant lists, written out for each row that they are needed for.
+    "SELECT sum(u) FROM (SELECT unnest(range(0, 100000)) AS u FROM range(1000))",
+    "SELECT max(len(CASE WHEN i > 5 THEN range(100000) ELSE [1] END)) FROM range(2000) t(i)",
+    "SELECT count(*) FROM a WHERE k < 3000 AND list_contains(range(100000), k)",
     "SELECT count(*) FROM (SELECT k, sum(r) OVER () AS t, s FROM a) WHERE t > k AND s > 'b'",
     "SELECT sum(n), max(d) FROM (SELECT s, ntile(7) OVER w AS n, cume_dist() OVER w AS d FROM a WINDOW w AS (ORDER BY r)) WHERE s > 'b'",
     "SELECT max(x), max(l) FROM (SELECT sum(r) OVER w AS x, last_value(s) OVER w AS l, s FROM a \

@@ -21,7 +21,8 @@ use super::type_names::DuckTypes;
 use super::watched::Watched;
 use crate::functions;
 use crate::memory::{
-    AccountedWindows, LargeLimits, MemoryBudget, SealedTempFiles, SpillingJoins, SpillingSorts,
+    AccountedWindows, ConstantLists, LargeLimits, MemoryBudget, SealedTempFiles, SpillingJoins,
+    SpillingSorts,
 };
 use crate::scan::KeptBatches;
 use datafusion::execution::SessionState;
@@ -91,25 +92,6 @@ pub fn session_state(
     let optimizer = optimizer_rules()
         .into_iter()
         .map(|rule| -> Arc<dyn OptimizerRule + Send + Sync> { Arc::new(Watched(rule)) });
-    let physical = PhysicalOptimizer::new().rules.into_iter();
-    let mut physical: Vec<_> = physical
-        .map(|rule| match rule.name().starts_with("FilterPushdown") {
-            true => Arc::new(NamedPushdown(rule)) as _,
-            false => rule,
-        })
-        .collect();
-    physical.extend([
-        Arc::new(InsertionOrder) as Arc<dyn PhysicalOptimizerRule + Send + Sync>,
-        Arc::new(LargeLimits(Arc::clone(&memory))),
-        Arc::new(KeptBatches),
-        Arc::new(SpillingJoins),
-        Arc::new(AccountedWindows),
-        Arc::new(SpillingSorts),
-        Arc::new(GivenFiles(memory)),
-    ]);
-    let physical = physical
-        .into_iter()
-        .map(|rule| -> Arc<dyn PhysicalOptimizerRule + Send + Sync> { Arc::new(Watched(rule)) });
     let mut builder = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
@@ -117,7 +99,7 @@ pub fn session_state(
         .with_analyzer_rules(rules.collect())
         .with_optimizer_rules(optimizer.collect())
         .with_type_planner(Arc::new(DuckTypes))
-        .with_physical_optimizer_rules(physical.collect());
+        .with_physical_optimizer_rules(physical_rules(memory));
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(DuckOperators::new(&scalar_functions)));
     let known = builder.scalar_functions().get_or_insert_default();
@@ -162,4 +144,29 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.insert(last, Arc::new(JoinOrder));
     rules.push(Arc::new(GroupedUnions));
     rules
+}
+
+/// DataFusion's rules of physical plans, and ours behind them.
+fn physical_rules(memory: Arc<MemoryBudget>) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let physical = PhysicalOptimizer::new().rules.into_iter();
+    let mut physical: Vec<_> = physical
+        .map(|rule| match rule.name().starts_with("FilterPushdown") {
+            true => Arc::new(NamedPushdown(rule)) as _,
+            false => rule,
+        })
+        .collect();
+    physical.extend([
+        Arc::new(InsertionOrder) as Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+        Arc::new(LargeLimits(Arc::clone(&memory))),
+        Arc::new(KeptBatches),
+        Arc::new(SpillingJoins),
+        Arc::new(AccountedWindows),
+        Arc::new(SpillingSorts),
+        Arc::new(GivenFiles(memory)),
+        Arc::new(ConstantLists),
+    ]);
+    let watched = physical
+        .into_iter()
+        .map(|rule| -> Arc<dyn PhysicalOptimizerRule + Send + Sync> { Arc::new(Watched(rule)) });
+    watched.collect()
 }

@@ -4,6 +4,7 @@
 use super::prune;
 use super::table::TableScan;
 use crate::heed::check;
+use crate::memory::rows_at_once;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, RecordBatchOptions, UInt64Array,
 };
@@ -42,8 +43,8 @@ pub(super) struct RowFilter {
     columns: Vec<usize>,
     schema: SchemaRef,
     cost: usize,
-    /// Whether it calls a function, which may take long for a row.
-    calls: bool,
+    /// How many are evaluated at once: few where it calls a function, which may take long for a row.
+    at_once: usize,
     /// For dynamic filters: generation of the bounds that pruning last saw, and how useful evaluating rows was.
     seen: u64,
     bounds: Option<Arc<dyn PhysicalExpr>>,
@@ -71,7 +72,10 @@ impl RowFilter {
             columns,
             schema: narrow_schema,
             cost,
-            calls: expr.exists(|part| Ok(part.is::<ScalarFunctionExpr>()))?,
+            at_once: match expr.exists(|part| Ok(part.is::<ScalarFunctionExpr>()))? {
+                true => rows_at_once(expr)?.min(PIECE_ROWS),
+                false => rows_at_once(expr)?,
+            },
             seen: 0,
             bounds: None,
             trials: 0,
@@ -89,13 +93,13 @@ impl RowFilter {
     pub(super) fn evaluate(&self, columns: Vec<ArrayRef>, rows: usize) -> Result<BooleanArray> {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
-        if !self.calls || rows <= PIECE_ROWS {
+        if rows <= self.at_once {
             return self.passing(&batch);
         }
         let mut flags = BooleanBufferBuilder::new(rows);
-        for start in (0..rows).step_by(PIECE_ROWS) {
+        for start in (0..rows).step_by(self.at_once) {
             check()?;
-            let piece = batch.slice(start, PIECE_ROWS.min(rows - start));
+            let piece = batch.slice(start, self.at_once.min(rows - start));
             flags.append_buffer(self.passing(&piece)?.values());
         }
         Ok(BooleanArray::new(flags.finish(), None))
