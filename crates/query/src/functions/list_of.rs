@@ -1,9 +1,10 @@
 //! `array_agg` that counts the text it keeps: the library's counts sixteen bytes of each text, wherever the rest of it lies.
 
 use super::comparison_key::{key_type, keys};
+use super::ordered_lists::OrderedLists;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
 use datafusion::arrow::compute::{SortOptions, take};
-use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::utils::SingleRowListArrayBuilder;
 use datafusion::common::{Result, ScalarValue};
@@ -93,18 +94,39 @@ impl AggregateUDFImpl for ListOf {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
-        self.0.groups_accumulator_supported(args)
+        !args.is_distinct
     }
 
     fn create_groups_accumulator(
         &self,
         args: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        let lists = self.0.create_groups_accumulator(args)?;
-        let text = vec![];
+        if args.order_bys.is_empty() {
+            return self.counted_lists(args);
+        }
+        let fields = OrderedLists::fields(&args)?;
+        let item = Field::new("item", DataType::Struct(fields.clone()), true);
+        let lists = self.counted_lists(AccumulatorArgs {
+            return_field: Arc::clone(&args.return_field),
+            schema: args.schema,
+            expr_fields: &[item.into()],
+            ignore_nulls: args.ignore_nulls,
+            order_bys: &[],
+            is_reversed: false,
+            name: args.name,
+            is_distinct: false,
+            exprs: args.exprs,
+        })?;
+        Ok(Box::new(OrderedLists::new(lists, fields, &args)))
+    }
+}
+
+impl ListOf {
+    /// The library's lists of values as they come.
+    fn counted_lists(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
         Ok(Box::new(CountedLists {
-            lists,
-            text,
+            lists: self.0.create_groups_accumulator(args)?,
+            text: vec![],
             all_text: 0,
         }))
     }
@@ -171,6 +193,16 @@ fn text_bytes(values: &ArrayRef) -> Vec<usize> {
         DataType::BinaryView => {
             let views = values.as_binary_view().views();
             views.iter().map(outside).collect()
+        }
+        DataType::Struct(_) => {
+            let mut all = vec![0; values.len()];
+            for column in values.as_struct().columns() {
+                let of_column = text_bytes(column);
+                all.iter_mut()
+                    .zip(of_column)
+                    .for_each(|(all, of)| *all += of);
+            }
+            all
         }
         DataType::List(_) => {
             let lists = values.as_list::<i32>();

@@ -29,6 +29,7 @@ mod nested_text;
 pub(crate) mod number_kind;
 mod of_lists;
 mod one_row;
+mod ordered_lists;
 mod patterns;
 mod plain;
 mod quantile;
