@@ -81,7 +81,7 @@ pub(crate) fn mixed(
     })
 }
 
-fn again_after_conflicts(statement: &PreparedStatement<'_>, values: &[Value]) -> Result<()> {
+fn again_after_conflicts(statement: &PreparedStatement, values: &[Value]) -> Result<()> {
     loop {
         match statement.execute(values) {
             Err(error) if error.kind() == ErrorKind::Conflict => {}
@@ -90,7 +90,7 @@ fn again_after_conflicts(statement: &PreparedStatement<'_>, values: &[Value]) ->
     }
 }
 
-fn point(select: &PreparedStatement<'_>, key: u64) -> Result<()> {
+fn point(select: &PreparedStatement, key: u64) -> Result<()> {
     for batch in select.execute(&[key.into()])? {
         let batch = batch?;
         let text = batch.column(1).as_string_view().value(0);

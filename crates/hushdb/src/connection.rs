@@ -1,40 +1,21 @@
-//! `Connection`: runs statements one at a time, each against one snapshot.
+//! `Connection`: a session as a program sees it, with calls that wait.
 
-use crate::database::Shared;
-use crate::exec::{self, ExplainOutput, Prepared};
+use crate::exec;
+use crate::instance::Instance;
+use crate::prepared::Prepared;
 use crate::prepared_statement::PreparedStatement;
 use crate::result::QueryResult;
-use crate::transaction::OpenTransaction;
-use hushdb_query::engine::Engine;
-use hushdb_query::plan::{OrderDefaults, Planner, Snapshot};
+use crate::session::Session;
 use hushdb_query::scan::ScanProgress;
-use hushdb_sql::{self as sql, Error, Result, caught, folded, sqlstate};
+use hushdb_sql::{self as sql, Result, caught};
 use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-/// A session: current database and schema, settings, prepared statements. Blocking; run one statement at a time.
+/// A session: current database and schema, settings, prepared statements. Blocking; run one statement at a time. Dropped, it
+/// rolls back the transaction that is open.
 pub struct Connection {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) session: Mutex<Session>,
-    /// The transaction between BEGIN and COMMIT. Dropped with the connection, which rolls it back.
-    pub(crate) transaction: Mutex<Option<OpenTransaction>>,
-    /// Held while a statement runs: one after the other, whichever threads they come from.
-    turn: Mutex<()>,
-    running: Arc<Mutex<Arc<ScanProgress>>>,
-}
-
-/// What belongs to one connection.
-pub(crate) struct Session {
-    pub(crate) database: String,
-    pub(crate) schema: String,
-    pub(crate) prepared: HashMap<String, Arc<Prepared>>,
-    pub(crate) order: OrderDefaults,
-    pub(crate) explain: ExplainOutput,
-    /// Whether a shell should show how far long statements have come.
-    pub(crate) progress_bar: bool,
+    session: Arc<Session>,
 }
 
 /// Cancels a connection's running statement from another thread.
@@ -60,21 +41,9 @@ impl ProgressHandle {
 }
 
 impl Connection {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        let session = Session {
-            database: shared.default_database.clone(),
-            schema: "main".into(),
-            prepared: HashMap::new(),
-            order: OrderDefaults::default(),
-            explain: ExplainOutput::default(),
-            progress_bar: true,
-        };
+    pub(crate) fn new(instance: Arc<Instance>) -> Self {
         Self {
-            shared,
-            session: Mutex::new(session),
-            transaction: Mutex::default(),
-            turn: Mutex::default(),
-            running: Arc::new(Mutex::new(Arc::default())),
+            session: Arc::new(Session::new(instance)),
         }
     }
 
@@ -100,137 +69,49 @@ impl Connection {
     /// # Errors
     /// Whatever is wrong with it; nothing of it has taken effect then.
     pub fn run(&self, statement: &str) -> Result<QueryResult> {
-        self.in_turn(|progress| exec::run(self, parsed(statement)?, progress))
+        let session = &self.session;
+        session.in_turn(|progress| exec::run(session, parsed(statement)?, progress))
     }
 
     /// Parses one statement, with `?` or `$1`, `$2`... where values go, to be run many times.
     ///
     /// # Errors
     /// `Parser` when it is not well formed. Whether it fits the tables that there are shows when it is executed.
-    pub fn prepare(&self, statement: &str) -> Result<PreparedStatement<'_>> {
+    pub fn prepare(&self, statement: &str) -> Result<PreparedStatement> {
         let prepared = caught(|| Prepared::new(parsed(statement)?))?;
-        Ok(PreparedStatement::new(self, prepared))
-    }
-
-    /// Does a statement's work when no other statement of the connection runs. A panic is its error, and leaves an open
-    /// transaction to be rolled back.
-    pub(crate) fn in_turn<T>(
-        &self,
-        work: impl FnOnce(&Arc<ScanProgress>) -> Result<T>,
-    ) -> Result<T> {
-        let _turn = self.turn.lock();
-        let progress = Arc::new(ScanProgress::default());
-        *self.running.lock() = Arc::clone(&progress);
-        let mut is_through = false;
-        let result = caught(|| {
-            let result = progress.heeds().watch(|| work(&progress));
-            is_through = true;
-            result
-        });
-        if !is_through && let Some(open) = self.transaction.lock().as_ref() {
-            open.aborted().store(true, Ordering::Release);
-        }
-        result
+        Ok(PreparedStatement::new(&self.session, prepared))
     }
 
     /// Whether a transaction over several statements is open, also one that an error has aborted.
     pub fn in_transaction(&self) -> bool {
-        self.transaction.lock().is_some()
+        self.session.in_transaction()
     }
 
     /// A handle that cancels this connection's statements.
     pub fn interrupt_handle(&self) -> InterruptHandle {
-        InterruptHandle(Arc::clone(&self.running))
+        InterruptHandle(Arc::clone(&self.session.running))
     }
 
     /// A handle that watches this connection's statements.
     pub fn progress_handle(&self) -> ProgressHandle {
-        ProgressHandle(Arc::clone(&self.running))
+        ProgressHandle(Arc::clone(&self.session.running))
     }
 
     /// Whether `SET enable_progress_bar` asks whoever shows results to show progress too.
     pub fn shows_progress(&self) -> bool {
-        self.session.lock().progress_bar
+        self.session.settings.lock().progress_bar
     }
 
     /// Name of the database that unqualified names are looked for in.
     pub fn current_database(&self) -> String {
-        self.session.lock().database.clone()
+        self.session.current_database()
     }
+}
 
-    /// What a statement that begins now sees.
-    pub(crate) fn snapshot(&self) -> Snapshot {
-        let newest = {
-            let session = self.session.lock();
-            self.shared.snapshot(&session.database, &session.schema)
-        };
-        match self.transaction.lock().as_mut() {
-            Some(open) => open.view(newest),
-            None => newest,
-        }
-    }
-
-    /// Whether the open transaction has changes that are not committed.
-    pub(crate) fn has_changes(&self) -> bool {
-        let open = self.transaction.lock();
-        open.as_ref()
-            .is_some_and(|open| open.changed_database().is_some())
-    }
-
-    pub(crate) fn planner<'a>(
-        &'a self,
-        snapshot: &'a Snapshot,
-        progress: &Arc<ScanProgress>,
-    ) -> Planner<'a> {
-        Planner::new(self, snapshot, Arc::clone(progress))
-    }
-
-    /// What plans and runs a statement that begins now.
-    pub(crate) fn engine(&self) -> Arc<Engine> {
-        self.shared.engine()
-    }
-
-    /// Runs a future of this statement to its end, or until someone cancels it.
-    pub(crate) fn block_on<T>(
-        &self,
-        progress: &ScanProgress,
-        future: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
-        self.engine().runtime.block_on(async {
-            tokio::select! {
-                biased;
-                () = progress.interrupted() => Err(Error::interrupted()),
-                result = future => result,
-            }
-        })
-    }
-
-    /// Keeps what PREPARE names.
-    pub(crate) fn keep_prepared(&self, name: &str, prepared: Prepared) {
-        let prepared = Arc::new(prepared);
-        self.session.lock().prepared.insert(folded(name), prepared);
-    }
-
-    pub(crate) fn prepared(&self, name: &str) -> Result<Arc<Prepared>> {
-        self.session
-            .lock()
-            .prepared
-            .get(&folded(name))
-            .cloned()
-            .ok_or_else(|| {
-                Error::binder(format!("Prepared statement \"{name}\" does not exist"))
-                    .with_sqlstate(sqlstate::UNKNOWN_STATEMENT)
-            })
-    }
-
-    pub(crate) fn deallocate(&self, name: &str) -> Result<()> {
-        match self.session.lock().prepared.remove(&folded(name)) {
-            Some(_) => Ok(()),
-            None => Err(
-                Error::binder(format!("Prepared statement \"{name}\" does not exist"))
-                    .with_sqlstate(sqlstate::UNKNOWN_STATEMENT),
-            ),
-        }
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // Prepared statements may still hold the session.
+        drop(self.session.transaction.lock().take());
     }
 }
 
@@ -279,7 +160,7 @@ mod tests {
             Arc::new(function),
         );
         let database = Database::open_in_memory().unwrap();
-        database.shared.change_state(|state| {
+        database.instance.change_state(|state| {
             state.register_udf(Arc::new(function)).unwrap();
         });
         database.connect().unwrap()

@@ -1,26 +1,28 @@
 //! `PreparedStatement`: a statement that is parsed once and run many times, with values for its parameters.
 
-use crate::connection::Connection;
-use crate::exec::{self, Argument, Prepared};
+use crate::exec::{self, Argument};
+use crate::prepared::Prepared;
 use crate::result::QueryResult;
+use crate::session::Session;
 use crate::value::Value;
 use hushdb_sql::Result;
 use std::fmt;
+use std::sync::Arc;
 
-/// A statement of one connection with `?` or `$1`, `$2`... where values go; made by [`Connection::prepare`].
+/// A statement of one connection with `?` or `$1`, `$2`... where values go; made by [`crate::Connection::prepare`].
 ///
 /// Each execution binds and runs it anew, on what the connection sees then: tables may be made, changed and dropped
 /// between two executions. A SELECT, UPDATE or DELETE by the columns of a key or index, and an INSERT of values, are run
 /// without being planned.
-pub struct PreparedStatement<'c> {
-    connection: &'c Connection,
+pub struct PreparedStatement {
+    session: Arc<Session>,
     prepared: Prepared,
 }
 
-impl<'c> PreparedStatement<'c> {
-    pub(crate) fn new(connection: &'c Connection, prepared: Prepared) -> Self {
+impl PreparedStatement {
+    pub(crate) fn new(session: &Arc<Session>, prepared: Prepared) -> Self {
         Self {
-            connection,
+            session: Arc::clone(session),
             prepared,
         }
     }
@@ -32,9 +34,9 @@ impl<'c> PreparedStatement<'c> {
     /// it has taken effect then.
     pub fn execute(&self, values: &[Value]) -> Result<QueryResult> {
         let arguments: Vec<Argument<'_>> = values.iter().map(Argument::Value).collect();
-        self.connection.in_turn(|progress| {
-            exec::run_prepared(self.connection, &self.prepared, &arguments, progress)
-        })
+        let session = &self.session;
+        session
+            .in_turn(|progress| exec::run_prepared(session, &self.prepared, &arguments, progress))
     }
 
     /// How many values the statement takes.
@@ -43,7 +45,7 @@ impl<'c> PreparedStatement<'c> {
     }
 }
 
-impl fmt::Debug for PreparedStatement<'_> {
+impl fmt::Debug for PreparedStatement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PreparedStatement")
             .field("parameters", &self.parameter_count())

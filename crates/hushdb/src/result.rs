@@ -1,10 +1,9 @@
 //! `QueryResult`: what a statement gives back, as a stream of Arrow batches.
 
-use crate::connection::Connection;
 use datafusion::arrow::array::{ArrayRef, Int64Array};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use futures::StreamExt;
 use hushdb_query::engine::Threads;
 use hushdb_query::heed::AskOnDrop;
@@ -103,24 +102,24 @@ impl QueryResult {
     pub(crate) fn within(
         mut self,
         aborted: Arc<AtomicBool>,
-        connection: &Connection,
+        has_changes: bool,
+        context: &Arc<TaskContext>,
     ) -> Result<Self> {
         if let Source::Stream { within, .. } = &mut self.source {
             *within = Some(aborted);
-            if connection.has_changes() {
-                return self.read(connection);
+            if has_changes {
+                return self.read(context);
             }
         }
         Ok(self)
     }
 
     /// The same result, read already: what does not fit into memory lies in a spill file.
-    pub(crate) fn read(mut self, connection: &Connection) -> Result<Self> {
+    pub(crate) fn read(mut self, context: &Arc<TaskContext>) -> Result<Self> {
         if matches!(self.source, Source::Batches(_)) {
             return Ok(self);
         }
-        let context = connection.engine().state.task_ctx();
-        let mut kept = KeepRows::new(self.schema(), &context);
+        let mut kept = KeepRows::new(self.schema(), context);
         for batch in self.by_ref() {
             kept.push(batch?)?;
         }

@@ -411,3 +411,17 @@ fn plans_use_the_index_that_a_filter_fixes() {
     let own = outcome(connection.execute("SELECT s FROM t WHERE k IN (5, 6) AND true")).unwrap();
     assert_eq!(own.rows, [[Some("own".to_string())]]);
 }
+
+#[test]
+fn a_statement_outlives_its_connection_and_what_that_left_open_is_rolled_back() {
+    let database = Database::open_in_memory().unwrap();
+    let connection = database.connect().unwrap();
+    connection.execute("CREATE TABLE t (i INTEGER)").unwrap();
+    let insert = connection.prepare("INSERT INTO t VALUES (?)").unwrap();
+    connection.execute("BEGIN").unwrap();
+    insert.execute(&[1.into()]).unwrap();
+    drop(connection);
+    insert.execute(&[2.into()]).unwrap();
+    let rows = outcome(database.connect().unwrap().execute("FROM t")).unwrap();
+    assert_eq!(rows.rows, [[Some("2".to_owned())]]);
+}

@@ -52,26 +52,7 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
             "Nested UNNEST calls are not supported: use a subquery for each level",
         )),
         "struct_pack" => {
-            let named = list.args.iter().map(|arg| match arg {
-                FunctionArg::Named {
-                    name,
-                    arg: FunctionArgExpr::Expr(value),
-                    ..
-                } => Ok((name.value.clone(), value.clone())),
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => match value {
-                    Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
-                        let whole = name(value);
-                        let last = whole.rsplit('.').next().unwrap_or_default();
-                        Ok((last.to_string(), value.clone()))
-                    }
-                    _ => Err(Error::binder(
-                        "Need named argument for struct pack, e.g. STRUCT_PACK(a := b)",
-                    )),
-                },
-                _ => Err(Error::binder(
-                    "Need named argument for struct pack, e.g. STRUCT_PACK(a := b)",
-                )),
-            });
+            let named = list.args.iter().map(packed);
             let named = named.collect::<Result<Vec<_>>>()?;
             if named.is_empty() {
                 return Err(Error::binder("Can't pack nothing into a struct"));
@@ -127,6 +108,27 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
             }
         }
         _ => Ok(None),
+    }
+}
+
+/// An argument of `struct_pack`: the field's name, which may be that of a column, and its value.
+fn packed(arg: &FunctionArg) -> Result<(String, Expr)> {
+    match arg {
+        FunctionArg::Named {
+            name,
+            arg: FunctionArgExpr::Expr(value),
+            ..
+        } => Ok((name.value.clone(), value.clone())),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(
+            value @ (Expr::Identifier(_) | Expr::CompoundIdentifier(_)),
+        )) => {
+            let whole = name(value);
+            let last = whole.rsplit('.').next().unwrap_or_default();
+            Ok((last.to_string(), value.clone()))
+        }
+        _ => Err(Error::binder(
+            "Need named argument for struct pack, e.g. STRUCT_PACK(a := b)",
+        )),
     }
 }
 

@@ -202,18 +202,22 @@ impl<'a> Rewriter<'a> {
                 left,
                 compare_op,
                 right,
-            } => match (right.as_ref(), opposite(compare_op)) {
-                (Expr::Subquery(query), Some(opposite)) => {
-                    template("(NOT $1)", &[any(left, &opposite, query)?]).map(Some)
-                }
-                (list, Some(opposite)) => {
-                    template("(NOT $1)", &[any_item(left, &opposite, list)?]).map(Some)
-                }
-                _ => Ok(None),
-            },
+            } => all(left, compare_op, right),
             other => pattern(other),
         }
     }
+}
+
+/// `left op ALL (...)`: no item for which the opposite holds.
+fn all(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Expr>> {
+    let Some(opposite) = opposite(op) else {
+        return Ok(None);
+    };
+    let found = match right {
+        Expr::Subquery(query) => any(left, &opposite, query)?,
+        list => any_item(left, &opposite, list)?,
+    };
+    template("(NOT $1)", &[found]).map(Some)
 }
 
 impl VisitorMut for Rewriter<'_> {

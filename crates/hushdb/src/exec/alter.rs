@@ -2,37 +2,32 @@
 //! of a statement are done, or none.
 
 use super::change_type::change_type;
-use super::ddl::{
-    Definition, column_definition, default_value, resolve_for_write, table_columns, validate,
-};
+use super::ddl::{Definition, column_definition, default_value, table_columns, validate};
 use super::keys;
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::statement::Statement;
 use crate::transaction::Write;
 use datafusion::arrow::array::Array;
 use datafusion::sql::sqlparser::ast::{
     self, AlterColumnOperation, AlterTableOperation, RenameTableNameKind,
 };
-use hushdb_query::plan::{Relation, Snapshot, TableName};
-use hushdb_query::scan::ScanProgress;
+use hushdb_query::plan::{Relation, TableName};
 use hushdb_sql::{self as sql, Error, Result, name_parts, sqlstate};
 use hushdb_storage::{Column, ColumnDef, same_name};
 use std::collections::HashSet;
-use std::sync::Arc;
 
 pub(super) fn alter_table(
-    connection: &Connection,
+    statement: &Statement<'_>,
     alter: ast::AlterTable,
-    progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
-    let found = resolve_for_write(connection, &alter.name);
-    let (snapshot, name, mut write) = match found {
+    let found = statement.resolve_for_write(&alter.name);
+    let (name, mut write) = match found {
         Err(error) if alter.if_exists && error.kind() == crate::ErrorKind::Catalog => {
             return Ok(QueryResult::done());
         }
         other => other?,
     };
-    match snapshot.find(&name) {
+    match statement.snapshot().find(&name) {
         Some(Relation::Table(_)) => {}
         Some(Relation::View(_)) => {
             return Err(
@@ -41,30 +36,21 @@ pub(super) fn alter_table(
             );
         }
         None if alter.if_exists => return Ok(QueryResult::done()),
-        None => return Err(snapshot.unknown(&name)),
+        None => return Err(statement.snapshot().unknown(&name)),
     }
     let mut target = name;
     for operation in alter.operations {
-        alter_one(
-            connection,
-            &mut write,
-            &snapshot,
-            &mut target,
-            operation,
-            progress,
-        )?;
+        alter_one(statement, &mut write, &mut target, operation)?;
     }
     write.commit()?;
     Ok(QueryResult::done())
 }
 
 fn alter_one(
-    connection: &Connection,
+    statement: &Statement<'_>,
     write: &mut Write<'_>,
-    snapshot: &Snapshot,
     name: &mut TableName,
     operation: AlterTableOperation,
-    progress: &Arc<ScanProgress>,
 ) -> Result<()> {
     use AlterTableOperation as A;
     let columns = table_columns(write, name)?;
@@ -105,13 +91,7 @@ fn alter_one(
                     "Adding columns with constraints not yet supported",
                 ));
             }
-            validate(
-                connection,
-                snapshot,
-                std::slice::from_ref(&def),
-                &[],
-                progress,
-            )?;
+            validate(statement, std::slice::from_ref(&def), &[])?;
             let column = Column {
                 id: 0,
                 name: def.name.clone(),
@@ -120,7 +100,7 @@ fn alter_one(
                 default: def.default.clone(),
             };
             let fill = match &def.default {
-                Some(_) => Some(default_value(connection, snapshot, &column, progress)?),
+                Some(_) => Some(default_value(statement, &column)?),
                 None => None,
             };
             write.add_column(&name.schema, &name.name, def, fill)?;
@@ -189,7 +169,7 @@ fn alter_one(
             match op {
                 AlterColumnOperation::SetDefault { value } => {
                     column.default = Some(sql::sql_text(&value));
-                    default_value(connection, snapshot, &column, progress)?;
+                    default_value(statement, &column)?;
                 }
                 AlterColumnOperation::DropDefault => column.default = None,
                 AlterColumnOperation::DropNotNull if keys::is_primary(write, name, column.id) => {
@@ -207,14 +187,7 @@ fn alter_one(
                     data_type, using, ..
                 } => {
                     refuse_if_checked(write, name, &column.name, "change the type of")?;
-                    return change_type(
-                        connection,
-                        (write, snapshot),
-                        name,
-                        (&column, &columns),
-                        (&data_type, using),
-                        progress,
-                    );
+                    return change_type(statement, write, name, &column, &data_type, using);
                 }
                 _ => {
                     return Err(Error::unsupported(

@@ -1,13 +1,13 @@
 //! ATTACH, DETACH and USE.
 
 use crate::anchor_file::AnchorFile;
-use crate::connection::Connection;
-use crate::database::{
-    AttachOptions, Attached, Cipher, MEMORY, MEMORY_PATH, check_cipher, database_name, place_of,
-    takes_no_key,
+use crate::instance::{
+    Attached, MEMORY, MEMORY_PATH, check_cipher, database_name, place_of, takes_no_key,
 };
 use crate::key_source::{KeyServices, KeySource};
+use crate::options::{AttachOptions, Cipher};
 use crate::result::QueryResult;
+use crate::session::Session;
 use hushdb_crypto::SecretBytes;
 use hushdb_query::plan::known_as;
 use hushdb_sql::settings_text::plain_text;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(super) fn attach(
-    connection: &Connection,
+    session: &Session,
     path: &str,
     name: Option<String>,
     on_conflict: OnConflict,
@@ -25,19 +25,19 @@ pub(super) fn attach(
 ) -> Result<QueryResult> {
     let path = Path::new(path);
     let name = name.unwrap_or_else(|| database_name(path));
-    let options = read_options(options, &connection.shared.key_services)?;
-    let known = known_as(&connection.shared.attached.read(), &name)
+    let options = read_options(options, &session.instance.key_services)?;
+    let known = known_as(&session.instance.attached.read(), &name)
         .map(|(known, there)| (known.clone(), Arc::clone(there)));
     let known = known.filter(|_| on_conflict != OnConflict::Fail);
     let Some((name, old)) = known else {
-        connection.shared.attach(path, &name, &options)?;
+        session.instance.attach(path, &name, &options)?;
         return Ok(QueryResult::done());
     };
     let place = place_of_file(path)?;
     if old.path == place {
         if old.read_only == options.read_only {
-            check_open(connection, &old, &options)?;
-            keep_anchor(connection, name, &old, &options);
+            check_open(session, &old, &options)?;
+            keep_anchor(session, name, &old, &options);
             return Ok(QueryResult::done());
         }
         if on_conflict == OnConflict::Keep {
@@ -55,31 +55,31 @@ pub(super) fn attach(
         )));
     }
     drop(old);
-    replace(connection, path, place, &name, &options)?;
+    replace(session, path, place, &name, &options)?;
     Ok(QueryResult::done())
 }
 
 /// Attaches a file in the place of what has the name.
 fn replace(
-    connection: &Connection,
+    session: &Session,
     path: &Path,
     place: Option<PathBuf>,
     name: &str,
     options: &AttachOptions,
 ) -> Result<()> {
-    let replaced = let_go(connection, name)?;
+    let replaced = let_go(session, name)?;
     // A file is closed before it is opened in another way.
     let replaced = replaced.filter(|old| old.path.is_none() || old.path != place);
-    let shared = &connection.shared;
+    let shared = &session.instance;
     let attached = shared.attach(path, name, options);
     if let (Err(_), Some(old)) = (&attached, replaced) {
         shared.attached.write().entry(name.into()).or_insert(old);
     }
     attached?;
     // Which another database may not have.
-    let mut session = connection.session.lock();
-    if session.database == name {
-        session.schema = MAIN_SCHEMA.into();
+    let mut settings = session.settings.lock();
+    if settings.database == name {
+        settings.schema = MAIN_SCHEMA.into();
     }
     Ok(())
 }
@@ -152,19 +152,21 @@ fn read_option(
                 ));
             }
         },
-        // What stands in its place may be a key.
         name => {
             let service = name.strip_prefix("encryption_key_");
-            if let Some(found) = service.and_then(|name| services.source(name, &secret().ok()?)) {
-                return source(found?);
-            }
-            return Err(Error::binder(
-                "Unrecognized option for attach; there are ENCRYPTION_KEY, ENCRYPTION_KEY_ENV, ENCRYPTION_KEY_FILE, \
-                 ENCRYPTION_KEY_COMMAND, ENCRYPTION_CIPHER, READ_ONLY, READ_WRITE, TYPE, EXPECTED_ROOT, MIN_ANCHOR and ANCHOR_FILE",
-            ));
+            let found = service.and_then(|name| services.source(name, &secret().ok()?));
+            source(found.ok_or_else(unknown_option)??)?;
         }
     }
     Ok(())
+}
+
+/// Without its name: what stands in its place may be a key.
+fn unknown_option() -> Error {
+    Error::binder(
+        "Unrecognized option for attach; there are ENCRYPTION_KEY, ENCRYPTION_KEY_ENV, ENCRYPTION_KEY_FILE, \
+         ENCRYPTION_KEY_COMMAND, ENCRYPTION_CIPHER, READ_ONLY, READ_WRITE, TYPE, EXPECTED_ROOT, MIN_ANCHOR and ANCHOR_FILE",
+    )
 }
 
 /// Where a path leads; `None` for a database in memory.
@@ -184,7 +186,7 @@ fn shown(database: &Attached) -> String {
 
 /// Holds a database that stays attached against the key, the cipher and the anchor that it is asked for with: who gives one relies
 /// on it.
-fn check_open(connection: &Connection, database: &Attached, options: &AttachOptions) -> Result<()> {
+fn check_open(session: &Session, database: &Attached, options: &AttachOptions) -> Result<()> {
     let store = &database.store;
     if database.path.is_none() && (options.key.is_some() || options.insists()) {
         return Err(takes_no_key());
@@ -195,13 +197,13 @@ fn check_open(connection: &Connection, database: &Attached, options: &AttachOpti
     check_cipher(store, options.cipher)?;
     let (wanted, none_yet) = options.wanted()?;
     if let Some(none_yet) = none_yet {
-        connection.shared.notice(none_yet);
+        session.instance.notice(none_yet);
     }
     Ok(store.holds(&wanted)?)
 }
 
 /// From now on the anchor of a database that stays attached is kept where it is said, if it is said.
-fn keep_anchor(connection: &Connection, name: String, old: &Attached, options: &AttachOptions) {
+fn keep_anchor(session: &Session, name: String, old: &Attached, options: &AttachOptions) {
     if let Some(kept) = options.keeper(&old.store) {
         let attached = Attached {
             store: Arc::clone(&old.store),
@@ -209,7 +211,7 @@ fn keep_anchor(connection: &Connection, name: String, old: &Attached, options: &
             read_only: old.read_only,
             kept: Some(kept),
         };
-        let mut all = connection.shared.attached.write();
+        let mut all = session.instance.attached.write();
         all.insert(name, Arc::new(attached));
     }
 }
@@ -235,14 +237,14 @@ fn flag(name: &str, value: Option<&str>) -> Result<bool> {
     }
 }
 
-pub(super) fn detach(connection: &Connection, name: &str, if_exists: bool) -> Result<QueryResult> {
-    if same_name(&connection.session.lock().database, name) {
+pub(super) fn detach(session: &Session, name: &str, if_exists: bool) -> Result<QueryResult> {
+    if same_name(&session.settings.lock().database, name) {
         return Err(Error::binder(format!(
             "Cannot detach database \"{name}\" which is the default database. Select a different database using `USE` \
              to allow detaching this database"
         )));
     }
-    if let_go(connection, name)?.is_none() && !if_exists {
+    if let_go(session, name)?.is_none() && !if_exists {
         return Err(Error::catalog(format!(
             "Failed to detach database with name \"{name}\": database not found"
         ))
@@ -252,26 +254,26 @@ pub(super) fn detach(connection: &Connection, name: &str, if_exists: bool) -> Re
 }
 
 /// Takes a database's name away, if it has one.
-fn let_go(connection: &Connection, name: &str) -> Result<Option<Arc<Attached>>> {
+fn let_go(session: &Session, name: &str) -> Result<Option<Arc<Attached>>> {
     if same_name(name, MEMORY) {
         return Err(Error::binder("the database \"memory\" is always attached"));
     }
-    let known = known_as(&connection.shared.attached.read(), name).map(|(known, _)| known.clone());
+    let known = known_as(&session.instance.attached.read(), name).map(|(known, _)| known.clone());
     let Some(name) = known else {
         return Ok(None);
     };
-    if let Some(open) = connection.transaction.lock().as_mut() {
+    if let Some(open) = session.transaction.lock().as_mut() {
         open.let_go(&name)?;
     }
     // Who relies on an anchor hears that it could not be written, and may try again.
-    if let Some(kept) = &connection.shared.database(&name)?.kept {
+    if let Some(kept) = &session.instance.database(&name)?.kept {
         kept.write()?;
     }
-    Ok(connection.shared.attached.write().remove(&name))
+    Ok(session.instance.attached.write().remove(&name))
 }
 
-pub(super) fn use_database(connection: &Connection, parts: &[String]) -> Result<QueryResult> {
-    let snapshot = connection.snapshot();
+pub(super) fn use_database(session: &Session, parts: &[String]) -> Result<QueryResult> {
+    let snapshot = session.snapshot();
     let database_of =
         |name: &str| known_as(&snapshot.databases, name).map(|(known, _)| known.clone());
     let schema_of = |database: &str, schema: &str| {
@@ -293,9 +295,9 @@ pub(super) fn use_database(connection: &Connection, parts: &[String]) -> Result<
         ))
         .with_sqlstate(sqlstate::UNKNOWN_SCHEMA));
     };
-    let mut session = connection.session.lock();
-    session.database = database;
-    session.schema = schema;
+    let mut settings = session.settings.lock();
+    settings.database = database;
+    settings.schema = schema;
     Ok(QueryResult::done())
 }
 

@@ -7,7 +7,7 @@
 use super::definitions;
 use super::key_tables::Columns;
 use super::query::bound_view;
-use crate::connection::Connection;
+use crate::session::Session;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray};
 use hushdb_query::plan::{DatabaseSnapshot, Planner};
 use hushdb_sql::Result;
@@ -407,12 +407,12 @@ pub(super) fn database_list(planner: &Planner<'_>) -> Columns {
 }
 
 /// One row a database: its file's size, and the memory that all of them share.
-pub(super) fn database_size(connection: &Connection, planner: &Planner<'_>) -> Result<Columns> {
+pub(super) fn database_size(session: &Session, planner: &Planner<'_>) -> Result<Columns> {
     let databases = planner.snapshot.databases.iter();
     let rows: Vec<_> = databases
         .map(|(name, database)| (name, database.store.info(), database.store.log_bytes()))
         .collect();
-    let shared = &connection.shared;
+    let shared = &session.instance;
     let used = size_text(shared.memory.used() as u64);
     let limit = size_text(shared.memory.limit() as u64);
     let sectors = |sectors: u64| i64::try_from(sectors).ok();

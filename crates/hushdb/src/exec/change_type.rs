@@ -3,10 +3,10 @@
 //! What must hold: rows keep their ids, and only those that are there are cast; a value that does not cast fails the statement,
 //! and nothing has changed.
 
-use super::ddl::default_value;
+use super::ddl::{default_value, table_columns};
 use super::load::{RowRules, project};
 use super::{keys, query};
-use crate::connection::Connection;
+use crate::statement::Statement;
 use crate::transaction::Write;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use datafusion::arrow::compute::{concat_batches, take};
@@ -16,8 +16,7 @@ use datafusion::common::TableReference;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::LogicalPlanBuilder;
 use datafusion::sql::sqlparser::ast;
-use hushdb_query::plan::{Snapshot, TableName};
-use hushdb_query::scan::ScanProgress;
+use hushdb_query::plan::TableName;
 use hushdb_sql::type_names::{arrow_field, column_type, column_type_name};
 use hushdb_sql::{self as sql, Error, Result, planned_names};
 use hushdb_storage::{Column, RowGroup, Store};
@@ -25,25 +24,27 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Changes the type of `column`, one of `columns`, all of the table's.
+/// Changes the type of `column`.
 ///
 /// # Errors
-/// `Binder` or `Catalog` when a key or an index has the column, or its default does not cast; `Conversion` when a value does not cast, `Constraint` when one becomes NULL
-/// that must not.
+/// `Binder` or `Catalog` when a key or an index has the column, or its default does not cast; `Conversion` when a value does not
+/// cast, `Constraint` when one
+/// becomes NULL that must not.
 pub(super) fn change_type(
-    connection: &Connection,
-    (write, snapshot): (&mut Write<'_>, &Snapshot),
+    statement: &Statement<'_>,
+    write: &mut Write<'_>,
     name: &TableName,
-    (column, columns): (&Column, &[Column]),
-    (to, using): (&ast::DataType, Option<ast::Expr>),
-    progress: &Arc<ScanProgress>,
+    column: &Column,
+    to: &ast::DataType,
+    using: Option<ast::Expr>,
 ) -> Result<()> {
+    let columns = table_columns(write, name)?;
     keys::refuse_change_of_type(write, name, &column.name)?;
     let to = Column {
         ty: column_type(to)?,
         ..column.clone()
     };
-    if to.default.is_some() && default_value(connection, snapshot, &to, progress).is_err() {
+    if to.default.is_some() && default_value(statement, &to).is_err() {
         return Err(Error::binder(format!(
             "the default of column \"{}\" cannot be cast to {}: drop the default first",
             column.name,
@@ -55,13 +56,11 @@ pub(super) fn change_type(
     let named = names(&using)?;
     let is_read = |c: &&Column| c.id == column.id || named.contains(&sql::folded(&c.name));
     let change = Change {
-        connection,
-        snapshot,
+        statement,
         name,
         read: columns.iter().filter(is_read).cloned().collect(),
         to: &to,
         using,
-        progress,
     };
     // What the storage knows of a failure is that there was one.
     let mut failure = None;
@@ -109,14 +108,12 @@ fn names(expr: &ast::Expr) -> Result<HashSet<String>> {
 }
 
 struct Change<'a> {
-    connection: &'a Connection,
-    snapshot: &'a Snapshot,
+    statement: &'a Statement<'a>,
     name: &'a TableName,
     /// The columns that the values are made from.
     read: Vec<Column>,
     to: &'a Column,
     using: ast::Expr,
-    progress: &'a Arc<ScanProgress>,
 }
 
 impl Change<'_> {
@@ -151,7 +148,7 @@ impl Change<'_> {
 
     /// The new values of rows of the columns that are read.
     fn cast(&self, batch: RecordBatch) -> Result<ArrayRef> {
-        let planner = self.connection.planner(self.snapshot, self.progress);
+        let planner = self.statement.planner();
         let table = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
         let table = provider_as_source(Arc::new(table));
         let name = TableReference::bare(sql::folded(&self.name.name));
@@ -161,7 +158,7 @@ impl Change<'_> {
         let columns = std::slice::from_ref(self.to);
         let plan = project(&planner, plan.build()?, columns, &[Some(0)])?;
         let rules = RowRules::new(&planner, &self.name.name, columns, &[])?;
-        let batches = query::collect(self.connection, &plan, self.progress)?;
+        let batches = query::collect(self.statement, &plan)?;
         let batches = batches.iter().map(|batch| rules.apply(batch));
         let batches = batches.collect::<Result<Vec<_>>>()?;
         let schema = Arc::new(Schema::new(vec![arrow_field(

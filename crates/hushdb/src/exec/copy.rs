@@ -1,12 +1,11 @@
 //! COPY FROM and COPY TO, CSV, Parquet and JSON, and the same files in FROM.
 
 use super::csv;
-use super::ddl::resolve_for_write;
 use super::json;
 use super::load::{self, RowRules};
 use super::query;
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::statement::Statement;
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use datafusion::arrow::csv::WriterBuilder;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
@@ -21,7 +20,6 @@ use datafusion::object_store::ObjectStoreExt;
 use datafusion::sql::sqlparser::ast::{self, ObjectName};
 use hushdb_query::functions::{format_blob, format_uuid, value_text};
 use hushdb_query::plan::{Planner, check_parquet, named, reading};
-use hushdb_query::scan::ScanProgress;
 use hushdb_sql::name_parts;
 use hushdb_sql::sqlstate;
 use hushdb_sql::type_names::{arrow_field, is_called_uuid};
@@ -286,19 +284,18 @@ fn without_fixed_bytes(schema: &Schema, uuids: &HashSet<String>) -> Schema {
 }
 
 pub(super) fn copy_from(
-    connection: &Connection,
+    statement: &Statement<'_>,
     table: &ObjectName,
     columns: &[String],
     path: &str,
     given: &[(String, OptionValue)],
-    progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     let format = format_of(path, given)?;
     if format != Format::Csv {
         options(path, given)?;
     }
-    let (snapshot, name, mut write) = resolve_for_write(connection, table)?;
-    let (_, version) = snapshot.table(&[
+    let (name, mut write) = statement.resolve_for_write(table)?;
+    let (_, version) = statement.snapshot().table(&[
         name.database.clone(),
         name.schema.clone(),
         name.name.clone(),
@@ -318,7 +315,7 @@ pub(super) fn copy_from(
     if targets.is_empty() {
         targets = (0..version.columns.len()).collect();
     }
-    let planner = connection.planner(&snapshot, progress);
+    let planner = statement.planner();
     let source = match format {
         Format::Parquet => parquet_source(&planner, path)?,
         Format::Json => {
@@ -348,7 +345,7 @@ pub(super) fn copy_from(
     }
     let plan = load::project(&planner, plan, &version.columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &version.columns, &version.checks)?;
-    let rows = load::load(connection, &mut write, &name, &plan, rules, progress);
+    let rows = load::load(statement, &mut write, &name, &plan, rules);
     let rows = rows.map_err(|error| match error.kind() {
         ErrorKind::Conversion => named(path, error),
         _ => error,
@@ -358,11 +355,10 @@ pub(super) fn copy_from(
 }
 
 pub(super) fn copy_to(
-    connection: &Connection,
+    statement: &Statement<'_>,
     what: CopyTarget,
     path: &str,
     given: &[(String, OptionValue)],
-    progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     let options = options(path, given)?;
     let query = match what {
@@ -383,9 +379,8 @@ pub(super) fn copy_to(
             }
         }
     };
-    let snapshot = connection.snapshot();
-    let plan = connection.planner(&snapshot, progress).plan_query(query)?;
-    let result = query::stream(connection, &plan, progress)?;
+    let plan = statement.planner().plan_query(query)?;
+    let result = query::stream(statement, &plan)?;
 
     let mut file = output_file(path)?;
     let out = BufWriter::new(&mut file);

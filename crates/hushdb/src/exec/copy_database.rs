@@ -4,14 +4,13 @@
 //! What must hold: the copy is one transaction on the target. Names that are taken are found before a row is written.
 
 use super::load::{self, RowRules};
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::statement::Statement;
 use crate::transaction::Write;
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, ObjectName, ObjectNamePart, VisitMut, VisitorMut,
 };
-use hushdb_query::plan::{DatabaseSnapshot, Snapshot, TableName, known_as};
-use hushdb_query::scan::ScanProgress;
+use hushdb_query::plan::{DatabaseSnapshot, TableName, known_as};
 use hushdb_sql::{self as sql, DatabaseParts, Error, Result, name_parts, sqlstate};
 use hushdb_storage::{CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, View, same_name};
 use std::convert::Infallible;
@@ -19,13 +18,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub(super) fn copy_database(
-    connection: &Connection,
+    statement: &Statement<'_>,
     from: &str,
     to: &str,
     parts: DatabaseParts,
-    progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
-    let snapshot = connection.snapshot();
+    let snapshot = statement.snapshot();
     let (from, source) = snapshot.known_database(from)?;
     let (to, _) = snapshot.known_database(to)?;
     if from == to {
@@ -33,7 +31,7 @@ pub(super) fn copy_database(
             "Cannot copy from \"{from}\" to \"{to}\" - FROM and TO databases are the same"
         )));
     }
-    let mut write = Write::begin(connection, &snapshot, to)?;
+    let mut write = statement.write(to)?;
     match parts {
         DatabaseParts::Data => require_tables(&source.version, write.catalog())?,
         _ => refuse_taken_names(&source.version, write.catalog())?,
@@ -44,7 +42,9 @@ pub(super) fn copy_database(
     let mut rows = 0;
     if parts != DatabaseParts::Schema {
         let tables = source.version.tables();
-        progress.plan_all(tables.map(|table| table.row_count()).sum());
+        statement
+            .progress
+            .plan_all(tables.map(|table| table.row_count()).sum());
         for (schema, table) in source.version.named_tables() {
             let from = TableName {
                 database: from.into(),
@@ -57,7 +57,7 @@ pub(super) fn copy_database(
                 schema,
                 name,
             };
-            rows += copy_rows(connection, &snapshot, &mut write, &from, &to, progress)?;
+            rows += copy_rows(statement, &mut write, &from, &to)?;
         }
     }
     if parts != DatabaseParts::Data {
@@ -69,7 +69,7 @@ pub(super) fn copy_database(
                     kind: index.kind(),
                     columns: super::keys::column_names(table, index),
                 };
-                progress.check()?;
+                statement.progress.check()?;
                 let (schema, name) = place_in(write.catalog(), schema, &table.name)?;
                 write.create_index(&schema, &name, index)?;
             }
@@ -188,17 +188,15 @@ pub(super) fn select_all(database: &str, schema: &str, table: &str) -> Result<as
 
 /// Adds a table's rows to another of the same columns, by their names.
 fn copy_rows(
-    connection: &Connection,
-    snapshot: &Snapshot,
+    statement: &Statement<'_>,
     write: &mut Write<'_>,
     from: &TableName,
     to: &TableName,
-    progress: &Arc<ScanProgress>,
 ) -> Result<u64> {
     let Some(target) = write.catalog().table(&to.schema, &to.name).map(Arc::clone) else {
         return Err(Error::internal("the copy of a table is not there"));
     };
-    let planner = connection.planner(snapshot, progress);
+    let planner = statement.planner();
     let all = select_all(&from.database, &from.schema, &from.name)?;
     let plan = planner.plan_statement(all)?;
     let sources = target.columns.iter().map(|column| {
@@ -208,7 +206,7 @@ fn copy_rows(
     let sources: Vec<Option<usize>> = sources.collect();
     let plan = load::project(&planner, plan, &target.columns, &sources)?;
     let rules = RowRules::new(&planner, &to.name, &target.columns, &target.checks)?;
-    load::load(connection, write, to, &plan, rules, progress)
+    load::load(statement, write, to, &plan, rules)
 }
 
 /// A view's query without the name that its own database has now, by which it would not find its tables elsewhere.

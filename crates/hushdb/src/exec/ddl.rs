@@ -3,8 +3,8 @@
 use super::keys::{self, Key};
 use super::load::{self, RowRules};
 use super::query;
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::statement::Statement;
 use crate::transaction::Write;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
@@ -12,28 +12,15 @@ use datafusion::sql::sqlparser::ast::{
     self, ColumnOption, ObjectName, ObjectType, SchemaName, TableConstraint,
 };
 use hushdb_query::plan::{Relation, Snapshot, TableName, known_as};
-use hushdb_query::scan::ScanProgress;
 use hushdb_sql::type_names::{column_type, stored_type};
 use hushdb_sql::{self as sql, Error, Result, name_parts, sqlstate};
 use hushdb_storage::{Check, Column, ColumnDef, View, same_name};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What a statement sees, the table that it changes, and the hold on that table's database, in the state that it sees.
-pub(super) fn resolve_for_write<'a>(
-    connection: &'a Connection,
-    name: &ObjectName,
-) -> Result<(Snapshot, TableName, Write<'a>)> {
-    let snapshot = connection.snapshot();
-    let resolved = snapshot.resolve(&name_parts(name)?)?;
-    let write = Write::begin(connection, &snapshot, &resolved.database)?;
-    Ok((snapshot, resolved, write))
-}
-
 pub(super) fn create_table(
-    connection: &Connection,
+    statement: &Statement<'_>,
     create: ast::CreateTable,
-    progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     if create.temporary {
         return Err(Error::unsupported(
@@ -49,9 +36,9 @@ pub(super) fn create_table(
             "this form of CREATE TABLE is not supported",
         ));
     }
-    let (snapshot, name, mut write) = resolve_for_write(connection, &create.name)?;
+    let (name, mut write) = statement.resolve_for_write(&create.name)?;
     if !make_room(
-        &snapshot,
+        statement.snapshot(),
         &mut write,
         &name,
         create.or_replace,
@@ -67,7 +54,7 @@ pub(super) fn create_table(
             checks,
             keys,
         } = defined;
-        validate(connection, &snapshot, &columns, &checks, progress)?;
+        validate(statement, &columns, &checks)?;
         write.create_table(&name.schema, &name.name, columns, checks)?;
         for key in keys {
             keys::create(&mut write, &name, key)?;
@@ -85,7 +72,7 @@ pub(super) fn create_table(
             "CREATE TABLE AS takes column names only; types come from the query",
         ));
     }
-    let planner = connection.planner(&snapshot, progress);
+    let planner = statement.planner();
     let plan = planner.plan_query(*query)?;
     let names: Vec<String> = create
         .columns
@@ -98,7 +85,7 @@ pub(super) fn create_table(
     let sources: Vec<Option<usize>> = (0..columns.len()).map(Some).collect();
     let plan = load::project(&planner, plan, &columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &columns, &[])?;
-    let rows = load::load(connection, &mut write, &name, &plan, rules, progress)?;
+    let rows = load::load(statement, &mut write, &name, &plan, rules)?;
     write.commit()?;
     QueryResult::count(rows)
 }
@@ -253,13 +240,11 @@ pub(super) fn column_definition(column: &ast::ColumnDef, to: &mut Definition) ->
 
 /// Plans every default and check once, so that a mistake shows at CREATE and not at the first INSERT.
 pub(super) fn validate(
-    connection: &Connection,
-    snapshot: &Snapshot,
+    statement: &Statement<'_>,
     columns: &[ColumnDef],
     checks: &[Check],
-    progress: &Arc<ScanProgress>,
 ) -> Result<()> {
-    let planner = connection.planner(snapshot, progress);
+    let planner = statement.planner();
     let columns: Vec<Column> = columns
         .iter()
         .map(|c| Column {
@@ -272,7 +257,7 @@ pub(super) fn validate(
         .collect();
     for column in &columns {
         if column.default.is_some() {
-            default_value(connection, snapshot, column, progress)?;
+            default_value(statement, column)?;
         }
     }
     RowRules::new(&planner, "", &columns, checks)?;
@@ -280,33 +265,24 @@ pub(super) fn validate(
 }
 
 /// The value that a column's default has now, as one row.
-pub(super) fn default_value(
-    connection: &Connection,
-    snapshot: &Snapshot,
-    column: &Column,
-    progress: &Arc<ScanProgress>,
-) -> Result<ArrayRef> {
-    let planner = connection.planner(snapshot, progress);
+pub(super) fn default_value(statement: &Statement<'_>, column: &Column) -> Result<ArrayRef> {
+    let planner = statement.planner();
     let one_row = LogicalPlanBuilder::empty(true).build()?;
     let plan = load::project(&planner, one_row, std::slice::from_ref(column), &[None])?;
-    let batches = query::collect(connection, &plan, progress)?;
+    let batches = query::collect(statement, &plan)?;
     let value = batches.first().map(|b| Arc::clone(b.column(0)));
     value.ok_or_else(|| Error::internal("a default gave no row"))
 }
 
-pub(super) fn create_view(
-    connection: &Connection,
-    view: ast::CreateView,
-    progress: &Arc<ScanProgress>,
-) -> Result<QueryResult> {
+pub(super) fn create_view(statement: &Statement<'_>, view: ast::CreateView) -> Result<QueryResult> {
     if view.materialized || view.temporary {
         return Err(Error::unsupported(
             "MATERIALIZED and TEMPORARY views are not supported",
         ));
     }
-    let (snapshot, name, mut write) = resolve_for_write(connection, &view.name)?;
+    let (name, mut write) = statement.resolve_for_write(&view.name)?;
     if !make_room(
-        &snapshot,
+        statement.snapshot(),
         &mut write,
         &name,
         view.or_replace,
@@ -315,9 +291,9 @@ pub(super) fn create_view(
         return Ok(QueryResult::done());
     }
     // Planned once, so that a mistake shows now: as it will be read, with names looked for where the view is.
-    let there = snapshot.at(&name.database, &name.schema);
-    let plan = connection
-        .planner(&there, progress)
+    let there = statement.snapshot().at(&name.database, &name.schema);
+    let plan = statement
+        .planner_on(&there)
         .plan_query((*view.query).clone())?;
     let columns: Vec<String> = view.columns.iter().map(|c| c.name.value.clone()).collect();
     if columns.len() > plan.schema().fields().len() {
@@ -352,16 +328,16 @@ fn schema_parts(snapshot: &Snapshot, parts: Vec<String>) -> Result<(String, Stri
 }
 
 pub(super) fn create_schema(
-    connection: &Connection,
+    statement: &Statement<'_>,
     name: &SchemaName,
     if_not_exists: bool,
 ) -> Result<QueryResult> {
     let SchemaName::Simple(name) = name else {
         return Err(Error::unsupported("CREATE SCHEMA takes a name only"));
     };
-    let snapshot = connection.snapshot();
-    let (database, schema) = schema_parts(&snapshot, name_parts(name)?)?;
-    let mut write = Write::begin(connection, &snapshot, &database)?;
+    let snapshot = statement.snapshot();
+    let (database, schema) = schema_parts(snapshot, name_parts(name)?)?;
+    let mut write = statement.write(&database)?;
     if known_as(&write.catalog().schemas, &schema).is_some() {
         if if_not_exists {
             return Ok(QueryResult::done());
@@ -377,7 +353,7 @@ pub(super) fn create_schema(
 }
 
 pub(super) fn drop(
-    connection: &Connection,
+    statement: &Statement<'_>,
     object: ObjectType,
     if_exists: bool,
     names: &[ObjectName],
@@ -388,25 +364,25 @@ pub(super) fn drop(
         return Err(Error::unsupported("Can only drop one object at a time"));
     };
     match object {
-        ObjectType::Table | ObjectType::View => drop_relation(connection, object, if_exists, name)?,
-        ObjectType::Schema => drop_schema(connection, if_exists, name, cascade)?,
-        ObjectType::Index => keys::drop_index(connection, if_exists, name)?,
+        ObjectType::Table | ObjectType::View => drop_relation(statement, object, if_exists, name)?,
+        ObjectType::Schema => drop_schema(statement, if_exists, name, cascade)?,
+        ObjectType::Index => keys::drop_index(statement, if_exists, name)?,
         other => return Err(Error::unsupported(format!("DROP {other} is not supported"))),
     }
     Ok(QueryResult::done())
 }
 
 fn drop_relation(
-    connection: &Connection,
+    statement: &Statement<'_>,
     object: ObjectType,
     if_exists: bool,
     name: &ObjectName,
 ) -> Result<()> {
-    let (snapshot, resolved, mut write) = match resolve_for_write(connection, name) {
+    let (resolved, mut write) = match statement.resolve_for_write(name) {
         Err(error) if if_exists && error.kind() == crate::ErrorKind::Catalog => return Ok(()),
         other => other?,
     };
-    match (snapshot.find(&resolved), object) {
+    match (statement.snapshot().find(&resolved), object) {
         (Some(Relation::Table(_)), ObjectType::Table) => {
             write.drop_table(&resolved.schema, &resolved.name)?
         }
@@ -433,20 +409,20 @@ fn drop_relation(
             ))
             .with_sqlstate(sqlstate::UNDEFINED_TABLE));
         }
-        (None, _) => return Err(snapshot.unknown(&resolved)),
+        (None, _) => return Err(statement.snapshot().unknown(&resolved)),
     }
     write.commit()
 }
 
 fn drop_schema(
-    connection: &Connection,
+    statement: &Statement<'_>,
     if_exists: bool,
     name: &ObjectName,
     cascade: bool,
 ) -> Result<()> {
-    let snapshot = connection.snapshot();
-    let (database, schema) = schema_parts(&snapshot, name_parts(name)?)?;
-    let mut write = Write::begin(connection, &snapshot, &database)?;
+    let snapshot = statement.snapshot();
+    let (database, schema) = schema_parts(snapshot, name_parts(name)?)?;
+    let mut write = statement.write(&database)?;
     let found = known_as(&write.catalog().schemas, &schema);
     let Some((schema, version)) = found.map(|(name, version)| (name.clone(), Arc::clone(version)))
     else {
@@ -478,7 +454,7 @@ fn drop_schema(
     }
     write.drop_schema(&schema)?;
     write.commit()?;
-    let mut session = connection.session.lock();
+    let mut session = statement.session.settings.lock();
     if session.database == database && session.schema == schema {
         session.schema = "main".into();
     }

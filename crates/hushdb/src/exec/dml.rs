@@ -3,14 +3,13 @@
 //! Each is planned as a SELECT of row ids and new values, run, and fed to the storage transaction; DataFusion's own DML
 //! hooks are never used. An UPDATE deletes rows and inserts them under new row ids.
 
-use super::ddl::resolve_for_write;
 use super::load::{self, RowRules};
 use super::query;
 use super::returning::{returning, select};
 use super::row_ids::RowIds;
 use super::upsert;
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::statement::Statement;
 use crate::transaction::Write;
 use datafusion::arrow::datatypes::Schema;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -21,33 +20,27 @@ use datafusion::sql::sqlparser::ast::{
 };
 use hushdb_query::memory::KeptRows;
 use hushdb_query::plan::{DML_TARGET, DmlTarget, Snapshot, TableName};
-use hushdb_query::scan::{ROW_ID, ScanProgress};
+use hushdb_query::scan::ROW_ID;
 use hushdb_sql::type_names::cast_to;
 use hushdb_sql::{self as sql, Error, Result, name_parts, position_of, sqlstate};
 use hushdb_storage::TableVersion;
 use std::sync::Arc;
 
 pub(super) fn insert(
-    connection: &Connection,
+    statement: &Statement<'_>,
     insert: ast::Insert,
     by_name: bool,
-    progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     match upsert::rule(&insert)? {
-        None => add_all(
-            connection,
-            incoming(connection, insert, by_name, progress)?,
-            progress,
-        ),
-        Some(rule) => upsert::run(connection, &rule, progress, || {
-            incoming(connection, insert.clone(), by_name, progress)
+        None => add_all(statement, incoming(statement, insert, by_name)?),
+        Some(rule) => upsert::run(statement, &rule, |statement| {
+            incoming(statement, insert.clone(), by_name)
         }),
     }
 }
 
 /// Rows that an INSERT is about to add.
 pub(super) struct Incoming<'a> {
-    pub(super) snapshot: Snapshot,
     pub(super) name: TableName,
     pub(super) table: Arc<TableVersion>,
     pub(super) write: Write<'a>,
@@ -59,18 +52,17 @@ pub(super) struct Incoming<'a> {
 }
 
 fn incoming<'a>(
-    connection: &'a Connection,
+    statement: &Statement<'a>,
     insert: ast::Insert,
     by_name: bool,
-    progress: &Arc<ScanProgress>,
 ) -> Result<Incoming<'a>> {
     let TableObject::TableName(name) = &insert.table else {
         return Err(Error::binder("INSERT INTO takes the name of a table"));
     };
-    let (snapshot, name, write) = resolve_for_write(connection, name)?;
-    let table = table_of(&snapshot, &name)?;
+    let (name, write) = statement.resolve_for_write(name)?;
+    let table = table_of(statement.snapshot(), &name)?;
     let mut targets = insert_targets(&table, &insert.columns)?;
-    let planner = connection.planner(&snapshot, progress);
+    let planner = statement.planner();
     let (plan, sources) = match insert.source {
         // DEFAULT VALUES
         None => {
@@ -107,7 +99,6 @@ fn incoming<'a>(
     };
     let plan = load::project(&planner, plan, &table.columns, &sources)?;
     Ok(Incoming {
-        snapshot,
         name,
         table,
         write,
@@ -118,13 +109,8 @@ fn incoming<'a>(
 }
 
 /// Adds all rows of an INSERT.
-fn add_all(
-    connection: &Connection,
-    incoming: Incoming<'_>,
-    progress: &Arc<ScanProgress>,
-) -> Result<QueryResult> {
+fn add_all(statement: &Statement<'_>, incoming: Incoming<'_>) -> Result<QueryResult> {
     let Incoming {
-        snapshot,
         name,
         table,
         mut write,
@@ -132,17 +118,17 @@ fn add_all(
         returning: items,
         ..
     } = incoming;
-    let planner = connection.planner(&snapshot, progress);
+    let planner = statement.planner();
     let rules = RowRules::new(&planner, &name.name, &table.columns, &table.checks)?;
     let mut returned = None;
     if let Some(items) = &items {
-        let rows = query::keep(connection, &plan, progress, |batch| rules.typed(&batch))?;
+        let rows = query::keep(statement, &plan, |batch| rules.typed(&batch))?;
         let alias = Ident::with_quote('"', name.name.clone());
-        let result = returning(connection, &snapshot, &alias, items, &rows, progress)?;
+        let result = returning(statement, &alias, items, &rows)?;
         returned = Some(result);
         plan = rows_plan(&rows)?;
     }
-    let rows = load::load(connection, &mut write, &name, &plan, rules, progress)?;
+    let rows = load::load(statement, &mut write, &name, &plan, rules)?;
     write.commit()?;
     returned.map_or_else(|| QueryResult::count(rows), Ok)
 }
@@ -210,11 +196,7 @@ fn bring_values_to_columns(
     Ok(())
 }
 
-pub(super) fn update(
-    connection: &Connection,
-    update: ast::Update,
-    progress: &Arc<ScanProgress>,
-) -> Result<QueryResult> {
+pub(super) fn update(statement: &Statement<'_>, update: ast::Update) -> Result<QueryResult> {
     if update.or.is_some() {
         return Err(Error::parser(
             "UPDATE takes no OR; a key that would be there twice is an error",
@@ -231,8 +213,8 @@ pub(super) fn update(
         ));
     }
     let (name, alias) = target_name(&update.table.relation)?;
-    let (snapshot, name, mut write) = resolve_for_write(connection, &name)?;
-    let table = table_of(&snapshot, &name)?;
+    let (name, mut write) = statement.resolve_for_write(&name)?;
+    let table = table_of(statement.snapshot(), &name)?;
 
     let assigned = assignments(&table, &update.assignments)?;
     let alias = alias.unwrap_or_else(|| Ident::with_quote('"', name.name.clone()));
@@ -245,32 +227,30 @@ pub(super) fn update(
         None => vec![],
     };
     let plan = target_plan(
-        connection,
-        &snapshot,
+        statement,
         &name,
         &table,
         &alias,
         items,
         from,
         update.selection,
-        progress,
     )?;
-    let planner = connection.planner(&snapshot, progress);
+    let planner = statement.planner();
     let sources: Vec<Option<usize>> = (1..=table.columns.len()).map(Some).collect();
     let mut plan = load::project_after(&planner, plan, 1, &table.columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &table.columns, &table.checks)?;
     let mut returned = None;
     if let Some(items) = &update.returning {
         let mut ids = RowIds::default();
-        let rows = query::keep(connection, &plan, progress, |batch| {
+        let rows = query::keep(statement, &plan, |batch| {
             typed_after_id(&rules, &ids.take(batch)?)
         })?;
         let without_ids = rows.project(&after_ids(&table))?;
-        let result = returning(connection, &snapshot, &alias, items, &without_ids, progress)?;
+        let result = returning(statement, &alias, items, &without_ids)?;
         returned = Some(result);
         plan = rows_plan(&rows)?;
     }
-    let rows = load::replace(connection, &mut write, &name, &plan, rules, progress)?;
+    let rows = load::replace(statement, &mut write, &name, &plan, rules)?;
     write.commit()?;
     returned.map_or_else(|| QueryResult::count(rows), Ok)
 }
@@ -374,17 +354,14 @@ pub(super) fn assignments(
 }
 
 /// `SELECT items FROM target AS alias, from... WHERE selection`, where the target carries its row ids.
-#[expect(clippy::too_many_arguments, reason = "the parts of one statement")]
 fn target_plan(
-    connection: &Connection,
-    snapshot: &Snapshot,
+    statement: &Statement<'_>,
     name: &TableName,
     table: &Arc<TableVersion>,
     alias: &Ident,
     items: Vec<SelectItem>,
     from: Vec<TableWithJoins>,
     selection: Option<Expr>,
-    progress: &Arc<ScanProgress>,
 ) -> Result<LogicalPlan> {
     let query = select(&format!("\"{DML_TARGET}\" AS {alias}"), |select| {
         select.projection = items;
@@ -395,10 +372,7 @@ fn target_plan(
         database: name.database.clone(),
         table: Arc::clone(table),
     };
-    connection
-        .planner(snapshot, progress)
-        .with_target(target)
-        .plan_query(query)
+    statement.planner().with_target(target).plan_query(query)
 }
 
 /// Kept rows as a plan, to be cast and checked like those of an INSERT.
@@ -406,11 +380,7 @@ pub(super) fn rows_plan(rows: &KeptRows) -> Result<LogicalPlan> {
     Ok(LogicalPlanBuilder::scan("new_rows", rows.source()?, None)?.build()?)
 }
 
-pub(super) fn delete(
-    connection: &Connection,
-    delete: ast::Delete,
-    progress: &Arc<ScanProgress>,
-) -> Result<QueryResult> {
+pub(super) fn delete(statement: &Statement<'_>, delete: ast::Delete) -> Result<QueryResult> {
     if !delete.order_by.is_empty() || delete.limit.is_some() {
         return Err(Error::unsupported(
             "ORDER BY and LIMIT of DELETE are not there yet; choose rows with a subquery",
@@ -428,8 +398,8 @@ pub(super) fn delete(
         ));
     }
     let (name, alias) = target_name(relation)?;
-    let (snapshot, name, mut write) = resolve_for_write(connection, &name)?;
-    let table = table_of(&snapshot, &name)?;
+    let (name, mut write) = statement.resolve_for_write(&name)?;
+    let table = table_of(statement.snapshot(), &name)?;
     if delete.selection.is_none() && delete.using.is_none() && delete.returning.is_none() {
         let rows = write.truncate(&name.schema, &name.name)?;
         write.commit()?;
@@ -443,27 +413,25 @@ pub(super) fn delete(
     }
     let using = delete.using.unwrap_or_default();
     let plan = target_plan(
-        connection,
-        &snapshot,
+        statement,
         &name,
         &table,
         &alias,
         items,
         using,
         delete.selection,
-        progress,
     )?;
     let (ids, returned) = match &delete.returning {
-        None => (RowIds::of(connection, &plan, progress)?, None),
+        None => (RowIds::of(statement, &plan)?, None),
         Some(items) => {
             let mut ids = RowIds::default();
-            let planner = connection.planner(&snapshot, progress);
+            let planner = statement.planner();
             let rules = RowRules::new(&planner, &name.name, &table.columns, &[])?;
-            let rows = query::keep(connection, &plan, progress, |batch| {
+            let rows = query::keep(statement, &plan, |batch| {
                 typed_after_id(&rules, &ids.take(batch)?)
             })?;
             let rows = rows.project(&after_ids(&table))?;
-            let returned = returning(connection, &snapshot, &alias, items, &rows, progress)?;
+            let returned = returning(statement, &alias, items, &rows)?;
             (ids, Some(returned))
         }
     };
@@ -472,12 +440,12 @@ pub(super) fn delete(
     returned.map_or_else(|| QueryResult::count(rows), Ok)
 }
 
-pub(super) fn truncate(connection: &Connection, truncate: &ast::Truncate) -> Result<QueryResult> {
+pub(super) fn truncate(statement: &Statement<'_>, truncate: &ast::Truncate) -> Result<QueryResult> {
     let [target] = truncate.table_names.as_slice() else {
         return Err(Error::parser("TRUNCATE takes one table"));
     };
-    let (snapshot, name, mut write) = resolve_for_write(connection, &target.name)?;
-    table_of(&snapshot, &name)?;
+    let (name, mut write) = statement.resolve_for_write(&target.name)?;
+    table_of(statement.snapshot(), &name)?;
     let rows = write.truncate(&name.schema, &name.name)?;
     write.commit()?;
     QueryResult::count(rows)

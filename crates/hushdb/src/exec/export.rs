@@ -5,11 +5,10 @@
 
 use super::copy_database::{select_all, sql_without_database};
 use super::{copy, definitions, query, settings, transaction};
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::{self, ObjectName, Visit, Visitor};
 use hushdb_query::plan::Snapshot;
-use hushdb_query::scan::ScanProgress;
 use hushdb_sql::name_parts;
 use hushdb_sql::{self as sql, CopyTarget, OptionValue, quote};
 use hushdb_sql::{Error, ErrorKind, Result};
@@ -24,35 +23,38 @@ use std::sync::Arc;
 const CSV_NULL: &str = "\\N";
 
 pub(super) fn export_database(
-    connection: &Connection,
+    statement: &Statement<'_>,
     database: Option<String>,
     directory: &str,
     options: Vec<(String, OptionValue)>,
-    progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
-    if settings::enforces_encryption(connection) {
+    if settings::enforces_encryption(statement.session) {
         return Err(Error::invalid(
             "EXPORT DATABASE writes rows in the clear, and enforce_encryption is on; COPY FROM DATABASE copies into an \
              attached encrypted database",
         ));
     }
-    let database = database.unwrap_or_else(|| connection.current_database());
+    let database = database.unwrap_or_else(|| statement.session.current_database());
     let export = Export::new(directory, options)?;
-    transaction::as_one(connection, || {
-        let snapshot = connection.snapshot();
+    transaction::as_one(statement.session, || {
+        // Within the transaction.
+        let statement = &statement.anew();
+        let snapshot = statement.snapshot();
         let catalog = Arc::clone(&snapshot.database(&database)?.version);
-        progress.plan_all(catalog.tables().map(|table| table.row_count()).sum());
+        statement
+            .progress
+            .plan_all(catalog.tables().map(|table| table.row_count()).sum());
         std::fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
         export.write(
             "schema.sql",
-            &definitions_of(&database, &catalog, &snapshot)?,
+            &definitions_of(&database, &catalog, snapshot)?,
         )?;
         let mut loads = String::new();
         let mut taken = HashSet::new();
         for (schema, table) in catalog.named_tables() {
             let file = export.file_name(schema, &table.name, &mut taken);
             if export.is_csv() {
-                refuse_marker(connection, &database, schema, table, progress)?;
+                refuse_marker(statement, &database, schema, table)?;
             }
             let all = select_all(&database, schema, &table.name)?;
             let ast::Statement::Query(all) = all else {
@@ -61,7 +63,7 @@ pub(super) fn export_database(
             let target = CopyTarget::Query(all);
             let path = Path::new(directory).join(&file);
             let path = path.to_string_lossy();
-            copy::copy_to(connection, target, &path, &export.options, progress)?;
+            copy::copy_to(statement, target, &path, &export.options)?;
             loads.push_str(&format!(
                 "COPY {} FROM {} ({});\n",
                 definitions::path(schema, &table.name),
@@ -169,11 +171,10 @@ fn failed(path: &str, error: &std::io::Error) -> Error {
 
 /// A text that is written as NULL is would come back as NULL.
 fn refuse_marker(
-    connection: &Connection,
+    statement: &Statement<'_>,
     database: &str,
     schema: &str,
     table: &TableVersion,
-    progress: &Arc<ScanProgress>,
 ) -> Result<()> {
     let texts = table.columns.iter().filter(|c| c.ty == ColumnType::Varchar);
     let hits: Vec<String> = texts
@@ -187,11 +188,8 @@ fn refuse_marker(
         "SELECT 1 FROM {name} WHERE {} LIMIT 1",
         hits.join(" OR ")
     ))?;
-    let snapshot = connection.snapshot();
-    let plan = connection
-        .planner(&snapshot, progress)
-        .plan_statement(found)?;
-    let rows = query::collect(connection, &plan, progress)?;
+    let plan = statement.planner().plan_statement(found)?;
+    let rows = query::collect(statement, &plan)?;
     if rows.iter().any(|batch| batch.num_rows() > 0) {
         return Err(Error::invalid(format!(
             "a text of table {} is {CSV_NULL}, which stands for NULL in the files; export with FORMAT parquet, or with \

@@ -4,36 +4,30 @@
 //! no file outside of the directory.
 
 use super::transaction;
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
-use hushdb_query::scan::ScanProgress;
-use hushdb_sql::{self as sql, Statement};
+use hushdb_sql::{self as sql, Statement as Parsed};
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::MAIN_SCHEMA;
 use std::path::Path;
-use std::sync::Arc;
 
-pub(super) fn import_database(
-    connection: &Connection,
-    directory: &str,
-    progress: &Arc<ScanProgress>,
-) -> Result<QueryResult> {
+pub(super) fn import_database(statement: &Statement<'_>, directory: &str) -> Result<QueryResult> {
     let directory = Path::new(directory);
     let schema = read(directory, "schema.sql")?;
     let load = read(directory, "load.sql")?;
     // Bare names in the files are of schema main.
     let before = {
-        let mut session = connection.session.lock();
-        std::mem::replace(&mut session.schema, MAIN_SCHEMA.into())
+        let mut settings = statement.session.settings.lock();
+        std::mem::replace(&mut settings.schema, MAIN_SCHEMA.into())
     };
-    let imported = transaction::as_one(connection, || {
-        run(connection, "schema.sql", &schema, progress, definition)?;
-        run(connection, "load.sql", &load, progress, |statement| {
-            loading(statement, directory)
+    let imported = transaction::as_one(statement.session, || {
+        run(statement, "schema.sql", &schema, definition)?;
+        run(statement, "load.sql", &load, |parsed| {
+            loading(parsed, directory)
         })
     });
-    connection.session.lock().schema = before;
+    statement.session.settings.lock().schema = before;
     imported.map(|()| QueryResult::done())
 }
 
@@ -48,37 +42,36 @@ fn read(directory: &Path, name: &str) -> Result<String> {
 }
 
 fn run(
-    connection: &Connection,
+    statement: &Statement<'_>,
     file: &str,
     text: &str,
-    progress: &Arc<ScanProgress>,
-    allowed: impl Fn(Statement) -> Option<Statement>,
+    allowed: impl Fn(Parsed) -> Option<Parsed>,
 ) -> Result<()> {
     let split = sql::split_statements(text);
     let rest = (!split.rest.is_empty()).then_some(split.rest);
     for text in split.statements.into_iter().chain(rest) {
-        let statement = allowed(sql::parse(text)?).ok_or_else(|| {
+        let parsed = allowed(sql::parse(text)?).ok_or_else(|| {
             Error::invalid(format!(
                 "{file} has a statement that no export writes; run it by itself if it can be trusted"
             ))
         })?;
-        for batch in super::dispatch(connection, statement, progress)? {
+        for batch in super::dispatch(&statement.anew(), parsed)? {
             batch?;
         }
     }
     Ok(())
 }
 
-fn definition(statement: Statement) -> Option<Statement> {
-    match &statement {
-        Statement::Sql(sql) => match sql.as_ref() {
-            Sql::CreateTable(table) if table.query.is_none() => Some(statement),
+fn definition(parsed: Parsed) -> Option<Parsed> {
+    match &parsed {
+        Parsed::Sql(sql) => match sql.as_ref() {
+            Sql::CreateTable(table) if table.query.is_none() => Some(parsed),
             Sql::CreateSchema { .. }
             | Sql::CreateView(_)
             | Sql::CreateIndex(_)
             | Sql::CreateSequence { .. }
             | Sql::CreateMacro { .. }
-            | Sql::CreateType { .. } => Some(statement),
+            | Sql::CreateType { .. } => Some(parsed),
             _ => None,
         },
         _ => None,
@@ -86,14 +79,14 @@ fn definition(statement: Statement) -> Option<Statement> {
 }
 
 /// `COPY t FROM 'file'`, of the file of that name in the directory, wherever it was when it was exported.
-fn loading(statement: Statement, directory: &Path) -> Option<Statement> {
-    match statement {
-        Statement::CopyFrom {
+fn loading(parsed: Parsed, directory: &Path) -> Option<Parsed> {
+    match parsed {
+        Parsed::CopyFrom {
             table,
             columns,
             path,
             options,
-        } => Some(Statement::CopyFrom {
+        } => Some(Parsed::CopyFrom {
             table,
             columns,
             path: directory

@@ -2,9 +2,8 @@
 //!
 //! What it refuses: FOREIGN KEY, and indexes of anything but columns.
 
-use super::ddl::resolve_for_write;
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::statement::Statement;
 use crate::transaction::Write;
 use datafusion::sql::sqlparser::ast::{
     self, ColumnOption, Expr, IndexColumn, NullsDistinctOption, ObjectName, OrderByOptions,
@@ -223,7 +222,7 @@ fn does_not_exist(name: &str) -> Error {
 }
 
 pub(super) fn create_index(
-    connection: &Connection,
+    statement: &Statement<'_>,
     create: &ast::CreateIndex,
 ) -> Result<QueryResult> {
     let Some(name) = &create.name else {
@@ -257,13 +256,13 @@ pub(super) fn create_index(
     }
     let columns = create.columns.iter().map(plain_column);
     let columns: Vec<String> = columns.collect::<Result<_>>()?;
-    let (snapshot, table, mut write) = resolve_for_write(connection, &create.table_name)?;
-    let version = match snapshot.find(&table) {
+    let (table, mut write) = statement.resolve_for_write(&create.table_name)?;
+    let version = match statement.snapshot().find(&table) {
         Some(Relation::Table(version)) => version,
         Some(Relation::View(_)) => {
             return Err(Error::binder("can only create an index on a base table"));
         }
-        None => return Err(snapshot.unknown(&table)),
+        None => return Err(statement.snapshot().unknown(&table)),
     };
     if find(&write, &table.schema, name).is_some() {
         return match create.if_not_exists {
@@ -298,11 +297,11 @@ pub(super) fn create_index(
 }
 
 pub(super) fn drop_index(
-    connection: &Connection,
+    statement: &Statement<'_>,
     if_exists: bool,
     name: &ObjectName,
 ) -> Result<()> {
-    let (_, resolved, mut write) = match resolve_for_write(connection, name) {
+    let (resolved, mut write) = match statement.resolve_for_write(name) {
         Err(error) if if_exists && error.kind() == crate::ErrorKind::Catalog => return Ok(()),
         other => other?,
     };

@@ -5,7 +5,7 @@
 
 use super::query;
 use super::row_ids::RowIds;
-use crate::connection::Connection;
+use crate::statement::Statement;
 use crate::transaction::Write;
 use datafusion::arrow::array::{Array, ArrayData, ArrayRef, AsArray, MutableArrayData, make_array};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
@@ -21,7 +21,6 @@ use hushdb_query::engine::of_task;
 use hushdb_query::heed::{AskOnDrop, heeding, interrupt_of};
 use hushdb_query::memory::{compact, limit_of, row_bytes};
 use hushdb_query::plan::{InOrderExec, Planner, TableName};
-use hushdb_query::scan::ScanProgress;
 use hushdb_sql::type_names::{arrow_field, column_type_name};
 use hushdb_sql::{self as sql, Error, Result, planned_names};
 use hushdb_storage::{
@@ -191,35 +190,33 @@ enum Loaded {
 
 /// Runs a plan and adds its rows to a table; returns their number. Partitions are written at once and come in order.
 pub(super) fn load(
-    connection: &Connection,
+    statement: &Statement<'_>,
     write: &mut Write<'_>,
     name: &TableName,
     plan: &LogicalPlan,
     rules: RowRules,
-    progress: &Arc<ScanProgress>,
 ) -> Result<u64> {
-    let physical = query::physical(connection, plan, progress)?;
+    let physical = query::physical(statement, plan)?;
     let rules = Arc::new(rules);
-    let loaded = write_rows(connection, write.store(), physical, &rules, None, progress)?;
+    let loaded = write_rows(statement, write.store(), physical, &rules, None)?;
     keep(write, name, &rules, loaded)
 }
 
 /// Runs a plan whose first column has ids of rows, and puts the rest of each row in that row's place; returns how many rows were
 /// replaced.
 pub(super) fn replace(
-    connection: &Connection,
+    statement: &Statement<'_>,
     write: &mut Write<'_>,
     name: &TableName,
     plan: &LogicalPlan,
     rules: RowRules,
-    progress: &Arc<ScanProgress>,
 ) -> Result<u64> {
     // One partition, in order, so that which match of a row is its first is the same every time.
-    let physical = InOrderExec::over(query::physical(connection, plan, progress)?);
+    let physical = InOrderExec::over(query::physical(statement, plan)?);
     let ids = Arc::new(Mutex::new(RowIds::default()));
     let rules = Arc::new(rules);
     let found = Some(Arc::clone(&ids));
-    let loaded = write_rows(connection, write.store(), physical, &rules, found, progress)?;
+    let loaded = write_rows(statement, write.store(), physical, &rules, found)?;
     let ids = std::mem::take(&mut *ids.lock());
     let replaced = ids.delete(write, name)?;
     keep(write, name, &rules, loaded)?;
@@ -239,22 +236,21 @@ fn keep(write: &mut Write<'_>, name: &TableName, rules: &RowRules, loaded: Loade
 
 /// Writes a plan's rows as row groups, if they are not few. With `ids`, these are taken off first.
 fn write_rows(
-    connection: &Connection,
+    statement: &Statement<'_>,
     store: &Arc<Store>,
     physical: Arc<dyn ExecutionPlan>,
     rules: &Arc<RowRules>,
     ids: Option<Arc<Mutex<RowIds>>>,
-    progress: &Arc<ScanProgress>,
 ) -> Result<Loaded> {
     let few = FEW_ROWS.min(store.row_group_rows());
-    let engine = connection.engine();
-    let context = engine.task_context(Interrupt::of_part(progress.heeds()));
+    let engine = statement.session.engine();
+    let context = engine.task_context(Interrupt::of_part(statement.progress.heeds()));
     // Row groups that other threads write when this fails are for nothing.
     let _running = AskOnDrop::of(&context);
     let partitions = physical.output_partitioning().partition_count();
     let writers = engine.threads.div_ceil(partitions).max(1);
     let sink = || RowGroupSink::new(store, &rules.columns, partitions, writers, &context);
-    connection.block_on(progress, async {
+    statement.block_on(async {
         let mut tasks = vec![];
         for partition in 0..partitions {
             let stream = physical.execute(partition, Arc::clone(&context))?;

@@ -20,7 +20,6 @@ mod literal_rows;
 mod load;
 mod point;
 mod pragma;
-mod prepared;
 mod process_tables;
 mod query;
 mod returning;
@@ -35,55 +34,55 @@ mod transaction;
 mod upsert;
 mod vacuum;
 
-use crate::connection::Connection;
+use crate::prepared::{Prepared, recognise};
 use crate::result::QueryResult;
+use crate::session::Session;
+use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast;
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::sqlstate;
 use hushdb_sql::stack::with_room;
-use hushdb_sql::{self as sql, Statement, quote};
+use hushdb_sql::{self as sql, Statement as Parsed, quote};
 use hushdb_sql::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub(crate) use literal::Argument;
-pub(crate) use prepared::Prepared;
-pub(crate) use settings::ExplainOutput;
 
-/// Runs one statement, in the connection's transaction if it has one open.
+/// Runs one statement, in the session's transaction if it has one open.
 pub(crate) fn run(
-    connection: &Connection,
-    statement: Statement,
+    session: &Session,
+    parsed: Parsed,
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
-    in_transaction(connection, statement.ends_transaction(), || {
-        dispatch(connection, statement, progress)
+    in_transaction(session, parsed.ends_transaction(), || {
+        dispatch(&Statement::new(session, progress), parsed)
     })
 }
 
 /// Binds and runs a prepared statement, likewise.
 pub(crate) fn run_prepared(
-    connection: &Connection,
+    session: &Session,
     prepared: &Prepared,
     arguments: &[Argument<'_>],
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
-    in_transaction(connection, prepared.ends_transaction(), || {
-        prepared.execute(connection, arguments, progress)
+    in_transaction(session, prepared.ends_transaction(), || {
+        execute(&Statement::new(session, progress), prepared, arguments)
     })
 }
 
 /// Does a statement's work unless an error has aborted the open transaction, which an error of it does.
 fn in_transaction(
-    connection: &Connection,
+    session: &Session,
     ends: bool,
     work: impl FnOnce() -> Result<QueryResult>,
 ) -> Result<QueryResult> {
-    let aborted = connection
-        .transaction
-        .lock()
+    let open = session.transaction.lock();
+    let aborted = open
         .as_ref()
         .map(|open| (open.is_aborted(), Arc::clone(open.aborted())));
+    drop(open);
     if matches!(aborted, Some((true, _))) && !ends {
         return Err(
             Error::transaction("Current transaction is aborted (please ROLLBACK)")
@@ -95,7 +94,10 @@ fn in_transaction(
         return result;
     };
     match result {
-        Ok(result) => result.within(aborted, connection),
+        Ok(result) => {
+            let context = session.engine().state.task_ctx();
+            result.within(aborted, session.has_changes(), &context)
+        }
         Err(error) => {
             if error.aborts() {
                 aborted.store(true, Ordering::Release);
@@ -106,133 +108,147 @@ fn in_transaction(
 }
 
 /// A statement about one key is run where it is; all others get the room that a plan takes.
-fn dispatch(
-    connection: &Connection,
-    statement: Statement,
-    progress: &Arc<ScanProgress>,
-) -> Result<QueryResult> {
-    if let Statement::Sql(statement) = &statement
-        && let Some(shape) = point::recognise(statement)
-        && let Some(result) = point::run(connection, statement, &shape, &[], None)?
+fn dispatch(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult> {
+    if let Parsed::Sql(ast) = &parsed
+        && let Some(shape) = recognise(ast)
+        && let Some(result) = point::run(statement, ast, &shape, &[], None)?
     {
         return Ok(result);
     }
-    with_room(|| run_planned(connection, statement, progress))
+    with_room(|| run_planned(statement, parsed))
 }
 
-fn run_planned(
-    connection: &Connection,
-    statement: Statement,
-    progress: &Arc<ScanProgress>,
+/// Binds a prepared statement and runs it.
+fn execute(
+    statement: &Statement<'_>,
+    prepared: &Prepared,
+    arguments: &[Argument<'_>],
 ) -> Result<QueryResult> {
-    match statement {
-        Statement::Sql(statement) => run_sql(connection, *statement, progress),
-        Statement::InsertByName(insert) => dml::insert(connection, *insert, true, progress),
-        Statement::Attach {
+    if let (Some(shape), Parsed::Sql(ast)) = (&prepared.shape, &prepared.statement)
+        && arguments.len() == prepared.parameters()
+        && let Some(result) =
+            point::run(statement, ast, shape, arguments, Some(&prepared.resolved))?
+    {
+        return Ok(result);
+    }
+    let values = arguments.iter().map(Argument::to_expr);
+    let values = values.collect::<Result<Vec<_>>>()?;
+    with_room(|| {
+        let mut parsed = prepared.statement.clone();
+        sql::substitute_parameters(&mut parsed, &values)?;
+        dispatch(statement, parsed)
+    })
+}
+
+fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult> {
+    let session = statement.session;
+    match parsed {
+        Parsed::Sql(ast) => run_sql(statement, *ast),
+        Parsed::InsertByName(insert) => dml::insert(statement, *insert, true),
+        Parsed::Attach {
             path,
             name,
             on_conflict,
             options,
-        } => attach::attach(connection, &path, name, on_conflict, options),
-        Statement::Detach { name, if_exists } => attach::detach(connection, &name, if_exists),
-        Statement::Prepare { name, statement } => {
-            connection.keep_prepared(&name, Prepared::new(*statement)?);
+        } => attach::attach(session, &path, name, on_conflict, options),
+        Parsed::Detach { name, if_exists } => attach::detach(session, &name, if_exists),
+        Parsed::Prepare {
+            name,
+            statement: parsed,
+        } => {
+            session.keep_prepared(&name, Prepared::new(*parsed)?);
             Ok(QueryResult::done())
         }
-        Statement::Use(parts) => attach::use_database(connection, &parts),
-        Statement::Call { name, args, named } => call(connection, &name, args, named, progress),
-        Statement::Pragma(name) => pragma::pragma(connection, &name, progress),
-        Statement::Set { name, value } => settings::set(connection, &name, &value),
-        Statement::Reset(name) => settings::reset(connection, &name),
-        Statement::CopyFrom {
+        Parsed::Use(parts) => attach::use_database(session, &parts),
+        Parsed::Call { name, args, named } => call(statement, &name, args, named),
+        Parsed::Pragma(name) => pragma::pragma(statement, &name),
+        Parsed::Set { name, value } => settings::set(session, &name, &value),
+        Parsed::Reset(name) => settings::reset(session, &name),
+        Parsed::CopyFrom {
             table,
             columns,
             path,
             options,
-        } => copy::copy_from(connection, &table, &columns, &path, &options, progress),
-        Statement::CopyTo {
+        } => copy::copy_from(statement, &table, &columns, &path, &options),
+        Parsed::CopyTo {
             what,
             path,
             options,
-        } => copy::copy_to(connection, what, &path, &options, progress),
-        Statement::CopyDatabase { from, to, parts } => {
-            copy_database::copy_database(connection, &from, &to, parts, progress)
+        } => copy::copy_to(statement, what, &path, &options),
+        Parsed::CopyDatabase { from, to, parts } => {
+            copy_database::copy_database(statement, &from, &to, parts)
         }
-        Statement::ExportDatabase {
+        Parsed::ExportDatabase {
             database,
             directory,
             options,
-        } => export::export_database(connection, database, &directory, options, progress),
-        Statement::ImportDatabase(directory) => {
-            import::import_database(connection, &directory, progress)
-        }
-        Statement::Summarize(query) => summarize::summarize(connection, *query, progress),
-        Statement::Describe(query) => show::describe(connection, *query, progress),
-        Statement::ShowTables(from) => show::tables(&connection.snapshot(), from.as_deref()),
-        Statement::ShowDatabases => show::databases(connection),
-        Statement::Show(name) => show::setting_or_table(connection, &name, progress),
-        Statement::Checkpoint(name) => {
-            if connection.has_changes() {
+        } => export::export_database(statement, database, &directory, options),
+        Parsed::ImportDatabase(directory) => import::import_database(statement, &directory),
+        Parsed::Summarize(query) => summarize::summarize(statement, *query),
+        Parsed::Describe(query) => show::describe(statement, *query),
+        Parsed::ShowTables(from) => show::tables(statement.snapshot(), from.as_deref()),
+        Parsed::ShowDatabases => show::databases(statement),
+        Parsed::Show(name) => show::setting_or_table(statement, &name),
+        Parsed::Checkpoint(name) => {
+            if session.has_changes() {
                 return Err(Error::transaction(
                     "Cannot CHECKPOINT: the current transaction has transaction local changes",
                 ));
             }
-            let name = name.unwrap_or_else(|| connection.current_database());
-            connection.shared.database(&name)?.store.checkpoint()?;
+            let name = name.unwrap_or_else(|| session.current_database());
+            session.instance.database(&name)?.store.checkpoint()?;
             Ok(QueryResult::done())
         }
-        Statement::Vacuum(table) => vacuum::vacuum(connection, table.as_ref()),
-        Statement::Transaction(statement) => transaction::run(connection, statement),
-        Statement::Extension(name) => pragma::extension(connection, &name),
-        Statement::NotYet(text) => Err(Error::unsupported(text)),
+        Parsed::Vacuum(table) => vacuum::vacuum(statement, table.as_ref()),
+        Parsed::Transaction(parsed) => transaction::run(session, parsed),
+        Parsed::Extension(name) => pragma::extension(statement, &name),
+        Parsed::NotYet(text) => Err(Error::unsupported(text)),
     }
 }
 
-fn run_sql(
-    connection: &Connection,
-    statement: ast::Statement,
-    progress: &Arc<ScanProgress>,
-) -> Result<QueryResult> {
+fn run_sql(statement: &Statement<'_>, parsed: ast::Statement) -> Result<QueryResult> {
     use ast::Statement as S;
-    match statement {
-        S::Query(_) => query::run(connection, statement, progress),
+    match parsed {
+        S::Query(_) => query::run(statement, parsed),
         S::Explain { ref statement, .. } if !matches!(**statement, S::Query(_)) => {
             Err(Error::unsupported(
                 "EXPLAIN works on queries; write the SELECT that the statement reads",
             ))
         }
-        S::Explain { .. } => query::explain(connection, statement, progress),
+        S::Explain { .. } => query::explain(statement, parsed),
         S::ExplainTable { table_name, .. } => {
             let text = format!("SELECT * FROM {table_name}");
             match sql::parse_one(&text)? {
-                S::Query(query) => show::describe(connection, *query, progress),
+                S::Query(query) => show::describe(statement, *query),
                 _ => Err(Error::internal("a SELECT was parsed as something else")),
             }
         }
-        S::Insert(insert) => dml::insert(connection, insert, false, progress),
-        S::Update(update) => dml::update(connection, update, progress),
-        S::Delete(delete) => dml::delete(connection, delete, progress),
-        S::Truncate(truncate) => dml::truncate(connection, &truncate),
-        S::CreateTable(create) => ddl::create_table(connection, create, progress),
-        S::CreateView(view) => ddl::create_view(connection, view, progress),
+        S::Insert(insert) => dml::insert(statement, insert, false),
+        S::Update(update) => dml::update(statement, update),
+        S::Delete(delete) => dml::delete(statement, delete),
+        S::Truncate(truncate) => dml::truncate(statement, &truncate),
+        S::CreateTable(create) => ddl::create_table(statement, create),
+        S::CreateView(view) => ddl::create_view(statement, view),
         S::CreateSchema {
             schema_name,
             if_not_exists,
             ..
-        } => ddl::create_schema(connection, &schema_name, if_not_exists),
-        S::AlterTable(alter) => alter::alter_table(connection, alter, progress),
+        } => ddl::create_schema(statement, &schema_name, if_not_exists),
+        S::AlterTable(alter) => alter::alter_table(statement, alter),
         S::Drop {
             object_type,
             if_exists,
             names,
             cascade,
             ..
-        } => ddl::drop(connection, object_type, if_exists, &names, cascade),
+        } => ddl::drop(statement, object_type, if_exists, &names, cascade),
         S::Prepare {
-            name, statement, ..
+            name,
+            statement: parsed,
+            ..
         } => {
-            let prepared = Prepared::new(Statement::Sql(statement))?;
-            connection.keep_prepared(&name.value, prepared);
+            let prepared = Prepared::new(Parsed::Sql(parsed))?;
+            statement.session.keep_prepared(&name.value, prepared);
             Ok(QueryResult::done())
         }
         S::Execute {
@@ -241,15 +257,15 @@ fn run_sql(
             ..
         } => {
             let called = sql::name_parts(&name)?.join(".");
-            let prepared = connection.prepared(&called)?;
+            let prepared = statement.session.prepared(&called)?;
             let arguments: Vec<Argument<'_>> = parameters.iter().map(Argument::Expr).collect();
-            prepared.execute(connection, &arguments, progress)
+            execute(statement, &prepared, &arguments)
         }
         S::Deallocate { name, .. } => {
-            connection.deallocate(&name.value)?;
+            statement.session.deallocate(&name.value)?;
             Ok(QueryResult::done())
         }
-        S::CreateIndex(create) => keys::create_index(connection, &create),
+        S::CreateIndex(create) => keys::create_index(statement, &create),
         other => {
             let text = other.to_string();
             let words: Vec<&str> = text.split_whitespace().take(2).collect();
@@ -263,20 +279,19 @@ fn run_sql(
 
 /// `CALL f(...)`: procedures of ours, else any table function.
 fn call(
-    connection: &Connection,
+    statement: &Statement<'_>,
     name: &str,
     args: Vec<ast::Expr>,
     named: Vec<(String, ast::Expr)>,
-    progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     if name == "dbgen" {
-        return tpch_load::dbgen(connection, &args, &named, progress);
+        return tpch_load::dbgen(statement, &args, &named);
     }
     let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-    let statement = sql::parse_one(&format!(
+    let query = sql::parse_one(&format!(
         "SELECT * FROM {}({})",
         quote(name),
         args.join(", ")
     ))?;
-    query::run(connection, statement, progress)
+    query::run(statement, query)
 }

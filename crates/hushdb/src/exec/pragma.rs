@@ -1,28 +1,23 @@
 //! PRAGMA, INSTALL and LOAD.
 
 use super::{query, settings, show};
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
-use hushdb_query::scan::ScanProgress;
 use hushdb_sql as sql;
 use hushdb_sql::sqlstate;
 use hushdb_sql::{Error, Result};
-use std::sync::Arc;
 
-pub(super) fn pragma(
-    connection: &Connection,
-    name: &str,
-    progress: &Arc<ScanProgress>,
-) -> Result<QueryResult> {
-    let set =
-        |name: &str, on: bool| settings::set(connection, name, &Expr::value(Value::Boolean(on)));
+pub(super) fn pragma(statement: &Statement<'_>, name: &str) -> Result<QueryResult> {
+    let set = |name: &str, on: bool| {
+        settings::set(statement.session, name, &Expr::value(Value::Boolean(on)))
+    };
     match name {
-        "show_tables" => show::tables(&connection.snapshot(), None),
-        "show_databases" => show::databases(connection),
+        "show_tables" => show::tables(statement.snapshot(), None),
+        "show_databases" => show::databases(statement),
         "database_list" | "database_size" => {
             let rows = sql::parse_one(&format!("SELECT * FROM pragma_{name}()"))?;
-            query::run(connection, rows, progress)
+            query::run(statement, rows)
         }
         "version" => show::text_table(
             &["library_version"],
@@ -30,15 +25,16 @@ pub(super) fn pragma(
         ),
         "enable_checkpoint_on_shutdown" | "disable_checkpoint_on_shutdown" => {
             let on = name.starts_with("enable");
-            connection
-                .shared
+            statement
+                .session
+                .instance
                 .set_durability(|d| d.checkpoint_on_shutdown = on);
             Ok(QueryResult::done())
         }
         "enable_progress_bar" | "enable_print_progress_bar" => set("enable_progress_bar", true),
         "disable_progress_bar" | "disable_print_progress_bar" => set("enable_progress_bar", false),
         // A setting's name alone shows it.
-        _ => match settings::value(connection, name) {
+        _ => match settings::value(statement.session, name) {
             Some(value) => show::text_table(&[name], &[vec![Some(value)]]),
             None => Err(Error::catalog(format!(
                 "Pragma Function with name {name} does not exist!"
@@ -49,7 +45,7 @@ pub(super) fn pragma(
 }
 
 /// What DuckDB loads as an extension, and what there is here instead.
-pub(super) fn extension(connection: &Connection, name: &str) -> Result<QueryResult> {
+pub(super) fn extension(statement: &Statement<'_>, name: &str) -> Result<QueryResult> {
     let text = match name {
         "tpch" => "tpch is built in: CALL dbgen(sf = 1), FROM tpch_queries()",
         "parquet" => "parquet is built in: COPY, FROM 'file.parquet'",
@@ -67,6 +63,6 @@ pub(super) fn extension(connection: &Connection, name: &str) -> Result<QueryResu
             )));
         }
     };
-    connection.shared.notice(text);
+    statement.session.instance.notice(text);
     Ok(QueryResult::done())
 }

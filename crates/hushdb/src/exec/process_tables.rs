@@ -4,7 +4,7 @@
 
 use super::key_tables::Columns;
 use super::settings::settings as all_settings;
-use crate::connection::Connection;
+use crate::session::Session;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray};
 use hushdb_keys::{SlotKdf, Suite};
 use hushdb_query::plan::{DatabaseSnapshot, Planner};
@@ -84,7 +84,7 @@ fn kdf(database: &DatabaseSnapshot) -> Option<String> {
 }
 
 /// One row a setting.
-pub(super) fn settings(connection: &Connection) -> Columns {
+pub(super) fn settings(session: &Session) -> Columns {
     let all = all_settings().iter();
     let texts = |values: Vec<Option<String>>| -> ArrayRef { Arc::new(StringArray::from(values)) };
     let scope = |is_local| if is_local { "LOCAL" } else { "GLOBAL" };
@@ -95,7 +95,7 @@ pub(super) fn settings(connection: &Connection) -> Columns {
         ),
         (
             "value",
-            texts(all.clone().map(|s| Some(s.value(connection))).collect()),
+            texts(all.clone().map(|s| Some(s.value(session))).collect()),
         ),
         (
             "description",

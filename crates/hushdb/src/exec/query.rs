@@ -1,8 +1,8 @@
 //! SELECT and EXPLAIN.
 
-use super::settings::ExplainOutput;
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::session::ExplainOutput;
+use crate::statement::Statement;
 use datafusion::arrow::array::{ArrayRef, AsArray, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
@@ -14,21 +14,14 @@ use futures::StreamExt;
 use hushdb_query::heed::{AskOnDrop, heeding};
 use hushdb_query::memory::{KeepRows, KeptRows};
 use hushdb_query::plan::{InOrderExec, Planner};
-use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{self as sql, Error, Result};
 use hushdb_storage::Interrupt;
 use std::sync::Arc;
 
 /// Plans a query and gives its rows as a stream.
-pub(super) fn run(
-    connection: &Connection,
-    statement: ast::Statement,
-    progress: &Arc<ScanProgress>,
-) -> Result<QueryResult> {
-    let snapshot = connection.snapshot();
-    let planner = connection.planner(&snapshot, progress);
-    let plan = planner.plan_statement(statement)?;
-    stream(connection, &without_untyped(plan)?, progress)
+pub(super) fn run(statement: &Statement<'_>, query: ast::Statement) -> Result<QueryResult> {
+    let plan = statement.planner().plan_statement(query)?;
+    stream(statement, &without_untyped(plan)?)
 }
 
 /// The plan, whose columns of NULL without a type are INTEGER, as in DuckDB.
@@ -71,43 +64,39 @@ fn typed(of: &DataType) -> Option<DataType> {
 }
 
 /// Runs a logical plan.
-pub(super) fn stream(
-    connection: &Connection,
-    plan: &LogicalPlan,
-    progress: &Arc<ScanProgress>,
-) -> Result<QueryResult> {
-    let physical = physical(connection, plan, progress)?;
-    let engine = connection.engine();
+pub(super) fn stream(statement: &Statement<'_>, plan: &LogicalPlan) -> Result<QueryResult> {
+    let physical = physical(statement, plan)?;
+    let engine = statement.session.engine();
     let _entered = engine.runtime.enter()?;
-    let context = engine.task_context(Interrupt::of_part(progress.heeds()));
+    let context = engine.task_context(Interrupt::of_part(statement.progress.heeds()));
     let running = AskOnDrop::of(&context);
     let stream = InOrderExec::aside(physical).execute(0, context)?;
     Ok(QueryResult::stream(
         stream,
         Arc::clone(&engine.runtime),
-        Arc::clone(progress),
+        Arc::clone(statement.progress),
         Some(running),
     ))
 }
 
 /// Optimises a logical plan and makes it executable.
 pub(super) fn physical(
-    connection: &Connection,
+    statement: &Statement<'_>,
     plan: &LogicalPlan,
-    progress: &Arc<ScanProgress>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    connection.block_on(progress, async {
-        Ok(connection.engine().state.create_physical_plan(plan).await?)
+    statement.block_on(async {
+        Ok(statement
+            .session
+            .engine()
+            .state
+            .create_physical_plan(plan)
+            .await?)
     })
 }
 
 /// Reads a small result into memory.
-pub(super) fn collect(
-    connection: &Connection,
-    plan: &LogicalPlan,
-    progress: &Arc<ScanProgress>,
-) -> Result<Vec<RecordBatch>> {
-    stream(connection, plan, progress)?.collect_batches()
+pub(super) fn collect(statement: &Statement<'_>, plan: &LogicalPlan) -> Result<Vec<RecordBatch>> {
+    stream(statement, plan)?.collect_batches()
 }
 
 /// The columns of a view, if its query still stands.
@@ -124,14 +113,13 @@ pub(super) fn bound_view(planner: &Planner<'_>, path: [&str; 3]) -> Result<Schem
 
 /// Keeps all rows of a plan, each batch as `change` gives it back.
 pub(super) fn keep(
-    connection: &Connection,
+    statement: &Statement<'_>,
     plan: &LogicalPlan,
-    progress: &Arc<ScanProgress>,
     mut change: impl FnMut(RecordBatch) -> Result<RecordBatch>,
 ) -> Result<KeptRows> {
-    let result = stream(connection, plan, progress)?;
+    let result = stream(statement, plan)?;
     let none = change(RecordBatch::new_empty(result.schema()))?;
-    let mut kept = KeepRows::new(none.schema(), &connection.engine().state.task_ctx());
+    let mut kept = KeepRows::new(none.schema(), &statement.session.engine().state.task_ctx());
     for batch in result {
         kept.push(change(batch?)?)?;
     }
@@ -139,30 +127,21 @@ pub(super) fn keep(
 }
 
 /// Reads a few kept rows into memory.
-pub(super) fn read(
-    connection: &Connection,
-    rows: &KeptRows,
-    progress: &Arc<ScanProgress>,
-) -> Result<Vec<RecordBatch>> {
-    let runtime = Arc::clone(&connection.engine().runtime);
-    QueryResult::stream(rows.stream(), runtime, Arc::clone(progress), None).collect_batches()
+pub(super) fn read(statement: &Statement<'_>, rows: &KeptRows) -> Result<Vec<RecordBatch>> {
+    let runtime = Arc::clone(&statement.session.engine().runtime);
+    QueryResult::stream(rows.stream(), runtime, Arc::clone(statement.progress), None)
+        .collect_batches()
 }
 
 /// EXPLAIN and EXPLAIN ANALYZE, as rows of `explain_key` and `explain_value` like DuckDB's.
-pub(super) fn explain(
-    connection: &Connection,
-    statement: ast::Statement,
-    progress: &Arc<ScanProgress>,
-) -> Result<QueryResult> {
-    let snapshot = connection.snapshot();
-    let plan = connection
-        .planner(&snapshot, progress)
-        .plan_statement(statement)?;
-    let physical = physical(connection, &plan, progress)?;
-    let batches = connection.block_on(progress, async {
-        let context = connection
+pub(super) fn explain(statement: &Statement<'_>, query: ast::Statement) -> Result<QueryResult> {
+    let plan = statement.planner().plan_statement(query)?;
+    let physical = physical(statement, &plan)?;
+    let batches = statement.block_on(async {
+        let context = statement
+            .session
             .engine()
-            .task_context(Arc::clone(progress.heeds()));
+            .task_context(Arc::clone(statement.progress.heeds()));
         let mut stream = heeding(physical.execute(0, Arc::clone(&context))?, &context);
         let mut batches = vec![];
         while let Some(batch) = stream.next().await {
@@ -174,7 +153,7 @@ pub(super) fn explain(
         Field::new("explain_key", DataType::Utf8, false),
         Field::new("explain_value", DataType::Utf8, false),
     ]));
-    let output = connection.session.lock().explain;
+    let output = statement.session.settings.lock().explain;
     let (mut keys, mut plans) = (vec![], vec![]);
     if let (ExplainOutput::All, LogicalPlan::Explain(explain)) = (output, &plan) {
         keys.push("logical_plan".to_owned());

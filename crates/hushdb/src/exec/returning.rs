@@ -1,15 +1,13 @@
 //! RETURNING: the rows that a statement added, changed or removed, as its result.
 
 use super::query;
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::{self, Ident, SelectItem, SetExpr};
 use hushdb_query::memory::KeptRows;
-use hushdb_query::plan::{DML_TARGET, Snapshot};
-use hushdb_query::scan::ScanProgress;
+use hushdb_query::plan::DML_TARGET;
 use hushdb_sql as sql;
 use hushdb_sql::{Error, Result};
-use std::sync::Arc;
 
 /// `SELECT ... FROM from`, with what `fill` puts there: parsed SQL is never made text and read again.
 pub(super) fn select(from: &str, fill: impl FnOnce(&mut ast::Select)) -> Result<ast::Query> {
@@ -25,19 +23,15 @@ pub(super) fn select(from: &str, fill: impl FnOnce(&mut ast::Select)) -> Result<
 
 /// `SELECT items` over rows of the table's columns, which the items know by the alias.
 pub(super) fn returning(
-    connection: &Connection,
-    snapshot: &Snapshot,
+    statement: &Statement<'_>,
     alias: &Ident,
     items: &[SelectItem],
     rows: &KeptRows,
-    progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     let query = select(&format!("\"{DML_TARGET}\" AS {alias}"), |select| {
         select.projection = items.to_vec();
     })?;
-    let planner = connection
-        .planner(snapshot, progress)
-        .with_rows(DML_TARGET, rows.source()?);
+    let planner = statement.planner().with_rows(DML_TARGET, rows.source()?);
     let plan = planner.plan_query(query)?;
-    query::stream(connection, &plan, progress)?.read(connection)
+    query::stream(statement, &plan)?.read(&statement.session.engine().state.task_ctx())
 }

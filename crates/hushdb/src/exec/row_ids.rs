@@ -1,7 +1,7 @@
 //! `RowIds`: the rows that UPDATE or DELETE found, each once, in little memory however many they are.
 
 use super::query;
-use crate::connection::Connection;
+use crate::statement::Statement;
 use crate::transaction::Write;
 use datafusion::arrow::array::{Array, AsArray, BooleanArray, UInt64Array};
 use datafusion::arrow::compute::filter_record_batch;
@@ -9,10 +9,8 @@ use datafusion::arrow::datatypes::UInt64Type;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use hushdb_query::plan::TableName;
-use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{Error, Result};
 use roaring::RoaringTreemap;
-use std::sync::Arc;
 
 /// Rows that are deleted together.
 const AT_ONCE: usize = 1 << 18;
@@ -23,13 +21,9 @@ pub(super) struct RowIds(RoaringTreemap);
 
 impl RowIds {
     /// Takes all ids that a plan gives.
-    pub(super) fn of(
-        connection: &Connection,
-        plan: &LogicalPlan,
-        progress: &Arc<ScanProgress>,
-    ) -> Result<Self> {
+    pub(super) fn of(statement: &Statement<'_>, plan: &LogicalPlan) -> Result<Self> {
         let mut ids = Self::default();
-        for batch in query::stream(connection, plan, progress)? {
+        for batch in query::stream(statement, plan)? {
             ids.0.extend(row_ids_of(&batch?)?.values());
         }
         Ok(ids)

@@ -4,8 +4,8 @@
 //! parts that this project relies on. No setting holds a key.
 
 use super::attach;
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::session::{ExplainOutput, Session};
 use datafusion::sql::sqlparser::ast::{Expr, Value};
 use hushdb_query::plan::NullOrder;
 use hushdb_sql::settings_text::{memory_size, plain_text, size_text};
@@ -25,13 +25,13 @@ pub(super) struct Setting {
     pub(super) aliases: &'static [&'static str],
     /// BOOLEAN, BIGINT or VARCHAR.
     pub(super) input_type: &'static str,
-    /// Whether each connection has its own.
+    /// Whether each session has its own.
     pub(super) is_local: bool,
     pub(super) description: &'static str,
-    get: fn(&Connection) -> String,
-    set: fn(&Connection, &str) -> Result<()>,
+    get: fn(&Session) -> String,
+    set: fn(&Session, &str) -> Result<()>,
     /// What RESET sets.
-    default: fn(&Connection) -> String,
+    default: fn(&Session) -> String,
 }
 
 const SETTINGS: [Setting; 19] = [
@@ -41,10 +41,10 @@ const SETTINGS: [Setting; 19] = [
         input_type: "BOOLEAN",
         is_local: false,
         description: "Whether every operator that can spill does so however much memory there is, for tests",
-        get: |connection| connection.shared.memory.forces_spilling().to_string(),
-        set: |connection, text| {
+        get: |session| session.instance.memory.forces_spilling().to_string(),
+        set: |session, text| {
             let force = flag("debug_force_external", text)?;
-            connection.shared.memory.force_spilling(force);
+            session.instance.memory.force_spilling(force);
             Ok(())
         },
         default: |_| "false".into(),
@@ -56,15 +56,15 @@ const SETTINGS: [Setting; 19] = [
         is_local: true,
         description: "Where NULL is sorted when ORDER BY does not say: NULLS_LAST, NULLS_FIRST, \
                       NULLS_FIRST_ON_ASC_LAST_ON_DESC or NULLS_LAST_ON_ASC_FIRST_ON_DESC",
-        get: |connection| connection.session.lock().order.nulls.name().into(),
-        set: |connection, text| {
+        get: |session| session.settings.lock().order.nulls.name().into(),
+        set: |session, text| {
             let nulls = NullOrder::named(text).ok_or_else(|| {
                 Error::invalid(
                     "default_null_order is NULLS_FIRST, NULLS_LAST, SQLITE (NULLS_FIRST_ON_ASC_LAST_ON_DESC) or POSTGRES \
                      (NULLS_LAST_ON_ASC_FIRST_ON_DESC)",
                 )
             })?;
-            connection.session.lock().order.nulls = nulls;
+            session.settings.lock().order.nulls = nulls;
             Ok(())
         },
         default: |_| NullOrder::default().name().into(),
@@ -75,17 +75,17 @@ const SETTINGS: [Setting; 19] = [
         input_type: "VARCHAR",
         is_local: true,
         description: "The order of ORDER BY without a direction: ASC or DESC",
-        get: |connection| match connection.session.lock().order.descending {
+        get: |session| match session.settings.lock().order.descending {
             true => "DESC".into(),
             false => "ASC".into(),
         },
-        set: |connection, text| {
+        set: |session, text| {
             let descending = match text.to_lowercase().as_str() {
                 "asc" | "ascending" => false,
                 "desc" | "descending" => true,
                 _ => return Err(Error::invalid("default_order is ASC or DESC")),
             };
-            connection.session.lock().order.descending = descending;
+            session.settings.lock().order.descending = descending;
             Ok(())
         },
         default: |_| "ASC".into(),
@@ -114,9 +114,9 @@ const SETTINGS: [Setting; 19] = [
         input_type: "BOOLEAN",
         is_local: true,
         description: "Whether a shell shows how far a long statement has come",
-        get: |connection| connection.session.lock().progress_bar.to_string(),
-        set: |connection, text| {
-            connection.session.lock().progress_bar = flag("enable_progress_bar", text)?;
+        get: |session| session.settings.lock().progress_bar.to_string(),
+        set: |session, text| {
+            session.settings.lock().progress_bar = flag("enable_progress_bar", text)?;
             Ok(())
         },
         default: |_| "true".into(),
@@ -127,10 +127,10 @@ const SETTINGS: [Setting; 19] = [
         input_type: "BOOLEAN",
         is_local: false,
         description: "Refuse to create a plain database, to attach one for writing, and to export one in the clear",
-        get: |connection| enforces_encryption(connection).to_string(),
-        set: |connection, text| {
+        get: |session| enforces_encryption(session).to_string(),
+        set: |session, text| {
             let on = flag("enforce_encryption", text)?;
-            let shared = &connection.shared;
+            let shared = &session.instance;
             shared.enforce_encryption.store(on, Ordering::Release);
             for name in shared.plain_databases().iter().filter(|_| on) {
                 shared.notice(format!(
@@ -147,12 +147,12 @@ const SETTINGS: [Setting; 19] = [
         input_type: "VARCHAR",
         is_local: true,
         description: "What EXPLAIN shows: physical_only, optimized_only (the logical plan) or all",
-        get: |connection| connection.session.lock().explain.name().into(),
-        set: |connection, text| {
+        get: |session| session.settings.lock().explain.name().into(),
+        set: |session, text| {
             let output = ExplainOutput::named(text).ok_or_else(|| {
                 Error::invalid("explain_output is physical_only, optimized_only or all")
             })?;
-            connection.session.lock().explain = output;
+            session.settings.lock().explain = output;
             Ok(())
         },
         default: |_| ExplainOutput::default().name().into(),
@@ -163,13 +163,13 @@ const SETTINGS: [Setting; 19] = [
         input_type: "VARCHAR",
         is_local: false,
         description: "The most bytes that temporary files may have together",
-        get: |connection| size_text(connection.shared.spill.max_bytes()),
-        set: |connection, text| {
+        get: |session| size_text(session.instance.spill.max_bytes()),
+        set: |session, text| {
             let bytes = memory_size(text)?;
-            connection.shared.spill.set_max_bytes(bytes);
+            session.instance.spill.set_max_bytes(bytes);
             Ok(())
         },
-        default: |connection| connection.shared.defaults.spill_bytes.to_string(),
+        default: |session| session.instance.defaults.spill_bytes.to_string(),
     },
     Setting {
         name: "memory_limit",
@@ -177,8 +177,8 @@ const SETTINGS: [Setting; 19] = [
         input_type: "VARCHAR",
         is_local: false,
         description: "The most bytes that operators and the buffer pool may hold together",
-        get: |connection| size_text(connection.shared.memory.limit() as u64),
-        set: |connection, text| {
+        get: |session| size_text(session.instance.memory.limit() as u64),
+        set: |session, text| {
             let bytes = usize::try_from(memory_size(text)?).unwrap_or(usize::MAX);
             if bytes < LEAST_MEMORY {
                 return Err(Error::invalid(format!(
@@ -186,10 +186,10 @@ const SETTINGS: [Setting; 19] = [
                     LEAST_MEMORY >> 20
                 )));
             }
-            connection.shared.set_memory_limit(bytes);
+            session.instance.set_memory_limit(bytes);
             Ok(())
         },
-        default: |connection| connection.shared.defaults.memory_bytes.to_string(),
+        default: |session| session.instance.defaults.memory_bytes.to_string(),
     },
     Setting {
         name: "preserve_insertion_order",
@@ -212,7 +212,7 @@ const SETTINGS: [Setting; 19] = [
         input_type: "VARCHAR",
         is_local: true,
         description: "The schema in which unqualified names are looked for, as USE sets it",
-        get: |connection| connection.session.lock().schema.clone(),
+        get: |session| session.settings.lock().schema.clone(),
         set: set_schema,
         default: default_schema,
     },
@@ -222,8 +222,8 @@ const SETTINGS: [Setting; 19] = [
         input_type: "VARCHAR",
         is_local: true,
         description: "As schema, with its database: one name, database.schema",
-        get: |connection| {
-            let session = connection.session.lock();
+        get: |session| {
+            let session = session.settings.lock();
             let parts = [&session.database, &session.schema];
             parts.map(|part| hushdb_sql::quote(part)).join(".")
         },
@@ -236,10 +236,10 @@ const SETTINGS: [Setting; 19] = [
         input_type: "BOOLEAN",
         is_local: false,
         description: "Overwrite opened blocks with zeros when they are let go",
-        get: |connection| connection.shared.pool.is_wiping().to_string(),
-        set: |connection, text| {
+        get: |session| session.instance.pool.is_wiping().to_string(),
+        set: |session, text| {
             let wipes = flag("secure_free", text)?;
-            connection.shared.pool.set_wiping(wipes);
+            session.instance.pool.set_wiping(wipes);
             Ok(())
         },
         default: |_| "false".into(),
@@ -250,18 +250,18 @@ const SETTINGS: [Setting; 19] = [
         input_type: "VARCHAR",
         is_local: false,
         description: "Whether a commit waits until it is on disk: full or off",
-        get: |connection| match connection.shared.durability.lock().synchronous {
+        get: |session| match session.instance.durability.lock().synchronous {
             Synchronous::Full => "full".into(),
             Synchronous::Off => "off".into(),
         },
-        set: |connection, text| {
+        set: |session, text| {
             let synchronous = match text.to_lowercase().as_str() {
                 "full" | "2" | "extra" | "3" => Synchronous::Full,
                 "off" | "0" => Synchronous::Off,
                 _ => return Err(Error::invalid("synchronous is 'full' or 'off'")),
             };
-            connection
-                .shared
+            session
+                .instance
                 .set_durability(|d| d.synchronous = synchronous);
             Ok(())
         },
@@ -273,16 +273,16 @@ const SETTINGS: [Setting; 19] = [
         input_type: "VARCHAR",
         is_local: false,
         description: "Where sealed temporary files go",
-        get: |connection| {
-            let directory = connection.shared.spill.directory();
+        get: |session| {
+            let directory = session.instance.spill.directory();
             directory.display().to_string()
         },
-        set: |connection, text| {
-            connection.shared.spill.set_directory(text.into());
+        set: |session, text| {
+            session.instance.spill.set_directory(text.into());
             Ok(())
         },
-        default: |connection| {
-            let directory = &connection.shared.defaults.temp_directory;
+        default: |session| {
+            let directory = &session.instance.defaults.temp_directory;
             directory.display().to_string()
         },
     },
@@ -307,17 +307,17 @@ const SETTINGS: [Setting; 19] = [
         input_type: "BIGINT",
         is_local: false,
         description: "Threads that run queries",
-        get: |connection| connection.engine().threads.to_string(),
-        set: |connection, text| {
+        get: |session| session.engine().threads.to_string(),
+        set: |session, text| {
             let threads = text.parse().ok().filter(|n| (1..=MOST_THREADS).contains(n));
             let threads = threads.ok_or_else(|| {
                 Error::invalid(format!(
                     "threads is a number: 1 at least and {MOST_THREADS} at most"
                 ))
             })?;
-            connection.shared.set_threads(threads)
+            session.instance.set_threads(threads)
         },
-        default: |connection| connection.shared.defaults.threads.to_string(),
+        default: |session| session.instance.defaults.threads.to_string(),
     },
     Setting {
         name: "timezone",
@@ -340,45 +340,17 @@ const SETTINGS: [Setting; 19] = [
         input_type: "VARCHAR",
         is_local: false,
         description: "Bytes of a log after which a commit makes a checkpoint",
-        get: |connection| size_text(connection.shared.durability.lock().autocheckpoint_bytes),
-        set: |connection, text| {
+        get: |session| size_text(session.instance.durability.lock().autocheckpoint_bytes),
+        set: |session, text| {
             let bytes = memory_size(text)?;
-            connection
-                .shared
+            session
+                .instance
                 .set_durability(|d| d.autocheckpoint_bytes = bytes);
             Ok(())
         },
         default: |_| hushdb_storage::DEFAULT_AUTOCHECKPOINT_BYTES.to_string(),
     },
 ];
-
-/// The plans that EXPLAIN shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum ExplainOutput {
-    #[default]
-    PhysicalOnly,
-    OptimizedOnly,
-    All,
-}
-
-impl ExplainOutput {
-    fn named(text: &str) -> Option<Self> {
-        Some(match text.to_lowercase().as_str() {
-            "physical_only" => Self::PhysicalOnly,
-            "optimized_only" => Self::OptimizedOnly,
-            "all" => Self::All,
-            _ => return None,
-        })
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::PhysicalOnly => "PHYSICAL_ONLY",
-            Self::OptimizedOnly => "OPTIMIZED_ONLY",
-            Self::All => "ALL",
-        }
-    }
-}
 
 fn flag(name: &str, text: &str) -> Result<bool> {
     match text.to_lowercase().as_str() {
@@ -389,17 +361,17 @@ fn flag(name: &str, text: &str) -> Result<bool> {
 }
 
 /// Whether plain databases are refused for writing.
-pub(super) fn enforces_encryption(connection: &Connection) -> bool {
-    let setting = &connection.shared.enforce_encryption;
+pub(super) fn enforces_encryption(session: &Session) -> bool {
+    let setting = &session.instance.enforce_encryption;
     setting.load(Ordering::Acquire)
 }
 
-fn set_schema(connection: &Connection, text: &str) -> Result<()> {
-    attach::use_database(connection, &hushdb_sql::name_in_text(text)?).map(drop)
+fn set_schema(session: &Session, text: &str) -> Result<()> {
+    attach::use_database(session, &hushdb_sql::name_in_text(text)?).map(drop)
 }
 
-fn default_schema(connection: &Connection) -> String {
-    let parts = [connection.shared.default_database.as_str(), MAIN_SCHEMA];
+fn default_schema(session: &Session) -> String {
+    let parts = [session.instance.default_database.as_str(), MAIN_SCHEMA];
     parts.map(hushdb_sql::quote).join(".")
 }
 
@@ -419,20 +391,20 @@ fn setting(name: &str) -> Result<&'static Setting> {
 }
 
 impl Setting {
-    pub(super) fn value(&self, connection: &Connection) -> String {
-        (self.get)(connection)
+    pub(super) fn value(&self, session: &Session) -> String {
+        (self.get)(session)
     }
 }
 
 /// A setting's value now; `None` when there is none of that name.
-pub(super) fn value(connection: &Connection, name: &str) -> Option<String> {
-    setting(name).ok().map(|setting| setting.value(connection))
+pub(super) fn value(session: &Session, name: &str) -> Option<String> {
+    setting(name).ok().map(|setting| setting.value(session))
 }
 
 /// A setting's value now as a literal of its type.
-pub(crate) fn literal(connection: &Connection, name: &str) -> Result<Expr> {
+pub(crate) fn literal(session: &Session, name: &str) -> Result<Expr> {
     let setting = setting(name)?;
-    let text = setting.value(connection);
+    let text = setting.value(session);
     Ok(Expr::value(match setting.input_type {
         "BIGINT" => {
             let number = Expr::value(Value::Number(text, false));
@@ -443,11 +415,11 @@ pub(crate) fn literal(connection: &Connection, name: &str) -> Result<Expr> {
     }))
 }
 
-pub(super) fn set(connection: &Connection, name: &str, value: &Expr) -> Result<QueryResult> {
+pub(super) fn set(session: &Session, name: &str, value: &Expr) -> Result<QueryResult> {
     let setting = setting(name)?;
     match value {
         Expr::Identifier(ident) if ident.value.eq_ignore_ascii_case("default") => {
-            return reset(connection, name);
+            return reset(session, name);
         }
         _ => {}
     }
@@ -457,13 +429,13 @@ pub(super) fn set(connection: &Connection, name: &str, value: &Expr) -> Result<Q
             setting.name
         ))
     })?;
-    (setting.set)(connection, &text)?;
+    (setting.set)(session, &text)?;
     Ok(QueryResult::done())
 }
 
-pub(super) fn reset(connection: &Connection, name: &str) -> Result<QueryResult> {
+pub(super) fn reset(session: &Session, name: &str) -> Result<QueryResult> {
     let setting = setting(name)?;
-    (setting.set)(connection, &(setting.default)(connection))?;
+    (setting.set)(session, &(setting.default)(session))?;
     Ok(QueryResult::done())
 }
 
@@ -475,16 +447,16 @@ mod tests {
     #[test]
     fn every_setting_has_its_names_alone_and_can_be_reset() {
         let database = Database::open_in_memory().unwrap();
-        let connection = database.connect().unwrap();
+        let session = Session::new(database.instance);
         let mut names: Vec<&str> = vec![];
         // Whether a process may dump its core is the system's to say.
         for setting in settings().iter().filter(|s| s.name != "disable_core_dumps") {
             names.push(setting.name);
             names.extend(setting.aliases);
-            let before = setting.value(&connection);
-            reset(&connection, setting.name).unwrap();
-            assert_eq!(setting.value(&connection), before, "{}", setting.name);
-            assert!(literal(&connection, setting.name).is_ok());
+            let before = setting.value(&session);
+            reset(&session, setting.name).unwrap();
+            assert_eq!(setting.value(&session), before, "{}", setting.name);
+            assert!(literal(&session, setting.name).is_ok());
         }
         let count = names.len();
         names.sort_unstable();
@@ -499,7 +471,7 @@ mod tests {
         let mut rows = connection.execute("SELECT * FROM range(100000)").unwrap();
         rows.next().unwrap().unwrap();
         connection.execute("SET threads = 5").unwrap();
-        let engine = connection.engine();
+        let engine = database.instance.engine();
         assert_eq!(engine.threads, 5);
         let options = &engine.state.config_options().execution;
         assert_eq!(options.target_partitions, 5);
@@ -507,8 +479,8 @@ mod tests {
         assert!(rest > 0);
         connection.execute("RESET threads").unwrap();
         assert_eq!(
-            connection.engine().threads,
-            database.shared.defaults.threads
+            database.instance.engine().threads,
+            database.instance.defaults.threads
         );
     }
 }

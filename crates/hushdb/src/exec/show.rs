@@ -2,14 +2,13 @@
 
 use super::key_tables::key_of;
 use super::{query, settings, summarize};
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::statement::Statement;
 use datafusion::arrow::array::{ArrayRef, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast::{self, SetExpr, TableFactor};
 use hushdb_query::plan::{Planner, Snapshot, known_as};
-use hushdb_query::scan::ScanProgress;
 use hushdb_sql::type_names::display_type;
 use hushdb_sql::{self as sql, Error, Result, quote};
 use hushdb_storage::same_name;
@@ -36,29 +35,24 @@ pub(super) fn text_table(names: &[&str], rows: &[Vec<Option<String>>]) -> Result
 }
 
 /// One row a column: name, type, nullability, key, default, extra, as DuckDB's DESCRIBE.
-pub(super) fn describe(
-    connection: &Connection,
-    query: ast::Query,
-    progress: &Arc<ScanProgress>,
-) -> Result<QueryResult> {
-    let snapshot = connection.snapshot();
-    columns_of(&connection.planner(&snapshot, progress), query)
+pub(super) fn describe(statement: &Statement<'_>, query: ast::Query) -> Result<QueryResult> {
+    columns_of(&statement.planner(), query)
 }
 
 /// The rows of `FROM (DESCRIBE ...)`, `FROM (SHOW TABLES)` and `FROM (SUMMARIZE ...)`.
 pub(super) fn rows_of(
-    connection: &Connection,
+    statement: &Statement<'_>,
     planner: &Planner<'_>,
     text: &str,
 ) -> Result<QueryResult> {
     match sql::parse(text)? {
         sql::Statement::Describe(query) => columns_of(planner, *query),
         sql::Statement::ShowTables(from) => tables(planner.snapshot, from.as_deref()),
-        sql::Statement::Summarize(query) => summarize::rows_of(connection, planner, *query),
+        sql::Statement::Summarize(query) => summarize::rows_of(statement, planner, *query),
         // What some of them are written in.
         sql::Statement::Sql(query) => {
             let plan = planner.plan_statement(*query)?;
-            query::stream(connection, &plan, &planner.progress)
+            query::stream(statement, &plan)
         }
         _ => Err(Error::binder(
             "FROM takes a query, DESCRIBE, SHOW TABLES or SUMMARIZE",
@@ -161,9 +155,10 @@ pub(super) fn tables(snapshot: &Snapshot, from: Option<&[String]>) -> Result<Que
     text_table(&["name"], &rows)
 }
 
-pub(super) fn databases(connection: &Connection) -> Result<QueryResult> {
-    let names = connection
-        .shared
+pub(super) fn databases(statement: &Statement<'_>) -> Result<QueryResult> {
+    let names = statement
+        .session
+        .instance
         .attached
         .read()
         .keys()
@@ -173,17 +168,13 @@ pub(super) fn databases(connection: &Connection) -> Result<QueryResult> {
 }
 
 /// `SHOW x`: a setting of that name, else the columns of a table.
-pub(super) fn setting_or_table(
-    connection: &Connection,
-    name: &str,
-    progress: &Arc<ScanProgress>,
-) -> Result<QueryResult> {
-    if let Some(value) = settings::value(connection, name) {
+pub(super) fn setting_or_table(statement: &Statement<'_>, name: &str) -> Result<QueryResult> {
+    if let Some(value) = settings::value(statement.session, name) {
         return text_table(&[name], &[vec![Some(value)]]);
     }
     let parts: Vec<String> = name.split('.').map(quote).collect();
     match sql::parse_one(&format!("SELECT * FROM {}", parts.join(".")))? {
-        ast::Statement::Query(query) => describe(connection, *query, progress),
+        ast::Statement::Query(query) => describe(statement, *query),
         _ => Ok(QueryResult::done()),
     }
 }

@@ -6,7 +6,7 @@ use super::copy::Format;
 use super::series::series;
 use super::settings;
 use super::{catalog_tables, key_tables, process_tables};
-use crate::connection::Connection;
+use crate::statement::Statement;
 use datafusion::arrow::array::{
     Array, ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array,
 };
@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 /// The table that a call in FROM stands for.
 fn call(
-    connection: &Connection,
+    statement: &Statement<'_>,
     planner: &Planner<'_>,
     name: &str,
     args: Vec<Expr>,
@@ -64,7 +64,7 @@ fn call(
         }
         sql::ROWS_OF => {
             let text = args.first().and_then(text).unwrap_or_default();
-            let result = super::show::rows_of(connection, planner, &text)?;
+            let result = super::show::rows_of(statement, planner, &text)?;
             let schema = result.schema();
             let batches = result.collect_batches()?;
             Ok(provider_as_source(Arc::new(MemTable::try_new(
@@ -94,7 +94,7 @@ fn call(
             table(process_tables::databases(planner))
         }
         "settings" | "duckdb_settings" if args.is_empty() => {
-            table(process_tables::settings(connection))
+            table(process_tables::settings(statement.session))
         }
         "duckdb_schemas" if args.is_empty() => table(catalog_tables::schemas(planner)),
         "duckdb_tables" if args.is_empty() => table(catalog_tables::tables(planner)),
@@ -102,7 +102,7 @@ fn call(
         "duckdb_columns" if args.is_empty() => table(catalog_tables::columns(planner)),
         "pragma_database_list" if args.is_empty() => table(catalog_tables::database_list(planner)),
         "pragma_database_size" if args.is_empty() => {
-            table(catalog_tables::database_size(connection, planner)?)
+            table(catalog_tables::database_size(statement.session, planner)?)
         }
         "duckdb_indexes" if args.is_empty() => table(key_tables::indexes(planner)),
         "duckdb_constraints" if args.is_empty() => table(key_tables::constraints(planner)),
@@ -131,17 +131,17 @@ fn file_source(name: &str, planner: &Planner<'_>) -> Result<Option<Arc<dyn Table
     })
 }
 
-impl Surroundings for Connection {
+impl Surroundings for Statement<'_> {
     fn engine(&self) -> Arc<Engine> {
-        self.shared.engine()
+        self.session.engine()
     }
 
     fn order(&self) -> OrderDefaults {
-        self.session.lock().order
+        self.session.settings.lock().order
     }
 
     fn setting(&self, name: &str) -> Result<ast::Expr> {
-        settings::literal(self, name)
+        settings::literal(self.session, name)
     }
 
     fn table_function(

@@ -1,8 +1,7 @@
 //! `CALL dbgen(sf = 1)`: makes the eight TPC-H tables, in parallel, as one statement. Column types are DuckDB's.
 
-use crate::connection::Connection;
 use crate::result::QueryResult;
-use crate::transaction::Write;
+use crate::statement::Statement;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -150,11 +149,11 @@ struct Arguments {
 }
 
 fn arguments(
-    connection: &Connection,
+    statement: &Statement<'_>,
     args: &[Expr],
     named: &[(String, Expr)],
 ) -> Result<Arguments> {
-    let session = connection.session.lock();
+    let session = statement.session.settings.lock();
     let mut parsed = Arguments {
         sf: 1.0,
         database: session.database.clone(),
@@ -206,13 +205,12 @@ fn arguments(
 }
 
 pub(super) fn dbgen(
-    connection: &Connection,
+    statement: &Statement<'_>,
     args: &[Expr],
     named: &[(String, Expr)],
-    progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
-    let arguments = arguments(connection, args, named)?;
-    let mut write = Write::begin(connection, &connection.snapshot(), &arguments.database)?;
+    let arguments = arguments(statement, args, named)?;
+    let mut write = statement.write(&arguments.database)?;
     for table in &TABLES {
         if write
             .catalog()
@@ -231,21 +229,16 @@ pub(super) fn dbgen(
         write.create_table(&arguments.schema, table.name, table.column_defs()?, vec![])?;
     }
     if arguments.sf > 0.0 {
-        progress.plan(TABLES.iter().map(|t| t.rows_at(arguments.sf)).sum());
+        statement
+            .progress
+            .plan(TABLES.iter().map(|t| t.rows_at(arguments.sf)).sum());
         for table in &TABLES {
             let columns: Arc<[Column]> = match write.catalog().table(&arguments.schema, table.name)
             {
                 Some(version) => version.columns.clone().into(),
                 None => return Err(Error::internal("a TPC-H table was not created")),
             };
-            let groups = generate(
-                connection,
-                write.store(),
-                table,
-                arguments.sf,
-                &columns,
-                progress,
-            )?;
+            let groups = generate(statement, write.store(), table, arguments.sf, &columns)?;
             write.append(&arguments.schema, table.name, groups)?;
         }
     }
@@ -255,24 +248,26 @@ pub(super) fn dbgen(
 
 /// Generates, compresses and writes one table, a contiguous part on each thread.
 fn generate(
-    connection: &Connection,
+    statement: &Statement<'_>,
     store: &Arc<Store>,
     table: &'static TableSpec,
     sf: f64,
     columns: &Arc<[Column]>,
-    progress: &Arc<ScanProgress>,
 ) -> Result<Vec<PendingRowGroup>> {
-    let threads = connection.engine().threads as i32;
+    let threads = statement.session.engine().threads as i32;
     let parts = if table.rows_at(sf) > 2 * store.row_group_rows() as u64 {
         threads
     } else {
         1
     };
-    connection.block_on(progress, async {
+    statement.block_on(async {
         let mut tasks = vec![];
         for part in 1..=parts {
-            let (store, columns, progress) =
-                (Arc::clone(store), Arc::clone(columns), Arc::clone(progress));
+            let (store, columns, progress) = (
+                Arc::clone(store),
+                Arc::clone(columns),
+                Arc::clone(statement.progress),
+            );
             tasks.push(tokio::task::spawn_blocking(move || {
                 let batches = (table.generate)(sf, part, parts);
                 let heeds = progress.heeds();

@@ -1,15 +1,15 @@
 //! BEGIN, COMMIT, ROLLBACK and savepoints.
 
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::session::Session;
 use crate::transaction::OpenTransaction;
 use hushdb_sql::TransactionStatement;
 use hushdb_sql::sqlstate;
 use hushdb_sql::{Error, Result};
 
-pub(super) fn run(connection: &Connection, statement: TransactionStatement) -> Result<QueryResult> {
+pub(super) fn run(session: &Session, statement: TransactionStatement) -> Result<QueryResult> {
     use TransactionStatement as T;
-    let mut current = connection.transaction.lock();
+    let mut current = session.transaction.lock();
     match statement {
         T::Begin { read_only } => match *current {
             None => *current = Some(OpenTransaction::new(read_only)),
@@ -43,13 +43,13 @@ pub(super) fn run(connection: &Connection, statement: TransactionStatement) -> R
 const WHOLE: &str = "$whole";
 
 /// Does the work of several statements as one: as a part of the transaction that is open, else in one of its own.
-pub(super) fn as_one(connection: &Connection, work: impl FnOnce() -> Result<()>) -> Result<()> {
-    if let Some(open) = connection.transaction.lock().as_mut() {
+pub(super) fn as_one(session: &Session, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    if let Some(open) = session.transaction.lock().as_mut() {
         open.set_savepoint(WHOLE.into());
     }
-    if connection.in_transaction() {
+    if session.in_transaction() {
         let done = work();
-        if let Some(open) = connection.transaction.lock().as_mut() {
+        if let Some(open) = session.transaction.lock().as_mut() {
             if done.is_err() {
                 open.rollback_to(WHOLE)?;
             }
@@ -57,9 +57,9 @@ pub(super) fn as_one(connection: &Connection, work: impl FnOnce() -> Result<()>)
         }
         return done;
     }
-    *connection.transaction.lock() = Some(OpenTransaction::new(false));
+    *session.transaction.lock() = Some(OpenTransaction::new(false));
     let done = work();
-    let open = connection.transaction.lock().take();
+    let open = session.transaction.lock().take();
     done?;
     open.map_or(Ok(()), OpenTransaction::commit)
 }

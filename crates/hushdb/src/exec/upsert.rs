@@ -10,8 +10,8 @@ use super::load::{self, RowRules};
 use super::query;
 use super::returning::{returning, select};
 use super::row_ids::{RowIds, row_ids_of};
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::statement::Statement;
 use crate::transaction::Write;
 use datafusion::arrow::array::{ArrayRef, UInt64Array};
 use datafusion::arrow::compute::take;
@@ -28,8 +28,7 @@ use datafusion::sql::sqlparser::ast::{
     SqliteOnConflict, VisitMut, VisitorMut,
 };
 use hushdb_query::memory::{KeepRows, compact, row_bytes};
-use hushdb_query::plan::{DML_EXCLUDED, DML_TARGET, Snapshot, TableName};
-use hushdb_query::scan::ScanProgress;
+use hushdb_query::plan::{DML_EXCLUDED, DML_TARGET, TableName};
 use hushdb_sql::type_names::arrow_field;
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{Column, Index, TableVersion};
@@ -169,18 +168,18 @@ impl Rule {
 
 /// Runs an INSERT with a rule, again when it was overtaken. `incoming` begins it.
 pub(super) fn run<'a>(
-    connection: &'a Connection,
+    statement: &Statement<'a>,
     rule: &Rule,
-    progress: &Arc<ScanProgress>,
-    incoming: impl Fn() -> Result<Incoming<'a>>,
+    incoming: impl Fn(&Statement<'a>) -> Result<Incoming<'a>>,
 ) -> Result<QueryResult> {
     let mut tries = TRIES;
     loop {
-        let (write, result) = apply(connection, rule, incoming()?, progress)?;
+        let statement = statement.anew();
+        let (write, result) = apply(&statement, rule, incoming(&statement)?)?;
         tries -= 1;
         match write.commit() {
             Ok(()) => return Ok(result),
-            Err(error) if tries > 0 && is_overtaken(&error) => progress.check()?,
+            Err(error) if tries > 0 && is_overtaken(&error) => statement.progress.check()?,
             Err(error) => return Err(error),
         }
     }
@@ -192,13 +191,11 @@ fn is_overtaken(error: &Error) -> bool {
 }
 
 fn apply<'a>(
-    connection: &'a Connection,
+    statement: &Statement<'a>,
     rule: &Rule,
     incoming: Incoming<'a>,
-    progress: &Arc<ScanProgress>,
 ) -> Result<(Write<'a>, QueryResult)> {
     let Incoming {
-        snapshot,
         name,
         table,
         mut write,
@@ -206,17 +203,15 @@ fn apply<'a>(
         targets,
         returning: items,
     } = incoming;
-    let planner = connection.planner(&snapshot, progress);
+    let planner = statement.planner();
     let rules = RowRules::new(&planner, &name.name, &table.columns, &table.checks)?;
     let keys = rule.keys(&table)?;
     let change = Change {
-        connection,
-        snapshot: &snapshot,
+        statement,
         name: &name,
         table: &table,
-        progress,
     };
-    let context = connection.engine().state.task_ctx();
+    let context = statement.session.engine().state.task_ctx();
     let schema = Arc::new(Schema::new(schema_of(&table)));
     let mut fresh = KeepRows::new(Arc::clone(&schema), &context);
     let mut changed = KeepRows::new(schema, &context);
@@ -238,9 +233,9 @@ fn apply<'a>(
         Ok(())
     };
     // Many rows together, so that row groups are opened a few times only.
-    let enough = connection.shared.memory.limit() / PROPOSED_SHARE;
+    let enough = statement.session.instance.memory.limit() / PROPOSED_SHARE;
     let (mut proposed, mut bytes, mut none) = (vec![], 0, true);
-    for batch in query::stream(connection, &plan, progress)? {
+    for batch in query::stream(statement, &plan)? {
         let batch = rules.typed(&batch?)?;
         bytes += row_bytes(&batch)?;
         proposed.push(batch);
@@ -260,21 +255,19 @@ fn apply<'a>(
         None => None,
         Some(items) => {
             let alias = Ident::with_quote('"', name.name.clone());
-            Some(returning(
-                connection, &snapshot, &alias, items, &rows, progress,
-            )?)
+            Some(returning(statement, &alias, items, &rows)?)
         }
     };
     let count = rows.rows();
     if count <= load::FEW_ROWS.min(write.store().row_group_rows()) {
-        let held = query::read(connection, &rows, progress)?;
+        let held = query::read(statement, &rows)?;
         let held = held.iter().map(|batch| rules.apply(batch));
         if let Some(arrays) = load::joined(&held.collect::<Result<Vec<_>>>()?)? {
             load::add(&mut write, &name, &table.columns, &arrays)?;
         }
     } else {
         let plan = rows_plan(&rows)?;
-        load::load(connection, &mut write, &name, &plan, rules, progress)?;
+        load::load(statement, &mut write, &name, &plan, rules)?;
     }
     let result = match returned {
         Some(rows) => rows,
@@ -443,11 +436,9 @@ impl Keys {
 
 /// The rows that a statement changes instead of adding others.
 struct Change<'a> {
-    connection: &'a Connection,
-    snapshot: &'a Snapshot,
+    statement: &'a Statement<'a>,
     name: &'a TableName,
     table: &'a Arc<TableVersion>,
-    progress: &'a Arc<ScanProgress>,
 }
 
 impl Change<'_> {
@@ -497,11 +488,7 @@ impl Change<'_> {
         selection: Option<&Expr>,
     ) -> Result<(Vec<u64>, Vec<RecordBatch>)> {
         let Self {
-            connection,
-            snapshot,
-            progress,
-            table,
-            ..
+            statement, table, ..
         } = self;
         let alias = Ident::with_quote('"', self.name.name.clone());
         let mut qualify = Qualify {
@@ -525,23 +512,26 @@ impl Change<'_> {
             select.projection = items;
             select.selection = selection;
         })?;
-        let planner = connection
-            .planner(snapshot, progress)
+        let planner = statement
+            .planner()
             .with_rows(DML_TARGET, numbered(table, existing)?)
             .with_rows(DML_EXCLUDED, numbered(table, excluded)?);
         let plan = planner.plan_query(query)?;
-        let computed = query::collect(connection, &plan, progress)?;
+        let computed = query::collect(statement, &plan)?;
         let (pairs, batches) = first_of_each_row(computed)?;
         let schema = plan.schema().inner();
-        let mut kept = KeepRows::new(Arc::clone(schema), &connection.engine().state.task_ctx());
+        let mut kept = KeepRows::new(
+            Arc::clone(schema),
+            &statement.session.engine().state.task_ctx(),
+        );
         for batch in batches {
             kept.push(batch)?;
         }
-        let planner = connection.planner(snapshot, progress);
+        let planner = statement.planner();
         let sources: Vec<Option<usize>> = (1..=table.columns.len()).map(Some).collect();
         let rows = rows_plan(&kept.finish()?)?;
         let plan = load::project(&planner, rows, &table.columns, &sources)?;
-        Ok((pairs, query::collect(connection, &plan, progress)?))
+        Ok((pairs, query::collect(statement, &plan)?))
     }
 }
 

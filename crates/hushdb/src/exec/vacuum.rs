@@ -5,27 +5,27 @@
 
 use datafusion::sql::sqlparser::ast::ObjectName;
 
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::statement::Statement;
 use hushdb_sql::name_parts;
 use hushdb_sql::{Error, Result};
 
 /// Vacuums a table, or all of the current database.
-pub(super) fn vacuum(connection: &Connection, table: Option<&ObjectName>) -> Result<QueryResult> {
-    if connection.has_changes() {
+pub(super) fn vacuum(statement: &Statement<'_>, table: Option<&ObjectName>) -> Result<QueryResult> {
+    if statement.session.has_changes() {
         return Err(Error::transaction(
             "Cannot VACUUM: the current transaction has transaction local changes",
         ));
     }
     let named = match table {
-        Some(name) => Some(connection.snapshot().table(&name_parts(name)?)?.0),
+        Some(name) => Some(statement.snapshot().table(&name_parts(name)?)?.0),
         None => None,
     };
     let database = match &named {
         Some(name) => name.database.clone(),
-        None => connection.current_database(),
+        None => statement.session.current_database(),
     };
-    let database = connection.shared.database(&database)?;
+    let database = statement.session.instance.database(&database)?;
     if database.read_only {
         return Err(Error::invalid(
             "Cannot VACUUM: the database is attached in read-only mode",

@@ -4,11 +4,10 @@
 //! if the statement stands alone, else until the end of its transaction. Dropped without, nothing of the statement stays.
 
 use super::open_transaction::OpenTransaction;
-use crate::connection::Connection;
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{Savepoint, Transaction};
-use parking_lot::{MappedMutexGuard, MutexGuard};
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -39,16 +38,11 @@ impl Drop for Part<'_> {
 impl<'a> Write<'a> {
     /// Begins to change a database in the state of the statement's snapshot.
     pub(crate) fn begin(
-        connection: &'a Connection,
+        current: &'a Mutex<Option<OpenTransaction>>,
         snapshot: &Snapshot,
         database: &str,
     ) -> Result<Self> {
-        if connection.shared.database(database)?.read_only {
-            return Err(Error::invalid(format!(
-                "Cannot write: database \"{database}\" is attached in read-only mode"
-            )));
-        }
-        let mut open = connection.transaction.lock();
+        let mut open = current.lock();
         Ok(Self(match open.as_mut() {
             None => Inner::Own(writable(snapshot.database(database)?)?),
             Some(transaction) => {

@@ -8,8 +8,8 @@ mod numbers;
 mod sample;
 
 use super::query;
-use crate::connection::Connection;
 use crate::result::QueryResult;
+use crate::statement::Statement;
 use column::{ColumnPass, Wanted};
 use datafusion::arrow::array::{ArrayRef, Decimal64Array, Int64Array, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
@@ -24,7 +24,7 @@ use hushdb_query::engine::of_task;
 use hushdb_query::functions::value_text;
 use hushdb_query::heed::heeding;
 use hushdb_query::plan::Planner;
-use hushdb_query::scan::{ScanProgress, TableScan};
+use hushdb_query::scan::TableScan;
 use hushdb_sql::name_parts;
 use hushdb_sql::{self as sql, type_names::display_type};
 use hushdb_sql::{Error, Result};
@@ -42,18 +42,13 @@ struct Summary {
     numbers: NumberTexts,
 }
 
-pub(super) fn summarize(
-    connection: &Connection,
-    query: ast::Query,
-    progress: &Arc<ScanProgress>,
-) -> Result<QueryResult> {
-    let snapshot = connection.snapshot();
-    rows_of(connection, &connection.planner(&snapshot, progress), query)
+pub(super) fn summarize(statement: &Statement<'_>, query: ast::Query) -> Result<QueryResult> {
+    rows_of(statement, &statement.planner(), query)
 }
 
 /// The rows of SUMMARIZE.
 pub(super) fn rows_of(
-    connection: &Connection,
+    statement: &Statement<'_>,
     planner: &Planner<'_>,
     query: ast::Query,
 ) -> Result<QueryResult> {
@@ -84,7 +79,7 @@ pub(super) fn rows_of(
             true => pick(plan, &columns)?,
             false => plan,
         };
-        let passed = pass(connection, planner, &plan, &picked)?;
+        let passed = pass(statement, planner, &plan, &picked)?;
         rows = passed.rows;
         for (i, column) in columns.into_iter().zip(passed.columns) {
             column.finish(&mut summaries[i])?;
@@ -177,12 +172,12 @@ struct Passed {
 
 /// Runs a plan and looks at each of its columns, its partitions at once.
 fn pass(
-    connection: &Connection,
+    statement: &Statement<'_>,
     planner: &Planner<'_>,
     plan: &LogicalPlan,
     wanted: &[Wanted],
 ) -> Result<Passed> {
-    let physical = query::physical(connection, plan, &planner.progress)?;
+    let physical = query::physical(statement, plan)?;
     let fields = physical.schema().fields().clone();
     let new = |partition: usize| -> Result<Passed> {
         let columns = fields.iter().zip(wanted);
@@ -193,8 +188,8 @@ fn pass(
         })
     };
     let heeds = Arc::clone(planner.progress.heeds());
-    let context = connection.engine().task_context(heeds);
-    connection.block_on(&planner.progress, async {
+    let context = statement.session.engine().task_context(heeds);
+    statement.block_on(async {
         let mut tasks = JoinSet::new();
         for partition in 0..physical.output_partitioning().partition_count() {
             let stream = physical.execute(partition, Arc::clone(&context))?;

@@ -1,17 +1,15 @@
-//! Running a shape: rows found by their key, read or changed.
+//! Statements about one key, which are run without a plan: rows found by their key, read or changed, and rows of literals added.
 //!
 //! What must hold: what comes out, and what stays, is what the plan would give. Whatever needs a plan, and whatever the plan
 //! would refuse, gives `None` and has changed nothing.
 
-use super::resolved::Resolved;
-use super::shape::{Item, Place, Shape, insert_values};
-use crate::connection::Connection;
-use crate::exec::ddl::resolve_for_write;
-use crate::exec::dml::{insert_targets, table_of};
-use crate::exec::literal::{Argument, Literal, array};
-use crate::exec::literal_rows::literal_rows;
-use crate::exec::load;
+use super::dml::{insert_targets, table_of};
+use super::literal::{Argument, Literal, array};
+use super::literal_rows::literal_rows;
+use super::load;
+use crate::prepared::{Item, Place, Resolved, Shape, insert_values};
 use crate::result::QueryResult;
+use crate::statement::Statement;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::sql::sqlparser::ast::{self, Expr, ObjectName};
@@ -26,34 +24,34 @@ use std::sync::Arc;
 type Kept<'a> = Option<&'a Mutex<Option<Arc<Resolved>>>>;
 
 /// Runs a statement by its shape. `None`: it is to be planned.
-pub(in crate::exec) fn run(
-    connection: &Connection,
-    statement: &ast::Statement,
+pub(super) fn run(
+    statement: &Statement<'_>,
+    ast: &ast::Statement,
     shape: &Shape,
     arguments: &[Argument<'_>],
     kept: Kept<'_>,
 ) -> Result<Option<QueryResult>> {
-    match (shape, statement) {
+    match (shape, ast) {
         (Shape::Select { place, items }, _) => {
-            select(connection, place, items.as_deref(), arguments, kept)
+            select(statement, place, items.as_deref(), arguments, kept)
         }
-        (Shape::Update { place, set }, _) => change(connection, place, Some(set), arguments, kept),
-        (Shape::Delete { place }, _) => change(connection, place, None, arguments, kept),
+        (Shape::Update { place, set }, _) => change(statement, place, Some(set), arguments, kept),
+        (Shape::Delete { place }, _) => change(statement, place, None, arguments, kept),
         (Shape::Insert { table, columns }, ast::Statement::Insert(insert)) => {
-            self::insert(connection, table, columns, insert, arguments)
+            self::insert(statement, table, columns, insert, arguments)
         }
         _ => Ok(None),
     }
 }
 
 fn select(
-    connection: &Connection,
+    statement: &Statement<'_>,
     place: &Place,
     items: Option<&[Item]>,
     arguments: &[Argument<'_>],
     kept: Kept<'_>,
 ) -> Result<Option<QueryResult>> {
-    let snapshot = connection.snapshot();
+    let snapshot = statement.snapshot();
     let Some((database, table)) = snapshot.seen(&place.parts) else {
         return Ok(None);
     };
@@ -76,14 +74,14 @@ fn select(
 
 /// UPDATE, or DELETE when nothing is set.
 fn change(
-    connection: &Connection,
+    statement: &Statement<'_>,
     place: &Place,
     set: Option<&Vec<(String, Expr)>>,
     arguments: &[Argument<'_>],
     kept: Kept<'_>,
 ) -> Result<Option<QueryResult>> {
-    let (snapshot, name, mut write) = resolve_for_write(connection, &place.table)?;
-    let Some((_, table)) = snapshot.seen(&place.parts) else {
+    let (name, mut write) = statement.resolve_for_write(&place.table)?;
+    let Some((_, table)) = statement.snapshot().seen(&place.parts) else {
         return Ok(None);
     };
     let new_values = match set {
@@ -150,7 +148,7 @@ fn assigned<'a>(
 }
 
 fn insert(
-    connection: &Connection,
+    statement: &Statement<'_>,
     table: &ObjectName,
     columns: &[ObjectName],
     insert: &ast::Insert,
@@ -159,11 +157,11 @@ fn insert(
     let Some(values) = insert_values(insert) else {
         return Ok(None);
     };
-    let (snapshot, name, mut write) = resolve_for_write(connection, table)?;
+    let (name, mut write) = statement.resolve_for_write(table)?;
     if values.rows.len() > load::FEW_ROWS.min(write.store().row_group_rows()) {
         return Ok(None);
     }
-    let table = table_of(&snapshot, &name)?;
+    let table = table_of(statement.snapshot(), &name)?;
     let targets = insert_targets(&table, columns)?;
     let Some(arrays) = literal_rows(values, &table, &targets, arguments) else {
         return Ok(None);

@@ -35,17 +35,17 @@ pub(crate) enum Shape {
 
 /// `table WHERE column = value AND ...`, with each column once.
 pub(crate) struct Place {
-    pub(super) table: ObjectName,
+    pub(crate) table: ObjectName,
     /// The parts of the table's name.
-    pub(super) parts: Vec<String>,
-    pub(super) key: Vec<(String, Expr)>,
+    pub(crate) parts: Vec<String>,
+    pub(crate) key: Vec<(String, Expr)>,
 }
 
 /// A column of a select list, and the name that it gets.
 pub(crate) struct Item {
-    pub(super) column: String,
+    pub(crate) column: String,
     /// None: that of the column.
-    pub(super) name: Option<String>,
+    pub(crate) name: Option<String>,
 }
 
 /// A statement of each kind with nothing but what a shape has.
@@ -111,7 +111,7 @@ fn recognise_insert(insert: &ast::Insert) -> Option<Shape> {
 }
 
 /// The rows that an INSERT spells out.
-pub(super) fn insert_values(insert: &ast::Insert) -> Option<&ast::Values> {
+pub(crate) fn insert_values(insert: &ast::Insert) -> Option<&ast::Values> {
     let query = insert.source.as_deref()?;
     let plain = query.with.is_none()
         && query.order_by.is_none()

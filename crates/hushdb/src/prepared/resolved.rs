@@ -16,15 +16,15 @@ pub(crate) struct Resolved {
     index_name: String,
     index_columns: Vec<u32>,
     /// For each column of the index, the place in the shape's key of its value, and its type.
-    pub(super) key: Vec<(usize, ColumnType)>,
+    pub(crate) key: Vec<(usize, ColumnType)>,
     /// Positions in the table of the columns that come out.
-    pub(super) output: Vec<usize>,
-    pub(super) schema: SchemaRef,
+    pub(crate) output: Vec<usize>,
+    pub(crate) schema: SchemaRef,
 }
 
 impl Resolved {
     /// `None` when the table has no index on exactly these columns, or lacks a column.
-    pub(super) fn new(table: &TableVersion, place: &Place, items: Option<&[Item]>) -> Option<Self> {
+    pub(crate) fn new(table: &TableVersion, place: &Place, items: Option<&[Item]>) -> Option<Self> {
         let named = place.key.iter().map(|(name, _)| table.column(name));
         let named = named.collect::<Option<Vec<&Column>>>()?;
         let index = index_on(table, &named)?;
@@ -62,7 +62,7 @@ impl Resolved {
     }
 
     /// The index in a version of the table, if it is still the table that was resolved.
-    pub(super) fn index<'a>(&self, table: &'a TableVersion) -> Option<&'a Index> {
+    pub(crate) fn index<'a>(&self, table: &'a TableVersion) -> Option<&'a Index> {
         if table.id != self.table_id || table.columns != self.columns {
             return None;
         }

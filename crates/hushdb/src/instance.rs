@@ -1,0 +1,425 @@
+//! `Instance`: the attached files of one process, and what all sessions share.
+//!
+//! What must hold: a file is attached once; keys stay inside `hushdb-keys` and are asked for when a file is opened.
+
+use crate::anchor_file::KeptAnchor;
+use crate::key_source::{KeyServices, KeySource};
+use crate::options::{AttachOptions, Cipher, DatabaseOptions};
+#[cfg(test)]
+use datafusion::execution::SessionState;
+use hushdb_crypto::CryptoProvider;
+use hushdb_keys::{KeyProvider, Suite};
+use hushdb_query::engine::{Engine, default_threads};
+use hushdb_query::functions::current_micros;
+use hushdb_query::memory::{MemoryBudget, default_spill_bytes, default_spill_directory};
+use hushdb_query::plan::{DatabaseSnapshot, Snapshot, known_as};
+use hushdb_sql::{Error, Result, sqlstate};
+use hushdb_storage::{BufferPool, Notice, OsFiles, SpillSpace, Store, StoreOptions, Synchronous};
+use parking_lot::{Mutex, RwLock};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Name of the in-memory database that is always attached.
+pub(crate) const MEMORY: &str = "memory";
+/// What stands for a path where a database is to live in memory.
+pub(crate) const MEMORY_PATH: &str = ":memory:";
+/// Share of physical memory that a process may use when nothing else is said; DuckDB's.
+const DEFAULT_MEMORY_SHARE: f64 = 0.8;
+
+/// One attached database.
+pub(crate) struct Attached {
+    pub(crate) store: Arc<Store>,
+    /// Where it was when it was opened, absolute and without links; `None` for a database in memory.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) read_only: bool,
+    /// Of one with an anchor file, open for writing.
+    pub(crate) kept: Option<KeptAnchor>,
+}
+
+/// What the sessions of one `Database` share.
+pub(crate) struct Instance {
+    pub(crate) attached: RwLock<BTreeMap<String, Arc<Attached>>>,
+    engine: RwLock<Arc<Engine>>,
+    /// Refuse to open a plain database for writing.
+    pub(crate) enforce_encryption: AtomicBool,
+    /// What RESET goes back to.
+    pub(crate) defaults: Defaults,
+    pub(crate) default_database: String,
+    crypto: CryptoProvider,
+    pub(crate) key_services: KeyServices,
+    pub(crate) pool: Arc<BufferPool>,
+    pub(crate) memory: Arc<MemoryBudget>,
+    pub(crate) spill: Arc<SpillSpace>,
+    row_group_rows: usize,
+    notices: Mutex<Vec<String>>,
+    pub(crate) durability: Mutex<Durability>,
+}
+
+/// Settings as the database was opened with them.
+pub(crate) struct Defaults {
+    pub(crate) threads: usize,
+    pub(crate) memory_bytes: usize,
+    pub(crate) temp_directory: PathBuf,
+    pub(crate) spill_bytes: u64,
+}
+
+/// How attached databases treat their logs; one setting for all, as in DuckDB.
+#[derive(Clone, Copy)]
+pub(crate) struct Durability {
+    pub(crate) synchronous: Synchronous,
+    /// Bytes of a log after which a commit makes a checkpoint.
+    pub(crate) autocheckpoint_bytes: u64,
+    pub(crate) checkpoint_on_shutdown: bool,
+}
+
+impl Default for Durability {
+    fn default() -> Self {
+        Self {
+            synchronous: Synchronous::Full,
+            autocheckpoint_bytes: hushdb_storage::DEFAULT_AUTOCHECKPOINT_BYTES,
+            checkpoint_on_shutdown: true,
+        }
+    }
+}
+
+/// The share of the memory limit that rows of small commits may fill: they are in memory until a checkpoint, about as large as in
+/// the log.
+const RECENT_ROWS_SHARE: u64 = 8;
+
+impl Durability {
+    fn apply(self, store: &Store, memory: &MemoryBudget) {
+        let most = memory.limit() as u64 / RECENT_ROWS_SHARE;
+        store.set_synchronous(self.synchronous);
+        store.set_autocheckpoint_bytes(self.autocheckpoint_bytes.min(most));
+        store.set_checkpoint_on_close(self.checkpoint_on_shutdown);
+    }
+}
+
+impl Instance {
+    /// As [`crate::Database::open_with`].
+    pub(crate) fn open(path: Option<&Path>, options: DatabaseOptions) -> Result<Self> {
+        options
+            .crypto
+            .self_test()
+            .map_err(|e| Error::internal(e.to_string()))?;
+        let threads = options.threads.unwrap_or_else(default_threads).max(1);
+        let budget = options
+            .memory_limit_bytes
+            .unwrap_or_else(default_memory_bytes);
+        let pool = Arc::new(BufferPool::new(budget));
+        let memory = Arc::new(memory_budget(&pool, budget, threads, options.owns_process));
+        let temp_directory = options
+            .temp_directory
+            .unwrap_or_else(|| default_spill_directory(path));
+        let spill_bytes = default_spill_bytes(&temp_directory);
+        let spill = SpillSpace::new(options.crypto, temp_directory, spill_bytes);
+        let in_memory = Store::open_in_memory(&StoreOptions {
+            crypto: options.crypto,
+            row_group_rows: options.row_group_rows,
+            pool: Arc::clone(&pool),
+            ..StoreOptions::default()
+        })?;
+        let in_memory = Attached {
+            store: in_memory,
+            path: None,
+            read_only: false,
+            kept: None,
+        };
+        let default_database = path.map_or_else(|| MEMORY.to_string(), database_name);
+        let instance = Self {
+            attached: RwLock::new([(MEMORY.to_string(), Arc::new(in_memory))].into()),
+            engine: RwLock::new(Arc::new(Engine::new(
+                threads,
+                Arc::clone(&memory),
+                Arc::clone(&spill),
+            )?)),
+            enforce_encryption: AtomicBool::new(false),
+            defaults: Defaults {
+                threads,
+                memory_bytes: budget,
+                temp_directory: spill.directory(),
+                spill_bytes,
+            },
+            default_database: default_database.clone(),
+            crypto: options.crypto,
+            key_services: options.key_services.clone(),
+            pool,
+            memory,
+            spill,
+            row_group_rows: options.row_group_rows,
+            durability: Mutex::default(),
+            notices: Mutex::default(),
+        };
+        if let Some(path) = path {
+            let options = AttachOptions {
+                read_only: options.read_only,
+                key: options.key,
+                cipher: options.cipher,
+                freshness: options.freshness,
+                anchor_file: options.anchor_file,
+            };
+            instance.attach(path, &default_database, &options)?;
+        }
+        Ok(instance)
+    }
+
+    /// Opens a file, or creates it, and attaches it under a name.
+    pub(crate) fn attach(&self, path: &Path, name: &str, options: &AttachOptions) -> Result<()> {
+        self.refuse_attach(path, name, options)?;
+        let provider = options.key.as_ref().map(KeySource::provider);
+        let (freshness, none_yet) = options.wanted()?;
+        let store_options = StoreOptions {
+            crypto: self.crypto,
+            suite: options.cipher.unwrap_or_default().suite(),
+            read_only: options.read_only,
+            row_group_rows: self.row_group_rows,
+            pool: Arc::clone(&self.pool),
+            freshness,
+            ..StoreOptions::default()
+        };
+        let place = match is_in_memory(path) {
+            true => None,
+            false => Some(place_of(path)?),
+        };
+        let store = match &place {
+            Some(place) => open_store(place, provider.as_deref(), &store_options)?,
+            None => Store::open_in_memory(&store_options)?,
+        };
+        check_cipher(&store, options.cipher)?;
+        let notices = opening_notices(&store, path, options.read_only);
+        self.notices
+            .lock()
+            .extend(none_yet.into_iter().chain(notices));
+        self.durability.lock().apply(&store, &self.memory);
+        let attached = Attached {
+            kept: options.keeper(&store),
+            store,
+            path: place,
+            read_only: options.read_only,
+        };
+        self.attached
+            .write()
+            .insert(name.to_string(), Arc::new(attached));
+        Ok(())
+    }
+
+    /// What is wrong with an attachment whatever the file holds.
+    fn refuse_attach(&self, path: &Path, name: &str, options: &AttachOptions) -> Result<()> {
+        if known_as(&self.attached.read(), name).is_some() {
+            return Err(Error::binder(format!(
+                "Failed to attach database: database with name \"{name}\" already exists; give it another name with AS"
+            )).with_sqlstate(sqlstate::DUPLICATE_DATABASE));
+        }
+        let has_key = options.key.is_some();
+        let plain = !has_key && !options.read_only && !is_in_memory(path);
+        if plain && self.enforce_encryption.load(Ordering::Acquire) {
+            return Err(Error::invalid(format!(
+                "Cannot attach \"{}\" for writing without a key: enforce_encryption is on; give an ENCRYPTION_KEY, or \
+                 attach it READ_ONLY",
+                path.display()
+            )));
+        }
+        if options.cipher.is_some() && !has_key {
+            return Err(Error::binder("a cipher needs a key"));
+        }
+        if is_in_memory(path) && (has_key || options.insists()) {
+            return Err(takes_no_key());
+        }
+        Ok(())
+    }
+
+    /// What plans and runs a statement that begins now.
+    pub(crate) fn engine(&self) -> Arc<Engine> {
+        Arc::clone(&self.engine.read())
+    }
+
+    /// Statements that begin from now on have this many threads.
+    pub(crate) fn set_threads(&self, threads: usize) -> Result<()> {
+        let mut engine = self.engine.write();
+        if engine.threads != threads {
+            *engine = Arc::new(engine.with_threads(threads)?);
+        }
+        Ok(())
+    }
+
+    /// Has statements planned with something else than this library has.
+    #[cfg(test)]
+    pub(crate) fn change_state(&self, change: impl FnOnce(&mut SessionState)) {
+        let mut engine = self.engine.write();
+        let mut state = engine.state.clone();
+        change(&mut state);
+        *engine = Arc::new(Engine {
+            state,
+            runtime: Arc::clone(&engine.runtime),
+            threads: engine.threads,
+        });
+    }
+
+    /// Names of attached files that are plain and open for writing.
+    pub(crate) fn plain_databases(&self) -> Vec<String> {
+        let attached = self.attached.read();
+        let plain = attached.iter().filter(|(_, database)| {
+            let suite = database.store.info().suite;
+            database.path.is_some() && !database.read_only && suite == Suite::Plain
+        });
+        plain.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Tells the person who uses the database something; see [`crate::Database::take_notices`].
+    pub(crate) fn notice(&self, text: impl Into<String>) {
+        self.notices.lock().push(text.into());
+    }
+
+    /// See [`crate::Database::take_notices`].
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.notices.lock())
+    }
+
+    /// Changes what operators, opened blocks and rows of small commits may take.
+    pub(crate) fn set_memory_limit(&self, bytes: usize) {
+        self.memory.set_limit(bytes);
+        self.set_durability(|_| ());
+    }
+
+    /// Changes how logs are treated, in every attached database and those to come.
+    pub(crate) fn set_durability(&self, change: impl FnOnce(&mut Durability)) {
+        let mut durability = self.durability.lock();
+        change(&mut durability);
+        for attached in self.attached.read().values() {
+            durability.apply(&attached.store, &self.memory);
+        }
+    }
+
+    pub(crate) fn database(&self, name: &str) -> Result<Arc<Attached>> {
+        self.attached.read().get(name).cloned().ok_or_else(|| {
+            Error::catalog(format!("Database with name \"{name}\" does not exist!"))
+                .with_sqlstate(sqlstate::UNKNOWN_DATABASE)
+        })
+    }
+
+    /// The latest version of every attached database.
+    pub(crate) fn snapshot(&self, current_database: &str, current_schema: &str) -> Snapshot {
+        let attached = self.attached.read();
+        let databases = attached
+            .iter()
+            .map(|(name, db)| {
+                let snapshot = DatabaseSnapshot {
+                    store: Arc::clone(&db.store),
+                    version: db.store.snapshot(),
+                    path: db.path.clone(),
+                };
+                (name.clone(), snapshot)
+            })
+            .collect();
+        Snapshot {
+            databases,
+            current_database: current_database.to_string(),
+            current_schema: current_schema.to_string(),
+            now: current_micros(),
+        }
+    }
+}
+
+/// What operators and opened blocks may take; of a process that does nothing else, also what its allocator keeps.
+fn memory_budget(
+    pool: &Arc<BufferPool>,
+    bytes: usize,
+    threads: usize,
+    owns_process: bool,
+) -> MemoryBudget {
+    let memory = MemoryBudget::new(Arc::clone(pool), bytes);
+    if !owns_process {
+        return memory;
+    }
+    // One for each thread of the engine, and one for all others.
+    hushdb_pages::share_heaps(threads + 1);
+    hushdb_pages::keep_large_blocks();
+    memory.of_whole_process()
+}
+
+/// What is said of a key or an anchor for a database in memory.
+pub(crate) fn takes_no_key() -> Error {
+    Error::invalid("a database in memory is never written to a file and takes no key and no anchor")
+}
+
+/// Opens the file at a path, or creates it.
+fn open_store(
+    path: &Path,
+    key: Option<&dyn KeyProvider>,
+    options: &StoreOptions,
+) -> Result<Arc<Store>> {
+    Ok(if path.exists() {
+        Store::open_path(path, key, options)?
+    } else if options.read_only || options.freshness.is_given() {
+        return Err(Error::new(
+            crate::ErrorKind::Io,
+            format!(
+                "Cannot open file \"{}\": it does not exist, and READ_ONLY or an anchor creates nothing",
+                path.display()
+            ),
+        ));
+    } else {
+        Store::create_path(path, key, options)?
+    })
+}
+
+fn is_in_memory(path: &Path) -> bool {
+    path.as_os_str() == MEMORY_PATH
+}
+
+/// What opening found, for a person to read.
+fn opening_notices(store: &Store, path: &Path, read_only: bool) -> Vec<String> {
+    let end = match read_only {
+        true => "open it for writing to have it put right",
+        false => "it has been put right",
+    };
+    let notices = store.notices().into_iter();
+    let notices = notices.map(|notice| match notice {
+        Notice::AnchorWithoutHistory { .. } => format!("{}: {notice}", path.display()),
+        _ => format!("{}: {notice}; {end}", path.display()),
+    });
+    notices.collect()
+}
+
+/// Where a path leads now: absolute, without links.
+pub(crate) fn place_of(path: &Path) -> Result<PathBuf> {
+    let files = OsFiles::beside(path).map_err(|error| {
+        let text = format!("Cannot open file \"{}\": {error}", path.display());
+        Error::new(crate::ErrorKind::Io, text)
+    })?;
+    Ok(files.path().to_path_buf())
+}
+
+/// Whether a database is sealed with the cipher that is asked for.
+pub(crate) fn check_cipher(store: &Store, cipher: Option<Cipher>) -> Result<()> {
+    let suite = store.info().suite;
+    match cipher.map(Cipher::suite) {
+        Some(asked) if asked != suite => Err(Error::invalid(format!(
+            "the database is sealed with {suite}, not with {asked}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The name under which a file is attached: its stem.
+pub(crate) fn database_name(path: &Path) -> String {
+    path.file_stem().map_or_else(
+        || "db".to_string(),
+        |stem| stem.to_string_lossy().into_owned(),
+    )
+}
+
+/// A share of the machine's memory as the kernel reports it, or 1 GiB where it does not.
+fn default_memory_bytes() -> usize {
+    let total_kib = std::fs::read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|l| l.starts_with("MemTotal:"))?;
+            line.split_whitespace().nth(1)?.parse::<u64>().ok()
+        });
+    total_kib.map_or(1 << 30, |kib| {
+        (kib as f64 * 1024.0 * DEFAULT_MEMORY_SHARE) as usize
+    })
+}

@@ -1,0 +1,52 @@
+//! `Prepared`: a parsed statement and what was found out about it, for PREPARE and for the library's prepared statements.
+//!
+//! What must hold: there is one way to bind. An execution gives what the statement would with its values spelled out.
+
+mod resolved;
+mod shape;
+
+use hushdb_sql::Result;
+use hushdb_sql::{self as sql, Statement};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+pub(crate) use resolved::Resolved;
+pub(crate) use shape::{Item, Place, Shape, insert_values, recognise};
+
+/// A statement with numbered parameters.
+pub(crate) struct Prepared {
+    pub(crate) statement: Statement,
+    parameters: usize,
+    /// How it can be run without a plan.
+    pub(crate) shape: Option<Shape>,
+    /// The shape against the table as it was last seen.
+    pub(crate) resolved: Mutex<Option<Arc<Resolved>>>,
+}
+
+impl Prepared {
+    /// # Errors
+    /// `Unsupported` for a parameter with a name.
+    pub(crate) fn new(mut statement: Statement) -> Result<Self> {
+        let used = sql::number_parameters(&mut statement)?;
+        let shape = match &statement {
+            Statement::Sql(statement) if !used.contains(&false) => recognise(statement),
+            _ => None,
+        };
+        Ok(Self {
+            statement,
+            parameters: used.len(),
+            shape,
+            resolved: Mutex::default(),
+        })
+    }
+
+    /// How many values it takes.
+    pub(crate) fn parameters(&self) -> usize {
+        self.parameters
+    }
+
+    /// Whether it may run in a transaction that an error has aborted.
+    pub(crate) fn ends_transaction(&self) -> bool {
+        self.statement.ends_transaction()
+    }
+}

@@ -1,0 +1,169 @@
+//! `Session`: what belongs to one connection, while statements run and between them.
+//!
+//! What must hold: one statement runs at a time, whichever threads they come from; each sees one state of all databases.
+
+use crate::instance::Instance;
+use crate::prepared::Prepared;
+use crate::transaction::OpenTransaction;
+use hushdb_query::engine::Engine;
+use hushdb_query::plan::{OrderDefaults, Snapshot};
+use hushdb_query::scan::ScanProgress;
+use hushdb_sql::{Error, Result, caught, folded, sqlstate};
+use hushdb_storage::MAIN_SCHEMA;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// One connection's part of an [`Instance`].
+pub(crate) struct Session {
+    pub(crate) instance: Arc<Instance>,
+    pub(crate) settings: Mutex<SessionSettings>,
+    /// The transaction between BEGIN and COMMIT.
+    pub(crate) transaction: Mutex<Option<OpenTransaction>>,
+    prepared: Mutex<HashMap<String, Arc<Prepared>>>,
+    /// Held while a statement runs.
+    turn: Mutex<()>,
+    /// The progress of the statement that runs, or of the last one.
+    pub(crate) running: Arc<Mutex<Arc<ScanProgress>>>,
+}
+
+/// What statements such as USE and SET change for one connection.
+pub(crate) struct SessionSettings {
+    /// The database and the schema that unqualified names are looked for in.
+    pub(crate) database: String,
+    pub(crate) schema: String,
+    pub(crate) order: OrderDefaults,
+    pub(crate) explain: ExplainOutput,
+    /// Whether a shell should show how far long statements have come.
+    pub(crate) progress_bar: bool,
+}
+
+impl Session {
+    pub(crate) fn new(instance: Arc<Instance>) -> Self {
+        let settings = SessionSettings {
+            database: instance.default_database.clone(),
+            schema: MAIN_SCHEMA.into(),
+            order: OrderDefaults::default(),
+            explain: ExplainOutput::default(),
+            progress_bar: true,
+        };
+        Self {
+            instance,
+            settings: Mutex::new(settings),
+            transaction: Mutex::default(),
+            prepared: Mutex::default(),
+            turn: Mutex::default(),
+            running: Arc::default(),
+        }
+    }
+
+    /// Does a statement's work when no other statement of the session runs. A panic is its error, and leaves an open
+    /// transaction to be rolled back.
+    pub(crate) fn in_turn<T>(
+        &self,
+        work: impl FnOnce(&Arc<ScanProgress>) -> Result<T>,
+    ) -> Result<T> {
+        let _turn = self.turn.lock();
+        let progress = Arc::new(ScanProgress::default());
+        *self.running.lock() = Arc::clone(&progress);
+        let mut is_through = false;
+        let result = caught(|| {
+            let result = progress.heeds().watch(|| work(&progress));
+            is_through = true;
+            result
+        });
+        if !is_through && let Some(open) = self.transaction.lock().as_ref() {
+            open.aborted().store(true, Ordering::Release);
+        }
+        result
+    }
+
+    /// Whether a transaction over several statements is open, also one that an error has aborted.
+    pub(crate) fn in_transaction(&self) -> bool {
+        self.transaction.lock().is_some()
+    }
+
+    /// Whether the open transaction has changes that are not committed.
+    pub(crate) fn has_changes(&self) -> bool {
+        let open = self.transaction.lock();
+        open.as_ref()
+            .is_some_and(|open| open.changed_database().is_some())
+    }
+
+    /// Name of the database that unqualified names are looked for in.
+    pub(crate) fn current_database(&self) -> String {
+        self.settings.lock().database.clone()
+    }
+
+    /// What a statement that begins now sees.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let newest = {
+            let settings = self.settings.lock();
+            self.instance.snapshot(&settings.database, &settings.schema)
+        };
+        match self.transaction.lock().as_mut() {
+            Some(open) => open.view(newest),
+            None => newest,
+        }
+    }
+
+    /// What plans and runs a statement that begins now.
+    pub(crate) fn engine(&self) -> Arc<Engine> {
+        self.instance.engine()
+    }
+
+    /// Keeps what PREPARE names.
+    pub(crate) fn keep_prepared(&self, name: &str, prepared: Prepared) {
+        self.prepared
+            .lock()
+            .insert(folded(name), Arc::new(prepared));
+    }
+
+    /// # Errors
+    /// `Binder` when PREPARE has not named it.
+    pub(crate) fn prepared(&self, name: &str) -> Result<Arc<Prepared>> {
+        let prepared = self.prepared.lock().get(&folded(name)).cloned();
+        prepared.ok_or_else(|| unknown_statement(name))
+    }
+
+    /// # Errors
+    /// As `prepared`.
+    pub(crate) fn deallocate(&self, name: &str) -> Result<()> {
+        let removed = self.prepared.lock().remove(&folded(name));
+        removed.map(drop).ok_or_else(|| unknown_statement(name))
+    }
+}
+
+fn unknown_statement(name: &str) -> Error {
+    Error::binder(format!("Prepared statement \"{name}\" does not exist"))
+        .with_sqlstate(sqlstate::UNKNOWN_STATEMENT)
+}
+
+/// The plans that EXPLAIN shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ExplainOutput {
+    #[default]
+    PhysicalOnly,
+    OptimizedOnly,
+    All,
+}
+
+impl ExplainOutput {
+    pub(crate) fn named(text: &str) -> Option<Self> {
+        Some(match text.to_lowercase().as_str() {
+            "physical_only" => Self::PhysicalOnly,
+            "optimized_only" => Self::OptimizedOnly,
+            "all" => Self::All,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::PhysicalOnly => "PHYSICAL_ONLY",
+            Self::OptimizedOnly => "OPTIMIZED_ONLY",
+            Self::All => "ALL",
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `Statement`: one statement while it runs, as whatever carries it out sees it.
+
+use crate::session::Session;
+use crate::transaction::Write;
+use datafusion::sql::sqlparser::ast::ObjectName;
+use hushdb_query::plan::{Planner, Snapshot, TableName};
+use hushdb_query::scan::ScanProgress;
+use hushdb_sql::{Error, Result, name_parts};
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+/// What runs, for whom, and what it sees.
+pub(crate) struct Statement<'a> {
+    pub(crate) session: &'a Session,
+    /// Cancels it, and says how far it has come.
+    pub(crate) progress: &'a Arc<ScanProgress>,
+    /// Taken when it is first asked for: statements that look at no table hold none.
+    snapshot: OnceCell<Snapshot>,
+}
+
+impl<'a> Statement<'a> {
+    pub(crate) fn new(session: &'a Session, progress: &'a Arc<ScanProgress>) -> Self {
+        Self {
+            session,
+            progress,
+            snapshot: OnceCell::new(),
+        }
+    }
+
+    /// The same statement on what there is now: after others were faster, or what it did itself.
+    pub(crate) fn anew(&self) -> Self {
+        Self::new(self.session, self.progress)
+    }
+
+    /// The databases as the statement sees them.
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        self.snapshot.get_or_init(|| self.session.snapshot())
+    }
+
+    /// Plans parts of the statement.
+    pub(crate) fn planner(&self) -> Planner<'_> {
+        self.planner_on(self.snapshot())
+    }
+
+    /// Plans what names are looked up for in another way.
+    pub(crate) fn planner_on<'s>(&'s self, snapshot: &'s Snapshot) -> Planner<'s> {
+        Planner::new(self, snapshot, Arc::clone(self.progress))
+    }
+
+    /// Begins to change a database in the state that the statement sees.
+    ///
+    /// # Errors
+    /// `InvalidInput` when it is attached READ_ONLY, `Transaction` when the open transaction may not write to it.
+    pub(crate) fn write(&self, database: &str) -> Result<Write<'a>> {
+        if self.session.instance.database(database)?.read_only {
+            return Err(Error::invalid(format!(
+                "Cannot write: database \"{database}\" is attached in read-only mode"
+            )));
+        }
+        Write::begin(&self.session.transaction, self.snapshot(), database)
+    }
+
+    /// The table of that name, and the hold on its database.
+    ///
+    /// # Errors
+    /// `Catalog` when there is no such database or schema, and as `write`.
+    pub(crate) fn resolve_for_write(&self, name: &ObjectName) -> Result<(TableName, Write<'a>)> {
+        let name = self.snapshot().resolve(&name_parts(name)?)?;
+        let write = self.write(&name.database)?;
+        Ok((name, write))
+    }
+
+    /// Runs a future of the statement to its end, or until someone cancels it.
+    ///
+    /// # Errors
+    /// `Interrupted`, and those of the future.
+    pub(crate) fn block_on<T>(&self, future: impl Future<Output = Result<T>>) -> Result<T> {
+        self.session.engine().runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = self.progress.interrupted() => Err(Error::interrupted()),
+                result = future => result,
+            }
+        })
+    }
+}
