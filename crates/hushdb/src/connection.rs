@@ -5,6 +5,7 @@ use crate::instance::Instance;
 use crate::prepared::Prepared;
 use crate::prepared_statement::PreparedStatement;
 use crate::result::QueryResult;
+use crate::running::Running;
 use crate::session::Session;
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{self as sql, Result, caught};
@@ -71,6 +72,18 @@ impl Connection {
     pub fn run(&self, statement: &str) -> Result<QueryResult> {
         let session = &self.session;
         session.in_turn(|progress| exec::run(session, parsed(statement)?, progress))
+    }
+
+    /// Has exactly one statement run, and does not wait: the database's own threads run it, and its rows are awaited. Works
+    /// within any runtime. It takes its turn among the connection's statements; dropped, it is cancelled.
+    ///
+    /// # Errors
+    /// `Parser` when it is not well formed. All else comes with the rows.
+    pub fn start(&self, statement: &str) -> Result<Running> {
+        let parsed = caught(|| parsed(statement))?;
+        Running::start(&self.session, |session, progress| {
+            exec::run(session, parsed, progress)
+        })
     }
 
     /// Parses one statement, with `?` or `$1`, `$2`... where values go, to be run many times.

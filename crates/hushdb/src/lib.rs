@@ -24,6 +24,7 @@ mod options;
 mod prepared;
 mod prepared_statement;
 mod result;
+mod running;
 mod session;
 mod statement;
 pub mod tpch;
@@ -41,6 +42,7 @@ pub use key_source::{KeyServices, KeySource};
 pub use options::{AttachOptions, Cipher, DatabaseOptions};
 pub use prepared_statement::PreparedStatement;
 pub use result::{QueryResult, ResultKind};
+pub use running::Running;
 pub use value::Value;
 
 pub use hushdb_storage::{Anchor, Freshness, root_digest_from_hex};

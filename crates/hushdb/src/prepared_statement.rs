@@ -3,6 +3,7 @@
 use crate::exec::{self, Argument};
 use crate::prepared::Prepared;
 use crate::result::QueryResult;
+use crate::running::Running;
 use crate::session::Session;
 use crate::value::Value;
 use hushdb_sql::Result;
@@ -16,14 +17,14 @@ use std::sync::Arc;
 /// without being planned.
 pub struct PreparedStatement {
     session: Arc<Session>,
-    prepared: Prepared,
+    prepared: Arc<Prepared>,
 }
 
 impl PreparedStatement {
     pub(crate) fn new(session: &Arc<Session>, prepared: Prepared) -> Self {
         Self {
             session: Arc::clone(session),
-            prepared,
+            prepared: Arc::new(prepared),
         }
     }
 
@@ -37,6 +38,18 @@ impl PreparedStatement {
         let session = &self.session;
         session
             .in_turn(|progress| exec::run_prepared(session, &self.prepared, &arguments, progress))
+    }
+
+    /// Has the statement run with these values, and does not wait; see [`crate::Connection::start`].
+    ///
+    /// # Errors
+    /// None while the database has threads: what `execute` fails with comes with the rows.
+    pub fn start(&self, values: Vec<Value>) -> Result<Running> {
+        let prepared = Arc::clone(&self.prepared);
+        Running::start(&self.session, move |session, progress| {
+            let arguments: Vec<Argument<'_>> = values.iter().map(Argument::Value).collect();
+            exec::run_prepared(session, &prepared, &arguments, progress)
+        })
     }
 
     /// How many values the statement takes.

@@ -4,14 +4,15 @@ use datafusion::arrow::array::{ArrayRef, Int64Array};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use hushdb_query::engine::Threads;
 use hushdb_query::heed::AskOnDrop;
 use hushdb_query::memory::KeepRows;
 use hushdb_query::scan::ScanProgress;
-use hushdb_sql::{Error, Result, caught};
+use hushdb_sql::{Error, Result};
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -152,39 +153,49 @@ impl QueryResult {
     }
 }
 
+impl QueryResult {
+    /// The next rows, as they come.
+    pub(crate) async fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
+        let (stream, progress, within) = match &mut self.source {
+            Source::Batches(batches) => return batches.pop_front().map(Ok),
+            Source::Stream {
+                stream,
+                progress,
+                within,
+                ..
+            } => (stream, progress, within),
+        };
+        let next = async {
+            tokio::select! {
+                biased;
+                () = progress.interrupted() => Err(Error::interrupted()),
+                next = stream.next() => Ok(next.transpose()?),
+            }
+        };
+        // A panic, as in `caught`.
+        let next = AssertUnwindSafe(next).catch_unwind().await;
+        let next = next.unwrap_or_else(|_| Err(Error::of_panic())).transpose();
+        if let Some(Err(error)) = &next {
+            if let Some(aborted) = within.as_ref().filter(|_| error.aborts()) {
+                aborted.store(true, Ordering::Release);
+            }
+            // Nothing comes after an error, and what still runs is dropped.
+            self.source = Source::Batches(VecDeque::new());
+        }
+        next
+    }
+}
+
 impl Iterator for QueryResult {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match &mut self.source {
-            Source::Batches(batches) => batches.pop_front().map(Ok),
-            Source::Stream {
-                stream,
-                runtime,
-                progress,
-                within,
-                ..
-            } => {
-                let next = || {
-                    runtime.block_on(async {
-                        tokio::select! {
-                            biased;
-                            () = progress.interrupted() => Err(Error::interrupted()),
-                            next = stream.next() => Ok(next.transpose()?),
-                        }
-                    })
-                };
-                let next = caught(next).transpose();
-                if let Some(Err(error)) = &next {
-                    if let Some(aborted) = within.as_ref().filter(|_| error.aborts()) {
-                        aborted.store(true, Ordering::Release);
-                    }
-                    // Nothing comes after an error, and what still runs is dropped.
-                    self.source = Source::Batches(VecDeque::new());
-                }
-                next
-            }
-        }
+        let runtime = match &mut self.source {
+            Source::Batches(batches) => return batches.pop_front().map(Ok),
+            Source::Stream { runtime, .. } => Arc::clone(runtime),
+        };
+        let next = runtime.block_on(async { Ok(self.next_batch().await) });
+        next.unwrap_or_else(|error| Some(Err(error)))
     }
 }
 

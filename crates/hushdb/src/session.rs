@@ -64,8 +64,17 @@ impl Session {
         &self,
         work: impl FnOnce(&Arc<ScanProgress>) -> Result<T>,
     ) -> Result<T> {
+        self.in_turn_with(Arc::default(), work)
+    }
+
+    /// The same for a statement that may be cancelled before its turn comes.
+    pub(crate) fn in_turn_with<T>(
+        &self,
+        progress: Arc<ScanProgress>,
+        work: impl FnOnce(&Arc<ScanProgress>) -> Result<T>,
+    ) -> Result<T> {
         let _turn = self.turn.lock();
-        let progress = Arc::new(ScanProgress::default());
+        progress.check()?;
         *self.running.lock() = Arc::clone(&progress);
         let mut is_through = false;
         let result = caught(|| {

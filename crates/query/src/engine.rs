@@ -10,9 +10,11 @@ use hushdb_sql::stack::{THREAD_STACK, guard_libraries};
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{Interrupt, SpillSpace};
 use std::sync::Arc;
+use std::task::{Context, Poll, Wake};
+use std::thread::Thread;
 use std::time::Duration;
-use tokio::runtime::{EnterGuard, Runtime};
-use tokio::task::JoinError;
+use tokio::runtime::{EnterGuard, Handle, Runtime};
+use tokio::task::{JoinError, JoinHandle};
 
 /// Threads, and the session whose plans they run.
 pub struct Engine {
@@ -66,12 +68,41 @@ pub struct Threads(Option<Runtime>);
 const LAST_STEPS: Duration = Duration::from_millis(150);
 
 impl Threads {
-    /// Runs a future to its end on this thread, its parts on the others.
+    /// Runs a future to its end on this thread, its parts on the others; also on a thread of somebody else's runtime, which lets
+    /// nobody but itself wait there.
     ///
     /// # Errors
     /// The future's.
     pub fn block_on<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        self.running()?.block_on(work)
+        let runtime = self.running()?;
+        if Handle::try_current().is_err() {
+            return runtime.block_on(work);
+        }
+        let _entered = runtime.enter();
+        // The turn of the task that waits here is not the future's: it would never begin anew.
+        wait_for(tokio::task::unconstrained(work))
+    }
+
+    /// Runs blocking work on a thread beside those of queries.
+    ///
+    /// # Errors
+    /// None while there are threads.
+    pub fn spawn_blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<JoinHandle<T>> {
+        Ok(self.running()?.spawn_blocking(work))
+    }
+
+    /// Runs a future on the threads.
+    ///
+    /// # Errors
+    /// None while there are threads.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<JoinHandle<T>> {
+        Ok(self.running()?.spawn(work))
     }
 
     /// Has what is spawned here run on these threads.
@@ -88,12 +119,31 @@ impl Threads {
     }
 }
 
+/// Polls a future on this thread, which sleeps in between.
+fn wait_for<T>(work: impl Future<Output = T>) -> T {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let mut work = std::pin::pin!(work);
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match work.as_mut().poll(&mut context) {
+            Poll::Ready(done) => return done,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
 impl Drop for Threads {
     fn drop(&mut self) {
         let Some(runtime) = self.0.take() else {
             return;
         };
-        match tokio::runtime::Handle::try_current() {
+        match Handle::try_current() {
             // Whoever is called by a runtime must not wait.
             Ok(_) => runtime.shutdown_background(),
             Err(_) => runtime.shutdown_timeout(LAST_STEPS),
