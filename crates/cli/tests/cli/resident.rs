@@ -17,10 +17,11 @@ const BESIDE: usize = 128_000_000;
 /// The table alone, as rows, is twice the limit.
 const ROWS: usize = 3_000_000;
 
-const STATEMENTS: [&str; 21] = [
+const STATEMENTS: [&str; 22] = [
     // Values of nearly the limit, which are in memory once.
     "SELECT length(repeat('x', 80000000))",
     "SELECT len(range(10000000))",
+    "SELECT sum(len(l)) FROM range(2000) t(i), (SELECT list(j) AS l FROM range(100000) r(j))",
     // Constant lists, written out for each row that they are needed for.
     "SELECT sum(u) FROM (SELECT unnest(range(0, 100000)) AS u FROM range(1000))",
     "SELECT max(len(CASE WHEN i > 5 THEN range(100000) ELSE [1] END)) FROM range(2000) t(i)",

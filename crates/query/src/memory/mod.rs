@@ -25,7 +25,7 @@ mod windows;
 pub use budget::MemoryBudget;
 pub use kept_rows::{KeepRows, KeptRows};
 pub use large_limits::LargeLimits;
-pub use pieces::ConstantLists;
+pub use pieces::RepeatedLists;
 pub(crate) use pieces::rows_at_once;
 pub use sort::SpillingSorts;
 pub use spill_files::{SealedTempFiles, default_spill_bytes, default_spill_directory};

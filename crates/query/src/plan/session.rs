@@ -21,7 +21,7 @@ use super::type_names::DuckTypes;
 use super::watched::Watched;
 use crate::functions;
 use crate::memory::{
-    AccountedWindows, ConstantLists, LargeLimits, MemoryBudget, SealedTempFiles, SpillingJoins,
+    AccountedWindows, LargeLimits, MemoryBudget, RepeatedLists, SealedTempFiles, SpillingJoins,
     SpillingSorts,
 };
 use crate::scan::KeptBatches;
@@ -163,7 +163,7 @@ fn physical_rules(memory: Arc<MemoryBudget>) -> Vec<Arc<dyn PhysicalOptimizerRul
         Arc::new(AccountedWindows),
         Arc::new(SpillingSorts),
         Arc::new(GivenFiles(memory)),
-        Arc::new(ConstantLists),
+        Arc::new(RepeatedLists),
     ]);
     let watched = physical
         .into_iter()
