@@ -4,6 +4,9 @@ use crate::reading::{Case, Expected};
 use crate::samples::Samples;
 use crate::thrift::{Kind, Place, number, places, written};
 use hushdb::Database;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, GzipLevel};
+use parquet::file::properties::{WriterProperties, WriterVersion};
 
 /// A footer with its length and mark.
 const TAIL: usize = 8;
@@ -215,6 +218,21 @@ pub(crate) fn cases(samples: &Samples) -> Vec<Case> {
     let schema = schema_cases();
     cases.extend(schema.map(|(name, bytes, expected)| case(name, bytes, expected)));
     cases.push(case("bomb", bomb(), "more than half of memory_limit"));
+    let large = "SELECT repeat('x', 150000000) AS a";
+    let bomb = with_small_page(&gzip(large, WriterVersion::PARQUET_1_0));
+    cases.push(case("gzip_bomb", bomb, "more than its head says"));
+    // Long enough to be looked at.
+    let texts =
+        "SELECT md5(i::VARCHAR) AS a, CASE WHEN i % 3 = 0 THEN i END AS b FROM range(20000) t(i)";
+    let versions = [
+        ("gzip_1", WriterVersion::PARQUET_1_0),
+        ("gzip_2", WriterVersion::PARQUET_2_0),
+    ];
+    cases.extend(versions.map(|(name, version)| Case {
+        expected: Expected::Rows(20_000),
+        columns: Some("a VARCHAR, b BIGINT"),
+        ..case(name, gzip(texts, version), "")
+    }));
     cases
 }
 
@@ -415,4 +433,36 @@ fn bomb() -> Vec<u8> {
     let bytes = std::fs::read(path).unwrap();
     assert!(bytes.len() < 1 << 20);
     bytes
+}
+
+/// A file of a query's rows, packed as COPY does not.
+fn gzip(query: &str, version: WriterVersion) -> Vec<u8> {
+    let connection = Database::open_in_memory().unwrap().connect().unwrap();
+    let rows = connection.execute(query).unwrap();
+    let batches = rows.collect_batches().unwrap();
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::GZIP(GzipLevel::default()))
+        .set_writer_version(version)
+        .build();
+    let mut bytes = vec![];
+    let mut writer =
+        ArrowWriter::try_new(&mut bytes, batches[0].schema(), Some(properties)).unwrap();
+    for batch in &batches {
+        writer.write(batch).unwrap();
+    }
+    writer.close().unwrap();
+    bytes
+}
+
+/// The file, whose first page that unpacks to more than a MiB says that it unpacks to 1,000 bytes.
+fn with_small_page(bytes: &[u8]) -> Vec<u8> {
+    let file = File::new(bytes);
+    let chunk = file.chunks().swap_remove(0);
+    let mut places = chunk.pages.iter().flat_map(|page| &page.places);
+    let is_large = |place: &&Place| {
+        let is_it = place.kind == Kind::Number && place.path == [2];
+        is_it && number(&chunk.bytes, place) > 1 << 20
+    };
+    let place = places.find(is_large).unwrap();
+    file.with_chunk(&chunk, &chunk.with_value(place, 1000))
 }

@@ -4,6 +4,7 @@
 //! What must hold: once [`check_parquet`] has passed, no length in the file's footer or in its indexes of pages asks for more than the file has; and of
 //! pages, [`SoundReaders`] lets none through that takes more memory than its bytes can stand for.
 
+mod gzip;
 mod readers;
 mod thrift;
 

@@ -1,6 +1,7 @@
 //! Reading the pages of a Parquet file: where the bytes of a page cannot stand for what its head says that they unpack to, it is not
 //! unpacked.
 
+use super::gzip::unpacked_bytes;
 use super::thrift::{self, Part};
 use crate::memory::MemoryBudget;
 use bytes::Bytes;
@@ -22,6 +23,9 @@ use std::sync::Arc;
 const UNPACKED: &[i16] = &[2];
 const PACKED: &[i16] = &[3];
 const DICTIONARY_VALUES: &[i16] = &[7, 1];
+/// Of a page of the second version: bytes before what is packed, and whether anything is.
+const LEVELS: [&[i16]; 2] = [&[8, 5], &[8, 6]];
+const IS_PACKED: &[i16] = &[8, 7];
 
 /// Makes readers that look at pages before the library does.
 #[derive(Debug)]
@@ -86,6 +90,11 @@ impl SoundReader {
                 PageHead::read(rest).ok_or_else(|| damaged("the head of a page is damaged"))?;
             head.check(*compression, self.most_bytes)?;
             let behind = head_len.checked_add(head.packed);
+            let body = rest.get(head_len..).unwrap_or_default();
+            let body = body.get(..head.packed).unwrap_or(body);
+            if matches!(compression, Compression::GZIP(_)) {
+                head.check_gzip(body, self.most_bytes)?;
+            }
             rest = behind.and_then(|at| rest.get(at..)).unwrap_or_default();
         }
         Ok(())
@@ -136,12 +145,19 @@ impl AsyncFileReader for SoundReader {
     }
 }
 
+/// What a byte of gzip unpacks to, at most: the longest copy is written in two bits.
+const GZIP_TIMES: usize = 1032;
+
 /// What a page says of itself.
 #[derive(Default)]
 struct PageHead {
     unpacked: usize,
     packed: usize,
     dictionary_values: usize,
+    /// Bytes before what is packed, of two kinds.
+    levels: [usize; 2],
+    /// It says that nothing is packed.
+    is_plain: bool,
 }
 
 impl PageHead {
@@ -150,11 +166,21 @@ impl PageHead {
         let mut head = Self::default();
         let mut is_sound = true;
         let len = thrift::structure(bytes, &mut |fields, part| {
-            let Part::Integer(value) = part else { return };
+            let value = match part {
+                Part::Integer(value) => value,
+                Part::Flag(is_packed) if fields == IS_PACKED => {
+                    head.is_plain = !is_packed;
+                    return;
+                }
+                _ => return,
+            };
+            let [repeated, defined] = &mut head.levels;
             let to = match fields {
                 UNPACKED => &mut head.unpacked,
                 PACKED => &mut head.packed,
                 DICTIONARY_VALUES => &mut head.dictionary_values,
+                _ if fields == LEVELS[0] => repeated,
+                _ if fields == LEVELS[1] => defined,
                 _ => return,
             };
             match usize::try_from(value) {
@@ -181,15 +207,31 @@ impl PageHead {
         }
         Ok(())
     }
+
+    /// The library makes room for all that gzip unpacks to, whatever the head says.
+    fn check_gzip(&self, body: &[u8], most_bytes: usize) -> Result<()> {
+        let levels = self.levels.iter().sum::<usize>();
+        let most = self.unpacked.saturating_sub(levels);
+        let packed = body.get(levels..).unwrap_or_default();
+        let is_small = packed.len().saturating_mul(GZIP_TIMES) <= most_bytes;
+        if is_small || self.is_plain || most == 0 {
+            return Ok(());
+        }
+        match unpacked_bytes(packed, most) {
+            Some(bytes) if bytes <= most => Ok(()),
+            Some(_) => Err(damaged("a page unpacks to more than its head says")),
+            None => Err(damaged("a page is damaged")),
+        }
+    }
 }
 
 /// What so many bytes can unpack to, where that is limited by the form.
 fn most_unpacked(compression: Compression, packed: usize) -> Option<usize> {
-    // The longest copy and what it is written in, for Snappy and LZ4; the longest code for two bits of Deflate.
+    // The longest copy and what it is written in, for Snappy and LZ4.
     let times = match compression {
         Compression::SNAPPY => 22,
         Compression::LZ4 | Compression::LZ4_RAW => 256,
-        Compression::GZIP(_) => 1032,
+        Compression::GZIP(_) => GZIP_TIMES,
         _ => return None,
     };
     Some(packed.saturating_mul(times).saturating_add(64))

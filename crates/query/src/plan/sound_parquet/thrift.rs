@@ -12,6 +12,8 @@ pub(super) enum Part {
     /// A structure begins.
     Structure,
     Integer(i64),
+    /// A field of a structure that is true or false.
+    Flag(bool),
 }
 
 /// Bytes of the structure that `bytes` begins with; `None` if there is none. `tell` is given its parts in their order, each with the
@@ -85,8 +87,9 @@ impl Walk<'_> {
             };
             self.fields.push(field);
             // The kind of a field that is true or false is its value.
-            if kind > 2 {
-                self.value(kind, depth)?;
+            match kind {
+                1 | 2 => (self.tell)(&self.fields, Part::Flag(kind == 1)),
+                _ => self.value(kind, depth)?,
             }
             self.fields.pop();
         }
@@ -172,6 +175,7 @@ mod tests {
             (vec![3, 5], Part::Integer(-1)),
             (vec![3], Part::Structure),
             (vec![3, 5], Part::Integer(0)),
+            (vec![20], Part::Flag(true)),
         ];
         assert_eq!(walk(&bytes), Some((14, expected)));
         for len in 0..14 {
