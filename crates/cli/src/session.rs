@@ -103,7 +103,7 @@ impl Session {
         interrupts: Interrupts,
     ) -> Result<Self, Failure> {
         let database = target.open()?;
-        say_notices(&database);
+        say_notices(database.take_notices());
         let connection = database.connect()?;
         Ok(Self {
             connection,
@@ -146,7 +146,7 @@ impl Session {
     pub(crate) fn open_other(&mut self, target: &Target) -> Result<(), Failure> {
         // The old database stays open until the new one is: a typing error must not cost the session.
         let database = target.open()?;
-        say_notices(&database);
+        say_notices(database.take_notices());
         let connection = database.connect()?;
         self.keep_anchors()?;
         self.connection = connection;
@@ -231,7 +231,7 @@ impl Session {
         let mut progress = StatementProgress::follow(shown.then_some(handle));
         let result = self.connection.run(sql)?;
         // An ATTACH may have found something.
-        say_notices(&self.database);
+        say_notices(self.connection.take_notices());
         if result.kind() == ResultKind::Rows {
             let schema = result.schema();
             if self.mode == Mode::Box && is_plan(sql, &schema) {
@@ -302,9 +302,9 @@ impl Session {
     }
 }
 
-/// Says on standard error what opening files found.
-pub(crate) fn say_notices(database: &Database) {
-    for notice in database.take_notices() {
+/// Says on standard error what opening files found, and what statements have to say.
+fn say_notices(notices: Vec<String>) {
+    for notice in notices {
         say(&format!("Notice: {notice}"));
     }
 }

@@ -128,7 +128,7 @@ mod tests {
         for statement in statements {
             connection.execute(statement)?;
         }
-        Ok(database.take_notices())
+        Ok(connection.take_notices())
     }
 
     fn attach(place: &Path, options: &str) -> String {

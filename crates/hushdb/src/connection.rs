@@ -115,6 +115,13 @@ impl Connection {
         self.session.settings.lock().progress_bar
     }
 
+    /// What statements of this connection had to say beside their results since this was last asked, such as what attaching a
+    /// file found and could bear: sentences for a person to read. Whoever may have changed a file shows here, so they should be
+    /// shown or logged.
+    pub fn take_notices(&self) -> Vec<String> {
+        self.session.take_notices()
+    }
+
     /// Name of the database that unqualified names are looked for in.
     pub fn current_database(&self) -> String {
         self.session.current_database()

@@ -66,7 +66,9 @@ impl Database {
         name: &str,
         options: &AttachOptions,
     ) -> Result<()> {
-        self.instance.attach(path.as_ref(), name, options)
+        let notices = self.instance.attach(path.as_ref(), name, options)?;
+        self.instance.keep_notices(notices);
+        Ok(())
     }
 
     /// The name of the database that was opened: the one under which its path is attached, `memory` without one.
@@ -97,9 +99,9 @@ impl Database {
         written.into_iter().collect()
     }
 
-    /// What opening and attaching files found and could bear, such as one of two copies being damaged, and what statements
-    /// have to say beside their result, since this was last asked: sentences for a person to read. Whoever may have changed
-    /// a file shows here, so they should be shown or logged.
+    /// What opening the file, and attaching others by [`Database::attach`], found and could bear, such as one of two copies being
+    /// damaged, since this was last asked: sentences for a person to read. Whoever may have changed a file shows here, so they
+    /// should be shown or logged. What statements have to say, their connection has.
     pub fn take_notices(&self) -> Vec<String> {
         self.instance.take_notices()
     }

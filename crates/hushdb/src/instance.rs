@@ -160,13 +160,19 @@ impl Instance {
                 freshness: options.freshness,
                 anchor_file: options.anchor_file,
             };
-            instance.attach(path, &default_database, &options)?;
+            let notices = instance.attach(path, &default_database, &options)?;
+            instance.keep_notices(notices);
         }
         Ok(instance)
     }
 
-    /// Opens a file, or creates it, and attaches it under a name.
-    pub(crate) fn attach(&self, path: &Path, name: &str, options: &AttachOptions) -> Result<()> {
+    /// Opens a file, or creates it, and attaches it under a name. Gives what is to be said of it.
+    pub(crate) fn attach(
+        &self,
+        path: &Path,
+        name: &str,
+        options: &AttachOptions,
+    ) -> Result<Vec<String>> {
         self.refuse_attach(path, name, options)?;
         let provider = options.key.as_ref().map(KeySource::provider);
         let (freshness, none_yet) = options.wanted()?;
@@ -189,9 +195,6 @@ impl Instance {
         };
         check_cipher(&store, options.cipher)?;
         let notices = opening_notices(&store, path, options.read_only);
-        self.notices
-            .lock()
-            .extend(none_yet.into_iter().chain(notices));
         self.durability.lock().apply(&store, &self.memory);
         let attached = Attached {
             kept: options.keeper(&store),
@@ -202,7 +205,7 @@ impl Instance {
         self.attached
             .write()
             .insert(name.to_string(), Arc::new(attached));
-        Ok(())
+        Ok(none_yet.into_iter().chain(notices).collect())
     }
 
     /// What is wrong with an attachment whatever the file holds.
@@ -267,9 +270,9 @@ impl Instance {
         plain.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Tells the person who uses the database something; see [`crate::Database::take_notices`].
-    pub(crate) fn notice(&self, text: impl Into<String>) {
-        self.notices.lock().push(text.into());
+    /// Keeps what is to be said by [`crate::Database::take_notices`].
+    pub(crate) fn keep_notices(&self, notices: Vec<String>) {
+        self.notices.lock().extend(notices);
     }
 
     /// See [`crate::Database::take_notices`].

@@ -44,6 +44,7 @@ enum Source {
 pub struct QueryResult {
     schema: SchemaRef,
     kind: ResultKind,
+    command: &'static str,
     source: Source,
 }
 
@@ -52,6 +53,7 @@ impl QueryResult {
         Self {
             schema: Arc::new(Schema::empty()),
             kind: ResultKind::Done,
+            command: "",
             source: Source::Batches(VecDeque::new()),
         }
     }
@@ -67,6 +69,7 @@ impl QueryResult {
         Ok(Self {
             schema,
             kind: ResultKind::Count(rows),
+            command: "",
             source: Source::Batches([batch].into()),
         })
     }
@@ -75,6 +78,7 @@ impl QueryResult {
         Self {
             schema,
             kind: ResultKind::Rows,
+            command: "",
             source: Source::Batches(batches.into()),
         }
     }
@@ -88,6 +92,7 @@ impl QueryResult {
         Self {
             schema: stream.schema(),
             kind: ResultKind::Rows,
+            command: "",
             source: Source::Stream {
                 stream,
                 runtime,
@@ -142,6 +147,20 @@ impl QueryResult {
     /// Whether rows, a count or nothing comes back.
     pub fn kind(&self) -> ResultKind {
         self.kind
+    }
+
+    /// The statement's first words as PostgreSQL's command tags have them, such as `SELECT`, `INSERT`, `CREATE TABLE`; those of what it
+    /// stands for if it was EXECUTE.
+    pub fn command(&self) -> &'static str {
+        self.command
+    }
+
+    /// Says which statement gave the result, unless it is known.
+    pub(crate) fn of_command(mut self, command: &'static str) -> Self {
+        if self.command.is_empty() {
+            self.command = command;
+        }
+        self
     }
 
     /// Reads the rest of the result into memory.

@@ -25,6 +25,7 @@ pub struct Running {
 struct Head {
     schema: SchemaRef,
     kind: ResultKind,
+    command: &'static str,
 }
 
 enum Part {
@@ -69,6 +70,14 @@ impl Running {
     /// As `schema`.
     pub async fn kind(&mut self) -> Result<ResultKind> {
         Ok(self.head().await?.kind)
+    }
+
+    /// What the statement is called, once it has got so far; see [`QueryResult::command`].
+    ///
+    /// # Errors
+    /// As `schema`.
+    pub async fn command(&mut self) -> Result<&'static str> {
+        Ok(self.head().await?.command)
     }
 
     /// The next rows; `None` after the last. It may be given up while it is awaited, and asked again.
@@ -128,6 +137,7 @@ fn send(threads: &Threads, result: Result<QueryResult>, to_caller: Sender<Result
         let head = Head {
             schema: result.schema(),
             kind: result.kind(),
+            command: result.command(),
         };
         let mut part = Ok(Part::Head(head));
         while to_caller.send(part).await.is_ok() {

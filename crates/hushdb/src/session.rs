@@ -22,6 +22,7 @@ pub(crate) struct Session {
     /// The transaction between BEGIN and COMMIT.
     pub(crate) transaction: Mutex<Option<OpenTransaction>>,
     prepared: Mutex<HashMap<String, Arc<Prepared>>>,
+    notices: Mutex<Vec<String>>,
     /// Held while a statement runs.
     turn: Mutex<()>,
     /// The progress of the statement that runs, or of the last one.
@@ -53,6 +54,7 @@ impl Session {
             settings: Mutex::new(settings),
             transaction: Mutex::default(),
             prepared: Mutex::default(),
+            notices: Mutex::default(),
             turn: Mutex::default(),
             running: Arc::default(),
         }
@@ -120,6 +122,20 @@ impl Session {
     /// What plans and runs a statement that begins now.
     pub(crate) fn engine(&self) -> Arc<Engine> {
         self.instance.engine()
+    }
+
+    /// Says something beside a statement's result.
+    pub(crate) fn notice(&self, text: impl Into<String>) {
+        self.keep_notices(vec![text.into()]);
+    }
+
+    pub(crate) fn keep_notices(&self, texts: Vec<String>) {
+        self.notices.lock().extend(texts);
+    }
+
+    /// See [`crate::Connection::take_notices`].
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.notices.lock())
     }
 
     /// Keeps what PREPARE names.

@@ -1,16 +1,23 @@
-//! `Value`: what a parameter of a prepared statement stands for.
+//! `Value`: what a parameter of a prepared statement stands for, and a value of a result.
 //!
-//! What must hold: a value means what its literal would mean in the statement's text; its text is never read as SQL.
+//! What must hold: a value means what its literal would mean in the statement's text; its text is never read as SQL. A value of a result
+//! that is bound again is the same value.
 
-use datafusion::arrow::array::{Date32Array, TimestampMicrosecondArray};
-use datafusion::arrow::datatypes::TimeUnit;
+use datafusion::arrow::array::{
+    Array, AsArray, FixedSizeBinaryArray, IntervalMonthDayNanoArray, Time64MicrosecondArray,
+};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{
+    DataType, Date32Type, Float32Type, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    IntervalUnit, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType,
+};
 use datafusion::sql::sqlparser::ast;
 use hushdb_query::functions::{format_blob, value_text};
 use hushdb_sql::type_names::cast_to;
-use hushdb_sql::{Error, ErrorKind, Result};
+use hushdb_sql::{self as sql, Error, ErrorKind, Result};
 use hushdb_storage::ColumnType;
 
-/// A value for a parameter, of one of SQL's kinds of literals. Made from Rust's own types by `From`.
+/// A value for a parameter or of a result, of one of SQL's kinds. Made from Rust's own types by `From`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -32,6 +39,25 @@ pub enum Value {
     Date(i32),
     /// A TIMESTAMP without time zone, in microseconds since 1970-01-01 00:00:00.
     Timestamp(i64),
+    /// A TIMESTAMP WITH TIME ZONE: an instant, in microseconds since 1970-01-01 00:00:00 UTC.
+    TimestampTz(i64),
+    /// A TIME, in microseconds since midnight.
+    Time(i64),
+    /// An INTERVAL, of parts that are kept apart, as in PostgreSQL.
+    Interval {
+        /// Whole months.
+        months: i32,
+        /// Whole days.
+        days: i32,
+        /// What is below a day.
+        microseconds: i64,
+    },
+    /// A UUID, in the order of RFC 9562.
+    Uuid([u8; 16]),
+    /// A list; its items have one type, or can be brought to one.
+    List(Vec<Self>),
+    /// A STRUCT: the names of its fields, and their values.
+    Struct(Vec<(String, Self)>),
 }
 
 impl Value {
@@ -57,17 +83,157 @@ impl Value {
             },
             Self::Text(value) => text(value.clone()),
             Self::Blob(bytes) => cast_to(text(format_blob(bytes)), &ColumnType::Blob)?,
-            Self::Date(days) => {
-                let day = value_text(&Date32Array::from(vec![*days]), 0)?;
-                cast_to(text(day.unwrap_or_default()), &ColumnType::Date)?
+            Self::Date(days) => sql::parse_expr(&format!("make_date({days})"))?,
+            Self::Timestamp(micros) => sql::parse_expr(&instant(*micros))?,
+            Self::TimestampTz(micros) => {
+                sql::parse_expr(&format!("({}) AT TIME ZONE 'UTC'", instant(*micros)))?
             }
-            Self::Timestamp(micros) => {
-                let at = value_text(&TimestampMicrosecondArray::from(vec![*micros]), 0)?;
-                let ty = ColumnType::Timestamp(TimeUnit::Microsecond, false);
-                cast_to(text(at.unwrap_or_default()), &ty)?
+            Self::Time(micros) => spelled(
+                &Time64MicrosecondArray::from(vec![*micros]),
+                &ColumnType::Time,
+            )?,
+            Self::Interval {
+                months,
+                days,
+                microseconds,
+            } => {
+                let nanos = microseconds.checked_mul(1_000).ok_or_else(|| {
+                    Error::new(
+                        ErrorKind::OutOfRange,
+                        "an interval has too many microseconds",
+                    )
+                })?;
+                let value = IntervalMonthDayNano::new(*months, *days, nanos);
+                let value = IntervalMonthDayNanoArray::from(vec![value]);
+                spelled(&value, &ColumnType::Interval)?
+            }
+            Self::Uuid(bytes) => {
+                let value = FixedSizeBinaryArray::try_from_iter([bytes].into_iter())?;
+                spelled(&value, &ColumnType::Uuid)?
+            }
+            Self::List(items) => ast::Expr::Array(ast::Array {
+                elem: items.iter().map(Self::to_expr).collect::<Result<_>>()?,
+                named: false,
+            }),
+            Self::Struct(fields) => {
+                let fields = fields.iter().map(|(name, value)| {
+                    Ok(ast::DictionaryField {
+                        key: ast::Ident::with_quote('\'', name),
+                        value: Box::new(value.to_expr()?),
+                    })
+                });
+                ast::Expr::Dictionary(fields.collect::<Result<_>>()?)
             }
         })
     }
+
+    /// A value of a result: that of a row in a column of a batch.
+    ///
+    /// # Errors
+    /// `Unsupported` for a type that no statement gives; `OutOfRange` when there is no such row.
+    pub fn of(column: &dyn Array, row: usize) -> Result<Self> {
+        if row >= column.len() {
+            return Err(Error::new(
+                ErrorKind::OutOfRange,
+                format!("row {row} of {} is asked for", column.len()),
+            ));
+        }
+        if column.is_null(row) || column.data_type() == &DataType::Null {
+            return Ok(Self::Null);
+        }
+        Ok(match column.data_type() {
+            DataType::Boolean => Self::Boolean(column.as_boolean().value(row)),
+            DataType::Utf8View => Self::Text(column.as_string_view().value(row).into()),
+            DataType::Utf8 => Self::Text(column.as_string::<i32>().value(row).into()),
+            DataType::LargeUtf8 => Self::Text(column.as_string::<i64>().value(row).into()),
+            DataType::BinaryView => Self::Blob(column.as_binary_view().value(row).into()),
+            DataType::Binary => Self::Blob(column.as_binary::<i32>().value(row).into()),
+            DataType::LargeBinary => Self::Blob(column.as_binary::<i64>().value(row).into()),
+            DataType::FixedSizeBinary(16) => {
+                let bytes = column.as_fixed_size_binary().value(row);
+                Self::Uuid(bytes.try_into().unwrap_or_default())
+            }
+            DataType::List(_) => Self::List(Self::all_of(&column.as_list::<i32>().value(row))?),
+            DataType::LargeList(_) => {
+                Self::List(Self::all_of(&column.as_list::<i64>().value(row))?)
+            }
+            DataType::Struct(fields) => {
+                let columns = fields.iter().zip(column.as_struct().columns());
+                let fields = columns
+                    .map(|(field, column)| Ok((field.name().clone(), Self::of(column, row)?)));
+                Self::Struct(fields.collect::<Result<_>>()?)
+            }
+            ty if ty.is_numeric() => Self::of_number(column, row)?,
+            ty if ty.is_temporal() => Self::of_time(column, row)?,
+            other => return Err(Error::unsupported(format!("no value is of type {other}"))),
+        })
+    }
+
+    fn all_of(items: &dyn Array) -> Result<Vec<Self>> {
+        (0..items.len()).map(|row| Self::of(items, row)).collect()
+    }
+
+    fn of_number(column: &dyn Array, row: usize) -> Result<Self> {
+        match column.data_type() {
+            DataType::Float64 => Ok(column.as_primitive::<Float64Type>().value(row).into()),
+            DataType::Float32 => Ok(column.as_primitive::<Float32Type>().value(row).into()),
+            // Decimals and integers of every width are written alike.
+            _ => {
+                let text = value_text(column, row)?.unwrap_or_default();
+                Ok(match text.parse() {
+                    Ok(whole) if column.data_type().is_integer() => Self::Integer(whole),
+                    _ => Self::Decimal(text),
+                })
+            }
+        }
+    }
+
+    fn of_time(column: &dyn Array, row: usize) -> Result<Self> {
+        if let DataType::Interval(_) = column.data_type() {
+            let of_parts = DataType::Interval(IntervalUnit::MonthDayNano);
+            let value = cast(&column.slice(row, 1), &of_parts)?;
+            let value = value.as_primitive::<IntervalMonthDayNanoType>().value(0);
+            return Ok(Self::Interval {
+                months: value.months,
+                days: value.days,
+                microseconds: value.nanoseconds / 1_000,
+            });
+        }
+        let to = match column.data_type() {
+            DataType::Timestamp(_, zone) => {
+                DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
+            }
+            DataType::Time32(_) | DataType::Time64(_) => DataType::Time64(TimeUnit::Microsecond),
+            _ => DataType::Date32,
+        };
+        let value = cast(&column.slice(row, 1), &to)?;
+        Ok(match &to {
+            DataType::Date32 => Self::Date(value.as_primitive::<Date32Type>().value(0)),
+            DataType::Time64(_) => {
+                Self::Time(value.as_primitive::<Time64MicrosecondType>().value(0))
+            }
+            other => {
+                let micros = value.as_primitive::<TimestampMicrosecondType>().value(0);
+                match other {
+                    DataType::Timestamp(_, Some(_)) => Self::TimestampTz(micros),
+                    _ => Self::Timestamp(micros),
+                }
+            }
+        })
+    }
+}
+
+/// A time as SQL, also one before the years that its text can name.
+fn instant(micros: i64) -> String {
+    const DAY: i64 = 86_400_000_000;
+    let (days, rest) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
+    format!("TIMESTAMP '1970-01-01' + INTERVAL '{days} days {rest} microseconds'")
+}
+
+/// The only value of an array, as a literal of a type.
+fn spelled(value: &dyn Array, ty: &ColumnType) -> Result<ast::Expr> {
+    let text = value_text(value, 0)?.unwrap_or_default();
+    cast_to(ast::Expr::value(ast::Value::SingleQuotedString(text)), ty)
 }
 
 /// Digits with at most one point.

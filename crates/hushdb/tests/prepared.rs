@@ -425,3 +425,84 @@ fn a_statement_outlives_its_connection_and_what_that_left_open_is_rolled_back() 
     let rows = outcome(database.connect().unwrap().execute("FROM t")).unwrap();
     assert_eq!(rows.rows, [[Some("2".to_owned())]]);
 }
+
+/// Values with the types of columns that hold them.
+fn every_kind() -> Vec<(&'static str, Value)> {
+    let struct_of =
+        |value: Value| Value::Struct(vec![("a".into(), 1.into()), ("it's".into(), value)]);
+    let interval = |months, days, microseconds| Value::Interval {
+        months,
+        days,
+        microseconds,
+    };
+    vec![
+        ("INTEGER", Value::Null),
+        ("BOOLEAN", true.into()),
+        ("UBIGINT", u64::MAX.into()),
+        ("DOUBLE", f64::MIN_POSITIVE.into()),
+        (
+            "DECIMAL(38,10)",
+            Value::Decimal("-9999999999999999999999999999.0123456789".into()),
+        ),
+        ("VARCHAR", "it's \u{1F600} $1 -- ?".into()),
+        ("BLOB", Value::Blob(vec![0, 39, 92, 255])),
+        ("DATE", Value::Date(-719_528)),
+        ("TIMESTAMP", Value::Timestamp(-1)),
+        ("TIMESTAMP", Value::Timestamp(-62_167_219_200_000_001)),
+        ("TIMESTAMPTZ", Value::TimestampTz(1_700_000_000_123_456)),
+        ("TIME", Value::Time(86_399_999_999)),
+        ("INTERVAL", interval(-14, 3, -3_723_000_001)),
+        ("INTERVAL", interval(0, 0, 0)),
+        ("UUID", Value::Uuid(*b"\x80\x00abcdefghijkl\x00\xff")),
+        (
+            "INTEGER[]",
+            Value::List(vec![1.into(), Value::Null, 3.into()]),
+        ),
+        (
+            "DATE[][]",
+            Value::List(vec![Value::List(vec![Value::Date(0)]), Value::Null]),
+        ),
+        (
+            "STRUCT(a INTEGER, \"it's\" TIME)",
+            struct_of(Value::Time(1)),
+        ),
+        (
+            "STRUCT(a INTEGER, \"it's\" VARCHAR[])",
+            struct_of(Value::List(vec!["'".into()])),
+        ),
+    ]
+}
+
+#[test]
+fn values_of_every_kind_come_back_as_they_were_bound() {
+    let database = Database::open_in_memory().unwrap();
+    let connection = database.connect().unwrap();
+    for (ty, value) in &every_kind() {
+        connection
+            .execute(&format!("CREATE OR REPLACE TABLE t (v {ty})"))
+            .unwrap();
+        let insert = connection.prepare("INSERT INTO t VALUES (?)").unwrap();
+        insert.execute(std::slice::from_ref(value)).unwrap();
+        let batches = connection
+            .execute("FROM t")
+            .unwrap()
+            .collect_batches()
+            .unwrap();
+        assert_eq!(&Value::of(batches[0].column(0), 0).unwrap(), value, "{ty}");
+        assert!(Value::of(batches[0].column(0), 1).is_err());
+        // In an expression it has the type by itself.
+        let same = connection
+            .prepare("SELECT count(*) FROM t WHERE v IS NOT DISTINCT FROM ?")
+            .unwrap();
+        let batches = same
+            .execute(std::slice::from_ref(value))
+            .unwrap()
+            .collect_batches()
+            .unwrap();
+        assert_eq!(
+            Value::of(batches[0].column(0), 0).unwrap(),
+            1.into(),
+            "{ty}"
+        );
+    }
+}

@@ -30,7 +30,8 @@ pub(super) fn attach(
         .map(|(known, there)| (known.clone(), Arc::clone(there)));
     let known = known.filter(|_| on_conflict != OnConflict::Fail);
     let Some((name, old)) = known else {
-        session.instance.attach(path, &name, &options)?;
+        let notices = session.instance.attach(path, &name, &options)?;
+        session.keep_notices(notices);
         return Ok(QueryResult::done());
     };
     let place = place_of_file(path)?;
@@ -75,7 +76,7 @@ fn replace(
     if let (Err(_), Some(old)) = (&attached, replaced) {
         shared.attached.write().entry(name.into()).or_insert(old);
     }
-    attached?;
+    session.keep_notices(attached?);
     // Which another database may not have.
     let mut settings = session.settings.lock();
     if settings.database == name {
@@ -197,7 +198,7 @@ fn check_open(session: &Session, database: &Attached, options: &AttachOptions) -
     check_cipher(store, options.cipher)?;
     let (wanted, none_yet) = options.wanted()?;
     if let Some(none_yet) = none_yet {
-        session.instance.notice(none_yet);
+        session.notice(none_yet);
     }
     Ok(store.holds(&wanted)?)
 }
@@ -356,7 +357,7 @@ mod tests {
                 prop_assert!(!found, "{sql}\n{text}");
             }
         }
-        for notice in database.take_notices() {
+        for notice in connection.take_notices() {
             prop_assert!(!notice.contains(key), "{notice}");
         }
         Ok(())

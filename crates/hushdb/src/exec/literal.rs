@@ -53,6 +53,12 @@ impl Argument<'_> {
                 Value::Blob(bytes) => Literal::Blob(bytes),
                 Value::Date(days) => Literal::Date(*days),
                 Value::Timestamp(micros) => Literal::Timestamp(*micros),
+                Value::TimestampTz(_)
+                | Value::Time(_)
+                | Value::Interval { .. }
+                | Value::Uuid(_)
+                | Value::List(_)
+                | Value::Struct(_) => return None,
             },
         })
     }

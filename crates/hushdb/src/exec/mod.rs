@@ -109,13 +109,14 @@ fn in_transaction(
 
 /// A statement about one key is run where it is; all others get the room that a plan takes.
 fn dispatch(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult> {
+    let command = parsed.command();
     if let Parsed::Sql(ast) = &parsed
         && let Some(shape) = recognise(ast)
         && let Some(result) = point::run(statement, ast, &shape, &[], None)?
     {
-        return Ok(result);
+        return Ok(result.of_command(command));
     }
-    with_room(|| run_planned(statement, parsed))
+    Ok(with_room(|| run_planned(statement, parsed))?.of_command(command))
 }
 
 /// Binds a prepared statement and runs it.
@@ -129,7 +130,7 @@ fn execute(
         && let Some(result) =
             point::run(statement, ast, shape, arguments, Some(&prepared.resolved))?
     {
-        return Ok(result);
+        return Ok(result.of_command(prepared.statement.command()));
     }
     let values = arguments.iter().map(Argument::to_expr);
     let values = values.collect::<Result<Vec<_>>>()?;

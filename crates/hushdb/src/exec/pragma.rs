@@ -63,6 +63,6 @@ pub(super) fn extension(statement: &Statement<'_>, name: &str) -> Result<QueryRe
             )));
         }
     };
-    statement.session.instance.notice(text);
+    statement.session.notice(text);
     Ok(QueryResult::done())
 }

@@ -133,7 +133,7 @@ const SETTINGS: [Setting; 19] = [
             let shared = &session.instance;
             shared.enforce_encryption.store(on, Ordering::Release);
             for name in shared.plain_databases().iter().filter(|_| on) {
-                shared.notice(format!(
+                session.notice(format!(
                     "the database \"{name}\" is plain and stays attached for writing; DETACH it to have encryption enforced"
                 ));
             }

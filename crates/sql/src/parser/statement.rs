@@ -124,6 +124,39 @@ pub enum Statement {
 }
 
 impl Statement {
+    /// What PostgreSQL calls it when it is done, without the number of rows: the first words of the statement.
+    pub fn command(&self) -> &'static str {
+        use TransactionStatement as T;
+        match self {
+            Self::Sql(statement) => sql_command(statement),
+            Self::InsertByName(_) => "INSERT",
+            Self::Attach { .. } => "ATTACH",
+            Self::Detach { .. } => "DETACH",
+            Self::Prepare { .. } => "PREPARE",
+            Self::Use(_) => "USE",
+            Self::Call { .. } => "CALL",
+            Self::Pragma(_) => "PRAGMA",
+            Self::Set { .. } => "SET",
+            Self::Reset(_) => "RESET",
+            Self::CopyFrom { .. } | Self::CopyTo { .. } => "COPY",
+            Self::CopyDatabase { .. } => "COPY FROM DATABASE",
+            Self::ExportDatabase { .. } => "EXPORT DATABASE",
+            Self::ImportDatabase(_) => "IMPORT DATABASE",
+            Self::Summarize(_) => "SUMMARIZE",
+            Self::Describe(_) => "DESCRIBE",
+            Self::ShowTables(_) | Self::ShowDatabases | Self::Show(_) => "SHOW",
+            Self::Checkpoint(_) => "CHECKPOINT",
+            Self::Vacuum(_) => "VACUUM",
+            Self::Transaction(T::Begin { .. }) => "BEGIN",
+            Self::Transaction(T::Commit) => "COMMIT",
+            Self::Transaction(T::Rollback | T::RollbackTo(_)) => "ROLLBACK",
+            Self::Transaction(T::Savepoint(_)) => "SAVEPOINT",
+            Self::Transaction(T::Release(_)) => "RELEASE",
+            Self::Extension(_) => "LOAD",
+            Self::NotYet(_) => "",
+        }
+    }
+
     /// Whether it leaves a transaction, or a part of it, behind; only such a statement runs after an error in one.
     pub fn ends_transaction(&self) -> bool {
         use TransactionStatement as T;
@@ -131,6 +164,38 @@ impl Statement {
             self,
             Self::Transaction(T::Commit | T::Rollback | T::RollbackTo(_))
         )
+    }
+}
+
+fn sql_command(statement: &ast::Statement) -> &'static str {
+    use ast::{ObjectType as O, Statement as S};
+    match statement {
+        S::Query(_) => "SELECT",
+        // Its rows are those of a query, and so is its name in PostgreSQL.
+        S::CreateTable(create) if create.query.is_some() => "SELECT",
+        S::CreateTable(_) => "CREATE TABLE",
+        S::CreateView(_) => "CREATE VIEW",
+        S::CreateSchema { .. } => "CREATE SCHEMA",
+        S::CreateIndex(_) => "CREATE INDEX",
+        S::AlterTable(_) => "ALTER TABLE",
+        S::Drop { object_type, .. } => match object_type {
+            O::Table => "DROP TABLE",
+            O::View => "DROP VIEW",
+            O::Schema => "DROP SCHEMA",
+            O::Index => "DROP INDEX",
+            _ => "DROP",
+        },
+        S::Insert(_) => "INSERT",
+        S::Update(_) => "UPDATE",
+        S::Delete(_) => "DELETE",
+        S::Truncate(_) => "TRUNCATE TABLE",
+        S::Explain { .. } => "EXPLAIN",
+        S::ExplainTable { .. } => "DESCRIBE",
+        S::Prepare { .. } => "PREPARE",
+        S::Execute { .. } => "EXECUTE",
+        S::Deallocate { .. } => "DEALLOCATE",
+        // Not run.
+        _ => "",
     }
 }
 
