@@ -1,5 +1,6 @@
 //! Casts that round, where Arrow rounds otherwise, twice, or past the end: decimals to floats, DOUBLE to FLOAT, and points in time to
-//! seconds and milliseconds.
+//! seconds and milliseconds. And decimals to integers and to decimals of fewer digits behind the point: DataFusion would compare what
+//! is cast by a CAST as if it had not been rounded.
 //!
 //! What must hold: a float is the one nearest to the decimal; a DOUBLE too large for a FLOAT is an error, or NULL for TRY_CAST.
 
@@ -41,11 +42,25 @@ pub fn rounds(from: &DataType, to: &DataType) -> bool {
             *p > DIGITS_32
         }
         (T::Float64, T::Float32) => true,
+        (from, to) if from.is_decimal() => match (scale_of(from), scale_of(to)) {
+            (Some(from), Some(to)) => from > to,
+            (Some(from), None) => from > 0 && to.is_integer(),
+            _ => false,
+        },
         (from, T::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, None)) => {
             let finer = [TimeUnit::Microsecond, TimeUnit::Nanosecond];
             from.is_string() || finer.iter().any(|unit| from == &T::Timestamp(*unit, None))
         }
         _ => false,
+    }
+}
+
+fn scale_of(ty: &DataType) -> Option<i8> {
+    match ty {
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale) => Some(*scale),
+        _ => None,
     }
 }
 
@@ -104,6 +119,12 @@ pub(super) fn cast_rounding(array: &ArrayRef, to: &DataType, lenient: bool) -> R
             from_decimal(array, to)?
         }
         (DataType::Float64, DataType::Float32) => to_float(array, lenient)?,
+        (from, to) if from.is_decimal() && to.is_integer() => {
+            // Rescaling rounds; a cast straight to an integer would cut.
+            let whole = DataType::Decimal128(MAX_DIGITS_128, 0);
+            let whole = cast_with_options(array, &whole, &strict)?;
+            cast_with_options(&whole, to, &strict)?
+        }
         (_, DataType::Timestamp(unit, None)) => {
             let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
             let micros = cast_with_options(array, &micros, &strict)?;
@@ -118,10 +139,7 @@ pub(super) fn cast_rounding(array: &ArrayRef, to: &DataType, lenient: bool) -> R
 }
 
 fn from_decimal(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
-    let (DataType::Decimal32(_, scale)
-    | DataType::Decimal64(_, scale)
-    | DataType::Decimal128(_, scale)) = *array.data_type()
-    else {
+    let Some(scale) = scale_of(array.data_type()) else {
         return internal_err!("{} is no decimal", array.data_type());
     };
     let wide = cast_with_options(

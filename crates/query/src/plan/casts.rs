@@ -123,14 +123,6 @@ impl DuckCasts {
                 Expr::Cast(Cast::new(Box::new(inner), DataType::Float64)),
             );
             Expr::Cast(Cast::new_from_field(Box::new(rounded), Arc::clone(field)))
-        } else if let (DataType::Decimal64(p, s) | DataType::Decimal128(p, s), true) =
-            (&from, to.is_integer())
-            && *s > 0
-        {
-            // Rescaling rounds; a cast straight to an integer would cut.
-            let whole = crate::functions::arithmetic::decimal_type((*p + 1 - *s as u8).max(1), 0);
-            let rounded = Expr::Cast(Cast::new(Box::new(inner), whole));
-            Expr::Cast(Cast::new_from_field(Box::new(rounded), Arc::clone(field)))
         } else {
             return Ok(Transformed::no(expr));
         };
