@@ -5,6 +5,7 @@
 
 use super::comparison_key::key_type;
 use super::extreme_by_key::ExtremeByKey;
+use super::float_extremes::of_floats;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, GenericByteViewArray};
 use datafusion::arrow::datatypes::{ByteViewType, DataType, FieldRef};
 use datafusion::common::{Result, ScalarValue};
@@ -136,7 +137,10 @@ impl AggregateUDFImpl for FastExtreme {
         &self,
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        self.planned.create_groups_accumulator(args)
+        match of_floats(&self.planned, &args)? {
+            Some(of_floats) => Ok(of_floats),
+            None => self.planned.create_groups_accumulator(args),
+        }
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {

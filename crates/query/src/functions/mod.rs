@@ -13,6 +13,7 @@ mod element;
 mod extreme_by_key;
 mod extremes;
 mod first_of;
+mod float_extremes;
 mod instant;
 mod interval_cast;
 mod json_text;
