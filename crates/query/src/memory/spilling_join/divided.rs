@@ -36,6 +36,9 @@ pub(super) struct DividedJoin {
     pub(super) null_aware: bool,
     /// The order that its rows must have.
     pub(super) order: PromisedOrder,
+    /// Whether rows must come out in the partition that their right side came in. What gives rows of the left side that nothing
+    /// matched promises no partitions.
+    pub(super) keeps_partitions: bool,
     pub(super) left_gate: Arc<Gate>,
     pub(super) right_gate: Arc<Gate>,
     pub(super) shared: Option<Arc<Divided>>,
@@ -61,8 +64,8 @@ impl DividedJoin {
             && !self.right_gate.was_read(self.partition)
     }
 
-    pub(super) async fn rows(mut self) -> Result<SendableRecordBatchStream> {
-        let pieces = match &self.shared {
+    pub(super) async fn rows(self) -> Result<SendableRecordBatchStream> {
+        let pieces = match self.shared.clone() {
             None => {
                 let left = self.divide_left(self.partition).await?;
                 let right = self.divide_right().await?;
@@ -71,6 +74,10 @@ impl DividedJoin {
             Some(divided) => {
                 let left = divided.left.get_or_try_init(|| self.divide_left(0)).await?;
                 let mine = self.divide_right().await?;
+                if self.keeps_partitions {
+                    let pieces = self.pieces(left.clone(), vec![mine]);
+                    return self.joined(pieces);
+                }
                 let mut right = divided.right.lock();
                 right.push(mine);
                 // Rows of the build side that nothing matches are known when all partitions are divided: the last one joins
@@ -81,6 +88,11 @@ impl DividedJoin {
                 self.pieces(left.clone(), std::mem::take(&mut *right))
             }
         };
+        self.joined(pieces)
+    }
+
+    /// The rows of all pieces.
+    fn joined(mut self, pieces: Vec<Piece>) -> Result<SendableRecordBatchStream> {
         let order = std::mem::take(&mut self.order);
         let context = Arc::clone(&self.context);
         let schema = self.join.schema();

@@ -17,8 +17,8 @@ use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet, SpillMetrics};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-    ReplaceChildrenOptions,
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning,
+    PlanProperties, ReplaceChildrenOptions,
 };
 use futures::{StreamExt, TryStreamExt};
 use std::fmt;
@@ -172,6 +172,10 @@ impl ExecutionPlan for SpillingHashJoin {
             join: template.build()?,
             null_aware: self.join.null_aware,
             order: PromisedOrder::of(self.properties()),
+            keeps_partitions: !matches!(
+                self.properties().output_partitioning(),
+                Partitioning::UnknownPartitioning(_)
+            ),
             left_gate: Arc::clone(&self.left_gate),
             right_gate: Arc::clone(&self.right_gate),
             shared: shared.then(|| Arc::clone(&self.divided)),
