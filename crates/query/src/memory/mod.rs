@@ -33,7 +33,7 @@ pub use spilling_join::SpillingJoins;
 pub use windows::AccountedWindows;
 
 /// The operator over other inputs.
-fn over(
+pub(crate) fn over(
     operator: &Arc<dyn ExecutionPlan>,
     inputs: Vec<Arc<dyn ExecutionPlan>>,
 ) -> Result<Arc<dyn ExecutionPlan>> {

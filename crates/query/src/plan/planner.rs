@@ -8,6 +8,7 @@ use super::snapshot::{Relation, Snapshot, TableName};
 use super::spelling::{folded_column, folded_source, spelled};
 use super::surroundings::Surroundings;
 use super::type_names::DuckTypes;
+use super::unnested_keys::UnnestedKeys;
 use super::using_joins::UsingJoins;
 use super::values;
 use crate::engine::Engine;
@@ -75,7 +76,7 @@ pub struct Planner<'a> {
     /// Counts what scans read, and cancels them.
     pub progress: Arc<ScanProgress>,
     targets: Vec<(&'static str, Target)>,
-    relations: [Arc<dyn RelationPlanner>; 3],
+    relations: [Arc<dyn RelationPlanner>; 4],
     view_depth: usize,
     /// Views that were planned: one that is named often is planned once.
     views: PlannedViews,
@@ -106,6 +107,7 @@ impl<'a> Planner<'a> {
             progress,
             targets: vec![],
             relations: [
+                Arc::new(UnnestedKeys::default()),
                 Arc::new(LateralUnnest),
                 Arc::new(SetOperations),
                 Arc::new(UsingJoins),

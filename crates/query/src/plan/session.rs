@@ -15,9 +15,11 @@ use super::join_order::JoinOrder;
 use super::named_pushdown::NamedPushdown;
 use super::numbers::CommonNumbers;
 use super::operators::{DuckOperators, NarrowLiterals};
+use super::plain_rows::NoFalseClaims;
 use super::subquery_values::SubqueryValues;
 use super::temporal::DaysOfTimestamps;
 use super::type_names::DuckTypes;
+use super::unnested_keys::ForgetUnnestedKeys;
 use super::watched::Watched;
 use crate::functions;
 use crate::memory::{
@@ -64,6 +66,8 @@ pub fn session_state(
     options.optimizer.hash_join_single_partition_threshold = 64 << 20;
     options.optimizer.hash_join_single_partition_threshold_rows = 1 << 20;
     options.explain.logical_plan_only = false;
+    // Plans of rows know better than those of expressions which columns are never NULL, or not as well: COALESCE, IS TRUE.
+    options.execution.skip_physical_aggregate_schema_check = true;
     // What each partition of a sort sets aside for merging; more is asked for when it is needed.
     options.execution.sort_spill_reservation_bytes = 1 << 20;
     let scalar_functions = functions::scalar_functions(&(Arc::clone(&memory) as _));
@@ -143,6 +147,14 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let last = rules.len().saturating_sub(1);
     rules.insert(last, Arc::new(JoinOrder));
     rules.push(Arc::new(GroupedUnions));
+    for reads_keys in [
+        "replace_distinct_aggregate",
+        "eliminate_join",
+        "optimize_projections",
+    ] {
+        let at = place(&rules, reads_keys).unwrap_or_default();
+        rules.insert(at, Arc::new(ForgetUnnestedKeys));
+    }
     rules
 }
 
@@ -155,6 +167,7 @@ fn physical_rules(memory: Arc<MemoryBudget>) -> Vec<Arc<dyn PhysicalOptimizerRul
             false => rule,
         })
         .collect();
+    physical.insert(0, Arc::new(NoFalseClaims));
     physical.extend([
         Arc::new(InsertionOrder) as Arc<dyn PhysicalOptimizerRule + Send + Sync>,
         Arc::new(LargeLimits(Arc::clone(&memory))),
