@@ -107,6 +107,9 @@ enum Benchmark {
         /// From which the statements follow.
         #[arg(long, default_value_t = 1)]
         seed: u64,
+        /// The set of tables of the seed to begin with; each has 40 statements.
+        #[arg(long, default_value_t = 0)]
+        world: u64,
         /// Kinds of failures after which it ends.
         #[arg(long, default_value_t = 20)]
         failures: usize,
@@ -204,6 +207,7 @@ fn run(benchmark: Benchmark) -> Result<()> {
             rival,
             queries,
             seed,
+            world,
             failures,
             functions,
             dir,
@@ -215,6 +219,7 @@ fn run(benchmark: Benchmark) -> Result<()> {
             let plan = differ::Plan {
                 queries,
                 seed,
+                world,
                 failures,
                 functions,
             };

@@ -38,7 +38,7 @@ fn attempt(
     tries: &mut usize,
     fails: &mut dyn FnMut(&Case) -> bool,
 ) -> bool {
-    if *tries == 0 || candidate == *case {
+    if *tries == 0 || candidate == *case || !is_sorted_wholly(&candidate.query) {
         return false;
     }
     *tries -= 1;
@@ -47,6 +47,16 @@ fn attempt(
         *case = candidate;
     }
     kept
+}
+
+/// Whether all columns are sorted by, if anything is: else a query has more than one answer.
+fn is_sorted_wholly(query: &Query) -> bool {
+    let is_key = |alias: &String| {
+        let mut keys = query.order.iter().map(|key| &key.expression);
+        keys.any(|key| matches!(key, Expression::Column { name, .. } if name == alias))
+    };
+    let is_unsorted = query.order.is_empty() && query.limit.is_none() && query.offset.is_none();
+    is_unsorted || query.items().iter().all(|item| is_key(&item.alias))
 }
 
 fn shrink_query(case: &mut Case, tries: &mut usize, fails: &mut dyn FnMut(&Case) -> bool) {
@@ -445,6 +455,7 @@ mod tests {
             assert!(shows(&small), "{sql}");
             assert!(sql.len() < 160, "{sql}");
             assert!(small.world.tables.is_empty() && small.world.views.is_empty());
+            assert!(is_sorted_wholly(&small.query), "{sql}");
         }
         assert!(shrunk > 3, "{shrunk} cases show it");
     }

@@ -10,7 +10,7 @@ mod theirs;
 
 use crate::failure::Result;
 use crate::rival::Rival;
-use hushdb::{Connection, Database, DatabaseOptions};
+use hushdb::{Connection, Database, DatabaseOptions, ErrorKind};
 use hushdb_querygen::{Case, Dice, Generator, World, shrink, world};
 use judge::{Seen, Verdict, is_fatal, judge};
 use run_statement::{Outcome, outcome};
@@ -26,6 +26,8 @@ const QUERIES_PER_WORLD: usize = 40;
 pub(crate) struct Plan {
     pub(crate) queries: usize,
     pub(crate) seed: u64,
+    /// The set of tables of the seed to begin with.
+    pub(crate) world: u64,
     /// Distinct failures after which it ends.
     pub(crate) failures: usize,
     /// Whether functions are tried by themselves, too.
@@ -40,7 +42,7 @@ pub(crate) fn run(plan: &Plan, directory: &Path) -> Result<bool> {
         theirs,
         tally: Tally::default(),
     };
-    let mut n = 0;
+    let mut n = plan.world;
     while differ.tally.statements < plan.queries && differ.tally.shapes.len() < plan.failures {
         differ.one_world(plan, n)?;
         n += 1;
@@ -114,7 +116,8 @@ impl Differ {
         for (sql, theirs) in self.theirs.fill(world)? {
             let ours = outcome(|| self.ours.execute(&sql));
             let made = matches!(ours, Outcome::Rows(_));
-            if made != theirs.is_ok() {
+            let is_refused = matches!(ours, Outcome::Error(ErrorKind::Unsupported, _));
+            if made != theirs.is_ok() && !is_refused {
                 let (ours, theirs) = (shown_outcome(&ours), shown_reply(&theirs));
                 return Ok(Some(format!(
                     "{sql};\n  hushdb: {ours}\n  duckdb: {theirs}"
