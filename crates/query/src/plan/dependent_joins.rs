@@ -5,7 +5,7 @@
 //! where its value is asked for. What is not there yet stays as it was, and is refused by the rules that come later.
 
 use super::dependent_plans::{Dependent, Names, names_any, plan_names_any};
-use crate::functions::one_row;
+use crate::functions::{key_type, one_row};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DataFusionError, ExprSchema, JoinType, Result};
 use datafusion::config::ConfigOptions;
@@ -169,7 +169,13 @@ fn is_aggregate_of_equals(plan: &LogicalPlan, schema: &DFSchema) -> Result<bool>
     if !aggregate.group_expr.is_empty() || plan.contains_outer_reference() {
         return Ok(false);
     }
-    filters_alone(&aggregate.input, schema, &is_equality)
+    // Of values that are compared by keys there is an equality of keys in the end, which that rule does not take apart.
+    let by_key = |expr: &Expr| match expr {
+        Expr::OuterReferenceColumn(field, _) => Ok(key_type(field.data_type()).is_some()),
+        _ => Ok(false),
+    };
+    let is_joined = |term: &Expr| is_equality(term) && !term.exists(by_key).unwrap_or(true);
+    filters_alone(&aggregate.input, schema, &is_joined)
 }
 
 /// Whether DataFusion's rule makes a join of a subquery of IN or EXISTS: outer columns are named in filters alone.

@@ -123,7 +123,10 @@ pub fn session_state(
 
 /// DataFusion's rules, with ours between them.
 fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    // Two that take fields out of structs below other plans lose whose columns these are.
+    let lose_names = ["extract_leaf_expressions", "push_down_leaf_projections"];
     let rules = Optimizer::new().rules.into_iter();
+    let rules = rules.filter(|rule| !lose_names.contains(&rule.name()));
     let rules = rules.map(|rule| -> Arc<dyn OptimizerRule + Send + Sync> {
         match rule.name() {
             "push_down_filter" => Arc::new(PushDownFilters(rule)),
