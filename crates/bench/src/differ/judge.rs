@@ -107,7 +107,7 @@ pub(super) const EXCUSES: [Excuse; 10] = [
                 };
                 seen.sql.contains("upper(")
                     && same_columns(ours, &theirs)
-                    && same_rows(seen, ours, &theirs)
+                    && ours.same_rows(&theirs)
             })
         },
     },

@@ -8,7 +8,7 @@ mod judge;
 mod run_statement;
 mod theirs;
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::rival::Rival;
 use hushdb::{Connection, Database, DatabaseOptions, ErrorKind};
 use hushdb_querygen::{Case, Dice, Generator, World, shrink, world};
@@ -34,8 +34,8 @@ pub(crate) struct Plan {
     pub(crate) functions: bool,
 }
 
-/// Runs the plan. Whether there was no failure.
-pub(crate) fn run(plan: &Plan, directory: &Path) -> Result<bool> {
+/// Runs the plan. Fails where the answers differ.
+pub(crate) fn run(plan: &Plan, directory: &Path) -> Result<()> {
     let theirs = Theirs::start(Rival::duckdb_answers(directory)?)?;
     let mut differ = Differ {
         ours: empty()?,
@@ -51,7 +51,10 @@ pub(crate) fn run(plan: &Plan, directory: &Path) -> Result<bool> {
         functions::try_all(&mut differ, plan)?;
     }
     differ.tally.print()?;
-    Ok(differ.tally.shapes.is_empty())
+    match differ.tally.shapes.is_empty() {
+        true => Ok(()),
+        false => Err(Failure("the answers differ".to_owned())),
+    }
 }
 
 struct Differ {

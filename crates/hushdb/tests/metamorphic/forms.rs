@@ -369,13 +369,53 @@ fn swapped(mut query: Query) -> Query {
     query
 }
 
+/// Keys of GROUP BY that are an integer alone, which stands for a column of the result.
+fn positions(query: &mut Query) -> Vec<Expression> {
+    fn of_body(body: &Body, all: &mut Vec<Expression>) {
+        let select = match body {
+            Body::Select(select) => select,
+            Body::Set { left, right, .. } => {
+                of_body(left, all);
+                return of_body(right, all);
+            }
+        };
+        let keys: Vec<&Expression> = match &select.group {
+            Group::None => vec![],
+            Group::Keys(keys) => keys.iter().collect(),
+            Group::Sets(_, sets) => sets.iter().flatten().collect(),
+        };
+        let is_position = |key: &&Expression| {
+            matches!(
+                key,
+                Expression::Literal {
+                    ty: ColumnType::Integer,
+                    ..
+                }
+            )
+        };
+        all.extend(keys.into_iter().filter(is_position).cloned());
+    }
+    let mut all = vec![];
+    edit(query, &mut |node| {
+        if let Node::Query(query) = node {
+            of_body(&query.body, &mut all);
+        }
+        true
+    });
+    all
+}
+
 /// The query with parameters in place of its literals, equal ones with the same, and their values.
 pub(crate) fn with_parameters(mut query: Query) -> (Query, Vec<Value>) {
     let mut literals: Vec<Expression> = vec![];
+    let positions = positions(&mut query);
     edit(&mut query, &mut |node| {
         let Node::Expression(expression) = node else {
             return true;
         };
+        if positions.contains(expression) {
+            return false;
+        }
         match expression {
             // Counts of rows are read when the statement is planned.
             Expression::Window { .. } => return false,

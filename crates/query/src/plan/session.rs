@@ -93,15 +93,12 @@ pub fn session_state(
     let rules = rules
         .into_iter()
         .map(|rule| -> Arc<dyn AnalyzerRule + Send + Sync> { Arc::new(Watched(rule)) });
-    let optimizer = optimizer_rules()
-        .into_iter()
-        .map(|rule| -> Arc<dyn OptimizerRule + Send + Sync> { Arc::new(Watched(rule)) });
     let mut builder = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
         .with_analyzer_rules(rules.collect())
-        .with_optimizer_rules(optimizer.collect())
+        .with_optimizer_rules(optimizer_rules())
         .with_type_planner(Arc::new(DuckTypes))
         .with_physical_optimizer_rules(physical_rules(memory));
     let planners = builder.expr_planners().get_or_insert_default();
@@ -158,7 +155,10 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         let at = place(&rules, reads_keys).unwrap_or_default();
         rules.insert(at, Arc::new(ForgetUnnestedKeys));
     }
-    rules
+    let watched = rules
+        .into_iter()
+        .map(|rule| -> Arc<dyn OptimizerRule + Send + Sync> { Arc::new(Watched(rule)) });
+    watched.collect()
 }
 
 /// DataFusion's rules of physical plans, and ours behind them.
