@@ -17,7 +17,7 @@ const BESIDE: usize = 128_000_000;
 /// The table alone, as rows, is twice the limit.
 const ROWS: usize = 3_000_000;
 
-const STATEMENTS: [&str; 22] = [
+const STATEMENTS: [&str; 23] = [
     // Values of nearly the limit, which are in memory once.
     "SELECT length(repeat('x', 80000000))",
     "SELECT len(range(10000000))",
@@ -34,6 +34,7 @@ const STATEMENTS: [&str; 22] = [
     "SELECT count(*), max(n) FROM (SELECT s, count(*) AS n FROM a GROUP BY s)",
     "SELECT count(DISTINCT s) FROM a",
     "SELECT max(len(l)) FROM (SELECT g, list(k ORDER BY r) AS l FROM a WHERE k < 1500000 GROUP BY g)",
+    "SELECT max(length(l)) FROM (SELECT g, string_agg(s, ',' ORDER BY r) AS l FROM a WHERE k < 600000 GROUP BY g)",
     "SELECT count(*) FROM (SELECT DISTINCT ON (r) r, s FROM a)",
     "SELECT count(*), max(x.s), max(y.s) FROM a x JOIN a y ON x.k = y.r",
     "SELECT count(*) FROM a WHERE k NOT IN (SELECT r FROM a)",

@@ -31,6 +31,7 @@ pub(crate) mod number_kind;
 mod of_lists;
 mod one_row;
 mod ordered_lists;
+mod ordered_texts;
 mod patterns;
 mod plain;
 mod quantile;
@@ -131,6 +132,7 @@ pub fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
         Arc::new(AggregateUDF::from(sum::ExactSum::sum())),
         Arc::new(AggregateUDF::from(sum::ExactSum::avg())),
         Arc::new(AggregateUDF::from(list_of::ListOf::new())),
+        Arc::new(AggregateUDF::from(ordered_texts::TextOf::new())),
         Arc::new(AggregateUDF::from(extremes::FastExtreme::min())),
         Arc::new(AggregateUDF::from(extremes::FastExtreme::max())),
     ]);
