@@ -76,6 +76,15 @@ fn flat(mut expr: Expr) -> Expr {
         }
     }
     operands.reverse();
+    all_of(operands).unwrap_or_default()
+}
+
+/// A condition that holds where all of these hold; log n deep if they are many.
+pub(super) fn all_of(conditions: impl IntoIterator<Item = Expr>) -> Option<Expr> {
+    let mut operands: Vec<Expr> = conditions.into_iter().collect();
+    if operands.len() <= LONG {
+        return operands.into_iter().reduce(Expr::and);
+    }
     while operands.len() > 1 {
         let mut pairs = Vec::with_capacity(operands.len().div_ceil(2));
         let mut rest = operands.into_iter();
@@ -87,7 +96,7 @@ fn flat(mut expr: Expr) -> Expr {
         }
         operands = pairs;
     }
-    operands.pop().unwrap_or_default()
+    operands.pop()
 }
 
 /// Has a UNION ALL of very many branches be one of smaller ones.

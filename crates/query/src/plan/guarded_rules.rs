@@ -3,9 +3,10 @@
 //! What must hold: a condition that names no column stays above an aggregate that has a row of no rows, too: below it, that row
 //! would be left. And joins that take NULL for equal to NULL are not taken for others.
 
+use super::flat_plans::all_of;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{NullEquality, Result};
-use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{Expr, Filter, GroupingSet, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
@@ -41,7 +42,7 @@ impl OptimizerRule for PushDownFilters {
         };
         let terms = split_conjunction_owned(filter.predicate).into_iter();
         let (moving, staying): (Vec<_>, Vec<_>) = terms.partition(Expr::any_column_refs);
-        let with = |terms, input| match conjunction(terms) {
+        let with = |terms, input| match all_of(terms) {
             None => Ok(input),
             Some(predicate) => Filter::try_new(predicate, Arc::new(input)).map(LogicalPlan::Filter),
         };

@@ -5,9 +5,10 @@
 //! What must hold: the same relations and the same predicates, each used once; the output columns and their order stay.
 
 use super::estimate::{Estimate, estimate};
+use super::flat_plans::all_of;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, JoinType, NullEquality, Result};
-use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{BinaryExpr, Expr, Join, LogicalPlan, LogicalPlanBuilder, Operator};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use std::collections::HashSet;
@@ -217,7 +218,7 @@ fn order(
         .into_iter()
         .map(|e| equal(e.left, e.right))
         .chain(others);
-    Ok(Some(match conjunction(rest) {
+    Ok(Some(match all_of(rest) {
         Some(filter) => LogicalPlanBuilder::from(last.plan)
             .filter(filter)?
             .build()?,
@@ -271,7 +272,7 @@ fn join(
         Arc::new(left.plan),
         Arc::new(right.plan),
         on,
-        conjunction(filters),
+        all_of(filters),
         JoinType::Inner,
         datafusion::common::JoinConstraint::On,
         NullEquality::NullEqualsNothing,

@@ -5,13 +5,14 @@
 //! NULLs. Everywhere else stands a value made of scalar subqueries that count.
 
 use super::dependent_joins::joinable;
+use super::flat_plans::all_of;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, ExprSchema, Result, ScalarValue, Spans};
 use datafusion::config::ConfigOptions;
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::expr::{Case, Exists, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{
     BinaryExpr, Cast, Distinct, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder,
     Operator, Projection, Subquery, lit, when,
@@ -109,7 +110,7 @@ fn as_values(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             let schema = Arc::clone(filter.input.schema());
             let conjuncts = split_conjunction_owned(filter.predicate).into_iter();
             let conjuncts = conjuncts.map(|expr| condition(expr, &schema, true));
-            let predicate = conjunction(conjuncts.collect::<Result<Vec<_>>>()?);
+            let predicate = all_of(conjuncts.collect::<Result<Vec<_>>>()?);
             let predicate = predicate.unwrap_or_else(|| lit(true));
             let filter = Filter::try_new(predicate, filter.input)?;
             Ok(Transformed::yes(LogicalPlan::Filter(filter)))

@@ -9,7 +9,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, RecordBatchOptions, UInt64Array,
 };
 use datafusion::arrow::buffer::BooleanBuffer;
-use datafusion::arrow::compute::{filter, prep_null_mask_filter};
+use datafusion::arrow::compute::{filter, filter_record_batch, prep_null_mask_filter};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
@@ -34,16 +34,16 @@ const PIECE_ROWS: usize = 8192;
 /// Row groups over which a dynamic filter is judged.
 const TRIAL_GROUPS: u32 = 2;
 
-/// A conjunct, with the columns it reads renumbered to a batch that holds only those.
+/// Conjuncts that read the same columns, renumbered to a batch that holds only those.
 pub(super) struct RowFilter {
     /// Over the scan's whole schema, for pruning.
     whole: Arc<dyn PhysicalExpr>,
-    /// Over `schema`.
-    narrow: Arc<dyn PhysicalExpr>,
+    /// Each a conjunct over `schema`.
+    terms: Vec<Arc<dyn PhysicalExpr>>,
     columns: Vec<usize>,
     schema: SchemaRef,
     cost: usize,
-    /// How many are evaluated at once: few where it calls a function, which may take long for a row.
+    /// How many rows are evaluated at once: few where it calls a function, which may take long for a row, or has several terms.
     at_once: usize,
     /// For dynamic filters: generation of the bounds that pruning last saw, and how useful evaluating rows was.
     seen: u64,
@@ -67,7 +67,7 @@ impl RowFilter {
             })
             .sum();
         Ok(Self {
-            narrow: reassign_expr_columns(Arc::clone(expr), &narrow_schema)?,
+            terms: vec![reassign_expr_columns(Arc::clone(expr), &narrow_schema)?],
             whole: Arc::clone(expr),
             columns,
             schema: narrow_schema,
@@ -84,6 +84,26 @@ impl RowFilter {
         })
     }
 
+    /// All of a scan's conjuncts, by the columns that they read, so that rows are gone through once for many.
+    pub(super) fn all(exprs: &[Arc<dyn PhysicalExpr>], schema: &SchemaRef) -> Result<Vec<Self>> {
+        let mut filters: Vec<Self> = vec![];
+        let mut places: HashMap<Vec<usize>, usize> = HashMap::new();
+        for expr in exprs {
+            let filter = Self::new(expr, schema)?;
+            let place = *places
+                .entry(filter.columns.clone())
+                .or_insert(filters.len());
+            match filters.get_mut(place) {
+                Some(same) => {
+                    same.terms.extend(filter.terms);
+                    same.at_once = same.at_once.min(filter.at_once).min(PIECE_ROWS);
+                }
+                None => filters.push(filter),
+            }
+        }
+        Ok(filters)
+    }
+
     /// Positions in the scan's schema of the columns that it reads.
     pub(super) fn columns(&self) -> &[usize] {
         &self.columns
@@ -94,25 +114,15 @@ impl RowFilter {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
         if rows <= self.at_once {
-            return self.passing(&batch);
+            return passing(&self.terms, &batch);
         }
         let mut flags = BooleanBufferBuilder::new(rows);
         for start in (0..rows).step_by(self.at_once) {
             check()?;
             let piece = batch.slice(start, self.at_once.min(rows - start));
-            flags.append_buffer(self.passing(&piece)?.values());
+            flags.append_buffer(passing(&self.terms, &piece)?.values());
         }
         Ok(BooleanArray::new(flags.finish(), None))
-    }
-
-    fn passing(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        let result = self.narrow.evaluate(batch)?.into_array(batch.num_rows())?;
-        let result = result.as_boolean();
-        Ok(if result.null_count() > 0 {
-            prep_null_mask_filter(result)
-        } else {
-            result.clone()
-        })
     }
 
     /// False while a join has not filled it yet, and once it has shown that it keeps nearly everything.
@@ -122,6 +132,34 @@ impl RowFilter {
             self.trials >= TRIAL_GROUPS && self.rows_out as f64 > USELESS * self.rows_in as f64;
         !idle && !useless
     }
+}
+
+/// One flag a row: true where all terms hold. Once few rows are left, the other terms are held against these alone.
+fn passing(terms: &[Arc<dyn PhysicalExpr>], batch: &RecordBatch) -> Result<BooleanArray> {
+    let mut selection = Selection::all(batch.num_rows());
+    let mut rest = terms;
+    while let Some((term, others)) = rest.split_first() {
+        check()?;
+        let holds = term.evaluate(batch)?.into_array(batch.num_rows())?;
+        let holds = holds.as_boolean();
+        match holds.null_count() {
+            0 => selection.narrow(holds, false),
+            _ => selection.narrow(&prep_null_mask_filter(holds), false),
+        }
+        if selection.count == 0 {
+            break;
+        }
+        if let Some(mask) = &selection.mask
+            && selection.sparse()
+            && !others.is_empty()
+        {
+            let few = filter_record_batch(batch, &BooleanArray::new(mask.clone(), None))?;
+            selection.narrow(&passing(others, &few)?, true);
+            break;
+        }
+        rest = others;
+    }
+    Ok(BooleanArray::new(selection.flags(), None))
 }
 
 fn is_true(expr: &Arc<dyn PhysicalExpr>) -> bool {
@@ -148,6 +186,21 @@ struct Selection {
 }
 
 impl Selection {
+    fn all(rows: usize) -> Self {
+        Self {
+            rows,
+            mask: None,
+            count: rows,
+            whole: HashMap::new(),
+        }
+    }
+
+    /// A flag for each row.
+    fn flags(self) -> BooleanBuffer {
+        let rows = self.rows;
+        self.mask.unwrap_or_else(|| BooleanBuffer::new_set(rows))
+    }
+
     fn sparse(&self) -> bool {
         (self.count as f64) < SPARSE * self.rows as f64
     }
@@ -215,21 +268,15 @@ impl GroupReader {
     /// The projected columns of the rows that pass; `None` when no row does.
     pub(super) fn read(&mut self, group: &RowGroup) -> Result<Option<RecordBatch>> {
         let rows = group.rows as usize;
-        let mask = group.deletes.as_ref().map(|deleted| {
+        let mut selection = Selection::all(rows);
+        if let Some(deleted) = &group.deletes {
             let mut visible = BooleanBufferBuilder::new(rows);
             visible.append_n(rows, true);
             for row in deleted.iter() {
                 visible.set_bit(row as usize, false);
             }
-            visible.finish()
-        });
-        let count = mask.as_ref().map_or(rows, BooleanBuffer::count_set_bits);
-        let mut selection = Selection {
-            rows,
-            mask,
-            count,
-            whole: HashMap::new(),
-        };
+            selection.narrow(&BooleanArray::new(visible.finish(), None), false);
+        }
 
         for index in 0..self.filters.len() {
             self.apply(&self.filters[index], group, &mut selection)?;

@@ -162,12 +162,10 @@ impl DataSource for ScanSource {
         let range = self.partitions.get(partition).cloned().unwrap_or(0..0);
         let progress = Arc::clone(&self.scan.progress);
         progress.plan(self.rows(partition));
-        let row_filters = |filters: &[Arc<dyn PhysicalExpr>]| {
-            let filters = filters.iter();
-            let filters = filters.map(|f| RowFilter::new(f, &self.scan.schema));
-            filters.collect::<Result<Vec<_>>>()
-        };
-        let filters = row_filters(&self.filters)?;
+        let schema = &self.scan.schema;
+        let filters = RowFilter::all(&self.filters, schema)?;
+        let dynamic = self.dynamic.iter().map(|f| RowFilter::new(f, schema));
+        let dynamic = dynamic.collect::<Result<_>>()?;
         if let Some(lookup) = &self.lookup {
             let reader = LookupReader {
                 scan: self.scan.clone(),
@@ -190,7 +188,7 @@ impl DataSource for ScanSource {
                 &self.projection,
                 Arc::clone(&self.output),
                 filters,
-                row_filters(&self.dynamic)?,
+                dynamic,
             ),
             groups: Arc::clone(&self.groups),
             next: range,

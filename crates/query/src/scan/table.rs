@@ -10,7 +10,6 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{DFSchema, Result, Statistics};
 use datafusion::datasource::TableType;
 use datafusion::datasource::source::DataSourceExec;
-use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_expr::split_conjunction;
 use datafusion::physical_plan::ExecutionPlan;
@@ -146,9 +145,10 @@ impl TableProvider for TableScan {
         let mut predicates = vec![];
         let filters: Vec<Expr> = filters.iter().map(unqualified).collect();
         let share = share_of_rows(self, &filters);
-        if let Some(all) = conjunction(filters) {
-            let predicate = state.create_physical_expr(all, &schema)?;
-            predicates = split_conjunction(&predicate).into_iter().cloned().collect();
+        // One by one: of a chain of them, types would be asked for down the whole chain at each of its levels.
+        for filter in filters {
+            let predicate = state.create_physical_expr(filter, &schema)?;
+            predicates.extend(split_conjunction(&predicate).into_iter().cloned());
         }
         let source = ScanSource::try_new(
             self.clone(),
