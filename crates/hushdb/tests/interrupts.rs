@@ -209,6 +209,7 @@ fn aggregations_and_windows() {
         "SELECT sum(n) FROM (SELECT row_number() OVER (ORDER BY r) AS n FROM ALL_ROWS)",
         "SELECT sum(n) FROM (SELECT sum(i) OVER (PARTITION BY x ORDER BY r) AS n FROM ALL_ROWS)",
         "SELECT sum(n) FROM (SELECT sum(i) OVER (ORDER BY i ROWS 100 PRECEDING) AS n FROM ALL_ROWS)",
+        "SELECT sum(n) FROM (SELECT median(r) OVER (ORDER BY i ROWS 20000 PRECEDING) AS n FROM ALL_ROWS)",
     ] {
         ends(&connection, &sql.replace("ALL_ROWS", &format!("({ROWS})")));
     }

@@ -2,6 +2,7 @@
 
 use super::comparison_key::{key_type, keys};
 use super::ordered_lists::OrderedLists;
+use crate::heed::check;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
 use datafusion::arrow::compute::{SortOptions, take};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
@@ -146,6 +147,7 @@ impl Accumulator for SortedByKey {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
+        check()?;
         let list = self.list.evaluate()?;
         let ScalarValue::List(values) = &list else {
             return Ok(list);
@@ -238,6 +240,7 @@ impl Accumulator for CountedList {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
+        check()?;
         self.list.evaluate()
     }
 

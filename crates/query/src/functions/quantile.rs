@@ -6,6 +6,7 @@
 use super::arithmetic::MAX_DIGITS_128;
 use super::plain::called;
 use super::whole::listed;
+use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, RecordBatch,
 };
@@ -302,6 +303,8 @@ impl<N: Number> Accumulator for Values<N> {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
+        // Once for each row where it is of a frame.
+        check()?;
         let answer = self.asked.of(self.values.iter().copied().collect());
         ScalarValue::try_from_array(&self.asked.answers(vec![answer])?, 0)
     }
@@ -404,8 +407,11 @@ impl<N: Number> GroupsAccumulator for Groups<N> {
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
         let groups = self.emit(emit_to).into_iter();
-        let answers = groups.map(|values| self.asked.of(values)).collect();
-        self.asked.answers(answers)
+        let answers = groups.map(|values| {
+            check()?;
+            Ok(self.asked.of(values))
+        });
+        self.asked.answers(answers.collect::<Result<_>>()?)
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {

@@ -3,6 +3,7 @@
 //! What must hold: whatever the number of threads and the way a frame moves, an answer is that of the values in it, up to rounding.
 
 use super::moments::{Answer, Moments, Of, One, STATISTICS, Two};
+use crate::heed::check;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
@@ -363,6 +364,7 @@ impl<M: Moments> Accumulator for Distinct<M> {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
+        check()?;
         self.total.moments = M::default();
         for values in self.sorted() {
             let row = values.get(..self.arguments).unwrap_or_default();

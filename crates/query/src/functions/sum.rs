@@ -1,6 +1,7 @@
 //! `sum` and `avg` that cannot wrap: integers and decimals add up exactly in 128 bits, and a sum past 38 digits is an
 //! error. As in DuckDB, `avg` of any number is a DOUBLE.
 
+use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Decimal128Array, Float64Array,
     Int64Array, PrimitiveArray,
@@ -448,6 +449,7 @@ impl Accumulator for DistinctTotal {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
+        check()?;
         let mut total = Total::new(self.total.answer, &self.total.input);
         if !self.seen.is_empty() {
             total.add(&ScalarValue::iter_to_array(self.seen.iter().cloned())?, 1)?;

@@ -56,6 +56,7 @@ pub(super) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<Arc<
         false => options.columns.iter().map(|(_, ty)| Some(ty)).collect(),
     };
     let shape = sniffed.shape(&options, &positional);
+    let shape = shape.map_err(|fault| wrong(path, fault))?;
     let mut names = shape.names;
     if options.names.len() > names.len() {
         return Err(Error::binder(format!(
@@ -213,6 +214,7 @@ fn wrong(path: &str, fault: Fault) -> Error {
         Fault::Unclosed(line) => Error::invalid(format!(
             "\"{path}\", line {line}: a quote is not closed; if it is part of the value, give QUOTE ''"
         )),
+        Fault::Interrupted => hushdb_storage::Error::Interrupted.into(),
         Fault::Line(line, what) => Error::invalid(format!("\"{path}\", line {line}: {what}")),
     }
 }

@@ -35,6 +35,8 @@ pub(super) enum Fault {
     Line(u64, &'static str),
     /// The quote of a record that begins in this line.
     Unclosed(u64),
+    /// The statement was asked to stop.
+    Interrupted,
 }
 
 impl From<Error> for Fault {
@@ -362,6 +364,7 @@ mod tests {
                     Err(Fault::Line(line, what)) => return Err(format!("{line}: {what}")),
                     Err(Fault::Unclosed(line)) => return Err(format!("{line}: unclosed")),
                     Err(Fault::Io(error)) => return Err(error.to_string()),
+                    Err(Fault::Interrupted) => return Err("interrupted".to_string()),
                 }
             }
         };

@@ -4,7 +4,7 @@
 use super::kinds::{Kind, TEXT, kind_of};
 use super::options::Options;
 use super::records::{Comment, Dialect, Fault, Record, Records};
-use hushdb_storage::ColumnType;
+use hushdb_storage::{ColumnType, check_interrupt};
 use std::collections::{HashMap, HashSet};
 
 /// Bytes that are looked at.
@@ -30,6 +30,7 @@ impl Sample {
         let mut records = Records::new(self.bytes.as_slice(), dialect, skip)?;
         let mut all = vec![Record::default()];
         while all.len() <= SAMPLED {
+            check_interrupt().map_err(|_| Fault::Interrupted)?;
             match all.last_mut().map(|last| records.next(last)) {
                 Some(Ok(true)) => all.push(Record::default()),
                 // Where it is cut off a quote may be open.
@@ -66,10 +67,14 @@ pub(super) fn sniff(
     let mut splits = false;
     for (number, group) in candidates(options).into_iter().enumerate() {
         for dialect in group {
-            let Ok(mut rows) = sample.records(dialect, options.skip) else {
-                // What is wrong may be the value of another delimiter.
-                splits |= number == 0;
-                continue;
+            let mut rows = match sample.records(dialect, options.skip) {
+                Ok(rows) => rows,
+                Err(Fault::Interrupted) => return Err(Fault::Interrupted),
+                Err(_) => {
+                    // What is wrong may be the value of another delimiter.
+                    splits |= number == 0;
+                    continue;
+                }
             };
             splits |= rows.first().is_some_and(|first| first.len() > 1);
             let columns = columns_of(&rows, options, expected);
@@ -185,29 +190,35 @@ pub(super) struct Shape {
 
 impl Sniffed {
     /// What the columns are, of which some have a type that was given.
-    pub(super) fn shape(&self, options: &Options, given: &[Option<&ColumnType>]) -> Shape {
-        let header = options
-            .header
-            .unwrap_or_else(|| match self.rows.as_slice() {
-                [] => false,
-                [only] => {
-                    let kinds = self.kinds(std::slice::from_ref(only), options);
-                    self.is_all_text(&kinds, given)
-                }
-                [first, rest @ ..] => {
-                    let kinds = self.kinds(rest, options);
-                    self.is_all_text(&kinds, given)
-                        || (0..self.columns).all(|at| value(first, at, options).is_none())
-                        || self.contradicts(first, options, given, &kinds)
-                }
-            });
+    ///
+    /// # Errors
+    /// `Interrupted` alone.
+    pub(super) fn shape(
+        &self,
+        options: &Options,
+        given: &[Option<&ColumnType>],
+    ) -> Result<Shape, Fault> {
+        let header = match (options.header, self.rows.as_slice()) {
+            (Some(given), _) => given,
+            (None, []) => false,
+            (None, [only]) => {
+                let kinds = self.kinds(std::slice::from_ref(only), options)?;
+                self.is_all_text(&kinds, given)
+            }
+            (None, [first, rest @ ..]) => {
+                let kinds = self.kinds(rest, options)?;
+                self.is_all_text(&kinds, given)
+                    || (0..self.columns).all(|at| value(first, at, options).is_none())
+                    || self.contradicts(first, options, given, &kinds)
+            }
+        };
         let data = self.rows.get(usize::from(header)..).unwrap_or_default();
         let first = self.rows.first().filter(|_| header);
-        Shape {
+        Ok(Shape {
             header,
             names: self.names(first),
-            kinds: self.kinds(data, options),
-        }
+            kinds: self.kinds(data, options)?,
+        })
     }
 
     /// Whether the first line names columns of these names and types.
@@ -228,15 +239,16 @@ impl Sniffed {
         is_named || self.contradicts(first, options, given, &vec![TEXT; self.columns])
     }
 
-    fn kinds(&self, rows: &[Record], options: &Options) -> Vec<Kind> {
+    fn kinds(&self, rows: &[Record], options: &Options) -> Result<Vec<Kind>, Fault> {
         let kinds = (0..self.columns).map(|at| {
+            check_interrupt().map_err(|_| Fault::Interrupted)?;
             let values: Vec<Option<String>> =
                 rows.iter().map(|row| value(row, at, options)).collect();
-            kind_of(
+            Ok(kind_of(
                 values.iter().map(Option::as_deref),
                 options.date_form.as_deref(),
                 options.timestamp_form.as_deref(),
-            )
+            ))
         });
         kinds.collect()
     }
