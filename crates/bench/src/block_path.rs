@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, RandomizedNonceKey};
 use hushdb::files::keys::{BlockKey, Suite};
+use hushdb::{Database, DatabaseOptions};
 use hushdb_crypto::{CryptoProvider, SecretKey};
 use hushdb_storage::{BlockBuf, BlockKeys, MemFile, Protection, Role, SealedFile};
 use serde_json::json;
@@ -27,6 +28,12 @@ const KEY: [u8; 32] = [0x5a; 32];
 /// # Errors
 /// When a block does not seal or open.
 pub(crate) fn measure(runs: u32) -> Result<Report> {
+    // The allocator is told what it is told where the process is the database's.
+    let options = DatabaseOptions {
+        owns_process: true,
+        ..DatabaseOptions::default()
+    };
+    let _of_process = Database::open_with(None, options)?;
     let sealed_file = sealed_file();
     let bare_key = RandomizedNonceKey::new(&AES_256_GCM, &KEY).map_err(|_| refused("a key"))?;
     let mut seal = vec![Samples::default(), Samples::default()];

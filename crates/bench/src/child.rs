@@ -67,6 +67,11 @@ impl Child {
         self.sql("DETACH target").map(drop)
     }
 
+    /// Ends it in the midst of whatever it does, as a crash of the process would.
+    pub(crate) fn kill(mut self) -> Result<()> {
+        Ok(self.process.kill()?)
+    }
+
     /// Makes `target.main.points` with a primary key and so many rows, and a checkpoint.
     pub(crate) fn fill_points(&mut self, rows: u64) -> Result<()> {
         self.ask(&json!({"op": "fill", "rows": rows})).map(drop)

@@ -14,6 +14,7 @@ mod failure;
 mod outofcore;
 mod planning;
 mod points;
+mod recovery;
 mod report;
 mod rival;
 mod samples;
@@ -90,6 +91,8 @@ enum Benchmark {
         #[command(flatten)]
         rounds: Rounds,
     },
+    /// Opening a file whose process was killed, with a log of so many bytes.
+    Recovery(Recovery),
     /// Seal and open 256 KiB through the block path and through the bare cipher.
     Blocks {
         /// Measured rounds.
@@ -97,30 +100,8 @@ enum Benchmark {
         runs: u32,
     },
     /// Random statements in HushDB and in a rival whose answers are taken for right; exit code 1 if they differ.
-    Differ {
-        /// The rival.
-        #[arg(long)]
-        rival: RivalName,
-        /// Statements that are run.
-        #[arg(long, default_value_t = 10_000)]
-        queries: usize,
-        /// From which the statements follow.
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-        /// The set of tables of the seed to begin with; each has 40 statements.
-        #[arg(long, default_value_t = 0)]
-        world: u64,
-        /// Kinds of failures after which it ends.
-        #[arg(long, default_value_t = 20)]
-        failures: usize,
-        /// Also every function by itself, with arguments at the borders of their types.
-        #[arg(long)]
-        functions: bool,
-        /// Where the rival's Python environment is made.
-        #[arg(long, default_value = "target/bench")]
-        dir: PathBuf,
-    },
-    /// Statements of 125 to 1000 terms in many shapes: how planning grows with them.
+    Differ(Differ),
+    /// Statements of 124 to 992 terms in many shapes: how planning grows with them.
     Planning {
         /// Measured rounds.
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
@@ -132,6 +113,45 @@ enum Benchmark {
     /// One subject, started by this program itself.
     #[command(hide = true)]
     Subject,
+}
+
+/// What is held against a rival.
+#[derive(Args)]
+struct Differ {
+    /// The rival.
+    #[arg(long)]
+    rival: RivalName,
+    /// Statements that are run.
+    #[arg(long, default_value_t = 10_000)]
+    queries: usize,
+    /// From which the statements follow.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The set of tables of the seed to begin with; each has 40 statements.
+    #[arg(long, default_value_t = 0)]
+    world: u64,
+    /// Kinds of failures after which it ends.
+    #[arg(long, default_value_t = 20)]
+    failures: usize,
+    /// Also every function by itself, with arguments at the borders of their types.
+    #[arg(long)]
+    functions: bool,
+    /// Where the rival's Python environment is made.
+    #[arg(long, default_value = "target/bench")]
+    dir: PathBuf,
+}
+
+/// Which logs are replayed.
+#[derive(Args)]
+struct Recovery {
+    /// The length of the log, in MiB.
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..))]
+    mebibytes: u64,
+    /// Only logs whose name contains this.
+    #[arg(long)]
+    only: Option<String>,
+    #[command(flatten)]
+    rounds: Rounds,
 }
 
 /// Which TPC-H tables, and what becomes of the figures.
@@ -186,6 +206,7 @@ fn run(benchmark: Benchmark) -> Result<()> {
         Benchmark::Planning { runs, only } => {
             planning::measure(runs, only.as_deref().unwrap_or_default())?.print()
         }
+        Benchmark::Recovery(recovery) => recovery.run(),
         Benchmark::Commits { count, rounds } => {
             commits::measure(&rounds.stage(None)?, count, rounds.runs)?.print()
         }
@@ -203,28 +224,7 @@ fn run(benchmark: Benchmark) -> Result<()> {
             let stage = rounds.stage(None)?;
             points::mixed(&stage, connections, rows, count, rounds.runs)?.print()
         }
-        Benchmark::Differ {
-            rival,
-            queries,
-            seed,
-            world,
-            failures,
-            functions,
-            dir,
-        } => {
-            if !matches!(rival, RivalName::Duckdb) {
-                return Err(Failure("differ has no rival but duckdb".to_owned()));
-            }
-            std::fs::create_dir_all(&dir)?;
-            let plan = differ::Plan {
-                queries,
-                seed,
-                world,
-                failures,
-                functions,
-            };
-            differ::run(&plan, &dir.canonicalize()?)
-        }
+        Benchmark::Differ(differ) => differ.run(),
         Benchmark::Tpch { tables, rounds } => {
             let stage = tables.stage(&rounds)?;
             let plan = tpch::Plan {
@@ -247,6 +247,31 @@ fn run(benchmark: Benchmark) -> Result<()> {
             tables.publish(&[figures])?;
             done
         }
+    }
+}
+
+impl Differ {
+    fn run(self) -> Result<()> {
+        if !matches!(self.rival, RivalName::Duckdb) {
+            return Err(Failure("differ has no rival but duckdb".to_owned()));
+        }
+        std::fs::create_dir_all(&self.dir)?;
+        let plan = differ::Plan {
+            queries: self.queries,
+            seed: self.seed,
+            world: self.world,
+            failures: self.failures,
+            functions: self.functions,
+        };
+        differ::run(&plan, &self.dir.canonicalize()?)
+    }
+}
+
+impl Recovery {
+    fn run(&self) -> Result<()> {
+        let only = self.only.as_deref().unwrap_or_default();
+        let stage = self.rounds.stage(None)?;
+        recovery::measure(&stage, self.mebibytes << 20, only, self.rounds.runs)?.print()
     }
 }
 

@@ -10,19 +10,39 @@ use crate::failure::{Failure, Result};
 use crate::report::Report;
 use crate::samples::Samples;
 
-const TERMS: [usize; 4] = [125, 250, 500, 1000];
-const NAMES: [&str; 4] = ["125", "250", "500", "1000"];
+/// Chains of arithmetic may have a thousand levels, and the statement is some of them.
+const TERMS: [usize; 4] = [124, 248, 496, 992];
+const NAMES: [&str; 4] = ["124", "248", "496", "992"];
 
 /// A shape's name, and its statement with so many terms.
 type Shape = (&'static str, fn(usize) -> String);
 
-const SHAPES: [Shape; 16] = [
+const SHAPES: [Shape; 28] = [
     ("x AND y ...", |n| {
         filter(" AND ", n, |i| format!("i <> {i}"))
     }),
     ("x OR y ...", |n| filter(" OR ", n, |i| format!("i = {i}"))),
     ("a AND b OR ...", |n| {
         filter(" OR ", n, |i| format!("i = {i} AND j = 1"))
+    }),
+    ("computed AND ...", |n| {
+        filter(" AND ", n, |i| format!("i + {i} >= 0"))
+    }),
+    ("computed OR ...", |n| {
+        filter(" OR ", n, |i| format!("i + {i} < 0"))
+    }),
+    ("BETWEEN AND ...", |n| {
+        filter(" AND ", n, |i| format!("i NOT BETWEEN {i} AND {i} + 1"))
+    }),
+    ("LIKE OR ...", |n| {
+        filter(" OR ", n, |i| format!("s LIKE '%{i}%'"))
+    }),
+    ("NOT ... AND ...", |n| {
+        filter(" AND ", n, |i| format!("NOT (i = {i} OR j = {i})"))
+    }),
+    ("JOIN ON ... AND ...", |n| {
+        let on = terms(" AND ", n, |i| format!("a.i + b.j <> {i}"));
+        format!("SELECT count(*) FROM t a JOIN t b ON a.i = b.i AND {on}")
     }),
     ("i IN (...)", |n| {
         let list = terms(", ", n, |i| i.to_string());
@@ -43,6 +63,26 @@ const SHAPES: [Shape; 16] = [
             "SELECT {} FROM t",
             terms(", ", n, |i| format!("sum(i + {i})"))
         )
+    }),
+    ("windows", |n| {
+        let windows = terms(", ", n, |i| format!("sum(i + {i}) OVER ()"));
+        format!("SELECT {windows} FROM t")
+    }),
+    ("GROUP BY", |n| {
+        let keys = terms(", ", n, |i| format!("i + {i}"));
+        format!("SELECT count(*) FROM t GROUP BY {keys}")
+    }),
+    ("ORDER BY", |n| {
+        let keys = terms(", ", n, |i| format!("i + {i}"));
+        format!("SELECT i FROM t ORDER BY {keys}")
+    }),
+    ("greatest(...)", |n| {
+        let arguments = terms(", ", n, |i| format!("i + {i}"));
+        format!("SELECT sum(greatest({arguments})) FROM t")
+    }),
+    ("* of columns", |n| format!("SELECT * FROM t{n}")),
+    ("* of columns, filtered", |n| {
+        format!("SELECT * FROM t{n} WHERE c0 + 1 = 1 ORDER BY c1")
     }),
     ("CASE WHEN ...", |n| {
         let whens = terms(" ", n, |i| format!("WHEN i = {i} THEN j + {i}"));
@@ -100,6 +140,13 @@ pub(crate) fn measure(runs: u32, only: &str) -> Result<Report> {
         &connection,
         "CREATE TABLE t AS SELECT i, 1 AS j, 1::DECIMAL(9,2) AS m, 1::DOUBLE AS d, 's' AS s FROM range(100) r(i)",
     )?;
+    for n in TERMS {
+        let columns = terms(", ", n, |i| format!("{i} AS c{i}"));
+        run(
+            &connection,
+            &format!("CREATE TABLE t{n} AS SELECT {columns}"),
+        )?;
+    }
     let conditions = json!({"rounds": runs});
     let mut report = Report::new(
         "planning",

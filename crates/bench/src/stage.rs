@@ -33,7 +33,7 @@ pub(crate) enum Engine {
     Sqlcipher,
 }
 
-const ENCRYPTED: Subject = Subject {
+pub(crate) const ENCRYPTED: Subject = Subject {
     name: "encrypted",
     engine: Engine::Hush,
     key: Some(KEY),
