@@ -1,14 +1,16 @@
-//! A long chain of checked operators, `a + b - c + ...`, as one function of all its operands: planning goes over a tree once
-//! for each of its levels.
+//! A long chain of operators, `a + b - c + ...`, checked ones or those of floats, as one function of all its operands: planning
+//! goes over a tree once for each of its levels.
 //!
-//! What must hold: it gives what its operators give from left to right, each checked in the one type that all results have.
+//! What must hold: it gives what its operators give from left to right, each in the one type that all results have, and checked
+//! in it but for floats.
 
 use super::arithmetic::{Op, apply, left_operand, operand_types};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
-    Cast, ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    BinaryExpr, Cast, ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
 };
 use std::any::Any;
 use std::fmt::Write;
@@ -42,6 +44,28 @@ pub(crate) fn call(
             return Ok(Expr::ScalarFunction(call));
         }
     };
+    let right = match operand == *right_type {
+        true => right,
+        false => Expr::Cast(Cast::new(Box::new(right), operand)),
+    };
+    Ok(longer(op, left, right, left_type))
+}
+
+/// `left op right`, of floats of one type, which the result has too.
+pub(crate) fn float_call(
+    (op, operator): (Op, Operator),
+    left: Expr,
+    right: Expr,
+    result: &DataType,
+) -> Expr {
+    match type_of_chain(&left).is_some() || is_long(&left) {
+        true => longer(op, left, right, result),
+        false => Expr::BinaryExpr(BinaryExpr::new(Box::new(left), operator, Box::new(right))),
+    }
+}
+
+/// A chain with one more operand.
+fn longer(op: Op, left: Expr, right: Expr, result: &DataType) -> Expr {
     let (mut operators, mut operands) = match left {
         Expr::ScalarFunction(ScalarFunction { func, args }) if chain(&func).is_some() => {
             let before = chain(&func).map(|chain| chain.operators.clone());
@@ -50,19 +74,14 @@ pub(crate) fn call(
         left => (vec![], vec![left]),
     };
     operators.push(op);
-    operands.push(match operand == *right_type {
-        true => right,
-        false => Expr::Cast(Cast::new(Box::new(right), operand)),
-    });
+    operands.push(right);
     let chain = Chain {
         signature: Signature::any(operands.len(), Volatility::Immutable),
         operators,
-        result: left_type.clone(),
+        result: result.clone(),
     };
     let chain = Arc::new(ScalarUDF::from(chain));
-    Ok(Expr::ScalarFunction(ScalarFunction::new_udf(
-        chain, operands,
-    )))
+    Expr::ScalarFunction(ScalarFunction::new_udf(chain, operands))
 }
 
 fn chain(function: &ScalarUDF) -> Option<&Chain> {
@@ -80,12 +99,19 @@ pub(crate) fn type_of_chain(expr: &Expr) -> Option<&DataType> {
 
 fn is_long(mut expr: &Expr) -> bool {
     for _ in 0..SHORT {
-        match left_operand(expr) {
-            Some(left) => expr = left,
-            None => return false,
+        match (expr, left_operand(expr)) {
+            (_, Some(left)) => expr = left,
+            (Expr::BinaryExpr(BinaryExpr { left, op, .. }), None) if of_floats(*op) => expr = left,
+            _ => return false,
         }
     }
     true
+}
+
+/// Whether this may be an operator of floats that a chain can have.
+fn of_floats(operator: Operator) -> bool {
+    use Operator::{Minus, Modulo, Multiply, Plus};
+    matches!(operator, Plus | Minus | Multiply | Modulo)
 }
 
 impl ScalarUDFImpl for Chain {
@@ -101,9 +127,14 @@ impl ScalarUDFImpl for Chain {
         let Some((first, rest)) = args.split_first() else {
             return internal_err!("a chain of operators has no operands");
         };
-        let mut text = format!("({}", first.schema_name());
+        // Operators of floats have no brackets of their own, and other expressions must not have the same name.
+        let named = |operand: &Expr| match operand {
+            Expr::BinaryExpr(_) => format!("({})", operand.schema_name()),
+            _ => operand.schema_name().to_string(),
+        };
+        let mut text = format!("({}", named(first));
         for (op, operand) in self.operators.iter().zip(rest) {
-            let _ = write!(text, " {} {}", op.symbol(), operand.schema_name());
+            let _ = write!(text, " {} {}", op.symbol(), named(operand));
         }
         text.push(')');
         Ok(text)

@@ -361,17 +361,17 @@ fn quotient(expr: RawBinaryExpr, left: &DataType, right: &DataType) -> Expr {
 /// Floats keep IEEE semantics.
 fn both_float(op: Op, expr: RawBinaryExpr, left: &DataType, right: &DataType) -> Expr {
     let to = float_type(left, right);
-    let op = match op {
+    let operator = match op {
         Op::Add => Operator::Plus,
         Op::Subtract => Operator::Minus,
         Op::Multiply => Operator::Multiply,
         _ => Operator::Modulo,
     };
-    binary(
+    let (left, right) = (
         cast_if(expr.left, left, &to),
-        op,
         cast_if(expr.right, right, &to),
-    )
+    );
+    arithmetic_chain::float_call((op, operator), left, right, &to)
 }
 
 /// Brings operands that DataFusion does not compare to one type: BOOLEAN with a number, UUID and INTERVAL with text.

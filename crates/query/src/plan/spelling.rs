@@ -81,10 +81,10 @@ pub(super) fn written(plan: &LogicalPlan, at: usize) -> Option<String> {
         P::Explain(_) | P::Analyze(_) => None,
         // Others pass columns on under their names.
         node => match node.inputs().as_slice() {
-            [input] => of_expr(
-                input,
-                &Expr::Column(node.schema().columns().get(at)?.clone()),
-            ),
+            [input] if at < node.schema().fields().len() => {
+                let column = node.schema().qualified_field(at).into();
+                of_expr(input, &Expr::Column(column))
+            }
             _ => None,
         },
     }
