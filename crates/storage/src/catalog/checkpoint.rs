@@ -224,12 +224,12 @@ impl Store {
             let offsets = group.deletes.iter().flat_map(|deletes| deletes.iter());
             deleted.extend(offsets.map(|offset| group.first_row_id + u64::from(offset)));
         }
+        let mut gone = deleted.iter().peekable();
         let mut first_row_id = run.first().map_or(0, |group| group.first_row_id);
         for gathered in cut {
             let rows = gathered.rows() as u64;
             let end = first_row_id + rows;
-            let gone = deleted.iter().skip_while(|id| *id < first_row_id);
-            let gone = gone.take_while(|id| *id < end);
+            let gone = std::iter::from_fn(|| gone.next_if(|id| *id < end));
             let deletes: RoaringBitmap = gone.map(|id| (id - first_row_id) as u32).collect();
             // A piece of which every row is gone is left out, as a row group is.
             if deletes.len() < rows {

@@ -1,7 +1,7 @@
 //! Replaying records onto the state that their log builds on.
 //!
-//! Holds: the state is the same as if each change were made by itself; rows that follow each other are gathered first, since
-//! a log of small commits has millions.
+//! Holds: the state is the same as if each change were made by itself; rows that follow each other, and those that go, are
+//! gathered first, since a log of small commits has millions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,9 +38,11 @@ pub(crate) struct Replay {
     held: BTreeMap<u64, Held>,
 }
 
-/// Rows that follow each other.
+/// Rows that follow each other, and rows that go.
 #[derive(Default)]
 struct Held {
+    /// Of the table, or of those that are held.
+    deleted: RoaringTreemap,
     groups: Vec<RowGroup>,
     /// Behind those.
     gathered: Option<GatheredRows>,
@@ -55,10 +57,10 @@ struct Held {
 impl Held {
     /// Whether rows follow, and all together stay small.
     fn takes(&self, rows: &LoggedRows<'_>) -> bool {
-        self.rows > 0
-            && self.rows_end == rows.first_row_id
-            && self.rows.saturating_add(rows.rows) <= MERGED_ROWS
-            && self.bytes < MERGED_BYTES
+        self.rows == 0
+            || self.rows_end == rows.first_row_id
+                && self.rows.saturating_add(rows.rows) <= MERGED_ROWS
+                && self.bytes < MERGED_BYTES
     }
 
     fn push(&mut self, rows: LoggedRows<'_>) -> Result<(), WireError> {
@@ -133,29 +135,48 @@ impl Replay {
                 Misfit::LeftOut => Ok(()),
             };
         };
+        let next_row_id = table.next_row_id;
         let whole = change.added.iter().all(|group| group.deletes.is_none());
-        if !whole || !change.deleted.is_empty() || change.added.is_empty() {
-            if let Some(held) = self.held.remove(&id) {
-                self.add(id, held)?;
-            }
-            let change = change.in_memory().map_err(|WireError| UNPARSED)?;
-            return match self.misfit {
-                Misfit::Refused => replayed(&mut self.catalog, &change),
-                Misfit::LeftOut => replayed_without(&mut self.catalog, &change),
-            };
+        // What is left out is known one change at a time.
+        let leaves_out = self.misfit == Misfit::LeftOut && !change.deleted.is_empty();
+        if whole && !leaves_out {
+            return self.hold(next_row_id, change);
         }
-        let mut end = match self.held.get(&id) {
-            Some(held) => held.end_row_id,
-            None => table.next_row_id,
-        };
+        if let Some(held) = self.held.remove(&id) {
+            self.add(id, held)?;
+        }
+        let change = change.in_memory().map_err(|WireError| UNPARSED)?;
+        match self.misfit {
+            Misfit::Refused => replayed(&mut self.catalog, &change),
+            Misfit::LeftOut => replayed_without(&mut self.catalog, &change),
+        }
+    }
+
+    /// Puts a change to what is held for its table, which itself has `next_row_id`.
+    fn hold(&mut self, next_row_id: u64, change: LoggedChange<'_>) -> Result<(), &'static str> {
+        const MISSING: &str = "rows that are not there";
+        let id = change.table_id;
+        let held = self.held.entry(id).or_insert_with(|| Held {
+            end_row_id: next_row_id,
+            ..Held::default()
+        });
+        let mut end = held.end_row_id;
+        if change.deleted.max().is_some_and(|last| last >= end) {
+            return Err(MISSING);
+        }
+        let together = held.deleted.len() + change.deleted.len();
+        held.deleted |= change.deleted;
+        if held.deleted.len() < together {
+            return Err(MISSING);
+        }
         for rows in &change.added {
             if rows.first_row_id < end {
-                return Err("rows that are not there");
+                return Err(MISSING);
             }
             end = rows.end_row_id();
         }
         if change.end_row_id < end {
-            return Err("rows that are not there");
+            return Err(MISSING);
         }
         for rows in change.added {
             if self.held.get(&id).is_some_and(|held| !held.takes(&rows))
@@ -186,13 +207,18 @@ impl Replay {
                 group.keys = sorted_keys(table, group).map_err(|_| "rows that are not there")?;
             }
         }
-        let change = TableChange {
+        let end_row_id = held.end_row_id;
+        let change = |deleted, added| TableChange {
             table_id,
-            deleted: RoaringTreemap::new(),
+            deleted,
             added,
-            end_row_id: held.end_row_id,
+            end_row_id,
         };
-        replayed(&mut self.catalog, &change)
+        replayed(&mut self.catalog, &change(RoaringTreemap::new(), added))?;
+        match held.deleted.is_empty() {
+            true => Ok(()),
+            false => replayed(&mut self.catalog, &change(held.deleted, Vec::new())),
+        }
     }
 }
 

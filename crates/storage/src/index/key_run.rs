@@ -17,17 +17,24 @@ use crate::error::{Error, Result};
 use crate::interrupt::Steps;
 use crate::table::ColumnType;
 
-/// Keys of the rows of a row group by their offsets in it.
+/// Keys of the rows of a row group with their offsets in it, in order, so that who goes through them goes through memory in order.
 #[derive(Debug, Default)]
 pub(crate) struct RunKeys {
     bytes: Vec<u8>,
-    /// Where the key of each row ends, in the order of the rows that have one.
+    /// Where each key ends.
     ends: Vec<u32>,
-    /// The offset in the row group of each row that has a key.
+    /// The offset in the row group of each key's row.
     rows: Vec<u32>,
-    /// Positions in the above, in order of their keys.
-    order: Vec<u32>,
     lent: Option<Lent>,
+}
+
+/// The first bytes of a key as a number: of two keys the lesser has no greater one.
+fn head_of(key: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    for (to, from) in head.iter_mut().zip(key) {
+        *to = *from;
+    }
+    u64::from_be_bytes(head)
 }
 
 impl RunKeys {
@@ -45,7 +52,6 @@ impl RunKeys {
         let mut run = Self {
             ends: Vec::with_capacity(rows),
             rows: Vec::with_capacity(rows),
-            order: Vec::with_capacity(rows),
             ..Self::default()
         };
         let mut steps = Steps::default();
@@ -58,18 +64,39 @@ impl RunKeys {
             let end = u32::try_from(run.bytes.len());
             run.ends
                 .push(end.map_err(|_| Error::Unsupported("keys this large".into()))?);
-            run.order
-                .push(u32::try_from(run.rows.len()).unwrap_or(u32::MAX));
             run.rows.push(u32::try_from(row).unwrap_or(u32::MAX));
         }
-        let mut order = std::mem::take(&mut run.order);
-        // Stable: rows of one key stay in order.
-        order.sort_by(|a, b| run.at(*a).0.cmp(run.at(*b).0));
-        run.order = order;
-        run.bytes.shrink_to_fit();
-        let words = run.ends.capacity() + run.rows.capacity() + run.order.capacity();
+        let mut run = run.sorted();
+        let words = run.ends.capacity() + run.rows.capacity();
         run.lent = Some(pool.lend(run.bytes.capacity() + words * size_of::<u32>()));
         Ok(run)
+    }
+
+    /// The same keys in order; rows of one key stay in order.
+    fn sorted(&self) -> Self {
+        let mut order: Vec<(u64, u32)> = (0..self.rows.len())
+            .map(|at| (head_of(self.key(at)), u32::try_from(at).unwrap_or(u32::MAX)))
+            .collect();
+        order.sort_unstable_by(|(head, at), (other_head, other_at)| {
+            let keys = || self.key(*at as usize).cmp(self.key(*other_at as usize));
+            let heads = head.cmp(other_head);
+            heads.then_with(keys).then_with(|| at.cmp(other_at))
+        });
+        let mut run = Self {
+            bytes: Vec::with_capacity(self.bytes.len()),
+            ends: Vec::with_capacity(order.len()),
+            rows: Vec::with_capacity(order.len()),
+            lent: None,
+        };
+        for (_, at) in order {
+            run.bytes.extend_from_slice(self.key(at as usize));
+            // No longer than before, whose end is one.
+            let end = u32::try_from(run.bytes.len()).unwrap_or(u32::MAX);
+            run.ends.push(end);
+            run.rows
+                .push(self.rows.get(at as usize).copied().unwrap_or_default());
+        }
+        run
     }
 
     /// Bytes that it takes in memory.
@@ -78,21 +105,31 @@ impl RunKeys {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.order.len()
+        self.rows.len()
     }
 
-    /// Key and row offset of the row that was taken as the `at`-th.
-    fn at(&self, at: u32) -> (&[u8], u32) {
-        let at = at as usize;
+    fn key(&self, at: usize) -> &[u8] {
         let end = |at: usize| self.ends.get(at).map_or(0, |end| *end as usize);
         let from = at.checked_sub(1).map_or(0, end);
-        let key = self.bytes.get(from..end(at)).unwrap_or_default();
-        (key, self.rows.get(at).copied().unwrap_or_default())
+        self.bytes.get(from..end(at)).unwrap_or_default()
     }
 
-    /// Key and row offset at a position in key order.
-    fn sorted(&self, position: usize) -> Option<(&[u8], u32)> {
-        self.order.get(position).map(|at| self.at(*at))
+    /// Key and row offset at a position.
+    fn get(&self, at: usize) -> Option<(&[u8], u32)> {
+        self.rows.get(at).map(|row| (self.key(at), *row))
+    }
+
+    /// The first position whose key is not below a key.
+    fn lower_bound(&self, key: &[u8]) -> usize {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.key(middle) < key {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
     }
 }
 
@@ -106,14 +143,13 @@ pub(crate) struct KeyRun {
 impl KeyRun {
     /// Key and row id at a position in key order.
     pub(crate) fn get(&self, position: usize) -> Option<(&[u8], u64)> {
-        let (key, row) = self.keys.sorted(position)?;
+        let (key, row) = self.keys.get(position)?;
         Some((key, self.first_row_id + u64::from(row)))
     }
 
     /// Appends the ids of the rows of a key.
     pub(super) fn find(&self, key: &[u8], ids: &mut Vec<u64>) {
-        let order = &self.keys.order;
-        let from = order.partition_point(|at| self.keys.at(*at).0 < key);
+        let from = self.keys.lower_bound(key);
         let found = (from..).map_while(|position| self.get(position));
         ids.extend(
             found
@@ -123,8 +159,8 @@ impl KeyRun {
     }
 }
 
-/// Key and row id of an entry, its run and its position there.
-type Head<'a> = (&'a [u8], u64, usize, usize);
+/// A key's head, which tells most keys apart without a look at them, key and row id of an entry, its run and its position there.
+type Head<'a> = (u64, &'a [u8], u64, usize, usize);
 
 /// The entries of several runs in ascending order of keys and row ids.
 pub(crate) struct MergedRuns<'a> {
@@ -137,7 +173,7 @@ impl<'a> MergedRuns<'a> {
     pub(crate) fn new(runs: &'a [KeyRun]) -> Self {
         let head = |(at, run): (usize, &'a KeyRun)| {
             let (key, id) = run.get(0)?;
-            Some(Reverse((key, id, at, 0)))
+            Some(Reverse((head_of(key), key, id, at, 0)))
         };
         let heads = runs.iter().enumerate().filter_map(head).collect();
         Self { runs, heads }
@@ -149,11 +185,64 @@ impl<'a> Iterator for MergedRuns<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut least = self.heads.peek_mut()?;
-        let Reverse((key, id, at, position)) = *least;
+        let Reverse((_, key, id, at, position)) = *least;
         match self.runs.get(at).and_then(|run| run.get(position + 1)) {
-            Some((next, next_id)) => *least = Reverse((next, next_id, at, position + 1)),
+            Some((next, next_id)) => {
+                *least = Reverse((head_of(next), next, next_id, at, position + 1));
+            }
             None => drop(PeekMut::pop(least)),
         }
         Some((key, id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::StringViewArray;
+
+    use super::*;
+
+    /// Keys with heads that many share, and some that are there often.
+    fn texts(seed: u32) -> Vec<String> {
+        let text = |n: u32| match n % 3 {
+            0 => format!("{}", n % 7),
+            1 => format!("a long beginning {:03}", n % 50),
+            _ => "a long ".repeat(n as usize % 5),
+        };
+        let numbers = (0..500u32).map(|n| (n * 7919 + seed) % 997);
+        numbers.map(text).collect()
+    }
+
+    #[test]
+    fn keys_come_in_order_and_rows_of_one_key_too() {
+        let pool = Arc::new(BufferPool::new(1 << 20));
+        let mut all = Vec::new();
+        let mut runs = Vec::new();
+        for (at, first_row_id) in [(0, 10_000), (1, 20_000), (2, 0)] {
+            let texts = texts(at);
+            let values: ArrayRef = Arc::new(StringViewArray::from(texts.clone()));
+            let keys = RunKeys::of(&[&ColumnType::Varchar], &[&values], None, &pool).unwrap();
+            let run = KeyRun {
+                first_row_id,
+                keys: Arc::new(keys),
+            };
+            let mut expected = Vec::new();
+            for row in 0..texts.len() {
+                let mut key = Vec::new();
+                assert!(encode_key(&[&ColumnType::Varchar], &[&values], row, &mut key).unwrap());
+                expected.push((key, first_row_id + row as u64));
+            }
+            for (key, _) in &expected {
+                let mut ids = Vec::new();
+                run.find(key, &mut ids);
+                let same = expected.iter().filter(|(other, _)| other == key);
+                assert_eq!(ids, same.map(|(_, id)| *id).collect::<Vec<_>>());
+            }
+            all.extend(expected);
+            runs.push(run);
+        }
+        all.sort();
+        let merged = MergedRuns::new(&runs).map(|(key, id)| (key.to_vec(), id));
+        assert_eq!(merged.collect::<Vec<_>>(), all);
     }
 }

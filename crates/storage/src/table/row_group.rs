@@ -82,6 +82,9 @@ impl RowGroup {
 
     /// The row group without the rows `ids` (`None` if none is left), and how many of these were there.
     pub(crate) fn without(self: &Arc<Self>, ids: &[u64]) -> (Option<Arc<Self>>, u64) {
+        if ids.is_empty() {
+            return (Some(Arc::clone(self)), 0);
+        }
         let mut deletes = self.deletes.as_deref().cloned().unwrap_or_default();
         let before = deletes.len();
         let offsets = ids
