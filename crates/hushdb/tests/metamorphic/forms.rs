@@ -384,14 +384,11 @@ fn positions(query: &mut Query) -> Vec<Expression> {
             Group::Keys(keys) => keys.iter().collect(),
             Group::Sets(_, sets) => sets.iter().flatten().collect(),
         };
+        // With a sign before it or without.
+        let is_sign = |c: char| matches!(c, '(' | '-' | ')');
         let is_position = |key: &&Expression| {
-            matches!(
-                key,
-                Expression::Literal {
-                    ty: ColumnType::Integer,
-                    ..
-                }
-            )
+            let text = key.to_string();
+            text.chars().all(|c| c.is_ascii_digit() || is_sign(c))
         };
         all.extend(keys.into_iter().filter(is_position).cloned());
     }

@@ -28,7 +28,6 @@ fn number(name: &str, otherwise: usize) -> usize {
 }
 
 #[test]
-#[ignore = "finds defects that are not mended yet"]
 fn answers_do_not_depend_on_how_a_query_is_put() {
     let search = Search {
         known: Known::read(),
