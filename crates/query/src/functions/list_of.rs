@@ -127,6 +127,7 @@ impl ListOf {
     fn counted_lists(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
         Ok(Box::new(CountedLists {
             lists: self.0.create_groups_accumulator(args)?,
+            held: 0,
             text: vec![],
             all_text: 0,
         }))
@@ -270,6 +271,8 @@ impl Accumulator for CountedList {
 /// The list of each group, and the bytes of its text.
 struct CountedLists {
     lists: Box<dyn GroupsAccumulator>,
+    /// What they take: to ask takes time for all batches that were kept.
+    held: usize,
     text: Vec<usize>,
     all_text: usize,
 }
@@ -294,6 +297,14 @@ impl CountedLists {
         };
         let gone: usize = self.text.drain(..groups).sum();
         self.all_text = self.all_text.saturating_sub(gone);
+        self.held = self.lists.size();
+    }
+
+    /// Counts values that the library has kept, and where it has noted so many of them.
+    fn kept(&mut self, values: &ArrayRef, noted: usize) {
+        let bytes = values.to_data().get_slice_memory_size();
+        let notes = noted.next_power_of_two() * size_of::<(u32, u32)>();
+        self.held += bytes.unwrap_or_default() + notes;
     }
 }
 
@@ -306,18 +317,23 @@ impl GroupsAccumulator for CountedLists {
         total_num_groups: usize,
     ) -> Result<()> {
         self.take(values, group_indices, total_num_groups);
+        if let [values] = values {
+            self.kept(values, group_indices.len());
+        }
         self.lists
             .update_batch(values, group_indices, opt_filter, total_num_groups)
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        let lists = self.lists.evaluate(emit_to)?;
         self.emitted(emit_to);
-        self.lists.evaluate(emit_to)
+        Ok(lists)
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        let state = self.lists.state(emit_to)?;
         self.emitted(emit_to);
-        self.lists.state(emit_to)
+        Ok(state)
     }
 
     fn merge_batch(
@@ -327,6 +343,9 @@ impl GroupsAccumulator for CountedLists {
         total_num_groups: usize,
     ) -> Result<()> {
         self.take(values, group_indices, total_num_groups);
+        if let Some(lists) = values.first().and_then(|lists| lists.as_list_opt::<i32>()) {
+            self.kept(lists.values(), lists.values().len());
+        }
         self.lists
             .merge_batch(values, group_indices, total_num_groups)
     }
@@ -340,6 +359,6 @@ impl GroupsAccumulator for CountedLists {
     }
 
     fn size(&self) -> usize {
-        self.lists.size() + self.all_text + self.text.capacity() * size_of::<usize>()
+        self.held + self.all_text + self.text.capacity() * size_of::<usize>()
     }
 }
