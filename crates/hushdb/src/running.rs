@@ -82,15 +82,12 @@ impl Running {
 
     /// The next rows; `None` after the last. It may be given up while it is awaited, and asked again.
     pub async fn next(&mut self) -> Option<Result<RecordBatch>> {
-        if self.head.is_none()
-            && let Err(error) = self.head().await
-        {
-            return Some(Err(error));
-        }
-        match self.parts.recv().await? {
-            Ok(Part::Rows(rows)) => Some(Ok(rows)),
-            Ok(Part::Head(_)) => Some(Err(Error::internal("a result began twice"))),
-            Err(error) => Some(Err(error)),
+        loop {
+            match self.parts.recv().await? {
+                Ok(Part::Head(head)) => self.head = Some(head),
+                Ok(Part::Rows(rows)) => return Some(Ok(rows)),
+                Err(error) => return Some(Err(error)),
+            }
         }
     }
 

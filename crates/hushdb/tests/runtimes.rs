@@ -53,8 +53,10 @@ fn rows_are_awaited() {
 #[test]
 fn errors_are_awaited() {
     in_each(|connection| async move {
-        let unknown = connection.start("FROM nothing").unwrap().next().await;
-        assert_eq!(unknown.unwrap().unwrap_err().kind(), ErrorKind::Catalog);
+        let mut unknown = connection.start("FROM nothing").unwrap();
+        let error = unknown.next().await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Catalog);
+        assert!(unknown.next().await.is_none());
         let sql = "SELECT CAST(CASE WHEN i = 250000 THEN 'x' ELSE '1' END AS INTEGER) FROM t";
         let mut running = connection.start(sql).unwrap();
         let error = loop {
