@@ -6,7 +6,8 @@
 //! runs             row groups that were written since, within the transaction that loads them, or that a log had at opening
 //! ```
 //!
-//! Holds: immutable once its catalog version is published; a clone costs nothing that grows with the number of entries.
+//! Holds: immutable once its catalog version is published; a clone costs nothing that grows with the number of entries. An entry of a
+//! row in memory goes with the row.
 
 use std::collections::HashSet;
 use std::ops::Bound;
@@ -103,6 +104,39 @@ impl Index {
             if encode_key(&types, &arrays, row as usize, &mut key)? {
                 push_row_id(&mut key, group.first_row_id + u64::from(row));
                 self.recent.insert(key.as_slice().into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes out the entries of rows in memory that are gone: versions before keep theirs, and who looks for a key does not walk
+    /// past every row that ever had it. What was taken in as a run, or is stored, stays until it is stored anew.
+    ///
+    /// # Errors
+    /// As [`encode_key`].
+    pub(crate) fn forget(
+        &mut self,
+        group: &RowGroup,
+        ids: &[u64],
+        columns: &[Column],
+    ) -> Result<()> {
+        if self.recent.is_empty() {
+            return Ok(());
+        }
+        let (types, arrays) = self.key_columns(group, columns)?;
+        let Some(arrays) = arrays.into_iter().collect::<Option<Vec<_>>>() else {
+            return Ok(());
+        };
+        let mut key = Vec::new();
+        for id in ids {
+            let row = id.checked_sub(group.first_row_id);
+            let row = row.and_then(|row| usize::try_from(row).ok());
+            key.clear();
+            if let Some(row) = row
+                && encode_key(&types, &arrays, row, &mut key)?
+            {
+                push_row_id(&mut key, *id);
+                self.recent.remove(key.as_slice());
             }
         }
         Ok(())
@@ -334,4 +368,47 @@ fn merge_sorted<'a>(
         (Some(_), None) => a.next(),
         _ => b.next(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Int64Array;
+
+    use super::*;
+    use crate::file::MemFile;
+    use crate::store::StoreOptions;
+
+    #[test]
+    fn rows_in_memory_take_their_entries_along_and_versions_before_keep_them() {
+        let blocks = BlockStore::create(Arc::new(MemFile::new()), None, &StoreOptions::default());
+        let blocks = blocks.unwrap();
+        let columns = [Column {
+            id: 3,
+            name: "a".into(),
+            ty: ColumnType::Int64,
+            nullable: true,
+            default: None,
+        }];
+        let values: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), Some(7), None]));
+        let group = RowGroup::in_memory(10, 3, vec![(3, values)]);
+        let mut index = Index::new(IndexInfo {
+            name: "i".into(),
+            kind: IndexKind::Plain,
+            column_ids: vec![3],
+        });
+        index.add(0, &group, &columns).unwrap();
+        let before = index.clone();
+        index.forget(&group, &[9, 10, 12, 13], &columns).unwrap();
+        let rows_of = |index: &Index| {
+            let types = index.types(&columns).unwrap();
+            let seven: ArrayRef = Arc::new(Int64Array::from(vec![7]));
+            let (mut key, mut ids) = (Vec::new(), Vec::new());
+            assert!(encode_key(&types, &[&seven], 0, &mut key).unwrap());
+            index.find(&blocks, &key, &mut ids).unwrap();
+            ids
+        };
+        assert_eq!(rows_of(&index), [11]);
+        assert_eq!(rows_of(&before), [10, 11]);
+        assert_eq!(index.unstored().count(), 1);
+    }
 }

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Holds: every row that is visible and has no NULL in its key has an entry; an entry whose row is not visible says
-//! nothing. So a delete does not touch an index, and whoever finds an entry asks the table whether the row is there.
+//! nothing. So a delete takes out the entries of rows in memory alone, and whoever finds an entry asks the table whether the row is
+//! there.
 
 mod definition;
 #[expect(clippy::module_inception, reason = "the main type of the folder")]

@@ -7,6 +7,7 @@ mod column_type;
 mod distinct_sketch;
 mod nested_values;
 mod page;
+mod pieces;
 mod row_group;
 mod row_group_builder;
 mod segment;

@@ -15,6 +15,7 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::Array;
 use roaring::RoaringBitmap;
 
+use super::pieces::{changed_pieces, replace_pieces, slice_of};
 use super::{Check, Column, DistinctSketch, Page, RowGroup, compact, same_name};
 use crate::block::{BlockRef, Role};
 use crate::catalog::wire::{Reader, WireError, Writer};
@@ -53,8 +54,9 @@ pub struct TableVersion {
     pub(crate) blocks: Arc<BlockStore>,
     /// Grows with every change, and stays as it is when the table is only stored anew.
     pub(crate) changes: u64,
-    groups: OnceLock<Vec<Arc<RowGroup>>>,
-    sketches: OnceLock<BTreeMap<u32, DistinctSketch>>,
+    /// Shared by clones: a write begins with one.
+    groups: OnceLock<Arc<[Arc<RowGroup>]>>,
+    sketches: OnceLock<Arc<BTreeMap<u32, DistinctSketch>>>,
 }
 
 impl std::fmt::Debug for TableVersion {
@@ -117,7 +119,7 @@ impl TableVersion {
             all.extend_from_slice(page.groups(&self.blocks, &self.columns)?);
         }
         all.extend_from_slice(&self.tail);
-        Ok(self.groups.get_or_init(|| all))
+        Ok(self.groups.get_or_init(|| all.into()))
     }
 
     /// Rows that are not deleted.
@@ -155,7 +157,7 @@ impl TableVersion {
             Some(sketches) => sketches,
             None => {
                 let merged = self.merge_sketches()?;
-                self.sketches.get_or_init(|| merged)
+                self.sketches.get_or_init(|| Arc::new(merged))
             }
         };
         Ok(Some(
@@ -235,43 +237,47 @@ impl TableVersion {
         Ok(())
     }
 
-    /// Marks rows as gone; the ids are in ascending order. Row groups without a row left are dropped. Returns how many
-    /// rows were there and are not any more.
+    /// Marks rows as gone; the ids are in ascending order. Row groups without a row left are dropped, and indexes forget rows in
+    /// memory. What has none of the rows is not looked at. Returns how many rows were there and are not any more.
     ///
     /// # Errors
     /// Whatever reading the table's directory reports.
     pub(crate) fn delete(&mut self, ids: &[u64]) -> Result<u64> {
-        let mut deleted = 0;
-        let mut pages = Vec::with_capacity(self.pages.len());
-        for page in &self.pages {
+        let pages = changed_pieces(ids, &self.pages, &|page| {
             let hit = slice_of(ids, page.first_row_id, page.end_row_id);
-            let before = deleted;
-            let mut groups = Vec::new();
-            if !hit.is_empty() {
-                for group in self.page_groups(page)? {
-                    let (kept, gone) =
-                        group.without(slice_of(hit, group.first_row_id, group.end_row_id()));
-                    groups.extend(kept);
-                    deleted += gone;
+            self.page_without(page, hit)
+        })?;
+        let tail = changed_pieces(ids, &self.tail, &|group| Ok(without(group, ids)))?;
+        for change in &tail {
+            if let Some(group) = self.tail.get(change.at).filter(|g| g.memory.is_some()) {
+                let hit = slice_of(ids, group.first_row_id, group.end_row_id());
+                for index in &mut self.indexes {
+                    index.forget(group, hit, &self.columns)?;
                 }
             }
-            if deleted == before {
-                pages.push(Arc::clone(page));
-            } else if !groups.is_empty() {
-                pages.push(Arc::new(Page::new(groups)));
-            }
         }
-        let mut tail = Vec::with_capacity(self.tail.len());
-        for group in &self.tail {
-            let (kept, gone) = group.without(slice_of(ids, group.first_row_id, group.end_row_id()));
-            tail.extend(kept);
-            deleted += gone;
-        }
+        let changes = pages.iter().map(|change| change.gone);
+        let deleted = changes.chain(tail.iter().map(|change| change.gone)).sum();
         if deleted > 0 {
-            (self.pages, self.tail) = (pages, tail);
+            replace_pieces(&mut self.pages, pages);
+            replace_pieces(&mut self.tail, tail);
             self.changed();
         }
         Ok(deleted)
+    }
+
+    /// The page without rows (`None` if none is left), and how many of these were there.
+    fn page_without(&self, page: &Arc<Page>, ids: &[u64]) -> Result<(Option<Arc<Page>>, u64)> {
+        let groups = self.page_groups(page)?;
+        let changes = changed_pieces(ids, groups, &|group| Ok(without(group, ids)))?;
+        let gone = changes.iter().map(|change| change.gone).sum();
+        if gone == 0 {
+            return Ok((Some(Arc::clone(page)), 0));
+        }
+        let mut groups = groups.to_vec();
+        replace_pieces(&mut groups, changes);
+        let left = (!groups.is_empty()).then(|| Arc::new(Page::new(groups)));
+        Ok((left, gone))
     }
 
     /// Those of the ids, which are in ascending order, that are rows and not deleted.
@@ -280,16 +286,10 @@ impl TableVersion {
     /// Whatever reading the table's directory reports.
     pub(crate) fn visible_of(&self, ids: &[u64]) -> Result<Vec<u64>> {
         let mut visible = Vec::with_capacity(ids.len());
-        for group in self.row_groups()? {
-            let first = group.first_row_id;
-            visible.extend(
-                slice_of(ids, first, group.end_row_id())
-                    .iter()
-                    .filter(|id| {
-                        let offset = u32::try_from(*id - first).unwrap_or(u32::MAX);
-                        group.deletes.as_ref().is_none_or(|d| !d.contains(offset))
-                    }),
-            );
+        for id in ids {
+            if self.is_visible(*id)? {
+                visible.push(*id);
+            }
         }
         Ok(visible)
     }
@@ -477,11 +477,8 @@ fn following(
     Ok(Arc::new(followed))
 }
 
-/// The part of sorted ids in `first..end`.
-fn slice_of(ids: &[u64], first: u64, end: u64) -> &[u64] {
-    let from = ids.partition_point(|id| *id < first);
-    let to = ids.partition_point(|id| *id < end);
-    ids.get(from..to).unwrap_or_default()
+fn without(group: &Arc<RowGroup>, ids: &[u64]) -> (Option<Arc<RowGroup>>, u64) {
+    group.without(slice_of(ids, group.first_row_id, group.end_row_id()))
 }
 
 /// Row groups in memory that follow each other as one; `None` if one of them is stored, they have not the same columns, or
