@@ -253,8 +253,12 @@ impl From<hushdb_storage::Error> for Error {
                 "Duplicate key violates {what} constraint \"{index}\""
             ));
         }
-        let sqlstate = matches!(error, hushdb_storage::Error::ReadOnly)
-            .then_some(sqlstate::READ_ONLY_TRANSACTION);
+        let sqlstate = match error {
+            Damaged::ReadOnly => Some(sqlstate::READ_ONLY_TRANSACTION),
+            Damaged::Deadlock => Some(sqlstate::DEADLOCK),
+            Damaged::LockTimeout => Some(sqlstate::LOCK_NOT_AVAILABLE),
+            _ => None,
+        };
         let kind = match error.kind() {
             _ if malformed => ErrorKind::MalformedKey,
             S::WrongKey => ErrorKind::WrongKey,
@@ -265,6 +269,7 @@ impl From<hushdb_storage::Error> for Error {
             S::Interrupted => ErrorKind::Interrupted,
             S::Conflict => ErrorKind::Conflict,
             S::Busy => ErrorKind::Busy,
+            S::OutOfMemory => ErrorKind::OutOfMemory,
             S::Full => ErrorKind::Full,
             S::InvalidInput => ErrorKind::InvalidInput,
             S::Unsupported => ErrorKind::Unsupported,

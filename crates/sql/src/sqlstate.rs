@@ -46,6 +46,10 @@ pub const GROUPING_ERROR: &str = "42803";
 pub const DATATYPE_MISMATCH: &str = "42804";
 /// `undefined_function`.
 pub const UNDEFINED_FUNCTION: &str = "42883";
+/// `deadlock_detected`.
+pub const DEADLOCK: &str = "40P01";
+/// `lock_not_available`: by NOWAIT, or within `lock_timeout`.
+pub const LOCK_NOT_AVAILABLE: &str = "55P03";
 /// `undefined_table`: a table or a view.
 pub const UNDEFINED_TABLE: &str = "42P01";
 /// `duplicate_database`.

@@ -35,8 +35,10 @@ pub enum ErrorKind {
     Conflict,
     /// Give a row another key, or change the row that has it.
     Constraint,
-    /// Wait for, or end, whoever holds the file.
+    /// Wait for, or end, whoever holds the file or the lock.
     Busy,
+    /// Do less at once, or give more memory.
+    OutOfMemory,
     /// Make room on the disk.
     Full,
     /// Correct the call.
@@ -210,6 +212,22 @@ pub enum Error {
     /// Another transaction changed the same thing first.
     #[error("conflict: {0}")]
     Conflict(String),
+    /// Another transaction, which was waited for, changed what a statement was to change: the statement is to look again.
+    #[error("conflict: another transaction changed the same row")]
+    Overtaken,
+    /// Those that were waited for wait for this transaction.
+    #[error("conflict: a deadlock, since transactions that this one waits for wait for it")]
+    Deadlock,
+    /// Another transaction held a lock for longer than this one would wait.
+    #[error(
+        "another transaction holds a lock that this statement needs: try again later, or raise lock_timeout"
+    )]
+    LockTimeout,
+    /// There is no memory for the locks of rows.
+    #[error(
+        "a transaction that locks more rows than there is memory for: change fewer rows at once, or raise memory_limit"
+    )]
+    TooManyLocks,
     /// A row would have the key that another row has.
     #[error("duplicate key: another row has the same key in {} \"{index}\"", name_of(*kind))]
     Duplicate {
@@ -275,9 +293,10 @@ impl Error {
             | Self::Malformed { .. } => ErrorKind::Corrupted,
             Self::Log(error) => error.kind(),
             Self::Interrupted => ErrorKind::Interrupted,
-            Self::Conflict(_) => ErrorKind::Conflict,
+            Self::Conflict(_) | Self::Overtaken | Self::Deadlock => ErrorKind::Conflict,
+            Self::TooManyLocks => ErrorKind::OutOfMemory,
             Self::Duplicate { .. } => ErrorKind::Constraint,
-            Self::Busy { .. } | Self::AlreadyAttached => ErrorKind::Busy,
+            Self::Busy { .. } | Self::AlreadyAttached | Self::LockTimeout => ErrorKind::Busy,
             Self::Full(_) => ErrorKind::Full,
             Self::KeyUnusable(_)
             | Self::KdfBudgetSpent(_)

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! table, catalog   row groups of compressed column segments; immutable versions of a catalog
+//! locks            who waits for whom: writers that would change the same rows
 //! index            from the key of a row to its id: trees of blocks
 //! store            file header copies, superblock, extents: commit by copy-on-write and a flip of the root
 //! log              sealed, chained records in a file beside it
@@ -24,6 +25,7 @@ mod expected_panics;
 mod file;
 mod index;
 mod interrupt;
+mod locks;
 mod log;
 mod spill;
 mod store;
@@ -34,9 +36,9 @@ pub use block::{
     Protection, Role, SECTOR_BYTES, SealedBlock, SealedFile,
 };
 pub use catalog::{
-    CatalogVersion, CheckReport, Checkpoint, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, Lost,
-    MAIN_SCHEMA, PendingRowGroup, Salvage, SalvageReport, SalvagedTable, Savepoint, SchemaVersion,
-    Store, Transaction, View,
+    CatalogVersion, CheckReport, Checkpoint, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, LockOwner,
+    Lost, MAIN_SCHEMA, PendingRowGroup, Salvage, SalvageReport, SalvagedTable, Savepoint,
+    SchemaVersion, Store, Transaction, View,
 };
 pub use codec::{CodecError, EncodedSegment, SegmentCodec, VortexCodec};
 pub use error::{Error, ErrorKind, Place, Result};
@@ -44,6 +46,7 @@ pub use expected_panics::{expect_panics, is_panic_expected};
 pub use file::{MemFile, MemFiles, OsFile, OsFiles, OutputFile, StorageFile, StorageFiles};
 pub use index::{Index, IndexDef, IndexKind};
 pub use interrupt::{Interrupt, check_interrupt};
+pub use locks::{LockView, Patience};
 pub use log::{
     LogBasis, LogEnd, LogError, LogHeader, LogKeySource, LogOwner, LogReader, LogRecord, LogWriter,
     MAX_LOG_PAYLOAD_BYTES, MAX_LOG_RECORD_BYTES, Synchronous, UnverifiedLogHeader,

@@ -36,40 +36,14 @@ impl Transaction {
         let mut result = newest.clone();
         if self.changes.defines {
             result = self.redefine(newest)?;
+            result.definitions += 1;
         }
         let mut changes = Vec::with_capacity(self.changes.rows.len());
-        for (table_id, deleted) in &self.changes.rows {
-            if self.changes.redefined.contains(table_id) {
-                continue;
-            }
-            let (Some(base), Some(mine)) = (
-                find(&self.base, *table_id),
-                find(&self.changes.catalog, *table_id),
-            ) else {
-                return Err(conflict("a table that this transaction changed is gone"));
-            };
-            let theirs =
-                find_mut(&mut result, *table_id).filter(|theirs| theirs.is_defined_as(base));
-            let Some(theirs) = theirs else {
-                return Err(conflict("another transaction dropped or altered the table"));
-            };
+        for (table_id, deleted) in self.changed_rows() {
+            let (base, mine) = self.base_and_own(table_id)?;
+            let theirs = find_as_defined(&mut result, base)?;
             let is_base = theirs.changes == base.changes;
-            // Nobody else knows our row ids, but others may have taken the same ones: ours follow theirs.
-            let shift = theirs.next_row_id - base.next_row_id;
-            let own = mine
-                .tail
-                .iter()
-                .filter(|g| g.first_row_id >= base.next_row_id);
-            let added = own.map(|group| RowGroup {
-                first_row_id: group.first_row_id.saturating_add(shift),
-                ..RowGroup::clone(group)
-            });
-            let change = TableChange {
-                table_id: *table_id,
-                deleted: deleted.clone(),
-                added: added.collect(),
-                end_row_id: mine.next_row_id.saturating_add(shift),
-            };
+            let change = change_of(base, mine, theirs, deleted);
             change.apply(theirs)?;
             if !is_base {
                 // The key may have been free when the statement looked.
@@ -80,7 +54,54 @@ impl Transaction {
         Ok((result, changes))
     }
 
-    /// Our definitions with their rows.
+    /// Goes on from `newest` as if the transaction had begun there: what others have committed since is seen. Savepoints from
+    /// before stay what they were.
+    ///
+    /// # Errors
+    /// As `rebase`: the transaction is as it was.
+    pub fn advance(&mut self, newest: Arc<CatalogVersion>) -> Result<()> {
+        if Arc::ptr_eq(&newest, &self.base) {
+            return Ok(());
+        }
+        let mut result = CatalogVersion::clone(&newest);
+        if self.changes.defines {
+            result = self.redefine(&newest)?;
+        }
+        for (table_id, deleted) in self.changed_rows() {
+            let (base, mine) = self.base_and_own(table_id)?;
+            if find(&newest, table_id).is_some_and(|now| Arc::ptr_eq(now, base)) {
+                // Nobody else changed it, nor stored it anew.
+                replace(&mut result, mine);
+                continue;
+            }
+            let theirs = find_as_defined(&mut result, base)?;
+            let is_base = theirs.changes == base.changes;
+            let change = change_of(base, mine, theirs, deleted);
+            // Own rows stay apart from theirs: the commit takes them by their ids.
+            let own = theirs.next_row_id;
+            change.apply_apart(theirs, own)?;
+            if !is_base {
+                theirs.verify_unique(change.added.iter())?;
+            }
+        }
+        self.changes.catalog = result;
+        self.base = newest;
+        Ok(())
+    }
+
+    /// Tables of the base whose rows changed, with the rows that are gone.
+    pub(super) fn changed_rows(&self) -> impl Iterator<Item = (u64, &RoaringTreemap)> {
+        let rows = self.changes.rows.iter().map(|(id, gone)| (*id, gone));
+        rows.filter(|(id, _)| !self.changes.redefined.contains(id))
+    }
+
+    fn base_and_own(&self, id: u64) -> Result<(&Arc<TableVersion>, &Arc<TableVersion>)> {
+        find(&self.base, id)
+            .zip(find(&self.changes.catalog, id))
+            .ok_or_else(|| conflict("a table that this transaction changed is gone"))
+    }
+
+    /// Our definitions with their rows, as if they were committed already.
     fn redefine(&self, newest: &CatalogVersion) -> Result<CatalogVersion> {
         if newest.definitions != self.base.definitions {
             return Err(conflict(
@@ -110,7 +131,7 @@ impl Transaction {
         }
         result.generation = newest.generation;
         result.block = newest.block;
-        result.definitions = newest.definitions + 1;
+        result.definitions = newest.definitions;
         for schema in result.schemas.values_mut() {
             let stale: Vec<Arc<TableVersion>> = schema
                 .tables
@@ -127,12 +148,50 @@ impl Transaction {
     }
 }
 
+/// The change of a table that leads from `base` to `mine`, with the row ids that it gets after `theirs`.
+fn change_of(
+    base: &TableVersion,
+    mine: &TableVersion,
+    theirs: &TableVersion,
+    deleted: &RoaringTreemap,
+) -> TableChange {
+    // Nobody else knows our row ids, but others may have taken the same ones: ours follow theirs.
+    let shift = theirs.next_row_id.saturating_sub(base.next_row_id);
+    let own = mine.tail.iter();
+    let own = own.filter(|group| group.first_row_id >= base.next_row_id);
+    let added = own.map(|group| RowGroup {
+        first_row_id: group.first_row_id.saturating_add(shift),
+        ..RowGroup::clone(group)
+    });
+    TableChange {
+        table_id: base.id,
+        deleted: deleted.clone(),
+        added: added.collect(),
+        end_row_id: mine.next_row_id.saturating_add(shift),
+    }
+}
+
+/// The table in another state, to be changed, if it is still defined as it was.
+fn find_as_defined<'a>(
+    catalog: &'a mut CatalogVersion,
+    base: &TableVersion,
+) -> Result<&'a mut TableVersion> {
+    find_mut(catalog, base.id)
+        .filter(|theirs| theirs.is_defined_as(base))
+        .ok_or_else(|| conflict("another transaction dropped or altered the table"))
+}
+
 impl TableChange {
     /// Makes the change to a table.
     ///
     /// # Errors
     /// Conflict if a row that goes is not there.
     pub(crate) fn apply(&self, table: &mut TableVersion) -> Result<()> {
+        self.apply_apart(table, 0)
+    }
+
+    /// As [`TableChange::apply`]; rows are merged with those from `merge_from` on alone.
+    fn apply_apart(&self, table: &mut TableVersion, merge_from: u64) -> Result<()> {
         if !self.deleted.is_empty() {
             // Few bytes can stand for many ids: they are counted before they are listed.
             if self.deleted.len() > table.row_count() {
@@ -143,7 +202,7 @@ impl TableChange {
                 return Err(conflict("another transaction changed the same row"));
             }
         }
-        table.append(self.added.iter().cloned(), self.end_row_id, 0)
+        table.append(self.added.iter().cloned(), self.end_row_id, merge_from)
     }
 }
 
@@ -193,7 +252,7 @@ pub(super) fn counted(catalog: &mut CatalogVersion, as_in: &CatalogVersion) {
     }
 }
 
-fn find(catalog: &CatalogVersion, id: u64) -> Option<&Arc<TableVersion>> {
+pub(super) fn find(catalog: &CatalogVersion, id: u64) -> Option<&Arc<TableVersion>> {
     catalog.tables().find(|table| table.id == id)
 }
 
@@ -205,6 +264,15 @@ fn find_mut(catalog: &mut CatalogVersion, id: u64) -> Option<&mut TableVersion> 
     let tables = &mut Arc::make_mut(schema).tables;
     let table = tables.values_mut().find(|table| table.id == id)?;
     Some(Arc::make_mut(table))
+}
+
+/// Puts another state of a table in its place.
+fn replace(catalog: &mut CatalogVersion, table: &Arc<TableVersion>) {
+    let schemas = catalog.schemas.values_mut();
+    for schema in schemas.filter(|schema| schema.tables.values().any(|t| t.id == table.id)) {
+        let tables = &mut Arc::make_mut(schema).tables;
+        tables.insert(table.name.clone(), Arc::clone(table));
+    }
 }
 
 /// A checkpoint stores rows anew and leaves the same rows.

@@ -18,6 +18,7 @@ use super::commit_log::CommitLog;
 use super::commit_queue::CommitQueue;
 use super::fresh_blocks::FreshBlocks;
 use super::live_versions::LiveVersions;
+use super::lock_owner::LockOwner;
 use super::pending_row_group::PendingRowGroup;
 use super::recovery::{Recovered, recover};
 use super::transaction::Transaction;
@@ -26,6 +27,7 @@ use crate::codec::{CodecError, SegmentCodec, VortexCodec};
 use crate::error::{Error, Result};
 use crate::file::{LOG_NAME, MemFile, NEXT_LOG_NAME, OsFiles, StorageFile, StorageFiles};
 use crate::interrupt::check_interrupt;
+use crate::locks::{LockTable, LockView, Patience};
 use crate::log::Synchronous;
 use crate::store::{Anchor, BlockStore, Freshness, Notice, StoreInfo, StoreOptions};
 use crate::table::{
@@ -41,6 +43,7 @@ pub struct Store {
     pub(super) log: Mutex<CommitLog>,
     pub(super) commit: Mutex<CommitState>,
     pub(super) queue: CommitQueue,
+    locks: Arc<LockTable>,
     /// Nothing outlives the process: commits are not written one by one.
     pub(super) is_volatile: bool,
     /// Small commits go to a log beside the file.
@@ -238,6 +241,7 @@ impl Store {
             log: Mutex::new(CommitLog::new(files, recovered.last_sequence)),
             commit: Mutex::new(CommitState::new(&stored, &newest)),
             queue: CommitQueue::default(),
+            locks: Arc::default(),
             is_volatile,
             checkpoint_on_close: AtomicBool::new(true),
             notices: recovered.notices,
@@ -269,6 +273,22 @@ impl Store {
     pub fn begin_on(self: &Arc<Self>, snapshot: Arc<CatalogVersion>) -> Result<Transaction> {
         self.blocks.writable()?;
         Ok(Transaction::new(self, snapshot))
+    }
+
+    /// What holds the locks of a transaction of this store, and waits for each as long as `patience` says.
+    pub fn lock_owner(&self, patience: Patience) -> Arc<LockOwner> {
+        let pool = self.blocks.pool();
+        Arc::new(LockOwner::new(&self.locks, pool, patience))
+    }
+
+    /// The locks that somebody holds or waits for.
+    pub fn locks(&self) -> Vec<LockView> {
+        self.locks.view()
+    }
+
+    /// Whether an owner's locks are this store's.
+    pub fn is_of(&self, owner: &LockOwner) -> bool {
+        owner.is_of(&self.locks)
     }
 
     /// Compresses, seals and writes one row group; many threads may do so at once. `arrays` are in the order of

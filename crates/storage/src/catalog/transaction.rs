@@ -2,7 +2,7 @@
 //!
 //! Holds: nothing that it does is seen before [`Transaction::commit`], all of it is at once afterwards; dropped without
 //! commit, it gives back all space that it took. Any number may be open at once; each reads the state that was newest
-//! when it began, with its own changes. Rows that it adds have provisional ids until it commits.
+//! when it began, or last advanced, with its own changes. Rows that it adds have provisional ids until it commits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use roaring::RoaringTreemap;
 
 use super::catalog_version::{CatalogVersion, SchemaVersion};
 use super::fresh_blocks::FreshBlocks;
+use super::lock_owner::LockOwner;
 use super::pending_row_group::PendingRowGroup;
 use super::store::Store;
 use crate::error::{Error, Result};
@@ -24,13 +25,15 @@ pub(super) const MAX_LOGGED_DELETES: u64 = 100_000;
 /// A write transaction. Dropping it rolls back.
 pub struct Transaction {
     pub(super) store: Arc<Store>,
-    /// What it read when it began.
+    /// What it read when it began, or last advanced.
     pub(super) base: Arc<CatalogVersion>,
     pub(super) changes: Changes,
     /// Blocks that were written for it.
     pub(super) fresh: FreshBlocks,
     /// Whether new names may differ from others in the case of letters alone, as in a copy of a file that has such.
     pub(super) names_alike: bool,
+    /// The locks that its statements wait for; none for one that does not wait.
+    pub(super) locks: Option<Arc<LockOwner>>,
 }
 
 /// What a transaction has done so far.
@@ -52,7 +55,11 @@ pub(super) struct Changes {
 
 /// A point that a transaction can go back to.
 #[derive(Clone)]
-pub struct Savepoint(Changes);
+pub struct Savepoint {
+    pub(super) changes: Changes,
+    /// What the transaction read then.
+    base: Arc<CatalogVersion>,
+}
 
 impl Transaction {
     pub(super) fn new(store: &Arc<Store>, base: Arc<CatalogVersion>) -> Self {
@@ -69,6 +76,7 @@ impl Transaction {
             base,
             fresh: FreshBlocks::new(&store.blocks),
             names_alike: false,
+            locks: None,
         }
     }
 
@@ -94,12 +102,16 @@ impl Transaction {
 
     /// Marks a point that [`Transaction::rollback_to`] goes back to.
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint(self.changes.clone())
+        Savepoint {
+            changes: self.changes.clone(),
+            base: Arc::clone(&self.base),
+        }
     }
 
-    /// Undoes everything since the savepoint, which must be one of this transaction's.
+    /// Undoes everything since the savepoint, which must be one of this transaction's. Locks stay.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) {
-        self.changes = savepoint.0.clone();
+        self.changes = savepoint.changes.clone();
+        self.base = Arc::clone(&savepoint.base);
     }
 
     /// Adds row groups to a table in the given order. Returns the number of rows.
@@ -194,7 +206,8 @@ impl Transaction {
             end = next.ok_or_else(|| Error::Unsupported("more rows than row ids".into()))?;
         }
         target.append(groups.iter().cloned(), end, merge_from)?;
-        target.verify_unique(groups.iter())?;
+        let verified = target.verify_unique(groups.iter());
+        verified.map_err(|error| self.after_waiting(id, &groups, error))?;
         self.changes.broken = false;
         self.changes.rows.entry(id).or_default();
         Ok(end - first)

@@ -1,0 +1,268 @@
+//! `LockOwner`: the locks that one transaction holds.
+//!
+//! What must hold: dropped, it holds none. What its locks take in memory is counted.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::block::{BufferPool, Lent};
+use crate::error::{Error, Result};
+use crate::interrupt::check_interrupt;
+use crate::locks::{LockError, LockKey, LockMode, LockTable, Patience, Wanted};
+
+/// About what a lock takes: its entry, its holder and its place among what the owner holds.
+const LOCK_BYTES: usize = 192;
+/// Locks whose memory is asked for together.
+const LOCKS_AT_ONCE: usize = 256;
+
+/// What holds locks, for a transaction and all that is done for it.
+#[derive(Debug)]
+pub struct LockOwner {
+    table: Arc<LockTable>,
+    pool: Arc<BufferPool>,
+    id: u64,
+    held: Mutex<Held>,
+    patience: Patience,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    keys: Vec<LockKey>,
+    lent: Vec<Lent>,
+}
+
+impl LockOwner {
+    pub(crate) fn new(table: &Arc<LockTable>, pool: &Arc<BufferPool>, patience: Patience) -> Self {
+        Self {
+            id: table.new_owner(),
+            table: Arc::clone(table),
+            pool: Arc::clone(pool),
+            held: Mutex::default(),
+            patience,
+        }
+    }
+
+    /// Takes a lock, waiting for it.
+    ///
+    /// # Errors
+    /// `LockTimeout`, `Deadlock`, `TooManyLocks`, and `Interrupted`: what was held before stays held.
+    pub(crate) fn lock(&self, key: LockKey, mode: LockMode) -> Result<()> {
+        self.lock_by(key, mode, self.patience)
+    }
+
+    /// Takes a lock if nobody has it; gives whether it is held.
+    ///
+    /// # Errors
+    /// `TooManyLocks`.
+    pub(crate) fn try_lock(&self, key: LockKey, mode: LockMode) -> Result<bool> {
+        match self.lock_by(key, mode, Patience::None) {
+            Ok(()) => Ok(true),
+            Err(Error::LockTimeout) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn lock_by(&self, key: LockKey, mode: LockMode, patience: Patience) -> Result<()> {
+        self.make_room()?;
+        // Not held while waiting: nothing else of this owner runs meanwhile.
+        let wanted = Wanted {
+            owner: self.id,
+            patience,
+            is_cancelled: &|| check_interrupt().is_err(),
+        };
+        let is_new = self.table.acquire(wanted, key, mode);
+        if is_new.map_err(refused)? {
+            self.held.lock().keys.push(key);
+        }
+        Ok(())
+    }
+
+    fn make_room(&self) -> Result<()> {
+        let mut held = self.held.lock();
+        // A few are as little as what else a transaction takes.
+        if held.keys.len() < LOCKS_AT_ONCE * (held.lent.len() + 1) {
+            return Ok(());
+        }
+        let bytes = LOCKS_AT_ONCE * LOCK_BYTES;
+        if self.pool.for_blocks() < bytes {
+            return Err(Error::TooManyLocks);
+        }
+        held.lent.push(self.pool.lend(bytes));
+        Ok(())
+    }
+
+    /// Whether its locks are of this table of locks.
+    pub(super) fn is_of(&self, table: &Arc<LockTable>) -> bool {
+        Arc::ptr_eq(&self.table, table)
+    }
+
+    /// The lock of a key as bytes, in the index of these columns of a table.
+    pub(crate) fn lock_of(&self, table_id: u64, column_ids: &[u32], key: &[u8]) -> LockKey {
+        self.table.lock_of(table_id, column_ids, key)
+    }
+}
+
+fn refused(error: LockError) -> Error {
+    match error {
+        LockError::Timeout => Error::LockTimeout,
+        LockError::Deadlock => Error::Deadlock,
+        LockError::Cancelled => Error::Interrupted,
+    }
+}
+
+impl Drop for LockOwner {
+    fn drop(&mut self) {
+        let held = self.held.get_mut();
+        if !held.keys.is_empty() {
+            self.table.release(self.id, &held.keys);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::interrupt::Interrupt;
+
+    const KEY: LockKey = LockKey::Key(1, 7);
+    const OTHER: LockKey = LockKey::Key(1, 8);
+    const THIRD: LockKey = LockKey::Key(1, 9);
+    const TABLE: LockKey = LockKey::Table(1);
+
+    fn owners<const N: usize>(patience: Patience) -> (Arc<LockTable>, [LockOwner; N]) {
+        let table = Arc::<LockTable>::default();
+        let pool = Arc::new(BufferPool::new(1 << 20));
+        let owners = std::array::from_fn(|_| LockOwner::new(&table, &pool, patience));
+        (table, owners)
+    }
+
+    fn until_waiting(table: &LockTable, owners: usize) {
+        let began = Instant::now();
+        while table.waiting() < owners {
+            assert!(began.elapsed() < Duration::from_secs(20), "nobody waits");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn who_comes_first_is_served_first_and_nothing_stays_behind() {
+        let (table, [first]) = owners(Patience::Endless);
+        let pool = Arc::new(BufferPool::new(1 << 20));
+        first.lock(KEY, LockMode::All).unwrap();
+        let turn = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for at in 0..64 {
+                let (table, pool, turn) = (&table, &pool, &turn);
+                scope.spawn(move || {
+                    let owner = LockOwner::new(table, pool, Patience::Endless);
+                    owner.lock(KEY, LockMode::All).unwrap();
+                    assert_eq!(turn.fetch_add(1, Ordering::SeqCst), at);
+                });
+                until_waiting(table, at + 1);
+            }
+            drop(first);
+        });
+        assert_eq!((table.held(), table.waiting()), (0, 0));
+    }
+
+    #[test]
+    fn who_gives_up_lets_those_behind_through() {
+        let (table, [holder, patient, all, rows]) =
+            owners(Patience::Until(Duration::from_millis(150)));
+        holder.lock(TABLE, LockMode::Rows).unwrap();
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| all.lock(TABLE, LockMode::All));
+            until_waiting(&table, 1);
+            assert!(
+                !patient.try_lock(TABLE, LockMode::Rows).unwrap(),
+                "it overtook"
+            );
+            let behind = scope.spawn(|| rows.lock(TABLE, LockMode::Rows));
+            assert!(matches!(waiting.join().unwrap(), Err(Error::LockTimeout)));
+            behind.join().unwrap().unwrap();
+        });
+        drop((holder, patient, all, rows));
+        assert_eq!((table.held(), table.waiting()), (0, 0));
+    }
+
+    #[test]
+    fn who_holds_some_of_a_lock_gets_the_rest_before_those_who_wait() {
+        let (table, [one, two, all]) = owners(Patience::Endless);
+        one.lock(TABLE, LockMode::Rows).unwrap();
+        two.lock(TABLE, LockMode::Rows).unwrap();
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| all.lock(TABLE, LockMode::All));
+            until_waiting(&table, 1);
+            one.lock(TABLE, LockMode::Change).unwrap();
+            assert!(!two.try_lock(TABLE, LockMode::Change).unwrap());
+            drop((one, two));
+            waiting.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_wait_can_be_cancelled() {
+        let (table, [holder, other]) = owners(Patience::Endless);
+        holder.lock(KEY, LockMode::All).unwrap();
+        let asked = Arc::new(Interrupt::default());
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| asked.watch(|| other.lock(KEY, LockMode::All)));
+            until_waiting(&table, 1);
+            asked.ask();
+            assert!(matches!(waiting.join().unwrap(), Err(Error::Interrupted)));
+        });
+        assert_eq!(table.waiting(), 0);
+        drop(holder);
+        other.lock(KEY, LockMode::All).unwrap();
+    }
+
+    fn one_of_a_circle_is_told(circle: &[&LockOwner], keys: &[LockKey]) {
+        for (owner, key) in circle.iter().zip(keys) {
+            owner.lock(*key, LockMode::All).unwrap();
+        }
+        let failed = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for (at, owner) in circle.iter().enumerate() {
+                let key = keys[(at + 1) % keys.len()];
+                let failed = &failed;
+                scope.spawn(move || match owner.lock(key, LockMode::All) {
+                    Ok(()) => owner.table.release(owner.id, &[key, keys[at]]),
+                    Err(Error::Deadlock) => {
+                        failed.fetch_add(1, Ordering::SeqCst);
+                        owner.table.release(owner.id, &[keys[at]]);
+                    }
+                    Err(other) => panic!("{other}"),
+                });
+            }
+        });
+        assert_eq!(failed.into_inner(), 1);
+    }
+
+    #[test]
+    fn one_of_two_or_three_that_wait_for_each_other_is_told() {
+        let (_table, [a, b]) = owners(Patience::Endless);
+        one_of_a_circle_is_told(&[&a, &b], &[KEY, OTHER]);
+        let (_table, [a, b, c]) = owners(Patience::Endless);
+        one_of_a_circle_is_told(&[&a, &b, &c], &[KEY, OTHER, THIRD]);
+    }
+
+    #[test]
+    fn locks_beyond_the_memory_are_refused_and_given_back() {
+        let table = Arc::<LockTable>::default();
+        let pool = Arc::new(BufferPool::new(4 * LOCKS_AT_ONCE * LOCK_BYTES));
+        let owner = LockOwner::new(&table, &pool, Patience::Endless);
+        let refused =
+            (0..10_000).find_map(|at| owner.lock(LockKey::Key(1, at), LockMode::All).err());
+        assert!(matches!(refused, Some(Error::TooManyLocks)));
+        drop(owner);
+        assert_eq!(
+            (table.held(), pool.for_blocks()),
+            (0, 4 * LOCKS_AT_ONCE * LOCK_BYTES)
+        );
+    }
+}

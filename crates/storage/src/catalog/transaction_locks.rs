@@ -1,0 +1,303 @@
+//! Waiting instead of failing: a statement's rows are locked once it has found them, and looked at again.
+//!
+//! ```text
+//! look: find rows, change them in private -> lock their keys, waiting -> look again: are they still there?
+//!   yes: the change stays    no: `Overtaken`, and the statement begins anew on the newest state, its locks kept
+//! ```
+//!
+//! What must hold: what a statement changed was there, unchanged, in the newest state at a time when it held the locks of it; who
+//! changes the same rows and takes locks too waits for it from then on. The proof of answers stays the commit's.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+
+use super::catalog_version::CatalogVersion;
+use super::lock_owner::LockOwner;
+use super::rebase::find;
+use super::transaction::{Savepoint, Transaction};
+use crate::error::{Error, Result};
+use crate::index::{Index, IndexKind, encode_key};
+use crate::locks::{LockKey, LockMode};
+use crate::table::{Column, RowGroup, TableVersion};
+
+/// Over this many rows a statement takes the whole table if nobody else has any of it.
+const MANY_ROWS: usize = 100_000;
+/// Over this many it waits for that.
+const MOST_ROWS: usize = 1_000_000;
+
+/// What a statement did to a table.
+struct Touched<'a> {
+    base: &'a Arc<TableVersion>,
+    /// Rows of the base that are gone, in order of their ids.
+    gone: Vec<u64>,
+    /// Rows in memory that it added, and the id from which on they are its own.
+    added: Vec<&'a RowGroup>,
+    added_from: u64,
+}
+
+impl Transaction {
+    /// Has the statements of this transaction wait for locks, which `owner` holds; they stay until it and the transaction are dropped.
+    pub fn wait_by(&mut self, owner: &Arc<LockOwner>) {
+        self.locks = Some(Arc::clone(owner));
+    }
+
+    /// Locks the rows that were changed since the savepoint, all without one, and waits for those who have them locked. Nothing to
+    /// do for a transaction that does not wait.
+    ///
+    /// # Errors
+    /// `Overtaken` if they changed them: go back to the savepoint, advance to the newest state and do the same again. As
+    /// [`LockOwner::lock`], and whatever reading keys reports.
+    pub fn settle(&self, since: Option<&Savepoint>) -> Result<()> {
+        let Some(owner) = &self.locks else {
+            return Ok(());
+        };
+        let touched = self.touched(since);
+        let mut keys = BTreeSet::new();
+        for table in &touched {
+            if !lock_table(owner, table)? {
+                self.keys_of_change(owner, table, &mut keys)?;
+            }
+        }
+        // In order, so that two statements do not meet half-way.
+        for key in keys {
+            owner.lock(key, LockMode::All)?;
+        }
+        let newest = self.store.snapshot();
+        match Arc::ptr_eq(&newest, &self.base) {
+            true => Ok(()),
+            false => touched
+                .iter()
+                .try_for_each(|table| self.still_holds(table, &newest)),
+        }
+    }
+
+    /// What was changed since the savepoint in tables that are not this transaction's own.
+    fn touched(&self, since: Option<&Savepoint>) -> Vec<Touched<'_>> {
+        let mut touched = Vec::new();
+        for (id, gone) in self.changed_rows() {
+            let before = since.map(|since| &since.changes);
+            let gone = match before.and_then(|before| before.rows.get(&id)) {
+                Some(before) => (gone - before).iter().collect(),
+                None => gone.iter().collect(),
+            };
+            let (Some(base), Some(mine)) = (find(&self.base, id), find(self.catalog(), id)) else {
+                continue;
+            };
+            let before = before.and_then(|before| find(&before.catalog, id));
+            let from = before.map_or(base.next_row_id, |before| before.next_row_id);
+            let from = from.max(base.next_row_id);
+            let added = mine.tail.iter().rev();
+            let added = added.take_while(|group| group.end_row_id() > from);
+            let added = added.filter(|group| group.memory.is_some());
+            touched.push(Touched {
+                base,
+                gone,
+                added: added.map(Arc::as_ref).collect(),
+                added_from: from,
+            });
+        }
+        touched
+    }
+
+    /// The keys that a change needs for itself: of its rows, and in other unique indexes those that come or go.
+    fn keys_of_change(
+        &self,
+        owner: &LockOwner,
+        table: &Touched<'_>,
+        keys: &mut BTreeSet<LockKey>,
+    ) -> Result<()> {
+        let base = table.base;
+        for (at, index) in unique(base) {
+            let lock = |key: &[u8]| owner.lock_of(base.id, index.column_ids(), key);
+            let mut old = HashSet::new();
+            self.old_keys(base, index, &table.gone, &mut |key| {
+                old.insert(lock(key));
+            })?;
+            let mut new = HashSet::new();
+            new_keys(base, index, &table.added, table.added_from, &mut |key| {
+                new.insert(lock(key));
+                Ok(())
+            })?;
+            match Some(at) == row_key(base) {
+                true => keys.extend(old.union(&new)),
+                false => keys.extend(old.symmetric_difference(&new)),
+            }
+        }
+        Ok(())
+    }
+
+    fn old_keys(
+        &self,
+        table: &TableVersion,
+        index: &Index,
+        ids: &[u64],
+        each: &mut dyn FnMut(&[u8]),
+    ) -> Result<()> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let types = index.types(&table.columns)?;
+        let arrays = self
+            .store
+            .read_rows(table, &key_columns(table, index), ids)?;
+        let arrays: Vec<&ArrayRef> = arrays.iter().collect();
+        let mut key = Vec::new();
+        for row in 0..ids.len() {
+            key.clear();
+            if encode_key(&types, &arrays, row, &mut key)? {
+                each(&key);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the rows that go are there in the newest state, and the keys that come are free.
+    fn still_holds(&self, table: &Touched<'_>, newest: &CatalogVersion) -> Result<()> {
+        let base = table.base;
+        let now = find(newest, base.id).filter(|now| now.is_defined_as(base));
+        let now = now.ok_or(Error::Overtaken)?;
+        if now.changes == base.changes {
+            return Ok(());
+        }
+        for id in &table.gone {
+            if !now.is_visible(*id)? {
+                return Err(Error::Overtaken);
+            }
+        }
+        match self.has_any_key(now, &table.added, table.added_from)? {
+            true => Err(Error::Overtaken),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a state of a table has a row, which this transaction leaves there, with a unique key that rows in memory have from an
+    /// id on.
+    fn has_any_key(&self, table: &TableVersion, added: &[&RowGroup], from: u64) -> Result<bool> {
+        let gone = self.changes.rows.get(&table.id);
+        let is_gone = |id: &u64| gone.is_some_and(|gone| gone.contains(*id));
+        let mut has = false;
+        let mut ids = Vec::new();
+        for (_, index) in unique(table) {
+            new_keys(table, index, added, from, &mut |key| {
+                ids.clear();
+                index.find(&table.blocks, key, &mut ids)?;
+                for id in ids.iter().filter(|id| !is_gone(id)) {
+                    has = has || table.is_visible(*id)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(has)
+    }
+
+    /// What to say when rows in memory have a key that is there twice: the other row may be on its way out, which is waited for.
+    pub(super) fn after_waiting(&self, id: u64, rows: &[RowGroup], duplicate: Error) -> Error {
+        let Some(owner) = self.locks.as_ref().filter(|_| is_duplicate(&duplicate)) else {
+            return duplicate;
+        };
+        match self.wait_for_keys(owner, id, rows) {
+            Ok(true) => Error::Overtaken,
+            Ok(false) => duplicate,
+            Err(error) => error,
+        }
+    }
+
+    /// Waits for those who have the keys of the rows, and says whether the newest state lacks what the base has of them.
+    fn wait_for_keys(&self, owner: &LockOwner, id: u64, rows: &[RowGroup]) -> Result<bool> {
+        let Some(base) = find(&self.base, id) else {
+            return Ok(false);
+        };
+        let rows: Vec<&RowGroup> = rows.iter().filter(|g| g.memory.is_some()).collect();
+        let mut keys = BTreeSet::new();
+        for (_, index) in unique(base) {
+            new_keys(base, index, &rows, 0, &mut |key| {
+                keys.insert(owner.lock_of(id, index.column_ids(), key));
+                Ok(())
+            })?;
+        }
+        owner.lock(LockKey::Table(id), LockMode::Rows)?;
+        for key in keys {
+            owner.lock(key, LockMode::All)?;
+        }
+        let newest = self.store.snapshot();
+        let Some(now) = find(&newest, id).filter(|now| now.is_defined_as(base)) else {
+            return Ok(true);
+        };
+        Ok(self.has_any_key(base, &rows, 0)? && !self.has_any_key(now, &rows, 0)?)
+    }
+}
+
+/// Takes the table as far as a statement needs it; gives whether nobody else has any of it.
+fn lock_table(owner: &LockOwner, table: &Touched<'_>) -> Result<bool> {
+    let key = LockKey::Table(table.base.id);
+    let rows = table.gone.len();
+    if rows > MOST_ROWS {
+        return owner.lock(key, LockMode::All).map(|()| true);
+    }
+    let mode = match table.gone.is_empty() || row_key(table.base).is_some() {
+        true => LockMode::Rows,
+        false => LockMode::Change,
+    };
+    owner.lock(key, mode)?;
+    // If others have some of it, row by row: two that wait for all of it would wait for each other.
+    Ok(rows > MANY_ROWS && owner.try_lock(key, LockMode::All)?)
+}
+
+fn is_duplicate(error: &Error) -> bool {
+    matches!(error, Error::Duplicate { .. })
+}
+
+/// Indexes that allow each key once.
+fn unique(table: &TableVersion) -> impl Iterator<Item = (usize, &Index)> {
+    let indexes = table.indexes().iter().enumerate();
+    indexes.filter(|(_, index)| index.kind().is_unique())
+}
+
+/// Which index has the keys that rows are locked by: that of the primary key, else the first in which every row has one.
+fn row_key(table: &TableVersion) -> Option<usize> {
+    let has_all = |index: &Index| {
+        let columns = key_columns(table, index);
+        columns.iter().all(|column| !column.nullable)
+    };
+    let mut indexes = unique(table);
+    let found = indexes.find(|(_, index)| index.kind() == IndexKind::Primary || has_all(index));
+    found.map(|(at, _)| at)
+}
+
+fn key_columns<'a>(table: &'a TableVersion, index: &Index) -> Vec<&'a Column> {
+    let ids = index.column_ids().iter();
+    let columns = ids.filter_map(|id| table.columns.iter().find(|column| column.id == *id));
+    columns.collect()
+}
+
+/// The keys of rows in memory that are there, from an id on.
+fn new_keys(
+    table: &TableVersion,
+    index: &Index,
+    groups: &[&RowGroup],
+    from: u64,
+    each: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut key = Vec::new();
+    for group in groups {
+        let (types, arrays) = index.key_columns(group, &table.columns)?;
+        let Some(arrays) = arrays.into_iter().collect::<Option<Vec<_>>>() else {
+            continue;
+        };
+        let first = from.saturating_sub(group.first_row_id);
+        let first = u32::try_from(first).unwrap_or(u32::MAX);
+        for row in first..group.rows {
+            let gone = group
+                .deletes
+                .as_ref()
+                .is_some_and(|gone| gone.contains(row));
+            key.clear();
+            if !gone && encode_key(&types, &arrays, row as usize, &mut key)? {
+                each(&key)?;
+            }
+        }
+    }
+    Ok(())
+}

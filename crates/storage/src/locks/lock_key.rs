@@ -1,0 +1,97 @@
+//! What can be locked, and which locks go together.
+//!
+//! Holds: two rows with one key have one lock. Two keys with one hash wait for each other needlessly, no more; the hash is keyed, so
+//! that nobody can make such keys.
+
+use std::hash::{BuildHasher, RandomState};
+
+/// Something to lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum LockKey {
+    /// A table, by its id.
+    Table(u64),
+    /// A key in an index of a table, by the table's id and a hash.
+    Key(u64, u128),
+}
+
+impl LockKey {
+    /// The id of the table that it is, or is in.
+    pub(super) fn table_id(self) -> u64 {
+        match self {
+            Self::Table(id) | Self::Key(id, _) => id,
+        }
+    }
+}
+
+/// How it is locked. Of the modes of a table each has what those before it have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LockMode {
+    /// A table of which rows are changed that have their own locks, or none.
+    Rows,
+    /// A table whose rows have no key to lock: one at a time changes rows that are there.
+    Change,
+    /// A table or a key, alone.
+    All,
+}
+
+impl LockMode {
+    /// What people call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Rows => "rows",
+            Self::Change => "change",
+            Self::All => "all",
+        }
+    }
+
+    /// Whether two owners may hold these at once.
+    pub(crate) fn goes_with(self, other: Self) -> bool {
+        matches!(
+            (self, other),
+            (Self::Rows, Self::Rows | Self::Change) | (Self::Change, Self::Rows)
+        )
+    }
+}
+
+/// Makes hashes of keys under a key that the process keeps for itself.
+#[derive(Debug, Default)]
+pub(super) struct KeyHash(RandomState, RandomState);
+
+impl KeyHash {
+    /// The lock of a key as bytes, in the index of these columns of a table.
+    pub(super) fn lock_of(&self, table_id: u64, column_ids: &[u32], key: &[u8]) -> LockKey {
+        let half = |state: &RandomState| u128::from(state.hash_one((column_ids, key)));
+        LockKey::Key(table_id, half(&self.0) << 64 | half(&self.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_go_together_as_they_say() {
+        use LockMode::{All, Change, Rows};
+        let together = [(Rows, Rows), (Rows, Change), (Change, Rows)];
+        for a in [Rows, Change, All] {
+            for b in [Rows, Change, All] {
+                assert_eq!(a.goes_with(b), together.contains(&(a, b)), "{a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn locks_of_other_tables_indexes_and_keys_are_others() {
+        let hash = KeyHash::default();
+        let one = hash.lock_of(1, &[0], b"a");
+        assert_eq!(one, hash.lock_of(1, &[0], b"a"));
+        for other in [
+            hash.lock_of(2, &[0], b"a"),
+            hash.lock_of(1, &[1], b"a"),
+            hash.lock_of(1, &[0], b"b"),
+            KeyHash::default().lock_of(1, &[0], b"a"),
+        ] {
+            assert_ne!(one, other);
+        }
+    }
+}

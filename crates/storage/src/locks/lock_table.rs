@@ -1,0 +1,286 @@
+//! `LockTable`: who holds which locks of one store, and who waits.
+//!
+//! What must hold: a lock is handed over by who lets go of it, to the first that waits and those behind that go with it, so nobody
+//! overtakes and each is woken once; only who holds a lock already and wants more of it goes first. Who gives up waiting leaves
+//! nothing behind, and lets those through that waited behind.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use super::deadlock;
+use super::lock_key::{KeyHash, LockKey, LockMode};
+
+/// Between two looks at what ends a wait.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Who has waited this long looks whether those that it waits for wait for it; PostgreSQL's.
+const DEADLOCK_AFTER: Duration = Duration::from_secs(1);
+
+/// How long to wait for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Not at all.
+    None,
+    /// This long for each lock.
+    Until(Duration),
+    /// As long as it takes.
+    Endless,
+}
+
+/// Why a lock was not had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LockError {
+    /// Another holds it for longer than was to be waited.
+    Timeout,
+    /// Those that were waited for wait for this owner.
+    Deadlock,
+    /// The wait was cancelled.
+    Cancelled,
+}
+
+/// Who wants a lock, and what ends the wait for it.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    /// Number of the owner, which waits for one lock at a time.
+    pub(crate) owner: u64,
+    pub(crate) patience: Patience,
+    pub(crate) is_cancelled: &'a dyn Fn() -> bool,
+}
+
+/// The locks of one store.
+#[derive(Debug, Default)]
+pub(crate) struct LockTable {
+    hash: KeyHash,
+    state: Mutex<LockState>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct LockState {
+    pub(super) locks: HashMap<LockKey, Lock>,
+    /// What each owner waits for that does.
+    pub(super) waits: HashMap<u64, LockKey>,
+    last_owner: u64,
+}
+
+/// One lock that somebody holds.
+#[derive(Debug, Default)]
+pub(super) struct Lock {
+    pub(super) holders: Vec<(u64, LockMode)>,
+    /// First come first; mostly none.
+    pub(super) queue: VecDeque<Waiter>,
+}
+
+/// What one owner has, or wants, of a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockView {
+    /// The id of the table.
+    pub table_id: u64,
+    /// Whether it is a key of the table, and not the table.
+    pub is_key: bool,
+    /// `rows`, `change` or `all`.
+    pub mode: &'static str,
+    /// The number of the owner, by which the rows of one transaction are told.
+    pub owner: u64,
+    /// `None`: it has the lock. Else since when it waits, and for whom.
+    pub waits: Option<(Instant, Vec<u64>)>,
+}
+
+/// Who waits for a lock.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    pub(super) owner: u64,
+    pub(super) mode: LockMode,
+    since: Instant,
+    granted: Arc<Condvar>,
+}
+
+impl Lock {
+    fn mode_of(&self, owner: u64) -> Option<LockMode> {
+        let held = self.holders.iter().find(|(holder, _)| *holder == owner);
+        held.map(|(_, mode)| *mode)
+    }
+
+    /// Whether nobody else holds what does not go with it.
+    fn is_free(&self, owner: u64, mode: LockMode) -> bool {
+        let mut others = self.holders.iter().filter(|(holder, _)| *holder != owner);
+        others.all(|(_, held)| held.goes_with(mode))
+    }
+
+    fn hold(&mut self, owner: u64, mode: LockMode) {
+        match self.holders.iter_mut().find(|(holder, _)| *holder == owner) {
+            Some((_, held)) => *held = mode.max(*held),
+            None => self.holders.push((owner, mode)),
+        }
+    }
+
+    /// Gives the lock to those that wait, in order, as far as they go with all before them.
+    fn hand_over(&mut self, waits: &mut HashMap<u64, LockKey>) {
+        let mut before: Vec<LockMode> = Vec::new();
+        let waiting = std::mem::take(&mut self.queue);
+        for waiter in waiting {
+            let overtakes = before.iter().any(|mode| !mode.goes_with(waiter.mode));
+            if overtakes || !self.is_free(waiter.owner, waiter.mode) {
+                before.push(waiter.mode);
+                self.queue.push_back(waiter);
+                continue;
+            }
+            self.hold(waiter.owner, waiter.mode);
+            waits.remove(&waiter.owner);
+            waiter.granted.notify_one();
+        }
+    }
+}
+
+impl LockTable {
+    /// The lock of a key as bytes, in the index of these columns of a table.
+    pub(crate) fn lock_of(&self, table_id: u64, column_ids: &[u32], key: &[u8]) -> LockKey {
+        self.hash.lock_of(table_id, column_ids, key)
+    }
+
+    /// The number of an owner that there was not before.
+    pub(crate) fn new_owner(&self) -> u64 {
+        let mut state = self.state.lock();
+        state.last_owner += 1;
+        state.last_owner
+    }
+
+    /// Takes a lock, waiting as long as is wanted; gives whether the owner had none of it before.
+    ///
+    /// # Errors
+    /// All that there are: the owner holds what it held before.
+    pub(crate) fn acquire(
+        &self,
+        wanted: Wanted<'_>,
+        key: LockKey,
+        mode: LockMode,
+    ) -> Result<bool, LockError> {
+        let owner = wanted.owner;
+        let mut state = self.state.lock();
+        let lock = state.locks.entry(key).or_default();
+        let held = lock.mode_of(owner);
+        if held.is_some_and(|held| held >= mode) {
+            return Ok(false);
+        }
+        // Who holds some of it already waits for those who hold the rest, not for those who wait for all of it.
+        let is_first = held.is_some() || lock.queue.iter().all(|w| w.mode.goes_with(mode));
+        if is_first && lock.is_free(owner, mode) {
+            lock.hold(owner, mode);
+            return Ok(held.is_none());
+        }
+        if wanted.patience == Patience::None {
+            return Err(LockError::Timeout);
+        }
+        let granted = Arc::new(Condvar::new());
+        let waiter = Waiter {
+            owner,
+            mode,
+            since: Instant::now(),
+            granted: Arc::clone(&granted),
+        };
+        match held {
+            Some(_) => lock.queue.push_front(waiter),
+            None => lock.queue.push_back(waiter),
+        }
+        state.waits.insert(owner, key);
+        let waited = wait(&mut state, &granted, wanted);
+        if waited.is_err() {
+            state.leave_queue(owner, key);
+        }
+        waited.map(|()| held.is_none())
+    }
+
+    /// Lets go of locks.
+    pub(crate) fn release(&self, owner: u64, keys: &[LockKey]) {
+        let mut state = self.state.lock();
+        let LockState { locks, waits, .. } = &mut *state;
+        for key in keys {
+            if let Some(lock) = locks.get_mut(key) {
+                lock.holders.retain(|(holder, _)| *holder != owner);
+                lock.hand_over(waits);
+                if lock.holders.is_empty() {
+                    locks.remove(key);
+                }
+            }
+        }
+    }
+
+    /// All locks that somebody holds or waits for.
+    pub(crate) fn view(&self) -> Vec<LockView> {
+        let state = self.state.lock();
+        let mut all = Vec::new();
+        for (key, lock) in &state.locks {
+            let view = |owner, mode: LockMode, waits| LockView {
+                table_id: key.table_id(),
+                is_key: matches!(key, LockKey::Key(..)),
+                mode: mode.name(),
+                owner,
+                waits,
+            };
+            all.extend(
+                lock.holders
+                    .iter()
+                    .map(|(owner, mode)| view(*owner, *mode, None)),
+            );
+            all.extend(lock.queue.iter().map(|waiter| {
+                let others = deadlock::waits_for(&state, waiter.owner);
+                view(waiter.owner, waiter.mode, Some((waiter.since, others)))
+            }));
+        }
+        all
+    }
+
+    /// How many owners wait now.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.state.lock().waits.len()
+    }
+
+    /// How many locks somebody holds.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.state.lock().locks.len()
+    }
+}
+
+impl LockState {
+    fn leave_queue(&mut self, owner: u64, key: LockKey) {
+        self.waits.remove(&owner);
+        if let Some(lock) = self.locks.get_mut(&key) {
+            lock.queue.retain(|waiter| waiter.owner != owner);
+            lock.hand_over(&mut self.waits);
+        }
+    }
+}
+
+/// Waits until the owner waits no more, since it was given what it waited for.
+fn wait(
+    state: &mut MutexGuard<'_, LockState>,
+    granted: &Condvar,
+    wanted: Wanted<'_>,
+) -> Result<(), LockError> {
+    let began = Instant::now();
+    let mut look = DEADLOCK_AFTER;
+    while state.waits.contains_key(&wanted.owner) {
+        let waited = began.elapsed();
+        let left = match wanted.patience {
+            Patience::Until(most) => most.saturating_sub(waited),
+            _ => PAUSE,
+        };
+        if left.is_zero() {
+            return Err(LockError::Timeout);
+        }
+        if waited >= look {
+            look = waited + DEADLOCK_AFTER;
+            if deadlock::is_in_cycle(state, wanted.owner) {
+                return Err(LockError::Deadlock);
+            }
+        }
+        if (wanted.is_cancelled)() {
+            return Err(LockError::Cancelled);
+        }
+        granted.wait_for(state, left.min(PAUSE));
+    }
+    Ok(())
+}

@@ -1,0 +1,20 @@
+//! Locks of writers that wait for each other: advisory, above first-committer-wins, which stays and is what makes answers right.
+//!
+//! ```text
+//! lock_key      what is locked: a key of a table's row, a table, the definitions; and how
+//! lock_table    who holds what and who waits: first come, first served
+//! deadlock      who waits for whom
+//! ```
+//!
+//! What one transaction holds is `catalog/lock_owner.rs`. Knows nothing else of this crate.
+//!
+//! Holds: a lock that is missing costs an error at COMMIT, never a wrong row. Nobody waits here with a lock of `catalog/commit.rs`
+//! held, nor takes one of those while the table's own is.
+
+mod deadlock;
+mod lock_key;
+mod lock_table;
+
+pub(crate) use lock_key::{LockKey, LockMode};
+pub(crate) use lock_table::{LockError, LockTable, Wanted};
+pub use lock_table::{LockView, Patience};
