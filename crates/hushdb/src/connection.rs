@@ -7,6 +7,7 @@ use crate::prepared_statement::PreparedStatement;
 use crate::result::QueryResult;
 use crate::running::Running;
 use crate::session::Session;
+use crate::transaction::Isolation;
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{self as sql, Result, caught};
 use parking_lot::Mutex;
@@ -42,9 +43,9 @@ impl ProgressHandle {
 }
 
 impl Connection {
-    pub(crate) fn new(instance: Arc<Instance>) -> Self {
+    pub(crate) fn new(instance: Arc<Instance>, isolation: Isolation) -> Self {
         Self {
-            session: Arc::new(Session::new(instance)),
+            session: Arc::new(Session::new(instance, isolation)),
         }
     }
 

@@ -4,6 +4,7 @@ use crate::anchor_file::KeptAnchor;
 use crate::connection::Connection;
 use crate::instance::Instance;
 use crate::options::{AttachOptions, DatabaseOptions};
+use crate::transaction::Isolation;
 use hushdb_keys::Suite;
 use hushdb_sql::Result;
 use hushdb_storage::Anchor;
@@ -51,7 +52,15 @@ impl Database {
     /// # Errors
     /// None now; reserved for limits.
     pub fn connect(&self) -> Result<Connection> {
-        Ok(Connection::new(Arc::clone(&self.instance)))
+        self.connect_with(Isolation::default())
+    }
+
+    /// A connection whose transactions see and wait as `isolation` says, until `SET default_transaction_isolation` says otherwise.
+    ///
+    /// # Errors
+    /// As `connect`.
+    pub fn connect_with(&self, isolation: Isolation) -> Result<Connection> {
+        Ok(Connection::new(Arc::clone(&self.instance), isolation))
     }
 
     /// Attaches another file under a name, as ATTACH does, or creates it; encrypted if a key is given. Every connection sees

@@ -43,6 +43,7 @@ pub use options::{AttachOptions, Cipher, DatabaseOptions};
 pub use prepared_statement::PreparedStatement;
 pub use result::{QueryResult, ResultKind};
 pub use running::Running;
+pub use transaction::Isolation;
 pub use value::Value;
 
 pub use hushdb_storage::{Anchor, Freshness, root_digest_from_hex};

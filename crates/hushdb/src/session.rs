@@ -4,7 +4,7 @@
 
 use crate::instance::Instance;
 use crate::prepared::Prepared;
-use crate::transaction::OpenTransaction;
+use crate::transaction::{Isolation, OpenTransaction, Waits};
 use hushdb_query::engine::Engine;
 use hushdb_query::plan::{OrderDefaults, Snapshot};
 use hushdb_query::scan::ScanProgress;
@@ -14,11 +14,14 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// One connection's part of an [`Instance`].
 pub(crate) struct Session {
     pub(crate) instance: Arc<Instance>,
     pub(crate) settings: Mutex<SessionSettings>,
+    /// What it was opened with.
+    pub(crate) default_isolation: Isolation,
     /// The transaction between BEGIN and COMMIT.
     pub(crate) transaction: Mutex<Option<OpenTransaction>>,
     prepared: Mutex<HashMap<String, Arc<Prepared>>>,
@@ -36,22 +39,29 @@ pub(crate) struct SessionSettings {
     pub(crate) schema: String,
     pub(crate) order: OrderDefaults,
     pub(crate) explain: ExplainOutput,
+    /// Of the transactions that begin from now on.
+    pub(crate) isolation: Isolation,
+    /// The longest wait for a lock; zero: there is none.
+    pub(crate) lock_timeout: Duration,
     /// Whether a shell should show how far long statements have come.
     pub(crate) progress_bar: bool,
 }
 
 impl Session {
-    pub(crate) fn new(instance: Arc<Instance>) -> Self {
+    pub(crate) fn new(instance: Arc<Instance>, isolation: Isolation) -> Self {
         let settings = SessionSettings {
             database: instance.default_database.clone(),
             schema: MAIN_SCHEMA.into(),
             order: OrderDefaults::default(),
             explain: ExplainOutput::default(),
+            isolation,
+            lock_timeout: Duration::ZERO,
             progress_bar: true,
         };
         Self {
             instance,
             settings: Mutex::new(settings),
+            default_isolation: isolation,
             transaction: Mutex::default(),
             prepared: Mutex::default(),
             notices: Mutex::default(),
@@ -88,6 +98,26 @@ impl Session {
             open.aborted().store(true, Ordering::Release);
         }
         result
+    }
+
+    /// How a transaction that begins now waits; `None`: it does not.
+    pub(crate) fn new_waits(&self) -> Option<Arc<Waits>> {
+        let settings = self.settings.lock();
+        Waits::new(settings.isolation, settings.lock_timeout)
+    }
+
+    /// How a statement that begins now waits: as its transaction does, if it is part of one.
+    pub(crate) fn waits(&self) -> Option<Arc<Waits>> {
+        if let Some(open) = self.transaction.lock().as_ref() {
+            return open.waits().cloned();
+        }
+        self.new_waits()
+    }
+
+    /// See [`OpenTransaction::renew`].
+    pub(crate) fn renew(&self, keep: bool) -> Result<()> {
+        let mut open = self.transaction.lock();
+        open.as_mut().map_or(Ok(()), |open| open.renew(keep))
     }
 
     /// Whether a transaction over several statements is open, also one that an error has aborted.

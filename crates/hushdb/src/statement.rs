@@ -1,7 +1,7 @@
 //! `Statement`: one statement while it runs, as whatever carries it out sees it.
 
 use crate::session::Session;
-use crate::transaction::Write;
+use crate::transaction::{Waits, Write};
 use datafusion::sql::sqlparser::ast::ObjectName;
 use hushdb_query::plan::{Planner, Snapshot, TableName};
 use hushdb_query::scan::ScanProgress;
@@ -16,6 +16,8 @@ pub(crate) struct Statement<'a> {
     pub(crate) progress: &'a Arc<ScanProgress>,
     /// Taken when it is first asked for: statements that look at no table hold none.
     snapshot: OnceCell<Snapshot>,
+    /// How it waits for others who change the same rows; `None`: it does not.
+    waits: Option<Arc<Waits>>,
 }
 
 impl<'a> Statement<'a> {
@@ -24,12 +26,27 @@ impl<'a> Statement<'a> {
             session,
             progress,
             snapshot: OnceCell::new(),
+            waits: None,
         }
+    }
+
+    /// The same statement, waiting for others who change the same rows.
+    pub(crate) fn waiting(mut self, waits: &Arc<Waits>) -> Self {
+        self.waits = Some(Arc::clone(waits));
+        self
+    }
+
+    /// Whether it waits for others who change the same rows, and is begun anew from above when they were faster.
+    pub(crate) fn waits(&self) -> bool {
+        self.waits.is_some()
     }
 
     /// The same statement on what there is now: after others were faster, or what it did itself.
     pub(crate) fn anew(&self) -> Self {
-        Self::new(self.session, self.progress)
+        Self {
+            waits: self.waits.clone(),
+            ..Self::new(self.session, self.progress)
+        }
     }
 
     /// The databases as the statement sees them.
@@ -57,7 +74,8 @@ impl<'a> Statement<'a> {
                 "Cannot write: database \"{database}\" is attached in read-only mode"
             )));
         }
-        Write::begin(&self.session.transaction, self.snapshot(), database)
+        let waits = self.waits.as_deref();
+        Write::begin(&self.session.transaction, self.snapshot(), database, waits)
     }
 
     /// The table of that name, and the hold on its database.

@@ -33,6 +33,7 @@ mod tpch_load;
 mod transaction;
 mod upsert;
 mod vacuum;
+mod waiting;
 
 use crate::prepared::{Prepared, recognise};
 use crate::result::QueryResult;
@@ -56,7 +57,12 @@ pub(crate) fn run(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     in_transaction(session, parsed.ends_transaction(), || {
-        dispatch(&Statement::new(session, progress), parsed)
+        match session.waits() {
+            None => dispatch(&Statement::new(session, progress), parsed),
+            Some(waits) => waiting::settled(session, progress, &waits, &parsed, |statement| {
+                dispatch(statement, parsed.clone())
+            }),
+        }
     })
 }
 
@@ -68,7 +74,13 @@ pub(crate) fn run_prepared(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     in_transaction(session, prepared.ends_transaction(), || {
-        execute(&Statement::new(session, progress), prepared, arguments)
+        let parsed = &prepared.statement;
+        match session.waits() {
+            None => execute(&Statement::new(session, progress), prepared, arguments),
+            Some(waits) => waiting::settled(session, progress, &waits, parsed, |statement| {
+                execute(statement, prepared, arguments)
+            }),
+        }
     })
 }
 
@@ -101,6 +113,9 @@ fn in_transaction(
         Err(error) => {
             if error.aborts() {
                 aborted.store(true, Ordering::Release);
+                if let Some(open) = session.transaction.lock().as_mut() {
+                    open.abandon();
+                }
             }
             Err(error)
         }

@@ -1,4 +1,4 @@
-//! What a process says of its databases and settings, as tables: `databases()` and `duckdb_settings()`.
+//! What a process says of its databases, locks and settings, as tables: `databases()`, `locks()` and `duckdb_settings()`.
 //!
 //! What must hold: nothing here tells a key, or how to get one.
 
@@ -8,14 +8,23 @@ use crate::session::Session;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray};
 use hushdb_keys::{SlotKdf, Suite};
 use hushdb_query::plan::{DatabaseSnapshot, Planner};
-use hushdb_storage::StoreInfo;
+use hushdb_storage::{LockView, StoreInfo};
 use std::sync::Arc;
 
 /// Name, state and facts of an attached database.
 type Row<'a> = (&'a String, &'a DatabaseSnapshot, StoreInfo);
 
+/// What a name stands for: settings, locks, or databases.
+pub(super) fn named(name: &str, session: &Session, planner: &Planner<'_>) -> Columns {
+    match name {
+        "settings" | "duckdb_settings" => settings(session),
+        "locks" => locks(planner),
+        _ => databases(planner),
+    }
+}
+
 /// One row an attached database. Columns behind `generation` are those of DuckDB that have another name here.
-pub(super) fn databases(planner: &Planner<'_>) -> Columns {
+fn databases(planner: &Planner<'_>) -> Columns {
     let databases = planner.snapshot.databases.iter();
     let rows: Vec<Row<'_>> = databases
         .map(|(name, database)| (name, database, database.store.info()))
@@ -83,8 +92,59 @@ fn kdf(database: &DatabaseSnapshot) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
+/// One row a lock that a transaction holds or waits for.
+fn locks(planner: &Planner<'_>) -> Columns {
+    let mut rows: Vec<(&String, Option<String>, LockView)> = vec![];
+    for (name, database) in &planner.snapshot.databases {
+        for lock in database.store.locks() {
+            let mut tables = database.version.tables();
+            let table = tables.find(|table| table.id == lock.table_id);
+            rows.push((name, table.map(|table| table.name.clone()), lock));
+        }
+    }
+    let waits = |(.., lock): &(_, _, LockView)| lock.waits.clone();
+    let others = rows.iter().map(|row| {
+        let (_, others) = waits(row)?;
+        let others: Vec<String> = others.iter().map(u64::to_string).collect();
+        Some(others.join(", "))
+    });
+    let waited = rows.iter().map(|row| {
+        let (since, _) = waits(row)?;
+        i64::try_from(since.elapsed().as_millis()).ok()
+    });
+    let owners = rows.iter().map(|(.., lock)| i64::try_from(lock.owner).ok());
+    let granted = rows.iter().map(|(.., lock)| Some(lock.waits.is_none()));
+    let kind = |is_key| if is_key { "key" } else { "table" };
+    let kinds = rows.iter().map(|(.., lock)| Some(kind(lock.is_key)));
+    let modes = rows.iter().map(|(.., lock)| Some(lock.mode));
+    vec![
+        (
+            "database_name",
+            Arc::new(
+                rows.iter()
+                    .map(|(name, ..)| Some(*name))
+                    .collect::<StringArray>(),
+            ) as ArrayRef,
+        ),
+        (
+            "table_name",
+            Arc::new(
+                rows.iter()
+                    .map(|(_, table, _)| table.as_ref())
+                    .collect::<StringArray>(),
+            ),
+        ),
+        ("kind", Arc::new(kinds.collect::<StringArray>())),
+        ("mode", Arc::new(modes.collect::<StringArray>())),
+        ("owner", Arc::new(owners.collect::<Int64Array>())),
+        ("granted", Arc::new(granted.collect::<BooleanArray>())),
+        ("waits_for", Arc::new(others.collect::<StringArray>())),
+        ("waited_ms", Arc::new(waited.collect::<Int64Array>())),
+    ]
+}
+
 /// One row a setting.
-pub(super) fn settings(session: &Session) -> Columns {
+fn settings(session: &Session) -> Columns {
     let all = all_settings().iter();
     let texts = |values: Vec<Option<String>>| -> ArrayRef { Arc::new(StringArray::from(values)) };
     let scope = |is_local| if is_local { "LOCAL" } else { "GLOBAL" };

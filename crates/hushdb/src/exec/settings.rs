@@ -6,6 +6,7 @@
 use super::attach;
 use crate::result::QueryResult;
 use crate::session::{ExplainOutput, Session};
+use crate::transaction::Isolation;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
 use hushdb_query::plan::NullOrder;
 use hushdb_sql::settings_text::{memory_size, plain_text, size_text};
@@ -13,6 +14,7 @@ use hushdb_sql::type_names::cast_to;
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{ColumnType, MAIN_SCHEMA, Synchronous};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Less memory than this would not hold a few batches of each operator.
 const LEAST_MEMORY: usize = 16 << 20;
@@ -34,7 +36,7 @@ pub(super) struct Setting {
     default: fn(&Session) -> String,
 }
 
-const SETTINGS: [Setting; 19] = [
+const SETTINGS: [Setting; 21] = [
     Setting {
         name: "debug_force_external",
         aliases: &[],
@@ -89,6 +91,25 @@ const SETTINGS: [Setting; 19] = [
             Ok(())
         },
         default: |_| "ASC".into(),
+    },
+    Setting {
+        name: "default_transaction_isolation",
+        aliases: &[],
+        input_type: "VARCHAR",
+        is_local: true,
+        description: "What transactions that begin from now on see, and whether they wait: snapshot (they do not), read committed or \
+                      repeatable read",
+        get: |session| session.settings.lock().isolation.name().into(),
+        set: |session, text| {
+            let isolation = Isolation::by_name(text).ok_or_else(|| {
+                Error::invalid(
+                    "default_transaction_isolation is 'snapshot', 'read committed' or 'repeatable read'; serializable is not there",
+                )
+            })?;
+            session.settings.lock().isolation = isolation;
+            Ok(())
+        },
+        default: |session| session.default_isolation.name().into(),
     },
     Setting {
         name: "disable_core_dumps",
@@ -156,6 +177,19 @@ const SETTINGS: [Setting; 19] = [
             Ok(())
         },
         default: |_| ExplainOutput::default().name().into(),
+    },
+    Setting {
+        name: "lock_timeout",
+        aliases: &[],
+        input_type: "VARCHAR",
+        is_local: true,
+        description: "The longest wait for a lock, in milliseconds or as '5s', '2min'; 0: as long as it takes",
+        get: |session| format!("{}ms", session.settings.lock().lock_timeout.as_millis()),
+        set: |session, text| {
+            session.settings.lock().lock_timeout = duration("lock_timeout", text)?;
+            Ok(())
+        },
+        default: |_| "0".into(),
     },
     Setting {
         name: "max_temp_directory_size",
@@ -360,6 +394,29 @@ fn flag(name: &str, text: &str) -> Result<bool> {
     }
 }
 
+/// A number of milliseconds, or of what stands behind it; PostgreSQL's units.
+fn duration(name: &str, text: &str) -> Result<Duration> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
+    let millis = match unit.trim() {
+        "" | "ms" => Some(1),
+        "s" => Some(1000),
+        "min" => Some(60_000),
+        "h" => Some(3_600_000),
+        "d" => Some(86_400_000),
+        _ => None,
+    };
+    let number: Option<u64> = number.parse().ok();
+    let millis = number.zip(millis).and_then(|(n, unit)| n.checked_mul(unit));
+    let millis = millis.filter(|millis| *millis <= i32::MAX as u64);
+    millis.map(Duration::from_millis).ok_or_else(|| {
+        Error::invalid(format!(
+            "{name} is a number of milliseconds up to 2147483647, or one with a unit: ms, s, min, h or d"
+        ))
+    })
+}
+
 /// Whether plain databases are refused for writing.
 pub(super) fn enforces_encryption(session: &Session) -> bool {
     let setting = &session.instance.enforce_encryption;
@@ -447,7 +504,7 @@ mod tests {
     #[test]
     fn every_setting_has_its_names_alone_and_can_be_reset() {
         let database = Database::open_in_memory().unwrap();
-        let session = Session::new(database.instance);
+        let session = Session::new(database.instance, Isolation::default());
         let mut names: Vec<&str> = vec![];
         // Whether a process may dump its core is the system's to say.
         for setting in settings().iter().filter(|s| s.name != "disable_core_dumps") {
@@ -462,6 +519,24 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn durations_have_units_and_ends() {
+        for (text, millis) in [("0", 0), ("250", 250), ("5s", 5000), (" 2 min ", 120_000)] {
+            assert_eq!(duration("x", text).unwrap(), Duration::from_millis(millis));
+        }
+        for text in [
+            "",
+            "s",
+            "-1",
+            "1.5s",
+            "1 week",
+            "25d",
+            "99999999999999999999",
+        ] {
+            assert!(duration("x", text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -12,7 +12,9 @@ pub(super) fn run(session: &Session, statement: TransactionStatement) -> Result<
     let mut current = session.transaction.lock();
     match statement {
         T::Begin { read_only } => match *current {
-            None => *current = Some(OpenTransaction::new(read_only)),
+            None => {
+                *current = Some(OpenTransaction::new(read_only, session.new_waits()));
+            }
             Some(_) => {
                 return Err(
                     Error::transaction("cannot start a transaction within a transaction")
@@ -57,7 +59,7 @@ pub(super) fn as_one(session: &Session, work: impl FnOnce() -> Result<()>) -> Re
         }
         return done;
     }
-    *session.transaction.lock() = Some(OpenTransaction::new(false));
+    *session.transaction.lock() = Some(OpenTransaction::new(false, None));
     let done = work();
     let open = session.transaction.lock().take();
     done?;

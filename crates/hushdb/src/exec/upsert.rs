@@ -2,7 +2,7 @@
 //! has it.
 //!
 //! What must hold: conflicts are found on what the statement sees, own changes included. What others commit meanwhile shows
-//! when the statement commits; one that stands alone then begins again on what they left.
+//! when the statement commits; one that stands alone then begins again on what they left, and one that waits in any case.
 //! What it refuses: changing one row twice.
 
 use super::dml::{self, Incoming, assignments, column_of, new_values, rows_plan};
@@ -179,7 +179,9 @@ pub(super) fn run<'a>(
         tries -= 1;
         match write.commit() {
             Ok(()) => return Ok(result),
-            Err(error) if tries > 0 && is_overtaken(&error) => statement.progress.check()?,
+            Err(error) if tries > 0 && is_overtaken(&error) && !statement.waits() => {
+                statement.progress.check()?;
+            }
             Err(error) => return Err(error),
         }
     }

@@ -1,7 +1,10 @@
 //! Transactions of a connection: the one between BEGIN and COMMIT, and the one that each writing statement has.
 
 mod open_transaction;
+mod waits;
 mod write;
 
 pub(crate) use open_transaction::OpenTransaction;
+pub use waits::Isolation;
+pub(crate) use waits::Waits;
 pub(crate) use write::Write;

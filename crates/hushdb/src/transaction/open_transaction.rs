@@ -1,9 +1,10 @@
 //! `OpenTransaction`: what a connection keeps between BEGIN and COMMIT.
 //!
-//! What must hold: every database is seen as it was when the transaction first looked at any, with its own changes; one
-//! database at most is written to; after an error that aborts it, nothing is read or written until it is rolled back.
+//! What must hold: every database is seen as it was when the transaction, or under READ COMMITTED its statement, first looked at any,
+//! with its own changes; one database at most is written to; after an error that aborts it, nothing is read or written until it is rolled back.
 //! Dropped, it rolls back.
 
+use super::waits::{Isolation, Waits};
 use super::write::writable;
 use hushdb_query::functions::current_micros;
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot};
@@ -24,19 +25,63 @@ pub(crate) struct OpenTransaction {
     write: Option<(String, Transaction)>,
     /// In the order they were set; without a state while nothing was written.
     savepoints: Vec<(String, Option<Savepoint>)>,
+    /// How its statements wait, and the locks that they hold; the last to go.
+    waits: Option<Arc<Waits>>,
     /// Results that are still being read set it too.
     aborted: Arc<AtomicBool>,
 }
 
 impl OpenTransaction {
-    pub(crate) fn new(read_only: bool) -> Self {
+    pub(crate) fn new(read_only: bool, waits: Option<Arc<Waits>>) -> Self {
         Self {
             read_only,
             began: current_micros(),
             seen: BTreeMap::new(),
             write: None,
             savepoints: vec![],
+            waits,
             aborted: Arc::default(),
+        }
+    }
+
+    /// How its statements wait; `None`: they do not.
+    pub(crate) fn waits(&self) -> Option<&Arc<Waits>> {
+        self.waits.as_ref()
+    }
+
+    /// A statement begins: under READ COMMITTED it sees what is committed now. With `keep` what the transaction has changed, and what
+    /// it knew when it did, stays as it is.
+    ///
+    /// # Errors
+    /// `Conflict` when others, who do not wait, have changed what this transaction changed.
+    pub(crate) fn renew(&mut self, keep: bool) -> Result<()> {
+        let isolation = self.waits.as_ref().map(|waits| waits.isolation);
+        if isolation != Some(Isolation::ReadCommitted) {
+            return Ok(());
+        }
+        self.seen.clear();
+        match &mut self.write {
+            Some((_, write)) if write.is_changed() => {
+                if !keep {
+                    let newest = write.store().snapshot();
+                    write.advance(newest)?;
+                }
+            }
+            // Begun anew on what the statement sees.
+            write => {
+                if write.take().is_some() {
+                    self.forget_states();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An error has aborted the transaction: others need not wait until it is rolled back, unless it can go back to a savepoint.
+    pub(crate) fn abandon(&mut self) {
+        if let Some(waits) = self.waits.as_ref().filter(|_| self.savepoints.is_empty()) {
+            self.write = None;
+            waits.let_go();
         }
     }
 
@@ -127,7 +172,8 @@ impl OpenTransaction {
             Some(write) => write,
             None => {
                 self.forget_states();
-                (database.to_string(), writable(seen)?)
+                let waits = self.waits.as_deref();
+                (database.to_string(), writable(seen, waits)?)
             }
         };
         Ok(&mut self.write.insert(write).1)

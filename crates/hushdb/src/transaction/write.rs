@@ -4,6 +4,7 @@
 //! if the statement stands alone, else until the end of its transaction. Dropped without, nothing of the statement stays.
 
 use super::open_transaction::OpenTransaction;
+use super::waits::Waits;
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{Savepoint, Transaction};
@@ -36,15 +37,16 @@ impl Drop for Part<'_> {
 }
 
 impl<'a> Write<'a> {
-    /// Begins to change a database in the state of the statement's snapshot.
+    /// Begins to change a database in the state of the statement's snapshot. `waits` is for a statement that stands alone.
     pub(crate) fn begin(
         current: &'a Mutex<Option<OpenTransaction>>,
         snapshot: &Snapshot,
         database: &str,
+        waits: Option<&Waits>,
     ) -> Result<Self> {
         let mut open = current.lock();
         Ok(Self(match open.as_mut() {
-            None => Inner::Own(writable(snapshot.database(database)?)?),
+            None => Inner::Own(writable(snapshot.database(database)?, waits)?),
             Some(transaction) => {
                 let undo = Some(transaction.write_to(database, snapshot)?.savepoint());
                 let transaction = MutexGuard::try_map(open, |open| {
@@ -57,13 +59,21 @@ impl<'a> Write<'a> {
         }))
     }
 
-    /// Keeps the statement's changes.
+    /// Keeps the statement's changes, once those who have its rows locked are done.
+    ///
+    /// # Errors
+    /// That of the commit for a statement that stands alone; of what waits, `Conflict` with the storage's `Overtaken` when the
+    /// statement is to be done again.
     pub(crate) fn commit(self) -> Result<()> {
         match self.0 {
             Inner::Own(transaction) => {
+                transaction.settle(None)?;
                 transaction.commit()?;
             }
-            Inner::Part(mut part) => part.undo = None,
+            Inner::Part(mut part) => {
+                part.transaction.settle(part.undo.as_ref())?;
+                part.undo = None;
+            }
         }
         Ok(())
     }
@@ -90,6 +100,10 @@ impl DerefMut for Write<'_> {
 }
 
 /// A storage transaction on the state that was seen.
-pub(super) fn writable(seen: &DatabaseSnapshot) -> Result<Transaction> {
-    Ok(seen.store.begin_on(Arc::clone(&seen.version))?)
+pub(super) fn writable(seen: &DatabaseSnapshot, waits: Option<&Waits>) -> Result<Transaction> {
+    let mut transaction = seen.store.begin_on(Arc::clone(&seen.version))?;
+    if let Some(waits) = waits {
+        transaction.wait_by(&waits.owner(&seen.store));
+    }
+    Ok(transaction)
 }

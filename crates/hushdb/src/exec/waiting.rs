@@ -1,0 +1,105 @@
+//! Statements that wait for others: each attempt is on the newest state, until no other transaction was faster.
+//!
+//! What must hold: an attempt that was overtaken has changed nothing, and its locks are kept, so that only rows which it had not
+//! locked can disturb the next.
+
+use crate::prepared::{Shape, recognise};
+use crate::result::QueryResult;
+use crate::session::Session;
+use crate::statement::Statement;
+use crate::transaction::{Isolation, Waits};
+use datafusion::sql::sqlparser::ast::{self, Expr, Visit, Visitor};
+use hushdb_query::scan::ScanProgress;
+use hushdb_sql::{Error, ErrorKind, Result, Statement as Parsed};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Attempts until a statement fails with 40001.
+const TRIES: usize = 10;
+
+/// What a statement does about the state that its transaction sees.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    /// It looks at rows.
+    Newest,
+    /// It adds rows that it spells out: the transaction need not see what others have done since.
+    AsItIs,
+    /// It begins or ends the transaction.
+    None,
+}
+
+/// What a parsed statement needs to see.
+fn sight(parsed: &Parsed) -> Sight {
+    match parsed {
+        Parsed::Transaction(_) => Sight::None,
+        Parsed::Sql(ast) => match ast.as_ref() {
+            ast::Statement::Insert(_) => match recognise(ast) {
+                Some(Shape::Insert { .. }) if !looks(ast) => Sight::AsItIs,
+                _ => Sight::Newest,
+            },
+            _ => Sight::Newest,
+        },
+        _ => Sight::Newest,
+    }
+}
+
+/// Whether a statement has a query within its values.
+fn looks(statement: &ast::Statement) -> bool {
+    struct Queries;
+    impl Visitor for Queries {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => {
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    statement.visit(&mut Queries).is_break()
+}
+
+/// Does a statement's work, again when it was overtaken.
+pub(super) fn settled(
+    session: &Session,
+    progress: &Arc<ScanProgress>,
+    waits: &Arc<Waits>,
+    parsed: &Parsed,
+    mut work: impl FnMut(&Statement<'_>) -> Result<QueryResult>,
+) -> Result<QueryResult> {
+    let alone = !session.in_transaction();
+    let sight = sight(parsed);
+    if sight == Sight::None {
+        return work(&Statement::new(session, progress));
+    }
+    let mut tries = TRIES;
+    let mut keep = sight == Sight::AsItIs;
+    loop {
+        session.renew(keep)?;
+        let statement = Statement::new(session, progress).waiting(waits);
+        let result = work(&statement);
+        tries -= 1;
+        match result {
+            // What others have defined since may make it right.
+            Err(_) if keep => progress.check()?,
+            Err(error) if tries > 0 && is_overtaken(&error, alone, waits.isolation) => {
+                progress.check()?;
+            }
+            result => return result,
+        }
+        keep = false;
+    }
+}
+
+/// Whether a statement is to be done again: by what it waited for, or, when it stands alone, at its commit by who does not wait.
+fn is_overtaken(error: &Error, alone: bool, isolation: Isolation) -> bool {
+    use hushdb_storage::Error as Stored;
+    let source = std::error::Error::source(error);
+    match source.and_then(|source| source.downcast_ref::<Stored>()) {
+        Some(Stored::Overtaken) => alone || isolation == Isolation::ReadCommitted,
+        Some(Stored::Deadlock) => false,
+        _ => alone && error.kind() == ErrorKind::Conflict,
+    }
+}
