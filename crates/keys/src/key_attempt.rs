@@ -1,12 +1,30 @@
 //! `KeyAttempt`: one opening's key and what it may cost, over every header that is tried with it.
+//!
+//! What must hold
+//! - Blobs come from headers that nobody vouched for: a place is asked for at most [`MAX_REQUESTS`] of them, for each once.
+//! - Who is not accepted, or not answered, does not ask again: a header cannot have a PIN tried often enough to lock a device.
 
+use crate::slot::KeySlot;
 use crate::{DatabaseId, KdfBudget, KeyContext, KeyError, KeyMaterial, KeyProvider};
+
+/// Blobs that one opening may ask a place for, over both copies of the header: a header has eight slots.
+const MAX_REQUESTS: usize = crate::SLOT_COUNT;
 
 /// A caller's key on its way into a file: asked for once, and stretched within one budget, though a file has two copies of its header.
 pub struct KeyAttempt<'a> {
-    pub(crate) provider: &'a dyn KeyProvider,
-    pub(crate) budget: KdfBudget,
-    answer: Option<(DatabaseId, Result<KeyMaterial, KeyError>)>,
+    provider: &'a dyn KeyProvider,
+    budget: KdfBudget,
+    slot: Option<usize>,
+    answers: Vec<Answer>,
+    ended: Option<KeyError>,
+    opened: Option<usize>,
+}
+
+/// What the place said to a blob, or to all of a database if it keeps none.
+struct Answer {
+    database_id: DatabaseId,
+    blob: Vec<u8>,
+    key: Result<KeyMaterial, KeyError>,
 }
 
 impl<'a> KeyAttempt<'a> {
@@ -15,29 +33,79 @@ impl<'a> KeyAttempt<'a> {
         Self {
             provider,
             budget,
-            answer: None,
+            slot: None,
+            answers: Vec::new(),
+            ended: None,
+            opened: None,
         }
     }
 
-    /// What a provider without blobs yields, which is the same for all slots of a database; `None` for one that keeps blobs. The
-    /// budget beside it, which the answer is stretched within.
-    pub(crate) fn shared(
+    /// Tries this slot alone.
+    #[must_use]
+    pub fn with_slot(mut self, slot: usize) -> Self {
+        self.slot = Some(slot);
+        self
+    }
+
+    /// The slot that the key opened last.
+    pub fn opened(&self) -> Option<usize> {
+        self.opened
+    }
+
+    /// The slots that this provider can try, those of its kind first. A provider that keeps blobs gets only its own kind's:
+    /// no blob is sent to a service that did not make it.
+    pub(crate) fn candidates<'s>(&self, slots: &'s [Option<KeySlot>]) -> Vec<(usize, &'s KeySlot)> {
+        let provider = self.provider;
+        let used = slots.iter().enumerate();
+        let used = used.filter_map(|(index, slot)| Some((index, slot.as_ref()?)));
+        let mut slots: Vec<_> = used
+            .filter(|(index, _)| self.slot.is_none_or(|only| only == *index))
+            .filter(|(_, slot)| !provider.keeps_blob() || slot.kind == provider.kind())
+            .collect();
+        slots.sort_by_key(|(_, slot)| slot.kind != provider.kind());
+        slots
+    }
+
+    /// The key for a slot, and the budget that it is stretched within. What a provider without blobs yields is the same for all
+    /// slots of a database; one with blobs is asked once for each.
+    pub(crate) fn key_of(
         &mut self,
         context: &KeyContext,
-    ) -> Result<(Option<&KeyMaterial>, &mut KdfBudget), KeyError> {
-        if self.provider.keeps_blob() {
-            return Ok((None, &mut self.budget));
-        }
+        slot: &KeySlot,
+    ) -> Result<(&KeyMaterial, &mut KdfBudget), KeyError> {
         let database_id = context.database_id;
-        let known = self.answer.take().filter(|(of, _)| *of == database_id);
-        let (_, answer) = self.answer.insert(match known {
-            Some(known) => known,
-            None => (database_id, self.provider.recover(context, &[])),
-        });
-        match answer {
-            Ok(material) => Ok((Some(material), &mut self.budget)),
+        let keeps_blob = self.provider.keeps_blob();
+        let blob: &[u8] = if keeps_blob { &slot.blob } else { &[] };
+        let mut known = self.answers.iter();
+        let known = known.position(|it| it.database_id == database_id && it.blob == blob);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                if let Some(error) = &self.ended {
+                    return Err(error.clone());
+                }
+                if self.answers.len() == MAX_REQUESTS {
+                    let limit = MAX_REQUESTS;
+                    return Err(KeyError::TooManyRequests { limit });
+                }
+                let key = self.provider.recover(context, blob);
+                self.ended = key.as_ref().err().filter(|it| it.ends_attempt()).cloned();
+                self.answers.push(Answer {
+                    database_id,
+                    blob: blob.to_vec(),
+                    key,
+                });
+                self.answers.len() - 1
+            }
+        };
+        match &self.answers[at].key {
+            Ok(material) => Ok((material, &mut self.budget)),
             Err(error) => Err(error.clone()),
         }
+    }
+
+    pub(crate) fn has_opened(&mut self, slot: usize) {
+        self.opened = Some(slot);
     }
 }
 

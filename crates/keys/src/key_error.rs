@@ -66,4 +66,50 @@ pub enum KeyError {
         /// What to do about it, without secrets.
         what: String,
     },
+    /// The place answered, and gives no key: it is disabled, deleted or too old there, who asks may not have it, or the slot is
+    /// bound to something else. Asking again would not help.
+    #[error("{place} refuses the key: {why}")]
+    Refused {
+        /// The kind of place and its host or path.
+        place: String,
+        /// Status, and what to do, without secrets.
+        why: String,
+    },
+    /// The place does not know who asks: a token has ended, a PIN is wrong. Says nothing about the key, and is never tried twice: a
+    /// third wrong PIN may lock a device.
+    #[error("{place} does not accept who asks: {why}")]
+    CredentialsRefused {
+        /// The kind of place and its host or path.
+        place: String,
+        /// Status, and what to do, without secrets.
+        why: String,
+    },
+    /// The place cannot be reached, is sealed or overloaded, or gave no sense: asking later may help.
+    #[error("{place} is not available: {why}")]
+    Unavailable {
+        /// The kind of place and its host or path.
+        place: String,
+        /// What happened, and what to do, without secrets.
+        why: String,
+    },
+    /// A header names more slots of one place than an honest one may ask it for.
+    #[error(
+        "the slots of this place do not open within {limit} requests: restore the header from a backup"
+    )]
+    TooManyRequests {
+        /// Requests that one opening may make.
+        limit: usize,
+    },
+}
+
+impl KeyError {
+    /// Whether no other slot is worth a try: the place does not answer, or does not accept who asks.
+    pub(crate) fn ends_attempt(&self) -> bool {
+        matches!(
+            self,
+            Self::CredentialsRefused { .. }
+                | Self::Unavailable { .. }
+                | Self::TooManyRequests { .. }
+        )
+    }
 }

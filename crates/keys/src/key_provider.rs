@@ -58,6 +58,18 @@ impl ProviderKind {
     pub const COMMAND: Self = Self(4);
     /// A terminal.
     pub const PROMPT: Self = Self(5);
+    /// A program that wraps and unwraps.
+    pub const EXEC: Self = Self(6);
+    /// Vault or OpenBao.
+    pub const VAULT: Self = Self(7);
+    /// A KMIP server.
+    pub const KMIP: Self = Self(8);
+    /// A PKCS#11 token.
+    pub const PKCS11: Self = Self(9);
+    /// AWS KMS.
+    pub const AWS_KMS: Self = Self(10);
+    /// A recovery key, printed on paper.
+    pub const RECOVERY: Self = Self(11);
 }
 
 impl fmt::Display for ProviderKind {
@@ -68,6 +80,12 @@ impl fmt::Display for ProviderKind {
             Self::FILE => f.write_str("file"),
             Self::COMMAND => f.write_str("command"),
             Self::PROMPT => f.write_str("prompt"),
+            Self::EXEC => f.write_str("exec"),
+            Self::VAULT => f.write_str("vault"),
+            Self::KMIP => f.write_str("kmip"),
+            Self::PKCS11 => f.write_str("pkcs11"),
+            Self::AWS_KMS => f.write_str("aws-kms"),
+            Self::RECOVERY => f.write_str("recovery"),
             Self(other) => write!(f, "kind {other}"),
         }
     }

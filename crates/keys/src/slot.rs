@@ -3,7 +3,7 @@
 //! | offset | bytes | field |
 //! | --- | --- | --- |
 //! | 0 | 1 | state: 0 empty (then the whole slot is zero), 1 in use |
-//! | 1 | 1 | provider kind: 1 text, 2 environment, 3 file, 4 command, 5 prompt; a hint for people |
+//! | 1 | 1 | provider kind: 1 text, 2 environment, 3 file, 4 command, 5 prompt, 6 exec, 7 vault, 8 kmip, 9 pkcs11, 10 aws-kms, 11 recovery; a hint for people |
 //! | 2 | 1 | KDF: 0 none (raw key), 1 Argon2id 1.3, 2 PBKDF2-HMAC-SHA-512 |
 //! | 3 | 1 | length of the label, 0..=96 |
 //! | 4 | 4 | first KDF parameter, u32: Argon2id memory in KiB, PBKDF2 iterations, else zero |
@@ -57,6 +57,8 @@ pub struct SlotInfo {
     pub label: String,
     /// Bytes that a key service keeps in the header for it.
     pub blob_len: usize,
+    /// What these bytes say for people: the name and version of the key there. Anyone's, until the header is verified.
+    pub place: String,
 }
 
 /// A slot in use.
@@ -131,8 +133,19 @@ impl KeySlot {
             kdf: self.kdf,
             label: self.label.clone(),
             blob_len: self.blob.len(),
+            place: text_for_people(&self.blob).to_owned(),
         }
     }
+}
+
+/// The text that places for keys begin their blobs with: `1 | length | text`. FORMAT.md, "Blobs of places for keys".
+fn text_for_people(blob: &[u8]) -> &str {
+    let [1, len, rest @ ..] = blob else {
+        return "";
+    };
+    let text = rest.get(..usize::from(*len)).unwrap_or_default();
+    let text = std::str::from_utf8(text).unwrap_or_default();
+    if is_valid_label(text) { text } else { "" }
 }
 
 /// Labels are shown on terminals by people who do not have the key: nothing in one may steer a terminal.

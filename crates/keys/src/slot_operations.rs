@@ -411,3 +411,98 @@ fn the_blob_area_is_limited() {
     let created = Header::create(&crypto, Suite::Gcm, &Service::new(16, 1701), &cheap(""));
     assert_eq!(created.unwrap_err(), HeaderError::BlobAreaFull);
 }
+
+/// A service that always says the same, and counts.
+struct Says(KeyError, AtomicUsize);
+
+impl KeyProvider for Says {
+    fn kind(&self) -> ProviderKind {
+        ProviderKind(16)
+    }
+    fn establish(&self, _: &KeyContext) -> Result<(KeyMaterial, Vec<u8>), KeyError> {
+        Err(self.0.clone())
+    }
+    fn recover(&self, _: &KeyContext, _: &[u8]) -> Result<KeyMaterial, KeyError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Err(self.0.clone())
+    }
+    fn keeps_blob(&self) -> bool {
+        true
+    }
+}
+
+fn said() -> (String, String) {
+    ("test".to_owned(), "ask again".to_owned())
+}
+
+fn refused() -> KeyError {
+    let (place, why) = said();
+    KeyError::Refused { place, why }
+}
+
+/// Two copies of a header that differ: eight slots of a service each, none alike.
+fn two_copies(crypto: &CryptoProvider) -> [UnverifiedHeader; 2] {
+    [(); 2].map(|()| {
+        let service = Service::new(16, 0);
+        let (mut header, keys) = Header::create(crypto, Suite::Gcm, &service, &cheap("")).unwrap();
+        for _ in 1..SLOT_COUNT {
+            header
+                .add_slot(crypto, &keys, &service, &cheap(""))
+                .unwrap();
+        }
+        UnverifiedHeader::parse(&header.to_page()).unwrap()
+    })
+}
+
+#[test]
+fn two_copies_that_differ_make_eight_requests_in_all() {
+    let crypto = CryptoProvider::aws_lc();
+    let says = Says(refused(), AtomicUsize::new(0));
+    let mut attempt = KeyAttempt::new(&says, KdfBudget::default());
+    let [first, second] = two_copies(&crypto);
+    let mut open = |header: &UnverifiedHeader| header.unlock(&crypto, &mut attempt).map(drop);
+    assert_eq!(open(&first), Err(HeaderError::Key(refused())));
+    let limit = SLOT_COUNT;
+    let many = HeaderError::Key(KeyError::TooManyRequests { limit });
+    assert_eq!(open(&second), Err(many));
+    // Of the first copy, all is known.
+    assert_eq!(open(&first), Err(HeaderError::Key(refused())));
+    assert_eq!(says.1.load(Ordering::Relaxed), SLOT_COUNT);
+}
+
+#[test]
+fn a_wrong_pin_and_a_silent_service_are_tried_once() {
+    let crypto = CryptoProvider::aws_lc();
+    let ((place, why), (silent, wait)) = (said(), said());
+    for error in [
+        KeyError::CredentialsRefused { place, why },
+        KeyError::Unavailable {
+            place: silent,
+            why: wait,
+        },
+    ] {
+        let says = Says(error.clone(), AtomicUsize::new(0));
+        let mut attempt = KeyAttempt::new(&says, KdfBudget::default());
+        for copy in two_copies(&crypto) {
+            let opened = copy.unlock(&crypto, &mut attempt).map(drop);
+            assert_eq!(opened, Err(HeaderError::Key(error.clone())));
+        }
+        assert_eq!(says.1.load(Ordering::Relaxed), 1);
+    }
+}
+
+#[test]
+fn one_slot_can_be_tried_alone() {
+    let crypto = CryptoProvider::aws_lc();
+    let (mut header, keys) = create(&crypto, "one");
+    header
+        .add_slot(&crypto, &keys, &KeyText::new("two"), &cheap(""))
+        .unwrap();
+    let header = UnverifiedHeader::parse(&header.to_page()).unwrap();
+    for (key, slot, opens) in [("one", 0, true), ("two", 1, true), ("two", 0, false)] {
+        let key = KeyText::new(key);
+        let mut attempt = KeyAttempt::new(&key, KdfBudget::default()).with_slot(slot);
+        assert_eq!(header.unlock(&crypto, &mut attempt).is_ok(), opens);
+        assert_eq!(attempt.opened(), opens.then_some(slot));
+    }
+}

@@ -13,10 +13,9 @@ use crate::header::Header;
 use crate::header_fields::{HeaderFields, WrappedSecrets};
 use crate::layout::{FORMAT_VERSION, HEADER_LEN, MAC_AT, Page, field};
 use crate::master_key::MasterKey;
-use crate::slot::{KeySlot, key_encryption_key};
+use crate::slot::key_encryption_key;
 use crate::{
-    DatabaseId, DatabaseKeys, HeaderError, KeyAttempt, KeyContext, KeyMaterial, KeyProvider,
-    SlotInfo, Suite,
+    DatabaseId, DatabaseKeys, HeaderError, KeyAttempt, KeyContext, KeyMaterial, SlotInfo, Suite,
 };
 
 /// A header that no key has vouched for.
@@ -103,24 +102,16 @@ impl UnverifiedHeader {
             .ok_or(HeaderError::NotEncrypted)?;
         let database_id = self.fields.database_id;
         let context = KeyContext { database_id };
-        let provider = attempt.provider;
-        let (shared, budget) = attempt.shared(&context)?;
         let mut failure = HeaderError::WrongKey;
-        for slot in candidates(secrets, provider) {
-            let own;
-            let material = match shared {
-                Some(material) => material,
-                None => match provider.recover(&context, &slot.blob) {
-                    Ok(material) => {
-                        own = material;
-                        &own
-                    }
-                    // Another slot of this service may still open.
-                    Err(error) => {
-                        failure = error.into();
-                        continue;
-                    }
-                },
+        for (index, slot) in attempt.candidates(&secrets.slots) {
+            let (material, budget) = match attempt.key_of(&context, slot) {
+                Ok(answer) => answer,
+                Err(error) if error.ends_attempt() => return Err(error.into()),
+                // Another slot of this service may still open.
+                Err(error) => {
+                    failure = error.into();
+                    continue;
+                }
             };
             if matches!(material, KeyMaterial::Passphrase(_)) && !budget.spend(slot.kdf) {
                 failure = HeaderError::KdfBudgetSpent;
@@ -133,7 +124,9 @@ impl UnverifiedHeader {
             };
             if let Ok(master_key) = crypto.unwrap_key(&kek, &slot.wrapped_master_key) {
                 let master = MasterKey::new(crypto, &database_id, master_key);
-                return self.promote(crypto, secrets, master);
+                let opened = self.promote(crypto, secrets, master)?;
+                attempt.has_opened(index);
+                return Ok(opened);
             }
         }
         Err(failure)
@@ -214,17 +207,4 @@ impl UnverifiedHeader {
         }
         Ok(())
     }
-}
-
-/// The slots that this provider can try, those of its kind first. A provider that keeps blobs gets only its own kind's:
-/// no blob is sent to a service that did not make it.
-fn candidates<'a>(secrets: &'a WrappedSecrets, provider: &dyn KeyProvider) -> Vec<&'a KeySlot> {
-    let mut slots: Vec<_> = secrets
-        .slots
-        .iter()
-        .flatten()
-        .filter(|slot| !provider.keeps_blob() || slot.kind == provider.kind())
-        .collect();
-    slots.sort_by_key(|slot| slot.kind != provider.kind());
-    slots
 }

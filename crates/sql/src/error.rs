@@ -32,6 +32,10 @@ pub enum ErrorKind {
     WrongKey,
     /// The file is encrypted and no key was given.
     KeyRequired,
+    /// The place of the key refuses it, or does not accept who asks.
+    KeyRefused,
+    /// The place of the key is not available: try again later.
+    KeyUnavailable,
     /// A key was given and the file is plain.
     NotEncrypted,
     /// Key text that is not a key.
@@ -73,6 +77,8 @@ impl ErrorKind {
             Self::Constraint => "Constraint Error",
             Self::WrongKey => "Wrong Key",
             Self::KeyRequired => "Key Required",
+            Self::KeyRefused => "Key Refused",
+            Self::KeyUnavailable => "Key Unavailable",
             Self::NotEncrypted => "Not Encrypted",
             Self::MalformedKey => "Malformed Key",
             Self::Tampered => "Tampered",
@@ -263,6 +269,8 @@ impl From<hushdb_storage::Error> for Error {
             _ if malformed => ErrorKind::MalformedKey,
             S::WrongKey => ErrorKind::WrongKey,
             S::KeyRequired => ErrorKind::KeyRequired,
+            S::KeyRefused => ErrorKind::KeyRefused,
+            S::KeyUnavailable => ErrorKind::KeyUnavailable,
             S::NotEncrypted => ErrorKind::NotEncrypted,
             S::Tampered => ErrorKind::Tampered,
             S::Corrupted => ErrorKind::Corrupted,

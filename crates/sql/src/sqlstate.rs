@@ -71,7 +71,11 @@ pub(crate) fn of_kind(kind: ErrorKind) -> &'static str {
         ErrorKind::Constraint => "23000",
         ErrorKind::Transaction => "25000",
         ErrorKind::WrongKey => "28P01",
-        ErrorKind::KeyRequired | ErrorKind::NotEncrypted | ErrorKind::MalformedKey => "28000",
+        ErrorKind::KeyRequired
+        | ErrorKind::KeyRefused
+        | ErrorKind::NotEncrypted
+        | ErrorKind::MalformedKey => "28000",
+        ErrorKind::KeyUnavailable => "58000",
         ErrorKind::Conflict => "40001",
         ErrorKind::Unsupported => "0A000",
         ErrorKind::Full => "53100",

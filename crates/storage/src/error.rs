@@ -23,6 +23,10 @@ pub enum ErrorKind {
     WrongKey,
     /// Ask for a key: the file is encrypted.
     KeyRequired,
+    /// Ask whoever keeps the key: its place refuses it, or does not accept who asks.
+    KeyRefused,
+    /// Ask again later: the place of the key is not available.
+    KeyUnavailable,
     /// Open without a key, or look for the encrypted file: this one is plain.
     NotEncrypted,
     /// Do not trust the file: somebody changed it, moved a part of it or put an older part back.
@@ -275,6 +279,12 @@ impl Error {
             Self::WrongKey => ErrorKind::WrongKey,
             Self::KeyRequired => ErrorKind::KeyRequired,
             Self::NotEncrypted => ErrorKind::NotEncrypted,
+            Self::KeyUnusable(
+                KeyError::Refused { .. }
+                | KeyError::CredentialsRefused { .. }
+                | KeyError::TooManyRequests { .. },
+            ) => ErrorKind::KeyRefused,
+            Self::KeyUnusable(KeyError::Unavailable { .. }) => ErrorKind::KeyUnavailable,
             Self::HeaderEdited
             | Self::AbsurdKdf { .. }
             | Self::HeaderReplaced { .. }

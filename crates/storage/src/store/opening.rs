@@ -248,6 +248,8 @@ fn most_telling(refusals: Vec<(u64, Error)>) -> Error {
         Error::HeaderReplaced { .. } => 8,
         Error::HeaderEdited | Error::AbsurdKdf { .. } => 7,
         Error::KeyRequired => 6,
+        // Not every slot was heard of, so whether the key is a wrong one is not known.
+        Error::KeyUnusable(_) => 6,
         Error::WrongKey => 5,
         Error::NotEncrypted => 4,
         _ => 3,
