@@ -51,7 +51,7 @@ Commands (as the first argument; a database file of that name is given as ./NAME
   hush check FILE    Open every block and report damage
   hush salvage FILE OUT
                      Copy what still opens of a damaged file into a new one
-  hush keys ...      List, add, remove and change the key slots of a file
+  hush keys ...      List, add, remove, change and verify the key slots of a file
 
 A key is hex: or base64: followed by 32 bytes, pass: followed by a passphrase, or a bare passphrase.";
 
@@ -236,6 +236,14 @@ pub(crate) enum KeysCommand {
         #[command(flatten)]
         new_key: NewKeyOptions,
         /// Number of the slot, as `hush keys list` shows it; can be left out when there is only one
+        #[arg(long, value_name = "N")]
+        slot: Option<usize>,
+    },
+    /// Ask the key's place and see that a slot opens with what it gives; nothing is written. For monitoring
+    Verify {
+        #[command(flatten)]
+        file: FileArguments,
+        /// Number of the slot that must open; any when left out
         #[arg(long, value_name = "N")]
         slot: Option<usize>,
     },

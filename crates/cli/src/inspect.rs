@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<ExitCode, Failure> {
             writeln!(out, "  slot {}", slot_text(slot))?;
         }
     }
-    if encrypted && arguments.key.source().is_none() && !arguments.freshness.is_given() {
+    if encrypted && !arguments.key.is_given() && !arguments.freshness.is_given() {
         writeln!(
             out,
             "Nothing of this is verified, and tables are not shown: that takes the key."
@@ -92,9 +92,9 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<ExitCode, Failure> {
 /// The regions of a file: by role if it needs no key, or one is given.
 fn regions_of(path: &Path, key: &KeyOptions) -> Result<Vec<Region>, Failure> {
     let encrypted = readable(&header_copies(path)?)?.suite().is_encrypted();
-    let store = match (encrypted, key.source()) {
-        (true, None) => None,
-        (true, Some(_)) => Some(open_read_only(path, key, Freshness::default())?),
+    let store = match (encrypted, key.is_given()) {
+        (true, false) => None,
+        (true, true) => Some(open_read_only(path, key, Freshness::default())?),
         // The key is another file's, which is drawn beside this one.
         (false, _) => Some(open_read_only(
             path,
@@ -228,7 +228,7 @@ pub(crate) fn key_of(
     let source = if encrypted {
         Some(key.required()?)
     } else {
-        key.source()
+        key.source()?
     };
     Ok(source.map(|source| source.provider()))
 }
@@ -236,6 +236,7 @@ pub(crate) fn key_of(
 /// A slot as text: number, kind of key, label.
 pub(crate) fn slot_text(slot: &SlotInfo) -> String {
     let kdf = match slot.kdf {
+        SlotKdf::None if slot.blob_len > 0 => "wrapped elsewhere".to_owned(),
         SlotKdf::None => "raw key".to_owned(),
         SlotKdf::Argon2id(cost) => {
             format!(
@@ -254,7 +255,11 @@ pub(crate) fn slot_text(slot: &SlotInfo) -> String {
     } else {
         format!(", \"{}\"", slot.label)
     };
-    format!("{}: {kdf}, given by {}{label}", slot.slot, slot.kind)
+    let place = match slot.place.as_str() {
+        "" => String::new(),
+        place => format!(" ({place})"),
+    };
+    format!("{}: {kdf}, given by {}{place}{label}", slot.slot, slot.kind)
 }
 
 /// Bytes for people and for programs.

@@ -1,20 +1,23 @@
 //! Where a key comes from: the key options of the command line, or a prompt.
 //!
 //! A key itself is never an argument: command lines are visible to every process of the machine. Options name a place;
-//! the library reads it. Before it does, core dumps are switched off again, in case a statement had switched them on, as far as the
+//! the library reads it, or asks the service that a URL names (crate `hushdb-kms`). Before it does, core dumps are switched off again, in case a statement had switched them on, as far as the
 //! system lets them be: `key_memory()` tells.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::Args;
-use hushdb::KeySource;
+use hushdb::{Error, ErrorKind, KeyServices, KeySource};
+use hushdb_kms::{Environment, Places};
 
 use crate::failure::Failure;
 
 /// What is said where nobody can be asked.
-pub(crate) const KEY_REQUIRED: &str =
-    "Key Required: this file is encrypted: give its key by --key-env, --key-file or --key-command";
+pub(crate) const KEY_REQUIRED: &str = "Key Required: this file is encrypted: give its key by --key-env, --key-file, --key-command or --key-url";
+
+/// The URL of the key of an encrypted file for which nothing else was said.
+const KEY_URL: &str = "HUSHDB_KEY_URL";
 
 /// The key that opens a file.
 #[derive(Args, Clone, Debug, Default)]
@@ -29,23 +32,39 @@ pub(crate) struct KeyOptions {
     /// Take the key from what this command prints
     #[arg(long, value_name = "CMD")]
     pub(crate) key_command: Option<String>,
+    /// Take the key from this place: vault://... or exec:/...
+    #[arg(long, value_name = "URL")]
+    pub(crate) key_url: Option<String>,
 }
 
 impl KeyOptions {
-    /// The place that was named, if one was.
-    pub(crate) fn source(&self) -> Option<KeySource> {
-        source(&self.key_env, &self.key_file, &self.key_command)
+    /// Whether any of them was given.
+    pub(crate) fn is_given(&self) -> bool {
+        let texts = [&self.key_env, &self.key_command, &self.key_url];
+        self.key_file.is_some() || texts.iter().any(|text| text.is_some())
     }
 
-    /// The place that was named, or the terminal: for a file that is known to need a key.
+    /// The place that was named, if one was.
     ///
     /// # Errors
-    /// No option and no terminal.
+    /// A URL that names none.
+    pub(crate) fn source(&self) -> Result<Option<KeySource>, Failure> {
+        let (env, file) = (&self.key_env, &self.key_file);
+        source(env, file, &self.key_command, &self.key_url)
+    }
+
+    /// The place that was named, or that of `HUSHDB_KEY_URL`, or the terminal: for a file that is known to need a key.
+    ///
+    /// # Errors
+    /// A URL that names no place; no option, no variable and no terminal.
     pub(crate) fn required(&self) -> Result<KeySource, Failure> {
-        match self.source() {
-            Some(source) => Ok(source),
-            None if terminal() => Ok(prompt()),
-            None => Err(Failure::Message(KEY_REQUIRED.to_owned())),
+        if let Some(source) = self.source()? {
+            return Ok(source);
+        }
+        match std::env::var(KEY_URL) {
+            Ok(url) if !url.is_empty() => of_url(&url),
+            _ if terminal() => Ok(prompt()),
+            _ => Err(Failure::Message(KEY_REQUIRED.to_owned())),
         }
     }
 }
@@ -63,6 +82,9 @@ pub(crate) struct NewKeyOptions {
     /// Take the new key from what this command prints
     #[arg(long, value_name = "CMD")]
     pub(crate) new_key_command: Option<String>,
+    /// Have this place keep the new key: vault://... or exec:/...
+    #[arg(long, value_name = "URL")]
+    pub(crate) new_key_url: Option<String>,
     /// Ask for the new key on the terminal (the default when there is one)
     #[arg(long)]
     pub(crate) new_key_prompt: bool,
@@ -71,20 +93,23 @@ pub(crate) struct NewKeyOptions {
 impl NewKeyOptions {
     /// Whether any of them was given.
     pub(crate) fn is_given(&self) -> bool {
+        let texts = [&self.new_key_env, &self.new_key_command, &self.new_key_url];
         self.new_key_prompt
-            || source(&self.new_key_env, &self.new_key_file, &self.new_key_command).is_some()
+            || self.new_key_file.is_some()
+            || texts.iter().any(|text| text.is_some())
     }
 
     /// The place that was named, or the terminal.
     ///
     /// # Errors
-    /// No option and no terminal.
+    /// A URL that names no place; no option and no terminal.
     pub(crate) fn source(&self) -> Result<KeySource, Failure> {
-        match source(&self.new_key_env, &self.new_key_file, &self.new_key_command) {
+        let (env, file) = (&self.new_key_env, &self.new_key_file);
+        match source(env, file, &self.new_key_command, &self.new_key_url)? {
             Some(source) => Ok(source),
             None if self.new_key_prompt || terminal() => Ok(prompt()),
             None => Err(Failure::Message(
-                "no new key: give --new-key-env, --new-key-file or --new-key-command, or run on a terminal".to_owned(),
+                "no new key: give --new-key-env, --new-key-file, --new-key-command or --new-key-url, or run on a terminal".to_owned(),
             )),
         }
     }
@@ -94,11 +119,36 @@ fn source(
     env: &Option<String>,
     file: &Option<PathBuf>,
     command: &Option<String>,
-) -> Option<KeySource> {
+    url: &Option<String>,
+) -> Result<Option<KeySource>, Failure> {
+    if let Some(url) = url {
+        return of_url(url).map(Some);
+    }
     let env = env.clone().map(KeySource::Env);
     let file = file.clone().map(KeySource::File);
     let command = command.clone().map(KeySource::Command);
-    env.or(file).or(command).map(undumped)
+    Ok(env.or(file).or(command).map(undumped))
+}
+
+/// The place that a URL names, with what it needs from the environment.
+fn of_url(url: &str) -> Result<KeySource, Failure> {
+    let provider = Places::new(Environment::of_process()).provider(url);
+    let provider = provider.map_err(|error| Failure::Library(no_place(&error)))?;
+    Ok(undumped(KeySource::Provider(provider)))
+}
+
+fn no_place(error: &hushdb_kms::PlaceError) -> Error {
+    Error::new(ErrorKind::InvalidInput, error.to_string())
+}
+
+/// `ENCRYPTION_KEY_URL` of ATTACH: the same places.
+pub(crate) fn services() -> KeyServices {
+    let mut services = KeyServices::default();
+    let places = Places::new(Environment::of_process());
+    let make = move |url: &str| places.provider(url).map_err(|error| no_place(&error));
+    // The name is a word that is free.
+    let _ = services.register("url", make);
+    services
 }
 
 fn prompt() -> KeySource {

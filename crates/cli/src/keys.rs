@@ -11,11 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hushdb::KeySource;
+use hushdb::files::CryptoProvider;
 use hushdb::files::keys::providers::PromptKey;
 use hushdb::files::keys::{
-    KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind, SLOT_COUNT, SlotOptions, Stretch,
+    KdfBudget, KeyAttempt, KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind,
+    SLOT_COUNT, SlotOptions, Stretch,
 };
-use hushdb::files::storage::{Store, StoreOptions};
+use hushdb::files::storage::{Error as StorageError, Store, StoreOptions};
 
 use crate::arguments::{FileArguments, KeysCommand};
 use crate::failure::{Failure, say};
@@ -40,10 +42,7 @@ pub(crate) fn run(command: &KeysCommand) -> Result<ExitCode, Failure> {
         } => {
             let store = open(file)?;
             let provider = Timed::new(new_key)?;
-            let options = SlotOptions {
-                label: label.clone(),
-                stretch: Stretch::default(),
-            };
+            let options = labelled(label.clone());
             let started = Instant::now();
             let slot = store.blocks().change_header(|header, crypto, keys| {
                 header.add_slot(crypto, keys, &provider, &options)
@@ -94,10 +93,7 @@ pub(crate) fn run(command: &KeysCommand) -> Result<ExitCode, Failure> {
                 .find(|info| info.slot == slot)
                 .map(|info| info.label.clone());
             let provider = Timed::new(new_key)?;
-            let options = SlotOptions {
-                label: label.unwrap_or_default(),
-                stretch: Stretch::default(),
-            };
+            let options = labelled(label.unwrap_or_default());
             let started = Instant::now();
             store.blocks().change_header(|header, crypto, keys| {
                 header.change_slot(crypto, keys, slot, &provider, &options)
@@ -111,9 +107,35 @@ pub(crate) fn run(command: &KeysCommand) -> Result<ExitCode, Failure> {
             )?;
             writeln!(out, "{REMOVED}")?;
         }
+        KeysCommand::Verify { file, slot } => verify(&mut out, file, *slot)?,
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tries a key on the newest copy of the header. The file may be open elsewhere.
+fn verify(out: &mut Sink, file: &FileArguments, slot: Option<usize>) -> Result<(), Failure> {
+    let copies = inspect::header_copies(&file.file)?;
+    let newest = inspect::readable(&copies)?;
+    let in_use = |slot: usize| newest.slots().iter().any(|known| known.slot == slot);
+    if let Some(slot) = slot.filter(|slot| !in_use(*slot)) {
+        let text = format!("there is no key slot {slot}: list the slots");
+        return Err(Failure::Message(text));
+    }
+    let provider = file.key.required()?.provider();
+    let mut attempt = KeyAttempt::new(&*provider, KdfBudget::default());
+    if let Some(slot) = slot {
+        attempt = attempt.with_slot(slot);
+    }
+    let started = Instant::now();
+    newest
+        .unlock(&CryptoProvider::aws_lc(), &mut attempt)
+        .map_err(StorageError::from)?;
+    let took = shown(started.elapsed());
+    let slot = attempt.opened().unwrap_or_default();
+    let kind = provider.kind();
+    writeln!(out, "Key slot {slot} opens by {kind}; it took {took}.")?;
+    Ok(())
 }
 
 fn list(out: &mut Sink, file: &Path) -> Result<(), Failure> {
@@ -156,6 +178,11 @@ fn open(arguments: &FileArguments) -> Result<Arc<Store>, Failure> {
         ));
     }
     Ok(store)
+}
+
+fn labelled(label: String) -> SlotOptions {
+    let stretch = Stretch::default();
+    SlotOptions { label, stretch }
 }
 
 fn shown(took: Duration) -> String {

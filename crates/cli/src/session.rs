@@ -14,7 +14,7 @@ use crate::cpu_time::CpuTime;
 use crate::failure::{Failure, say};
 use crate::freshness_options::FreshnessOptions;
 use crate::interrupt::Interrupts;
-use crate::key_options::KeyOptions;
+use crate::key_options::{self, KeyOptions};
 use crate::output::{self, Mode, Sink};
 use crate::progress::StatementProgress;
 use crate::script::{Script, Step};
@@ -48,7 +48,7 @@ impl Target {
             .file
             .as_deref()
             .filter(|path| *path != Path::new(":memory:"));
-        let key = self.key.source();
+        let key = self.key.source()?;
         if file.is_none() && (key.is_some() || self.read_only || self.freshness.is_given()) {
             return Err(Failure::Message(
                 "a key, an anchor or --read-only needs a database file; give one".to_owned(),
@@ -70,6 +70,7 @@ impl Target {
             DatabaseOptions {
                 read_only: self.read_only,
                 key,
+                key_services: key_options::services(),
                 cipher: self.cipher,
                 freshness: self.freshness.given(),
                 anchor_file: self.freshness.anchor_file(),

@@ -8,13 +8,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders below `crates` whose modules are judged.
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 14] = [
     "bench/src",
     "cli/src",
     "crypto/src",
     "hushdb/src",
     "hushdb/src/exec",
     "keys/src",
+    "kms/src",
+    "kms/src/vault",
     "pages/src",
     "query/src",
     "querygen/src",

@@ -5,6 +5,7 @@ mod bytes;
 mod deep;
 mod faults;
 mod interrupts;
+mod key_places;
 mod kills;
 mod memory;
 mod notices;
@@ -13,6 +14,8 @@ mod place;
 mod resident;
 mod salvage;
 mod session_as_told;
+#[path = "../../../kms/tests/vault_stub/mod.rs"]
+mod vault_stub;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

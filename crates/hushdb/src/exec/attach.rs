@@ -166,7 +166,7 @@ fn read_option(
 fn unknown_option() -> Error {
     Error::binder(
         "Unrecognized option for attach; there are ENCRYPTION_KEY, ENCRYPTION_KEY_ENV, ENCRYPTION_KEY_FILE, \
-         ENCRYPTION_KEY_COMMAND, ENCRYPTION_CIPHER, READ_ONLY, READ_WRITE, TYPE, EXPECTED_ROOT, MIN_ANCHOR and ANCHOR_FILE",
+         ENCRYPTION_KEY_COMMAND, where the program knows places for keys ENCRYPTION_KEY_URL, ENCRYPTION_CIPHER, READ_ONLY, READ_WRITE, TYPE, EXPECTED_ROOT, MIN_ANCHOR and ANCHOR_FILE",
     )
 }
 

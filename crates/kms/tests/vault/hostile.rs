@@ -1,0 +1,140 @@
+//! Answers, blobs and silences that nobody promised: an error each, within the time, that repeats nothing.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// Texts that must not be repeated.
+const MARKER: &str = "sesame-marker";
+
+#[test]
+fn answers_that_are_none_are_unavailable_and_repeated_nowhere() {
+    let stub = VaultStub::start();
+    let place = place(&stub, TRANSIT);
+    let (_, blob) = place.establish(&context(1)).unwrap();
+    for says in [
+        "sesame-marker",
+        "",
+        "<html>sesame-marker</html>",
+        "{\"data\":{}}",
+        "{\"data\":{\"plaintext\":7}}",
+        "{\"data\":{\"plaintext\":\"sesame-marker\"}}",
+        "{\"data\":{\"plaintext\":\"AAAA\"}}",
+        "{\"data\":{\"plaintext\":\"************************************************\"}}",
+        "[[[[[[[[",
+        "null",
+    ] {
+        stub.state().mood = Mood::Says(says);
+        let asked = place.recover(&context(1), &blob);
+        assert!(is_unavailable(&asked), "{says}: {asked:?}");
+        assert!(!format!("{asked:?}").contains(MARKER));
+        assert!(place.establish(&context(1)).is_err());
+    }
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let (stub, thief) = (VaultStub::start(), VaultStub::start());
+    let place = place(&stub, TRANSIT);
+    let (_, blob) = place.establish(&context(1)).unwrap();
+    let to = format!("{}/v1/transit/decrypt/hr", thief.url());
+    stub.state().mood = Mood::Redirects(to);
+    let asked = place.recover(&context(1), &blob);
+    assert!(is_unavailable(&asked), "{asked:?}");
+    assert_eq!(thief.take_requests(), [""; 0]);
+}
+
+#[test]
+fn a_body_of_a_gibibyte_and_a_slow_server_end_in_time() {
+    let stub = VaultStub::start();
+    let place = place(&stub, "vault:///transit/hr?timeout=1");
+    let (_, blob) = place.establish(&context(1)).unwrap();
+    for mood in [
+        Mood::Endless,
+        Mood::Slow(Duration::from_secs(20)),
+        Mood::HangsUp,
+    ] {
+        stub.state().mood = mood;
+        let started = Instant::now();
+        let asked = place.recover(&context(1), &blob);
+        assert!(is_unavailable(&asked), "{asked:?}");
+        assert!(started.elapsed() < Duration::from_secs(15));
+    }
+}
+
+#[test]
+fn nobody_there_is_unavailable() {
+    let stub = VaultStub::start();
+    let place = place(&stub, TRANSIT);
+    let (_, blob) = place.establish(&context(1)).unwrap();
+    stub.stop();
+    let asked = place.recover(&context(1), &blob);
+    assert!(is_unavailable(&asked), "{asked:?}");
+}
+
+#[test]
+fn no_blob_of_a_file_is_sent_but_a_ciphertext() {
+    let stub = VaultStub::start();
+    let (transit, kv) = (
+        place(&stub, TRANSIT),
+        place(&stub, "vault:///secret/app/db?engine=kv"),
+    );
+    let (_, of_transit) = transit.establish(&context(1)).unwrap();
+    let (_, of_kv) = kv.establish(&context(1)).unwrap();
+    stub.take_requests();
+    let with = |bytes: &[u8]| [b"\x01\x00", bytes].concat();
+    let absurd = [
+        b"".to_vec(),
+        vec![0; 1756],
+        vec![1, 96],
+        with(b""),
+        with(b"vault:v0:AAAA"),
+        with(b"vault:v01:AAAA"),
+        with(b"vault:v+1:AAAA"),
+        with(b"vault:v99999999999:AAAA"),
+        with(b"vault:v1:"),
+        with(b"vault:v1:AA\",\"x\":\"AA"),
+        with(b"vault:v1:../../sys/seal"),
+        with(&[b"vault:v1:".as_slice(), &[b'A'; 1100]].concat()),
+        with(&[0xff, 0xfe]),
+        of_kv.clone(),
+    ];
+    for blob in absurd {
+        assert!(is_refused(&transit.recover(&context(1), &blob)), "{blob:?}");
+    }
+    for blob in [
+        of_transit.clone(),
+        with(b"1&version=2"),
+        with(b"-1"),
+        with(b"0"),
+        with(b"4294967296"),
+        with(b"../x"),
+    ] {
+        assert!(is_refused(&kv.recover(&context(1), &blob)), "{blob:?}");
+    }
+    assert_eq!(stub.take_requests(), [""; 0]);
+}
+
+#[test]
+fn no_error_and_no_debug_has_the_token() {
+    let stub = VaultStub::start();
+    let environment = Environment::of([("VAULT_ADDR", stub.url()), ("VAULT_TOKEN", TOKEN.into())]);
+    let places = Places::new(environment.clone());
+    let place = places.provider(TRANSIT).unwrap();
+    let (key, blob) = place.establish(&context(1)).unwrap();
+    let mut said = format!("{environment:?} {places:?} {key:?}");
+    for mood in [
+        Mood::Sealed,
+        Mood::Says(TOKEN),
+        Mood::HangsUp,
+        Mood::Redirects(format!("http://127.0.0.1:1/{TOKEN}")),
+    ] {
+        stub.state().mood = mood;
+        said += &format!("{:?}", place.recover(&context(1), &blob));
+    }
+    stub.state().mood = Mood::Well;
+    stub.state().tokens.clear();
+    let asked = place.recover(&context(1), &blob).unwrap_err();
+    said += &format!("{asked} {asked:?}");
+    assert!(!said.contains("Sesame"), "{said}");
+}
