@@ -1,12 +1,13 @@
 //! What reads bytes of files, services and programs, for fuzz targets and tests: each must end without a panic.
 
 use crate::secret_json::Answer;
-use crate::{Environment, Places, blob, exec};
+use crate::{Environment, Places, blob, exec, kmip};
 
-/// What a place answers, or a slot keeps of it: a program's line, a service's JSON, a blob.
+/// What a place answers, or a slot keeps of it: a program's line, a service's JSON or TTLV, a blob.
 pub fn place_answer(bytes: &[u8]) {
     let _ = (exec::answer(bytes, true), exec::answer(bytes, false));
     let _ = blob::service_bytes(bytes);
+    kmip::read_any(bytes);
     if let Some(mut answer) = Answer::parse(bytes) {
         let _ = answer.number("/data/metadata/version");
         let _ = answer.text("/data/plaintext");
@@ -31,23 +32,25 @@ mod tests {
         br#"{"data":{"data":{"key":"x"},"metadata":{"version":7}}}"#,
         b"\x01\x0dtransit/hr v1vault:v1:AAAA",
     ];
-    const URLS: [&str; 4] = [
+    const URLS: [&str; 6] = [
         "vault:///transit/hr?timeout=5",
         "vault://vault.example:8200/secret/a/b?engine=kv&field=%41",
         "exec:/usr/bin/keeper?arg=a&arg=b",
         "vault://[::1]:1/a/b",
+        "kmip://h:5696/7?cert=/a&key=/b&ca=/c&op=get",
+        "pkcs11:token=a;object=b;id=%01?module-path=/m&pin-source=file:/p",
     ];
 
     proptest! {
         #[test]
         fn edited_answers_and_urls_end(
-            which in 0..4_usize,
+            which in 0..6_usize,
             at in any::<prop::sample::Index>(),
             removed in 0..6_usize,
             inserted in prop::collection::vec(any::<u8>(), 0..4),
         ) {
             for (bytes, decode) in [
-                (ANSWERS[which], super::place_answer as fn(&[u8])),
+                (ANSWERS[which % 4], super::place_answer as fn(&[u8])),
                 (URLS[which].as_bytes(), super::key_url),
             ] {
                 let mut bytes = bytes.to_vec();

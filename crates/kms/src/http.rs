@@ -250,7 +250,8 @@ fn of_io(error: &io::Error) -> (String, bool) {
     (why, true)
 }
 
-fn of_tls(error: &rustls::Error) -> String {
+/// What is wrong with a server's TLS, in our words.
+pub(crate) fn of_tls(error: &rustls::Error) -> String {
     use rustls::CertificateError as C;
     match error {
         rustls::Error::InvalidCertificate(

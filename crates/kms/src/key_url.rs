@@ -116,6 +116,14 @@ pub(crate) fn parameters(text: &str, separator: char) -> Result<Vec<(String, Str
 
 /// Undoes percent-encoding (RFC 3986, section 2.1). What it gives is text without control characters.
 pub(crate) fn decoded(text: &str) -> Result<String, PlaceError> {
+    match String::from_utf8(decoded_bytes(text)?) {
+        Ok(text) if !text.chars().any(char::is_control) => Ok(text),
+        _ => Err(PlaceError::NotAUrl),
+    }
+}
+
+/// The same for what may be any bytes.
+pub(crate) fn decoded_bytes(text: &str) -> Result<Vec<u8>, PlaceError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, behind)) = rest.split_first() {
@@ -130,10 +138,7 @@ pub(crate) fn decoded(text: &str) -> Result<String, PlaceError> {
         bytes.push((high * 16 + low) as u8);
         rest = behind;
     }
-    match String::from_utf8(bytes) {
-        Ok(text) if !text.chars().any(char::is_control) => Ok(text),
-        _ => Err(PlaceError::NotAUrl),
-    }
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -196,7 +201,7 @@ mod tests {
         }
 
         #[test]
-        fn nearly_urls_do_not_either(text in "(vault|exec|kmip):(//)?[a-z@:/?&=%0-9]{0,60}") {
+        fn nearly_urls_do_not_either(text in "(vault|exec|kmip|pkcs11):(//)?[a-z@:/?&=%0-9]{0,60}") {
             let _ = crate::Places::new(crate::Environment::of::<&str, &str>([])).provider(&text);
         }
     }

@@ -1,5 +1,6 @@
 //! `Patience`: how long a place may take, and how often it is asked again.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use hushdb_keys::KeyError;
@@ -65,6 +66,13 @@ impl Waiting {
     pub(crate) fn left(&self) -> Duration {
         let left = self.until.saturating_duration_since(Instant::now());
         left.max(Duration::from_millis(1))
+    }
+
+    /// What is left, or that it is over.
+    pub(crate) fn in_time(&self) -> io::Result<Duration> {
+        let left = self.until.checked_duration_since(Instant::now());
+        let left = left.filter(|left| !left.is_zero());
+        left.ok_or(io::ErrorKind::TimedOut.into())
     }
 
     /// What one connection may take.

@@ -5,11 +5,13 @@
 pub enum PlaceError {
     /// No scheme, or a key in the place of a URL.
     #[error(
-        "that is no URL of a place for keys: there are vault://, exec:/; a key itself is given by a variable, a file or a prompt"
+        "that is no URL of a place for keys: there are vault://, kmip://, pkcs11: and exec:/; a key itself is given by a variable, a file or a prompt"
     )]
     NotAUrl,
     /// A scheme that there is not.
-    #[error("there are no places for keys of the scheme {scheme}: there are vault:// and exec:/")]
+    #[error(
+        "there are no places for keys of the scheme {scheme}: there are vault://, kmip://, pkcs11: and exec:/"
+    )]
     UnknownScheme {
         /// Its name.
         scheme: String,

@@ -6,6 +6,8 @@ use hushdb_keys::KeyProvider;
 
 use crate::exec::Exec;
 use crate::key_url::KeyUrl;
+use crate::kmip::Kmip;
+use crate::pkcs11::Pkcs11;
 use crate::vault::Vault;
 use crate::{Environment, PlaceError};
 
@@ -25,7 +27,7 @@ impl Places {
         }
     }
 
-    /// Without those that run a program that the URL names: for URLs of people who may not run programs here.
+    /// Without those that run a program or load a module that the URL names: for URLs of people who may not run programs here.
     #[must_use]
     pub fn without_code(mut self) -> Self {
         self.runs_code = false;
@@ -40,7 +42,10 @@ impl Places {
         let url = KeyUrl::parse(url)?;
         match url.scheme.as_str() {
             "vault" => Ok(Arc::new(Vault::new(url, &self.environment)?)),
+            "kmip" => Ok(Arc::new(Kmip::new(url)?)),
             "exec" if !self.runs_code => Err(PlaceError::RunsCode { scheme: "exec" }),
+            "pkcs11" if !self.runs_code => Err(PlaceError::RunsCode { scheme: "pkcs11" }),
+            "pkcs11" => Ok(Arc::new(Pkcs11::new(url)?)),
             "exec" => Ok(Arc::new(Exec::new(url)?)),
             // A passphrase may have a colon in it: what is repeated has the look of a URL.
             _ if url.authority.is_some() => Err(PlaceError::UnknownScheme { scheme: url.scheme }),

@@ -1,0 +1,152 @@
+//! KMIP servers that are none, blobs that nobody made, URLs that name nothing.
+
+use std::io::{Read, Write};
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use super::*;
+
+/// A TLS server that says this to whatever it is asked, then nothing.
+fn says(answer: Vec<u8>, certificate: &str) -> u16 {
+    let file = format!("{TESTDATA}/{certificate}.pem");
+    let chain = vec![CertificateDer::from_pem_file(&file).unwrap()];
+    let key = PrivateKeyDer::from_pem_file(&file).unwrap();
+    let crypto = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ServerConfig::builder_with_provider(crypto)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let connection = ServerConnection::new(config.clone()).unwrap();
+            let mut stream = StreamOwned::new(connection, stream);
+            let answer = answer.clone();
+            std::thread::spawn(move || {
+                let mut asked = [0; 4096];
+                let _ = stream.read(&mut asked);
+                let _ = stream.write_all(&answer);
+                let _ = stream.flush();
+                std::thread::sleep(Duration::from_secs(30));
+            });
+        }
+    });
+    port
+}
+
+fn ask(port: u16) -> Result<KeyMaterial, KeyError> {
+    let certificates = certificates().replace("timeout=5", "timeout=1");
+    let url = format!("kmip://127.0.0.1:{port}/7?{certificates}");
+    let started = Instant::now();
+    let asked = provider(&url).unwrap().establish(&context(1));
+    assert!(started.elapsed() < Duration::from_secs(10));
+    asked.map(|(key, _)| key)
+}
+
+#[test]
+fn answers_that_are_none_are_unavailable() {
+    let message = |len: u32, body: &[u8]| {
+        let mut bytes = b"\x42\x00\x7b\x01".to_vec();
+        bytes.extend(len.to_be_bytes());
+        bytes.extend(body);
+        bytes
+    };
+    for answer in [
+        Vec::new(),
+        b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
+        message(1 << 31, &[]),
+        message(u32::MAX, &[]),
+        message(1 << 20, &[]),
+        message(8, &[0; 8]),
+        message(8, b"\x42\x00\x0f\x01\x7f\xff\xff\xff"),
+        message(0, &[]),
+        message(16, b"\x42"),
+    ] {
+        let asked = ask(says(answer.clone(), "server"));
+        assert!(is_unavailable(&asked), "{answer:?}: {asked:?}");
+    }
+}
+
+#[test]
+fn a_server_of_another_host_is_refused() {
+    let asked = ask(says(Vec::new(), "elsewhere"));
+    assert!(is_unavailable(&asked), "{asked:?}");
+    let error = asked.unwrap_err().to_string();
+    assert!(error.contains("another host's"), "{error}");
+}
+
+#[test]
+fn blobs_that_nobody_made_are_sent_nowhere() {
+    // Nobody listens: whoever asks is told that it is unavailable.
+    let place = provider(&format!("kmip://127.0.0.1:1/7?{}", certificates())).unwrap();
+    let with = |bytes: &[u8]| [b"\x01\x00", bytes].concat();
+    let full = |id: &[u8], rest: usize| {
+        let mut bytes = vec![id.len() as u8];
+        bytes.extend(id);
+        bytes.push(12);
+        bytes.extend(vec![7; 12 + rest]);
+        with(&bytes)
+    };
+    for blob in [
+        Vec::new(),
+        with(b"\x00"),
+        with(b"\xff7"),
+        with(b"\x017"),
+        with(b"\x017\x00"),
+        with(b"\x017\xff"),
+        full(b"8", 48),
+        full(b"7", 47),
+        full(b"7", 49),
+        full(b"\xff", 48),
+        full(b"7\n", 48),
+    ] {
+        let asked = place.recover(&context(1), &blob);
+        assert!(is_refused(&asked), "{blob:?}: {asked:?}");
+    }
+    let asked = place.recover(&context(1), &full(b"7", 48));
+    assert!(is_unavailable(&asked), "{asked:?}");
+}
+
+#[test]
+fn urls_of_kmip_are_refused_by_name() {
+    let files = certificates();
+    for (url, expected) in [
+        (
+            "kmip://h/".to_owned() + "?" + &files,
+            "kmip URLs have the form",
+        ),
+        (format!("kmip:///7?{files}"), "kmip URLs have the form"),
+        (
+            format!("kmip://h/7?name=x&{files}"),
+            "kmip URLs have the form",
+        ),
+        (
+            format!("kmip://me:sesame@h/7?{files}"),
+            "no user and password",
+        ),
+        (format!("kmip://h/7?op=wrap&{files}"), "encrypt or get"),
+        (format!("kmip://h/7?state=old&{files}"), "active or any"),
+        (
+            format!("kmip://h/7?password=sesame&{files}"),
+            "no parameter password",
+        ),
+        (
+            "kmip://h/7".to_owned(),
+            "parameter cert is the absolute path",
+        ),
+        (
+            "kmip://h/7?cert=a.pem".to_owned(),
+            "parameter cert is the absolute path",
+        ),
+    ] {
+        let error = provider(&url).map(drop).unwrap_err();
+        assert!(error.to_string().contains(expected), "{url}: {error}");
+        assert!(!error.to_string().contains("sesame"), "{error}");
+    }
+}

@@ -1,0 +1,247 @@
+//! A key in a token of SoftHSM 2: found, used, refused, and its PIN.
+//!
+//! The module reads its configuration from the environment, which a process cannot change for itself: the test runs itself again.
+
+mod key_servers;
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use hushdb_keys::{DatabaseId, KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind};
+use hushdb_kms::{Environment, PlaceError, Places};
+
+const MODULE: &str = "/usr/lib/softhsm/libsofthsm2.so";
+const DIRECTORY: &str = "HUSHDB_TEST_TOKENS";
+
+fn context(id: u8) -> KeyContext {
+    KeyContext {
+        database_id: DatabaseId::from_bytes([id; 16]),
+    }
+}
+
+fn provider(url: &str) -> Result<Arc<dyn KeyProvider>, PlaceError> {
+    Places::new(Environment::of::<&str, &str>([])).provider(url)
+}
+
+fn place(directory: &Path, attributes: &str) -> Arc<dyn KeyProvider> {
+    let pin = directory.join("pin");
+    let pin = pin.display();
+    provider(&format!(
+        "pkcs11:{attributes}?module-path={MODULE}&pin-source=file:{pin}"
+    ))
+    .unwrap()
+}
+
+fn tool(arguments: &[&str]) {
+    let mut command = Command::new("pkcs11-tool");
+    command.args([
+        "--module",
+        MODULE,
+        "--token-label",
+        "hush",
+        "--login",
+        "--pin",
+        "1234",
+    ]);
+    key_servers::run(command.args(arguments));
+}
+
+#[test]
+fn a_token_wraps_and_unwraps() {
+    if let Some(directory) = std::env::var_os(DIRECTORY) {
+        let directory = Path::new(&directory);
+        it_wraps_and_unwraps(directory);
+        keys_are_found_and_missed(directory);
+        a_wrong_pin_is_tried_once(directory);
+        return;
+    }
+    if key_servers::missing(&[MODULE, "softhsm2-util", "pkcs11-tool"]) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let tokens = directory.path().join("tokens");
+    std::fs::create_dir(&tokens).unwrap();
+    let configuration = directory.path().join("softhsm2.conf");
+    let text = format!(
+        "directories.tokendir = {}\nobjectstore.backend = file\n",
+        tokens.display()
+    );
+    std::fs::write(&configuration, text).unwrap();
+    let mut begin = Command::new("softhsm2-util");
+    begin.args([
+        "--init-token",
+        "--free",
+        "--label",
+        "hush",
+        "--so-pin",
+        "5678",
+        "--pin",
+        "1234",
+    ]);
+    key_servers::run(begin.env("SOFTHSM2_CONF", &configuration));
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", "a_token_wraps_and_unwraps"]);
+    again
+        .env("SOFTHSM2_CONF", &configuration)
+        .env(DIRECTORY, directory.path());
+    key_servers::run(&mut again);
+}
+
+fn it_wraps_and_unwraps(directory: &Path) {
+    std::fs::write(directory.join("pin"), "1234\n").unwrap();
+    tool(&[
+        "--keygen",
+        "--key-type",
+        "AES:32",
+        "--label",
+        "hr",
+        "--id",
+        "0a",
+    ]);
+    let hr = place(directory, "token=hush;object=hr");
+    assert_eq!(hr.kind(), ProviderKind::PKCS11);
+    let (key, blob) = hr.establish(&context(1)).unwrap();
+    assert_eq!(blob.len(), 2 + "hush/hr".len() + 60);
+    assert_eq!(hr.recover(&context(1), &blob), Ok(key));
+    let refused = hr.recover(&context(2), &blob);
+    assert!(
+        matches!(refused, Err(KeyError::Refused { .. })),
+        "{refused:?}"
+    );
+    for at in 0..blob.len() {
+        let mut edited = blob.clone();
+        edited[at] ^= 1;
+        let asked = hr.recover(&context(1), &edited);
+        // The text for people is only that.
+        let is_text = (2..9).contains(&at);
+        assert_eq!(asked.is_ok(), is_text, "byte {at}: {asked:?}");
+    }
+    for absurd in [&b""[..], b"\x01\x00", &[1, 0, 7], &[7; 1000]] {
+        assert!(hr.recover(&context(1), absurd).is_err());
+    }
+}
+
+fn keys_are_found_and_missed(directory: &Path) {
+    let refused = |attributes: &str| {
+        let asked = place(directory, attributes)
+            .establish(&context(1))
+            .map(drop);
+        assert!(
+            matches!(asked, Err(KeyError::Refused { .. })),
+            "{attributes}: {asked:?}"
+        );
+    };
+    refused("token=hush;object=none");
+    tool(&[
+        "--keygen",
+        "--key-type",
+        "AES:32",
+        "--label",
+        "hr",
+        "--id",
+        "0b",
+    ]);
+    refused("token=hush;object=hr");
+    let by_id = place(directory, "token=hush;object=hr;id=%0a;type=secret-key");
+    let (key, blob) = by_id.establish(&context(1)).unwrap();
+    let other = place(directory, "token=hush;id=%0b");
+    let asked = other.recover(&context(1), &blob);
+    assert!(matches!(asked, Err(KeyError::Refused { .. })), "{asked:?}");
+    assert_eq!(by_id.recover(&context(1), &blob), Ok(key));
+    tool(&["--delete-object", "--type", "secrkey", "--id", "0a"]);
+    let asked = by_id.recover(&context(1), &blob);
+    assert!(matches!(asked, Err(KeyError::Refused { .. })), "{asked:?}");
+    let absent = place(directory, "token=absent;object=hr").recover(&context(1), &blob);
+    assert!(
+        matches!(absent, Err(KeyError::Unavailable { .. })),
+        "{absent:?}"
+    );
+    for module in ["/no/such/module.so", "/etc/hostname"] {
+        let url = format!("pkcs11:token=hush;object=hr?module-path={module}&pin-source=file:/none");
+        let asked = provider(&url).unwrap().recover(&context(1), &blob);
+        assert!(
+            matches!(asked, Err(KeyError::Unavailable { .. })),
+            "{asked:?}"
+        );
+    }
+}
+
+fn a_wrong_pin_is_tried_once(directory: &Path) {
+    let own = place(directory, "token=hush;object=hr");
+    let (key, blob) = own.establish(&context(1)).unwrap();
+    let ask = |pin: &str| {
+        std::fs::write(directory.join("pin"), pin).unwrap();
+        let asked = own.recover(&context(1), &blob);
+        assert!(!format!("{asked:?}").contains("sesame"), "{asked:?}");
+        asked
+    };
+    for pin in ["sesame", "", "sesame\u{0}", "12345"] {
+        let asked = ask(pin);
+        assert!(
+            matches!(asked, Err(KeyError::CredentialsRefused { .. })),
+            "{pin}: {asked:?}"
+        );
+    }
+    assert_eq!(
+        ask("1234"),
+        Ok::<KeyMaterial, KeyError>(key),
+        "no try was lost"
+    );
+    std::fs::remove_file(directory.join("pin")).unwrap();
+    let asked = own.recover(&context(1), &blob);
+    assert!(
+        matches!(asked, Err(KeyError::CredentialsRefused { .. })),
+        "{asked:?}"
+    );
+}
+
+#[test]
+fn urls_of_tokens_are_refused_by_name() {
+    for (url, expected) in [
+        ("pkcs11:token=t;object=o", "pkcs11 URLs have the form"),
+        (
+            "pkcs11:object=o?module-path=/m",
+            "pkcs11 URLs have the form",
+        ),
+        ("pkcs11:token=t?module-path=/m", "pkcs11 URLs have the form"),
+        (
+            "pkcs11:token=t;token=u;object=o?module-path=/m",
+            "pkcs11 URLs have the form",
+        ),
+        ("pkcs11://t/o?module-path=/m", "pkcs11 URLs have the form"),
+        (
+            "pkcs11:token=t;object=o?module-path=m.so",
+            "pkcs11 URLs have the form",
+        ),
+        (
+            "pkcs11:token=t;object=o;slot-id=1?module-path=/m",
+            "no parameter slot-id",
+        ),
+        (
+            "pkcs11:token=t;object=o?module-path=/m&pin-value=sesame",
+            "no user and password",
+        ),
+        (
+            "pkcs11:token=t;object=o?module-path=/m&pin-source=|sesame",
+            "no URL of a place",
+        ),
+        (
+            "pkcs11:token=t;object=o?module-path=/m&pin-source=sesame",
+            "an absolute path",
+        ),
+        (
+            "pkcs11:token=t;object=o?module-path=/m&pin=1",
+            "no parameter pin",
+        ),
+    ] {
+        let error = provider(url).map(drop).unwrap_err();
+        assert!(error.to_string().contains(expected), "{url}: {error}");
+        assert!(!error.to_string().contains("sesame"), "{error}");
+    }
+    let places = Places::new(Environment::of::<&str, &str>([])).without_code();
+    let refused = places
+        .provider("pkcs11:token=t;object=o?module-path=/m")
+        .map(drop);
+    assert_eq!(refused, Err(PlaceError::RunsCode { scheme: "pkcs11" }));
+}
