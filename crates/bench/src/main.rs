@@ -21,6 +21,7 @@ mod samples;
 mod stage;
 mod subject;
 mod tables;
+mod tpcb;
 mod tpch;
 mod workload;
 
@@ -91,6 +92,16 @@ enum Benchmark {
         #[command(flatten)]
         rounds: Rounds,
     },
+    /// TPC-B as pgbench has it, from 4 and 64 connections under READ COMMITTED, on one branch and on many.
+    Tpcb(Tpcb),
+    /// Updates of one key, with nothing that heals what they leave behind: the last thousand against the first.
+    Updates {
+        /// Updates in each measurement.
+        #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(2000..))]
+        count: u32,
+        #[command(flatten)]
+        place: Place,
+    },
     /// Opening a file whose process was killed, with a log of so many bytes.
     Recovery(Recovery),
     /// Seal and open 256 KiB through the block path and through the bare cipher.
@@ -154,6 +165,30 @@ struct Recovery {
     rounds: Rounds,
 }
 
+/// How much of TPC-B.
+#[derive(Args)]
+struct Tpcb {
+    /// Branches of the larger one; each has 100,000 accounts.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..=10_000))]
+    scale: i64,
+    /// Of each measurement.
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: u64,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Where a database is made, and how often it is measured.
+#[derive(Args)]
+struct Place {
+    /// Measured rounds.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Where the database is made.
+    #[arg(long, default_value = "target/bench")]
+    dir: PathBuf,
+}
+
 /// Which TPC-H tables, and what becomes of the figures.
 #[derive(Args)]
 struct Tables {
@@ -205,6 +240,14 @@ fn run(benchmark: Benchmark) -> Result<()> {
         Benchmark::Blocks { runs } => block_path::measure(runs)?.print(),
         Benchmark::Planning { runs, only } => {
             planning::measure(runs, only.as_deref().unwrap_or_default())?.print()
+        }
+        Benchmark::Tpcb(Tpcb {
+            scale,
+            seconds,
+            place,
+        }) => tpcb::measure(&place.dir, scale, seconds, place.runs)?.print(),
+        Benchmark::Updates { count, place } => {
+            tpcb::updates(&place.dir, count, place.runs)?.print()
         }
         Benchmark::Recovery(recovery) => recovery.run(),
         Benchmark::Commits { count, rounds } => {
