@@ -506,3 +506,72 @@ fn values_of_every_kind_come_back_as_they_were_bound() {
         );
     }
 }
+
+/// A condition that always holds keeps a table's updates from being computed without a plan.
+#[test]
+fn what_is_computed_from_a_row_is_what_the_plan_computes() {
+    let connection = connect();
+    for (name, check) in [("kept", ""), ("planned", ", CHECK (true)")] {
+        let sql = format!(
+            "CREATE TABLE {name} (k INTEGER PRIMARY KEY, i INTEGER, b BIGINT NOT NULL, t TINYINT, d DOUBLE, \"Mixed\" INTEGER{check});
+             INSERT INTO {name} VALUES (1, 5, 7, 3, 0.5, 4), (2, NULL, 9223372036854775807, 127, NULL, 1),
+                (3, 2147483647, -9223372036854775808, -128, 1e300, -2147483648)"
+        );
+        connection.execute(&sql).unwrap();
+    }
+    let integer = |n: i64| Value::from(n);
+    let values = [
+        integer(0),
+        integer(1),
+        integer(-1),
+        integer(2_147_483_647),
+        integer(2_147_483_648),
+        integer(i64::MAX),
+        Value::Integer(i128::MAX),
+        Value::Null,
+        Value::Double(1.5),
+        Value::Text("2".into()),
+        Value::Decimal("2.5".into()),
+    ];
+    let sets = [
+        "i = i + $1",
+        "i = $1 - i * 2, b = b + 1",
+        "b = b + i",
+        "i = b - $1, b = 3",
+        "b = (b - $1) * (i + 1)",
+        "t = t + $1",
+        "d = d + $1",
+        "i = d * $1",
+        "\"Mixed\" = mixed * $1, i = -5",
+        "i = i / $1",
+        "b = i + $1 + $1",
+        "k = k + $1",
+    ];
+    for set in sets {
+        for value in &values {
+            for k in 1..=3_i64 {
+                let run = |table: &str| {
+                    connection.execute("BEGIN").unwrap();
+                    let sql = format!("UPDATE {table} SET {set} WHERE k = {k}");
+                    // Bound twice, so that what was planned the first time is used.
+                    let update = connection.prepare(&sql).unwrap();
+                    let first = outcome(update.execute(std::slice::from_ref(value)));
+                    let second = first
+                        .is_ok()
+                        .then(|| outcome(update.execute(std::slice::from_ref(value))));
+                    let read = format!("SELECT * FROM {table} ORDER BY ALL");
+                    let rows = first.is_ok() && second.as_ref().is_none_or(Result::is_ok);
+                    let rows = rows.then(|| outcome(connection.execute(&read)).unwrap().rows);
+                    connection.execute("ROLLBACK").unwrap();
+                    let plain = |error: String| error.replace("planned", "kept");
+                    (
+                        first.map_err(plain),
+                        second.map(|second| second.map_err(plain)),
+                        rows,
+                    )
+                };
+                assert_eq!(run("kept"), run("planned"), "{set}, {value:?}, {k}");
+            }
+        }
+    }
+}

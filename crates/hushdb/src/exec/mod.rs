@@ -4,6 +4,7 @@ mod alter;
 mod attach;
 mod catalog_tables;
 mod change_type;
+mod computed;
 mod copy;
 mod copy_database;
 mod csv;
@@ -142,8 +143,7 @@ fn execute(
 ) -> Result<QueryResult> {
     if let (Some(shape), Parsed::Sql(ast)) = (&prepared.shape, &prepared.statement)
         && arguments.len() == prepared.parameters()
-        && let Some(result) =
-            point::run(statement, ast, shape, arguments, Some(&prepared.resolved))?
+        && let Some(result) = point::run(statement, ast, shape, arguments, Some(prepared))?
     {
         return Ok(result.of_command(prepared.statement.command()));
     }

@@ -3,25 +3,26 @@
 //! What must hold: what comes out, and what stays, is what the plan would give. Whatever needs a plan, and whatever the plan
 //! would refuse, gives `None` and has changed nothing.
 
+use super::computed::{computed, values_of};
 use super::dml::{insert_targets, table_of};
 use super::literal::{Argument, Literal, array};
 use super::literal_rows::literal_rows;
 use super::load;
-use crate::prepared::{Item, Place, Resolved, Shape, insert_values};
+use crate::prepared::{Computed, Item, Place, Prepared, Resolved, Shape, insert_values};
 use crate::result::QueryResult;
 use crate::statement::Statement;
-use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::sql::sqlparser::ast::{self, Expr, ObjectName};
 use hushdb_query::memory::compact;
 use hushdb_sql::Result;
 use hushdb_sql::position_of;
 use hushdb_storage::{Column, TableVersion};
-use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Where a prepared statement keeps what was resolved.
-type Kept<'a> = Option<&'a Mutex<Option<Arc<Resolved>>>>;
+/// A prepared statement, which keeps what was resolved and planned.
+type Kept<'a> = Option<&'a Prepared>;
 
 /// Runs a statement by its shape. `None`: it is to be planned.
 pub(super) fn run(
@@ -85,8 +86,8 @@ fn change(
         return Ok(None);
     };
     let new_values = match set {
-        None => Some(vec![]),
-        Some(set) => assigned(table, set, arguments),
+        None => Some(Assigned::default()),
+        Some(set) => assigned(statement, table, set, arguments, kept),
     };
     let Some(new_values) = new_values else {
         return Ok(None);
@@ -104,15 +105,8 @@ fn change(
     if set.is_some() {
         let columns: Vec<&Column> = table.columns.iter().collect();
         let mut arrays = write.store().read_rows(table, &columns, &row_ids)?;
-        for (at, value) in new_values {
-            let cells = vec![value; row_ids.len()];
-            let (Some(column), Some(slot)) = (table.columns.get(at), arrays.get_mut(at)) else {
-                return Ok(None);
-            };
-            match array(&column.ty, &cells) {
-                Some(array) => *slot = array,
-                None => return Ok(None),
-            }
+        if new_values.put_into(table, &mut arrays, arguments).is_none() {
+            return Ok(None);
         }
         let arrays: Vec<ArrayRef> = arrays.into_iter().map(compact).collect();
         write.delete_rows(&name.schema, &name.name, &row_ids)?;
@@ -124,27 +118,77 @@ fn change(
     QueryResult::count(row_ids.len() as u64).map(Some)
 }
 
-/// Positions of the columns that are set, and literals that they can hold.
+/// What columns are set to, by their positions.
+#[derive(Default)]
+struct Assigned<'a> {
+    literals: Vec<(usize, Literal<'a>)>,
+    /// Those that are computed from the row, and how.
+    computed: Option<(Vec<usize>, Arc<Computed>)>,
+}
+
+/// The columns that are set to what they can hold, or to what can be computed without a plan.
 fn assigned<'a>(
+    statement: &Statement<'_>,
     table: &TableVersion,
     set: &'a [(String, Expr)],
     arguments: &'a [Argument<'a>],
-) -> Option<Vec<(usize, Literal<'a>)>> {
+    kept: Kept<'_>,
+) -> Option<Assigned<'a>> {
     if !table.checks.is_empty() {
         return None;
     }
-    let mut assigned: Vec<(usize, Literal<'a>)> = vec![];
+    let (mut literals, mut others) = (vec![], vec![]);
+    let mut positions = HashSet::new();
     for (name, expr) in set {
         let names = table.columns.iter().map(|column| column.name.as_str());
         let at = position_of(names, name)?;
-        let value = Literal::of(expr, arguments)?;
-        let again = assigned.iter().any(|(other, _)| *other == at);
-        if again || (value.is_null() && !table.columns[at].nullable) {
+        if !positions.insert(at) {
             return None;
         }
-        assigned.push((at, value));
+        match Literal::of(expr, arguments) {
+            Some(value) if value.is_null() && !table.columns[at].nullable => return None,
+            Some(value) => literals.push((at, value)),
+            None => others.push((at, expr)),
+        }
     }
-    Some(assigned)
+    let computed = match others.is_empty() {
+        true => None,
+        false => {
+            let before = kept.map(|kept| &kept.computed);
+            let made = computed(statement, table, &others, arguments, before)?;
+            Some((others.iter().map(|(at, _)| *at).collect(), made))
+        }
+    };
+    Some(Assigned { literals, computed })
+}
+
+impl Assigned<'_> {
+    /// Puts the new values in the place of the old ones; `None` when one of them cannot be stored.
+    fn put_into(
+        &self,
+        table: &TableVersion,
+        arrays: &mut [ArrayRef],
+        arguments: &[Argument<'_>],
+    ) -> Option<()> {
+        let rows = arrays.first()?.len();
+        let mut new = vec![];
+        if let Some((positions, computed)) = &self.computed {
+            let values = values_of(computed, arrays, arguments)?;
+            new.extend(positions.iter().copied().zip(values));
+        }
+        for (at, value) in &self.literals {
+            let column = table.columns.get(*at)?;
+            new.push((*at, array(&column.ty, &vec![*value; rows])?));
+        }
+        for (at, values) in new {
+            let column = table.columns.get(at)?;
+            if values.null_count() > 0 && !column.nullable {
+                return None;
+            }
+            *arrays.get_mut(at)? = values;
+        }
+        Some(())
+    }
 }
 
 fn insert(
@@ -184,14 +228,14 @@ fn find(
     arguments: &[Argument<'_>],
     kept: Kept<'_>,
 ) -> Result<Option<Found>> {
-    let before = kept.and_then(|kept| kept.lock().clone());
+    let before = kept.and_then(|kept| kept.resolved.lock().clone());
     let resolved = match before {
         Some(before) if before.index(table).is_some() => before,
         _ => match Resolved::new(table, place, items).map(Arc::new) {
             None => return Ok(None),
             Some(resolved) => {
                 if let Some(kept) = kept {
-                    *kept.lock() = Some(Arc::clone(&resolved));
+                    *kept.resolved.lock() = Some(Arc::clone(&resolved));
                 }
                 resolved
             }

@@ -2,6 +2,7 @@
 //!
 //! What must hold: there is one way to bind. An execution gives what the statement would with its values spelled out.
 
+mod computed;
 mod resolved;
 mod shape;
 
@@ -10,6 +11,7 @@ use hushdb_sql::{self as sql, Statement};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
+pub(crate) use computed::Computed;
 pub(crate) use resolved::Resolved;
 pub(crate) use shape::{Item, Place, Shape, insert_values, recognise};
 
@@ -21,6 +23,8 @@ pub(crate) struct Prepared {
     pub(crate) shape: Option<Shape>,
     /// The shape against the table as it was last seen.
     pub(crate) resolved: Mutex<Option<Arc<Resolved>>>,
+    /// What its SET computes, likewise.
+    pub(crate) computed: Mutex<Option<Arc<Computed>>>,
 }
 
 impl Prepared {
@@ -37,6 +41,7 @@ impl Prepared {
             parameters: used.len(),
             shape,
             resolved: Mutex::default(),
+            computed: Mutex::default(),
         })
     }
 

@@ -1,0 +1,27 @@
+//! `Computed`: what an UPDATE of one key sets columns to that is computed from the row, planned once.
+//!
+//! What must hold: it is used only for a table with the columns that it was made for, and for parameters of its types.
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::physical_expr::PhysicalExpr;
+use hushdb_storage::{Column, ColumnType, TableVersion};
+use std::sync::Arc;
+
+/// Values over a table's columns, behind which stand the parameters.
+pub(crate) struct Computed {
+    pub(crate) table_id: u64,
+    pub(crate) columns: Vec<Column>,
+    /// Each parameter that is used, as it is written, and its type.
+    pub(crate) parameters: Vec<(String, ColumnType)>,
+    /// Of the rows that values are computed from.
+    pub(crate) schema: SchemaRef,
+    /// The values, in the order of the statement.
+    pub(crate) values: Vec<Arc<dyn PhysicalExpr>>,
+}
+
+impl Computed {
+    /// Whether it was made for a table as it is now, and such parameters.
+    pub(crate) fn suits(&self, table: &TableVersion, parameters: &[(String, ColumnType)]) -> bool {
+        self.table_id == table.id && self.columns == table.columns && self.parameters == parameters
+    }
+}
