@@ -571,3 +571,14 @@ fn busy_names_the_process_that_holds_the_file() {
     });
     assert!(OsFile::open(&path, false).is_ok());
 }
+
+#[test]
+fn a_database_is_made_in_an_empty_file_alone() {
+    let file = Arc::new(MemFile::new());
+    file.write_all_at(0, b"letters to my sister").unwrap();
+    let made = BlockStore::create(Arc::clone(&file) as _, None, &StoreOptions::default());
+    assert!(matches!(made, Err(Error::InvalidInput(_))));
+    let mut found = [0; 20];
+    file.read_exact_at(0, &mut found).unwrap();
+    assert_eq!(&found, b"letters to my sister");
+}

@@ -253,6 +253,43 @@ fn an_expected_root_is_that_root_and_no_other() {
 }
 
 #[test]
+fn an_expected_root_speaks_for_all_rows_or_is_refused() {
+    let files = Files::new(true);
+    let store = files.create();
+    store.set_checkpoint_on_close(false);
+    insert(&store, 100..103);
+    let freshness = Freshness {
+        expected_root: Some(store.root_digest()),
+        ..Freshness::default()
+    };
+    drop(store);
+    let options = StoreOptions {
+        freshness,
+        ..StoreOptions::default()
+    };
+    let error = files.try_open(&options).unwrap_err();
+    assert!(matches!(error, Error::ExpectedRootHasLog), "{error}");
+}
+
+#[test]
+fn the_log_of_an_open_database_must_have_come_as_far_as_the_anchor() {
+    let store = Files::new(true).create();
+    insert(&store, 100..103);
+    let anchor = store.anchor().unwrap();
+    let holds = |log_end| {
+        store.holds(&Freshness {
+            min_anchor: Some(Anchor { log_end, ..anchor }),
+            ..Freshness::default()
+        })
+    };
+    assert!(anchor.log_end > 1);
+    holds(anchor.log_end - 1).unwrap();
+    holds(anchor.log_end).unwrap();
+    let error = holds(anchor.log_end + 1).unwrap_err();
+    assert!(matches!(error, Error::LogCut { .. }), "{error}");
+}
+
+#[test]
 fn the_second_to_change_a_row_conflicts() {
     let store = Files::new(false).create();
     let (mut first, mut second) = (store.begin().unwrap(), store.begin().unwrap());
