@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, RandomizedNonceKey};
-use hushdb::files::keys::{BlockKey, Suite};
 use hushdb::{Database, DatabaseOptions};
 use hushdb_crypto::{CryptoProvider, SecretKey};
+use hushdb_keys::{BlockKey, Suite};
 use hushdb_storage::{BlockBuf, BlockKeys, MemFile, Protection, Role, SealedFile};
 use serde_json::json;
 

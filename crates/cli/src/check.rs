@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use hushdb::files::storage::{Notice, SECTOR_BYTES};
+use hushdb::maintenance::{FileNotice, SECTOR_BYTES};
 
 use crate::arguments::FileArguments;
 use crate::failure::Failure;
@@ -23,8 +23,8 @@ use crate::salvage;
 pub(crate) fn run(arguments: &FileArguments) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let freshness = arguments.freshness.freshness(false)?;
-    let store = match inspect::open_read_only(&arguments.file, &arguments.key, freshness) {
-        Ok(store) => store,
+    let file = match inspect::open_read_only(&arguments.file, &arguments.key, freshness) {
+        Ok(file) => file,
         Err(failure) => {
             // What another state than the expected one holds is no question of what is left.
             if failure.is_damage() && !arguments.freshness.is_given() {
@@ -35,33 +35,29 @@ pub(crate) fn run(arguments: &FileArguments) -> Result<ExitCode, Failure> {
             return Err(failure);
         }
     };
-    let notices = store.notices();
-    let sectors = store.info().total_sectors;
+    let notices = file.notices();
+    let bytes = file.facts().sectors.saturating_mul(SECTOR_BYTES).max(1);
     let bar = progress::bar("{bar:40} {percent:>3} % of the file");
     let mut seen = 0;
-    let report = store.check(&mut |_, block| {
-        seen += block.sectors().map_or(0, u64::from);
-        bar.set_position(progress::position(seen as f64 / sectors.max(1) as f64));
+    let report = file.check(&mut |block| {
+        seen += block.disk_bytes;
+        bar.set_position(progress::position(seen as f64 / bytes as f64));
     });
     bar.finish_and_clear();
     let report = report?;
     let mut out = Sink::standard();
-    let (damaged, others): (Vec<_>, Vec<_>) = notices.into_iter().partition(Notice::is_damage);
+    let (damaged, others): (Vec<FileNotice>, Vec<_>) =
+        notices.into_iter().partition(|notice| notice.is_damage);
     for notice in others {
-        writeln!(out, "note: {notice}")?;
+        writeln!(out, "note: {}", notice.text)?;
     }
     for notice in &damaged {
-        writeln!(out, "damage: {notice}")?;
+        writeln!(out, "damage: {}", notice.text)?;
     }
-    for finding in &report.findings {
-        let offset = finding.sector * SECTOR_BYTES as u64;
-        writeln!(
-            out,
-            "damage: {} block at byte {offset}: {}",
-            finding.role, finding.error
-        )?;
+    for line in &report.damage {
+        writeln!(out, "damage: {line}")?;
     }
-    let damage = damaged.len() + report.findings.len();
+    let damage = damaged.len() + report.damage.len();
     let verdict = if damage == 0 {
         "no damage".to_owned()
     } else {
@@ -76,8 +72,8 @@ pub(crate) fn run(arguments: &FileArguments) -> Result<ExitCode, Failure> {
         started.elapsed().as_secs_f64()
     )?;
     // A file is open once in a process.
-    drop(store);
-    if !report.findings.is_empty() {
+    drop(file);
+    if !report.damage.is_empty() {
         salvage::survey(&mut out, arguments)?;
     }
     out.flush()?;

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use arrow::error::ArrowError;
-use hushdb::files::storage::{Error as StorageError, is_panic_expected};
+use hushdb::maintenance::is_panic_expected;
 
 /// Why a command stopped.
 #[derive(Debug)]
@@ -31,10 +31,12 @@ impl Failure {
     }
 
     /// A failure on a file that results were to be written to.
-    pub(crate) fn output(path: &Path, error: StorageError) -> Self {
-        match error {
-            StorageError::Io(error) => Self::file(path, error),
-            error => error.into(),
+    pub(crate) fn output(path: &Path, error: hushdb::Error) -> Self {
+        match error.kind() {
+            hushdb::ErrorKind::Io => {
+                Self::Message(format!("IO Error: {}: {}", path.display(), error.message()))
+            }
+            _ => error.into(),
         }
     }
 
@@ -96,12 +98,6 @@ impl fmt::Display for Failure {
 impl From<hushdb::Error> for Failure {
     fn from(error: hushdb::Error) -> Self {
         Self::Library(error)
-    }
-}
-
-impl From<StorageError> for Failure {
-    fn from(error: StorageError) -> Self {
-        Self::Library(error.into())
     }
 }
 

@@ -4,7 +4,6 @@
 //! what the key vouches for: generation, root, tables, and the blocks by role. No secret is printed: neither wrapped
 //! keys nor salts. `--entropy` and `--picture` look at the bytes alone.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -12,8 +11,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use hushdb::Freshness;
-use hushdb::files::keys::{KeyProvider, SLOT_COUNT, SlotInfo, SlotKdf, UnverifiedHeader};
-use hushdb::files::storage::{HeaderCopies, OsFile, Role, SECTOR_BYTES, Store, StoreOptions};
+use hushdb::keys::KeyProvider;
+use hushdb::maintenance::{DatabaseFile, FileHeader, KEY_SLOTS, SECTOR_BYTES};
 
 use crate::arguments::InspectArguments;
 use crate::byte_view::{self, BLOCKS_BEGIN, ByteCounts, Panel, Region, Verdict};
@@ -45,35 +44,28 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     if anchor {
-        let store = open_read_only(&arguments.file, &arguments.key, freshness)?;
-        writeln!(out, "{}", store.anchor()?)?;
+        let file = open_read_only(&arguments.file, &arguments.key, freshness)?;
+        writeln!(out, "{}", file.anchor()?)?;
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     }
-    let copies = header_copies(&arguments.file)?;
-    let header = readable(&copies)?;
-    let encrypted = header.suite().is_encrypted();
+    let header = FileHeader::read(&arguments.file)?;
     let facts = [
         ("file", arguments.file.display().to_string()),
-        ("size", size(copies.file_bytes)),
-        ("format version", header.format_version().to_string()),
-        ("suite", header.suite().to_string()),
-        ("database id", header.database_id().to_string()),
-        ("header sequence", header.sequence().to_string()),
-        ("header copies", copies_text(&copies)),
+        ("size", size(header.file_bytes)),
+        ("format version", header.format_version.to_string()),
+        ("suite", header.suite.clone()),
+        ("database id", header.database_id.clone()),
+        ("header sequence", header.sequence.to_string()),
+        ("header copies", header.copies.clone()),
     ];
     print(&mut out, &facts)?;
+    let encrypted = header.is_encrypted;
     if encrypted {
-        let slots = header.slots();
-        print(
-            &mut out,
-            &[(
-                "key slots",
-                format!("{} of {SLOT_COUNT} in use", slots.len()),
-            )],
-        )?;
-        for slot in &slots {
-            writeln!(out, "  slot {}", slot_text(slot))?;
+        let used = format!("{} of {KEY_SLOTS} in use", header.slots.len());
+        print(&mut out, &[("key slots", used)])?;
+        for slot in &header.slots {
+            writeln!(out, "  slot {slot}")?;
         }
     }
     if encrypted && !arguments.key.is_given() && !arguments.freshness.is_given() {
@@ -82,8 +74,8 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<ExitCode, Failure> {
             "Nothing of this is verified, and tables are not shown: that takes the key."
         )?;
     } else {
-        let store = open_read_only(&arguments.file, &arguments.key, freshness)?;
-        with_key(&mut out, &store)?;
+        let file = open_read_only(&arguments.file, &arguments.key, freshness)?;
+        with_key(&mut out, &file)?;
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
@@ -91,8 +83,7 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<ExitCode, Failure> {
 
 /// The regions of a file: by role if it needs no key, or one is given.
 fn regions_of(path: &Path, key: &KeyOptions) -> Result<Vec<Region>, Failure> {
-    let encrypted = readable(&header_copies(path)?)?.suite().is_encrypted();
-    let store = match (encrypted, key.is_given()) {
+    let opened = match (FileHeader::read(path)?.is_encrypted, key.is_given()) {
         (true, false) => None,
         (true, true) => Some(open_read_only(path, key, Freshness::default())?),
         // The key is another file's, which is drawn beside this one.
@@ -102,7 +93,7 @@ fn regions_of(path: &Path, key: &KeyOptions) -> Result<Vec<Region>, Failure> {
             Freshness::default(),
         )?),
     };
-    byte_view::regions(path, store.as_deref())
+    byte_view::regions(path, opened.as_ref())
 }
 
 /// Bits of entropy per byte and a test for noise, region by region.
@@ -156,7 +147,7 @@ fn picture(arguments: &InspectArguments, target: &Path) -> Result<(), Failure> {
         let regions = regions_of(path, &arguments.file.key)?;
         let counts = ByteCounts::of_file(path, BLOCKS_BEGIN);
         let counts = counts.map_err(|error| Failure::file(path, error))?;
-        let suite = readable(&header_copies(path)?)?.suite().to_string();
+        let suite = FileHeader::read(path)?.suite;
         let label = format!("{suite}  {:.4} bits/byte", counts.bits_per_byte());
         Ok((path, label, regions))
     });
@@ -170,34 +161,6 @@ fn picture(arguments: &InspectArguments, target: &Path) -> Result<(), Failure> {
     byte_view::write(target, &panels)
 }
 
-/// Both copies of the header of the file at `path`.
-///
-/// # Errors
-/// What is no file, or too short for a database.
-pub(crate) fn header_copies(path: &Path) -> Result<HeaderCopies, Failure> {
-    let file = OsFile::open(path, true).map_err(|error| named(path, error))?;
-    HeaderCopies::read(&file).map_err(|error| named(path, error))
-}
-
-/// The copy to show: the newer one of those that can be read.
-///
-/// # Errors
-/// Why neither can be read.
-pub(crate) fn readable(copies: &HeaderCopies) -> Result<&UnverifiedHeader, Failure> {
-    let newest = copies
-        .copies
-        .iter()
-        .flatten()
-        .max_by_key(|header| header.sequence());
-    newest.ok_or_else(|| {
-        let why = copies.copies.iter().filter_map(|copy| copy.as_ref().err());
-        let why = why.map(ToString::to_string).next().unwrap_or_default();
-        Failure::Message(format!(
-            "neither copy of the file header can be read: {why}"
-        ))
-    })
-}
-
 /// Opens a file to look at it, with its key where it needs one.
 ///
 /// # Errors
@@ -206,14 +169,10 @@ pub(crate) fn open_read_only(
     path: &Path,
     key: &KeyOptions,
     freshness: Freshness,
-) -> Result<Arc<Store>, Failure> {
+) -> Result<DatabaseFile, Failure> {
     let provider = key_of(path, key)?;
-    let options = StoreOptions {
-        read_only: true,
-        freshness,
-        ..StoreOptions::default()
-    };
-    Ok(Store::open_path(path, provider.as_deref(), &options)?)
+    let opened = DatabaseFile::open_read_only(path, provider.as_deref(), freshness);
+    Ok(opened?)
 }
 
 /// Where the key of a file comes from, if it needs one.
@@ -224,42 +183,12 @@ pub(crate) fn key_of(
     path: &Path,
     key: &KeyOptions,
 ) -> Result<Option<Arc<dyn KeyProvider>>, Failure> {
-    let encrypted = readable(&header_copies(path)?)?.suite().is_encrypted();
-    let source = if encrypted {
+    let source = if FileHeader::read(path)?.is_encrypted {
         Some(key.required()?)
     } else {
         key.source()?
     };
     Ok(source.map(|source| source.provider()))
-}
-
-/// A slot as text: number, kind of key, label.
-pub(crate) fn slot_text(slot: &SlotInfo) -> String {
-    let kdf = match slot.kdf {
-        SlotKdf::None if slot.blob_len > 0 => "wrapped elsewhere".to_owned(),
-        SlotKdf::None => "raw key".to_owned(),
-        SlotKdf::Argon2id(cost) => {
-            format!(
-                "passphrase, Argon2id (m = {} MiB, t = {}, p = {})",
-                cost.m_kib / 1024,
-                cost.t,
-                cost.p
-            )
-        }
-        SlotKdf::Pbkdf2 { iterations } => {
-            format!("passphrase, PBKDF2-HMAC-SHA-512 ({iterations} iterations)")
-        }
-    };
-    let label = if slot.label.is_empty() {
-        String::new()
-    } else {
-        format!(", \"{}\"", slot.label)
-    };
-    let place = match slot.place.as_str() {
-        "" => String::new(),
-        place => format!(" ({place})"),
-    };
-    format!("{}: {kdf}, given by {}{place}{label}", slot.slot, slot.kind)
 }
 
 /// Bytes for people and for programs.
@@ -280,26 +209,6 @@ pub(crate) fn size(bytes: u64) -> String {
     )
 }
 
-fn named(path: &Path, error: hushdb::files::storage::Error) -> Failure {
-    let error = hushdb::Error::from(error);
-    Failure::Library(hushdb::Error::new(
-        error.kind(),
-        format!("{}: {}", path.display(), error.message()),
-    ))
-}
-
-fn copies_text(copies: &HeaderCopies) -> String {
-    match &copies.copies {
-        [Ok(a), Ok(b)] if a.sequence() == b.sequence() && a.mac() == b.mac() => {
-            "both readable and alike".to_owned()
-        }
-        [Ok(a), Ok(b)] => format!("A has sequence {}, B has {}", a.sequence(), b.sequence()),
-        [Err(why), Ok(_)] => format!("A cannot be read ({why}), B can"),
-        [Ok(_), Err(why)] => format!("A can be read, B cannot ({why})"),
-        [Err(_), Err(_)] => "neither can be read".to_owned(),
-    }
-}
-
 fn print(out: &mut Sink, facts: &[(&str, String)]) -> Result<(), Failure> {
     for (name, value) in facts {
         writeln!(out, "{name:16} {value}")?;
@@ -307,60 +216,49 @@ fn print(out: &mut Sink, facts: &[(&str, String)]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn with_key(out: &mut Sink, store: &Store) -> Result<(), Failure> {
-    let info = store.info();
+fn with_key(out: &mut Sink, file: &DatabaseFile) -> Result<(), Failure> {
+    let known = file.facts();
     let mut root = String::new();
-    for byte in info.root_digest {
+    for byte in known.root_digest {
         root.push_str(&format!("{byte:02x}"));
     }
     let facts = [
-        ("generation", info.generation.to_string()),
+        ("generation", known.generation.to_string()),
         ("root digest", root),
-        ("anchor", store.anchor()?.to_string()),
+        ("anchor", file.anchor()?.to_string()),
         (
             "sectors",
-            format!("{} of {SECTOR_BYTES} bytes", info.total_sectors),
+            format!("{} of {SECTOR_BYTES} bytes", known.sectors),
         ),
-        ("blocks sealed", format!("{} so far", info.seals)),
+        ("blocks sealed", format!("{} so far", known.seals)),
     ];
     print(out, &facts)?;
-    for notice in store.notices() {
-        print(out, &[("notice", notice.to_string())])?;
+    for notice in file.notices() {
+        print(out, &[("notice", notice.text)])?;
     }
-    let width = out.width();
-    let catalog = store.snapshot();
-    let mut rows = Vec::new();
-    for (schema_name, schema) in &catalog.schemas {
-        for table in schema.tables.values() {
-            let groups = table.row_groups()?;
-            let segments = groups.iter().flat_map(|group| &group.segments);
-            let (stored, raw) = segments.fold((0, 0), |(stored, raw), segment| {
-                (
-                    stored + u64::from(segment.block.payload_len),
-                    raw + segment.raw_bytes,
-                )
-            });
-            rows.push(vec![
-                format!("{schema_name}.{}", table.name),
-                table.columns.len().to_string(),
-                table.row_count().to_string(),
-                groups.len().to_string(),
-                stored.to_string(),
-                raw.to_string(),
-            ]);
+    tables(out, file)?;
+    blocks(out, file)
+}
+
+fn tables(out: &mut Sink, file: &DatabaseFile) -> Result<(), Failure> {
+    let rows = file.relations()?.into_iter().map(|relation| {
+        let name = format!("{}.{}", relation.schema, relation.name);
+        match relation.table {
+            Some(table) => vec![
+                name,
+                table.columns.to_string(),
+                table.rows.to_string(),
+                table.row_groups.to_string(),
+                table.stored_bytes.to_string(),
+                table.raw_bytes.to_string(),
+            ],
+            None => {
+                let mut cells = vec![format!("{name} (view)")];
+                cells.resize(6, String::new());
+                cells
+            }
         }
-        for view in schema.views.values() {
-            let none = String::new;
-            rows.push(vec![
-                format!("{schema_name}.{} (view)", view.name),
-                none(),
-                none(),
-                none(),
-                none(),
-                none(),
-            ]);
-        }
-    }
+    });
     let names = [
         "table",
         "columns",
@@ -369,25 +267,20 @@ fn with_key(out: &mut Sink, store: &Store) -> Result<(), Failure> {
         "bytes",
         "bytes uncompressed",
     ];
-    BoxTable::of_texts(&names, &[false, true, true, true, true, true], rows, width).finish(out)?;
+    let (right, width) = ([false, true, true, true, true, true], out.width());
+    BoxTable::of_texts(&names, &right, rows.collect(), width).finish(out)
+}
 
-    let mut roles: BTreeMap<Role, (u64, u64, u64)> = BTreeMap::new();
-    store.check(&mut |role, block| {
-        let (count, payload, disk) = roles.entry(role).or_default();
-        *count += 1;
-        *payload += u64::from(block.payload_len);
-        *disk += block
-            .sectors()
-            .map_or(0, |sectors| u64::from(sectors) * SECTOR_BYTES as u64);
-    })?;
-    let rows = roles.into_iter().map(|(role, (count, payload, disk))| {
+fn blocks(out: &mut Sink, file: &DatabaseFile) -> Result<(), Failure> {
+    let totals = file.check(&mut |_| {})?.by_role.into_iter().map(|total| {
         vec![
-            role.to_string(),
-            count.to_string(),
-            payload.to_string(),
-            disk.to_string(),
+            total.role,
+            total.blocks.to_string(),
+            total.payload_bytes.to_string(),
+            total.disk_bytes.to_string(),
         ]
     });
     let names = ["blocks", "count", "bytes", "bytes on disk"];
-    BoxTable::of_texts(&names, &[false, true, true, true], rows.collect(), width).finish(out)
+    let (right, width) = ([false, true, true, true], out.width());
+    BoxTable::of_texts(&names, &right, totals.collect(), width).finish(out)
 }

@@ -157,7 +157,7 @@ fn prompt() -> KeySource {
 
 /// A key will be in memory soon.
 fn undumped(source: KeySource) -> KeySource {
-    let _ = hushdb::files::set_core_dumps(false);
+    let _ = hushdb::maintenance::set_core_dumps(false);
     source
 }
 

@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         }
     };
     // A key may come by a statement, in whose text it is before anybody knows: so from the beginning, as far as the system lets it be.
-    let _ = hushdb::files::set_core_dumps(false);
+    let _ = hushdb::maintenance::set_core_dumps(false);
     failure::withhold_panics();
     interrupt::outlive_file_size_limits();
     let done = match arguments {

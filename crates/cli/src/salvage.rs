@@ -6,10 +6,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use hushdb::files::keys::Suite;
-use hushdb::files::storage::{
-    Lost, OsFiles, Salvage, SalvageReport, StorageFiles, Store, StoreOptions,
-};
+use hushdb::keys::KeyProvider;
+use hushdb::maintenance::{Salvage, SalvageReport};
 
 use crate::arguments::{FileArguments, SalvageArguments};
 use crate::failure::Failure;
@@ -29,34 +27,15 @@ pub(crate) fn run(arguments: &SalvageArguments) -> Result<ExitCode, Failure> {
     }
     let key = inspect::key_of(&arguments.file.file, &arguments.file.key)?;
     let new_key = match arguments.new_key.is_given() {
-        true => Some(arguments.new_key.source()?.provider()),
+        true => Some(arguments.new_key.source()?.provider_of_new_key()),
         false => None,
-    };
-    // While nobody has it open.
-    let suite = inspect::readable(&inspect::header_copies(&arguments.file.file)?)?.suite();
-    let options = StoreOptions {
-        suite: match suite {
-            Suite::Plain => Suite::Gcm,
-            suite => suite,
-        },
-        ..StoreOptions::default()
     };
     let salvage = open(&arguments.file, key.as_deref())?;
     let key = new_key.as_deref().or(key.as_deref());
-    let files = OsFiles::beside(&arguments.out)?;
-    let out = Store::create_path(files.path(), key, &options)?;
-    let copied = salvage.copy_to(&out);
-    drop(out);
-    if copied.is_err() {
-        // A part of what could be saved would look like all of it.
-        for name in [".wal.next", ".wal", ""] {
-            let _ = files.remove(name);
-        }
-    }
-    let report = copied?;
+    let report = salvage.copy_to(&arguments.out, key)?;
     let mut sink = Sink::standard();
     for lost in &report.lost {
-        writeln!(sink, "lost: {}", place_of(lost))?;
+        writeln!(sink, "lost: {lost}")?;
     }
     list(&mut sink, "saved", &report)?;
     sink.flush()?;
@@ -79,15 +58,9 @@ pub(crate) fn survey(sink: &mut Sink, arguments: &FileArguments) -> Result<(), F
     }
 }
 
-fn open(
-    arguments: &FileArguments,
-    key: Option<&dyn hushdb::files::keys::KeyProvider>,
-) -> Result<Salvage, Failure> {
-    let options = StoreOptions {
-        freshness: arguments.freshness.freshness(false)?,
-        ..StoreOptions::default()
-    };
-    Ok(Salvage::open_path(&arguments.file, key, &options)?)
+fn open(arguments: &FileArguments, key: Option<&dyn KeyProvider>) -> Result<Salvage, Failure> {
+    let freshness = arguments.freshness.freshness(false)?;
+    Ok(Salvage::open(&arguments.file, key, freshness)?)
 }
 
 fn list(sink: &mut Sink, done: &str, report: &SalvageReport) -> Result<(), Failure> {
@@ -99,25 +72,4 @@ fn list(sink: &mut Sink, done: &str, report: &SalvageReport) -> Result<(), Failu
         writeln!(sink, "{done}: {} views", report.views)?;
     }
     Ok(())
-}
-
-fn place_of(lost: &Lost) -> String {
-    let mut text = match (&lost.table, &lost.rows) {
-        (Some(table), Some(rows)) => {
-            // Of those row ids, some may have been deleted.
-            format!(
-                "{table}, rows {} to {}",
-                rows.start,
-                rows.end.saturating_sub(1)
-            )
-        }
-        (Some(schema), None) if lost.part.is_none() => format!("a table of schema {schema}"),
-        (Some(table), None) => table.clone(),
-        (None, _) => "the end of the log".to_owned(),
-    };
-    if let Some(part) = &lost.part {
-        text.push_str(", ");
-        text.push_str(part);
-    }
-    format!("{text}: {}", lost.error)
 }

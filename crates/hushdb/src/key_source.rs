@@ -2,7 +2,7 @@
 //!
 //! What must hold: a key is asked for when a file is opened, by a provider that the caller chose; nothing here prints one.
 
-use hushdb_crypto::SecretBytes;
+use hushdb_crypto::{CryptoProvider, SecretBytes, SecretKey};
 use hushdb_keys::KeyProvider;
 use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey};
 use hushdb_sql::{Error, Result};
@@ -65,6 +65,23 @@ impl KeySource {
             Self::Provider(provider) => Arc::clone(provider),
         }
     }
+
+    /// The same for the key that a slot is to get: a terminal is asked for a new passphrase, twice.
+    pub fn provider_of_new_key(&self) -> Arc<dyn KeyProvider> {
+        match self {
+            Self::Prompt => Arc::new(PromptKey::new("New key: ")),
+            source => source.provider(),
+        }
+    }
+}
+
+/// A new random key of 256 bits.
+///
+/// # Errors
+/// `Internal` where the system gives no random bytes.
+pub fn random_key() -> Result<SecretKey> {
+    let key = CryptoProvider::aws_lc().random_key();
+    key.map_err(|error| Error::internal(error.to_string()))
 }
 
 /// Makes a provider from what ATTACH says behind the service's option.

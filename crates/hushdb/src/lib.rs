@@ -20,6 +20,7 @@ mod database;
 mod exec;
 mod instance;
 mod key_source;
+pub mod maintenance;
 mod options;
 mod prepared;
 mod prepared_statement;
@@ -50,15 +51,9 @@ pub use hushdb_storage::{Anchor, Freshness, root_digest_from_hex};
 
 /// What a program needs that brings a place for keys along: [`KeyProvider`](keys::KeyProvider) and what it speaks of.
 pub mod keys {
+    pub use crate::key_source::random_key;
     pub use hushdb_crypto::{SecretBytes, SecretKey};
     pub use hushdb_keys::{
         DatabaseId, KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind,
     };
-}
-
-/// What tools that look into files need: headers without a key, checks, key slots.
-pub mod files {
-    pub use hushdb_crypto::{CryptoProvider, SecretBytes, set_core_dumps};
-    pub use hushdb_keys as keys;
-    pub use hushdb_storage as storage;
 }

@@ -3,8 +3,8 @@
 //!
 //! The same text is looked for and found in a plain file, so the search is known to find what is there.
 
-use hushdb::files::CryptoProvider;
 use hushdb::{Connection, Database, DatabaseOptions, KeySource};
+use hushdb_crypto::CryptoProvider;
 use std::collections::HashSet;
 use std::path::Path;
 

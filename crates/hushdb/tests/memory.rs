@@ -4,9 +4,9 @@
 #[path = "../../../tests/memory_scan.rs"]
 mod memory_scan;
 
-use hushdb::files::keys::{Suite, UnverifiedHeader};
 use hushdb::{Database, DatabaseOptions};
 use hushdb_crypto::{Argon2Params, CryptoProvider, KdfLabel, SecretKey};
+use hushdb_keys::{Suite, UnverifiedHeader};
 use memory_scan::{Found, Needle, scan};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

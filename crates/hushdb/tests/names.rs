@@ -1,9 +1,9 @@
 //! Names in files of earlier versions, which could differ in the case of letters alone.
 
-use hushdb::files::storage::{
+use hushdb::{Connection, Database, Result, value_text};
+use hushdb_storage::{
     Check, ColumnDef, ColumnType, IndexDef, IndexKind, Store, StoreOptions, View,
 };
-use hushdb::{Connection, Database, Result, value_text};
 use std::path::Path;
 
 /// A file in which names differ in case alone, as earlier versions could make it.

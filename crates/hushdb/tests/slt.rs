@@ -3,11 +3,11 @@
 //! Each script has a directory and a database of its own, and each of its named connections is one to that database. What
 //! must hold beside the answers: after the script, a file passes the check of all its blocks.
 
-use hushdb::files::keys::providers::KeyText;
-use hushdb::files::storage::{Store, StoreOptions};
 use hushdb::{
     Cipher, Connection, Database, DatabaseOptions, Error, KeySource, QueryResult, ResultKind,
 };
+use hushdb_keys::providers::KeyText;
+use hushdb_storage::{Store, StoreOptions};
 use sqllogictest::{DB, DBOutput, DefaultColumnType as Letter, Runner};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The 22 TPC-H queries against the official answers: encrypted, plain and reopened files, both crypto providers.
 
-use hushdb::files::CryptoProvider;
 use hushdb::{Database, DatabaseOptions, KeySource, tpch};
+use hushdb_crypto::CryptoProvider;
 use std::path::Path;
 
 const SF: f64 = 0.01;

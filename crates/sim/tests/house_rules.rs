@@ -373,6 +373,18 @@ fn lib_files_have_no_logic() {
 }
 
 #[test]
+fn the_library_hands_out_no_lower_crate() {
+    let face = read(&workspace().join("crates/hushdb/src/lib.rs"));
+    let whole = |line: &&str| line.contains("pub use hushdb_") && !line.contains("::");
+    let faults = face.lines().filter(whole);
+    none(
+        faults
+            .map(|line| format!("lib.rs of hushdb: {}", line.trim()))
+            .collect(),
+    );
+}
+
+#[test]
 fn the_judge_of_lib_files_tells_logic_from_modules() {
     let plain = "//! Doc; with { braces }.\n#![warn(missing_docs)]\n#[cfg(test)]\nmod a;\npub mod b;\n\n/// Why.\npub use a::{C, d::{E, F}};\npub mod g {\n    pub use h::I;\n}\n";
     assert_eq!(first_logic(plain), None);

@@ -30,10 +30,34 @@ enum Last {
     Equals,
 }
 
+/// How a statement begins.
+#[derive(Clone, Copy, PartialEq)]
+enum Begins {
+    Nothing,
+    /// With ALTER, and no word behind it yet.
+    Alter,
+    /// As ATTACH or ALTER DATABASE, which have options that hold keys.
+    OptionsOfKeys,
+    /// As another statement.
+    Other,
+}
+
+impl Begins {
+    /// With one word more, in lower case.
+    fn then(self, word: &str) -> Self {
+        match (self, word) {
+            (Self::Nothing, "attach") | (Self::Alter, "database") => Self::OptionsOfKeys,
+            (Self::Nothing, "alter") => Self::Alter,
+            (Self::Nothing | Self::Alter, _) => Self::Other,
+            (Self::OptionsOfKeys | Self::Other, _) => self,
+        }
+    }
+}
+
 impl KeyLiterals {
     /// The text without its keys, and the keys. A statement that names no secret option is borrowed as it is.
     ///
-    /// In ATTACH a key is whatever stands behind the option's name. Elsewhere, as in a misspelt statement, it is a
+    /// In ATTACH and ALTER DATABASE a key is whatever stands behind the option's name. Elsewhere, as in a misspelt statement, it is a
     /// quoted text directly behind a name that begins in brackets or behind a comma there, unless a SELECT came before.
     pub(crate) fn take_out_of(sql: &str) -> (Cow<'_, str>, Self) {
         if !names(sql.as_bytes(), SECRET_OPTION) {
@@ -43,10 +67,10 @@ impl KeyLiterals {
         let mut text = String::with_capacity(sql.len());
         let mut this = Self::default();
         let (mut copied, mut at, mut depth) = (0, 0, 0);
-        let (mut last, mut attach, mut select) = (Last::Other, None, false);
+        let (mut last, mut begins, mut select) = (Last::Other, Begins::Nothing, false);
         while at < bytes.len() {
             let (piece, end) = next(bytes, at);
-            let is_attach = attach == Some(true);
+            let is_attach = begins == Begins::OptionsOfKeys;
             let takes = match last {
                 Last::Name { in_list } => is_attach || in_list,
                 Last::Equals => is_attach,
@@ -69,7 +93,7 @@ impl KeyLiterals {
                 Piece::Blank => last,
                 Piece::Word | Piece::Name => {
                     let word = sql[at..end].trim_matches('"').to_ascii_lowercase();
-                    attach.get_or_insert(word == "attach");
+                    begins = begins.then(&word);
                     select |= word == "select";
                     match Self::are_values_of(&word) {
                         true => Last::Name {
@@ -222,11 +246,13 @@ mod tests {
             ("42", "42"),
             ("'é'", "é"),
         ] {
-            let sql = format!("attach 'f' AS x (Encryption_Key {literal}, READ_ONLY)");
-            let (text, keys) = taken(&sql);
-            assert_eq!(keys, key(expected), "{sql}");
-            assert!(text.ends_with("'<key 0>', READ_ONLY)"), "{text}");
-            assert!(!text.contains("sesame"), "{text}");
+            for head in ["attach 'f' AS x", "/* */ Alter Database d ADD SLOT"] {
+                let sql = format!("{head} (Encryption_Key {literal}, READ_ONLY)");
+                let (text, keys) = taken(&sql);
+                assert_eq!(keys, key(expected), "{sql}");
+                assert!(text.ends_with("'<key 0>', READ_ONLY)"), "{text}");
+                assert!(!text.contains("sesame"), "{text}");
+            }
         }
     }
 
@@ -268,6 +294,7 @@ mod tests {
             "SELECT 'ENCRYPTION_KEY', (encryption_key = 'x') FROM t",
             "CREATE TABLE t (encryption_key VARCHAR DEFAULT 'x')",
             "INSERT INTO t (encryption_key) VALUES ('x')",
+            "ALTER TABLE t ADD COLUMN encryption_key VARCHAR DEFAULT 'x'",
             "ATTACH 'f' (ENCRYPTION_KEY, ENCRYPTION_KEY $1)",
         ] {
             assert_eq!(taken(sql), (sql.to_string(), vec![]));

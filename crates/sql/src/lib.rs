@@ -57,8 +57,8 @@ pub use names::{
 pub use nested_calls::unnest_table;
 pub use parameters::{number_parameters, substitute_parameters};
 pub use parser::{
-    AttachOption, CopyTarget, DatabaseParts, OnConflict, OptionValue, ROWS_OF, Statement,
-    TransactionStatement, parse, parse_one,
+    AttachOption, CopyTarget, DatabaseChange, DatabaseParts, OnConflict, OptionValue, ROWS_OF,
+    Statement, TransactionStatement, parse, parse_one,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use reading::{parse_data_type, parse_expr};

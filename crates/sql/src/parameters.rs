@@ -2,7 +2,7 @@
 //!
 //! What it refuses: parameters with names.
 
-use super::parser::Statement;
+use super::parser::{DatabaseChange, Statement};
 use super::rewrite::finish;
 use crate::error::{Error, Result};
 use sqlparser::ast::{Expr, Value, VisitMut, VisitorMut};
@@ -60,7 +60,14 @@ fn visit(
     match statement {
         Statement::Sql(statement) => finish(VisitMut::visit(statement.as_mut(), visitor)),
         Statement::InsertByName(insert) => finish(VisitMut::visit(insert.as_mut(), visitor)),
-        Statement::Attach { options, .. } => {
+        Statement::Attach { options, .. }
+        | Statement::AlterDatabase {
+            change:
+                DatabaseChange::AddSlot(options)
+                | DatabaseChange::ChangeSlot { options, .. }
+                | DatabaseChange::VerifySlot { options, .. },
+            ..
+        } => {
             let values = options
                 .iter_mut()
                 .filter_map(|option| option.value.as_mut());

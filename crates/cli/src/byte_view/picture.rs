@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, IntoInnerError, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use hushdb::files::storage::OutputFile;
+use hushdb::maintenance::OutputFile;
 
 use super::counts::ByteCounts;
 use super::letters;
@@ -67,10 +67,10 @@ pub(crate) fn write(target: &Path, panels: &[Panel<'_>]) -> Result<(), Failure> 
     let failed = |error| Failure::file(target, error);
     refuse_other_than_picture(target).map_err(failed)?;
     let canvas = drawn(panels).map_err(failed)?;
-    let file = OutputFile::create(target).map_err(|error| Failure::output(target, error))?;
+    let file = OutputFile::create(target).map_err(|error| Failure::output(target, error.into()))?;
     let file = canvas.encoded(BufWriter::new(file)).map_err(failed)?;
     file.commit()
-        .map_err(|error| Failure::output(target, error))
+        .map_err(|error| Failure::output(target, error.into()))
 }
 
 /// Nothing but a picture becomes a picture by a slip.

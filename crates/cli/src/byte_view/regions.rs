@@ -8,11 +8,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 
-use hushdb::files::storage::{SECTOR_BYTES, Store};
+use hushdb::maintenance::{DatabaseFile, SECTOR_BYTES};
 
 use crate::failure::Failure;
 
-const SECTOR: u64 = SECTOR_BYTES as u64;
+const SECTOR: u64 = SECTOR_BYTES;
 /// Header copies and superblocks stand in the first sector of each of these (FORMAT.md, "File map").
 const SPACING: u64 = 16_384;
 /// Blocks begin here; before are headers and gaps between them.
@@ -40,27 +40,30 @@ impl Region {
     }
 }
 
-/// The regions of a file: by role if the store could be opened.
+/// The regions of a file: by role if it could be opened.
 ///
 /// # Errors
 /// What reading the file or the blocks reports.
-pub(crate) fn regions(path: &Path, store: Option<&Store>) -> Result<Vec<Region>, Failure> {
+pub(crate) fn regions(path: &Path, opened: Option<&DatabaseFile>) -> Result<Vec<Region>, Failure> {
     let mut file = File::open(path).map_err(|error| Failure::file(path, error))?;
     let length = file
         .metadata()
         .map_err(|error| Failure::file(path, error))?;
     let length = length.len();
     let mut blocks = BTreeMap::new();
-    match store {
-        Some(store) => {
-            store.check(&mut |role, block| {
-                let sectors = block.sectors().map_or(0, u64::from);
-                blocks.insert(block.sector, (role.to_string(), sectors));
+    match opened {
+        Some(opened) => {
+            opened.check(&mut |block| {
+                blocks.insert(block.offset, (block.role.clone(), block.disk_bytes));
             })?;
         }
         None => {
             for (sector, sectors) in seen(&mut file, length) {
-                blocks.insert(sector, ("sealed blocks".to_owned(), sectors));
+                let place = (
+                    sector.saturating_mul(SECTOR),
+                    sectors.saturating_mul(SECTOR),
+                );
+                blocks.insert(place.0, ("sealed blocks".to_owned(), place.1));
             }
         }
     }
@@ -70,8 +73,7 @@ pub(crate) fn regions(path: &Path, store: Option<&Store>) -> Result<Vec<Region>,
     let mut by_name: BTreeMap<String, Vec<Range<u64>>> = BTreeMap::new();
     let mut free = Vec::new();
     let mut end = BLOCKS_BEGIN;
-    for (sector, (name, sectors)) in blocks {
-        let start = sector.saturating_mul(SECTOR);
+    for (start, (name, bytes)) in blocks {
         // A superblock has a place of its own, and two blocks in one place are `hush check`'s to report.
         if start < end {
             continue;
@@ -79,7 +81,7 @@ pub(crate) fn regions(path: &Path, store: Option<&Store>) -> Result<Vec<Region>,
         if start > end {
             free.push(end..start);
         }
-        end = start.saturating_add(sectors.saturating_mul(SECTOR));
+        end = start.saturating_add(bytes);
         envelopes.push(envelope(start));
         by_name.entry(name).or_default().push(start + ENVELOPE..end);
     }
@@ -158,16 +160,13 @@ mod tests {
             .run("CREATE TABLE t AS SELECT i, 'text ' || i AS s FROM range(10000) r(i)")
             .expect("made");
         drop((connection, database));
-        let options = hushdb::files::storage::StoreOptions {
-            read_only: true,
-            ..Default::default()
-        };
-        let store = Store::open_path(&path, None, &options).expect("opened");
+        let opened = DatabaseFile::open_read_only(&path, None, hushdb::Freshness::default());
+        let opened = opened.expect("opened");
         let length = std::fs::metadata(&path).expect("there").len();
-        for store in [Some(&*store), None] {
-            let regions = regions(&path, store).expect("regions");
+        for opened in [Some(&opened), None] {
+            let regions = regions(&path, opened).expect("regions");
             let names: Vec<&str> = regions.iter().map(|region| region.name.as_str()).collect();
-            let expected = match store {
+            let expected = match opened {
                 Some(_) => ["column data", "metadata"].as_slice(),
                 None => &["sealed blocks"],
             };

@@ -5,10 +5,9 @@
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Arc;
 
-use hushdb::files::storage::{SECTOR_BYTES, Store, StoreOptions};
-use hushdb::{Database, DatabaseOptions, ErrorKind, KeySource};
+use hushdb::maintenance::DatabaseFile;
+use hushdb::{Database, DatabaseOptions, ErrorKind, Freshness, KeySource};
 
 use super::files::DemoFiles;
 use super::line;
@@ -48,10 +47,8 @@ pub(super) fn flip_one_bit(out: &mut Sink, files: &DemoFiles) -> Result<(), Fail
         "the flipped bit went unnoticed",
     )?;
 
-    let findings = open_store(target, &files.key)?
-        .check(&mut |_, _| {})?
-        .findings
-        .len();
+    let report = open_file(target, &files.key)?.check(&mut |_| {})?;
+    let findings = report.damage.len();
     line(
         out,
         &format!("  hush check finds {findings} damaged block in that copy"),
@@ -130,28 +127,20 @@ fn ask(path: &Path, key: &Path, sql: &str) -> Result<String, Failure> {
     Ok(texts.join(", "))
 }
 
-fn open_store(path: &Path, key: &Path) -> Result<Arc<Store>, Failure> {
+fn open_file(path: &Path, key: &Path) -> Result<DatabaseFile, Failure> {
     let provider = KeySource::File(key.to_owned()).provider();
-    let options = StoreOptions {
-        read_only: true,
-        ..StoreOptions::default()
-    };
-    Ok(Store::open_path(path, Some(&*provider), &options)?)
+    let file = DatabaseFile::open_read_only(path, Some(&*provider), Freshness::default())?;
+    Ok(file)
 }
 
 /// A byte in the middle of the column's middle segment.
 fn middle_of_column(path: &Path, key: &Path) -> Result<u64, Failure> {
-    let store = open_store(path, key)?;
-    let catalog = store.snapshot();
-    let missing = || Failure::Message(format!("{TABLE}.{COLUMN} is not where it was"));
-    let table = catalog.table("main", TABLE).ok_or_else(missing)?;
-    let column = table.column(COLUMN).ok_or_else(missing)?.id;
-    let groups = table.row_groups()?;
-    let segment = groups
-        .get(groups.len() / 2)
-        .and_then(|group| group.segment(column))
-        .ok_or_else(missing)?;
-    Ok(segment.block.sector * SECTOR_BYTES as u64 + u64::from(segment.block.payload_len) / 2)
+    let blocks = open_file(path, key)?.column_blocks("main", TABLE, COLUMN)?;
+    let blocks = blocks.unwrap_or_default();
+    let block = blocks.get(blocks.len() / 2);
+    let block =
+        block.ok_or_else(|| Failure::Message(format!("{TABLE}.{COLUMN} is not where it was")))?;
+    Ok(block.offset + block.payload_bytes / 2)
 }
 
 fn flip(path: &Path, offset: u64) -> std::io::Result<()> {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use hushdb::files::CryptoProvider;
+use hushdb::keys::random_key;
 
 use crate::failure::Failure;
 
@@ -68,9 +68,7 @@ impl DemoFiles {
 
 /// A new random key as key text, for its owner's eyes only.
 fn write_key(path: &Path) -> Result<(), Failure> {
-    let key = CryptoProvider::aws_lc()
-        .random_key()
-        .map_err(|error| Failure::Message(error.to_string()))?;
+    let key = random_key()?;
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)

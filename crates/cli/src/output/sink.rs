@@ -7,7 +7,7 @@
 use std::io::{self, BufWriter, IntoInnerError, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use hushdb::files::storage::OutputFile;
+use hushdb::maintenance::OutputFile;
 
 use crate::failure::Failure;
 
@@ -30,7 +30,7 @@ impl Sink {
     /// # Errors
     /// When it cannot be created, or is a database.
     pub(crate) fn file(path: &Path) -> Result<Self, Failure> {
-        let file = OutputFile::create(path).map_err(|error| Failure::output(path, error))?;
+        let file = OutputFile::create(path).map_err(|error| Failure::output(path, error.into()))?;
         let writer = BufWriter::with_capacity(1 << 16, file);
         Ok(Self::File(writer, path.to_owned()))
     }
@@ -45,7 +45,7 @@ impl Sink {
             Self::File(writer, path) => {
                 let file = writer.into_inner().map_err(IntoInnerError::into_error)?;
                 let committed = file.commit();
-                committed.map_err(|error| Failure::output(&path, error))
+                committed.map_err(|error| Failure::output(&path, error.into()))
             }
         }
     }

@@ -98,7 +98,7 @@ fn the_variable_names_the_place_when_nothing_else_does() {
         place
             .hush(&["keys", "list", "p.hush"])
             .refused()
-            .contains("not encrypted")
+            .contains("Not Encrypted")
     );
     let bad = with_variable(&["e.hush", "FROM t"], "vault://me:sesame@h/transit/hr").refused();
     assert!(!bad.contains("sesame"), "{bad}");

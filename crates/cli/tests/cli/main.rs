@@ -479,7 +479,7 @@ fn keys_are_added_changed_and_removed() {
     keys("add e.hush --key-env KEY_B").refused();
 
     plain(&place, "p.hush");
-    assert!(keys("list p.hush").refused().contains("not encrypted"));
+    assert!(keys("list p.hush").refused().contains("Not Encrypted"));
 }
 
 #[test]

@@ -101,35 +101,15 @@ fn read_option(
     services: &KeyServices,
     options: &mut AttachOptions,
 ) -> Result<()> {
-    let AttachOption {
-        name,
-        value,
-        secret,
-    } = option;
-    // What stands in a name's place may be a key.
-    let missing = || Error::binder("an option of ATTACH is without its value");
-    let value = value.as_ref().map(|value| {
-        plain_text(value).ok_or_else(|| {
-            Error::binder("an option of ATTACH is a text, or a parameter that is given one")
-        })
-    });
-    let value = value.transpose()?;
-    let text = || value.clone().ok_or_else(missing);
-    // Spelt out, or bound.
-    let secret = || match &secret {
-        Some(secret) => Ok(secret.duplicate()),
-        None => text().map(SecretBytes::from),
-    };
-    let place = || no_key(String::from_utf8_lossy(secret()?.expose()).into_owned());
-    let mut source = |given| match options.key.replace(given) {
-        None => Ok(()),
-        Some(_) => Err(Error::binder("give the key in one way only")),
-    };
-    match name.as_str() {
-        "encryption_key" => source(KeySource::Text(secret()?))?,
-        "encryption_key_env" => source(KeySource::Env(place()?))?,
-        "encryption_key_file" => source(KeySource::File(place()?.into()))?,
-        "encryption_key_command" => source(KeySource::Command(place()?))?,
+    if let Some(source) = key_source(&option, services)? {
+        return match options.key.replace(source) {
+            None => Ok(()),
+            Some(_) => Err(Error::binder("give the key in one way only")),
+        };
+    }
+    let value = value_of(&option)?;
+    let text = || value.clone().ok_or_else(without_value);
+    match option.name.as_str() {
         "encryption_cipher" => {
             let known = Cipher::by_name(&text()?);
             options.cipher = Some(known.ok_or_else(|| {
@@ -153,13 +133,51 @@ fn read_option(
                 ));
             }
         },
+        _ => return Err(unknown_option()),
+    }
+    Ok(())
+}
+
+/// Where the key comes from, if that is what an option says; `None` for options about other things.
+pub(super) fn key_source(
+    option: &AttachOption,
+    services: &KeyServices,
+) -> Result<Option<KeySource>> {
+    // Spelt out, or bound.
+    let secret = || match &option.secret {
+        Some(secret) => Ok(secret.duplicate()),
+        None => text_of(option).map(SecretBytes::from),
+    };
+    let place = || no_key(String::from_utf8_lossy(secret()?.expose()).into_owned());
+    Ok(Some(match option.name.as_str() {
+        "encryption_key" => KeySource::Text(secret()?),
+        "encryption_key_env" => KeySource::Env(place()?),
+        "encryption_key_file" => KeySource::File(place()?.into()),
+        "encryption_key_command" => KeySource::Command(place()?),
         name => {
             let service = name.strip_prefix("encryption_key_");
             let found = service.and_then(|name| services.source(name, &secret().ok()?));
-            source(found.ok_or_else(unknown_option)??)?;
+            return found.transpose();
         }
-    }
-    Ok(())
+    }))
+}
+
+/// The text that an option is given.
+pub(super) fn text_of(option: &AttachOption) -> Result<String> {
+    value_of(option)?.ok_or_else(without_value)
+}
+
+fn value_of(option: &AttachOption) -> Result<Option<String>> {
+    let value = option.value.as_ref().map(|value| {
+        plain_text(value)
+            .ok_or_else(|| Error::binder("an option is a text, or a parameter that is given one"))
+    });
+    value.transpose()
+}
+
+/// Without its name: what stands in a name's place may be a key.
+fn without_value() -> Error {
+    Error::binder("an option is without its value")
 }
 
 /// Without its name: what stands in its place may be a key.

@@ -28,6 +28,7 @@ mod row_ids;
 mod series;
 pub(crate) mod settings;
 mod show;
+mod slots;
 mod summarize;
 pub(crate) mod table_functions;
 mod tpch_load;
@@ -168,6 +169,11 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
             options,
         } => attach::attach(session, &path, name, on_conflict, options),
         Parsed::Detach { name, if_exists } => attach::detach(session, &name, if_exists),
+        Parsed::AlterDatabase {
+            name,
+            if_exists,
+            change,
+        } => slots::alter_database(session, &name, if_exists, change),
         Parsed::Prepare {
             name,
             statement: parsed,

@@ -1,9 +1,11 @@
-//! What a process says of its databases, locks and settings, as tables: `databases()`, `locks()` and `duckdb_settings()`.
+//! What a process says of its databases, key slots, locks and settings, as tables: `databases()`, `key_slots()`, `locks()` and
+//! `duckdb_settings()`.
 //!
 //! What must hold: nothing here tells a key, or how to get one.
 
 use super::key_tables::Columns;
 use super::settings::settings as all_settings;
+use crate::maintenance::KeySlot;
 use crate::session::Session;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray};
 use hushdb_keys::{SlotKdf, Suite};
@@ -14,11 +16,22 @@ use std::sync::Arc;
 /// Name, state and facts of an attached database.
 type Row<'a> = (&'a String, &'a DatabaseSnapshot, StoreInfo);
 
-/// What a name stands for: settings, locks, or databases.
+/// What the tables here are called.
+pub(super) const NAMES: [&str; 6] = [
+    "databases",
+    "duckdb_databases",
+    "key_slots",
+    "locks",
+    "settings",
+    "duckdb_settings",
+];
+
+/// What one of [`NAMES`] stands for: settings, locks, key slots, or databases.
 pub(super) fn named(name: &str, session: &Session, planner: &Planner<'_>) -> Columns {
     match name {
         "settings" | "duckdb_settings" => settings(session),
         "locks" => locks(planner),
+        "key_slots" => key_slots(planner),
         _ => databases(planner),
     }
 }
@@ -140,6 +153,30 @@ fn locks(planner: &Planner<'_>) -> Columns {
         ("granted", Arc::new(granted.collect::<BooleanArray>())),
         ("waits_for", Arc::new(others.collect::<StringArray>())),
         ("waited_ms", Arc::new(waited.collect::<Int64Array>())),
+    ]
+}
+
+/// One row a key slot of an attached database: what its header says to anybody.
+fn key_slots(planner: &Planner<'_>) -> Columns {
+    let mut slots: Vec<(&String, KeySlot)> = vec![];
+    for (name, database) in &planner.snapshot.databases {
+        let header = database.store.blocks().header();
+        slots.extend(header.slots().into_iter().map(|slot| (name, slot.into())));
+    }
+    let texts = |of: &dyn Fn(&KeySlot) -> &String| -> ArrayRef {
+        let texts = slots.iter().map(|(_, slot)| Some(of(slot)));
+        Arc::new(texts.collect::<StringArray>())
+    };
+    let names = slots.iter().map(|(name, _)| Some(name));
+    let numbers = slots
+        .iter()
+        .map(|(_, slot)| i64::try_from(slot.number).ok());
+    vec![
+        ("database_name", Arc::new(names.collect::<StringArray>())),
+        ("slot", Arc::new(numbers.collect::<Int64Array>())),
+        ("key", texts(&|slot| &slot.key)),
+        ("provider", texts(&|slot| &slot.provider)),
+        ("label", texts(&|slot| &slot.label)),
     ]
 }
 

@@ -1,5 +1,5 @@
 //! Functions in FROM: `read_csv`, `read_parquet`, `read_json`, `range`, `generate_series`, `tpch_queries`, `databases`,
-//! `duckdb_settings`, `locks`, `database_anchor`, `key_memory`, `spill_files`, `duckdb_indexes`, `duckdb_constraints`,
+//! `duckdb_settings`, `locks`, `database_anchor`, `key_slots`, `key_memory`, `spill_files`, `duckdb_indexes`, `duckdb_constraints`,
 //! `pragma_table_info`, and what catalogs have (`catalog_tables.rs`).
 
 use super::copy::Format;
@@ -90,9 +90,7 @@ fn call(
         }
         "key_memory" if args.is_empty() => key_memory(),
         "spill_files" if args.is_empty() => spill_files(planner),
-        "databases" | "duckdb_databases" | "locks" | "settings" | "duckdb_settings"
-            if args.is_empty() =>
-        {
+        _ if args.is_empty() && process_tables::NAMES.contains(&name) => {
             table(process_tables::named(name, statement.session, planner))
         }
         "duckdb_schemas" if args.is_empty() => table(catalog_tables::schemas(planner)),

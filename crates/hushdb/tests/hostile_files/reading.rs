@@ -58,7 +58,7 @@ impl Reader {
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
-                if !hushdb::files::storage::is_panic_expected() {
+                if !hushdb::maintenance::is_panic_expected() {
                     PANICS.fetch_add(1, Ordering::SeqCst);
                     before(panic);
                 }

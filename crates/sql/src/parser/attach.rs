@@ -1,4 +1,4 @@
-//! ATTACH and DETACH.
+//! ATTACH and DETACH, and the options that say where a key comes from.
 
 use super::statement::{AttachOption, OnConflict, Statement};
 use super::tokens::{expect, scalar, string, word};
@@ -30,44 +30,52 @@ pub(super) fn attach(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statemen
     } else {
         None
     };
-    let mut options = vec![];
-    if parser.consume_token(&Token::LParen) {
-        loop {
-            let name = word(parser)?.to_lowercase();
-            let (mut value, mut secret) = (None, None);
-            if !matches!(parser.peek_token().token, Token::Comma | Token::RParen) {
-                let _ = parser.consume_token(&Token::Eq);
-                let next = parser.peek_token();
-                value = match next.token {
-                    Token::Placeholder(name) => {
-                        parser.next_token();
-                        let value = Value::Placeholder(name).with_span(next.span);
-                        Some(Expr::Value(value))
-                    }
-                    _ if KeyLiterals::are_values_of(&name) => {
-                        secret = Some(keys.behind(&scalar(parser)?)?);
-                        None
-                    }
-                    _ => Some(Expr::value(Value::SingleQuotedString(scalar(parser)?))),
-                };
-            }
-            options.push(AttachOption {
-                name,
-                value,
-                secret,
-            });
-            if !parser.consume_token(&Token::Comma) {
-                break;
-            }
-        }
-        expect(parser, &Token::RParen)?;
-    }
+    let options = match parser.peek_token().token {
+        Token::LParen => options(parser, keys)?,
+        _ => vec![],
+    };
     Ok(Statement::Attach {
         path,
         name,
         on_conflict,
         options,
     })
+}
+
+/// `(NAME value, NAME = value, NAME)`, where values of options about keys were taken out of the text.
+pub(super) fn options(parser: &mut Parser, keys: &KeyLiterals) -> Result<Vec<AttachOption>> {
+    expect(parser, &Token::LParen)?;
+    let mut options = vec![];
+    loop {
+        let name = word(parser)?.to_lowercase();
+        let (mut value, mut secret) = (None, None);
+        if !matches!(parser.peek_token().token, Token::Comma | Token::RParen) {
+            let _ = parser.consume_token(&Token::Eq);
+            let next = parser.peek_token();
+            value = match next.token {
+                Token::Placeholder(name) => {
+                    parser.next_token();
+                    let value = Value::Placeholder(name).with_span(next.span);
+                    Some(Expr::Value(value))
+                }
+                _ if KeyLiterals::are_values_of(&name) => {
+                    secret = Some(keys.behind(&scalar(parser)?)?);
+                    None
+                }
+                _ => Some(Expr::value(Value::SingleQuotedString(scalar(parser)?))),
+            };
+        }
+        options.push(AttachOption {
+            name,
+            value,
+            secret,
+        });
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+    }
+    expect(parser, &Token::RParen)?;
+    Ok(options)
 }
 
 pub(super) fn detach(parser: &mut Parser) -> Result<Statement> {

@@ -1,6 +1,7 @@
 //! The statements HushDB knows. Those that sqlparser's DuckDB dialect lacks or cuts short are read here, token by token,
 //! a file for each kind; the rest comes as sqlparser's tree.
 
+mod alter_database;
 mod attach;
 mod before_parsing;
 mod call_and_set;
@@ -13,10 +14,11 @@ mod transaction;
 
 pub use before_parsing::ROWS_OF;
 pub use statement::{
-    AttachOption, CopyTarget, DatabaseParts, OnConflict, OptionValue, Statement,
+    AttachOption, CopyTarget, DatabaseChange, DatabaseParts, OnConflict, OptionValue, Statement,
     TransactionStatement,
 };
 
+use alter_database::alter_database;
 use attach::{attach, detach};
 use before_parsing::{plain_numbers, plain_strings, statements_in_from, take_by_name};
 use call_and_set::{call, pragma, set};
@@ -105,6 +107,7 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
     match ahead.as_slice() {
         ["ATTACH", ..] => attach(parser, keys),
         ["DETACH", ..] => detach(parser),
+        ["ALTER", "DATABASE", ..] => alter_database(parser, keys),
         // sqlparser prepares statements that it knows.
         ["PREPARE", _, "AS", "ATTACH"] => {
             parser.next_token();
@@ -143,14 +146,7 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
                 .transpose()?;
             Ok(Statement::Checkpoint(name))
         }
-        ["INSTALL" | "LOAD", ..] => {
-            parser.next_token();
-            Ok(Statement::Extension(match parser.next_token().token {
-                Token::Word(w) => w.value.to_lowercase(),
-                Token::SingleQuotedString(s) => s.to_lowercase(),
-                other => return Err(syntax_error(&other)),
-            }))
-        }
+        ["INSTALL" | "LOAD", ..] => extension(parser),
         ["BEGIN", ..] | ["START", "TRANSACTION", ..] => transaction::begin(parser),
         ["COMMIT" | "END", ..] => Ok(transaction::commit(parser)),
         ["ROLLBACK" | "ABORT", ..] => transaction::rollback(parser),
@@ -172,6 +168,16 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
         }
         _ => sql(parser),
     }
+}
+
+/// `INSTALL x` and `LOAD x`.
+fn extension(parser: &mut Parser) -> Result<Statement> {
+    parser.next_token();
+    Ok(Statement::Extension(match parser.next_token().token {
+        Token::Word(w) => w.value.to_lowercase(),
+        Token::SingleQuotedString(s) => s.to_lowercase(),
+        other => return Err(syntax_error(&other)),
+    }))
 }
 
 fn not_yet(parser: &mut Parser, text: &'static str) -> Statement {

@@ -32,6 +32,15 @@ pub enum Statement {
         /// A database that is not there is no error.
         if_exists: bool,
     },
+    /// `ALTER DATABASE [IF EXISTS] name change`.
+    AlterDatabase {
+        /// The name.
+        name: String,
+        /// A database that is not there is no error.
+        if_exists: bool,
+        /// What is changed.
+        change: DatabaseChange,
+    },
     /// `PREPARE name AS`, of a statement that sqlparser does not know.
     Prepare {
         /// The name.
@@ -132,6 +141,7 @@ impl Statement {
             Self::InsertByName(_) => "INSERT",
             Self::Attach { .. } => "ATTACH",
             Self::Detach { .. } => "DETACH",
+            Self::AlterDatabase { .. } => "ALTER DATABASE",
             Self::Prepare { .. } => "PREPARE",
             Self::Use(_) => "USE",
             Self::Call { .. } => "CALL",
@@ -221,7 +231,14 @@ impl Statement {
                 let mut all = args.iter_mut().chain(named);
                 all.try_for_each(|arg| finish(VisitMut::visit(arg, visitor)))
             }
-            Self::Attach { options, .. } => {
+            Self::Attach { options, .. }
+            | Self::AlterDatabase {
+                change:
+                    DatabaseChange::AddSlot(options)
+                    | DatabaseChange::ChangeSlot { options, .. }
+                    | DatabaseChange::VerifySlot { options, .. },
+                ..
+            } => {
                 let values = options.iter_mut();
                 let mut values = values.filter_map(|option| option.value.as_mut());
                 values.try_for_each(|value| finish(VisitMut::visit(value, visitor)))
@@ -295,7 +312,30 @@ pub enum OnConflict {
     Replace,
 }
 
-/// An option of ATTACH. Its value may say where a key is, so it has no Debug output.
+/// What ALTER DATABASE changes.
+#[derive(Clone)]
+pub enum DatabaseChange {
+    /// `ADD SLOT (options)`: another key opens the file.
+    AddSlot(Vec<AttachOption>),
+    /// `CHANGE SLOT n (options)`: another key in the place of one.
+    ChangeSlot {
+        /// Its number.
+        slot: usize,
+        /// Where the new key comes from.
+        options: Vec<AttachOption>,
+    },
+    /// `VERIFY SLOT n (options)`: whether a key opens it.
+    VerifySlot {
+        /// Its number.
+        slot: usize,
+        /// Where the key comes from.
+        options: Vec<AttachOption>,
+    },
+    /// `DROP SLOT n`: a key opens the file no more.
+    DropSlot(usize),
+}
+
+/// An option of ATTACH, or of a key slot. Its value may say where a key is, so it has no Debug output.
 #[derive(Clone)]
 pub struct AttachOption {
     /// What is set, in lower case.

@@ -43,6 +43,7 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         // These are read token by token, and have nothing of the parser's tree but names.
         S::Attach { .. }
         | S::Detach { .. }
+        | S::AlterDatabase { .. }
         | S::Use(_)
         | S::Pragma(_)
         | S::Reset(_)

@@ -1,0 +1,108 @@
+//! ALTER DATABASE: the key slots of an attached database.
+
+use super::attach::options;
+use super::statement::{DatabaseChange, Statement};
+use super::tokens::{syntax_error, word, words};
+use crate::error::Result;
+use crate::key_literals::KeyLiterals;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
+
+/// `ALTER DATABASE name ADD SLOT (...)`, `CHANGE SLOT n (...)`, `VERIFY SLOT n (...)` or `DROP SLOT n`.
+pub(super) fn alter_database(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
+    (0..2).for_each(|_| drop(parser.next_token()));
+    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+    let name = word(parser)?;
+    let ahead = words(parser, 2);
+    let ahead: Vec<&str> = ahead.iter().map(String::as_str).collect();
+    let next = parser.peek_token().token;
+    if let ["ADD" | "CHANGE" | "DROP" | "VERIFY", "SLOT"] = ahead.as_slice() {
+        (0..2).for_each(|_| drop(parser.next_token()));
+    }
+    let change = match ahead.as_slice() {
+        ["ADD", "SLOT"] => DatabaseChange::AddSlot(options(parser, keys)?),
+        ["CHANGE", "SLOT"] => DatabaseChange::ChangeSlot {
+            slot: number(parser)?,
+            options: options(parser, keys)?,
+        },
+        ["VERIFY", "SLOT"] => DatabaseChange::VerifySlot {
+            slot: number(parser)?,
+            options: options(parser, keys)?,
+        },
+        ["DROP", "SLOT"] => DatabaseChange::DropSlot(number(parser)?),
+        _ => return Err(syntax_error(&next)),
+    };
+    Ok(Statement::AlterDatabase {
+        name,
+        if_exists,
+        change,
+    })
+}
+
+/// The number of a slot.
+fn number(parser: &mut Parser) -> Result<usize> {
+    match parser.next_token().token {
+        Token::Number(text, false) => text
+            .parse()
+            .map_err(|_| syntax_error(&Token::Number(text, false))),
+        other => Err(syntax_error(&other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::*;
+
+    fn change(sql: &str) -> DatabaseChange {
+        match parse(sql) {
+            Ok(Statement::AlterDatabase { name, change, .. }) if name == "Sales" => change,
+            Ok(_) => panic!("{sql}: another statement"),
+            Err(error) => panic!("{sql}: {error}"),
+        }
+    }
+
+    #[test]
+    fn slots_are_added_changed_and_dropped() {
+        let added = change("ALTER DATABASE Sales ADD SLOT (ENCRYPTION_KEY 'sesame', LABEL 'a b')");
+        let DatabaseChange::AddSlot(options) = added else {
+            panic!()
+        };
+        let names: Vec<_> = options.iter().map(|option| option.name.as_str()).collect();
+        assert_eq!(names, ["encryption_key", "label"]);
+        let secret = options[0].secret.as_ref().unwrap();
+        assert_eq!(secret.expose(), b"sesame");
+        let changed = change("alter database Sales change slot 3 (encryption_key_env = NEW_KEY)");
+        assert!(
+            matches!(changed, DatabaseChange::ChangeSlot { slot: 3, options } if options.len() == 1)
+        );
+        let tried = change("ALTER DATABASE Sales VERIFY SLOT 0 (ENCRYPTION_KEY_FILE 'f')");
+        assert!(matches!(tried, DatabaseChange::VerifySlot { slot: 0, .. }));
+        let dropped = change("ALTER DATABASE IF EXISTS Sales DROP SLOT 7");
+        assert!(matches!(dropped, DatabaseChange::DropSlot(7)));
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_and_repeats_no_key() {
+        for sql in [
+            "ALTER DATABASE d",
+            "ALTER DATABASE d ADD SLOT",
+            "ALTER DATABASE d ADD SLOT ()",
+            "ALTER DATABASE d ADD SLOT 1 (ENCRYPTION_KEY sesame)",
+            "ALTER DATABASE d CHANGE SLOT (ENCRYPTION_KEY = 'sesame')",
+            "ALTER DATABASE d CHANGE SLOT -1 (ENCRYPTION_KEY $$sesame$$)",
+            "ALTER DATABASE d DROP SLOT 99999999999999999999999",
+            "ALTER DATABASE d DROP SLOT 1.5",
+            "ALTER DATABASE d RENAME TO sesame",
+            "ALTER DATABASE d ADD SLOT (ENCRYPTION_KEY 'x') sesame",
+        ] {
+            let Err(error) = parse(sql) else {
+                panic!("{sql} parsed")
+            };
+            assert_eq!(error.kind(), crate::ErrorKind::Parser, "{sql}: {error}");
+            let quiet = sql.contains("ENCRYPTION_KEY");
+            assert!(!quiet || !error.to_string().contains("sesame"), "{error}");
+        }
+    }
+}
