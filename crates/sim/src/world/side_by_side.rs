@@ -1,4 +1,4 @@
-//! Transactions that are open at once, and what must come of both.
+//! Transactions that are open at once, and what must come of both: at their commits, and when one goes on from what the other left.
 
 use hushdb_storage::{Error, Transaction};
 
@@ -10,7 +10,7 @@ impl World {
     pub(super) fn side_by_side(
         &mut self,
         handle: &mut Handle,
-        first: Transaction,
+        mut first: Transaction,
         after: State,
     ) -> Checked<Flow> {
         let mut both = self.state()?.clone();
@@ -34,10 +34,23 @@ impl World {
             return self.failed(handle, faults, None, &error);
         }
         let merged = before.and_then(|before| both.model.with_changes(&before.model, &after.model));
-        let merged = merged.map(|model| State {
+        let mut merged = merged.map(|model| State {
             model,
             keys: both.keys,
         });
+        if self.dice.chance(60) {
+            let faults = self.disk.stats().faults;
+            if let Err(error) = self.goes_on(handle, &mut first, &mut merged) {
+                return match error {
+                    Error::Conflict(_) if merged.is_none() => {
+                        self.report.conflicts += 1;
+                        self.compare(handle)
+                    }
+                    Error::Conflict(what) if what.contains("redefines") => self.compare(handle),
+                    error => self.failed(handle, faults, None, &error),
+                };
+            }
+        }
         match (first.commit(), merged) {
             (Ok(_), Some(merged)) => {
                 self.acknowledged = Some(merged);
@@ -58,5 +71,26 @@ impl World {
             )),
             (Err(error), merged) => self.failed(handle, faults, merged, &error),
         }
+    }
+
+    /// A transaction goes on from the newest state, changes more there, and perhaps goes back to before it did.
+    fn goes_on(
+        &mut self,
+        handle: &Handle,
+        first: &mut Transaction,
+        merged: &mut Option<State>,
+    ) -> Result<(), Error> {
+        let before = (first.savepoint(), merged.clone());
+        for _ in 0..self.dice.between(1, 2) {
+            first.advance(handle.store.snapshot())?;
+            if let Some(state) = merged {
+                changes::change(first, &mut state.model, &mut self.dice)?;
+            }
+        }
+        if self.dice.chance(30) {
+            first.rollback_to(&before.0);
+            *merged = before.1;
+        }
+        Ok(())
     }
 }
