@@ -100,10 +100,13 @@ impl Session {
         result
     }
 
-    /// How a transaction that begins now waits; `None`: it does not.
-    pub(crate) fn new_waits(&self) -> Option<Arc<Waits>> {
+    /// How a transaction that begins now waits, at the connection's level if none is given; `None`: it does not.
+    pub(crate) fn new_waits(&self, isolation: Option<Isolation>) -> Option<Arc<Waits>> {
         let settings = self.settings.lock();
-        Waits::new(settings.isolation, settings.lock_timeout)
+        Waits::new(
+            isolation.unwrap_or(settings.isolation),
+            settings.lock_timeout,
+        )
     }
 
     /// How a statement that begins now waits: as its transaction does, if it is part of one.
@@ -111,7 +114,7 @@ impl Session {
         if let Some(open) = self.transaction.lock().as_ref() {
             return open.waits().cloned();
         }
-        self.new_waits()
+        self.new_waits(None)
     }
 
     /// See [`OpenTransaction::renew`].

@@ -543,6 +543,34 @@ fn those_who_do_not_wait_still_conflict_and_lose_nothing() {
 }
 
 #[test]
+fn begin_takes_a_level_of_its_own() {
+    let database = accounts();
+    let (one, two) = (connect(&database), database.connect().unwrap());
+    let sum = "SELECT sum(a) FROM t";
+    for (level, seen) in [
+        ("", 800),
+        (" ISOLATION LEVEL READ COMMITTED", 802),
+        (
+            " TRANSACTION ISOLATION LEVEL READ UNCOMMITTED, READ WRITE",
+            803,
+        ),
+        (" READ WRITE ISOLATION LEVEL REPEATABLE READ", 803),
+        (" ISOLATION LEVEL SNAPSHOT READ ONLY", 804),
+    ] {
+        run(&two, &format!("BEGIN{level}; {sum}")).unwrap();
+        run(&one, "UPDATE t SET a = a + 1 WHERE id = 1").unwrap();
+        assert_eq!(value(&two, sum), seen, "{level}");
+        run(&two, "COMMIT").unwrap();
+    }
+    assert_eq!(
+        state_of(run(&two, "BEGIN ISOLATION LEVEL SERIALIZABLE")),
+        "0A000"
+    );
+    assert_eq!(state_of(run(&two, "BEGIN ISOLATION LEVEL READ")), "42601");
+    assert!(!two.in_transaction());
+}
+
+#[test]
 fn the_level_is_set_by_its_name() {
     let database = accounts();
     let connection = database.connect().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::result::QueryResult;
 use crate::session::Session;
-use crate::transaction::OpenTransaction;
+use crate::transaction::{Isolation, OpenTransaction};
 use hushdb_sql::TransactionStatement;
 use hushdb_sql::sqlstate;
 use hushdb_sql::{Error, Result};
@@ -11,9 +11,14 @@ pub(super) fn run(session: &Session, statement: TransactionStatement) -> Result<
     use TransactionStatement as T;
     let mut current = session.transaction.lock();
     match statement {
-        T::Begin { read_only } => match *current {
+        T::Begin {
+            read_only,
+            isolation,
+        } => match *current {
             None => {
-                *current = Some(OpenTransaction::new(read_only, session.new_waits()));
+                let isolation = isolation.map(named).transpose()?;
+                let waits = session.new_waits(isolation);
+                *current = Some(OpenTransaction::new(read_only, waits));
             }
             Some(_) => {
                 return Err(
@@ -39,6 +44,15 @@ pub(super) fn run(session: &Session, statement: TransactionStatement) -> Result<
         }
     }
     Ok(QueryResult::done())
+}
+
+/// The isolation level of a name.
+fn named(level: &str) -> Result<Isolation> {
+    Isolation::by_name(level).ok_or_else(|| {
+        Error::unsupported(format!(
+            "isolation level {level} is not there; REPEATABLE READ comes next to it"
+        ))
+    })
 }
 
 /// A name that SQL text cannot give to a savepoint without quotes.

@@ -251,10 +251,12 @@ impl Statement {
 /// A statement about the connection's transaction.
 #[derive(Clone)]
 pub enum TransactionStatement {
-    /// `BEGIN [TRANSACTION] [READ ONLY | READ WRITE]`.
+    /// `BEGIN [TRANSACTION] [READ ONLY | READ WRITE] [ISOLATION LEVEL level]`.
     Begin {
         /// It refuses every write.
         read_only: bool,
+        /// The name of its isolation level in lower case; that of the connection when not given.
+        isolation: Option<&'static str>,
     },
     /// `COMMIT`.
     Commit,

@@ -5,21 +5,57 @@ use super::tokens::{parser_error, word};
 use crate::error::Result;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
 
 const NOISE: [Keyword; 2] = [Keyword::TRANSACTION, Keyword::WORK];
 
-/// `BEGIN [TRANSACTION | WORK] [READ ONLY | READ WRITE]`, `START TRANSACTION ...`.
+/// `BEGIN [TRANSACTION | WORK] [READ ONLY | READ WRITE | ISOLATION LEVEL level], ...`, `START TRANSACTION ...`.
 pub(super) fn begin(parser: &mut Parser) -> Result<Statement> {
     parser.next_token();
     let _ = parser.parse_one_of_keywords(&NOISE);
-    let mut read_only = false;
-    if parser.parse_keyword(Keyword::READ) {
-        let mode = parser.expect_one_of_keywords(&[Keyword::ONLY, Keyword::WRITE]);
-        read_only = mode.map_err(parser_error)? == Keyword::ONLY;
+    let (mut read_only, mut isolation) = (false, None);
+    loop {
+        if parser.parse_keyword(Keyword::READ) {
+            let mode = parser.expect_one_of_keywords(&[Keyword::ONLY, Keyword::WRITE]);
+            read_only = mode.map_err(parser_error)? == Keyword::ONLY;
+        } else if parser.parse_keywords(&[Keyword::ISOLATION, Keyword::LEVEL]) {
+            isolation = Some(level(parser)?);
+        } else {
+            break;
+        }
+        // PostgreSQL takes modes without a comma between them, too.
+        let _ = parser.consume_token(&Token::Comma);
     }
     Ok(Statement::Transaction(TransactionStatement::Begin {
         read_only,
+        isolation,
     }))
+}
+
+/// The name of an isolation level.
+fn level(parser: &mut Parser) -> Result<&'static str> {
+    use Keyword as K;
+    let first = [K::READ, K::REPEATABLE, K::SERIALIZABLE, K::SNAPSHOT];
+    Ok(
+        match parser
+            .expect_one_of_keywords(&first)
+            .map_err(parser_error)?
+        {
+            K::READ => {
+                let which = parser.expect_one_of_keywords(&[K::COMMITTED, K::UNCOMMITTED]);
+                match which.map_err(parser_error)? {
+                    K::COMMITTED => "read committed",
+                    _ => "read uncommitted",
+                }
+            }
+            K::REPEATABLE => {
+                parser.expect_keyword(K::READ).map_err(parser_error)?;
+                "repeatable read"
+            }
+            K::SERIALIZABLE => "serializable",
+            _ => "snapshot",
+        },
+    )
 }
 
 /// `COMMIT [TRANSACTION | WORK]`, `END ...`.
