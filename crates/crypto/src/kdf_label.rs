@@ -20,6 +20,8 @@ pub enum KdfLabel {
     Wal,
     /// MAC key of a log's header, from the system DEK.
     WalMac,
+    /// Commitment to a data key, from that key.
+    DataKeyCommitment,
     /// Key of one spill file, from a process's random key.
     Spill,
 }
@@ -35,6 +37,7 @@ impl KdfLabel {
             Self::Block => b"HUSH1 blk",
             Self::Wal => b"HUSH1 wal",
             Self::WalMac => b"HUSH1 walmac",
+            Self::DataKeyCommitment => b"HUSH1 dcommit",
             Self::Spill => b"HUSH1 spill",
         }
     }

@@ -1,6 +1,7 @@
 //! The keys of an opened database. They exist only behind a verified header.
 
 use std::fmt;
+use std::sync::Arc;
 
 use hushdb_crypto::{CryptoProvider, CtrKey, GcmKey, KdfLabel, SecretKey};
 
@@ -8,14 +9,18 @@ use crate::layout::put;
 use crate::master_key::MasterKey;
 use crate::{DatabaseId, HeaderError, LogKeys, Suite};
 
-/// Master key, system DEK and ring key of one database.
+/// Master key, data keys and ring key of one database. A copy shares the keys, which are wiped with the last one.
+#[derive(Clone)]
 pub struct DatabaseKeys {
     pub(crate) database_id: DatabaseId,
-    pub(crate) master: MasterKey,
+    pub(crate) master: Arc<MasterKey>,
     pub(crate) system_key_id: u32,
-    pub(crate) system_dek: SecretKey,
-    pub(crate) previous: Option<(u32, SecretKey)>,
-    pub(crate) ring_key: SecretKey,
+    pub(crate) system_dek: Arc<SecretKey>,
+    /// The one before, as the header has it.
+    pub(crate) previous: Option<(u32, Arc<SecretKey>)>,
+    /// Those that the key ring has.
+    pub(crate) retired: Vec<(u32, Arc<SecretKey>)>,
+    pub(crate) ring_key: Arc<SecretKey>,
 }
 
 /// A key for blocks of one suite, data key and epoch.
@@ -38,7 +43,12 @@ impl DatabaseKeys {
         self.system_key_id
     }
 
-    /// Whether the header holds the data key with this id.
+    /// The id of the data key before that one, if the header has it.
+    pub fn previous_key_id(&self) -> Option<u32> {
+        self.previous.as_ref().map(|(id, _)| *id)
+    }
+
+    /// Whether header or key ring hold the data key with this id.
     pub fn has_key(&self, key_id: u32) -> bool {
         self.data_key(key_id).is_some()
     }
@@ -51,7 +61,7 @@ impl DatabaseKeys {
     /// The key of blocks: KBKDF(DEK, "HUSH1 blk", database id || key id || suite || epoch salt), expanded.
     ///
     /// # Errors
-    /// [`HeaderError::UnknownKeyId`] for a data key that the header does not hold, [`HeaderError::NotEncrypted`] for
+    /// [`HeaderError::UnknownKeyId`] for a data key that neither header nor ring hold, [`HeaderError::NotEncrypted`] for
     /// the plain suite, [`HeaderError::Forked`] in a forked child.
     pub fn block_key(
         &self,
@@ -72,7 +82,7 @@ impl DatabaseKeys {
     /// The keys of the log with this sequence and salt, under the data key `key_id`.
     ///
     /// # Errors
-    /// [`HeaderError::UnknownKeyId`] for a data key that the header does not hold, [`HeaderError::Forked`] in a forked
+    /// [`HeaderError::UnknownKeyId`] for a data key that neither header nor ring hold, [`HeaderError::Forked`] in a forked
     /// child.
     pub fn log_keys(
         &self,
@@ -118,10 +128,8 @@ impl DatabaseKeys {
         if key_id == self.system_key_id {
             return Some(&self.system_dek);
         }
-        self.previous
-            .as_ref()
-            .filter(|(id, _)| *id == key_id)
-            .map(|(_, key)| key)
+        let mut others = self.previous.iter().chain(&self.retired);
+        others.find(|(id, _)| *id == key_id).map(|(_, key)| &**key)
     }
 }
 

@@ -8,15 +8,17 @@
 //! Removing a slot binds honest programs only: who kept an older header and knows its passphrase has the master key.
 //! Only a new master key (rekeying) locks such a person out.
 
+use std::sync::Arc;
+
 use hushdb_crypto::CryptoProvider;
 
 use crate::header_fields::{HeaderFields, WrappedSecrets};
-use crate::layout::{HEADER_LEN, MAC_AT, Page, field, put};
+use crate::layout::{FIRST_FORMAT_VERSION, FORMAT_VERSION, HEADER_LEN, MAC_AT, Page, field, put};
 use crate::master_key::MasterKey;
 use crate::slot::{KeySlot, is_valid_label, key_encryption_key};
 use crate::{
-    DatabaseId, DatabaseKeys, HeaderError, KeyContext, KeyMaterial, KeyProvider, SLOT_COUNT,
-    SlotInfo, SlotKdf, Stretch, Suite,
+    DatabaseId, DatabaseKeys, HeaderError, KeyContext, KeyMaterial, KeyProvider, KeyRing,
+    SLOT_COUNT, SlotInfo, SlotKdf, Stretch, Suite,
 };
 
 /// What a new slot is given besides its key.
@@ -53,6 +55,7 @@ impl Header {
         let database_id = new_database_id(crypto)?;
         let master = MasterKey::new(crypto, &database_id, crypto.random_key()?);
         let (system_dek, ring_key) = (crypto.random_key()?, crypto.random_key()?);
+        let (system_dek, ring_key) = (Arc::new(system_dek), Arc::new(ring_key));
         let mut slots = [const { None }; SLOT_COUNT];
         slots[0] = Some(new_slot(crypto, &database_id, &master, provider, options)?);
         let secrets = WrappedSecrets {
@@ -67,6 +70,7 @@ impl Header {
             return Err(HeaderError::BlobAreaFull);
         }
         let fields = HeaderFields {
+            version: FIRST_FORMAT_VERSION,
             suite,
             database_id,
             sequence: 1,
@@ -74,10 +78,11 @@ impl Header {
         };
         let keys = DatabaseKeys {
             database_id,
-            master,
+            master: Arc::new(master),
             system_key_id: 1,
             system_dek,
             previous: None,
+            retired: Vec::new(),
             ring_key,
         };
         let page = authenticated_page(crypto, &fields, &keys);
@@ -91,6 +96,7 @@ impl Header {
     pub fn create_plain(crypto: &CryptoProvider) -> Result<Self, HeaderError> {
         let database_id = new_database_id(crypto)?;
         let fields = HeaderFields {
+            version: FIRST_FORMAT_VERSION,
             suite: Suite::Plain,
             database_id,
             sequence: 1,
@@ -197,11 +203,7 @@ impl Header {
         index: usize,
         slot: Option<KeySlot>,
     ) -> Result<(), HeaderError> {
-        let mut fields = self.fields.clone();
-        let sequence = fields.sequence.checked_add(1);
-        fields.sequence = sequence.ok_or(HeaderError::Tampered {
-            what: "the header's sequence",
-        })?;
+        let mut fields = self.next_fields()?;
         let secrets = fields.secrets.as_mut().ok_or(HeaderError::NotEncrypted)?;
         *secrets
             .slots
@@ -213,6 +215,79 @@ impl Header {
         self.page = authenticated_page(crypto, &fields, keys);
         self.fields = fields;
         Ok(())
+    }
+
+    /// Puts a new data key in the place of the system's, which becomes the previous one and a retired one of the ring. The
+    /// master key stays, and with it every slot. Returns the keys and the ring that go with the changed header.
+    ///
+    /// # Errors
+    /// [`HeaderError::ForeignKeys`], [`HeaderError::NotEncrypted`], [`HeaderError::Random`], and
+    /// [`HeaderError::KeyIdsSpent`].
+    pub fn rotate_data_key(
+        &mut self,
+        crypto: &CryptoProvider,
+        keys: &DatabaseKeys,
+        ring: Option<&KeyRing>,
+        now: i64,
+    ) -> Result<(DatabaseKeys, KeyRing), HeaderError> {
+        self.secrets(keys)?;
+        let old_id = keys.system_key_id;
+        let key_id = match ring {
+            Some(ring) => Some(ring.next_key_id()),
+            None => old_id
+                .max(keys.previous_key_id().unwrap_or(0))
+                .checked_add(1),
+        };
+        let key_id = key_id.ok_or(HeaderError::KeyIdsSpent)?;
+        let ring = KeyRing::retiring(crypto, keys, ring, self.fields.suite, key_id, now)?;
+        let (old, new) = (&keys.system_dek, Arc::new(crypto.random_key()?));
+        let mut fields = self.next_fields()?;
+        fields.version = FORMAT_VERSION;
+        if let Some(secrets) = &mut fields.secrets {
+            let wrapping_key = keys.master.wrapping_key();
+            secrets.system_key_id = key_id;
+            secrets.system_dek = crypto.wrap_key(wrapping_key, &new);
+            secrets.previous = Some((old_id, crypto.wrap_key(wrapping_key, old)));
+        }
+        let mut next = keys.clone();
+        next.previous = Some((old_id, Arc::clone(old)));
+        next.retired.push((old_id, Arc::clone(old)));
+        (next.system_key_id, next.system_dek) = (key_id, new);
+        self.page = authenticated_page(crypto, &fields, keys);
+        self.fields = fields;
+        Ok((next, ring))
+    }
+
+    /// Forgets the previous data key and all retired ones. Returns the keys and the ring that go with the changed header.
+    ///
+    /// # Errors
+    /// As [`Self::rotate_data_key`].
+    pub fn forget_retired_keys(
+        &mut self,
+        crypto: &CryptoProvider,
+        keys: &DatabaseKeys,
+        ring: &KeyRing,
+    ) -> Result<(DatabaseKeys, KeyRing), HeaderError> {
+        self.secrets(keys)?;
+        let mut fields = self.next_fields()?;
+        if let Some(secrets) = &mut fields.secrets {
+            secrets.previous = None;
+        }
+        let mut next = keys.clone();
+        (next.previous, next.retired) = (None, Vec::new());
+        self.page = authenticated_page(crypto, &fields, keys);
+        self.fields = fields;
+        Ok((next, ring.without_retired()))
+    }
+
+    /// The fields of the header that comes next, as far as they follow from this one.
+    fn next_fields(&self) -> Result<HeaderFields, HeaderError> {
+        let mut fields = self.fields.clone();
+        let sequence = fields.sequence.checked_add(1);
+        fields.sequence = sequence.ok_or(HeaderError::Tampered {
+            what: "the header's sequence",
+        })?;
+        Ok(fields)
     }
 
     fn slot_in_use(&self, keys: &DatabaseKeys, slot: usize) -> Result<(), HeaderError> {

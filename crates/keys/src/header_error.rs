@@ -97,6 +97,15 @@ pub enum HeaderError {
         /// The key id in the block or ref.
         key_id: u32,
     },
+    /// The number of data keys that a database can have in its life was reached.
+    #[error("this database has no number left for another data key: copy it into a new one")]
+    KeyIdsSpent,
+    /// A key ring has what a later release writes.
+    #[error("the key ring has {what}, which this program does not read: update the program")]
+    NewerRing {
+        /// What it has.
+        what: &'static str,
+    },
     /// This process is a child that was forked after the database was opened; keys do not come along.
     #[error("the process was forked after the database was opened: open it again in the child")]
     Forked,

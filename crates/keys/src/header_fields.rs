@@ -4,9 +4,10 @@
 //! byte that has no meaning is zero, and there is one way to write each header.
 
 use crate::layout::{
-    BLOB_AREA_AT, BLOB_AREA_LEN, COMMITMENT_AT, CRC_AT, DATABASE_ID_AT, FORMAT_VERSION, HEADER_LEN,
-    MAC_AT, MAGIC, PREVIOUS_DEK_AT, PREVIOUS_KEY_ID_AT, Page, RING_KEY_AT, SEQUENCE_AT, SLOT_LEN,
-    SLOTS_AT, SUITE_AT, SYSTEM_DEK_AT, SYSTEM_KEY_ID_AT, VERSION_AT, field, put,
+    BLOB_AREA_AT, BLOB_AREA_LEN, COMMITMENT_AT, CRC_AT, DATABASE_ID_AT, FIRST_FORMAT_VERSION,
+    FORMAT_VERSION, HEADER_LEN, MAC_AT, MAGIC, PREVIOUS_DEK_AT, PREVIOUS_KEY_ID_AT, Page,
+    RING_KEY_AT, SEQUENCE_AT, SLOT_LEN, SLOTS_AT, SUITE_AT, SYSTEM_DEK_AT, SYSTEM_KEY_ID_AT,
+    VERSION_AT, field, put,
 };
 use crate::slot::KeySlot;
 use crate::{DatabaseId, HeaderError, SLOT_COUNT, SlotInfo, Suite};
@@ -14,6 +15,7 @@ use crate::{DatabaseId, HeaderError, SLOT_COUNT, SlotInfo, Suite};
 /// Everything in a header but CRC and MAC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HeaderFields {
+    pub(crate) version: u16,
     pub(crate) suite: Suite,
     pub(crate) database_id: DatabaseId,
     pub(crate) sequence: u64,
@@ -50,6 +52,7 @@ impl HeaderFields {
         let suite =
             Suite::from_wire(suite).ok_or(HeaderError::UnsupportedSuite { found: suite })?;
         let fields = Self {
+            version,
             suite,
             database_id: DatabaseId::from_bytes(field(page, DATABASE_ID_AT)),
             sequence: u64::from_le_bytes(field(page, SEQUENCE_AT)),
@@ -61,7 +64,10 @@ impl HeaderFields {
         };
         let written = fields.render();
         let mac_is_allowed = suite.is_encrypted() || page[MAC_AT..] == [0; 32];
-        if page[..MAC_AT] != written[..MAC_AT] || !mac_is_allowed {
+        // Only an encrypted database gets a key ring, and the later version with it.
+        let version_is_allowed = version == FIRST_FORMAT_VERSION
+            || version > FIRST_FORMAT_VERSION && suite.is_encrypted();
+        if page[..MAC_AT] != written[..MAC_AT] || !mac_is_allowed || !version_is_allowed {
             return Err(HeaderError::Tampered {
                 what: "the file header",
             });
@@ -73,7 +79,7 @@ impl HeaderFields {
     pub(crate) fn render(&self) -> Box<Page> {
         let mut page = Box::new([0; HEADER_LEN]);
         put(&mut *page, 0, &MAGIC);
-        put(&mut *page, VERSION_AT, &FORMAT_VERSION.to_le_bytes());
+        put(&mut *page, VERSION_AT, &self.version.to_le_bytes());
         put(&mut *page, SUITE_AT, &[self.suite.to_wire()]);
         put(&mut *page, DATABASE_ID_AT, self.database_id.as_bytes());
         put(&mut *page, SEQUENCE_AT, &self.sequence.to_le_bytes());

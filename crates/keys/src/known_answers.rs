@@ -56,11 +56,12 @@ fn commitment_mac_key_and_wrapped_data_key() {
 fn database_keys(crypto: &CryptoProvider) -> DatabaseKeys {
     DatabaseKeys {
         database_id: DATABASE_ID,
-        master: master(crypto),
+        master: master(crypto).into(),
         system_key_id: 1,
-        system_dek: SecretKey::from_bytes([0x22; 32]),
+        system_dek: SecretKey::from_bytes([0x22; 32]).into(),
         previous: None,
-        ring_key: SecretKey::from_bytes([0; 32]),
+        retired: Vec::new(),
+        ring_key: SecretKey::from_bytes([0; 32]).into(),
     }
 }
 

@@ -3,7 +3,7 @@
 //! | offset | bytes | field |
 //! | --- | --- | --- |
 //! | 0 | 8 | magic `89 48 55 53 48 44 42 0A` (`\x89HUSHDB\n`) |
-//! | 8 | 2 | format version, u16 = 1 |
+//! | 8 | 2 | format version, u16: 1, or 2 once the file has had a key ring |
 //! | 10 | 1 | suite: 0 plain, 1 AES-256-GCM, 2 AES-256-CTR |
 //! | 11 | 1 | zero |
 //! | 12 | 4 | system key id, u32, at least 1 |
@@ -32,7 +32,10 @@ pub const HEADER_OFFSETS: [u64; 2] = [0, 16384];
 
 /// What a database file begins with, and each copy of its header.
 pub const MAGIC: [u8; 8] = *b"\x89HUSHDB\n";
-pub(crate) const FORMAT_VERSION: u16 = 1;
+/// The format of a file that never had a key ring.
+pub(crate) const FIRST_FORMAT_VERSION: u16 = 1;
+/// The newest format, of a file that has one.
+pub(crate) const FORMAT_VERSION: u16 = 2;
 
 pub(crate) const VERSION_AT: usize = 8;
 pub(crate) const SUITE_AT: usize = 10;

@@ -87,8 +87,8 @@ fn not_a_database() {
 #[test]
 fn newer_format() {
     assert_eq!(
-        refusal(&edited(VERSION_AT, &[2, 0])),
-        HeaderError::NewerFormat { found: 2 }
+        refusal(&edited(VERSION_AT, &[3, 0])),
+        HeaderError::NewerFormat { found: 3 }
     );
     assert_eq!(
         refusal(&edited(VERSION_AT, &[0xff, 0xff])),

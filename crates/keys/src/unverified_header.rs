@@ -7,11 +7,13 @@
 //! 4. the header's MAC, in constant time: slots, suite, version and sequence are now as they were written;
 //! 5. system DEK and ring key, unwrapped.
 
+use std::sync::Arc;
+
 use hushdb_crypto::{CryptoProvider, SecretKey, constant_time_eq};
 
 use crate::header::Header;
 use crate::header_fields::{HeaderFields, WrappedSecrets};
-use crate::layout::{FORMAT_VERSION, HEADER_LEN, MAC_AT, Page, field};
+use crate::layout::{HEADER_LEN, MAC_AT, Page, field};
 use crate::master_key::MasterKey;
 use crate::slot::key_encryption_key;
 use crate::{
@@ -51,7 +53,7 @@ impl UnverifiedHeader {
 
     /// The format version of the file.
     pub fn format_version(&self) -> u16 {
-        FORMAT_VERSION
+        self.fields.version
     }
 
     /// How often the header has been written.
@@ -168,10 +170,10 @@ impl UnverifiedHeader {
                     what: "a wrapped data key",
                 })
         };
-        let system_dek = unwrap(&secrets.system_dek)?;
-        let ring_key = unwrap(&secrets.ring_key)?;
+        let system_dek = Arc::new(unwrap(&secrets.system_dek)?);
+        let ring_key = Arc::new(unwrap(&secrets.ring_key)?);
         let previous = match &secrets.previous {
-            Some((key_id, wrapped)) => Some((*key_id, unwrap(wrapped)?)),
+            Some((key_id, wrapped)) => Some((*key_id, Arc::new(unwrap(wrapped)?))),
             None => None,
         };
         let keys = DatabaseKeys {
@@ -179,8 +181,9 @@ impl UnverifiedHeader {
             system_key_id: secrets.system_key_id,
             system_dek,
             previous,
+            retired: Vec::new(),
             ring_key,
-            master,
+            master: Arc::new(master),
         };
         Ok((
             Header::from_verified(self.fields.clone(), self.page.clone()),
