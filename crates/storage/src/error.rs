@@ -335,7 +335,9 @@ impl From<HeaderError> for Error {
         match error {
             HeaderError::NotADatabase => Self::NotADatabase,
             HeaderError::NewerFormat { found } => Self::NewerFormat { version: found },
-            HeaderError::UnsupportedSuite { .. } => Self::Unsupported(error.to_string()),
+            HeaderError::UnsupportedSuite { .. } | HeaderError::NewerRing { .. } => {
+                Self::Unsupported(error.to_string())
+            }
             HeaderError::Corrupted { what } => Self::HeaderDamaged(what),
             HeaderError::Tampered { .. } | HeaderError::UnknownKeyId { .. } => Self::HeaderEdited,
             HeaderError::AbsurdKdf { slot } => Self::AbsurdKdf { slot },

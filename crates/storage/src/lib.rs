@@ -37,8 +37,8 @@ pub use block::{
 };
 pub use catalog::{
     CatalogVersion, CheckReport, Checkpoint, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, LockOwner,
-    Lost, MAIN_SCHEMA, PendingRowGroup, Salvage, SalvageReport, SalvagedTable, Savepoint,
-    SchemaVersion, Store, Transaction, View,
+    Lost, MAIN_SCHEMA, PendingRowGroup, RekeyProgress, RekeyState, Salvage, SalvageReport,
+    SalvagedTable, Savepoint, SchemaVersion, Store, Transaction, View,
 };
 pub use codec::{CodecError, EncodedSegment, SegmentCodec, VortexCodec};
 pub use error::{Error, ErrorKind, Place, Result};

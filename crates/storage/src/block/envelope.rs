@@ -122,6 +122,13 @@ impl<'a> RawBlock<'a> {
     }
 }
 
+/// Whether sectors begin as a block of that role at that place does. Says nothing about whether it opens.
+pub(crate) fn is_block_of(bytes: &[u8], role: Role, sector: u64) -> bool {
+    bytes.starts_with(&MAGIC)
+        && bytes.get(6) == Some(&role.number())
+        && bytes.get(16..24) == Some(&sector.to_le_bytes())
+}
+
 impl Envelope {
     /// The envelope that the block behind `r` must have. Its epoch salt is free, and taken from the block.
     pub(crate) fn expected(

@@ -1,4 +1,4 @@
-//! `KeyEpochs`: which key seals the next block, and which one opens an older one.
+//! `KeyEpochs`: which block key of a data key seals the next block, and which one opens an older one.
 //!
 //! What must hold: a block key seals fewer than 2^20 blocks. Seals are counted before they happen, over all threads. Then,
 //! and after a fork, and whenever a file is opened, a new random epoch salt gives a new key. No counter on disk is trusted.
@@ -47,9 +47,9 @@ impl BlockKeys for DatabaseKeys {
 /// The keys of one file's blocks of one suite.
 pub(super) struct KeyEpochs {
     keys: Arc<dyn BlockKeys>,
-    key_id: u32,
     suite: Suite,
-    current: RwLock<Option<Arc<Epoch>>>,
+    /// One for each data key that something was sealed under: one, and two while blocks are sealed anew under another.
+    current: RwLock<Vec<Arc<Epoch>>>,
     opened: RwLock<OpenedKeys>,
     seals_per_epoch: u32,
 }
@@ -59,6 +59,7 @@ type OpenedKeys = HashMap<(u32, [u8; 16]), Arc<BlockKey>>;
 
 /// One key's time.
 pub(super) struct Epoch {
+    key_id: u32,
     pub(super) salt: [u8; 16],
     pub(super) key: Arc<BlockKey>,
     seals: AtomicU32,
@@ -66,12 +67,11 @@ pub(super) struct Epoch {
 }
 
 impl KeyEpochs {
-    /// Epochs of the data key `key_id`; the first begins with the first seal.
-    pub(super) fn new(keys: Arc<dyn BlockKeys>, key_id: u32, suite: Suite) -> Self {
-        let (current, opened) = (RwLock::new(None), RwLock::new(HashMap::new()));
+    /// Epochs of data keys; each begins with its first seal.
+    pub(super) fn new(keys: Arc<dyn BlockKeys>, suite: Suite) -> Self {
+        let (current, opened) = (RwLock::default(), RwLock::new(HashMap::new()));
         Self {
             keys,
-            key_id,
             suite,
             current,
             opened,
@@ -79,22 +79,18 @@ impl KeyEpochs {
         }
     }
 
-    /// The data key that new blocks are sealed under.
-    pub(super) fn key_id(&self) -> u32 {
-        self.key_id
-    }
-
     /// The suite that these keys are for.
     pub(super) fn suite(&self) -> Suite {
         self.suite
     }
 
-    /// The epoch of the next seal, which is counted by asking for it.
-    pub(super) fn for_seal(&self, crypto: &CryptoProvider) -> Result<Arc<Epoch>> {
+    /// The epoch of the next seal under that data key, which is counted by asking for it.
+    pub(super) fn for_seal(&self, crypto: &CryptoProvider, key_id: u32) -> Result<Arc<Epoch>> {
         let process = std::process::id();
-        let counted = |epoch: &Option<Arc<Epoch>>| {
-            let epoch = epoch.as_ref().filter(|epoch| epoch.process == process)?;
-            (epoch.seals.fetch_add(1, Ordering::Relaxed) < self.seals_per_epoch)
+        let counted = |epochs: &[Arc<Epoch>]| {
+            let epoch = epochs.iter().find(|epoch| epoch.key_id == key_id)?;
+            (epoch.process == process
+                && epoch.seals.fetch_add(1, Ordering::Relaxed) < self.seals_per_epoch)
                 .then(|| Arc::clone(epoch))
         };
         if let Some(epoch) = counted(&self.current.read()) {
@@ -108,18 +104,24 @@ impl KeyEpochs {
         crypto
             .random(&mut salt)
             .map_err(|_| Error::Crypto("there are no random bytes"))?;
-        let key = self
-            .keys
-            .block_key(crypto, self.key_id, self.suite, &salt)?;
+        let key = self.keys.block_key(crypto, key_id, self.suite, &salt)?;
         let key = Arc::new(key);
         let epoch = Arc::new(Epoch {
+            key_id,
             salt,
             key,
             seals: AtomicU32::new(1),
             process,
         });
-        *current = Some(Arc::clone(&epoch));
+        current.retain(|epoch| epoch.key_id != key_id);
+        current.push(Arc::clone(&epoch));
         Ok(epoch)
+    }
+
+    /// Forgets the expanded keys of all data keys but one.
+    pub(super) fn forget_all_but(&self, key_id: u32) {
+        self.current.write().retain(|epoch| epoch.key_id == key_id);
+        self.opened.write().retain(|(id, _), _| *id == key_id);
     }
 
     /// The key that a block of that epoch was sealed with.
@@ -168,12 +170,12 @@ mod tests {
     fn epochs(seals_per_epoch: u32) -> KeyEpochs {
         KeyEpochs {
             seals_per_epoch,
-            ..KeyEpochs::new(Arc::new(AnyKey), 1, Suite::Gcm)
+            ..KeyEpochs::new(Arc::new(AnyKey), Suite::Gcm)
         }
     }
 
     fn salt_for_seal(epochs: &KeyEpochs) -> [u8; 16] {
-        epochs.for_seal(&CryptoProvider::aws_lc()).unwrap().salt
+        epochs.for_seal(&CryptoProvider::aws_lc(), 1).unwrap().salt
     }
 
     #[test]
@@ -205,16 +207,32 @@ mod tests {
         let salt = salt_for_seal(&first);
         assert_eq!(salt_for_seal(&first), salt);
         assert_ne!(salt_for_seal(&epochs(10)), salt);
-        let parents = first.current.read().clone().unwrap();
+        let parents = Arc::clone(&first.current.read()[0]);
         // What a child process finds: an epoch that another process began.
         let (key, seals) = (Arc::clone(&parents.key), AtomicU32::new(1));
-        *first.current.write() = Some(Arc::new(Epoch {
+        *first.current.write() = vec![Arc::new(Epoch {
+            key_id: 1,
             salt,
             key,
             seals,
             process: parents.process ^ 1,
-        }));
+        })];
         assert_ne!(salt_for_seal(&first), salt);
+    }
+
+    #[test]
+    fn each_data_key_has_its_own_epochs_and_all_but_one_are_forgotten() {
+        let (epochs, crypto) = (epochs(10), CryptoProvider::aws_lc());
+        let salts = [1, 2].map(|key_id| epochs.for_seal(&crypto, key_id).unwrap().salt);
+        assert_ne!(salts[0], salts[1]);
+        for (key_id, salt) in [1, 2].into_iter().zip(salts) {
+            assert_eq!(epochs.for_seal(&crypto, key_id).unwrap().salt, salt);
+            epochs.for_open(&crypto, key_id, &salt).unwrap();
+        }
+        epochs.forget_all_but(2);
+        assert_ne!(epochs.for_seal(&crypto, 1).unwrap().salt, salts[0]);
+        assert_eq!(epochs.for_seal(&crypto, 2).unwrap().salt, salts[1]);
+        assert_eq!(epochs.opened.read().len(), 1);
     }
 
     #[test]

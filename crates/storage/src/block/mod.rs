@@ -23,4 +23,4 @@ pub use role::Role;
 pub use sealed_file::{Protection, SealedBlock, SealedFile};
 
 pub(crate) use buffer_pool::{Lent, PoolKey};
-pub(crate) use envelope::ENVELOPE_OVERHEAD_BYTES;
+pub(crate) use envelope::{ENVELOPE_OVERHEAD_BYTES, is_block_of};

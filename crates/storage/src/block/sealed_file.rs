@@ -9,7 +9,7 @@
 //! Refuses a block that is damaged, edited, moved, older or of another role, each by its own error.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
@@ -58,6 +58,8 @@ pub struct SealedFile {
     epochs: Option<KeyEpochs>,
     /// In a database of suite 2, for blocks that hold values.
     value_epochs: Option<KeyEpochs>,
+    /// The data key that new blocks are sealed under; 0 in a plain database.
+    key_id: AtomicU32,
     seals: AtomicU64,
     /// Whether opened blocks are overwritten when nobody holds them any more.
     wipes: Arc<AtomicBool>,
@@ -79,13 +81,14 @@ impl SealedFile {
         database_id: [u8; 16],
         protection: Protection,
     ) -> Self {
-        let of = |keys, key_id, suite| Some(KeyEpochs::new(keys, key_id, suite));
-        let (epochs, value_epochs) = match protection {
-            Protection::Plain => (None, None),
-            Protection::Gcm { keys, key_id } => (of(keys, key_id, Suite::Gcm), None),
+        let of = |keys, suite| Some(KeyEpochs::new(keys, suite));
+        let (epochs, value_epochs, key_id) = match protection {
+            Protection::Plain => (None, None, 0),
+            Protection::Gcm { keys, key_id } => (of(keys, Suite::Gcm), None, key_id),
             Protection::Ctr { keys, key_id } => (
-                of(Arc::clone(&keys), key_id, Suite::Gcm),
-                of(keys, key_id, Suite::Ctr),
+                of(Arc::clone(&keys), Suite::Gcm),
+                of(keys, Suite::Ctr),
+                key_id,
             ),
         };
         Self {
@@ -94,6 +97,7 @@ impl SealedFile {
             database_id,
             epochs,
             value_epochs,
+            key_id: AtomicU32::new(key_id),
             seals: AtomicU64::new(0),
             wipes: Arc::default(),
         }
@@ -114,12 +118,43 @@ impl SealedFile {
         self.seals.load(Ordering::Relaxed)
     }
 
+    /// The data key that new blocks are sealed under; 0 in a plain database.
+    pub fn key_id(&self) -> u32 {
+        self.key_id.load(Ordering::Acquire)
+    }
+
+    /// From now on new blocks are sealed under another data key, unless they were given one before.
+    pub(crate) fn set_key_id(&self, key_id: u32) {
+        self.key_id.store(key_id, Ordering::Release);
+    }
+
+    /// Forgets the expanded keys of all data keys but the one that new blocks are sealed under.
+    pub(crate) fn forget_other_keys(&self) {
+        let all = self.epochs.iter().chain(&self.value_epochs);
+        all.for_each(|epochs| epochs.forget_all_but(self.key_id()));
+    }
+
     /// Seals `buf` where it lies, as the block that will live at `sector`.
     ///
     /// # Errors
     /// `InvalidInput` for a payload that is too large; `Crypto` when there are no random bytes.
     pub fn seal(
         &self,
+        role: Role,
+        sector: u64,
+        birth_generation: u64,
+        buf: BlockBuf,
+    ) -> Result<SealedBlock> {
+        self.seal_under(self.key_id(), role, sector, birth_generation, buf)
+    }
+
+    /// As [`SealedFile::seal`], under a data key that need not be the one of new blocks.
+    ///
+    /// # Errors
+    /// As [`SealedFile::seal`], and where there is no such key.
+    pub(crate) fn seal_under(
+        &self,
+        key_id: u32,
         role: Role,
         sector: u64,
         birth_generation: u64,
@@ -132,7 +167,7 @@ impl SealedFile {
         let mut envelope = Envelope {
             suite: self.suite(role).to_wire(),
             role,
-            key_id: self.key_id(),
+            key_id,
             sectors,
             sector,
             birth_generation,
@@ -142,7 +177,7 @@ impl SealedFile {
         let (nonce, tag) = match self.epochs(role) {
             None => ([0; 12], checksum(&envelope.aad(&self.database_id), body)),
             Some(epochs) => {
-                let epoch = epochs.for_seal(&self.crypto)?;
+                let epoch = epochs.for_seal(&self.crypto, key_id)?;
                 envelope.epoch_salt = epoch.salt;
                 let aad = envelope.aad(&self.database_id);
                 match &*epoch.key {
@@ -232,9 +267,10 @@ impl SealedFile {
     }
 
     /// Opens a superblock, which no ref pins: its place is fixed, its age and tag are what the sector says. Returns a ref
-    /// that describes it, and its payload.
+    /// that describes it, and its payload. It must be sealed under the data key `key_id`.
     pub(crate) fn open_superblock<'a>(
         &self,
+        key_id: u32,
         sector: u64,
         block: &'a mut [u8; SECTOR_BYTES],
     ) -> Result<(BlockRef, &'a [u8])> {
@@ -242,7 +278,7 @@ impl SealedFile {
         let r = BlockRef {
             sector,
             payload_len: (SECTOR_BYTES - ENVELOPE_OVERHEAD_BYTES) as u32,
-            key_id: self.key_id(),
+            key_id,
             birth_generation: raw.birth_generation(),
             tag: raw.tag,
         };
@@ -311,10 +347,6 @@ impl SealedFile {
 
     fn suite(&self, role: Role) -> Suite {
         self.epochs(role).map_or(Suite::Plain, KeyEpochs::suite)
-    }
-
-    fn key_id(&self) -> u32 {
-        self.epochs.as_ref().map_or(0, KeyEpochs::key_id)
     }
 }
 

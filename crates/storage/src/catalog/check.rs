@@ -61,6 +61,7 @@ impl Store {
             places: BTreeMap::new(),
         };
         let free = walk.own_blocks();
+        walk.key_ring();
         walk.history();
         walk.catalog(&snapshot);
         walk.places(&free);
@@ -133,6 +134,22 @@ impl Walk<'_> {
             self.finding(Role::FreeList, at, error);
             Vec::new()
         })
+    }
+
+    /// Both copies of the key ring, and what it keeps from being used.
+    fn key_ring(&mut self) {
+        for block in self.store.blocks.key_ring_refs() {
+            self.open(Role::KeyRing, &block);
+        }
+        for (sector, sectors) in self.store.blocks.reserved_sectors() {
+            if self
+                .places
+                .insert(sector, (sectors, Role::KeyRing))
+                .is_some()
+            {
+                self.overlap(Role::KeyRing, sector);
+            }
+        }
     }
 
     /// The runs that the superblock has no room for.

@@ -16,8 +16,11 @@ use parking_lot::MutexGuard;
 
 use super::catalog_version::CatalogVersion;
 use super::checkpoint::StoredVersion;
+use super::commit::CommitState;
+use super::commit_log::CommitLog;
 use super::fresh_blocks::FreshBlocks;
 use super::rebase::{counted, made_again};
+use super::reseal::Reseal;
 use super::store::Store;
 use crate::error::{Error, Result};
 use crate::interrupt::wait_for;
@@ -37,6 +40,8 @@ pub struct Checkpoint<'a> {
     /// What the root has.
     before: Arc<CatalogVersion>,
     fresh: FreshBlocks,
+    /// Blocks that were sealed anew, to be named in the place of others.
+    reseal: Option<Reseal>,
     stored: Option<StoredVersion>,
     /// The last to go: until then no other root is prepared.
     _alone: MutexGuard<'a, ()>,
@@ -62,7 +67,7 @@ impl Store {
     /// As [`Store::checkpoint`].
     pub fn begin_checkpoint(&self) -> Result<Option<Checkpoint<'_>>> {
         self.blocks.writable()?;
-        self.cut(wait_for(&self.checkpointing)?)
+        self.cut(wait_for(&self.checkpointing)?, None)
     }
 
     /// Makes a checkpoint unless one is running: whoever commits on the way need not wait for both.
@@ -73,7 +78,7 @@ impl Store {
         if !self.log.lock().is_long() {
             return;
         }
-        let made = match self.cut(alone) {
+        let made = match self.cut(alone, None) {
             Ok(Some(checkpoint)) => checkpoint.finish(),
             Ok(None) => Ok(()),
             Err(error) => Err(error),
@@ -84,15 +89,40 @@ impl Store {
         }
     }
 
-    fn cut<'a>(&'a self, alone: MutexGuard<'a, ()>) -> Result<Option<Checkpoint<'a>>> {
+    /// As [`Store::begin_checkpoint`], by who is alone. What was sealed anew is named by the state that is stored.
+    pub(super) fn cut<'a>(
+        &'a self,
+        alone: MutexGuard<'a, ()>,
+        reseal: Option<Reseal>,
+    ) -> Result<Option<Checkpoint<'a>>> {
         let mut log = self.log.lock();
         let mut state = self.commit.lock();
         let is_stored = state.newest.tables().all(|table| table.block.is_some());
-        if !log.is_open() && is_stored {
+        if !log.is_open() && is_stored && reseal.is_none() {
             return Ok(None);
         }
+        self.cut_locked(alone, &mut log, &mut state, reseal)
+    }
+
+    /// As [`Store::cut`], also where everything is stored: the root's own blocks are written anew.
+    pub(super) fn cut_even_if_stored<'a>(
+        &'a self,
+        alone: MutexGuard<'a, ()>,
+    ) -> Result<Option<Checkpoint<'a>>> {
+        let mut log = self.log.lock();
+        let mut state = self.commit.lock();
+        self.cut_locked(alone, &mut log, &mut state, None)
+    }
+
+    fn cut_locked<'a>(
+        &'a self,
+        alone: MutexGuard<'a, ()>,
+        log: &mut CommitLog,
+        state: &mut CommitState,
+        reseal: Option<Reseal>,
+    ) -> Result<Option<Checkpoint<'a>>> {
         if !log.is_open() || log.is_next() {
-            self.flip_newest(&mut log, &mut state)?;
+            self.flip_resealed(log, state, reseal)?;
             return Ok(None);
         }
         log.cut()?;
@@ -102,6 +132,7 @@ impl Store {
             cut: self.snapshot(),
             before: Arc::clone(&state.stored),
             fresh: FreshBlocks::new(&self.blocks),
+            reseal,
             stored: None,
             _alone: alone,
         }))
@@ -115,7 +146,10 @@ impl Checkpoint<'_> {
     /// `Full`, `Io`, and whatever reading the tables' directories reports.
     pub fn store(&mut self) -> Result<()> {
         if self.stored.is_none() {
-            let version = CatalogVersion::clone(&self.cut);
+            let mut version = CatalogVersion::clone(&self.cut);
+            if let Some(reseal) = self.reseal.take() {
+                reseal.apply(self.store, &mut version, &mut self.fresh)?;
+            }
             let stored = self
                 .store
                 .store_version(version, &self.before, &mut self.fresh)?;

@@ -28,6 +28,7 @@ use super::change_record;
 use super::commit_log::{CommitLog, Queued};
 use super::fresh_blocks::FreshBlocks;
 use super::rebase::TableChange;
+use super::reseal::Reseal;
 use super::store::Store;
 use super::transaction::Transaction;
 use crate::error::{Error, Result};
@@ -216,8 +217,21 @@ impl Store {
 
     /// Stores what is committed, and nothing else.
     pub(super) fn flip_newest(&self, log: &mut CommitLog, state: &mut CommitState) -> Result<()> {
-        let version = CatalogVersion::clone(&state.newest);
+        self.flip_resealed(log, state, None)
+    }
+
+    /// As [`Store::flip_newest`], with blocks that were sealed anew in the places of others.
+    pub(super) fn flip_resealed(
+        &self,
+        log: &mut CommitLog,
+        state: &mut CommitState,
+        reseal: Option<Reseal>,
+    ) -> Result<()> {
+        let mut version = CatalogVersion::clone(&state.newest);
         let mut fresh = FreshBlocks::new(&self.blocks);
+        if let Some(reseal) = reseal {
+            reseal.apply(self, &mut version, &mut fresh)?;
+        }
         self.flip(log, state, version, &mut fresh).map(|_| ())
     }
 

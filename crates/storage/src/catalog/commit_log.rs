@@ -19,7 +19,7 @@ use super::change_record;
 use super::rebase::TableChange;
 use crate::error::Result;
 use crate::file::{LOG_NAME, NEXT_LOG_NAME, StorageFiles};
-use crate::log::{LogBasis, LogWriter, Synchronous};
+use crate::log::{LOG_HEADER_BYTES, LogBasis, LogWriter, Synchronous};
 use crate::store::{BlockStore, WalState};
 
 /// A transaction that waits to be logged.
@@ -54,6 +54,9 @@ pub(super) struct CommitLog {
     /// The highest sequence that a log has, or had.
     last_sequence: u64,
     pub(super) synchronous: Synchronous,
+    /// Blocks are sealed anew under another data key: what a log says is overwritten before the log is gone, so that it opens
+    /// under no key that the file gives up.
+    pub(super) overwrites: bool,
     /// Bytes after which a checkpoint is made.
     pub(super) autocheckpoint_bytes: u64,
     /// After a checkpoint that failed, the next one is tried when the log is this long.
@@ -75,6 +78,7 @@ impl CommitLog {
             since_cut: None,
             last_sequence,
             synchronous: Synchronous::default(),
+            overwrites: false,
             autocheckpoint_bytes: DEFAULT_AUTOCHECKPOINT_BYTES,
             put_off_to: 0,
         }
@@ -171,7 +175,7 @@ impl CommitLog {
         };
         let basis = blocks.next_log();
         // Logs that were left behind; opening has made sure that they say nothing new.
-        files.remove(NEXT_LOG_NAME)?;
+        self.discard(files.as_ref(), NEXT_LOG_NAME)?;
         let writer = self.create(files.as_ref(), LOG_NAME, blocks, basis)?;
         let named = state_of(&writer);
         let flipped = blocks.commit_with_log(stored.block, oldest, named);
@@ -208,7 +212,7 @@ impl CommitLog {
         blocks: &BlockStore,
         basis: LogBasis,
     ) -> Result<LogWriter> {
-        files.remove(name)?;
+        self.discard(files, name)?;
         let file = files.create(name)?;
         let writer = LogWriter::create(file, &blocks.log_owner(), basis, self.synchronous)?;
         files.sync()?;
@@ -252,6 +256,7 @@ impl CommitLog {
         WalState {
             is_open: false,
             sequence: self.last_sequence,
+            key_id: 0,
             ..before
         }
     }
@@ -273,6 +278,7 @@ impl CommitLog {
             return Ok(());
         };
         if self.name == Name::Next {
+            self.overwrite(files.as_ref(), LOG_NAME)?;
             files.rename(NEXT_LOG_NAME, LOG_NAME)?;
             self.name = Name::Unsynced;
         }
@@ -288,11 +294,64 @@ impl CommitLog {
         (self.is_next, self.name, self.put_off_to) = (false, Name::Own, 0);
         if let Some(files) = &self.files {
             // A log that stays behind is told by its sequence and removed at the next opening.
-            let _ = files
-                .remove(NEXT_LOG_NAME)
-                .and_then(|()| files.remove(LOG_NAME))
+            let _ = self
+                .discard(files.as_ref(), NEXT_LOG_NAME)
+                .and_then(|()| self.discard(files.as_ref(), LOG_NAME))
                 .and_then(|()| files.sync());
         }
+    }
+
+    /// Makes sure, durably, that there is no log but the one that is open, and that this one is under the data key of new blocks.
+    /// `false`: the open one is not, or has not its own name yet.
+    ///
+    /// # Errors
+    /// What the disk says: there may be another log.
+    pub(super) fn is_alone_under(&mut self, key_id: u32) -> Result<bool> {
+        if self
+            .writer
+            .as_ref()
+            .is_some_and(|log| log.header().key_id() != key_id)
+            || self.is_next
+        {
+            return Ok(false);
+        }
+        self.take_name()?;
+        let Some(files) = &self.files else {
+            return Ok(true);
+        };
+        self.discard(files.as_ref(), NEXT_LOG_NAME)?;
+        if self.writer.is_none() {
+            self.discard(files.as_ref(), LOG_NAME)?;
+        }
+        files.sync()?;
+        Ok(true)
+    }
+
+    /// Removes a log that nothing needs.
+    fn discard(&self, files: &dyn StorageFiles, name: &str) -> Result<()> {
+        self.overwrite(files, name)?;
+        files.remove(name)
+    }
+
+    /// Overwrites what a log says that nothing needs, if that is to be. Its header, which has no secret, stays: a part of one
+    /// would read as edited.
+    fn overwrite(&self, files: &dyn StorageFiles, name: &str) -> Result<()> {
+        let Some(file) = self
+            .overwrites
+            .then(|| files.open(name, false))
+            .transpose()?
+            .flatten()
+        else {
+            return Ok(());
+        };
+        let (len, mut at) = (file.len()?, LOG_HEADER_BYTES as u64);
+        let zeros = vec![0; 1 << 20];
+        while at < len {
+            let part = usize::try_from(len - at).map_or(zeros.len(), |n| n.min(zeros.len()));
+            file.write_all_at(at, &zeros[..part])?;
+            at += part as u64;
+        }
+        Ok(file.sync()?)
     }
 }
 
@@ -302,6 +361,7 @@ fn state_of(writer: &LogWriter) -> WalState {
     WalState {
         is_open: true,
         sequence: basis.sequence,
+        key_id: writer.header().key_id(),
         salt: *writer.header().salt(),
         chain_tag: basis.chain_tag,
     }

@@ -206,11 +206,21 @@ fn is_named(file: &File, blocks: &BlockStore, state: &WalState) -> Result<bool> 
         Ok(header) => {
             let basis = header.basis();
             Ok(basis.sequence == state.sequence
+                && header.key_id() == log_key(blocks, state)
                 && basis.chain_tag == state.chain_tag
                 && *header.salt() == state.salt)
         }
         Err(Error::Log(_)) => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+/// The data key that the log must be under which the superblock names. Others may have an older one, and know salt and
+/// sequence.
+fn log_key(blocks: &BlockStore, state: &WalState) -> u32 {
+    match state.key_id {
+        0 => blocks.log_owner().key_id(),
+        key_id => key_id,
     }
 }
 
@@ -233,6 +243,13 @@ fn successor(
         Err(error) => return Err(error),
     };
     let (found, next) = (*header.basis(), sequence + 1);
+    let keys = [
+        log_key(blocks, &blocks.log_state()),
+        blocks.log_owner().key_id(),
+    ];
+    if !keys.contains(&header.key_id()) {
+        return Err(LogError::HeaderEdited.into());
+    }
     if found.sequence <= sequence {
         return Ok(None);
     }

@@ -21,6 +21,7 @@ use super::live_versions::LiveVersions;
 use super::lock_owner::LockOwner;
 use super::pending_row_group::PendingRowGroup;
 use super::recovery::{Recovered, recover};
+use super::rekey::RekeyWork;
 use super::transaction::Transaction;
 use crate::block::{BlockBuf, BlockRef, MAX_PAYLOAD_BYTES, Role};
 use crate::codec::{CodecError, SegmentCodec, VortexCodec};
@@ -56,6 +57,8 @@ pub struct Store {
     current: RwLock<Arc<CatalogVersion>>,
     live: Mutex<LiveVersions>,
     row_group_rows: usize,
+    /// How far the store has come in being sealed anew under another data key.
+    pub(super) rekey: Mutex<RekeyWork>,
 }
 
 impl Store {
@@ -208,12 +211,14 @@ impl Store {
         if options.read_only {
             return Ok(this);
         }
+        this.log.lock().overwrites = this.blocks.key_ids().len() > 1;
         if leftover {
             this.close_log()?;
         }
         if this.blocks.history_is_full() {
             this.flip_alone()?;
         }
+        this.mend_key_ring()?;
         Ok(this)
     }
 
@@ -249,6 +254,7 @@ impl Store {
             current: RwLock::new(newest),
             live: Mutex::new(live),
             row_group_rows: options.row_group_rows.clamp(1, MAX_ROW_GROUP_ROWS as usize),
+            rekey: Mutex::default(),
         })
     }
 

@@ -9,7 +9,7 @@
 //! Holds: immutable once its catalog version is published; a clone costs nothing that grows with the number of entries. An entry of a
 //! row in memory goes with the row.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ use super::definition::{IndexInfo, IndexKind};
 use super::key::encode_key;
 use super::key_run::{KeyRun, MergedRuns, RunKeys};
 use super::node::{push_row_id, split_entry};
+use super::resealed::resealed;
 use super::tree::{Finder, Tree, blocks_of, merge_into};
 use crate::block::BlockRef;
 use crate::catalog::wire::{Reader, WireError, Writer};
@@ -280,6 +281,23 @@ impl Index {
         if self.tree.is_some() {
             self.tree = stored.tree;
         }
+    }
+
+    /// Leaves of the tree were sealed anew, as `moved` says; blocks above them, and `stale` ones, are written anew by `write`.
+    ///
+    /// # Errors
+    /// When a block of the tree does not open or does not parse, and those of `write`.
+    pub(crate) fn reseal(
+        &mut self,
+        blocks: &BlockStore,
+        moved: &HashMap<BlockRef, BlockRef>,
+        stale: &dyn Fn(&BlockRef) -> bool,
+        write: &mut dyn FnMut(&[u8]) -> Result<BlockRef>,
+    ) -> Result<()> {
+        if let Some(tree) = &self.tree {
+            self.tree = Some(resealed(blocks, tree, moved, stale, write)?);
+        }
+        Ok(())
     }
 
     /// Stores what is in memory. `visible_rows` is the number of rows of the table; `alive` and `write` are

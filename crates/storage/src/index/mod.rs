@@ -18,6 +18,7 @@ mod index;
 mod key;
 mod key_run;
 mod node;
+mod resealed;
 mod tree;
 
 pub use definition::{IndexDef, IndexKind};
@@ -27,4 +28,5 @@ pub(crate) use definition::IndexInfo;
 pub(crate) use key::{can_be_key, encode_key};
 pub(crate) use key_run::{KeyRun, MergedRuns, RunKeys};
 pub(crate) use node::Node;
+pub(crate) use resealed::visit_blocks;
 pub(crate) use tree::{Tree, blocks_of, first_from, merge_into, walk};

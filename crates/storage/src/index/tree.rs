@@ -25,15 +25,15 @@ pub(crate) struct Tree {
     pub(crate) entries: u64,
 }
 
-fn malformed(block: &BlockRef) -> impl Fn(WireError) -> Error {
+pub(super) fn malformed(block: &BlockRef) -> impl Fn(WireError) -> Error {
     let sector = block.sector;
     move |WireError| Error::malformed(Role::Index, sector, "index")
 }
 
 /// A block, and what its parent says of it; nothing of a root.
 #[derive(Clone, Copy, Debug)]
-struct Expected<'a> {
-    block: BlockRef,
+pub(super) struct Expected<'a> {
+    pub(super) block: BlockRef,
     level: Option<u8>,
     /// Its entries are at or above this one,
     lowest: &'a [u8],
@@ -42,7 +42,7 @@ struct Expected<'a> {
 }
 
 impl<'a> Expected<'a> {
-    fn root(tree: &Tree) -> Self {
+    pub(super) fn root(tree: &Tree) -> Self {
         Self {
             block: tree.root,
             level: None,
@@ -52,7 +52,7 @@ impl<'a> Expected<'a> {
     }
 
     /// The child at a position of a node that was read as `self`.
-    fn child<'n>(&self, node: &'n Node, at: usize) -> Result<Expected<'n>, WireError>
+    pub(super) fn child<'n>(&self, node: &'n Node, at: usize) -> Result<Expected<'n>, WireError>
     where
         'a: 'n,
     {
@@ -67,7 +67,12 @@ impl<'a> Expected<'a> {
         })
     }
 
-    fn read(&self, blocks: &BlockStore) -> Result<Node> {
+    /// Whether its parent says that nothing is below it.
+    pub(super) fn is_leaf(&self) -> bool {
+        self.level == Some(0)
+    }
+
+    pub(super) fn read(&self, blocks: &BlockStore) -> Result<Node> {
         let wrong = malformed(&self.block);
         let node = Node::parse(blocks.read(Role::Index, &self.block)?).map_err(&wrong)?;
         match self.is(&node).map_err(&wrong)? {

@@ -65,7 +65,8 @@ impl LogOwner {
         }
     }
 
-    pub(super) fn key_id(&self) -> u32 {
+    /// The data key that new logs are sealed under; 0 in a plain database.
+    pub(crate) fn key_id(&self) -> u32 {
         self.keys.as_ref().map_or(0, |(_, key_id)| *key_id)
     }
 }

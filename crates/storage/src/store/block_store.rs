@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
-use hushdb_keys::{DatabaseKeys, Header, KeyProvider, SlotOptions};
+use hushdb_keys::{Header, KeyProvider, KeyRing, SlotOptions};
 use parking_lot::{Mutex, RwLock};
 
 use super::committing::seal_root;
@@ -22,6 +22,7 @@ use super::extents::Extent;
 use super::file_map::{FIRST_SECTOR, FIXED_BYTES, HEADER_OFFSETS, SUPERBLOCK_OFFSETS};
 use super::history::{History, RunId};
 use super::opening::{Opening, SealedRoot, sealed_file};
+use super::shared_keys::SharedKeys;
 use super::space::{Space, extent_of};
 use super::superblock::{Superblock, WalState};
 use super::{Anchor, Freshness, Notice, StoreInfo, StoreOptions, free_list};
@@ -35,7 +36,10 @@ const ROOT_LABEL: &[u8] = b"HUSHROOT";
 /// One open database file. May be used from many threads; one of them commits at a time.
 pub struct BlockStore {
     pub(super) crypto: CryptoProvider,
-    pub(super) keys: Option<Arc<DatabaseKeys>>,
+    pub(super) keys: Option<Arc<SharedKeys>>,
+    pub(super) ring: Mutex<Option<KeyRing>>,
+    /// Whether one of the ring's copies did not open.
+    pub(super) ring_is_damaged: AtomicBool,
     pub(super) header: Mutex<Header>,
     pub(super) sealed: SealedFile,
     pool: Arc<BufferPool>,
@@ -49,6 +53,8 @@ pub struct BlockStore {
     /// One flip at a time.
     pub(super) flip: Mutex<()>,
     pub(super) write_failed: AtomicBool,
+    /// Blocks that got a place and were not written to it.
+    pub(super) unwritten: AtomicU64,
     /// Who opened it: a child that was forked must not write, since the lock and the books are its parent's.
     process: u32,
     /// Names this opening in the superblocks that it writes; zeros when read-only.
@@ -99,7 +105,7 @@ impl BlockStore {
         let (header, keys) = match key {
             Some(key) => {
                 let (header, keys) = Header::create(&options.crypto, options.suite, key, slot)?;
-                (header, Some(Arc::new(keys)))
+                (header, Some(Arc::new(SharedKeys::new(keys))))
             }
             None => (Header::create_plain(&options.crypto)?, None),
         };
@@ -121,7 +127,7 @@ impl BlockStore {
                 ..History::default()
             },
         };
-        let root = seal_root(&sealed, superblock)?;
+        let root = seal_root(&sealed, sealed.key_id(), superblock)?;
         file.set_len(FIXED_BYTES)?;
         for offset in SUPERBLOCK_OFFSETS {
             file.write_all_at(offset, root.page.as_slice())?;
@@ -136,6 +142,7 @@ impl BlockStore {
         let opening = Opening {
             header,
             keys,
+            ring: None,
             sealed,
             root,
             notices: Vec::new(),
@@ -175,6 +182,9 @@ impl BlockStore {
             file.write_all_at(*offset, page.as_slice())?;
             file.sync()?;
         }
+        if !options.read_only {
+            this.overwrite_reserved()?;
+        }
         Ok(this)
     }
 
@@ -182,6 +192,7 @@ impl BlockStore {
         let Opening {
             header,
             keys,
+            ring,
             sealed,
             root,
             notices,
@@ -196,10 +207,13 @@ impl BlockStore {
             space = Some(Mutex::new(Space::new(total, &free)?));
             free_list_blocks = blocks;
         }
+        let ring_is_damaged = ring.as_ref().is_some_and(|ring| ring.damaged.is_some());
         let seals_before = root.superblock.seals - sealed.seals().min(root.superblock.seals);
         Ok(Self {
             crypto: options.crypto,
             keys,
+            ring: Mutex::new(ring.map(|ring| ring.ring)),
+            ring_is_damaged: AtomicBool::new(ring_is_damaged),
             header: Mutex::new(header),
             sealed,
             pool: Arc::clone(&options.pool),
@@ -213,6 +227,7 @@ impl BlockStore {
             end: AtomicU64::new(total),
             flip: Mutex::new(()),
             write_failed: AtomicBool::new(false),
+            unwritten: AtomicU64::new(0),
             process: std::process::id(),
             run,
             found_log: Mutex::default(),
@@ -249,17 +264,69 @@ impl BlockStore {
 
     fn write_for(&self, role: Role, buf: BlockBuf, aside: bool) -> Result<BlockRef> {
         let (_, sectors) = buf.measure()?;
+        let (sector, key_id) = {
+            let mut space = self.space()?.lock();
+            let sector = space.allocate(self.sealed.file().as_ref(), sectors)?;
+            let key_id = self.sealed.key_id();
+            if aside {
+                space.set_aside(Extent::new(sector, u64::from(sectors)), key_id);
+            }
+            self.end.store(space.extents().end(), Ordering::Release);
+            (sector, key_id)
+        };
+        self.written_or_free(key_id, role, sector, sectors, buf)
+    }
+
+    /// As [`BlockStore::write`], under a data key that need not be the one of new blocks.
+    pub(super) fn write_under(&self, key_id: u32, role: Role, buf: BlockBuf) -> Result<BlockRef> {
+        let (_, sectors) = buf.measure()?;
         let sector = {
             let mut space = self.space()?.lock();
             let sector = space.allocate(self.sealed.file().as_ref(), sectors)?;
-            if aside {
-                space.set_aside(Extent::new(sector, u64::from(sectors)));
-            }
             self.end.store(space.extents().end(), Ordering::Release);
             sector
         };
-        self.write_at(role, sector, buf)
-            .inspect_err(|_| self.give_back(Extent::new(sector, u64::from(sectors))))
+        self.written_or_free(key_id, role, sector, sectors, buf)
+    }
+
+    fn written_or_free(
+        &self,
+        key_id: u32,
+        role: Role,
+        sector: u64,
+        sectors: u32,
+        buf: BlockBuf,
+    ) -> Result<BlockRef> {
+        let written = self.write_at(key_id, role, sector, buf);
+        written.inspect_err(|_| {
+            self.unwritten.fetch_add(1, Ordering::AcqRel);
+            self.give_back(Extent::new(sector, u64::from(sectors)));
+        })
+    }
+
+    /// Seals the payload of a block anew, under the data key of new blocks, and writes it for a later commit to name.
+    ///
+    /// # Errors
+    /// As [`BlockStore::read`] and [`BlockStore::write`].
+    pub(crate) fn reseal_aside(&self, role: Role, r: &BlockRef) -> Result<BlockRef> {
+        let key = |block| PoolKey {
+            store: self.pool_id,
+            role,
+            block,
+        };
+        let pooled = self.pool.get(&key(*r));
+        let payload = match &pooled {
+            Some(payload) => payload.clone(),
+            None => self.read_from_disk(role, r)?,
+        };
+        let mut buf = BlockBuf::with_capacity(payload.len());
+        buf.extend_from_slice(&payload);
+        let sealed = self.write_aside(role, buf)?;
+        if let Some(payload) = pooled {
+            let held_bytes = sealed.sectors().unwrap_or_default() as usize * SECTOR_BYTES;
+            self.pool.put(key(sealed), payload, held_bytes);
+        }
+        Ok(sealed)
     }
 
     /// The payload of a block, through the pool.
@@ -378,7 +445,7 @@ impl BlockStore {
         let id = *header.database_id().as_bytes();
         match &self.keys {
             Some(keys) => {
-                let key_id = keys.system_key_id();
+                let key_id = self.sealed.key_id();
                 let keys = Arc::clone(keys) as Arc<dyn LogKeySource>;
                 LogOwner::encrypted(self.crypto, id, keys, key_id)
             }
@@ -552,9 +619,17 @@ impl BlockStore {
         Arc::clone(&self.root.read())
     }
 
-    pub(super) fn write_at(&self, role: Role, sector: u64, buf: BlockBuf) -> Result<BlockRef> {
+    pub(super) fn write_at(
+        &self,
+        key_id: u32,
+        role: Role,
+        sector: u64,
+        buf: BlockBuf,
+    ) -> Result<BlockRef> {
         let birth_generation = self.generation() + 1;
-        let block = self.sealed.seal(role, sector, birth_generation, buf)?;
+        let block = self
+            .sealed
+            .seal_under(key_id, role, sector, birth_generation, buf)?;
         self.sealed.write(&block)?;
         Ok(block.block_ref)
     }

@@ -49,7 +49,8 @@ impl BlockStore {
         let mut history = self.history_behind(&root)?;
         self.store_history(&mut history)?;
         let old_list: Vec<Extent> = root.free_list_blocks.iter().filter_map(extent_of).collect();
-        let (free_list_blocks, total_sectors) = self.write_free_list(&old_list)?;
+        let key_id = self.sealed.key_id();
+        let (free_list_blocks, total_sectors) = self.write_free_list(key_id, &old_list)?;
         let before = &root.sealed.superblock;
         let superblock = Superblock {
             generation: before.generation + 1,
@@ -61,7 +62,9 @@ impl BlockStore {
             history,
             ..before.clone()
         };
-        let flipped = self.sync().and_then(|()| self.flip(&root, superblock));
+        let flipped = self
+            .sync()
+            .and_then(|()| self.flip(&root, superblock, key_id));
         let sealed =
             flipped.inspect_err(|_| free_list_blocks.iter().for_each(|block| self.free(block)))?;
         let generation = sealed.superblock.generation;
@@ -76,6 +79,20 @@ impl BlockStore {
         Ok(generation)
     }
 
+    /// Writes a header and the superblock that names it, sealed under the data key of that header. What is left to do is the
+    /// header's other copy.
+    pub(super) fn flip_with_header(
+        &self,
+        root: &Root,
+        superblock: Superblock,
+        header: &Header,
+        key_id: u32,
+    ) -> Result<SealedRoot> {
+        let standby = (header.sequence() & 1) as usize;
+        self.write_fixed(HEADER_OFFSETS[standby], header.to_page().as_slice())?;
+        self.flip(root, superblock, key_id)
+    }
+
     /// Changes the key slots, in an order in which every interruption leaves a header that the superblock names. No
     /// block is rewritten.
     ///
@@ -87,18 +104,15 @@ impl BlockStore {
     ) -> Result<T> {
         self.space()?;
         let _flip = self.flip.lock();
-        let keys = self.keys.as_ref().ok_or(Error::NotEncrypted)?;
+        let keys = self.keys.as_ref().ok_or(Error::NotEncrypted)?.get();
         let mut header = self.header.lock().clone();
         let before = header.sequence();
-        let result = change(&mut header, &self.crypto, keys)?;
+        let result = change(&mut header, &self.crypto, &keys)?;
         if header.sequence() == before {
             return Ok(result);
         }
         let root = self.root();
         let history = self.history_behind(&root)?;
-        let page = header.to_page();
-        let standby = (header.sequence() & 1) as usize;
-        self.write_fixed(HEADER_OFFSETS[standby], page.as_slice())?;
         let superblock = Superblock {
             generation: root.sealed.superblock.generation + 1,
             header_sequence: header.sequence(),
@@ -106,20 +120,29 @@ impl BlockStore {
             history,
             ..root.sealed.superblock.clone()
         };
-        let sealed = self.flip(&root, superblock)?;
+        if !superblock.has_room() {
+            return Err(no_room_for_history());
+        }
+        let key_id = self.sealed.key_id();
+        let sealed = self.flip_with_header(&root, superblock, &header, key_id)?;
         let (free_list_blocks, seals_before) = (root.free_list_blocks.clone(), root.seals_before);
         *self.root.write() = Arc::new(Root {
             sealed,
             free_list_blocks,
             seals_before,
         });
+        let (page, last) = (header.to_page(), 1 - (header.sequence() & 1) as usize);
         *self.header.lock() = header;
-        self.write_fixed(HEADER_OFFSETS[1 - standby], page.as_slice())?;
+        self.write_fixed(HEADER_OFFSETS[last], page.as_slice())?;
         Ok(result)
     }
 
     /// Writes the free list that goes with the commit at hand, and says where the file ends by it; back to front, since each block names the next.
-    fn write_free_list(&self, old: &[Extent]) -> Result<(Vec<BlockRef>, u64)> {
+    pub(super) fn write_free_list(
+        &self,
+        key_id: u32,
+        old: &[Extent],
+    ) -> Result<(Vec<BlockRef>, u64)> {
         let FreeListPlan { mut blocks, end } = self
             .space()?
             .lock()
@@ -127,9 +150,10 @@ impl BlockStore {
         let mut written: Vec<BlockRef> = Vec::new();
         while let Some((sector, extents, room)) = blocks.pop() {
             let buf = free_list::encode(&extents, room, written.last());
-            match self.write_at(Role::FreeList, sector, buf) {
+            match self.write_at(key_id, Role::FreeList, sector, buf) {
                 Ok(block) => written.push(block),
                 Err(error) => {
+                    self.unwritten.fetch_add(1, Ordering::AcqRel);
                     blocks.push((sector, extents, room));
                     let unwritten = blocks.iter().map(|(sector, _, room)| {
                         let sectors = BlockBuf::sectors_for(free_list::payload_len(*room));
@@ -147,10 +171,14 @@ impl BlockStore {
     }
 
     /// Seals `superblock` as the successor of `root` and writes it into both slots.
-    fn flip(&self, root: &Root, superblock: Superblock) -> Result<SealedRoot> {
+    fn flip(&self, root: &Root, superblock: Superblock, key_id: u32) -> Result<SealedRoot> {
+        if !superblock.has_room() {
+            return Err(no_room_for_history());
+        }
         let seals = root.seals_before + self.sealed.seals() + 1;
         let sealed = seal_root(
             &self.sealed,
+            key_id,
             Superblock {
                 seals,
                 previous_tag: root.sealed.tag,
@@ -165,7 +193,7 @@ impl BlockStore {
     }
 
     /// Writes one of the fixed parts and waits until it is durable.
-    fn write_fixed(&self, offset: u64, page: &[u8]) -> Result<()> {
+    pub(super) fn write_fixed(&self, offset: u64, page: &[u8]) -> Result<()> {
         let written = self.sealed.file().write_all_at(offset, page);
         written.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?;
         self.sync()
@@ -180,17 +208,28 @@ impl BlockStore {
         self.sync()
     }
 
-    fn sync(&self) -> Result<()> {
+    pub(super) fn sync(&self) -> Result<()> {
         let synced = self.sealed.file().sync();
         Ok(synced.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?)
     }
 }
 
+fn no_room_for_history() -> Error {
+    Error::Unsupported(
+        "so many changes of key slots in a row, each by another opening: write something in between".into(),
+    )
+}
+
 /// Seals a superblock.
-pub(super) fn seal_root(sealed: &SealedFile, superblock: Superblock) -> Result<SealedRoot> {
+pub(super) fn seal_root(
+    sealed: &SealedFile,
+    key_id: u32,
+    superblock: Superblock,
+) -> Result<SealedRoot> {
     let mut buf = BlockBuf::with_capacity(SECTOR_BYTES);
     buf.extend_from_slice(&superblock.to_payload());
-    let block = sealed.seal(
+    let block = sealed.seal_under(
+        key_id,
         Role::Superblock,
         SUPERBLOCK_SECTOR,
         superblock.generation,

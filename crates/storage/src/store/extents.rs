@@ -128,6 +128,13 @@ impl Extents {
         Some(sector)
     }
 
+    /// Sets aside the front of the first free extent at or behind `from`, at most so many sectors of it.
+    pub(crate) fn take_free(&mut self, from: u64, at_most: u64) -> Option<Extent> {
+        let extent = self.free.take_behind(from, at_most)?;
+        self.pending.insert(extent.sector, extent.sectors);
+        Some(extent)
+    }
+
     /// What was allocated is for a later commit than the next one.
     pub(crate) fn set_aside(&mut self, extent: Extent) {
         if self.fresh.remove(&extent.sector).is_some() {
@@ -268,6 +275,28 @@ impl FreeSpace {
         self.take_from(sector, len, sectors)
     }
 
+    /// Takes at most so many sectors of the first extent that reaches behind `from`, from there on.
+    fn take_behind(&mut self, from: u64, at_most: u64) -> Option<Extent> {
+        let over = |(sector, len): (&u64, &u64)| (*sector, *len);
+        let before = self.by_sector.range(..from).next_back().map(over);
+        let reaching = before.filter(|(sector, len)| sector + len > from);
+        let (sector, len) = reaching.or_else(|| self.by_sector.range(from..).next().map(over))?;
+        let first = sector.max(from);
+        let sectors = (sector + len - first).min(at_most);
+        let rest = first + sectors;
+        self.remove(sector, len);
+        for (at, end) in [(sector, first), (rest, sector + len)] {
+            if end > at {
+                self.by_sector.insert(at, end - at);
+                self.by_size.insert((end - at, at));
+            }
+        }
+        Some(Extent {
+            sector: first,
+            sectors,
+        })
+    }
+
     fn take_from(&mut self, sector: u64, len: u64, sectors: u64) -> Option<u64> {
         self.remove(sector, len);
         if len > sectors {
@@ -363,6 +392,25 @@ mod tests {
         extents.rollback().unwrap();
         extents.release(u64::MAX).unwrap();
         assert_eq!(extents.end(), 45);
+    }
+
+    #[test]
+    fn free_sectors_are_taken_in_order_and_listed_as_free_all_the_same() {
+        let free = [Extent::new(18, 5), Extent::new(30, 2)];
+        let mut extents = Extents::new(16, 50, &free).unwrap();
+        let mut from = 19;
+        let mut taken = Vec::new();
+        while let Some(extent) = extents.take_free(from, 3) {
+            from = extent.end().unwrap();
+            taken.push((extent.sector, extent.sectors));
+        }
+        assert_eq!(taken, [(19, 3), (22, 1), (30, 2)]);
+        assert_eq!(extents.after_commit(&[]).unwrap(), free);
+        assert_eq!(extents.allocate(2), Some(50));
+        for (sector, sectors) in taken {
+            extents.drop_extent(Extent::new(sector, sectors)).unwrap();
+        }
+        assert_eq!(extents.allocate(5), Some(18));
     }
 
     #[test]

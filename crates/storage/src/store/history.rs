@@ -24,6 +24,8 @@ pub(crate) type RunId = [u8; 16];
 const MAX_RECENT: usize = 92;
 /// A commit moves entries into the tree once there are so many.
 const MANY_RECENT: usize = 64;
+/// A commit is due for the history alone once there are so many: one less than a superblock with a key ring has room for.
+const FULL_RECENT: usize = 89;
 /// Bytes of it in a superblock.
 pub(super) const HISTORY_BYTES: usize = HEAD_BYTES + MAX_RECENT * ENTRY_BYTES;
 
@@ -267,7 +269,7 @@ impl BlockStore {
 
     /// Whether a commit is due for the history alone: key changes, which commit nothing, find room in the superblock then.
     pub(crate) fn history_is_full(&self) -> bool {
-        self.root().sealed.superblock.history.recent.len() + 1 >= MAX_RECENT
+        self.root().sealed.superblock.history.recent.len() >= FULL_RECENT
     }
 
     /// Has the next commit move the history if any of it stands at or behind `sector`. Returns whether it does.

@@ -22,6 +22,11 @@ pub enum Notice {
         /// 0 for copy A, 1 for copy B.
         copy: usize,
     },
+    /// A copy of the key ring is damaged or was changed.
+    KeyRingCopyDamaged {
+        /// 0 or 1.
+        copy: usize,
+    },
     /// A superblock slot is damaged or was changed.
     SuperblockSlotDamaged {
         /// 0 or 1.
@@ -88,6 +93,10 @@ impl fmt::Display for Notice {
                     copy_name(copy)
                 )
             }
+            Self::KeyRingCopyDamaged { copy } => write!(
+                f,
+                "copy {copy} of the key ring is damaged or was changed; the other one holds"
+            ),
             Self::SuperblockSlotDamaged { slot } => {
                 write!(
                     f,

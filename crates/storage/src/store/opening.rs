@@ -13,9 +13,11 @@
 use std::sync::Arc;
 
 use hushdb_crypto::CryptoProvider;
-use hushdb_keys::{DatabaseKeys, Header, KeyAttempt, KeyProvider, Suite, UnverifiedHeader};
+use hushdb_keys::{Header, KeyAttempt, KeyProvider, Suite, UnverifiedHeader};
 
 use super::file_map::{HEADER_OFFSETS, SUPERBLOCK_OFFSETS, SUPERBLOCK_SECTOR};
+use super::key_ring::{OpenedRing, read_ring};
+use super::shared_keys::SharedKeys;
 use super::{HeaderCopies, Notice, StoreOptions, superblock::Superblock};
 use crate::block::{BlockKeys, Protection, SECTOR_BYTES, SealedFile};
 use crate::error::{Error, Result};
@@ -36,7 +38,8 @@ pub(super) struct SealedRoot {
 /// A file whose header and superblock hold.
 pub(super) struct Opening {
     pub(super) header: Header,
-    pub(super) keys: Option<Arc<DatabaseKeys>>,
+    pub(super) keys: Option<Arc<SharedKeys>>,
+    pub(super) ring: Option<OpenedRing>,
     pub(super) sealed: SealedFile,
     pub(super) root: SealedRoot,
     pub(super) notices: Vec<Notice>,
@@ -81,12 +84,13 @@ impl Opening {
         let (header, keys) = match attempt {
             Some(attempt) => {
                 let (header, keys) = candidate.unlock(&options.crypto, attempt)?;
-                (header, Some(Arc::new(keys)))
+                (header, Some(Arc::new(SharedKeys::new(keys))))
             }
             None => (candidate.open_plain()?, None),
         };
         let sealed = sealed_file(Arc::clone(file), options.crypto, &header, keys.as_ref())?;
-        let (root, notices, repairs) = read_slots(&sealed)?;
+        let previous = keys.as_ref().and_then(|keys| keys.get().previous_key_id());
+        let (root, mut notices, repairs) = read_slots(&sealed, previous)?;
         let named = &root.superblock;
         if (named.header_sequence, named.header_mac) != (header.sequence(), header.mac()) {
             return Err(Error::HeaderReplaced {
@@ -94,9 +98,13 @@ impl Opening {
                 found: header.sequence(),
             });
         }
+        let ring = read_ring(&sealed, &root.superblock, keys.as_deref(), &options.crypto)?;
+        let damaged = ring.iter().filter_map(|ring| ring.damaged);
+        notices.extend(damaged.map(|copy| Notice::KeyRingCopyDamaged { copy }));
         Ok(Self {
             header,
             keys,
+            ring,
             sealed,
             root,
             notices,
@@ -142,10 +150,10 @@ pub(super) fn sealed_file(
     file: Arc<dyn StorageFile>,
     crypto: CryptoProvider,
     header: &Header,
-    keys: Option<&Arc<DatabaseKeys>>,
+    keys: Option<&Arc<SharedKeys>>,
 ) -> Result<SealedFile> {
-    let of = |keys: &Arc<DatabaseKeys>| {
-        let key_id = keys.system_key_id();
+    let of = |keys: &Arc<SharedKeys>| {
+        let key_id = keys.get().system_key_id();
         (Arc::clone(keys) as Arc<dyn BlockKeys>, key_id)
     };
     let protection = match (header.suite(), keys.map(of)) {
@@ -162,9 +170,13 @@ pub(super) fn sealed_file(
     ))
 }
 
-/// Reads both superblock slots: the newest that opens, and what is wrong with the other.
-fn read_slots(sealed: &SealedFile) -> Result<(SealedRoot, Vec<Notice>, Vec<Repair>)> {
-    let slots = [read_slot(sealed, 0), read_slot(sealed, 1)];
+/// Reads both superblock slots: the newest that opens, and what is wrong with the other. One that is sealed under the
+/// previous data key is older, and never the newest: whoever has that key could have made it.
+fn read_slots(
+    sealed: &SealedFile,
+    previous: Option<u32>,
+) -> Result<(SealedRoot, Vec<Notice>, Vec<Repair>)> {
+    let slots = [0, 1].map(|slot| read_slot(sealed, sealed.key_id(), slot));
     // What a later release wrote is not this one's to pass over, let alone to write over.
     for slot in &slots {
         if let Err(Error::Unsupported(what)) = slot {
@@ -197,7 +209,19 @@ fn read_slots(sealed: &SealedFile) -> Result<(SealedRoot, Vec<Notice>, Vec<Repai
                 newest: newest.superblock.generation,
             }),
             Err(Error::Io(error)) => return Err(std::io::Error::from(error.kind()).into()),
-            Err(_) => notices.push(Notice::SuperblockSlotDamaged { slot }),
+            Err(_) => {
+                let before = previous.and_then(|key_id| read_slot(sealed, key_id, slot).ok());
+                let before = before.map(|root| root.superblock.generation);
+                let newest = newest.superblock.generation;
+                notices.push(match before.filter(|found| *found < newest) {
+                    Some(found) => Notice::SuperblockSlotOlder {
+                        slot,
+                        found,
+                        newest,
+                    },
+                    None => Notice::SuperblockSlotDamaged { slot },
+                });
+            }
         }
         // The newest one first, over itself: where its own sync failed, the system may show what the disk does not have,
         // and the other slot may be all that is durable.
@@ -207,13 +231,13 @@ fn read_slots(sealed: &SealedFile) -> Result<(SealedRoot, Vec<Notice>, Vec<Repai
     Ok((newest.clone(), notices, repairs))
 }
 
-fn read_slot(sealed: &SealedFile, slot: usize) -> Result<SealedRoot> {
+fn read_slot(sealed: &SealedFile, key_id: u32, slot: usize) -> Result<SealedRoot> {
     let mut page = Box::new([0; SECTOR_BYTES]);
     sealed
         .file()
         .read_exact_at(SUPERBLOCK_OFFSETS[slot], page.as_mut_slice())?;
     let mut opened = page.clone();
-    let (block_ref, payload) = sealed.open_superblock(SUPERBLOCK_SECTOR, &mut opened)?;
+    let (block_ref, payload) = sealed.open_superblock(key_id, SUPERBLOCK_SECTOR, &mut opened)?;
     let superblock = Superblock::from_payload(payload)?;
     if superblock.generation != block_ref.birth_generation {
         return Err(Error::SuperblockDamaged);

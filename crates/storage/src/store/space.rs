@@ -1,5 +1,7 @@
 //! `Space`: the extents of a file together with how far the file itself reaches. The file grows in steps.
 
+use std::collections::BTreeMap;
+
 use super::extents::{Extent, Extents, NotInUse};
 use super::file_map::FIRST_SECTOR;
 use super::free_list::{self, EXTENTS_PER_BLOCK};
@@ -17,6 +19,8 @@ const GROWTH_SECTORS: std::ops::RangeInclusive<u64> = 16..=16_384;
 pub(super) struct Space {
     extents: Extents,
     file_sectors: u64,
+    /// The data key of each block that was set aside, by its first sector.
+    keys_aside: BTreeMap<u64, u32>,
 }
 
 /// Room for a free list: a place and a number of extents for each block of its chain, and what it has to say.
@@ -33,6 +37,7 @@ impl Space {
         Ok(Self {
             extents,
             file_sectors: total_sectors,
+            keys_aside: BTreeMap::new(),
         })
     }
 
@@ -85,15 +90,50 @@ impl Space {
         self.extents.fill_front(on);
     }
 
-    pub(super) fn set_aside(&mut self, extent: Extent) {
+    /// What was allocated is for a later commit than the next one, and sealed under that data key.
+    pub(super) fn set_aside(&mut self, extent: Extent, key_id: u32) {
+        self.keys_aside.insert(extent.sector, key_id);
         self.extents.set_aside(extent);
     }
 
     pub(super) fn adopt(&mut self, extent: Extent) {
+        self.keys_aside.remove(&extent.sector);
         self.extents.adopt(extent);
     }
 
+    /// Whether everything that was set aside is sealed under that data key.
+    pub(super) fn is_aside_under(&self, key_id: u32) -> bool {
+        self.keys_aside.values().all(|aside| *aside == key_id)
+    }
+
+    /// Sets aside free sectors at or behind `from`, before or at the end of the file, to be overwritten: at most so many.
+    /// `None`: there are no more.
+    pub(super) fn take_unused(
+        &mut self,
+        file: &dyn StorageFile,
+        from: u64,
+        at_most: u64,
+    ) -> Result<Option<Extent>> {
+        if let Some(extent) = self.extents.take_free(from, at_most) {
+            return Ok(Some(extent));
+        }
+        let end = self.extents.end();
+        let behind = file
+            .len()?
+            .div_ceil(SECTOR_BYTES as u64)
+            .saturating_sub(end);
+        let sectors = behind.min(at_most);
+        if sectors == 0 || end < from {
+            return Ok(None);
+        }
+        let sector = self.extents.allocate_at_end(sectors);
+        let extent = Extent::new(sector.ok_or_else(file_too_large)?, sectors);
+        self.extents.set_aside(extent);
+        Ok(Some(extent))
+    }
+
     pub(super) fn drop_extent(&mut self, extent: Extent) -> Result<()> {
+        self.keys_aside.remove(&extent.sector);
         self.extents.drop_extent(extent).map_err(freed_twice)
     }
 

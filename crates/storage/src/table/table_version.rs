@@ -446,7 +446,7 @@ impl TableVersion {
     }
 }
 
-/// A row group with the segments that it has from `base` as `stored` has them.
+/// A row group with the blocks that it has from `base` as `stored` has them.
 fn following(
     group: &Arc<RowGroup>,
     base: &TableVersion,
@@ -460,7 +460,8 @@ fn following(
     let (Some(then), Some(now)) = (of(base)?, of(stored)?) else {
         return Ok(Arc::clone(group));
     };
-    if then.segments == now.segments {
+    let same = then.deletes_block == now.deletes_block && then.sketches == now.sketches;
+    if same && then.segments == now.segments {
         return Ok(Arc::clone(group));
     }
     let mut followed = RowGroup::clone(group);
@@ -473,6 +474,9 @@ fn following(
     }
     if followed.sketches == then.sketches {
         followed.sketches = now.sketches;
+    }
+    if followed.deletes_block.is_some() && followed.deletes_block == then.deletes_block {
+        followed.deletes_block = now.deletes_block;
     }
     Ok(Arc::new(followed))
 }

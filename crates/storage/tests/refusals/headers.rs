@@ -58,10 +58,10 @@ fn not_a_hushdb_file() {
 #[test]
 fn newer_format() {
     let mut bytes = image().bytes;
-    edit_headers(&mut bytes, |page| page[8] = 2);
+    edit_headers(&mut bytes, |page| page[8] = 3);
     let error = open(&bytes).unwrap_err();
     assert!(
-        matches!(error, Error::NewerFormat { version: 2 }),
+        matches!(error, Error::NewerFormat { version: 3 }),
         "{error}"
     );
     assert_eq!(error.kind(), ErrorKind::Unsupported);

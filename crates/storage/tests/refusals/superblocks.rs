@@ -152,7 +152,7 @@ fn absurd_sizes_in_a_plain_superblock() {
             .kind(),
         ErrorKind::Corrupted
     );
-    let newer = |payload: &mut [u8]| payload[0] = 3;
+    let newer = |payload: &mut [u8]| payload[0] = 4;
     assert_eq!(
         open_plain(&with_plain_superblock(&image, newer))
             .unwrap_err()

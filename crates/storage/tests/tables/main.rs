@@ -13,6 +13,7 @@ mod indexes;
 mod logged;
 mod markers;
 mod places;
+mod rekey;
 mod round_trip;
 mod salvage;
 mod snapshots;

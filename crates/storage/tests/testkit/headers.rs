@@ -72,7 +72,7 @@ fn fields(cases: &mut Cases, sound: &Sample) {
     let both = [0, 1];
     let mut each = |name: &str, at, new: &[u8]| edited(cases, name, sound, &both, at, new);
     each("header-magic", 0, b"HUSHDB");
-    each("header-version-newer", 8, &[2, 0]);
+    each("header-version-newer", 8, &[3, 0]);
     each("header-version-zero", 8, &[0, 0]);
     each("header-suite-plain", 10, &[0]);
     each("header-suite-ctr", 10, &[2]);
@@ -155,7 +155,7 @@ fn copies(cases: &mut Cases, samples: &Samples) {
         let newer = format!("header-copy-{name}-sequence-raised");
         edited(cases, &newer, sound, &[copy], 32, &[9]);
         let later = format!("header-copy-{name}-version-newer");
-        edited(cases, &later, sound, &[copy], 8, &[2, 0]);
+        edited(cases, &later, sound, &[copy], 8, &[3, 0]);
         let older = format!("header-copy-{name}-older");
         cases.edited(&older, &samples.rekeyed, |file| {
             page_of(file, &samples.tables.file, HEADERS[copy]);

@@ -105,7 +105,7 @@ fn with_key(cases: &mut Cases, samples: &Samples) {
                 forge.edit_superblock(|payload| put(payload, at, new));
             });
         };
-        forged("version", 0, &[3]);
+        forged("version", 0, &[4]);
         forged("version-1-with-a-history", 0, &[1]);
         forged("reserved-bytes", 4, &[1]);
         forged("reserved-behind-log-state", 185, &[1]);
@@ -152,7 +152,7 @@ fn with_key(cases: &mut Cases, samples: &Samples) {
         for slot in [0, 1] {
             cases.forged(&format!("{prefix}-slot-{slot}-version"), sound, |forge| {
                 let mut payload = forge.superblock();
-                payload[0] = 3;
+                payload[0] = 4;
                 let generation = u64::from_le_bytes(payload[8..16].try_into().unwrap());
                 forge.put_superblock(&payload, generation, &[slot]);
             });

@@ -1,0 +1,247 @@
+//! Sealing a database anew under another data key, in steps, while it is read and written.
+//!
+//! ```text
+//! begin   a moment   new blocks, logs and superblocks are under the new key; the old one is in the key ring
+//! steps   no lock    blocks of the stored state are sealed anew; a checkpoint names them in the place of the old ones
+//! drain   waits      for snapshots and transactions that know blocks under the old key
+//! scrub   no lock    free sectors and old logs are overwritten
+//! end     a moment   the ring without the old key
+//! ```
+//!
+//! Holds: what is left to do is told by the key ids in refs, so an interruption forgets nothing, and whoever opens the file next
+//! goes on; the old key is given up only when no ref, no log, no block that is not committed yet, no snapshot and no free
+//! sector is under it. Nothing here starts a thread: someone calls [`Store::rekey_step`].
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use parking_lot::MutexGuard;
+
+use super::reseal::{Cursor, Reseal};
+use super::store::Store;
+use crate::error::Result;
+use crate::interrupt::{check_interrupt, wait_for};
+
+/// Bytes that one step seals anew, at most but for one block: with what commits meanwhile keep, what the file grows by.
+const STEP_BYTES: u64 = 32 << 20;
+
+/// How far a database has come in being sealed anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RekeyState {
+    /// Nothing is under an older key.
+    Done,
+    /// There may be blocks to be sealed anew.
+    Running,
+    /// None is left, but a snapshot or a transaction that began earlier knows old ones.
+    Draining,
+}
+
+/// What [`Store::rekey_progress`] knows, since the store was opened or it began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RekeyProgress {
+    /// How far it has come.
+    pub state: RekeyState,
+    /// Ids of the data keys that blocks may be under, the new one last.
+    pub key_ids: Vec<u32>,
+    /// Blocks that were sealed anew.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Why the last step failed; commits go on.
+    pub suspended: Option<String>,
+}
+
+/// What steps remember from one to the next. An opening begins anew.
+#[derive(Default)]
+pub(super) struct RekeyWork {
+    cursor: Cursor,
+    /// The generation of the first state in which nothing is under an older key, if there was one and none after it has.
+    clean_since: Option<u64>,
+    is_draining: bool,
+    blocks: u64,
+    bytes: u64,
+    suspended: Option<String>,
+    /// Bytes a second that are sealed anew at most; 0: as fast as it goes.
+    bytes_per_second: u64,
+}
+
+impl Store {
+    /// Has another data key seal what is written from now on. What is there is sealed anew by [`Store::rekey_step`]. The master
+    /// key stays, and every key slot. `false`: the last time has not ended, and goes on.
+    ///
+    /// # Errors
+    /// `NotEncrypted`, `ReadOnly`, `Full` and `Io`. Where nothing more can be written after that, what is on disk is not known:
+    /// the same keys open it in either case, and the next opening goes on with what it finds.
+    pub fn rotate_data_key(&self) -> Result<bool> {
+        self.blocks.writable()?;
+        let _alone = wait_for(&self.checkpointing)?;
+        let mut log = wait_for(&self.log)?;
+        let state = wait_for(&self.commit)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(0));
+        let oldest = self.oldest_in_use(state.stored.generation);
+        let began = self.blocks.begin_rotation(oldest, now)?;
+        log.overwrites = true;
+        if began {
+            let mut work = self.rekey.lock();
+            *work = RekeyWork {
+                bytes_per_second: work.bytes_per_second,
+                ..RekeyWork::default()
+            };
+        }
+        self.blocks.overwrite_reserved()?;
+        Ok(began)
+    }
+
+    /// Does a part of what is left: seals some blocks anew, or ends it. Call it until it gives `Done`; `Draining` means that it
+    /// waits for others.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `Full`, `Io`, and what reading a damaged block reports: nothing that was committed is lost, and a later call
+    /// goes on.
+    pub fn rekey_step(&self) -> Result<RekeyState> {
+        self.rekey_step_of(STEP_BYTES)
+    }
+
+    /// As [`Store::rekey_step`], of that many bytes at most but for one block.
+    ///
+    /// # Errors
+    /// As [`Store::rekey_step`].
+    pub fn rekey_step_of(&self, at_most: u64) -> Result<RekeyState> {
+        self.blocks.writable()?;
+        if self.blocks.key_ids().len() < 2 {
+            self.blocks.overwrite_reserved()?;
+            return Ok(RekeyState::Done);
+        }
+        let (rate, before) = {
+            let work = self.rekey.lock();
+            (work.bytes_per_second, work.bytes)
+        };
+        let began = Instant::now();
+        let at_most = match rate {
+            0 => at_most,
+            rate => at_most.min(rate),
+        };
+        let stepped = self.step(at_most);
+        let mut work = self.rekey.lock();
+        let bytes = work.bytes.saturating_sub(before);
+        work.suspended = stepped.as_ref().err().map(ToString::to_string);
+        work.is_draining = matches!(stepped, Ok(RekeyState::Draining));
+        drop(work);
+        if rate > 0 {
+            // With no lock held: others go on.
+            wait_until(began, Duration::from_secs_f64(bytes as f64 / rate as f64))?;
+        }
+        stepped
+    }
+
+    /// How far it has come; `None` for a database of one data key, of which nothing was sealed anew.
+    pub fn rekey_progress(&self) -> Option<RekeyProgress> {
+        let work = self.rekey.lock();
+        let key_ids = self.blocks.key_ids();
+        let state = match (key_ids.len() > 1, work.is_draining) {
+            (false, _) => RekeyState::Done,
+            (true, true) => RekeyState::Draining,
+            (true, false) => RekeyState::Running,
+        };
+        let known = state != RekeyState::Done || work.blocks > 0;
+        known.then(|| RekeyProgress {
+            state,
+            key_ids,
+            blocks: work.blocks,
+            bytes: work.bytes,
+            suspended: work.suspended.clone(),
+        })
+    }
+
+    /// How many bytes a second steps read and write at most; 0: as many as they can.
+    pub fn set_rekey_bytes_per_second(&self, bytes: u64) {
+        self.rekey.lock().bytes_per_second = bytes;
+    }
+
+    fn step(&self, at_most: u64) -> Result<RekeyState> {
+        let alone = wait_for(&self.checkpointing)?;
+        let stored = Arc::clone(&self.commit.lock().stored);
+        let began_at = self.rekey.lock().cursor;
+        let mut cursor = began_at;
+        let mut reseal = Reseal::of(self, &stored, &mut cursor, at_most)?;
+        if reseal.is_empty() && began_at != Cursor::default() {
+            // What others committed meanwhile may lie before.
+            cursor = Cursor::default();
+            reseal = Reseal::of(self, &stored, &mut cursor, at_most)?;
+        }
+        if reseal.is_empty() {
+            self.rekey.lock().cursor = Cursor::default();
+            return self.end_rekey(alone, stored.generation);
+        }
+        let (blocks, bytes) = reseal.done();
+        if let Some(checkpoint) = self.cut(alone, Some(reseal))? {
+            checkpoint.finish()?;
+        }
+        let mut work = self.rekey.lock();
+        work.clean_since = None;
+        work.cursor = cursor;
+        work.blocks += blocks;
+        work.bytes += bytes;
+        Ok(RekeyState::Running)
+    }
+
+    /// No table of the stored state has a block under an older key. Ends it, if nothing else has.
+    fn end_rekey(&self, alone: MutexGuard<'_, ()>, generation: u64) -> Result<RekeyState> {
+        let key_id = self.blocks.sealing_key_id();
+        let is_log_newest = {
+            let mut log = wait_for(&self.log)?;
+            log.overwrites = true;
+            log.is_alone_under(key_id)?
+        };
+        let own_is_newest = self.blocks.own_is_under(key_id)?;
+        if !is_log_newest || !own_is_newest {
+            self.blocks.moves_own_blocks();
+            if let Some(checkpoint) = self.cut_even_if_stored(alone)? {
+                checkpoint.finish()?;
+            }
+            return Ok(RekeyState::Running);
+        }
+        let clean_since = *self.rekey.lock().clean_since.get_or_insert(generation);
+        let oldest = self.oldest_in_use(generation);
+        if oldest < clean_since || !self.blocks.is_aside_under_newest()? {
+            return Ok(RekeyState::Draining);
+        }
+        self.blocks.release(oldest)?;
+        self.blocks.scrub_unused()?;
+        self.blocks.release(oldest)?;
+        let mut log = wait_for(&self.log)?;
+        let state = wait_for(&self.commit)?;
+        self.blocks
+            .end_rotation(self.oldest_in_use(state.stored.generation))?;
+        log.overwrites = false;
+        drop((state, log, alone));
+        self.blocks.overwrite_reserved()?;
+        Ok(RekeyState::Done)
+    }
+
+    /// Writes the key ring anew if opening found a copy of it damaged.
+    ///
+    /// # Errors
+    /// As [`Store::checkpoint`].
+    pub(super) fn mend_key_ring(&self) -> Result<()> {
+        let _alone = self.checkpointing.lock();
+        let _log = self.log.lock();
+        let state = self.commit.lock();
+        let oldest = self.oldest_in_use(state.stored.generation);
+        self.blocks.mend_ring(oldest)?;
+        self.blocks.overwrite_reserved()
+    }
+}
+
+/// Waits until so much time has gone by.
+fn wait_until(began: Instant, due: Duration) -> Result<()> {
+    while let Some(left) = due
+        .checked_sub(began.elapsed())
+        .filter(|left| !left.is_zero())
+    {
+        check_interrupt()?;
+        std::thread::sleep(left.min(Duration::from_millis(50)));
+    }
+    Ok(())
+}

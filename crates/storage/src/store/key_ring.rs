@@ -1,0 +1,324 @@
+//! The key ring in the file: two copies, which the superblock names, and the steps by which another takes its place.
+//!
+//! What must hold
+//! - Order: both copies of the ring and a free list, sealed under the system's data key of the header that is to come, sync; then
+//!   as any change of the file header (`committing.rs`), which that superblock names. So what interrupts it leaves the header
+//!   before with all that it needs, or the one that comes.
+//! - A ring is read only under the system's data key. What an older key opens decides nothing.
+//! - The places of a replaced ring are neither free nor named until the ring after the next: a writer overwrites them once the
+//!   superblock that replaced it is durable in both slots, or when it opens the file. Nothing else is ever overwritten so.
+//!
+//! Refuses copies that differ, and places that cannot be.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use hushdb_crypto::CryptoProvider;
+use hushdb_keys::{DatabaseKeys, Header, KeyRing, ReservedSectors};
+
+use super::block_store::{BlockStore, Root};
+use super::extents::Extent;
+use super::file_map::{FIRST_SECTOR, HEADER_OFFSETS};
+use super::shared_keys::SharedKeys;
+use super::space::extent_of;
+use super::superblock::Superblock;
+use crate::block::{BlockBuf, BlockRef, Role, SECTOR_BYTES, SealedFile, is_block_of};
+use crate::error::{Error, Place, Result};
+use crate::index::blocks_of;
+
+/// What is prepared before a superblock names a ring.
+type Prepared = (NextKeys, Superblock, Vec<BlockRef>, Vec<Extent>);
+
+/// A key ring as opening found it.
+pub(super) struct OpenedRing {
+    pub(super) ring: KeyRing,
+    /// The copy that does not open.
+    pub(super) damaged: Option<usize>,
+}
+
+/// A header, the keys behind it and the ring that goes with both.
+pub(super) struct NextKeys {
+    header: Header,
+    keys: DatabaseKeys,
+    ring: KeyRing,
+}
+
+/// Reads the ring that a superblock names, and gives its keys to the others.
+pub(super) fn read_ring(
+    sealed: &SealedFile,
+    superblock: &Superblock,
+    keys: Option<&SharedKeys>,
+    crypto: &CryptoProvider,
+) -> Result<Option<OpenedRing>> {
+    let Some(refs) = &superblock.key_ring else {
+        return Ok(None);
+    };
+    let malformed = |what| Error::malformed(Role::KeyRing, refs[0].sector, what);
+    let Some(keys) = keys else {
+        return Err(malformed("a plain database has no key ring"));
+    };
+    let total = superblock.total_sectors;
+    let (first, second) = match refs.map(|r| read_copy(sealed, &r, total)) {
+        [Err(Error::Io(error)), _] | [_, Err(Error::Io(error))] => return Err(error.into()),
+        [Err(error), Err(_)] => return Err(error),
+        [first, second] => (first.ok(), second.ok()),
+    };
+    let damaged = match (&first, &second) {
+        (Some(first), Some(second)) if first != second => {
+            return Err(malformed("its two copies differ"));
+        }
+        (None, _) => Some(0),
+        (_, None) => Some(1),
+        _ => None,
+    };
+    let ring = KeyRing::from_bytes(&first.or(second).unwrap_or_default())?;
+    let mut places: Vec<ReservedSectors> = ring.reserved.clone();
+    places.extend(
+        refs.iter()
+            .filter_map(|r| Some((r.sector, r.sectors()?.into()))),
+    );
+    places.sort_unstable();
+    let mut from = FIRST_SECTOR;
+    for (sector, sectors) in places {
+        let end = sector.checked_add(sectors).filter(|end| *end <= total);
+        match end {
+            Some(end) if sector >= from && sectors > 0 => from = end,
+            _ => return Err(malformed("it reserves sectors that it cannot have")),
+        }
+    }
+    let with_ring = keys.get().with_ring(crypto, &ring)?;
+    keys.set(Arc::new(with_ring));
+    Ok(Some(OpenedRing { ring, damaged }))
+}
+
+fn read_copy(sealed: &SealedFile, r: &BlockRef, total_sectors: u64) -> Result<Bytes> {
+    if r.key_id != sealed.key_id() || r.sector < FIRST_SECTOR {
+        return Err(Error::BlockReplaced(Place {
+            role: Role::KeyRing,
+            sector: r.sector,
+        }));
+    }
+    sealed.read(Role::KeyRing, r, total_sectors)
+}
+
+impl BlockStore {
+    /// Has another data key seal what is written from now on; the one before is kept in the key ring. `false`: blocks are under an
+    /// older key still, from the last time, and nothing was done.
+    ///
+    /// # Errors
+    /// `NotEncrypted`, `Full` and `Io`: nothing was done, or, where the handle writes no more, what is on disk is not known;
+    /// both the keys before and the new ones open it.
+    pub(crate) fn begin_rotation(&self, oldest: u64, now: i64) -> Result<bool> {
+        self.change_ring(oldest, |keys, header, ring| {
+            if keys.previous_key_id().is_some() {
+                return Ok(None);
+            }
+            let mut header = header.clone();
+            let next = header.rotate_data_key(&self.crypto, keys, ring, now)?;
+            let (keys, ring) = next;
+            Ok(Some(NextKeys { header, keys, ring }))
+        })
+    }
+
+    /// Forgets all data keys but the system's. Nothing in the file may be under another.
+    ///
+    /// # Errors
+    /// As [`BlockStore::begin_rotation`].
+    pub(crate) fn end_rotation(&self, oldest: u64) -> Result<()> {
+        let ended = self.change_ring(oldest, |keys, header, ring| {
+            let Some(ring) = ring.filter(|_| keys.previous_key_id().is_some()) else {
+                return Ok(None);
+            };
+            let mut header = header.clone();
+            let (keys, ring) = header.forget_retired_keys(&self.crypto, keys, ring)?;
+            Ok(Some(NextKeys { header, keys, ring }))
+        });
+        ended.map(|_| self.sealed.forget_other_keys())
+    }
+
+    /// Writes the ring anew if one of its copies was damaged when the file was opened.
+    ///
+    /// # Errors
+    /// As [`BlockStore::begin_rotation`].
+    pub(crate) fn mend_ring(&self, oldest: u64) -> Result<()> {
+        if !self.ring_is_damaged.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.change_ring(oldest, |keys, header, ring| {
+            Ok(ring.map(|ring| NextKeys {
+                header: header.clone(),
+                keys: DatabaseKeys::clone(keys),
+                ring: ring.clone(),
+            }))
+        })?;
+        self.ring_is_damaged.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// The data key that new blocks are sealed under; 0 in a plain database.
+    pub(crate) fn sealing_key_id(&self) -> u32 {
+        self.sealed.key_id()
+    }
+
+    /// Whether the blocks that are the file's own, and the root of the catalog, are under that data key.
+    ///
+    /// # Errors
+    /// When a block of the history does not open or does not parse.
+    pub(crate) fn own_is_under(&self, key_id: u32) -> Result<bool> {
+        let root = self.root();
+        let superblock = &root.sealed.superblock;
+        let mut own: Vec<BlockRef> = root.free_list_blocks.clone();
+        own.extend(superblock.catalog);
+        if let Some(tree) = &superblock.history.tree {
+            own.extend(blocks_of(self, tree)?);
+        }
+        Ok(own.iter().all(|block| block.key_id == key_id))
+    }
+
+    /// Has the next commit write the blocks of the history anew, too, if there are any.
+    pub(crate) fn moves_own_blocks(&self) {
+        let has_tree = self.history().tree.is_some();
+        self.moves_history.store(has_tree, Ordering::Release);
+    }
+
+    /// The data keys that blocks may still be under, the one of new blocks last. Empty in a plain database.
+    pub(crate) fn key_ids(&self) -> Vec<u32> {
+        let system = self.sealed.key_id();
+        let ring = self.ring.lock();
+        let retired = ring.iter().flat_map(|ring| ring.retired_ids());
+        let all = retired.chain(Some(system).filter(|id| *id != 0));
+        all.collect()
+    }
+
+    /// What the key ring keeps from being used: places of the one before it.
+    pub fn reserved_sectors(&self) -> Vec<ReservedSectors> {
+        let ring = self.ring.lock();
+        ring.iter().flat_map(|ring| ring.reserved.clone()).collect()
+    }
+
+    /// Both copies of the key ring, if there is one.
+    pub fn key_ring_refs(&self) -> Vec<BlockRef> {
+        self.root()
+            .sealed
+            .superblock
+            .key_ring
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    /// Makes `next` the header, keys and ring of the file. `false`: there is no next, and nothing was done. Nobody else may be
+    /// preparing a commit.
+    fn change_ring(
+        &self,
+        oldest: u64,
+        next: impl FnOnce(&Arc<DatabaseKeys>, &Header, Option<&KeyRing>) -> Result<Option<NextKeys>>,
+    ) -> Result<bool> {
+        self.space()?;
+        let _flip = self.flip.lock();
+        let shared = self.keys.as_ref().ok_or(Error::NotEncrypted)?;
+        let before = shared.get();
+        let header = self.header.lock().clone();
+        let ring_before = self.ring.lock().clone();
+        let Some(next) = next(&before, &header, ring_before.as_ref())? else {
+            return Ok(false);
+        };
+        let root = self.root();
+        // Nobody seals under the new key yet, or looks for a block under it.
+        shared.set(Arc::new(next.keys.clone()));
+        let prepared = self.prepare_ring(&root, next);
+        let (next, superblock, free_list_blocks, freed) = prepared.inspect_err(|_| {
+            self.rollback();
+            shared.set(before);
+        })?;
+        let key_id = next.keys.system_key_id();
+        let sealed = self.flip_with_header(&root, superblock, &next.header, key_id)?;
+        let generation = sealed.superblock.generation;
+        let seals_before = root.seals_before;
+        *self.root.write() = Arc::new(Root {
+            sealed,
+            free_list_blocks,
+            seals_before,
+        });
+        {
+            // Under this lock a block gets its place and its key.
+            let mut space = self.space()?.lock();
+            self.sealed.set_key_id(key_id);
+            space.committed(generation, &freed, oldest)?;
+            self.end.store(space.extents().end(), Ordering::Release);
+        }
+        let page = next.header.to_page();
+        let last = 1 - (next.header.sequence() & 1) as usize;
+        *self.header.lock() = next.header;
+        *self.ring.lock() = Some(next.ring);
+        self.write_fixed(HEADER_OFFSETS[last], page.as_slice())?;
+        Ok(true)
+    }
+
+    /// Writes ring and free list, and makes them durable. Gives the superblock that names them and what is freed with it.
+    fn prepare_ring(&self, root: &Root, mut next: NextKeys) -> Result<Prepared> {
+        let key_id = next.keys.system_key_id();
+        let before = &root.sealed.superblock;
+        let mut history = self.history_behind(root)?;
+        self.store_history(&mut history)?;
+        let mut freed: Vec<Extent> = root.free_list_blocks.iter().filter_map(extent_of).collect();
+        let over = next.ring.reserved.iter();
+        freed.extend(over.map(|(sector, sectors)| Extent::new(*sector, *sectors)));
+        let replaced = before.key_ring.iter().flatten().filter_map(extent_of);
+        next.ring.reserved = replaced.map(|e| (e.sector, e.sectors)).collect();
+        let bytes = next.ring.to_bytes();
+        let write = || {
+            let mut buf = BlockBuf::with_capacity(bytes.len());
+            buf.extend_from_slice(&bytes);
+            self.write_under(key_id, Role::KeyRing, buf)
+        };
+        let copies = [write()?, write()?];
+        let (free_list_blocks, total_sectors) = self.write_free_list(key_id, &freed)?;
+        let log_key = match before.wal.key_id {
+            0 if before.wal.is_open => self.sealed.key_id(),
+            key_id => key_id,
+        };
+        let mut superblock = Superblock {
+            generation: before.generation + 1,
+            total_sectors,
+            free_list: free_list_blocks.first().copied(),
+            key_ring: Some(copies),
+            header_sequence: next.header.sequence(),
+            header_mac: next.header.mac(),
+            history,
+            ..before.clone()
+        };
+        superblock.wal.key_id = log_key;
+        self.sync()?;
+        Ok((next, superblock, free_list_blocks, freed))
+    }
+
+    /// Overwrites the places of the replaced ring, as far as they are not zeros already. Only the superblock that does not name
+    /// them may be on disk.
+    ///
+    /// # Errors
+    /// Io: they are overwritten when the file is opened again.
+    pub(crate) fn overwrite_reserved(&self) -> Result<()> {
+        let file = self.sealed.file();
+        let mut wrote = false;
+        for (sector, sectors) in self.reserved_sectors() {
+            let Some(len) = usize::try_from(sectors).ok().filter(|len| *len <= 16) else {
+                continue;
+            };
+            let (offset, len) = (sector * SECTOR_BYTES as u64, len * SECTOR_BYTES);
+            let mut bytes = vec![0; len];
+            file.read_exact_at(offset, &mut bytes)?;
+            // Whatever a ring says: what is overwritten was a ring, wholly or in what an interruption left of it.
+            let was_ring = bytes.starts_with(&[0; 4]) || is_block_of(&bytes, Role::KeyRing, sector);
+            if was_ring && bytes.iter().any(|byte| *byte != 0) {
+                file.write_all_at(offset, &vec![0; len])?;
+                wrote = true;
+            }
+        }
+        match wrote {
+            true => self.sync(),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Sealing anew under another data key: what goes on beside it, and files that somebody put together of its states.
+
+use std::sync::Arc;
+
+use hushdb_crypto::CryptoProvider;
+use hushdb_keys::providers::KeyText;
+use hushdb_keys::{DatabaseKeys, KdfBudget, KeyAttempt, UnverifiedHeader};
+use hushdb_storage::*;
+
+use super::fixture::*;
+use super::logged::*;
+
+/// Offsets of the header's copies and of the superblock's slots (FORMAT.md, "File map").
+const HEADERS: [usize; 2] = [0, 16_384];
+const SLOTS: [usize; 2] = [32_768, 49_152];
+
+/// Steps until it is done or waits for somebody.
+fn steps(store: &Arc<Store>) -> RekeyState {
+    for _ in 0..200 {
+        match store.rekey_step_of(4096).unwrap() {
+            RekeyState::Running => {}
+            state => return state,
+        }
+    }
+    panic!("it does not end");
+}
+
+fn is_sound(store: &Arc<Store>) {
+    let report = store.check(&mut |_, _| {}).unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+}
+
+/// The keys that a file's header copy A gives.
+fn keys_of(files: &Files) -> DatabaseKeys {
+    let bytes = files.all()[0].clone().unwrap();
+    let page = bytes[..HEADER].first_chunk().unwrap();
+    let key = files.key_text().unwrap();
+    let mut attempt = KeyAttempt::new(&key, KdfBudget::default());
+    let header = UnverifiedHeader::parse(page).unwrap();
+    header
+        .unlock(&CryptoProvider::aws_lc(), &mut attempt)
+        .unwrap()
+        .1
+}
+
+const HEADER: usize = 4096;
+
+/// A database whose data key changes: before, and while it runs, both closed with all in the file.
+fn before_and_running() -> (Files, Files) {
+    let files = Files::new(true);
+    let store = files.create();
+    insert(&store, 10..20);
+    store.checkpoint().unwrap();
+    drop(store);
+    let before = files.with(&files.all());
+    let store = files.open();
+    assert!(store.rotate_data_key().unwrap());
+    drop(store);
+    (before, files)
+}
+
+/// The file of `of` with some parts of `from`.
+fn with_parts(of: &Files, from: &Files, parts: &[usize]) -> Files {
+    let (mut all, from) = (of.all(), from.all());
+    let (bytes, from) = (all[0].as_mut().unwrap(), from[0].as_ref().unwrap());
+    for at in parts {
+        bytes[*at..*at + 4096].copy_from_slice(&from[*at..*at + 4096]);
+    }
+    of.with(&all)
+}
+
+#[test]
+fn all_is_sealed_anew_beside_commits_and_nothing_is_conflict() {
+    for kind in KINDS {
+        if kind == "plain" {
+            continue;
+        }
+        let fixture = Fixture::new(kind);
+        let store = fixture.create();
+        let types = every_type();
+        let columns = types.iter().enumerate();
+        let columns = columns
+            .map(|(at, (ty, _))| def(&format!("c{at}"), ty.clone()))
+            .collect();
+        let arrays: Vec<_> = types.iter().map(|(_, array)| Arc::clone(array)).collect();
+        fill(&store, "all", columns, &arrays);
+        fill(
+            &store,
+            "t",
+            vec![def("n", ColumnType::Int64)],
+            &[int64s(0..10)],
+        );
+        let snapshot = store.snapshot();
+        // It began on blocks that are about to go, and redefines a table.
+        let mut txn = store.begin().unwrap();
+        txn.rename_column("main", "t", "n", "m").unwrap();
+        let mut bulk = store.begin().unwrap();
+        append(&mut bulk, "all", &arrays);
+        assert!(store.rotate_data_key().unwrap());
+        assert!(!store.rotate_data_key().unwrap(), "it goes on");
+        assert_eq!(steps(&store), RekeyState::Draining);
+        assert_eq!(integers(&store, &snapshot, "t", "n").len(), 10);
+        txn.commit().unwrap();
+        assert_eq!(steps(&store), RekeyState::Draining);
+        drop(snapshot);
+        assert_eq!(
+            steps(&store),
+            RekeyState::Draining,
+            "rows are on their way in"
+        );
+        bulk.commit().unwrap();
+        assert_eq!(steps(&store), RekeyState::Done);
+        is_sound(&store);
+        let progress = store.rekey_progress().unwrap();
+        assert_eq!(progress.key_ids, [2]);
+        assert!(progress.blocks > 20 && progress.bytes > 4096 * 20);
+        drop(store);
+        let store = fixture.open();
+        assert!(store.notices().is_empty(), "{:?}", store.notices());
+        is_sound(&store);
+        assert_eq!(integers(&store, &store.snapshot(), "t", "m").len(), 10);
+        assert_eq!(read(&store, &store.snapshot(), "all", "c0").len(), 2);
+        assert_eq!(store.rekey_progress(), None);
+    }
+}
+
+#[test]
+fn the_next_writer_goes_on_and_a_second_time_gives_the_next_key() {
+    let (_, files) = before_and_running();
+    for key_id in [2, 3] {
+        let store = files.open();
+        let running = store.rekey_progress().unwrap();
+        assert_eq!(running.state, RekeyState::Running);
+        assert_eq!(running.key_ids, [key_id - 1, key_id]);
+        insert(&store, 100..101);
+        assert_eq!(steps(&store), RekeyState::Done);
+        is_sound(&store);
+        assert_eq!(keys_of(&files).system_key_id(), key_id);
+        store.rotate_data_key().unwrap();
+    }
+    assert_eq!(sum(&files.open()), 45 + 145 + 200);
+}
+
+#[test]
+fn a_plain_database_and_a_reader_have_no_data_key_to_change() {
+    let files = Files::new(false);
+    let error = files.create().rotate_data_key().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotEncrypted);
+    let (_, files) = before_and_running();
+    let reader = files.open_read_only();
+    assert!(matches!(reader.rotate_data_key(), Err(Error::ReadOnly)));
+    assert!(matches!(reader.rekey_step(), Err(Error::ReadOnly)));
+    assert_eq!(sum(&reader), 45 + 145);
+}
+
+#[test]
+fn an_old_header_before_new_slots_is_refused() {
+    let (before, running) = before_and_running();
+    let file = with_parts(&running, &before, &HEADERS);
+    assert_eq!(file.refusal().kind(), ErrorKind::Tampered);
+    // One copy of two is told, and put right.
+    for at in HEADERS {
+        let file = with_parts(&running, &before, &[at]);
+        let copy = usize::from(at > 0);
+        let store = file.open();
+        assert_eq!(store.notices(), [Notice::HeaderCopyOlder { copy }]);
+        assert_eq!(sum(&store), 45 + 145);
+        drop(store);
+        assert!(file.open().notices().is_empty());
+    }
+}
+
+#[test]
+fn an_old_slot_is_told_as_older_and_two_are_refused() {
+    let (before, running) = before_and_running();
+    for (slot, at) in SLOTS.into_iter().enumerate() {
+        let file = with_parts(&running, &before, &[at]);
+        let store = file.open();
+        let notices = store.notices();
+        let [
+            Notice::SuperblockSlotOlder {
+                slot: told,
+                found,
+                newest,
+            },
+        ] = notices[..]
+        else {
+            panic!("{notices:?}");
+        };
+        assert!(told == slot && found < newest);
+        assert_eq!(sum(&store), 45 + 145);
+        drop(store);
+        assert!(file.open().notices().is_empty());
+    }
+    let file = with_parts(&running, &before, &SLOTS);
+    assert_ne!(file.refusal().kind(), ErrorKind::WrongKey);
+}
+
+#[test]
+fn a_superblock_made_with_the_old_key_is_never_the_root() {
+    let (before, running) = before_and_running();
+    // What the newest superblock says, sealed under the old data key, of a later generation.
+    let keys = Arc::new(keys_of(&before));
+    let new = keys_of(&running);
+    let (id, key_id) = (*keys.database_id().as_bytes(), keys.system_key_id());
+    let sealed = |keys: Arc<DatabaseKeys>, key_id| {
+        let file: Arc<dyn StorageFile> = running.files.get("").unwrap();
+        let protection = Protection::Gcm { keys, key_id };
+        SealedFile::new(file, CryptoProvider::aws_lc(), id, protection)
+    };
+    let bytes = running.all()[0].clone().unwrap();
+    let mut page: [u8; 4096] = *bytes[SLOTS[0]..].first_chunk().unwrap();
+    let generation = u64::from_le_bytes(*page[24..].first_chunk().unwrap());
+    let newest = BlockRef {
+        sector: 8,
+        payload_len: 4096 - 80,
+        key_id: new.system_key_id(),
+        birth_generation: generation,
+        tag: *page.last_chunk().unwrap(),
+    };
+    let opener = sealed(Arc::new(new), newest.key_id);
+    opener
+        .open_in_place(Role::Superblock, &newest, &mut page)
+        .unwrap();
+    let mut payload = page[64..4096 - 16].to_vec();
+    payload[8..16].copy_from_slice(&(generation + 5).to_le_bytes());
+    let mut buf = BlockStore::block_buffer(payload.len());
+    buf.extend_from_slice(&payload);
+    let forged = sealed(keys, key_id);
+    let forged = forged
+        .seal(Role::Superblock, 8, generation + 5, buf)
+        .unwrap();
+    let with = |slots: &[usize]| {
+        let mut all = running.all();
+        for at in slots {
+            all[0].as_mut().unwrap()[*at..*at + 4096].copy_from_slice(&forged.bytes);
+        }
+        running.with(&all)
+    };
+    for (slot, at) in SLOTS.into_iter().enumerate() {
+        let file = with(&[at]);
+        let store = file.open();
+        assert_eq!(store.notices(), [Notice::SuperblockSlotDamaged { slot }]);
+        assert_eq!(store.info().generation, generation);
+    }
+    with(&SLOTS).refusal();
+}
+
+#[test]
+fn a_ring_damaged_in_one_copy_is_told_and_mended_and_in_both_refused() {
+    let (_, running) = before_and_running();
+    let refs = running.open_read_only().blocks().key_ring_refs();
+    let spoilt = |copies: &[usize]| {
+        let mut all = running.all();
+        for copy in copies {
+            let at = refs[*copy].sector as usize * SECTOR_BYTES;
+            all[0].as_mut().unwrap()[at + 100] ^= 1;
+        }
+        running.with(&all)
+    };
+    for copy in [0, 1] {
+        let file = spoilt(&[copy]);
+        let damaged = [Notice::KeyRingCopyDamaged { copy }];
+        assert_eq!(file.open_read_only().notices(), damaged);
+        let store = file.open();
+        assert_eq!(store.notices(), damaged);
+        is_sound(&store);
+        drop(store);
+        let store = file.open();
+        assert!(store.notices().is_empty(), "{:?}", store.notices());
+        assert_eq!(steps(&store), RekeyState::Done);
+        assert_eq!(sum(&store), 45 + 145);
+    }
+    assert_eq!(spoilt(&[0, 1]).refusal().kind(), ErrorKind::Tampered);
+}
+
+#[test]
+fn a_replaced_ring_is_overwritten_and_its_place_is_kept() {
+    let (_, files) = before_and_running();
+    let store = files.open();
+    let rings = store.blocks().key_ring_refs();
+    assert_eq!(steps(&store), RekeyState::Done);
+    let reserved = store.blocks().reserved_sectors();
+    assert_eq!(reserved.len(), 2);
+    let bytes = files.all()[0].clone().unwrap();
+    for ring in &rings {
+        assert!(reserved.contains(&(ring.sector, 1)));
+        let at = ring.sector as usize * SECTOR_BYTES;
+        assert!(bytes[at..at + SECTOR_BYTES].iter().all(|byte| *byte == 0));
+    }
+    // An interruption left one: the next writer overwrites it, and nothing else that may stand there.
+    drop(store);
+    let mut all = files.all();
+    let at = rings[0].sector as usize * SECTOR_BYTES;
+    let ring_now = files.open_read_only().blocks().key_ring_refs()[0];
+    let from = ring_now.sector as usize * SECTOR_BYTES;
+    let bytes = all[0].as_mut().unwrap();
+    bytes.copy_within(from..from + SECTOR_BYTES, at);
+    bytes[at + 16..at + 24].copy_from_slice(&rings[0].sector.to_le_bytes());
+    let other = rings[1].sector as usize * SECTOR_BYTES;
+    bytes[other..other + SECTOR_BYTES].fill(0x55);
+    let left = files.with(&all);
+    drop(left.open());
+    let bytes = left.all()[0].clone().unwrap();
+    assert!(bytes[at..at + SECTOR_BYTES].iter().all(|byte| *byte == 0));
+    assert!(
+        bytes[other..other + SECTOR_BYTES]
+            .iter()
+            .all(|byte| *byte == 0x55)
+    );
+}
+
+#[test]
+fn a_password_that_is_changed_meanwhile_opens_the_file() {
+    let (_, files) = before_and_running();
+    let store = files.open();
+    let key = KeyText::new(format!("hex:{}", "77".repeat(32)));
+    let changed = store.blocks().change_header(|header, crypto, keys| {
+        header.add_slot(crypto, keys, &key, &hushdb_keys::SlotOptions::default())
+    });
+    changed.unwrap();
+    assert_eq!(steps(&store), RekeyState::Done);
+    store.opens_with(&key).unwrap();
+    drop(store);
+    let store = files.open();
+    store.opens_with(&key).unwrap();
+    is_sound(&store);
+}
