@@ -118,6 +118,8 @@ impl AddAssign<WorldReport> for CampaignReport {
         sum.snapshots += world.snapshots;
         sum.conflicts += world.conflicts;
         sum.beside_checkpoints += world.beside_checkpoints;
+        sum.rekeys += world.rekeys;
+        sum.rekeys_ended += world.rekeys_ended;
         sum.anchors += world.anchors;
         sum.anchors_refused += world.anchors_refused;
         sum.disk.operations += world.disk.operations;

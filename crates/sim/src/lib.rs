@@ -18,11 +18,15 @@ mod dice;
 mod disk;
 mod model;
 mod mutants;
+mod old_key;
 mod world;
 
 pub use campaign::{CRASHES_PER_WORLD, Campaign, CampaignReport, Failure};
 pub use dice::Dice;
-pub use disk::{Breakage, BrokenFile, DiskOptions, DiskStats, Fault, FaultKind, SimDisk, SimFile};
+pub use disk::{
+    Breakage, BrokenFile, DiskOptions, DiskStats, Fault, FaultKind, SimDisk, SimFile, SimFiles,
+};
 pub use model::{COLUMN_TYPES, Model, SchemaModel, TableModel, Value};
 pub use mutants::{MUTANTS, Mutant, Tests};
+pub use old_key::OldKey;
 pub use world::{World, WorldReport};

@@ -135,16 +135,16 @@ mutants! {
         "a superblock's checksum is not looked at": "if !raw.is_intact() {\n            return Err(Error::SuperblockDamaged);" => "if raw.body.is_empty() {\n            return Err(Error::SuperblockDamaged);";
     }
     Tests::Storage("lib"), "crates/storage/src/block/key_epochs.rs" {
-        "a key of before a fork seals on": ".filter(|epoch| epoch.process == process)" => ".filter(|epoch| epoch.process == process || process > 0)";
+        "a key of before a fork seals on": "(epoch.process == process" => "((epoch.process == process || process > 0)";
         "seals of a key are not counted": "epoch.seals.fetch_add(1, Ordering::Relaxed)" => "epoch.seals.fetch_add(0, Ordering::Relaxed)";
     }
     Tests::Crashes("block_store"), "crates/storage/src/store/committing.rs" {
-        "the root moves before its blocks are durable": "self.sync().and_then(|()| self.flip(&root, superblock))" => "self.flip(&root, superblock)";
+        "the root moves before its blocks are durable": "let flipped = self\n            .sync()\n            .and_then(|()| self.flip(&root, superblock, key_id));" => "let flipped = self.flip(&root, superblock, key_id);";
         "a superblock or header copy is not waited for": "written.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?;\n        self.sync()" => "written.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?;\n        Ok(())";
         "only one superblock slot is written": "for slot in [first, 1 - first]" => "for slot in [first]";
         "a handle writes on after a failed write of a fixed part": "written.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?" => "written?";
         "a handle writes on after a failed sync": "Ok(synced.inspect_err(|_| self.write_failed.store(true, Ordering::Release))?)" => "Ok(synced?)";
-        "both copies of a header are changed before the superblock names it": "self.write_fixed(HEADER_OFFSETS[standby], page.as_slice())?;" => "for at in HEADER_OFFSETS {\n            self.write_fixed(at, page.as_slice())?;\n        }";
+        "both copies of a header are changed before the superblock names it": "self.write_fixed(HEADER_OFFSETS[standby], header.to_page().as_slice())?;" => "for at in HEADER_OFFSETS {\n            self.write_fixed(at, header.to_page().as_slice())?;\n        }";
     }
     Tests::Storage("refusals"), "crates/storage/src/store/opening.rs" {
         "a superblock need not name the header": "(named.header_sequence, named.header_mac) != (header.sequence(), header.mac())" => "named.header_sequence > u64::MAX - 1";
@@ -253,11 +253,31 @@ mutants! {
         "the name of a new file is not waited for": "file.sync()?;\n        file.sync_directory()?;" => "file.sync()?;";
     }
     Tests::Storage("lib"), "crates/storage/src/store/superblock.rs" {
-        "a superblock of a later release is read": "_ => return Err(Error::Unsupported(format!(\"superblock version {version}\")))," => "_ => &[],";
-        "a superblock without a history may have one": "WITHOUT_HISTORY => rest," => "WITHOUT_HISTORY => &[],";
+        "a superblock of a later release is read": "_ => return Err(Error::Unsupported(format!(\"superblock version {version}\")))," => "_ => (rest, &[]),";
+        "a superblock without a history may have one": "WITHOUT_HISTORY => (&[], rest)," => "WITHOUT_HISTORY => (&[], &[]),";
         "a superblock may have bytes that mean nothing": "reserved.concat().iter().any(|&byte| byte != 0)" => "reserved.concat().is_empty()";
         "a log may be neither open nor closed": "_ => return Err(malformed(\"its log state is unknown\"))," => "_ => true,";
         "a file may end before its fixed parts": "match this.total_sectors {" => "match this.total_sectors.max(FIRST_SECTOR) {";
+    }
+    Tests::Keys, "crates/keys/src/key_ring.rs" {
+        "a retired key need not have its commitment": "!constant_time_eq(&found, &key.commitment)" => "found.len() != key.commitment.len()";
+        "a ring need not go with its header": "|| newest_retired != self.previous_key_id()" => "";
+        "the system's key id may be given again": "self.system_key_id >= ring.next_key_id\n            || " => "";
+    }
+    Tests::Storage("tables"), "crates/storage/src/store/opening.rs" {
+        "what the previous key opens is the root": "[0, 1].map(|slot| read_slot(sealed, sealed.key_id(), slot))" => "[0, 1].map(|slot| {\n        let found = read_slot(sealed, sealed.key_id(), slot);\n        found.or_else(|error| read_slot(sealed, previous.ok_or(error)?, slot))\n    })";
+    }
+    Tests::Crashes("tables"), "crates/storage/src/store/key_ring.rs" {
+        "the places of a replaced ring are not overwritten": "file.write_all_at(offset, &vec![0; len])?;" => "";
+        "whatever a ring reserves is overwritten": "bytes.starts_with(&[0; 4]) || is_block_of(&bytes, Role::KeyRing, sector)" => "!bytes.is_empty() || is_block_of(&bytes, Role::KeyRing, sector)";
+        "the ring is not told which places it replaces": "next.ring.reserved = replaced.map(|e| (e.sector, e.sectors)).collect();" => "next.ring.reserved = replaced.map(|e| (e.sector, e.sectors)).take(0).collect();";
+    }
+    Tests::Crashes("tables"), "crates/storage/src/catalog/rekey.rs" {
+        "an old key is given up while blocks under it are on their way in": "oldest < clean_since || !self.blocks.is_aside_under_newest()?" => "oldest < clean_since";
+        "an old key is given up while a snapshot needs it": "oldest < clean_since || !self" => "!self";
+        "what is free stays as it was": "self.blocks.scrub_unused()?;" => "";
+        "an old key is given up while a log is under it": "let mut log = wait_for(&self.log)?;\n            log.overwrites = true;\n            log.is_alone_under(key_id)?" => "!key_id.to_le_bytes().is_empty()";
+        "an old key is given up while the file's own blocks are under it": "let own_is_newest = self.blocks.own_is_under(key_id)?;" => "let own_is_newest = true;";
     }
     Tests::Crashes("tables"), "crates/storage/src/catalog/store.rs" {
         "an anchor is given for what is not durable": "let last = log.durable_end()?.or(self.replayed_to);" => "let last = log.last().or(self.replayed_to);";

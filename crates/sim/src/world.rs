@@ -12,6 +12,7 @@
 
 mod anchors;
 mod beside_checkpoint;
+mod rekey;
 mod side_by_side;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ use crate::disk::{
     Breakage, BrokenFile, DiskOptions, DiskStats, Fault, FaultKind, SimDisk, SimFile, SimFiles,
 };
 use crate::model::Model;
+use crate::old_key::OldKey;
 
 /// The database file's name.
 const NAME: &str = "sim.hush";
@@ -63,6 +65,10 @@ pub struct WorldReport {
     pub conflicts: u64,
     /// Commits that were tried while a checkpoint was under way.
     pub beside_checkpoints: u64,
+    /// Times that another data key took the place of one.
+    pub rekeys: u64,
+    /// Times that one was given up for good.
+    pub rekeys_ended: u64,
     /// Anchors that were taken.
     pub anchors: u64,
     /// Anchors that were refused, of another history.
@@ -83,6 +89,8 @@ pub struct World {
     in_flight: Option<State>,
     next_key: u64,
     anchors: anchors::Anchors,
+    /// Data keys that are, or may be, on the way out.
+    old_keys: Vec<OldKey>,
     report: WorldReport,
 }
 
@@ -123,6 +131,7 @@ impl World {
             in_flight: None,
             next_key: 1,
             anchors: anchors::Anchors::default(),
+            old_keys: Vec::new(),
             report: WorldReport::default(),
         }
     }
@@ -388,7 +397,9 @@ impl World {
             let free = store.blocks().free_extents().map_err(words)?;
             let free: u64 = free.iter().map(|(_, sectors)| sectors).sum();
             let total = store.info().total_sectors;
-            if used + free + FIXED_SECTORS != total {
+            let reserved = store.blocks().reserved_sectors();
+            let reserved: u64 = reserved.iter().map(|(_, sectors)| sectors).sum();
+            if used + reserved + free + FIXED_SECTORS != total {
                 return Err(format!(
                     "space leaks: {used} sectors in use and {free} free of {total}"
                 ));
@@ -440,7 +451,8 @@ impl World {
         handle.store.set_autocheckpoint_bytes(log_bytes);
         for _ in 0..self.dice.between(3, 60) {
             let flow = match self.dice.below(100) {
-                0..=65 => self.transaction(&mut handle)?,
+                0..=61 => self.transaction(&mut handle)?,
+                62..=65 => self.rekey(&mut handle)?,
                 70..=77 => self.change_keys(&mut handle)?,
                 78..=85 => {
                     let model = self.state()?.model.clone();

@@ -12,4 +12,4 @@ pub use broken_file::{Breakage, BrokenFile};
 pub use fault::{Fault, FaultKind};
 pub use sim_disk::{DiskOptions, DiskStats, SimDisk};
 pub use sim_file::SimFile;
-pub(crate) use sim_files::SimFiles;
+pub use sim_files::SimFiles;

@@ -10,7 +10,7 @@ use super::broken_file::{Breakage, BrokenFile};
 use super::sim_disk::SimDisk;
 
 /// The files whose names begin with one name.
-pub(crate) struct SimFiles {
+pub struct SimFiles {
     disk: SimDisk,
     name: &'static str,
     /// The database file, where the caller has it open and watches it.
@@ -20,7 +20,7 @@ pub(crate) struct SimFiles {
 
 impl SimFiles {
     /// The files beside `main`, whose name is `name`. The breakage is that of the files beside it, too.
-    pub(crate) fn beside(
+    pub fn beside(
         main: Arc<dyn StorageFile>,
         name: &'static str,
         disk: SimDisk,

@@ -43,7 +43,7 @@ impl World {
         }
     }
 
-    fn commits_beside(&mut self, handle: &mut Handle) -> Checked<Flow> {
+    pub(super) fn commits_beside(&mut self, handle: &mut Handle) -> Checked<Flow> {
         for _ in 0..self.dice.below(4) {
             let flow = match self.dice.below(10) {
                 0 => self.change_keys(handle)?,

@@ -33,6 +33,10 @@ impl World {
         {
             return self.failed(handle, faults, None, &error);
         }
+        if self.dice.chance(30) && self.rekey_step(handle)? == Flow::Over {
+            return Ok(Flow::Over);
+        }
+        let faults = self.disk.stats().faults;
         let merged = before.and_then(|before| both.model.with_changes(&before.model, &after.model));
         let mut merged = merged.map(|model| State {
             model,

@@ -1,0 +1,307 @@
+//! The data key changes while rows are committed, and the machine crashes at each write, change of length, sync and change of a name
+//! on the way. After each crash the same key opens the file, the rows are right, a writer goes on to the end, and then nothing
+//! opens under the old data key.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, StringViewArray};
+use hushdb_keys::{Suite, providers::KeyText};
+use hushdb_sim::{Breakage, DiskOptions, OldKey, SimDisk, SimFiles};
+use hushdb_storage::{
+    BufferPool, ColumnDef, ColumnType, IndexDef, IndexKind, RekeyState, Result, StorageFile, Store,
+    StoreOptions,
+};
+
+const NAME: &str = "db";
+/// Never: no sync is left out.
+const NONE: u64 = u64::MAX;
+
+/// A file of which one sync is left out, and its error kept quiet.
+#[derive(Debug)]
+struct LeavesOut {
+    file: Arc<dyn StorageFile>,
+    syncs: Arc<AtomicU64>,
+    left_out: u64,
+}
+
+impl StorageFile for LeavesOut {
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+
+    fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(offset, buf)
+    }
+
+    fn write_all_at(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(offset, buf)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        match self.syncs.fetch_add(1, Ordering::Relaxed) == self.left_out {
+            true => Ok(()),
+            false => self.file.sync(),
+        }
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        self.file.sync_directory()
+    }
+}
+
+/// One database on one disk, and the rows that must be there.
+struct Life {
+    disk: SimDisk,
+    suite: Suite,
+    /// Acknowledged.
+    rows: BTreeSet<i64>,
+    /// Told to commit when the machine went down.
+    in_flight: Option<i64>,
+    next: i64,
+    syncs: Arc<AtomicU64>,
+    left_out: u64,
+}
+
+fn key() -> KeyText {
+    KeyText::new(format!("hex:{:064x}", 5))
+}
+
+impl Life {
+    fn new(seed: u64) -> Self {
+        Self {
+            disk: SimDisk::new(seed, DiskOptions { piece_bytes: 512 }),
+            suite: [Suite::Gcm, Suite::Ctr][(seed % 2) as usize],
+            rows: BTreeSet::new(),
+            in_flight: None,
+            next: 0,
+            syncs: Arc::default(),
+            left_out: NONE,
+        }
+    }
+
+    fn options(&self) -> StoreOptions {
+        StoreOptions {
+            suite: self.suite,
+            row_group_rows: 40,
+            pool: Arc::new(BufferPool::new(0)),
+            ..StoreOptions::default()
+        }
+    }
+
+    fn files(&self, file: Arc<dyn StorageFile>) -> Arc<SimFiles> {
+        let file = Arc::new(LeavesOut {
+            file,
+            syncs: Arc::clone(&self.syncs),
+            left_out: self.left_out,
+        });
+        let disk = self.disk.clone();
+        Arc::new(SimFiles::beside(file, NAME, disk, Breakage::Sound))
+    }
+
+    fn open(&self) -> Result<Arc<Store>> {
+        let file: Arc<dyn StorageFile> = Arc::new(self.disk.open(NAME, false)?);
+        let store = Store::open_in(self.files(file), Some(&key()), &self.options())?;
+        store.set_autocheckpoint_bytes(1 << 30);
+        Ok(store)
+    }
+
+    /// A table with an index, deleted rows, and rows in an open log.
+    fn begin(&mut self) -> Result<Arc<Store>> {
+        let file: Arc<dyn StorageFile> = Arc::new(self.disk.create(NAME)?);
+        let store = Store::create_in(self.files(file), Some(&key()), &self.options())?;
+        store.set_autocheckpoint_bytes(1 << 30);
+        let column = |name: &str, ty| ColumnDef {
+            name: name.into(),
+            ty,
+            nullable: true,
+            default: None,
+        };
+        let columns = vec![
+            column("id", ColumnType::Int64),
+            column("s", ColumnType::Varchar),
+        ];
+        let mut txn = store.begin()?;
+        txn.create_table("main", "t", columns, vec![])?;
+        let index = IndexDef {
+            name: "i".into(),
+            kind: IndexKind::Plain,
+            columns: vec!["s".into()],
+        };
+        txn.create_index("main", "t", index)?;
+        txn.commit()?;
+        for _ in 0..3 {
+            self.commit(&store, 40)?;
+            store.checkpoint()?;
+        }
+        let mut txn = store.begin()?;
+        txn.delete_rows("main", "t", &[3, 4, 50])?;
+        txn.commit()?;
+        self.rows.retain(|id| ![3, 4, 50].contains(id));
+        store.checkpoint()?;
+        self.commit(&store, 2)?;
+        Ok(store)
+    }
+
+    fn commit(&mut self, store: &Arc<Store>, rows: i64) -> Result<()> {
+        let ids: Vec<i64> = (self.next..self.next + rows).collect();
+        let texts = ids
+            .iter()
+            .map(|id| Some(format!("row number {id} {}", "x".repeat(20))));
+        let arrays: [ArrayRef; 2] = [
+            Arc::new(Int64Array::from(ids.clone())),
+            Arc::new(texts.collect::<StringViewArray>()),
+        ];
+        let mut txn = store.begin()?;
+        txn.insert("main", "t", &arrays)?;
+        self.next += rows;
+        self.in_flight = ids.first().copied();
+        txn.commit()?;
+        self.in_flight = None;
+        self.rows.extend(ids);
+        Ok(())
+    }
+
+    /// Changes the data key, if that is not under way, and goes on until it is done, with commits and an older snapshot beside.
+    fn rekey(&mut self, store: &Arc<Store>) -> Result<()> {
+        store.rotate_data_key()?;
+        let mut snapshot = Some(store.snapshot());
+        for step in 0.. {
+            self.commit(store, 1)?;
+            match store.rekey_step_of(12 << 10)? {
+                RekeyState::Done => break,
+                RekeyState::Draining => snapshot = None,
+                RekeyState::Running => assert!(step < 500, "it does not end"),
+            }
+        }
+        drop(snapshot);
+        self.commit(store, 1)
+    }
+
+    /// Everything that must hold after a crash; goes on to the end.
+    fn hold(&mut self, old: &OldKey) -> Result<(), String> {
+        let words = |error: hushdb_storage::Error| error.to_string();
+        self.disk.restart();
+        (self.left_out, _) = (NONE, self.syncs.store(0, Ordering::Relaxed));
+        let store = self
+            .open()
+            .map_err(|error| format!("it does not open: {error}"))?;
+        self.compare(&store)?;
+        let wanted = old.key_id() + 1;
+        let progress = store.rekey_progress();
+        let runs = progress.is_some_and(|progress| progress.state != RekeyState::Done);
+        let now = OldKey::of(&store, &key()).map_err(|error| error.to_string())?;
+        if runs || now.key_id() < wanted {
+            self.rekey(&store).map_err(words)?;
+        }
+        self.compare(&store)?;
+        let now = OldKey::of(&store, &key()).map_err(|error| error.to_string())?;
+        if now.key_id() != wanted {
+            return Err(format!("the data key is {} in the end", now.key_id()));
+        }
+        drop(store);
+        let store = self
+            .open()
+            .map_err(|error| format!("it does not open again: {error}"))?;
+        self.compare(&store)?;
+        let file: Arc<dyn StorageFile> =
+            Arc::new(self.disk.open(NAME, true).map_err(|e| e.to_string())?);
+        if let Some(sector) = old.opens_in(&file).map_err(|error| error.to_string())? {
+            return Err(format!(
+                "a block at sector {sector} opens under the old key"
+            ));
+        }
+        for name in self.disk.names() {
+            let bytes = self.disk.contents(&name).unwrap_or_default();
+            if name != NAME && old.is_of_log(&bytes) {
+                return Err(format!("{name} is under the old key"));
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, store: &Arc<Store>) -> Result<(), String> {
+        let words = |error: hushdb_storage::Error| format!("it is not readable: {error}");
+        let snapshot = store.snapshot();
+        let table = snapshot.table("main", "t").ok_or("the table is gone")?;
+        let column = table.column("id").ok_or("the column is gone")?;
+        let mut found = BTreeSet::new();
+        for group in table.row_groups().map_err(words)? {
+            let ids = store
+                .read_column(group, column, group.visible().as_ref())
+                .map_err(words)?;
+            found.extend(ids.as_primitive::<Int64Type>().values().iter().copied());
+        }
+        if let Some(id) = self.in_flight.take().filter(|id| found.contains(id)) {
+            self.rows.insert(id);
+        }
+        if found != self.rows {
+            return Err(format!("{} rows of {}", found.len(), self.rows.len()));
+        }
+        let report = store.check(&mut |_, _| {}).map_err(words)?;
+        match report.findings.first() {
+            Some(finding) => Err(format!("check finds: {}", finding.error)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Lives with a crash after so many changes of the disk, and with one sync left out. `false`: it was done before that.
+fn crashes(seed: u64, after: u64, left_out: u64) -> Result<bool, String> {
+    let mut life = Life::new(seed);
+    life.left_out = left_out;
+    life.syncs.store(NONE / 2, Ordering::Relaxed);
+    let store = life.begin().map_err(|error| error.to_string())?;
+    let old = OldKey::of(&store, &key()).map_err(|error| error.to_string())?;
+    life.syncs.store(0, Ordering::Relaxed);
+    life.disk.crash_after(after);
+    let outcome = life.rekey(&store);
+    if let Err(error) = outcome
+        && !life.disk.is_down()
+    {
+        return Err(format!("without a crash: {error}"));
+    }
+    let crashed = life.disk.is_down();
+    life.disk.crash();
+    drop(store);
+    life.hold(&old)
+        .map_err(|what| format!("seed {seed}, crash after {after}: {what}"))?;
+    Ok(crashed)
+}
+
+/// The crash that tells, over all of them and some seeds; `None`: nothing does.
+fn first_loss(seeds: std::ops::Range<u64>, left_out: u64, at_most: u64) -> Option<String> {
+    for seed in seeds {
+        for after in 1..at_most {
+            match crashes(seed, after, left_out) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(what) => return Some(what),
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn a_crash_at_any_moment_loses_nothing_and_locks_nobody_out() {
+    let seeds = std::env::var("HUSHDB_SIM_SEEDS").map_or(2, |text| text.parse().expect("a number"));
+    assert_eq!(first_loss(0..seeds, NONE, NONE), None);
+}
+
+/// Ring, header and slots are each waited for, and whatever is not is by the next sync of the file: until the first slot is whole, the
+/// state before is. So the one sync that nothing makes good is that between the slots.
+#[test]
+fn without_the_sync_between_the_slots_both_are_lost() {
+    const BETWEEN_THE_SLOTS: u64 = 2;
+    let lost = first_loss(0..60, BETWEEN_THE_SLOTS, 20);
+    assert!(lost.is_some(), "it is left out unnoticed");
+}
