@@ -42,7 +42,7 @@ impl Arguments {
     }
 }
 
-const COMMANDS: [&str; 5] = ["demo", "inspect", "check", "salvage", "keys"];
+const COMMANDS: [&str; 6] = ["demo", "inspect", "check", "salvage", "keys", "rekey"];
 
 const COMMANDS_HELP: &str = "\
 Commands (as the first argument; a database file of that name is given as ./NAME):
@@ -52,6 +52,8 @@ Commands (as the first argument; a database file of that name is given as ./NAME
   hush salvage FILE OUT
                      Copy what still opens of a damaged file into a new one
   hush keys ...      List, add, remove, change and verify the key slots of a file
+  hush rekey --data FILE
+                     Seal all blocks anew under another data key; the key slots stay
 
 A key is hex: or base64: followed by 32 bytes, pass: followed by a passphrase, or a bare passphrase.";
 
@@ -142,6 +144,8 @@ pub(crate) enum Command {
     /// Work on the key slots of an encrypted file; no data is rewritten
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Seal an encrypted file anew; begin it again if it was interrupted
+    Rekey(RekeyArguments),
 }
 
 /// `hush demo`.
@@ -201,6 +205,16 @@ pub(crate) struct SalvageArguments {
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) new_key: NewKeyOptions,
+}
+
+/// `hush rekey`.
+#[derive(Args, Debug)]
+pub(crate) struct RekeyArguments {
+    #[command(flatten)]
+    pub(crate) file: FileArguments,
+    /// Give the file another data key and seal all blocks under it; the master key and the key slots stay
+    #[arg(long, required = true)]
+    pub(crate) data: bool,
 }
 
 /// `hush keys`.

@@ -114,7 +114,11 @@ fn encrypted(file: &Path) -> Result<FileHeader, Failure> {
     }
 }
 
-fn open(arguments: &FileArguments) -> Result<DatabaseFile, Failure> {
+/// Opens an encrypted file for writing, with its log.
+///
+/// # Errors
+/// The refusals of opening, and a plain file.
+pub(crate) fn open(arguments: &FileArguments) -> Result<DatabaseFile, Failure> {
     encrypted(&arguments.file)?;
     let key = arguments.key.required()?.provider();
     let freshness = arguments.freshness.freshness(true)?;

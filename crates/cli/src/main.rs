@@ -19,6 +19,7 @@ mod key_options;
 mod keys;
 mod output;
 mod progress;
+mod rekey;
 mod salvage;
 mod script;
 mod session;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Arguments::Command(Command::Check(arguments)) => check::run(&arguments),
         Arguments::Command(Command::Salvage(arguments)) => salvage::run(&arguments),
         Arguments::Command(Command::Keys(command)) => keys::run(&command),
+        Arguments::Command(Command::Rekey(arguments)) => rekey::run(&arguments.file),
     };
     done.unwrap_or_else(|failure| failure.report())
 }

@@ -23,6 +23,7 @@ mod point;
 mod pragma;
 mod process_tables;
 mod query;
+mod rekey;
 mod returning;
 mod row_ids;
 mod series;

@@ -17,11 +17,12 @@ use std::sync::Arc;
 type Row<'a> = (&'a String, &'a DatabaseSnapshot, StoreInfo);
 
 /// What the tables here are called.
-pub(super) const NAMES: [&str; 6] = [
+pub(super) const NAMES: [&str; 7] = [
     "databases",
     "duckdb_databases",
     "key_slots",
     "locks",
+    "rekey_progress",
     "settings",
     "duckdb_settings",
 ];
@@ -32,6 +33,7 @@ pub(super) fn named(name: &str, session: &Session, planner: &Planner<'_>) -> Col
         "settings" | "duckdb_settings" => settings(session),
         "locks" => locks(planner),
         "key_slots" => key_slots(planner),
+        "rekey_progress" => super::rekey::progress(planner),
         _ => databases(planner),
     }
 }

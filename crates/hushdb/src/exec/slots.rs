@@ -1,9 +1,10 @@
-//! ALTER DATABASE ... SLOT: the keys that open an attached database.
+//! ALTER DATABASE: the keys that open an attached database, and its data key.
 //!
 //! What must hold: a slot is changed at once and for all, so not within a transaction, which could not take it back; no error
 //! repeats a key, nor where it comes from.
 
 use super::attach::{key_source, text_of};
+use super::rekey;
 use crate::key_source::KeySource;
 use crate::maintenance::{add_slot, change_slot, remove_slot, verify_slot_of};
 use crate::result::QueryResult;
@@ -35,6 +36,7 @@ pub(super) fn alter_database(
     };
     let store = &session.instance.database(&name)?.store;
     let said = match change {
+        DatabaseChange::RotateDataKey => return rekey::rotate_data_key(session, &name),
         DatabaseChange::AddSlot(options) => {
             let (key, label) = read_options(session, &options, true)?;
             let key = key.provider_of_new_key();

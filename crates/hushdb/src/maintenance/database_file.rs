@@ -136,6 +136,11 @@ impl DatabaseFile {
         Ok(Self(Store::open_path(path, Some(key), &options)?))
     }
 
+    /// What is open.
+    pub(super) fn store(&self) -> &Arc<Store> {
+        &self.0
+    }
+
     /// What was noticed when it was opened.
     pub fn notices(&self) -> Vec<FileNotice> {
         let notice = |notice: Notice| FileNotice {

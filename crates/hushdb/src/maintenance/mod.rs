@@ -1,4 +1,4 @@
-//! Looking after database files: what a header says without the key, key slots, checks, salvage.
+//! Looking after database files: what a header says without the key, key slots, another data key, checks, salvage.
 //!
 //! What must hold: nothing here gives out a key, or a value of a row; what is said of a file that is not verified says so. The crates
 //! below stay behind these types, so that a program which looks after files depends on this one alone.
@@ -7,6 +7,7 @@
 
 mod database_file;
 mod header;
+mod rekey;
 mod salvage;
 mod slots;
 
@@ -16,6 +17,7 @@ pub use database_file::{
 pub use header::{FileHeader, KEY_SLOTS, KeySlot};
 pub use hushdb_crypto::set_core_dumps;
 pub use hushdb_storage::{OutputFile, is_panic_expected};
+pub use rekey::DataKeyChange;
 pub use salvage::{Salvage, SalvageReport, SalvagedTable};
 pub use slots::{SlotChange, verify_slot};
 

@@ -1,4 +1,4 @@
-//! ALTER DATABASE: the key slots of an attached database.
+//! ALTER DATABASE: the key slots and the data key of an attached database.
 
 use super::attach::options;
 use super::statement::{DatabaseChange, Statement};
@@ -9,28 +9,32 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
-/// `ALTER DATABASE name ADD SLOT (...)`, `CHANGE SLOT n (...)`, `VERIFY SLOT n (...)` or `DROP SLOT n`.
+/// `ALTER DATABASE name ADD SLOT (...)`, `CHANGE SLOT n (...)`, `VERIFY SLOT n (...)`, `DROP SLOT n` or `ROTATE DATA KEY`.
 pub(super) fn alter_database(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
     (0..2).for_each(|_| drop(parser.next_token()));
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
     let name = word(parser)?;
-    let ahead = words(parser, 2);
+    let ahead = words(parser, 3);
     let ahead: Vec<&str> = ahead.iter().map(String::as_str).collect();
     let next = parser.peek_token().token;
-    if let ["ADD" | "CHANGE" | "DROP" | "VERIFY", "SLOT"] = ahead.as_slice() {
-        (0..2).for_each(|_| drop(parser.next_token()));
-    }
+    let read = match ahead.as_slice() {
+        ["ADD" | "CHANGE" | "DROP" | "VERIFY", "SLOT", ..] => 2,
+        ["ROTATE", "DATA", "KEY"] => 3,
+        _ => 0,
+    };
+    (0..read).for_each(|_| drop(parser.next_token()));
     let change = match ahead.as_slice() {
-        ["ADD", "SLOT"] => DatabaseChange::AddSlot(options(parser, keys)?),
-        ["CHANGE", "SLOT"] => DatabaseChange::ChangeSlot {
+        ["ROTATE", "DATA", "KEY"] => DatabaseChange::RotateDataKey,
+        ["ADD", "SLOT", ..] => DatabaseChange::AddSlot(options(parser, keys)?),
+        ["CHANGE", "SLOT", ..] => DatabaseChange::ChangeSlot {
             slot: number(parser)?,
             options: options(parser, keys)?,
         },
-        ["VERIFY", "SLOT"] => DatabaseChange::VerifySlot {
+        ["VERIFY", "SLOT", ..] => DatabaseChange::VerifySlot {
             slot: number(parser)?,
             options: options(parser, keys)?,
         },
-        ["DROP", "SLOT"] => DatabaseChange::DropSlot(number(parser)?),
+        ["DROP", "SLOT", ..] => DatabaseChange::DropSlot(number(parser)?),
         _ => return Err(syntax_error(&next)),
     };
     Ok(Statement::AlterDatabase {
@@ -60,6 +64,21 @@ mod tests {
             Ok(Statement::AlterDatabase { name, change, .. }) if name == "Sales" => change,
             Ok(_) => panic!("{sql}: another statement"),
             Err(error) => panic!("{sql}: {error}"),
+        }
+    }
+
+    #[test]
+    fn a_rotation_names_its_database() {
+        for text in ["Sales ROTATE DATA KEY", "Sales rotate data key;"] {
+            let changed = change(&format!("ALTER DATABASE {text}"));
+            assert!(matches!(changed, DatabaseChange::RotateDataKey));
+        }
+        for text in [
+            "Sales ROTATE",
+            "Sales ROTATE KEY",
+            "Sales ROTATE DATA KEY now",
+        ] {
+            assert!(parse(&format!("ALTER DATABASE {text}")).is_err(), "{text}");
         }
     }
 

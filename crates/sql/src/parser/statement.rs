@@ -317,6 +317,8 @@ pub enum OnConflict {
 /// What ALTER DATABASE changes.
 #[derive(Clone)]
 pub enum DatabaseChange {
+    /// `ROTATE DATA KEY`: everything is sealed anew under another data key.
+    RotateDataKey,
     /// `ADD SLOT (options)`: another key opens the file.
     AddSlot(Vec<AttachOption>),
     /// `CHANGE SLOT n (options)`: another key in the place of one.
