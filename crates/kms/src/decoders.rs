@@ -32,21 +32,22 @@ mod tests {
         br#"{"data":{"data":{"key":"x"},"metadata":{"version":7}}}"#,
         b"\x01\x0dtransit/hr v1vault:v1:AAAA",
     ];
-    const URLS: [&str; 6] = [
+    const URLS: [&str; 7] = [
         "vault:///transit/hr?timeout=5",
         "vault://vault.example:8200/secret/a/b?engine=kv&field=%41",
         "exec:/usr/bin/keeper?arg=a&arg=b",
         "vault://[::1]:1/a/b",
         "kmip://h:5696/7?cert=/a&key=/b&ca=/c&op=get",
+        "aws-kms://arn:aws:kms:us-east-1:111122223333:key/a-b",
         "pkcs11:token=a;object=b;id=%01?module-path=/m&pin-source=file:/p",
     ];
 
     proptest! {
         #[test]
         fn edited_answers_and_urls_end(
-            which in 0..6_usize,
+            which in 0..7_usize,
             at in any::<prop::sample::Index>(),
-            removed in 0..6_usize,
+            removed in 0..7_usize,
             inserted in prop::collection::vec(any::<u8>(), 0..4),
         ) {
             for (bytes, decode) in [

@@ -53,6 +53,15 @@ impl Origin {
         })
     }
 
+    /// The value of the header `host`: without a port that goes without saying.
+    pub(crate) fn host_header(&self) -> String {
+        let usual = if self.is_tls { 443 } else { 80 };
+        match self.port == usual {
+            true => self.host.clone(),
+            false => self.to_string(),
+        }
+    }
+
     fn url(&self, path: &str) -> String {
         let scheme = if self.is_tls { "https" } else { "http" };
         format!("{scheme}://{}:{}{path}", self.host, self.port)
@@ -96,6 +105,7 @@ fn is_this_machine(host: &str) -> bool {
 pub(crate) struct Http {
     agent: ureq::Agent,
     origin: Origin,
+    content_type: &'static str,
     name: PlaceName,
 }
 
@@ -139,8 +149,16 @@ impl Http {
         Ok(Self {
             agent: config.new_agent(),
             origin: origin.clone(),
+            content_type: "application/json",
             name: name.clone(),
         })
+    }
+
+    /// Bodies are called something else than JSON.
+    #[must_use]
+    pub(crate) fn with_content_type(mut self, content_type: &'static str) -> Self {
+        self.content_type = content_type;
+        self
     }
 
     /// Asks once. A body makes it a POST.
@@ -159,7 +177,7 @@ impl Http {
         let mut request = Request::builder()
             .method(method)
             .uri(self.origin.url(path))
-            .header("content-type", "application/json");
+            .header("content-type", self.content_type);
         for (name, value) in headers {
             let mut value = HeaderValue::from_bytes(value.expose())
                 .map_err(|_| bad(&format!("{name} is not one line of text: check it")))?;

@@ -10,6 +10,7 @@
 //! - Every call ends: times, tries and sizes are bounded. No redirect is followed, and `http:` leads to this machine alone.
 //! - All network code of HushDB is here.
 
+mod aws;
 mod base64_text;
 mod blob;
 pub mod decoders;

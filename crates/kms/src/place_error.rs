@@ -5,12 +5,12 @@
 pub enum PlaceError {
     /// No scheme, or a key in the place of a URL.
     #[error(
-        "that is no URL of a place for keys: there are vault://, kmip://, pkcs11: and exec:/; a key itself is given by a variable, a file or a prompt"
+        "that is no URL of a place for keys: there are vault://, kmip://, aws-kms://, pkcs11: and exec:/; a key itself is given by a variable, a file or a prompt"
     )]
     NotAUrl,
     /// A scheme that there is not.
     #[error(
-        "there are no places for keys of the scheme {scheme}: there are vault://, kmip://, pkcs11: and exec:/"
+        "there are no places for keys of the scheme {scheme}: there are vault://, kmip://, aws-kms://, pkcs11: and exec:/"
     )]
     UnknownScheme {
         /// Its name.
@@ -66,7 +66,7 @@ pub enum PlaceError {
     )]
     OtherHost,
     /// Plain HTTP to another machine.
-    #[error("plain http leads to this machine alone: use https in VAULT_ADDR")]
+    #[error("plain http leads to this machine alone: use https in the address")]
     PlainHttp,
     /// Programs and modules are not run here.
     #[error("places of the scheme {scheme} run code that the URL names, which is not allowed here")]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hushdb_keys::KeyProvider;
 
+use crate::aws::AwsKms;
 use crate::exec::Exec;
 use crate::key_url::KeyUrl;
 use crate::kmip::Kmip;
@@ -42,6 +43,7 @@ impl Places {
         let url = KeyUrl::parse(url)?;
         match url.scheme.as_str() {
             "vault" => Ok(Arc::new(Vault::new(url, &self.environment)?)),
+            "aws-kms" => Ok(Arc::new(AwsKms::new(url, &self.environment)?)),
             "kmip" => Ok(Arc::new(Kmip::new(url)?)),
             "exec" if !self.runs_code => Err(PlaceError::RunsCode { scheme: "exec" }),
             "pkcs11" if !self.runs_code => Err(PlaceError::RunsCode { scheme: "pkcs11" }),
