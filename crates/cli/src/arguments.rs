@@ -231,6 +231,9 @@ pub(crate) enum KeysCommand {
         file: FileArguments,
         #[command(flatten)]
         new_key: NewKeyOptions,
+        /// Make a recovery key, which is printed once, for paper: to open the file when all other keys are lost
+        #[arg(long, conflicts_with_all = ["new_key_env", "new_key_file", "new_key_command", "new_key_url", "new_key_prompt"])]
+        recovery: bool,
         /// A name for the slot; everyone can read it
         #[arg(long, value_name = "TEXT", default_value = "")]
         label: String,

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hushdb::{Anchor, AnchorFile, Freshness, root_digest_from_hex};
+use hushdb::{Anchor, AnchorFile, Freshness, key_commitment_from_hex, root_digest_from_hex};
 
 use crate::failure::{Failure, say};
 
@@ -17,6 +17,9 @@ pub(crate) struct FreshnessOptions {
     /// Refuse the file unless it has this root digest, and no log
     #[arg(long, value_name = "DIGEST", value_parser = digest)]
     expected_root: Option<[u8; 32]>,
+    /// Refuse the file unless it has this key, before any is asked for (hush inspect prints its commitment)
+    #[arg(long, value_name = "COMMITMENT", value_parser = commitment)]
+    expected_key: Option<[u8; 32]>,
     /// Keep the anchor in this file: it is checked at opening and, by who may write, written anew at closing
     #[arg(long, value_name = "PATH", conflicts_with = "min_anchor")]
     anchor_file: Option<PathBuf>,
@@ -30,10 +33,14 @@ fn digest(text: &str) -> Result<[u8; 32], String> {
     root_digest_from_hex(text).map_err(|error| error.to_string())
 }
 
+fn commitment(text: &str) -> Result<[u8; 32], String> {
+    key_commitment_from_hex(text).map_err(|error| error.to_string())
+}
+
 impl FreshnessOptions {
     /// Whether anything was named.
     pub(crate) fn is_given(&self) -> bool {
-        self.min_anchor.is_some() || self.expected_root.is_some() || self.anchor_file.is_some()
+        self.given().is_given() || self.anchor_file.is_some()
     }
 
     /// What was said of the file itself.
@@ -41,6 +48,7 @@ impl FreshnessOptions {
         Freshness {
             expected_root: self.expected_root,
             min_anchor: self.min_anchor,
+            expected_key: self.expected_key,
         }
     }
 

@@ -60,6 +60,9 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<ExitCode, Failure> {
         ("header copies", header.copies.clone()),
     ];
     print(&mut out, &facts)?;
+    if let Some(commitment) = &header.key_commitment {
+        print(&mut out, &[("key commitment", commitment.clone())])?;
+    }
     let encrypted = header.is_encrypted;
     if encrypted {
         let used = format!("{} of {KEY_SLOTS} in use", header.slots.len());

@@ -32,7 +32,7 @@ pub(crate) struct KeyOptions {
     /// Take the key from what this command prints
     #[arg(long, value_name = "CMD")]
     pub(crate) key_command: Option<String>,
-    /// Take the key from this place: vault://, kmip://, pkcs11: or exec:/ (docs/KEYS.md)
+    /// Take the key from this place: vault://, kmip://, aws-kms://, pkcs11: or exec:/ (docs/KEYS.md)
     #[arg(long, value_name = "URL")]
     pub(crate) key_url: Option<String>,
 }
@@ -82,7 +82,7 @@ pub(crate) struct NewKeyOptions {
     /// Take the new key from what this command prints
     #[arg(long, value_name = "CMD")]
     pub(crate) new_key_command: Option<String>,
-    /// Have this place keep the new key: vault://, kmip://, pkcs11: or exec:/
+    /// Have this place keep the new key: vault://, kmip://, aws-kms://, pkcs11: or exec:/
     #[arg(long, value_name = "URL")]
     pub(crate) new_key_url: Option<String>,
     /// Ask for the new key on the terminal (the default when there is one)

@@ -9,10 +9,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use hushdb::KeySource;
+use hushdb::keys::{DatabaseId, KeyContext, KeyError, KeyMaterial, KeyProvider, NewRecoveryKey};
 use hushdb::maintenance::{DatabaseFile, FileHeader, KEY_SLOTS, SlotChange, verify_slot};
 
 use crate::arguments::{FileArguments, KeysCommand};
 use crate::failure::{Failure, say};
+use crate::key_options;
 use crate::output::Sink;
 
 const REMOVED: &str = "Copies of the file made before still open with the old key.";
@@ -27,7 +30,21 @@ pub(crate) fn run(command: &KeysCommand) -> Result<ExitCode, Failure> {
         KeysCommand::List { file } => list(&mut out, file)?,
         KeysCommand::Add {
             file,
+            recovery: true,
+            label,
+            ..
+        } => {
+            let opened = open(file)?;
+            let key = NewRecoveryKey::random();
+            let key = key.map_err(|error| Failure::Message(error.to_string()))?;
+            let change = opened.add_slot(&key, label)?;
+            done(&mut out, file, &opened, "Added", change)?;
+            show_once(&mut out, &key)?;
+        }
+        KeysCommand::Add {
+            file,
             new_key,
+            recovery: false,
             label,
         } => {
             let opened = open(file)?;
@@ -56,6 +73,40 @@ pub(crate) fn run(command: &KeysCommand) -> Result<ExitCode, Failure> {
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a recovery key whose slot is durable, and has a person who is there type it.
+fn show_once(out: &mut Sink, key: &NewRecoveryKey) -> Result<(), Failure> {
+    let text = key.text();
+    out.write_all(b"The recovery key, which is shown once:\n\n    ")?;
+    out.write_all(text.expose())?;
+    out.write_all(
+        b"\n\nKeep it on paper, away from the file. To open the file, give it as recovery: and the nine groups.\n",
+    )?;
+    out.flush()?;
+    if !key_options::terminal() {
+        return Ok(());
+    }
+    say("Type it once from the paper, with recovery: before it.");
+    match (typed(), raw(key)) {
+        (Ok(typed), Ok(shown)) if typed == shown => say("It is the key."),
+        (Err(error), _) => say(&format!(
+            "Notice: {error}. The slot has the key that is shown above: correct the paper, or remove the slot."
+        )),
+        _ => say(
+            "Notice: that is another key. The slot has the one that is shown above: correct the paper, or remove the slot.",
+        ),
+    }
+    Ok(())
+}
+
+fn typed() -> Result<KeyMaterial, KeyError> {
+    raw(&*KeySource::Prompt.provider())
+}
+
+fn raw(key: &dyn KeyProvider) -> Result<KeyMaterial, KeyError> {
+    let database_id = DatabaseId::from_bytes([0; 16]);
+    key.recover(&KeyContext { database_id }, &[])
 }
 
 /// Tries a key on the newest copy of the header. The file may be open elsewhere.

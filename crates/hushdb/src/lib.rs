@@ -47,12 +47,13 @@ pub use running::Running;
 pub use transaction::Isolation;
 pub use value::Value;
 
-pub use hushdb_storage::{Anchor, Freshness, root_digest_from_hex};
+pub use hushdb_storage::{Anchor, Freshness, key_commitment_from_hex, root_digest_from_hex};
 
 /// What a program needs that brings a place for keys along: [`KeyProvider`](keys::KeyProvider) and what it speaks of.
 pub mod keys {
     pub use crate::key_source::random_key;
     pub use hushdb_crypto::{SecretBytes, SecretKey};
+    pub use hushdb_keys::providers::NewRecoveryKey;
     pub use hushdb_keys::{
         DatabaseId, KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind,
     };

@@ -130,6 +130,11 @@ impl Header {
         field(&*self.page, MAC_AT)
     }
 
+    /// The commitment to the master key, which tells one key of a database from all others; `None` in a plain one.
+    pub fn commitment(&self) -> Option<[u8; 32]> {
+        self.fields.secrets.as_ref().map(|it| it.commitment)
+    }
+
     /// The page to write, both copies alike.
     pub fn to_page(&self) -> Box<[u8; HEADER_LEN]> {
         self.page.clone()

@@ -11,6 +11,12 @@ pub enum KeyError {
         /// The form that the text should have had.
         expected: &'static str,
     },
+    /// A group of a recovery key was mistyped.
+    #[error("group {group} of the recovery key is mistyped: compare its seven characters")]
+    RecoveryGroup {
+        /// The group's number, from 1.
+        group: usize,
+    },
     /// No key text at all.
     #[error("the key is empty: give a passphrase, or hex: or base64: followed by 32 bytes")]
     Empty,

@@ -1,6 +1,6 @@
 //! Key text and what it means.
 //!
-//! `hex:` or `base64:` is followed by exactly 32 bytes, `pass:` by a passphrase, and any other text is a passphrase as
+//! `hex:` or `base64:` is followed by exactly 32 bytes, `recovery:` by a recovery key, `pass:` by a passphrase, and any other text is a passphrase as
 //! it stands. Text that begins like a raw key and is none is an error: taking it for a passphrase would make a
 //! database that its owner cannot open with the key that they think they gave.
 
@@ -10,6 +10,7 @@ use hushdb_crypto::{SecretBytes, SecretKey};
 use zeroize::Zeroizing;
 
 use crate::KeyError;
+use crate::recovery_key::parse_recovery_text;
 
 /// What a key provider yields.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,6 +32,9 @@ impl KeyMaterial {
         }
         if let Some(encoded) = strip_prefix(text, "base64:") {
             return Self::from_base64(encoded);
+        }
+        if let Some(typed) = strip_prefix(text, "recovery:") {
+            return parse_recovery_text(typed).map(Self::Raw);
         }
         let passphrase = strip_prefix(text, "pass:").unwrap_or(text);
         if passphrase.is_empty() {
@@ -104,6 +108,11 @@ mod tests {
             KeyMaterial::parse("base64:WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo="),
             raw(0x5a)
         );
+        let recovery =
+            "recovery:000G40S-R40M30C-E20918D-5GR38E6-1W81244-GK2GAH7-C5RR34F-D1P70XB-3RFNBR8";
+        let bytes = std::array::from_fn(|at| at as u8);
+        let printed = Ok(KeyMaterial::Raw(SecretKey::from_bytes(bytes)));
+        assert_eq!(KeyMaterial::parse(recovery), printed);
         assert_eq!(KeyMaterial::parse("pass:hex:no"), passphrase("hex:no"));
         assert_eq!(
             KeyMaterial::parse("correct horse"),

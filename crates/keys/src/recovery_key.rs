@@ -30,7 +30,7 @@ pub fn recovery_text(crypto: &CryptoProvider, key: &SecretKey) -> SecretBytes {
         let digits: Zeroizing<[u8; DIGITS]> =
             Zeroizing::new(std::array::from_fn(|at| digit(&bits, group * DIGITS + at)));
         text.extend(digits.iter().map(|digit| ALPHABET[usize::from(*digit)]));
-        text.push(ALPHABET[usize::from(check_digit(group, &digits))]);
+        text.push(ALPHABET[usize::from(check_digit(group, &digits[..]))]);
     }
     let text = std::str::from_utf8(&text).unwrap_or_default();
     SecretBytes::from(text)
@@ -109,7 +109,11 @@ fn check_digit(group: usize, digits: &[u8]) -> u8 {
 /// Times x, modulo x^5 + x^2 + 1.
 fn doubled(value: u8) -> u8 {
     let shifted = value << 1;
-    if shifted & 32 == 0 { shifted } else { shifted ^ 0b10_0101 }
+    if shifted & 32 == 0 {
+        shifted
+    } else {
+        shifted ^ 0b10_0101
+    }
 }
 
 fn product(a: u8, b: u8) -> u8 {
@@ -127,7 +131,9 @@ fn value(character: char) -> Option<u8> {
         'O' => '0',
         other => other,
     };
-    let at = ALPHABET.iter().position(|letter| char::from(*letter) == upper)?;
+    let at = ALPHABET
+        .iter()
+        .position(|letter| char::from(*letter) == upper)?;
     u8::try_from(at).ok()
 }
 
@@ -147,8 +153,17 @@ mod tests {
         for crypto in CryptoProvider::all() {
             assert_eq!(recovery_text(&crypto, &key()).expose(), KNOWN.as_bytes());
         }
-        let typed = KNOWN.to_lowercase().replace('-', " ").replace('1', "l").replace('0', "o");
-        for text in [KNOWN, &KNOWN.replace('-', ""), &typed, &KNOWN.replace('1', "i")] {
+        let typed = KNOWN
+            .to_lowercase()
+            .replace('-', " ")
+            .replace('1', "l")
+            .replace('0', "o");
+        for text in [
+            KNOWN,
+            &KNOWN.replace('-', ""),
+            &typed,
+            &KNOWN.replace('1', "i"),
+        ] {
             assert_eq!(parse_recovery_text(text), Ok(key()), "{text}");
         }
     }
@@ -167,7 +182,11 @@ mod tests {
             for other in (at + 1..group * 7).filter(|other| plain[*other] != plain[at]) {
                 let mut text = plain.clone();
                 text.swap(at, other);
-                assert_eq!(parse(&text), Err(KeyError::RecoveryGroup { group }), "{at} {other}");
+                assert_eq!(
+                    parse(&text),
+                    Err(KeyError::RecoveryGroup { group }),
+                    "{at} {other}"
+                );
             }
         }
     }

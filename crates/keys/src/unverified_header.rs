@@ -66,6 +66,11 @@ impl UnverifiedHeader {
         field(&*self.page, MAC_AT)
     }
 
+    /// The commitment to the master key that the header names; `None` in a plain database.
+    pub fn commitment(&self) -> Option<[u8; 32]> {
+        self.fields.secrets.as_ref().map(|it| it.commitment)
+    }
+
     /// What the key slots tell without a key.
     pub fn slots(&self) -> Vec<SlotInfo> {
         self.fields.slots()

@@ -247,7 +247,10 @@ impl From<hushdb_storage::Error> for Error {
         let malformed = matches!(
             &error,
             hushdb_storage::Error::KeyUnusable(
-                KeyError::Malformed { .. } | KeyError::Empty | KeyError::NotText
+                KeyError::Malformed { .. }
+                    | KeyError::RecoveryGroup { .. }
+                    | KeyError::Empty
+                    | KeyError::NotText
             )
         );
         if let hushdb_storage::Error::Duplicate { index, kind } = &error {

@@ -130,6 +130,11 @@ pub enum Error {
         /// The sequence of the copy that opened.
         found: u64,
     },
+    /// The header commits to another master key than the caller expects.
+    #[error(
+        "this is not the expected key: the file's commitment is another one, so it is another file, or was given new keys"
+    )]
+    NotExpectedKey,
     /// The superblock is not the one that the caller expects.
     #[error("this is not the expected state of the database: its root digest is another one")]
     NotExpectedRoot,
@@ -289,6 +294,7 @@ impl Error {
             | Self::AbsurdKdf { .. }
             | Self::HeaderReplaced { .. }
             | Self::SuperblockForked { .. }
+            | Self::NotExpectedKey
             | Self::NotExpectedRoot
             | Self::RolledBack { .. }
             | Self::OtherHistory { .. }

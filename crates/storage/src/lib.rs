@@ -54,7 +54,7 @@ pub use log::{
 pub use spill::{SpillFile, SpillSpace, SpillStats};
 pub use store::{
     Anchor, BlockStore, DEFAULT_ROW_GROUP_ROWS, Freshness, HeaderCopies, Notice, StoreInfo,
-    StoreOptions, root_digest_from_hex,
+    StoreOptions, key_commitment_from_hex, root_digest_from_hex,
 };
 pub use table::{
     Check, Column, ColumnDef, ColumnType, DistinctSketch, GatheredRows, MAX_DECIMAL_PRECISION,

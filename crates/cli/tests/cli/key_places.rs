@@ -256,3 +256,117 @@ fn a_program_keeps_a_key() {
     assert_eq!(opened.ok(), "a\n42\n");
     assert!(opened.err().contains("may-be-shown"), "{}", opened.err());
 }
+
+#[test]
+fn a_recovery_key_is_printed_once_and_opens() {
+    let place = Place::new();
+    place
+        .hush(&[
+            "--key-env",
+            "KEY_A",
+            "e.hush",
+            "CREATE TABLE t AS SELECT 42 AS a",
+        ])
+        .ok();
+    let added = place
+        .hush(&[
+            "keys",
+            "add",
+            "--key-env",
+            "KEY_A",
+            "--recovery",
+            "--label",
+            "safe",
+            "e.hush",
+        ])
+        .ok();
+    let printed = added.lines().find(|line| line.starts_with("    "));
+    let printed = printed.expect("a recovery key").trim();
+    assert_eq!(printed.len(), 9 * 8 - 1, "{added}");
+    let open = |typed: &str| {
+        place.write("typed", &format!("recovery:{typed}\n"));
+        place.hush(&["--csv", "--key-file", "typed", "e.hush", "FROM t"])
+    };
+    assert_eq!(open(printed).ok(), "a\n42\n");
+    assert_eq!(
+        open(&printed.to_lowercase().replace('-', " ")).ok(),
+        "a\n42\n"
+    );
+    let mut mistyped = printed.to_owned();
+    let wrong = if mistyped.starts_with('7') { "8" } else { "7" };
+    mistyped.replace_range(..1, wrong);
+    let refused = open(&mistyped).refused();
+    assert!(
+        refused.contains("Malformed Key") && refused.contains("group 1 "),
+        "{refused}"
+    );
+    let list = place.hush(&["keys", "list", "e.hush"]).ok();
+    assert!(list.contains("given by recovery, \"safe\""), "{list}");
+    let both = [
+        "keys",
+        "add",
+        "--recovery",
+        "--new-key-env",
+        "KEY_B",
+        "e.hush",
+    ];
+    assert!(!place.hush(&both).0.status.success());
+}
+
+#[test]
+fn an_expected_key_is_compared_before_any_place_is_asked() {
+    let (place, vault) = (Place::new(), VaultStub::start());
+    let run = |arguments: &[&str]| hush(&place, &vault, arguments);
+    for file in ["e.hush", "f.hush"] {
+        run(&["--key-url", URL, file, "CREATE TABLE t AS SELECT 42 AS a"]).ok();
+    }
+    let commitment = |file: &str| {
+        let inspected = run(&["inspect", file]).ok();
+        let line = inspected
+            .lines()
+            .find_map(|line| line.strip_prefix("key commitment"));
+        line.expect("a commitment").trim().to_owned()
+    };
+    let (own, other) = (commitment("e.hush"), commitment("f.hush"));
+    assert_ne!(own, other);
+    run(&["--key-url", URL, "--expected-key", &own, "e.hush", "FROM t"]).ok();
+    let attach = |key: &str| {
+        let sql =
+            format!("ATTACH 'e.hush' AS e (ENCRYPTION_KEY_URL '{URL}', EXPECTED_KEY '{key}')");
+        run(&[":memory:", &sql])
+    };
+    attach(&own).ok();
+    vault.take_requests();
+    let refused = run(&[
+        "--key-url",
+        URL,
+        "--expected-key",
+        &other,
+        "e.hush",
+        "FROM t",
+    ])
+    .refused();
+    assert!(
+        refused.contains("Tampered") && refused.contains("not the expected key"),
+        "{refused}"
+    );
+    assert!(attach(&other).refused().contains("not the expected key"));
+    assert_eq!(vault.take_requests(), [""; 0], "nobody was asked");
+    assert!(attach("sesame").refused().contains("64 hexadecimal digits"));
+    // A plain file in its place, or none.
+    place
+        .hush(&["p.hush", "CREATE TABLE t AS SELECT 42 AS a"])
+        .ok();
+    let plain = run(&["--key-url", URL, "--expected-key", &own, "p.hush", "FROM t"]).refused();
+    assert!(plain.contains("not the expected key"), "{plain}");
+    run(&[
+        "--key-url",
+        URL,
+        "--expected-key",
+        &own,
+        "new.hush",
+        "SELECT 1",
+    ])
+    .refused();
+    assert!(!place.path("new.hush").exists());
+}

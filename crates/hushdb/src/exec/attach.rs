@@ -12,7 +12,7 @@ use hushdb_crypto::SecretBytes;
 use hushdb_query::plan::known_as;
 use hushdb_sql::settings_text::plain_text;
 use hushdb_sql::{AttachOption, Error, OnConflict, Result, sqlstate};
-use hushdb_storage::{MAIN_SCHEMA, root_digest_from_hex, same_name};
+use hushdb_storage::{MAIN_SCHEMA, key_commitment_from_hex, root_digest_from_hex, same_name};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -119,6 +119,9 @@ fn read_option(
         "expected_root" => {
             options.freshness.expected_root = Some(root_digest_from_hex(&text()?)?);
         }
+        "expected_key" => {
+            options.freshness.expected_key = Some(key_commitment_from_hex(&text()?)?);
+        }
         "min_anchor" => options.freshness.min_anchor = Some(text()?.parse()?),
         "anchor_file" => {
             options.anchor_file = Some(AnchorFile::new(no_key(text()?)?));
@@ -184,7 +187,7 @@ fn without_value() -> Error {
 fn unknown_option() -> Error {
     Error::binder(
         "Unrecognized option for attach; there are ENCRYPTION_KEY, ENCRYPTION_KEY_ENV, ENCRYPTION_KEY_FILE, \
-         ENCRYPTION_KEY_COMMAND, where the program knows places for keys ENCRYPTION_KEY_URL, ENCRYPTION_CIPHER, READ_ONLY, READ_WRITE, TYPE, EXPECTED_ROOT, MIN_ANCHOR and ANCHOR_FILE",
+         ENCRYPTION_KEY_COMMAND, where the program knows places for keys ENCRYPTION_KEY_URL, ENCRYPTION_CIPHER, READ_ONLY, READ_WRITE, TYPE, EXPECTED_ROOT, EXPECTED_KEY, MIN_ANCHOR and ANCHOR_FILE",
     )
 }
 
@@ -237,7 +240,7 @@ fn keep_anchor(session: &Session, name: String, old: &Attached, options: &Attach
 
 /// Errors name variables and files, so a key must not be taken for one.
 fn no_key(text: String) -> Result<String> {
-    match ["hex:", "base64:", "pass:"]
+    match ["hex:", "base64:", "pass:", "recovery:"]
         .iter()
         .any(|start| text.starts_with(start))
     {

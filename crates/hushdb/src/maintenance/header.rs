@@ -22,6 +22,8 @@ pub struct FileHeader {
     pub is_encrypted: bool,
     /// The database's name for life, in hexadecimal.
     pub database_id: String,
+    /// The commitment to the master key, in hexadecimal, for `EXPECTED_KEY`; `None` of a plain database.
+    pub key_commitment: Option<String>,
     /// Counts changes of the header.
     pub sequence: u64,
     /// How the two copies stand to each other, in words.
@@ -59,6 +61,7 @@ impl FileHeader {
             suite: header.suite().to_string(),
             is_encrypted: header.suite().is_encrypted(),
             database_id: header.database_id().to_string(),
+            key_commitment: header.commitment().map(in_hex),
             sequence: header.sequence(),
             copies: in_words(&copies),
             slots: header.slots().into_iter().map(KeySlot::from).collect(),
@@ -77,6 +80,10 @@ impl FileHeader {
     ) -> Result<T> {
         look(newest(&copies_of(path)?)?)
     }
+}
+
+fn in_hex(bytes: [u8; 32]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn copies_of(path: &Path) -> Result<HeaderCopies> {

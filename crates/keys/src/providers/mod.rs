@@ -6,10 +6,12 @@ mod command_key;
 mod env_key;
 mod file_key;
 mod key_text;
+mod new_recovery_key;
 mod prompt_key;
 
 pub use command_key::CommandKey;
 pub use env_key::EnvKey;
 pub use file_key::FileKey;
 pub use key_text::KeyText;
+pub use new_recovery_key::NewRecoveryKey;
 pub use prompt_key::PromptKey;

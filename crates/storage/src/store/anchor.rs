@@ -101,12 +101,22 @@ pub struct Freshness {
     pub expected_root: Option<[u8; 32]>,
     /// This state or a later one.
     pub min_anchor: Option<Anchor>,
+    /// This key: the commitment to the master key. Compared before a key slot is tried, or a service asked.
+    pub expected_key: Option<[u8; 32]>,
 }
 
 impl Freshness {
     /// Whether anything is insisted on.
     pub fn is_given(&self) -> bool {
-        self.expected_root.is_some() || self.min_anchor.is_some()
+        self.expected_root.is_some() || self.min_anchor.is_some() || self.expected_key.is_some()
+    }
+
+    /// Compares the commitment that a header names with the key that is insisted on.
+    pub(super) fn check_key(&self, commitment: Option<[u8; 32]>) -> Result<()> {
+        match self.expected_key {
+            Some(_) if self.expected_key != commitment => Err(Error::NotExpectedKey),
+            _ => Ok(()),
+        }
     }
 
     /// Holds a superblock against what is insisted on.
@@ -178,6 +188,18 @@ impl Freshness {
 pub fn root_digest_from_hex(text: &str) -> Result<[u8; 32]> {
     bytes(text.trim())
         .ok_or_else(|| Error::InvalidInput("a root digest has 64 hexadecimal digits".into()))
+}
+
+/// Reads the 64 hexadecimal digits of a commitment to a master key.
+///
+/// # Errors
+/// `InvalidInput`.
+pub fn key_commitment_from_hex(text: &str) -> Result<[u8; 32]> {
+    bytes(text.trim()).ok_or_else(|| {
+        Error::InvalidInput(
+            "a key's commitment has 64 hexadecimal digits: hush inspect prints it".into(),
+        )
+    })
 }
 
 fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {

@@ -533,7 +533,11 @@ impl BlockStore {
     /// # Errors
     /// What [`Freshness`] is there to find, but for what the log says.
     pub(crate) fn holds(&self, freshness: &Freshness) -> Result<()> {
-        let id = *self.header.lock().database_id();
+        let (id, commitment) = {
+            let header = self.header.lock();
+            (*header.database_id(), header.commitment())
+        };
+        freshness.check_key(commitment)?;
         let root = self.root();
         let superblock = &root.sealed.superblock;
         freshness.check_root(

@@ -18,7 +18,7 @@ mod store_info;
 mod store_options;
 mod superblock;
 
-pub use anchor::{Anchor, Freshness, root_digest_from_hex};
+pub use anchor::{Anchor, Freshness, key_commitment_from_hex, root_digest_from_hex};
 pub use block_store::BlockStore;
 pub use header_copies::HeaderCopies;
 pub use notice::Notice;

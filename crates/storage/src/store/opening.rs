@@ -81,6 +81,7 @@ impl Opening {
         attempt: Option<&mut KeyAttempt<'_>>,
         options: &StoreOptions,
     ) -> Result<Self> {
+        options.freshness.check_key(candidate.commitment())?;
         let (header, keys) = match attempt {
             Some(attempt) => {
                 let (header, keys) = candidate.unlock(&options.crypto, attempt)?;
@@ -269,7 +270,7 @@ fn most_telling(refusals: Vec<(u64, Error)>) -> Error {
     });
     let rank = |(sequence, error): &(u64, Error)| match error {
         _ if named == Some(*sequence) => 9,
-        Error::HeaderReplaced { .. } => 8,
+        Error::HeaderReplaced { .. } | Error::NotExpectedKey => 8,
         Error::HeaderEdited | Error::AbsurdKdf { .. } => 7,
         Error::KeyRequired => 6,
         // Not every slot was heard of, so whether the key is a wrong one is not known.
