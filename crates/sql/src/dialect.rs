@@ -1,10 +1,11 @@
 //! `HushDialect`: sqlparser's DuckDB dialect with what it lacks: `^` and `**` as powers, which bind tighter than `*` and
 //! looser than a sign, `||`, `|`, `&`, `<<` and `>>` at one level below `+`, units of INTERVAL, numbers like `1_000`,
-//! strings of the form `E'\n'`, and USING in ALTER COLUMN.
+//! strings of the form `E'\n'`, USING in ALTER COLUMN, NOT before EXISTS as looser than comparisons, and EXPLAIN of a query in
+//! brackets.
 
 use super::intervals;
-use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
-use sqlparser::dialect::{Dialect, DuckDbDialect};
+use sqlparser::ast::{BinaryOperator, DescribeAlias, Expr, Statement, UnaryOperator};
+use sqlparser::dialect::{Dialect, DuckDbDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
@@ -74,6 +75,55 @@ fn distinct(parser: &mut Parser, left: &Expr, precedence: u8) -> Option<Result<E
     };
     let right = parser.parse_subexpr(precedence);
     Some(right.map(|right| compare(Box::new(left.clone()), Box::new(right))))
+}
+
+/// `NOT EXISTS (...)`: the library would compare it, and not EXISTS, with what comes next.
+fn not_exists(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+    if !parser.parse_keyword(Keyword::NOT) {
+        return None;
+    }
+    if !parser.peek_keyword(Keyword::EXISTS) {
+        parser.prev_token();
+        return None;
+    }
+    let precedence = DuckDbDialect.prec_value(Precedence::UnaryNot);
+    let inner = parser.parse_subexpr(precedence);
+    Some(inner.map(|inner| match inner {
+        Expr::Exists { subquery, negated } => Expr::Exists {
+            subquery,
+            negated: !negated,
+        },
+        other => Expr::UnaryOp {
+            op: UnaryOperator::Not,
+            expr: Box::new(other),
+        },
+    }))
+}
+
+/// `EXPLAIN (SELECT ...)`, whose bracket the library takes for that of options.
+fn explain_in_brackets(parser: &mut Parser) -> Option<Result<Statement, ParserError>> {
+    use Keyword as K;
+    let queries = [K::SELECT, K::WITH, K::FROM, K::VALUES];
+    let opens = |n| parser.peek_nth_token_ref(n).token == Token::LParen;
+    let begins = match &parser.peek_nth_token_ref(2).token {
+        Token::Word(word) => queries.contains(&word.keyword),
+        other => *other == Token::LParen,
+    };
+    if !parser.peek_keyword(K::EXPLAIN) || !opens(1) || !begins {
+        return None;
+    }
+    parser.next_token();
+    let query = parser.parse_query();
+    Some(query.map(|query| Statement::Explain {
+        describe_alias: DescribeAlias::Explain,
+        analyze: false,
+        verbose: false,
+        query_plan: false,
+        estimate: false,
+        statement: Box::new(Statement::Query(query)),
+        format: None,
+        options: None,
+    }))
 }
 
 /// How many powers are taken of one another to the left.
@@ -150,6 +200,10 @@ impl Dialect for HushDialect {
         true
     }
 
+    fn parse_statement(&self, parser: &mut Parser) -> Option<Result<Statement, ParserError>> {
+        explain_in_brackets(parser)
+    }
+
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
         if let Err(error) = self.step() {
             return Some(Err(error));
@@ -199,6 +253,9 @@ impl Dialect for HushDialect {
         }
         if let Some(interval) = intervals::parse(parser) {
             return Some(interval);
+        }
+        if let Some(not_exists) = not_exists(parser) {
+            return Some(not_exists);
         }
         if !parser.consume_token(&Token::Minus) {
             return None;

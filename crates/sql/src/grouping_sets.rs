@@ -3,7 +3,9 @@
 
 use super::macros::template;
 use crate::error::{Error, Result};
-use sqlparser::ast::{Expr, GroupByExpr, Select, SelectItem, UnaryOperator, Value};
+use sqlparser::ast::{
+    Expr, GroupByExpr, OrderByExpr, Select, SelectItem, SetExpr, UnaryOperator, Value,
+};
 
 /// As many sets as DuckDB takes.
 const MOST_SETS: usize = 65_535;
@@ -34,13 +36,8 @@ pub(super) fn multiply(select: &mut Select) -> Result<()> {
             Ok([one]) => one,
             Err(several) => vec![Expr::GroupingSets(several)],
         };
-        if elements.is_empty() {
-            // One group of all rows, also where nothing else asks for an aggregate.
-            let group = template("count(*) >= 0", &[])?;
-            select.having = Some(match select.having.take() {
-                None => group,
-                Some(having) => template("$1 AND $2", &[having, group])?,
-            });
+        if elements.is_empty() && select.having.is_none() {
+            select.having = Some(Expr::value(Value::Boolean(true)));
         }
     } else if elements.iter().any(|e| matches!(e, Expr::Tuple(_))) {
         let flat = std::mem::take(elements).into_iter().flat_map(|e| match e {
@@ -50,6 +47,50 @@ pub(super) fn multiply(select: &mut Select) -> Result<()> {
         *elements = flat.collect();
     }
     Ok(())
+}
+
+/// HAVING without GROUP BY makes one group of all rows, also where nothing else asks for an aggregate.
+pub(super) fn group_all(select: &mut Select) -> Result<()> {
+    let has_no_groups = match &select.group_by {
+        GroupByExpr::Expressions(elements, _) => elements.is_empty(),
+        GroupByExpr::All(_) => false,
+    };
+    if has_no_groups && let Some(having) = select.having.take() {
+        // Not by AND: a condition of no column would be pushed below the aggregate.
+        select.having = Some(template("CASE WHEN count(*) >= 0 THEN $1 END", &[having])?);
+    }
+    Ok(())
+}
+
+/// Refuses a place in the select list that is none, as in `ORDER BY -1`.
+pub(super) fn refuse_places(order: &[OrderByExpr], body: &SetExpr) -> Result<()> {
+    let is_none = |by: &OrderByExpr| place(&by.expr).is_some_and(|place| place < 1);
+    match order.iter().any(is_none) {
+        false => Ok(()),
+        true => Err(Error::binder(match columns(body) {
+            Some(count) => format!("ORDER term out of range - should be between 1 and {count}"),
+            None => "ORDER term out of range - should be at least 1".to_owned(),
+        })),
+    }
+}
+
+/// How many columns a query lists.
+fn columns(body: &SetExpr) -> Option<usize> {
+    match body {
+        SetExpr::Select(select) => {
+            let is_plain = |item: &SelectItem| {
+                matches!(
+                    item,
+                    SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
+                )
+            };
+            let all = select.projection.iter().all(is_plain);
+            all.then_some(select.projection.len())
+        }
+        SetExpr::Query(query) => columns(&query.body),
+        SetExpr::SetOperation { left, .. } => columns(left),
+        _ => None,
+    }
 }
 
 /// The sets of one element.

@@ -103,7 +103,10 @@ impl<'a> Rewriter<'a> {
     fn query(&mut self, query: &mut Query) -> Result<()> {
         named_windows::resolve_in_order(query)?;
         match query.order_by.as_mut().map(|order_by| &mut order_by.kind) {
-            Some(OrderByKind::Expressions(expressions)) => self.direct(expressions),
+            Some(OrderByKind::Expressions(expressions)) => {
+                grouping_sets::refuse_places(expressions, &query.body)?;
+                self.direct(expressions);
+            }
             Some(OrderByKind::All(options)) if self.place.descending => {
                 options.asc.get_or_insert(false);
             }
@@ -345,6 +348,7 @@ fn setting_asked(function: &Function) -> Option<&str> {
     }
 }
 
+    grouping_sets::group_all(select)?;
 fn is_power(op: &BinaryOperator) -> bool {
     match op {
         BinaryOperator::PGExp => true,

@@ -108,7 +108,7 @@ impl Generator {
         let correlated = self.dice.chance(50);
         if self.dice.chance(50) {
             let query = self.subquery(&[ColumnType::Integer], scope, correlated);
-            let form = *self.dice.pick(&["EXISTS ({})", "NOT EXISTS ({})"]);
+            let form = *self.dice.pick(&["EXISTS ({})", "(NOT EXISTS ({}))"]);
             return Expression::Subquery {
                 ty: ColumnType::Boolean,
                 form: form.to_owned(),
