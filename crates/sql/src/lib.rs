@@ -62,7 +62,7 @@ pub use parser::{
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use reading::{parse_data_type, parse_expr};
-pub use rewrite::{Place, rewrite, rewrite_expr};
+pub use rewrite::{BRACKETS, Place, rewrite, rewrite_expr};
 pub use secrets::may_hold_secret;
 pub use set_operations::{SetOperation, set_operation};
 pub use split::{StatementSplit, split_statements};

@@ -72,6 +72,9 @@ pub(super) fn finish(flow: ControlFlow<Box<Error>>) -> Result<()> {
     }
 }
 
+/// The function of an operand or CAST that has brackets in the names of what is made of it.
+pub const BRACKETS: &str = "$brackets";
+
 struct Rewriter<'a> {
     place: &'a Place<'a>,
     /// Current database and schema as literals.
@@ -195,6 +198,7 @@ impl<'a> Rewriter<'a> {
             Expr::AnyOp {
                 left,
                 compare_op,
+            Expr::Cast { expr: of, .. } if !is_value(of) => Ok(Some(in_brackets(expr.clone()))),
                 right,
                 ..
             } => match right.as_ref() {
@@ -214,6 +218,24 @@ impl<'a> Rewriter<'a> {
 /// `left op ALL (...)`: no item for which the opposite holds.
 fn all(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Expr>> {
     let Some(opposite) = opposite(op) else {
+/// Brackets the name of a CAST, which the planner would leave out of it.
+fn in_brackets(cast: Expr) -> Expr {
+    let mut call = nested_calls::call(BRACKETS, vec![cast]);
+    if let Expr::Function(function) = &mut call {
+        function.name = ObjectName::from(vec![Ident::with_quote('"', BRACKETS)]);
+    }
+    call
+}
+
+/// Whether an expression is a value as it is written.
+fn is_value(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(expr) | Expr::UnaryOp { expr, .. } | Expr::Cast { expr, .. } => is_value(expr),
+        Expr::Value(_) | Expr::TypedString(_) | Expr::Interval(_) => true,
+        _ => false,
+    }
+}
+
         return Ok(None);
     };
     let found = match right {

@@ -5,6 +5,7 @@
 //! in it but for floats.
 
 use super::arithmetic::{Op, apply, left_operand, operand_types};
+use super::first_of::within_brackets;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -99,6 +100,7 @@ pub(crate) fn type_of_chain(expr: &Expr) -> Option<&DataType> {
 
 fn is_long(mut expr: &Expr) -> bool {
     for _ in 0..SHORT {
+        expr = within_brackets(expr).unwrap_or(expr);
         match (expr, left_operand(expr)) {
             (_, Some(left)) => expr = left,
             (Expr::BinaryExpr(BinaryExpr { left, op, .. }), None) if of_floats(*op) => expr = left,

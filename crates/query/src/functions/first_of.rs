@@ -1,17 +1,19 @@
 //! Functions that give their first argument: they say something to the planner, and are gone when a plan is run.
 //!
 //! `$in_place_of(value, column)`: `* REPLACE (value AS column)` is written with it, so that a column which is not there is an
-//! error. `$spelled(value, name)`: how the value's name is written, for `plan/spelling.rs`.
+//! error. `$spelled(value, name)`: how the value's name is written, for `plan/spelling.rs`. `$brackets(value)`: brackets around an
+//! operand, or the CAST that it is, in the name of what is made of it. Names tell expressions apart.
 
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, plan_err};
+use datafusion::logical_expr::expr::{Cast, ScalarFunction, TryCast};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility, lit,
 };
-use hushdb_sql::{IN_PLACE_OF, SPELLED};
-use std::sync::Arc;
+use hushdb_sql::{BRACKETS, IN_PLACE_OF, SPELLED};
+use std::sync::{Arc, LazyLock};
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct FirstOf {
@@ -20,14 +22,30 @@ struct FirstOf {
 }
 
 fn first_of(name: &'static str) -> ScalarUDF {
+    let arguments = if name == BRACKETS { 1 } else { 2 };
     ScalarUDF::from(FirstOf {
         name,
-        signature: Signature::any(2, Volatility::Immutable),
+        signature: Signature::any(arguments, Volatility::Immutable),
     })
 }
 
-pub(super) fn all() -> [Arc<ScalarUDF>; 2] {
-    [IN_PLACE_OF, SPELLED].map(|name| Arc::new(first_of(name)))
+pub(super) fn all() -> [Arc<ScalarUDF>; 3] {
+    [IN_PLACE_OF, SPELLED, BRACKETS].map(|name| Arc::new(first_of(name)))
+}
+
+/// A value whose name has brackets around it.
+pub(crate) fn in_brackets(value: Expr) -> Expr {
+    static BRACKETED: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(first_of(BRACKETS)));
+    let call = ScalarFunction::new_udf(Arc::clone(&BRACKETED), vec![value]);
+    Expr::ScalarFunction(call)
+}
+
+/// What has brackets around it, if the expression is that.
+pub(crate) fn within_brackets(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::ScalarFunction(call) if call.name() == BRACKETS => call.args.first(),
+        _ => None,
+    }
 }
 
 /// A value whose name is written in a certain way.
@@ -38,6 +56,27 @@ pub fn spelled(value: Expr, name: &str) -> Expr {
 impl ScalarUDFImpl for FirstOf {
     fn name(&self) -> &str {
         self.name
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        let named: Vec<_> = args.iter().map(Expr::schema_name).collect();
+        Ok(match (args, named.as_slice()) {
+            ([Expr::Cast(Cast { field, .. })], [value]) => {
+                format!("CAST({value} AS {})", field.data_type())
+            }
+            ([Expr::TryCast(TryCast { field, .. })], [value]) => {
+                format!("TRY_CAST({value} AS {})", field.data_type())
+            }
+            (_, [value]) => format!("({value})"),
+            (_, all) => format!(
+                "{}({})",
+                self.name,
+                all.iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(",")
+            ),
+        })
     }
 
     fn signature(&self) -> &Signature {

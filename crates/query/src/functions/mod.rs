@@ -68,6 +68,7 @@ pub use first_of::spelled;
 pub use instant::{current_micros, instant_function};
 pub use json_text::{json_string, json_value};
 pub use list_build::{SLICE, series_length};
+pub(crate) use first_of::{in_brackets, within_brackets};
 pub use lists::MAP_VALUE;
 pub use nested_cast::{check_nested_cast, nested_cast};
 use of_lists::of_lists;

@@ -8,7 +8,8 @@ use crate::functions::arithmetic::{MAX_DIGITS_64, Op};
 use crate::functions::arithmetic_chain::{self, type_of_chain};
 use crate::functions::number_kind::{Number, float_type, int_fits, int_literal};
 use crate::functions::{
-    ELEMENT, LIST_AND_LIST, MAP_VALUE, POSITION, SLICE, SUBSTRING, date_part, rounds,
+    ELEMENT, LIST_AND_LIST, MAP_VALUE, POSITION, SLICE, SUBSTRING, date_part, in_brackets, rounds,
+    within_brackets,
 };
 use crate::heed;
 use datafusion::arrow::datatypes::{DataType, Field};
@@ -110,7 +111,7 @@ impl ExprPlanner for DuckOperators {
     ) -> Result<PlannerResult<RawBinaryExpr>> {
         use BinaryOperator as B;
         heed::check()?;
-        let op = match &expr.op {
+        let op = match &bracket_operands(&mut expr) {
             B::Custom(mark) if mark == INTEGER_LITERAL => {
                 return Ok(PlannerResult::Planned(narrow(expr.left)));
             }
@@ -305,6 +306,46 @@ impl ExprPlanner for DuckOperators {
     }
 }
 
+/// Brackets operands that are operators themselves where without them another expression had the same name: a query cannot have
+/// both then, as aggregates or keys.
+///
+/// Gives the operator.
+fn bracket_operands(expr: &mut RawBinaryExpr) -> BinaryOperator {
+    use BinaryOperator as B;
+    let level = match &expr.op {
+        B::Custom(_) => return expr.op.clone(),
+        B::Or => Operator::Or.precedence(),
+        B::And => Operator::And.precedence(),
+        B::Plus | B::Minus => Operator::Plus.precedence(),
+        B::Multiply | B::Divide | B::Modulo | B::DuckIntegerDivide => {
+            Operator::Multiply.precedence()
+        }
+        B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => Operator::Eq.precedence(),
+        _ => Operator::StringConcat.precedence(),
+    };
+    let joins_conditions = matches!(expr.op, B::And | B::Or);
+    let is_open = |operand: &Expr, is_right: bool| match operand {
+        // What ANDs and ORs are of is clear but for one another.
+        Expr::BinaryExpr(inner) if joins_conditions => inner.op.precedence() < level,
+        Expr::BinaryExpr(inner) => {
+            let inner = match inner.op.precedence() {
+                // All comparisons are of one level.
+                20 => Operator::Eq.precedence(),
+                other => other,
+            };
+            inner < level || is_right && inner == level
+        }
+        Expr::Not(_) | Expr::IsNull(_) | Expr::IsNotNull(_) => !joins_conditions,
+        _ => false,
+    };
+    for (operand, is_right) in [(&mut expr.left, false), (&mut expr.right, true)] {
+        if is_open(operand, is_right) {
+            *operand = in_brackets(std::mem::take(operand));
+        }
+    }
+    expr.op.clone()
+}
+
 /// The field of a struct that goes by a name, and its type.
 fn field<'a>(of: &'a DataType, name: &str) -> Option<(&'a str, &'a DataType)> {
     let DataType::Struct(fields) = of else {
@@ -440,8 +481,8 @@ fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
     type_of_chain(expr).map_or_else(|| expr.get_type(schema), |known| Ok(known.clone()))
 }
 
-/// Gives decimal literals of up to 18 digits the 64-bit type that columns of that size have, so that comparing one with
-/// a column does not widen the column.
+/// Takes brackets away, which have said by now what they have to, and gives decimal literals of up to 18 digits the 64-bit type
+/// that columns of that size have, so that comparing one with a column does not widen the column.
 #[derive(Debug)]
 pub(super) struct NarrowLiterals;
 
@@ -460,7 +501,10 @@ impl AnalyzerRule for NarrowLiterals {
                         let narrow = ScalarValue::Decimal64(Some(v as i64), p, s);
                         Transformed::yes(Expr::Literal(narrow, metadata))
                     }
-                    other => Transformed::no(other),
+                    other => match within_brackets(&other) {
+                        Some(inner) => Transformed::yes(inner.clone()),
+                        None => Transformed::no(other),
+                    },
                 })
             })
         })
