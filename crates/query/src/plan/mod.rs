@@ -22,6 +22,7 @@ mod plain_rows;
 mod planner;
 mod rewrite_expressions;
 mod session;
+mod set_keys;
 mod set_operations;
 mod snapshot;
 mod sound_parquet;

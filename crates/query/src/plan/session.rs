@@ -16,6 +16,7 @@ use super::named_pushdown::NamedPushdown;
 use super::numbers::CommonNumbers;
 use super::operators::{DuckOperators, NarrowLiterals};
 use super::plain_rows::NoFalseClaims;
+use super::set_keys::SetKeys;
 use super::subquery_values::SubqueryValues;
 use super::temporal::DaysOfTimestamps;
 use super::type_names::DuckTypes;
@@ -31,6 +32,7 @@ use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::optimizer::eliminate_filter::EliminateFilter;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -80,24 +82,11 @@ pub fn session_state(
                 .with_max_spill_merge_fan_in(MERGED_FILES),
         )
         .build_arc()?;
-    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
-        Arc::new(FlatUnions),
-        Arc::new(NarrowLiterals),
-        Arc::new(CommonNumbers),
-        Arc::new(SubqueryValues),
-        Arc::new(DependentJoins),
-        Arc::new(ComparisonKeys),
-        Arc::new(DuckCasts::new(&scalar_functions)),
-    ];
-    rules.extend(Analyzer::new().rules);
-    let rules = rules
-        .into_iter()
-        .map(|rule| -> Arc<dyn AnalyzerRule + Send + Sync> { Arc::new(Watched(rule)) });
     let mut builder = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
-        .with_analyzer_rules(rules.collect())
+        .with_analyzer_rules(analyzer_rules(&scalar_functions))
         .with_optimizer_rules(optimizer_rules())
         .with_type_planner(Arc::new(DuckTypes))
         .with_physical_optimizer_rules(physical_rules(memory));
@@ -116,6 +105,25 @@ pub fn session_state(
     known.retain(|function| !ours(function.name()));
     known.extend(aggregates);
     Ok(builder.build())
+}
+
+/// Our rules, and DataFusion's behind them.
+fn analyzer_rules(functions: &[Arc<ScalarUDF>]) -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(FlatUnions),
+        Arc::new(SetKeys),
+        Arc::new(NarrowLiterals),
+        Arc::new(CommonNumbers),
+        Arc::new(SubqueryValues),
+        Arc::new(DependentJoins),
+        Arc::new(ComparisonKeys),
+        Arc::new(DuckCasts::new(functions)),
+    ];
+    rules.extend(Analyzer::new().rules);
+    let watched = rules
+        .into_iter()
+        .map(|rule| -> Arc<dyn AnalyzerRule + Send + Sync> { Arc::new(Watched(rule)) });
+    watched.collect()
 }
 
 /// DataFusion's rules, with ours between them.
