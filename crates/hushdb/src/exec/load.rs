@@ -94,11 +94,11 @@ impl RowRules {
             .zip(&self.columns)
             .map(|(array, column)| {
                 let to = column.ty.arrow();
-                Ok(if array.data_type() == &to {
-                    Arc::clone(array)
-                } else {
-                    cast_with_options(array, &to, &strict)?
-                })
+                let array = match array.data_type() == &to {
+                    true => Arc::clone(array),
+                    false => cast_with_options(array, &to, &strict)?,
+                };
+                Ok(hushdb_query::functions::one_nan(&array).unwrap_or(array))
             })
             .collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

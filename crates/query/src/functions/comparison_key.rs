@@ -25,7 +25,8 @@ use std::sync::{Arc, LazyLock};
 const NANOS_PER_DAY: i128 = 86_400_000_000_000;
 const DAYS_PER_MONTH: i128 = 30;
 
-/// The type of the keys of a type's values; `None` for types whose values are their own keys.
+/// The type of the keys of a type's values; `None` for types whose values are their own keys, as those of floats are but for zeros
+/// and NaNs.
 pub fn key_type(of: &DataType) -> Option<DataType> {
     match of {
         DataType::Interval(_) => Some(DataType::Decimal128(38, 0)),
@@ -37,15 +38,15 @@ pub fn key_type(of: &DataType) -> Option<DataType> {
     }
 }
 
-/// Whether there are intervals in values of a type, so that equal ones may differ.
-pub fn has_intervals(of: &DataType) -> bool {
+/// Whether equal values of a type may differ: where there are intervals or floats in it.
+pub fn may_differ(of: &DataType) -> bool {
     match of {
         DataType::Interval(_) => true,
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            has_intervals(item.data_type())
+            may_differ(item.data_type())
         }
-        DataType::Struct(fields) => fields.iter().any(|field| has_intervals(field.data_type())),
-        _ => false,
+        DataType::Struct(fields) => fields.iter().any(|field| may_differ(field.data_type())),
+        other => other.is_floating(),
     }
 }
 
@@ -73,6 +74,27 @@ pub(crate) fn keys(array: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(BinaryArray::try_new(offsets, bytes, nulls)?))
 }
 
+/// Floats with one NaN, if they have others, which are less than all else to who does not ask for keys.
+pub fn one_nan(array: &ArrayRef) -> Option<ArrayRef> {
+    match array.data_type() {
+        DataType::Float32 => {
+            let floats = array.as_primitive::<Float32Type>();
+            let is_other = |v: &f32| v.is_nan() && v.is_sign_negative();
+            let plain = |v: f32| if v.is_nan() { f32::NAN } else { v };
+            let has_other = floats.values().iter().any(is_other);
+            has_other.then(|| Arc::new(floats.unary::<_, Float32Type>(plain)) as ArrayRef)
+        }
+        DataType::Float64 => {
+            let floats = array.as_primitive::<Float64Type>();
+            let is_other = |v: &f64| v.is_nan() && v.is_sign_negative();
+            let plain = |v: f64| if v.is_nan() { f64::NAN } else { v };
+            let has_other = floats.values().iter().any(is_other);
+            has_other.then(|| Arc::new(floats.unary::<_, Float64Type>(plain)) as ArrayRef)
+        }
+        _ => None,
+    }
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ComparisonKey {
     signature: Signature,
@@ -88,9 +110,12 @@ impl ScalarUDFImpl for ComparisonKey {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        match types.first().map(key_type) {
-            Some(Some(key)) => Ok(key),
-            _ => internal_err!("{types:?} needs no key"),
+        match types.first() {
+            Some(float) if float.is_floating() => Ok(float.clone()),
+            other => match other.and_then(key_type) {
+                Some(key) => Ok(key),
+                None => internal_err!("{types:?} needs no key"),
+            },
         }
     }
 

@@ -54,7 +54,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use std::sync::Arc;
 
-pub use comparison_key::{has_intervals, key_of, key_type};
+pub use comparison_key::{key_of, key_type, may_differ, one_nan};
 pub use concat::LIST_AND_LIST;
 pub use convert::{
     BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID,

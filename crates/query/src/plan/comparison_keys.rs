@@ -1,12 +1,14 @@
-//! Puts keys where intervals, lists and structs are compared, ordered, grouped or joined: DataFusion compares intervals field by
-//! field, and takes NULL within a list or struct for less than all else, or for unequal to itself.
+//! Puts keys where floats, intervals, lists and structs are compared, ordered, grouped or joined: DataFusion takes -0.0 for less
+//! than 0.0 and a NaN for what its sign says, compares intervals field by field, and takes NULL within a list or struct for less than
+//! all else, or for unequal to itself.
 //!
 //! What must hold: it runs when common types have been found. What comes out are the values, never their keys.
 
 use super::numbers::is_comparison;
 use super::operators::cast_if;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
-use crate::functions::{extreme_of_keys, has_intervals, key_of, key_type};
+use crate::functions::number_kind::int_literal;
+use crate::functions::{extreme_of_keys, key_of, key_type, may_differ};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, JoinConstraint, Result, ScalarValue};
@@ -18,7 +20,7 @@ use datafusion::logical_expr::expr::{
 use datafusion::logical_expr::utils::grouping_set_to_exprlist;
 use datafusion::logical_expr::{
     Aggregate, BinaryExpr, Distinct, Expr, ExprSchemable, GroupingSet, LogicalPlan,
-    LogicalPlanBuilder, WindowFrame, WindowFrameBound, WindowFrameUnits, lit, when,
+    LogicalPlanBuilder, Operator, WindowFrame, WindowFrameBound, WindowFrameUnits, lit, when,
 };
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::Arc;
@@ -55,15 +57,47 @@ fn take_key(expr: &mut Expr, schema: &DFSchema, by_key: fn(&DataType) -> bool) -
 }
 
 fn has_key(ty: &DataType) -> bool {
-    key_type(ty).is_some()
+    ty.is_floating() || key_type(ty).is_some()
+}
+
+/// Whether an expression is a number that is written, and not 0 or NaN: a float compares with it as it is.
+fn is_plain_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(ScalarValue::Float64(Some(v)), _) => *v != 0.0 && !v.is_nan(),
+        Expr::Literal(ScalarValue::Float32(Some(v)), _) => *v != 0.0 && !v.is_nan(),
+        other => int_literal(other).is_some_and(|v| v != 0),
+    }
+}
+
+/// A column against zero, as a comparison that statistics of row groups are made for.
+fn with_zero(left: &Expr, op: Operator, right: &Expr) -> Option<Expr> {
+    let zeros = match right {
+        Expr::Literal(ScalarValue::Float64(Some(0.0)), _) => [lit(-0.0_f64), lit(0.0_f64)],
+        Expr::Literal(ScalarValue::Float32(Some(0.0)), _) => [lit(-0.0_f32), lit(0.0_f32)],
+        other if int_literal(other) == Some(0) => [lit(-0.0_f64), lit(0.0_f64)],
+        _ => return None,
+    };
+    let (Expr::Column(_), [least, most]) = (left, zeros) else {
+        return None;
+    };
+    let left = left.clone();
+    Some(match op {
+        Operator::Eq => left.clone().gt_eq(least).and(left.lt_eq(most)),
+        Operator::NotEq => left.clone().lt(least).or(left.gt(most)),
+        Operator::Lt => left.lt(least),
+        Operator::LtEq => left.lt_eq(most),
+        Operator::Gt => left.gt(most),
+        Operator::GtEq => left.gt_eq(least),
+        _ => return None,
+    })
 }
 
 /// Brings values that are compared with each other to keys of one type.
 fn compare(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
     let types = exprs.iter().map(|expr| expr.get_type(schema));
     let types = types.collect::<Result<Vec<_>>>()?;
-    let Some(ty) = types.iter().find(|ty| has_key(ty)).cloned() else {
-        return Ok(false);
+    let Some(ty) = types.iter().find(|ty| key_type(ty).is_some()).cloned() else {
+        return Ok(compare_floats(exprs, &types));
     };
     let fits = |other: &DataType| {
         let text_of_interval = matches!(ty, DataType::Interval(_)) && other.is_string();
@@ -78,10 +112,35 @@ fn compare(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
     Ok(true)
 }
 
+/// Puts the keys of floats that are compared with more than numbers that are written, or that are calculated, so that they may
+/// be NaNs of either sign. Other numbers have one zero.
+fn compare_floats(exprs: &mut [&mut Expr], types: &[DataType]) -> bool {
+    let others = exprs.iter().filter(|expr| !is_plain_number(expr));
+    let others: Vec<_> = others.take(2).collect();
+    let are_clear = match others.as_slice() {
+        [] => true,
+        [only] => matches!(***only, Expr::Column(_)),
+        _ => false,
+    };
+    let mut changed = false;
+    for (expr, ty) in exprs.iter_mut().zip(types) {
+        if ty.is_floating() && !are_clear && !is_plain_number(expr) {
+            **expr = key_of(std::mem::take(*expr));
+            changed = true;
+        }
+    }
+    changed
+}
+
 /// Keys in comparisons, and in the clauses of aggregates and windows.
 fn comparisons(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let changed = match &mut expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
+            if let Some(comparison) = with_zero(left, *op, right)
+                && left.get_type(schema)?.is_floating()
+            {
+                return Ok(Transformed::yes(comparison));
+            }
             compare(&mut [left.as_mut(), right.as_mut()], schema)?
         }
         Expr::Between(Between {
@@ -115,7 +174,7 @@ fn comparisons(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::AggregateFunction(AggregateFunction { func, params }) => {
             let mut changed = sort_keys(&mut params.order_by, schema);
-            let by_key = |arg: &Expr| arg.get_type(schema).is_ok_and(|ty| has_key(&ty));
+            let by_key = |arg: &Expr| arg.get_type(schema).is_ok_and(|ty| key_type(&ty).is_some());
             if params.args.iter().any(by_key)
                 && let Some(extreme) = extreme_of_keys(func)
             {
@@ -124,7 +183,7 @@ fn comparisons(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             if params.distinct && func.name() == "count" {
                 for arg in &mut params.args {
-                    changed |= take_key(arg, schema, has_intervals);
+                    changed |= take_key(arg, schema, may_differ);
                 }
             }
             changed
@@ -149,9 +208,14 @@ fn in_query(in_subquery: &mut InSubquery, schema: &DFSchema) -> Result<bool> {
     Ok(take_key(&mut in_subquery.expr, schema, has_key))
 }
 
+/// Keys that rows are sorted by. Of the last it does not matter which of two equal floats comes first.
 fn sort_keys(order: &mut [Sort], schema: &DFSchema) -> bool {
-    let mut changed = false;
-    for sort in order {
+    let is_key = |ty: &DataType| key_type(ty).is_some();
+    let Some((last, others)) = order.split_last_mut() else {
+        return false;
+    };
+    let mut changed = take_key(&mut last.expr, schema, is_key);
+    for sort in others {
         changed |= take_key(&mut sort.expr, schema, has_key);
     }
     changed
@@ -161,7 +225,7 @@ fn window_keys(window: &mut WindowFunction, schema: &DFSchema) -> bool {
     let params = &mut window.params;
     let mut changed = false;
     for expr in &mut params.partition_by {
-        changed |= take_key(expr, schema, has_intervals);
+        changed |= take_key(expr, schema, may_differ);
     }
     // Bounds of a frame that are so and so far from a row's value are added to that.
     let by_distance = |bound: &WindowFrameBound| match bound {
@@ -183,7 +247,11 @@ fn window_keys(window: &mut WindowFunction, schema: &DFSchema) -> bool {
         let (start, end) = (frame.start_bound.clone(), frame.end_bound.clone());
         params.window_frame = WindowFrame::new_bounds(WindowFrameUnits::Groups, start, end);
     }
-    changed | sort_keys(&mut params.order_by, schema)
+    // Rows that are equal by all keys have one rank.
+    for sort in &mut params.order_by {
+        changed |= take_key(&mut sort.expr, schema, has_key);
+    }
+    changed
 }
 
 /// Keys in ORDER BY, and in the columns that joins compare.
@@ -221,13 +289,14 @@ fn order_and_join(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     })
 }
 
-/// Groups by the keys of intervals, and gives the first value of each group. So does DISTINCT.
+/// Groups by the keys of intervals and floats, and gives the first value of each group, or the key that is a float. So does
+/// DISTINCT.
 fn groups(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let aggregate = match plan {
         LogicalPlan::Aggregate(aggregate) => aggregate,
         LogicalPlan::Distinct(Distinct::All(input)) => {
             let mut fields = input.schema().fields().iter();
-            if !fields.any(|field| has_intervals(field.data_type())) {
+            if !fields.any(|field| may_differ(field.data_type())) {
                 return Ok(Transformed::no(LogicalPlan::Distinct(Distinct::All(input))));
             }
             let columns = input.schema().columns().into_iter().map(Expr::Column);
@@ -237,10 +306,10 @@ fn groups(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         other => return Ok(Transformed::no(other)),
     };
     let in_schema = Arc::clone(aggregate.input.schema());
-    let is_interval = |expr: &Expr| expr.get_type(&in_schema).is_ok_and(|ty| has_intervals(&ty));
+    let differs = |expr: &Expr| expr.get_type(&in_schema).is_ok_and(|ty| may_differ(&ty));
     let grouped = grouping_set_to_exprlist(&aggregate.group_expr)?;
     let values = grouped.into_iter().cloned().enumerate();
-    let values: Vec<_> = values.filter(|(_, value)| is_interval(value)).collect();
+    let values: Vec<_> = values.filter(|(_, value)| differs(value)).collect();
     if values.is_empty() {
         return Ok(Transformed::no(LogicalPlan::Aggregate(aggregate)));
     }
@@ -252,22 +321,30 @@ fn groups(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let (key, first) = (format!("$key{n}"), format!("$first{n}"));
         let by = key_of(value.clone()).alias(&key);
         key_groups(&mut group_expr, &mut aggr_expr, &value, &by);
-        aggr_expr.push(first_value(value, vec![]).alias(&first));
-        let mut first = Expr::Column(Column::from_name(first));
-        if is_set {
-            // Where a set does not group by it, it is NULL.
-            let grouped = Expr::Column(Column::from_name(key)).is_not_null();
-            first = when(grouped, first).end()?;
-        }
+        let grouped = Expr::Column(Column::from_name(key));
+        let shown = match value.get_type(&in_schema)?.is_floating() {
+            // The key is the value, but for the sign of a zero.
+            true => grouped,
+            false => {
+                aggr_expr.push(first_value(value, vec![]).alias(&first));
+                let first = Expr::Column(Column::from_name(first));
+                match is_set {
+                    // Where a set does not group by it, it is NULL.
+                    true => when(grouped.is_not_null(), first).end()?,
+                    false => first,
+                }
+            }
+        };
         let (qualifier, field) = out.qualified_field(n);
-        columns[n] = first.alias_qualified(qualifier.cloned(), field.name());
+        columns[n] = shown.alias_qualified(qualifier.cloned(), field.name());
     }
     // What tells sets apart is made anew with them.
     columns.retain(|column| {
         !matches!(column, Expr::Column(column) if column.name == Aggregate::INTERNAL_GROUPING_ID)
     });
     let plan = Aggregate::try_new(aggregate.input, group_expr, aggr_expr)?;
-    let plan = LogicalPlanBuilder::from(LogicalPlan::Aggregate(plan)).project(columns)?;
+    let plan = rewrite_expressions(LogicalPlan::Aggregate(plan), comparisons)?.data;
+    let plan = LogicalPlanBuilder::from(plan).project(columns)?;
     Ok(Transformed::yes(plan.build()?))
 }
 

@@ -171,7 +171,10 @@ fn is_aggregate_of_equals(plan: &LogicalPlan, schema: &DFSchema) -> Result<bool>
     }
     // Of values that are compared by keys there is an equality of keys in the end, which that rule does not take apart.
     let by_key = |expr: &Expr| match expr {
-        Expr::OuterReferenceColumn(field, _) => Ok(key_type(field.data_type()).is_some()),
+        Expr::OuterReferenceColumn(field, _) => {
+            let ty = field.data_type();
+            Ok(ty.is_floating() || key_type(ty).is_some())
+        }
         _ => Ok(false),
     };
     let is_joined = |term: &Expr| is_equality(term) && !term.exists(by_key).unwrap_or(true);
