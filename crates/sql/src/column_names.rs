@@ -49,11 +49,15 @@ pub(super) fn name_columns(select: &mut Select) {
 
 /// The names that the tables of a FROM go by there.
 fn tables(select: &Select) -> HashSet<String> {
-    let mut names = HashSet::new();
-    let joined = select.from.iter().flat_map(|from| {
+    tables_of(select.from.iter().flat_map(|from| {
         let joins = from.joins.iter().map(|join| &join.relation);
         std::iter::once(&from.relation).chain(joins)
-    });
+    }))
+}
+
+/// The names that tables go by.
+pub(super) fn tables_of<'a>(joined: impl IntoIterator<Item = &'a TableFactor>) -> HashSet<String> {
+    let mut names = HashSet::new();
     for table in joined {
         let (own, alias) = match table {
             TableFactor::Table { name, alias, .. } => (name.0.last(), alias.as_ref()),

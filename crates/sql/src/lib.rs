@@ -67,5 +67,5 @@ pub use secrets::may_hold_secret;
 pub use set_operations::{SetOperation, set_operation};
 pub use split::{StatementSplit, split_statements};
 pub use sql_text::sql_text;
-pub use using_joins::{MERGED, merges};
+pub use using_joins::{MERGED, merges, single};
 pub use wildcards::IN_PLACE_OF;

@@ -115,6 +115,7 @@ impl<'a> Rewriter<'a> {
             }
             _ => {}
         }
+        using_joins::name_singles_in_order(query);
         recursive_queries::refuse(query)?;
         set_operations::select_values(&mut query.body)?;
         set_operations::order_by_all(query)?;
@@ -344,6 +345,7 @@ fn select_as_planned(select: &mut Select) -> Result<()> {
     wildcards::plain(select)?;
     name_columns(select);
     grouping_sets::multiply(select)?;
+    using_joins::name_singles(select);
     lateral_unnest::bracket(select);
     using_joins::bracket(select);
     namesakes::refuse_ambiguous(select)

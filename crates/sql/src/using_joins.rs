@@ -1,20 +1,192 @@
 //! Joins with USING and NATURAL come into brackets with what is to their left, as one relation, which `plan/using_joins.rs` plans:
-//! the planner by itself gives the merged column where the table is that comes first in the alphabet.
+//! the planner by itself gives the merged column where the table is that comes first in the alphabet. A right or full join has the
+//! columns of its single tables beside the merged one, by names of their own, which are put here where a statement means them.
 
+use super::column_names::tables_of;
+use super::folded;
 use sqlparser::ast::{
-    Join, JoinConstraint, JoinOperator, Select, SelectItem, TableFactor, TableWithJoins,
+    Distinct, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectNamePart, OrderByKind, Query,
+    Select, SelectItem, SetExpr, TableFactor, TableWithJoins, VisitMut, VisitorMut,
 };
+use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 /// What a merged column is of that neither table has as it is.
 pub const MERGED: &str = "$merged";
 
+/// The name that a single table's column has beside the merged one.
+pub fn single(column: &str) -> String {
+    format!("$single {}", folded(column))
+}
+
+/// Puts the names of single tables' columns in the ORDER BY of a SELECT.
+pub(super) fn name_singles_in_order(query: &mut Query) {
+    let SetExpr::Select(select) = query.body.as_ref() else {
+        return;
+    };
+    let mut singles = Singles::of(select);
+    if let Some(order_by) = &mut query.order_by
+        && let OrderByKind::Expressions(order) = &mut order_by.kind
+    {
+        singles.put(order);
+    }
+}
+
+/// Puts the names of single tables' columns in a SELECT.
+pub(super) fn name_singles(select: &mut Select) {
+    let mut singles = Singles::of(select);
+    if singles.names.is_empty() {
+        return;
+    }
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) = item
+            && let Some(column) = parts.last().cloned()
+        {
+            let expr = Expr::CompoundIdentifier(std::mem::take(parts));
+            *item = SelectItem::ExprWithAlias {
+                expr,
+                alias: column,
+            };
+        }
+    }
+    singles.put(&mut select.projection);
+    singles.put(&mut select.selection);
+    singles.put(&mut select.group_by);
+    singles.put(&mut select.having);
+    singles.put(&mut select.qualify);
+    singles.put(&mut select.named_window);
+    if let Some(Distinct::On(on)) = &mut select.distinct {
+        singles.put(on);
+    }
+    for tables in &mut select.from {
+        let merged = tables.joins.iter().position(merges_both);
+        let after = merged.map_or(tables.joins.len(), |at| at + 1);
+        for join in &mut tables.joins[after..] {
+            singles.put(&mut join.join_operator);
+        }
+    }
+}
+
+/// Columns of single tables that right and full joins have merged, by table and name.
+struct Singles {
+    names: HashSet<(String, String)>,
+    /// Tables of the queries within, which hide others of the same name.
+    within: Vec<HashSet<String>>,
+}
+
+impl Singles {
+    /// Those of a SELECT. Where it has a `*` there are none.
+    fn of(select: &Select) -> Self {
+        let mut names = HashSet::new();
+        let tables = match is_wild(select) {
+            true => &[],
+            false => select.from.as_slice(),
+        };
+        for TableWithJoins { relation, joins } in tables {
+            let mut known: Vec<String> = tables_of([relation]).into_iter().collect();
+            for join in joins {
+                known.extend(tables_of([&join.relation]));
+                let merged = using(join)
+                    .into_iter()
+                    .flatten()
+                    .filter(|_| merges_both(join));
+                for column in merged {
+                    let Some(ObjectNamePart::Identifier(column)) = column.0.last() else {
+                        continue;
+                    };
+                    let column = folded(&column.value);
+                    names.extend(known.iter().map(|table| (table.clone(), column.clone())));
+                }
+            }
+        }
+        Self {
+            names,
+            within: vec![],
+        }
+    }
+
+    fn put(&mut self, part: &mut impl VisitMut) {
+        if !self.names.is_empty() {
+            let _ = part.visit(self);
+        }
+    }
+}
+
+impl VisitorMut for Singles {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        let joined = select.from.iter().flat_map(|from| {
+            let joins = from.joins.iter().map(|join| &join.relation);
+            std::iter::once(&from.relation).chain(joins)
+        });
+        self.within.push(tables_of(joined));
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<()> {
+        self.within.pop();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let Expr::CompoundIdentifier(parts) = expr else {
+            return ControlFlow::Continue(());
+        };
+        let [table, column] = parts.as_mut_slice() else {
+            return ControlFlow::Continue(());
+        };
+        let name = (folded(&table.value), folded(&column.value));
+        let is_hidden = self.within.iter().any(|tables| tables.contains(&name.0));
+        if !is_hidden && self.names.contains(&name) {
+            *column = Ident::with_quote('"', single(&name.1));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether a SELECT has a `*`, of a table or of all.
+fn is_wild(select: &Select) -> bool {
+    let mut items = select.projection.iter();
+    items.any(|item| {
+        matches!(
+            item,
+            SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)
+        )
+    })
+}
+
+/// Whether the column that a join merges is of neither table.
+fn merges_both(join: &Join) -> bool {
+    use JoinOperator as J;
+    let outer = matches!(
+        join.join_operator,
+        J::Right(_) | J::RightOuter(_) | J::FullOuter(_)
+    );
+    outer && merges(join)
+}
+
+/// The columns of USING.
+fn using(join: &Join) -> Option<&[sqlparser::ast::ObjectName]> {
+    use JoinOperator as J;
+    match &join.join_operator {
+        J::Right(JoinConstraint::Using(columns))
+        | J::RightOuter(JoinConstraint::Using(columns))
+        | J::FullOuter(JoinConstraint::Using(columns)) => Some(columns),
+        _ => None,
+    }
+}
+
 /// Brackets every such join of a FROM, and gives SEMI and ANTI joins the names that the planner knows.
 ///
 /// A join is marked as `global`, which nothing else means here, if the SELECT has a `*`, in which its merged column has to
-/// stand first.
+/// stand first; a right or full join also if it has a `*` of one table: columns beside the merged one must not be in that.
 pub(super) fn bracket(select: &mut Select) {
     let is_star = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_));
-    let star = select.projection.iter().any(is_star);
+    let star = Star {
+        of_all: select.projection.iter().any(is_star),
+        of_any: is_wild(select),
+    };
     for table in &mut select.from {
         mark(table, star);
         let Some(last) = table.joins.iter().rposition(merges) else {
@@ -44,11 +216,21 @@ pub fn merges(join: &Join) -> bool {
     matches!(on, JoinConstraint::Using(_) | JoinConstraint::Natural)
 }
 
-fn mark(table: &mut TableWithJoins, star: bool) {
+/// Whether a SELECT has a `*` of all tables, or any.
+#[derive(Clone, Copy)]
+struct Star {
+    of_all: bool,
+    of_any: bool,
+}
+
+fn mark(table: &mut TableWithJoins, star: Star) {
     mark_within(&mut table.relation, star);
     for join in &mut table.joins {
         mark_within(&mut join.relation, star);
-        join.global = star && merges(join);
+        join.global = match merges_both(join) {
+            true => star.of_any,
+            false => star.of_all && merges(join),
+        };
         use JoinOperator as J;
         let operator = std::mem::replace(&mut join.join_operator, J::CrossApply);
         join.join_operator = match operator {
@@ -59,7 +241,7 @@ fn mark(table: &mut TableWithJoins, star: bool) {
     }
 }
 
-fn mark_within(factor: &mut TableFactor, star: bool) {
+fn mark_within(factor: &mut TableFactor, star: Star) {
     if let TableFactor::NestedJoin {
         table_with_joins, ..
     } = factor

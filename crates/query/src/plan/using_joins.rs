@@ -2,8 +2,8 @@
 //! brackets, as one relation.
 //!
 //! What must hold: `*` gives the merged column once, at its place in the left table: of an inner or left join the left table's,
-//! of a right join the right one's, of a full join the one of both that is not NULL. What it refuses: columns of the single
-//! tables that a right or full join has merged.
+//! of a right join the right one's, of a full join the one of both that is not NULL. Columns of the single tables that a right or
+//! full join has merged go by names of their own, and there are none where a `*` would show them.
 
 use super::spelling::written;
 use crate::functions::spelled;
@@ -18,7 +18,7 @@ use datafusion::logical_expr::{Expr, Join, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{
     self, JoinOperator, ObjectName, TableFactor, TableWithJoins,
 };
-use hushdb_sql::{MERGED, merges};
+use hushdb_sql::{MERGED, merges, single};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -66,6 +66,7 @@ fn joined(
         J::CrossJoin(_) => return LogicalPlanBuilder::from(left).cross_join(right)?.build(),
         other => return not_impl_err!("this join beside one with USING: {other:?}"),
     };
+    let by_name = matches!(on, ast::JoinConstraint::Using(_));
     let keys = match on {
         ast::JoinConstraint::On(on) => {
             let both = left.schema().join(right.schema())?;
@@ -83,7 +84,8 @@ fn joined(
         }
         ast::JoinConstraint::Natural => shared(&left, &right)?,
     };
-    Merge::new(left, right, &keys)?.plan(join_type, join.global)
+    let merge = Merge::new(left, right, &keys)?;
+    merge.plan(join_type, join.global, by_name && !join.global)
 }
 
 fn key(name: ObjectName, context: &dyn RelationPlannerContext) -> Result<String> {
@@ -167,10 +169,10 @@ impl Merge {
         })
     }
 
-    /// `first` is whether the left column has to come first in a `*`.
-    fn plan(mut self, join_type: JoinType, first: bool) -> Result<LogicalPlan> {
+    /// `first` is whether the left column has to come first in a `*`, `singles` whether single tables' columns may be named.
+    fn plan(mut self, join_type: JoinType, first: bool, singles: bool) -> Result<LogicalPlan> {
         if matches!(join_type, JoinType::Right | JoinType::Full) {
-            return self.outer(join_type);
+            return self.outer(join_type, singles);
         }
         if first {
             self.put_left_first()?;
@@ -231,8 +233,8 @@ impl Merge {
         Ok(())
     }
 
-    /// A right or full join: the merged column is of neither table.
-    fn outer(self, join_type: JoinType) -> Result<LogicalPlan> {
+    /// A right or full join: the merged column is of neither table. Those of the tables have names of their own.
+    fn outer(self, join_type: JoinType, singles: bool) -> Result<LogicalPlan> {
         let of_left = self.left.schema().columns().into_iter().enumerate();
         let of_left = of_left.map(|(place, column)| {
             let at = self.left_keys.iter().position(|key| *key == column);
@@ -255,7 +257,17 @@ impl Merge {
         });
         let of_right = self.right.schema().columns().into_iter();
         let of_right = of_right.filter(|column| !self.right_keys.contains(column));
-        let columns: Vec<Expr> = of_left.chain(of_right.map(Expr::Column)).collect();
+        let merged = self.left_keys.iter().chain(&self.right_keys);
+        let merged = merged.filter(|key| {
+            let table = key.relation.as_ref().map(TableReference::table);
+            singles && table != Some(MERGED)
+        });
+        let merged = merged.map(|key| {
+            let name = single(&key.name);
+            Expr::Column(key.clone()).alias_qualified(key.relation.clone(), name)
+        });
+        let columns = of_left.chain(of_right.map(Expr::Column)).chain(merged);
+        let columns: Vec<Expr> = columns.collect();
         let join = self.join(join_type, JoinConstraint::On)?;
         LogicalPlanBuilder::from(join).project(columns)?.build()
     }
