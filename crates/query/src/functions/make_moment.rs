@@ -64,7 +64,7 @@ fn date(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
 }
 
 /// The day of a calendar's date, if there is one: not the two that stand for infinities, nor what lies outside of them.
-fn day_of(year: i64, month: i64, day: i64) -> Option<i32> {
+pub(super) fn day_of(year: i64, month: i64, day: i64) -> Option<i32> {
     let year = i64::from(i32::try_from(year).ok()?);
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;

@@ -45,6 +45,7 @@ mod sum;
 mod text;
 mod texts;
 mod time_difference;
+mod text_values;
 mod time_zone;
 mod type_of;
 mod vectors;

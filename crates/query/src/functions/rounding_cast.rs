@@ -1,10 +1,11 @@
 //! Casts that round, where Arrow rounds otherwise, twice, or past the end: decimals to floats, DOUBLE to FLOAT, and points in time to
 //! seconds and milliseconds. And decimals to integers and to decimals of fewer digits behind the point: DataFusion would compare what
-//! is cast by a CAST as if it had not been rounded.
+//! is cast by a CAST as if it had not been rounded. And texts that Arrow reads otherwise (`text_values.rs`).
 //!
 //! What must hold: a float is the one nearest to the decimal; a DOUBLE too large for a FLOAT is an error, or NULL for TRY_CAST.
 
 use super::arithmetic::MAX_DIGITS_128;
+use super::text_values;
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, PrimitiveArray,
     TimestampMicrosecondArray,
@@ -35,6 +36,7 @@ const EXACT_POWER: i8 = 22;
 pub fn rounds(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {
+        (from, to) if from.is_string() => text_values::reads(to),
         (T::Decimal32(p, _) | T::Decimal64(p, _) | T::Decimal128(p, _), T::Float64) => {
             *p > DIGITS_64
         }
@@ -49,7 +51,7 @@ pub fn rounds(from: &DataType, to: &DataType) -> bool {
         },
         (from, T::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, None)) => {
             let finer = [TimeUnit::Microsecond, TimeUnit::Nanosecond];
-            from.is_string() || finer.iter().any(|unit| from == &T::Timestamp(*unit, None))
+            finer.iter().any(|unit| from == &T::Timestamp(*unit, None))
         }
         _ => false,
     }
@@ -115,6 +117,7 @@ pub(super) fn cast_rounding(array: &ArrayRef, to: &DataType, lenient: bool) -> R
     };
     Ok(match (array.data_type(), to) {
         (from, _) if from == to => Arc::clone(array),
+        (from, to) if from.is_string() => text_values::read(array, to, lenient)?,
         (from, DataType::Float64 | DataType::Float32) if from.is_decimal() => {
             from_decimal(array, to)?
         }

@@ -67,28 +67,7 @@ pub fn value_text(array: &dyn Array, row: usize) -> Result<Option<String>, Arrow
             array.as_primitive::<Time64NanosecondType>().value(row),
             1,
         )),
-        DataType::Timestamp(unit, zone) => {
-            let value = match unit {
-                TimeUnit::Second => nanos(
-                    array.as_primitive::<TimestampSecondType>().value(row),
-                    1_000_000_000,
-                ),
-                TimeUnit::Millisecond => nanos(
-                    array.as_primitive::<TimestampMillisecondType>().value(row),
-                    1_000_000,
-                ),
-                TimeUnit::Microsecond => nanos(
-                    array.as_primitive::<TimestampMicrosecondType>().value(row),
-                    1_000,
-                ),
-                TimeUnit::Nanosecond => nanos(
-                    array.as_primitive::<TimestampNanosecondType>().value(row),
-                    1,
-                ),
-            };
-            // Instants are kept in UTC and shown in UTC, so the same file prints the same text everywhere.
-            timestamp(value) + if zone.is_some() { "+00" } else { "" }
-        }
+        DataType::Timestamp(unit, zone) => moment(array, row, *unit, zone.is_some()),
         DataType::Interval(IntervalUnit::YearMonth) => interval(
             i64::from(array.as_primitive::<IntervalYearMonthType>().value(row)),
             0,
@@ -271,6 +250,34 @@ pub(super) fn calendar(days: i64) -> (i64, i64, i64) {
     };
     let year = era * 400 + year_of_era + i64::from(month <= 2);
     (year, month, day)
+}
+
+/// A point in time; instants, of a zone, are kept in UTC and shown in UTC, so the same file prints the same text everywhere.
+fn moment(array: &dyn Array, row: usize, unit: TimeUnit, is_instant: bool) -> String {
+    let (value, nanos_each) = match unit {
+        TimeUnit::Second => (
+            array.as_primitive::<TimestampSecondType>().value(row),
+            1_000_000_000,
+        ),
+        TimeUnit::Millisecond => (
+            array.as_primitive::<TimestampMillisecondType>().value(row),
+            1_000_000,
+        ),
+        TimeUnit::Microsecond => (
+            array.as_primitive::<TimestampMicrosecondType>().value(row),
+            1_000,
+        ),
+        TimeUnit::Nanosecond => (
+            array.as_primitive::<TimestampNanosecondType>().value(row),
+            1,
+        ),
+    };
+    match value {
+        // DuckDB's infinities, as those of days.
+        i64::MAX => "infinity".to_owned(),
+        value if value == -i64::MAX => "-infinity".to_owned(),
+        value => timestamp(nanos(value, nanos_each)) + if is_instant { "+00" } else { "" },
+    }
 }
 
 fn timestamp(nanoseconds: i128) -> String {

@@ -9,7 +9,7 @@ use crate::functions::{
 };
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF, TryCast};
@@ -76,7 +76,11 @@ impl DuckCasts {
             let cast = ScalarFunction::new_udf(nested_cast(to, lenient), vec![*inner.clone()]);
             return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
         }
-        if rounds(&from, to) {
+        // A constant that does not cast is an error of the rows that it is for, of which there may be none.
+        let fails = |value: &ScalarValue| !to.is_nested() && value.cast_to(to).is_err();
+        let fails =
+            matches!(inner.as_ref(), Expr::Literal(value, _) if from.is_numeric() && fails(value));
+        if rounds(&from, to) || fails {
             let cast = ScalarFunction::new_udf(rounding_cast(to, lenient), vec![*inner.clone()]);
             return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
         }

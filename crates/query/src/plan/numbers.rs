@@ -152,6 +152,10 @@ pub(super) fn common_of<'a>(
             integer
                 .or_else(|| common(items.into_iter(), what))
                 .or_else(|| temporal::common(&types))
+                .or_else(|| match what {
+                    For::Comparison => temporal::beside_text(&types),
+                    For::Value => None,
+                })
         }
     }
 }

@@ -415,7 +415,8 @@ fn both_float(op: Op, expr: RawBinaryExpr, left: &DataType, right: &DataType) ->
     arithmetic_chain::float_call((op, operator), left, right, &to)
 }
 
-/// Brings operands that DataFusion does not compare to one type: BOOLEAN with a number, UUID and INTERVAL with text.
+/// Brings operands that DataFusion does not compare to one type, or not as DuckDB reads text: BOOLEAN with a number, UUID,
+/// INTERVAL, days and points in time with text.
 fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
     let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
         return expr;
@@ -423,6 +424,7 @@ fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
     let meets = |from: &DataType, to: &DataType| match (from, to) {
         (DataType::Boolean, to) => Number::of(to).is_some(),
         (from, DataType::FixedSizeBinary(16) | DataType::Interval(_)) => from.is_string(),
+        (from, DataType::Date32 | DataType::Timestamp(_, None)) => from.is_string(),
         _ => false,
     };
     // Not `cast`: text becomes a UUID by a function that takes the place of this very node.

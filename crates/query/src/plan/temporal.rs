@@ -92,6 +92,18 @@ pub(super) fn common(types: &[DataType]) -> Option<DataType> {
     unit.map(|unit| DataType::Timestamp(unit, zone))
 }
 
+/// The type that dates and timestamps without a zone have in common with text, which is read as such.
+pub(super) fn beside_text(types: &[DataType]) -> Option<DataType> {
+    let is_text = |ty: &&DataType| ty.is_string() || ty.is_null();
+    let days = types.iter().filter(|ty| !is_text(ty)).cloned();
+    let days: Vec<DataType> = days.collect();
+    let is_day = |ty: &DataType| matches!(ty, DataType::Date32 | DataType::Timestamp(_, None));
+    match days.first() {
+        Some(first) if days.iter().all(is_day) => Some(common(&days).unwrap_or(first.clone())),
+        _ => None,
+    }
+}
+
 /// Compares a date with a day where it was to be compared with a timestamp that is known, so that scans and indexes can use it:
 /// what `d < DATE '1994-01-01' + INTERVAL 1 YEAR` says.
 #[derive(Debug)]
