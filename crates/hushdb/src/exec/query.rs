@@ -133,6 +133,22 @@ pub(super) fn read(statement: &Statement<'_>, rows: &KeptRows) -> Result<Vec<Rec
         .collect_batches()
 }
 
+/// Characters that EXPLAIN shows of one line of a plan: a list of constants may be as long as a file.
+const SHOWN: usize = 4000;
+
+/// A plan with its long lines cut.
+fn shortened(plan: &str) -> String {
+    let lines = plan.split_inclusive('\n').map(|line| {
+        let end = line.char_indices().nth(SHOWN).map(|(end, _)| end);
+        end.map_or(line.to_owned(), |end| {
+            let left_out = line[end..].trim_end().chars().count();
+            let ending = if line.ends_with('\n') { "\n" } else { "" };
+            format!("{} ... {left_out} characters more{ending}", &line[..end])
+        })
+    });
+    lines.collect()
+}
+
 /// EXPLAIN and EXPLAIN ANALYZE, as rows of `explain_key` and `explain_value` like DuckDB's.
 pub(super) fn explain(statement: &Statement<'_>, query: ast::Statement) -> Result<QueryResult> {
     let plan = statement.planner().plan_statement(query)?;
@@ -157,7 +173,7 @@ pub(super) fn explain(statement: &Statement<'_>, query: ast::Statement) -> Resul
     let (mut keys, mut plans) = (vec![], vec![]);
     if let (ExplainOutput::All, LogicalPlan::Explain(explain)) = (output, &plan) {
         keys.push("logical_plan".to_owned());
-        plans.push(explain.plan.display_indent().to_string());
+        plans.push(shortened(&explain.plan.display_indent().to_string()));
     }
     for batch in batches {
         let texts = |at: usize| datafusion::arrow::compute::cast(batch.column(at), &DataType::Utf8);
@@ -171,7 +187,7 @@ pub(super) fn explain(statement: &Statement<'_>, query: ast::Statement) -> Resul
                 other => other,
             };
             keys.push(key.to_owned());
-            plans.push(plan.unwrap_or_default().to_owned());
+            plans.push(shortened(plan.unwrap_or_default()));
         }
     }
     let columns: Vec<ArrayRef> = vec![
