@@ -12,7 +12,9 @@ use sqlparser::ast::{
 const OF_WINDOWS: [&str; 3] = ["first_value", "last_value", "nth_value"];
 
 /// Aggregates that read it.
-const READ: [&str; 10] = [
+const READ: [&str; 12] = [
+    "first",
+    "last",
     "array_agg",
     "list",
     "string_agg",
@@ -97,6 +99,16 @@ pub(super) fn read(function: &mut Function) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// `first` and `last` by the names that the planner knows.
+pub(super) fn first_and_last(function: &mut Function) {
+    let known = match function.name.to_string().to_lowercase().as_str() {
+        "first" => "first_value",
+        "last" => "last_value",
+        _ => return,
+    };
+    function.name = ObjectName::from(vec![Ident::new(known)]);
 }
 
 /// Refuses what belongs to aggregates and windows of a function that is neither, of which the planner reads the arguments only.

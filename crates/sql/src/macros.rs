@@ -5,10 +5,25 @@ use super::parameters::substitute;
 use super::reading::parse_expr;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
-    visit_expressions,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    ObjectName, Value, visit_expressions,
 };
 use std::ops::ControlFlow;
+
+/// Functions that are another one in all that they take.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("group_concat", "string_agg"),
+    ("listagg", "string_agg"),
+    ("arbitrary", "first"),
+    ("prefix", "starts_with"),
+    ("suffix", "ends_with"),
+    ("gen_random_uuid", "uuid"),
+    ("lcase", "lower"),
+    ("ucase", "upper"),
+    ("grouping_id", "grouping"),
+    ("list_apply", "list_transform"),
+    ("array_apply", "list_transform"),
+];
 
 /// Name, number of arguments, meaning.
 const MACROS: &[(&str, usize, &str)] = &[
@@ -39,6 +54,64 @@ const MACROS: &[(&str, usize, &str)] = &[
     ("list_unique", 1, "CAST(len(list_distinct($1)) AS UBIGINT)"),
     ("list_min", 1, "array_min($1)"),
     ("array_push_front", 2, "list_prepend($2, $1)"),
+    (
+        "list_reverse_sort",
+        1,
+        "list_sort($1, 'DESC', 'NULLS LAST')",
+    ),
+    (
+        "array_reverse_sort",
+        1,
+        "list_sort($1, 'DESC', 'NULLS LAST')",
+    ),
+    (
+        "approx_count_distinct",
+        1,
+        "CAST(approx_distinct($1) AS BIGINT)",
+    ),
+    ("century", 1, CENTURY),
+    ("millennium", 1, MILLENNIUM),
+    ("decade", 1, "(CAST(date_part('year', $1) AS BIGINT) // 10)"),
+    (
+        "millisecond",
+        1,
+        "CAST(date_part('millisecond', $1) AS BIGINT)",
+    ),
+    (
+        "microsecond",
+        1,
+        "CAST(date_part('microsecond', $1) AS BIGINT)",
+    ),
+    ("epoch", 1, "CAST(date_part('epoch', $1) AS DOUBLE)"),
+    ("isodow", 1, "CAST(date_part('isodow', $1) AS BIGINT)"),
+    ("isoyear", 1, "CAST(date_part('isoyear', $1) AS BIGINT)"),
+    ("weekofyear", 1, "CAST(date_part('week', $1) AS BIGINT)"),
+    (
+        "yearweek",
+        1,
+        "(CAST(date_part('isoyear', $1) AS BIGINT) * 100 + CAST(date_part('week', $1) AS BIGINT))",
+    ),
+    ("monthname", 1, "strftime($1, '%B')"),
+    ("dayname", 1, "strftime($1, '%A')"),
+    ("date_add", 2, "($1 + $2)"),
+    ("unicode", 1, "CASE WHEN $1 = '' THEN -1 ELSE ascii($1) END"),
+    ("ord", 1, "CASE WHEN $1 = '' THEN -1 ELSE ascii($1) END"),
+    ("pg_typeof", 1, "lower(typeof($1))"),
+    ("count_if", 1, "sum(CAST($1 AS INTEGER))"),
+    ("countif", 1, "sum(CAST($1 AS INTEGER))"),
+    ("arg_max", 2, ARG_MAX),
+    ("argmax", 2, ARG_MAX),
+    ("max_by", 2, ARG_MAX),
+    ("arg_min", 2, ARG_MIN),
+    ("argmin", 2, ARG_MIN),
+    ("min_by", 2, ARG_MIN),
+    ("geomean", 1, "exp(avg(ln($1)))"),
+    ("geometric_mean", 1, "exp(avg(ln($1)))"),
+    (
+        "weighted_avg",
+        2,
+        "(sum($1 * $2) / sum(CASE WHEN $1 IS NOT NULL THEN $2 END))",
+    ),
     ("sha256", 1, "lower(to_hex(digest($1, 'sha256')))"),
     (
         "version",
@@ -48,6 +121,20 @@ const MACROS: &[(&str, usize, &str)] = &[
     ("current_database", 0, "$1"),
     ("current_schema", 0, "$2"),
 ];
+
+/// There is no year 0 in a count of centuries: 1 is of the first, and the year before of the first before.
+const CENTURY: &str = "CASE WHEN date_part('year', $1) > 0 \
+     THEN (CAST(date_part('year', $1) AS BIGINT) - 1) // 100 + 1 \
+     ELSE CAST(date_part('year', $1) AS BIGINT) // 100 - 1 END";
+const MILLENNIUM: &str = "CASE WHEN date_part('year', $1) > 0 \
+     THEN (CAST(date_part('year', $1) AS BIGINT) - 1) // 1000 + 1 \
+     ELSE CAST(date_part('year', $1) AS BIGINT) // 1000 - 1 END";
+
+/// The value of the row where another is greatest, or least: rows where one of them is NULL do not count.
+const ARG_MAX: &str =
+    "first_value($1 ORDER BY $2 DESC) FILTER (WHERE $1 IS NOT NULL AND $2 IS NOT NULL)";
+const ARG_MIN: &str =
+    "first_value($1 ORDER BY $2) FILTER (WHERE $1 IS NOT NULL AND $2 IS NOT NULL)";
 
 /// `left op ANY (list)`: true when it holds for one item; else unknown when an item or `left` is NULL; else false.
 pub(super) fn any_item(left: &Expr, op: &BinaryOperator, list: &Expr) -> Result<Expr> {
@@ -138,6 +225,18 @@ fn date_diff(args: &[Expr]) -> Result<Option<Expr>> {
         template(count, &[at])
     };
     template(difference, &[count(from)?, count(to)?]).map(Some)
+}
+
+/// Gives a function that goes by another name the one that is known.
+pub(super) fn by_known_name(function: &mut Function) {
+    let called = match function.name.0.as_slice() {
+        [part] => part.as_ident().map(|name| name.value.to_lowercase()),
+        _ => None,
+    };
+    let mut known = OTHER_NAMES.iter();
+    if let Some((_, meant)) = known.find(|(other, _)| called.as_deref() == Some(*other)) {
+        function.name = ObjectName::from(vec![Ident::new(*meant)]);
+    }
 }
 
 /// The expression that a call stands for, if it is a macro. `place` are the current database and schema as literals.

@@ -9,7 +9,7 @@ use super::grouping_sets;
 use super::integer_literals::{mark_expr, mark_statement};
 use super::intervals;
 use super::lateral_unnest;
-use super::macros::{any_item, expand, template};
+use super::macros::{any_item, by_known_name, expand, template};
 use super::named_options::name_options;
 use super::named_windows;
 use super::namesakes::{self, Complete};
@@ -23,7 +23,7 @@ use super::wildcards;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
-    FunctionArgumentClause, FunctionArguments, ObjectName, ObjectNamePart, OrderByExpr,
+    FunctionArgumentClause, FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr,
     OrderByKind, Query, Select, SelectFlavor, SelectItem, Statement, TableFactor, UnaryOperator,
     Value, VisitMut, VisitorMut, WildcardAdditionalOptions, WindowType,
 };
@@ -133,11 +133,13 @@ impl<'a> Rewriter<'a> {
 
     /// What a call becomes, if anything.
     fn call(&self, function: &mut Function) -> Result<Option<Expr>> {
+        by_known_name(function);
         of_the_row_itself(function);
         if let Some(WindowType::WindowSpec(window)) = &mut function.over {
             self.direct(&mut window.order_by);
         }
         aggregate_order::read(function)?;
+        aggregate_order::first_and_last(function);
         aggregate_order::refuse_of_scalar(function, self.place.is_scalar)?;
         match setting_asked(function) {
             Some(name) => (self.place.setting)(name).map(Some),
@@ -196,10 +198,10 @@ impl<'a> Rewriter<'a> {
                 Ok(None)
             }
             Expr::Function(function) => self.call(function),
+            Expr::Cast { expr: of, .. } if !is_value(of) => Ok(Some(in_brackets(expr.clone()))),
             Expr::AnyOp {
                 left,
                 compare_op,
-            Expr::Cast { expr: of, .. } if !is_value(of) => Ok(Some(in_brackets(expr.clone()))),
                 right,
                 ..
             } => match right.as_ref() {
@@ -216,9 +218,6 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// `left op ALL (...)`: no item for which the opposite holds.
-fn all(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Expr>> {
-    let Some(opposite) = opposite(op) else {
 /// Brackets the name of a CAST, which the planner would leave out of it.
 fn in_brackets(cast: Expr) -> Expr {
     let mut call = nested_calls::call(BRACKETS, vec![cast]);
@@ -237,6 +236,9 @@ fn is_value(expr: &Expr) -> bool {
     }
 }
 
+/// `left op ALL (...)`: no item for which the opposite holds.
+fn all(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Expr>> {
+    let Some(opposite) = opposite(op) else {
         return Ok(None);
     };
     let found = match right {
@@ -343,9 +345,10 @@ fn select_as_planned(select: &mut Select) -> Result<()> {
     select.flavor = SelectFlavor::Standard;
     named_windows::resolve_in_select(select)?;
     wildcards::plain(select)?;
+    using_joins::name_singles(select);
     name_columns(select);
     grouping_sets::multiply(select)?;
-    using_joins::name_singles(select);
+    grouping_sets::group_all(select)?;
     lateral_unnest::bracket(select);
     using_joins::bracket(select);
     namesakes::refuse_ambiguous(select)
@@ -372,7 +375,6 @@ fn setting_asked(function: &Function) -> Option<&str> {
     }
 }
 
-    grouping_sets::group_all(select)?;
 fn is_power(op: &BinaryOperator) -> bool {
     match op {
         BinaryOperator::PGExp => true,

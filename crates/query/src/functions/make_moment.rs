@@ -1,10 +1,13 @@
-//! `make_date` and `make_time`: days and times of the day from their parts.
+//! `make_date`, `make_time`, `make_timestamp`: days, times of the day and points in time from their parts; `epoch_ms` and the like:
+//! from how long after 1970 they are, and back.
 
 use super::date_trunc::first_of;
-use super::plain::{Columns, Form, Kind, Run, plain};
+use super::plain::{Columns, Form, Kind, Row, Run, plain};
 use super::room::Room;
 use super::text::calendar;
-use datafusion::arrow::array::{ArrayRef, Date32Array, Time64MicrosecondArray};
+use datafusion::arrow::array::{
+    ArrayRef, Date32Array, Time64MicrosecondArray, TimestampMicrosecondArray,
+};
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryPool;
@@ -13,6 +16,8 @@ use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
 const MICROS_PER_SECOND: f64 = 1e6;
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     use Kind::{Double, Int};
@@ -34,7 +39,87 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             )],
             memory,
         ),
+        plain(
+            &["make_timestamp"],
+            vec![
+                Form::new(
+                    &[Int],
+                    Run::Whole(MOMENT, |columns, _| {
+                        moments(columns, |row| Some(row.int(0)))
+                    }),
+                ),
+                Form::new(
+                    &[Int, Int, Int, Int, Int, Double],
+                    Run::Whole(MOMENT, moment_of_parts),
+                ),
+            ],
+            memory,
+        ),
+        plain(&["make_timestamp_ms"], vec![of_millis()], memory),
+        plain(
+            &["epoch_ms"],
+            vec![
+                of_millis(),
+                Form::new(&[Kind::Moment], Run::Int(|row| Ok(Some(row.int(0) / 1000)))),
+                Form::new(
+                    &[Kind::Day],
+                    Run::Int(|row| micros_of_day_number(row.int(0), 1000)),
+                ),
+            ],
+            memory,
+        ),
+        plain(
+            &["epoch_us"],
+            vec![
+                Form::new(&[Kind::Moment], Run::Int(|row| Ok(Some(row.int(0))))),
+                Form::new(
+                    &[Kind::Day],
+                    Run::Int(|row| micros_of_day_number(row.int(0), 1)),
+                ),
+            ],
+            memory,
+        ),
     ]
+}
+
+/// A point in time, given in milliseconds since 1970.
+fn of_millis() -> Form {
+    Form::new(
+        &[Kind::Int],
+        Run::Whole(MOMENT, |columns, _| {
+            moments(columns, |row| row.int(0).checked_mul(1000))
+        }),
+    )
+}
+
+/// The first microsecond of a day, counted in units of so many.
+fn micros_of_day_number(day: i64, unit: i64) -> Result<Option<i64>> {
+    match day.checked_mul(MICROS_PER_DAY) {
+        Some(micros) => Ok(Some(micros / unit)),
+        None => Err(out_of_range("Timestamp").into()),
+    }
+}
+
+fn moments(columns: &Columns, micros: fn(Row<'_>) -> Option<i64>) -> Result<ArrayRef> {
+    let moments = columns.rows().map(|row| match row.has_null() {
+        true => Ok(None),
+        false => {
+            let found = micros(row);
+            found.map(Some).ok_or_else(|| out_of_range("Timestamp"))
+        }
+    });
+    let moments = moments.collect::<Result<TimestampMicrosecondArray, Error>>()?;
+    Ok(Arc::new(moments))
+}
+
+fn moment_of_parts(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
+    moments(columns, |row| {
+        let day = day_of(row.int(0), row.int(1), row.int(2))?;
+        let time = micros_of_day(row.int(3), row.int(4), row.double(5))?;
+        i64::from(day)
+            .checked_mul(MICROS_PER_DAY)?
+            .checked_add(time)
+    })
 }
 
 fn out_of_range(what: &str) -> Error {

@@ -13,7 +13,7 @@ use hushdb_sql::{Error, ErrorKind};
 use std::fmt::Write;
 
 const DAY: i128 = 86_400_000_000_000;
-const WEEKDAYS: [&str; 7] = [
+pub(super) const WEEKDAYS: [&str; 7] = [
     "Sunday",
     "Monday",
     "Tuesday",
@@ -22,7 +22,7 @@ const WEEKDAYS: [&str; 7] = [
     "Friday",
     "Saturday",
 ];
-const MONTHS: [&str; 12] = [
+pub(super) const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",

@@ -9,7 +9,7 @@ use crate::functions::{
 };
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::common::{DFSchema, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF, TryCast};
@@ -76,11 +76,7 @@ impl DuckCasts {
             let cast = ScalarFunction::new_udf(nested_cast(to, lenient), vec![*inner.clone()]);
             return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
         }
-        // A constant that does not cast is an error of the rows that it is for, of which there may be none.
-        let fails = |value: &ScalarValue| !to.is_nested() && value.cast_to(to).is_err();
-        let fails =
-            matches!(inner.as_ref(), Expr::Literal(value, _) if from.is_numeric() && fails(value));
-        if rounds(&from, to) || fails {
+        if rounds(&from, to) || fails(inner, to) {
             let cast = ScalarFunction::new_udf(rounding_cast(to, lenient), vec![*inner.clone()]);
             return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
         }
@@ -131,6 +127,16 @@ impl DuckCasts {
             return Ok(Transformed::no(expr));
         };
         Ok(Transformed::yes(rewritten))
+    }
+}
+
+/// Whether a number is written that does not cast: that is an error of the rows that it is for, of which there may be none.
+fn fails(expr: &Expr, to: &DataType) -> bool {
+    match expr {
+        Expr::Literal(value, _) if value.data_type().is_numeric() && !to.is_nested() => {
+            value.cast_to(to).is_err()
+        }
+        _ => false,
     }
 }
 

@@ -1,0 +1,261 @@
+//! `strptime` and `try_strptime`: text in a given format as a point in time.
+//!
+//! What must hold: no error repeats a text or a format.
+
+use super::make_moment::day_of;
+use super::plain::{Columns, Form, Kind, Run, plain};
+use super::room::Room;
+use super::strftime::{MONTHS, WEEKDAYS};
+use datafusion::arrow::array::{ArrayRef, TimestampMicrosecondArray};
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::Result;
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::ScalarUDF;
+use hushdb_sql::{Error, ErrorKind};
+use std::sync::Arc;
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    const TEXTS: &[Kind] = &[Kind::Text, Kind::Text];
+    let moment = DataType::Timestamp(TimeUnit::Microsecond, None);
+    let strict = Run::Whole(moment.clone(), |columns, _: &mut Room| read(columns, false));
+    let lenient = Run::Whole(moment, |columns, _: &mut Room| read(columns, true));
+    vec![
+        plain(&["strptime"], vec![Form::new(TEXTS, strict)], memory),
+        plain(&["try_strptime"], vec![Form::new(TEXTS, lenient)], memory),
+    ]
+}
+
+fn read(columns: &Columns, lenient: bool) -> Result<ArrayRef> {
+    let moments = columns.rows().map(|row| {
+        if row.has_null() {
+            return Ok(None);
+        }
+        let found = Parts::read(row.text(0), row.text(1))?.and_then(|parts| parts.moment());
+        match (found, lenient) {
+            (None, false) => Err(Error::new(
+                ErrorKind::InvalidInput,
+                "Could not parse string according to format specifier; try_strptime gives NULL instead",
+            )),
+            (found, _) => Ok(found),
+        }
+    });
+    let moments = moments.collect::<Result<TimestampMicrosecondArray, Error>>()?;
+    Ok(Arc::new(moments))
+}
+
+/// What a text says, and what stands where it says nothing.
+struct Parts<'a> {
+    rest: &'a str,
+    year: i64,
+    month: i64,
+    day: i64,
+    day_of_year: Option<i64>,
+    hour: i64,
+    /// The hour is one of twelve, of this half of the day.
+    half: Option<i64>,
+    is_of_twelve: bool,
+    minute: i64,
+    second: i64,
+    micros: i64,
+}
+
+impl<'a> Parts<'a> {
+    /// The parts of a text, or nothing if the format does not fit it.
+    fn read(text: &'a str, format: &str) -> Result<Option<Self>, Error> {
+        let mut parts = Self {
+            rest: text.trim_matches(is_space),
+            year: 1900,
+            month: 1,
+            day: 1,
+            day_of_year: None,
+            hour: 0,
+            half: None,
+            is_of_twelve: false,
+            minute: 0,
+            second: 0,
+            micros: 0,
+        };
+        if format.is_empty() {
+            return Err(unreadable("Empty format string"));
+        }
+        let fits = parts.take_all(format)?;
+        Ok((fits && parts.rest.is_empty()).then_some(parts))
+    }
+
+    fn take_all(&mut self, format: &str) -> Result<bool, Error> {
+        let mut letters = format.trim_matches(is_space).chars().peekable();
+        let mut fits = true;
+        while let Some(c) = letters.next() {
+            let taken = match c {
+                '%' => {
+                    let _ = letters.next_if_eq(&'-');
+                    let letter = letters.next();
+                    self.take(letter.ok_or_else(|| unreadable("Trailing format character %"))?)?
+                }
+                c if is_space(c) => {
+                    while letters.next_if(|c| is_space(*c)).is_some() {}
+                    let after = self.rest.trim_start_matches(is_space);
+                    let has_space = after.len() < self.rest.len();
+                    self.rest = after;
+                    has_space.then_some(())
+                }
+                c => self.rest.strip_prefix(c).map(|rest| self.rest = rest),
+            };
+            // The rest of the format is read, too: it may be none.
+            fits &= taken.is_some();
+        }
+        Ok(fits)
+    }
+
+    /// Takes what a letter stands for; `None` if it is not there.
+    fn take(&mut self, letter: char) -> Result<Option<()>, Error> {
+        Ok(match letter {
+            'Y' => self.number(4).map(|v| self.year = v),
+            'y' => self
+                .number(2)
+                .map(|v| self.year = if v < 69 { 2000 + v } else { 1900 + v }),
+            'm' => self.number(2).map(|v| self.month = v),
+            'd' => self.number(2).map(|v| self.day = v),
+            'j' => self.number(3).map(|v| self.day_of_year = Some(v)),
+            'H' => self.number(2).map(|v| self.hour = v),
+            'I' => self.number(2).map(|v| {
+                self.hour = v;
+                self.is_of_twelve = true;
+            }),
+            'M' => self.number(2).map(|v| self.minute = v),
+            'S' => self.number(2).map(|v| self.second = v),
+            'f' => self.fraction(6),
+            'g' => self.fraction(3),
+            'u' | 'w' => self.number(1).map(|_| ()),
+            'p' => self.name(&["AM", "PM"]).map(|at| self.half = Some(at)),
+            'a' => self.name(&WEEKDAYS.map(|name| &name[..3])).map(|_| ()),
+            'A' => self.name(&WEEKDAYS).map(|_| ()),
+            'b' => self
+                .name(&MONTHS.map(|name| &name[..3]))
+                .map(|at| self.month = at + 1),
+            'B' => self.name(&MONTHS).map(|at| self.month = at + 1),
+            '%' => self.rest.strip_prefix('%').map(|rest| self.rest = rest),
+            'c' => self.take_all("%Y-%m-%d %H:%M:%S")?.then_some(()),
+            'x' => self.take_all("%Y-%m-%d")?.then_some(()),
+            'X' | 'T' => self.take_all("%H:%M:%S")?.then_some(()),
+            'n' | 'z' | 'Z' | 'G' | 'U' | 'V' | 'W' => {
+                return Err(Error::unsupported(
+                    "%n, %z, %Z, %G, %U, %V and %W in strptime are not there yet; take them out of the format",
+                ));
+            }
+            _ => return Err(unreadable("Unrecognized format for strptime")),
+        })
+    }
+
+    /// At most so many digits.
+    fn number(&mut self, most: usize) -> Option<i64> {
+        let digits = self.rest.bytes().take(most);
+        let digits = digits.take_while(u8::is_ascii_digit).count();
+        let (number, rest) = self.rest.split_at(digits);
+        self.rest = rest;
+        number.parse().ok()
+    }
+
+    /// The digits of a fraction of a second, of which the first is tenths.
+    fn fraction(&mut self, most: usize) -> Option<()> {
+        let before = self.rest.len();
+        let value = self.number(most)?;
+        let taken = u32::try_from(before - self.rest.len()).ok()?;
+        self.micros = value * 10_i64.checked_pow(6_u32.checked_sub(taken)?)?;
+        Some(())
+    }
+
+    /// The place of the name that comes next.
+    fn name(&mut self, names: &[&str]) -> Option<i64> {
+        let begins = |name: &&str| {
+            let start = self.rest.get(..name.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+        };
+        let at = names.iter().position(begins)?;
+        self.rest = &self.rest[names[at].len()..];
+        i64::try_from(at).ok()
+    }
+
+    /// Microseconds since 1970.
+    fn moment(&self) -> Option<i64> {
+        let days = match self.day_of_year {
+            None => day_of(self.year, self.month, self.day)?,
+            Some(day) => {
+                let found = day_of(self.year, 1, 1)?.checked_add(i32::try_from(day).ok()? - 1)?;
+                let is_within = day > 0 && found < day_of(self.year + 1, 1, 1)?;
+                is_within.then_some(found)?
+            }
+        };
+        if self.is_of_twelve && self.hour == 0 || self.half.is_some() && self.hour > 12 {
+            return None;
+        }
+        let hour = match self.half {
+            None if self.is_of_twelve && self.hour > 12 => return None,
+            None => self.hour,
+            Some(half) => self.hour % 12 + half * 12,
+        };
+        if hour > 23 || self.minute > 59 || self.second > 59 {
+            return None;
+        }
+        let micros = (hour * 3600 + self.minute * 60 + self.second) * 1_000_000 + self.micros;
+        i64::from(days)
+            .checked_mul(MICROS_PER_DAY)?
+            .checked_add(micros)
+    }
+}
+
+fn is_space(c: char) -> bool {
+    c.is_ascii_whitespace() || c == '\x0b'
+}
+
+fn unreadable(what: &str) -> Error {
+    Error::new(
+        ErrorKind::InvalidInput,
+        format!("Failed to parse format specifier: {what}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_in_their_format() {
+        let micros = |text, format| {
+            let parts = Parts::read(text, format).unwrap();
+            parts.and_then(|parts| parts.moment())
+        };
+        for (text, format, value) in [
+            (
+                "1970-01-02 03:04:05",
+                "%Y-%m-%d %H:%M:%S",
+                Some(97_445_000_000),
+            ),
+            ("02/01/70", "%d/%m/%y", Some(MICROS_PER_DAY)),
+            (
+                "Jan 2, 1970 12:00 AM",
+                "%b %-d, %Y %-I:%M %p",
+                Some(MICROS_PER_DAY),
+            ),
+            (" 1970-1-2 ", "%Y-%m-%d", Some(MICROS_PER_DAY)),
+            ("1970 002", "%Y %j", Some(MICROS_PER_DAY)),
+            (
+                "1970-01-01 00:00:00.5",
+                "%Y-%m-%d %H:%M:%S.%f",
+                Some(500_000),
+            ),
+            ("friday 2 january 1970", "%A %d %B %Y", Some(MICROS_PER_DAY)),
+            ("19700102", "%Y%m%d", Some(MICROS_PER_DAY)),
+            ("1970-13-01", "%Y-%m-%d", None),
+            ("1970-01-02x", "%Y-%m-%d", None),
+            ("1970 366", "%Y %j", None),
+            ("24", "%H", None),
+        ] {
+            assert_eq!(micros(text, format), value, "{text}");
+        }
+        assert!(Parts::read("x", "%q").is_err());
+        assert!(Parts::read("1970", "%Y%").is_err());
+    }
+}
