@@ -4,6 +4,7 @@
 //! file that is called like a subcommand is named with its directory (`./demo`).
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -42,7 +43,9 @@ impl Arguments {
     }
 }
 
-const COMMANDS: [&str; 6] = ["demo", "inspect", "check", "salvage", "keys", "rekey"];
+const COMMANDS: [&str; 8] = [
+    "demo", "inspect", "check", "salvage", "keys", "rekey", "init", "serve",
+];
 
 const COMMANDS_HELP: &str = "\
 Commands (as the first argument; a database file of that name is given as ./NAME):
@@ -54,6 +57,8 @@ Commands (as the first argument; a database file of that name is given as ./NAME
   hush keys ...      List, add, remove, change and verify the key slots of a file
   hush rekey --data FILE
                      Seal all blocks anew under another data key; the key slots stay
+  hush init DIR      Make an instance: a directory of encrypted databases
+  hush serve DIR     Serve an instance to psql and other clients of PostgreSQL
 
 A key is hex: or base64: followed by 32 bytes, pass: followed by a passphrase, or a bare passphrase.";
 
@@ -146,6 +151,49 @@ pub(crate) enum Command {
     Keys(KeysCommand),
     /// Seal an encrypted file anew; begin it again if it was interrupted
     Rekey(RekeyArguments),
+    /// Make an instance: a directory of encrypted databases that a server serves
+    Init(InitArguments),
+    /// Serve an instance to PostgreSQL's clients, until SIGTERM
+    Serve(ServeArguments),
+}
+
+/// `hush init`.
+#[derive(Args, Debug)]
+pub(crate) struct InitArguments {
+    /// A directory that is empty, or not there yet
+    pub(crate) directory: PathBuf,
+    #[command(flatten)]
+    pub(crate) key: KeyOptions,
+    /// Take the password of the superuser `hush` from this environment variable
+    #[arg(long, value_name = "VAR", group = "password")]
+    pub(crate) password_env: Option<String>,
+    /// Take the password of the superuser `hush` from this file
+    #[arg(long, value_name = "PATH", group = "password")]
+    pub(crate) password_file: Option<PathBuf>,
+}
+
+/// `hush serve`.
+#[derive(Args, Debug)]
+pub(crate) struct ServeArguments {
+    /// The instance's directory
+    pub(crate) directory: PathBuf,
+    #[command(flatten)]
+    pub(crate) key: KeyOptions,
+    /// Listen on this address, with TLS; 127.0.0.1:5432 when no socket is asked for either
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Listen on a Unix socket in this directory
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket_dir: Option<PathBuf>,
+    /// Sessions at a time
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) max_connections: usize,
+    /// MiB that queries and opened blocks may take together
+    #[arg(long, value_name = "MIB")]
+    pub(crate) memory_limit: Option<usize>,
+    /// Threads that run queries
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
 }
 
 /// `hush demo`.

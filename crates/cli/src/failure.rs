@@ -16,6 +16,8 @@ use hushdb::maintenance::is_panic_expected;
 pub(crate) enum Failure {
     /// The library refused or failed.
     Library(hushdb::Error),
+    /// An instance was not made, or is not served.
+    Server(hushdb_server::ServeError),
     /// Said in full here.
     Message(String),
     /// Standard output was closed by its reader.
@@ -52,6 +54,10 @@ impl Failure {
             Self::Quit => ExitCode::SUCCESS,
             // What a shell shows for a program that SIGPIPE ended: some statements may not have run.
             Self::ClosedPipe => ExitCode::from(141),
+            Self::Server(error) => {
+                say(&format!("Error: {error}"));
+                ExitCode::from(error.exit_code())
+            }
             Self::Library(_) | Self::Message(_) => {
                 say(&format!("Error: {self}"));
                 ExitCode::FAILURE
@@ -88,6 +94,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Library(error) => write!(f, "{error}"),
+            Self::Server(error) => write!(f, "{error}"),
             Self::Message(message) => f.write_str(message),
             Self::ClosedPipe => f.write_str("the reader of the output went away"),
             Self::Quit => f.write_str("quit"),

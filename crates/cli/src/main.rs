@@ -22,6 +22,7 @@ mod progress;
 mod rekey;
 mod salvage;
 mod script;
+mod serve;
 mod session;
 mod shell;
 mod wiped;
@@ -60,6 +61,8 @@ fn main() -> ExitCode {
         Arguments::Command(Command::Salvage(arguments)) => salvage::run(&arguments),
         Arguments::Command(Command::Keys(command)) => keys::run(&command),
         Arguments::Command(Command::Rekey(arguments)) => rekey::run(&arguments.file),
+        Arguments::Command(Command::Init(arguments)) => serve::init(&arguments),
+        Arguments::Command(Command::Serve(arguments)) => serve::serve(&arguments),
     };
     done.unwrap_or_else(|failure| failure.report())
 }

@@ -114,6 +114,10 @@ impl Derive for AwsLc {
     fn pbkdf2_sha512(&self, pass: &[u8], salt: &[u8], iterations: NonZeroU32, out: &mut [u8]) {
         pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA512, iterations, salt, pass, out);
     }
+
+    fn pbkdf2_sha256(&self, pass: &[u8], salt: &[u8], iterations: NonZeroU32, out: &mut [u8]) {
+        pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, iterations, salt, pass, out);
+    }
 }
 
 impl Digests for AwsLc {

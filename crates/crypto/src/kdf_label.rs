@@ -22,6 +22,8 @@ pub enum KdfLabel {
     WalMac,
     /// Commitment to a data key, from that key.
     DataKeyCommitment,
+    /// Key that wraps a database's key in a server's keyring, from the keyring's root.
+    Keyring,
     /// Key of one spill file, from a process's random key.
     Spill,
 }
@@ -38,6 +40,7 @@ impl KdfLabel {
             Self::Wal => b"HUSH1 wal",
             Self::WalMac => b"HUSH1 walmac",
             Self::DataKeyCommitment => b"HUSH1 dcommit",
+            Self::Keyring => b"HUSH1 keyring",
             Self::Spill => b"HUSH1 spill",
         }
     }

@@ -241,6 +241,17 @@ fn pbkdf2_hmac_sha_512() {
 }
 
 #[test]
+fn pbkdf2_hmac_sha_256() {
+    for provider in CryptoProvider::all() {
+        for case in cases(include_str!("../testdata/pbkdf2_hmac_sha_256.txt"), 3) {
+            let iterations = NonZeroU32::new(case.number(2)).unwrap();
+            let key = provider.pbkdf2_hmac_sha256(&case.bytes(0), &case.bytes(1), iterations);
+            assert_eq!(key.expose(), &case.bytes(3)[..32]);
+        }
+    }
+}
+
+#[test]
 fn argon2id() {
     for provider in CryptoProvider::all() {
         for case in cases(include_str!("../testdata/argon2id.txt"), 3) {
@@ -322,6 +333,7 @@ proptest! {
         prop_assert_eq!(a.sha256(&[&aad, &text]), b.sha256(&[&aad, &text]));
         prop_assert_eq!(a.kbkdf(&key, KdfLabel::Wal, &aad), b.kbkdf(&key, KdfLabel::Wal, &aad));
         prop_assert_eq!(a.pbkdf2_hmac_sha512(&text, &aad, NonZeroU32::MIN), b.pbkdf2_hmac_sha512(&text, &aad, NonZeroU32::MIN));
+        prop_assert_eq!(a.pbkdf2_hmac_sha256(&text, &aad, NonZeroU32::MIN), b.pbkdf2_hmac_sha256(&text, &aad, NonZeroU32::MIN));
     }
 }
 

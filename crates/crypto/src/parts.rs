@@ -53,6 +53,8 @@ pub(crate) trait Derive: Send + Sync {
     fn kbkdf(&self, key: &[u8], fixed_info: &[u8], out: &mut [u8]);
     /// PBKDF2-HMAC-SHA-512 (RFC 8018).
     fn pbkdf2_sha512(&self, pass: &[u8], salt: &[u8], iterations: NonZeroU32, out: &mut [u8]);
+    /// PBKDF2-HMAC-SHA-256 (RFC 8018).
+    fn pbkdf2_sha256(&self, pass: &[u8], salt: &[u8], iterations: NonZeroU32, out: &mut [u8]);
 }
 
 /// Hash and MAC.

@@ -104,6 +104,10 @@ impl Derive for Portable {
     fn pbkdf2_sha512(&self, pass: &[u8], salt: &[u8], iterations: NonZeroU32, out: &mut [u8]) {
         pbkdf2::pbkdf2_hmac::<Sha512>(pass, salt, iterations.get(), out);
     }
+
+    fn pbkdf2_sha256(&self, pass: &[u8], salt: &[u8], iterations: NonZeroU32, out: &mut [u8]) {
+        pbkdf2::pbkdf2_hmac::<Sha256>(pass, salt, iterations.get(), out);
+    }
 }
 
 impl Digests for Portable {

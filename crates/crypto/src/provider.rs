@@ -137,6 +137,21 @@ impl CryptoProvider {
         key
     }
 
+    /// SCRAM's `Hi` with SHA-256 (RFC 7677, RFC 5802 section 2.2): PBKDF2-HMAC-SHA-256 (RFC 8018), one block of output. For
+    /// verifiers of passwords on the wire; keys of files are stretched by the others.
+    pub fn pbkdf2_hmac_sha256(
+        &self,
+        pass: &[u8],
+        salt: &[u8],
+        iterations: NonZeroU32,
+    ) -> SecretKey {
+        let mut key = SecretKey::zeroed();
+        self.derive
+            .pbkdf2_sha256(pass, salt, iterations, key.expose_mut());
+        dead_stack::wipe();
+        key
+    }
+
     /// Stretches a passphrase with Argon2id (RFC 9106); 32 bytes of output.
     ///
     /// # Errors

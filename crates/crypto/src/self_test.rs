@@ -22,12 +22,14 @@ const HMAC: [u8; 32] = hex("51cd9630c150de9eafb404ffecd3aa3eef02d0d4a0fc082f38eb
 const SHA256: [u8; 32] = hex("aa1335027dacd39f42f93b8f03aa36d9ebca303205cd62be93021e9924992e47");
 const KBKDF: [u8; 32] = hex("df40f66275c2f842edfe89c394e5f11ceb2328fbd714fd541f0d5987baa88da7");
 const PBKDF2: [u8; 32] = hex("7febb3f8fcec5a19faa406545edd87e059d80b581ea392c323f74baa137be357");
+const PBKDF2_SHA256: [u8; 32] =
+    hex("d618d27a6a57ddc4a2d662f248b1b81d22ef5db718c2466c89d64a0793ca9386");
 const ARGON2ID: [u8; 32] = hex("cb483dd9946c3bc97c25aecdd762767692d683d0dee2b42b0aafa47a4a5bec46");
 
 type Test = fn(&CryptoProvider) -> bool;
 
 pub(crate) fn run(provider: &CryptoProvider) -> Result<(), SelfTestError> {
-    let tests: [(&'static str, Test); 9] = [
+    let tests: [(&'static str, Test); 10] = [
         ("AES-256-GCM", gcm),
         ("AES-256-CTR", ctr),
         ("AES-256-KW", key_wrap),
@@ -42,6 +44,11 @@ pub(crate) fn run(provider: &CryptoProvider) -> Result<(), SelfTestError> {
             *p.pbkdf2_hmac_sha512(b"hush", SALT, NonZeroU32::MIN.saturating_add(1))
                 .expose()
                 == PBKDF2
+        }),
+        ("PBKDF2 of SCRAM", |p| {
+            *p.pbkdf2_hmac_sha256(b"hush", SALT, NonZeroU32::MIN.saturating_add(1))
+                .expose()
+                == PBKDF2_SHA256
         }),
         ("Argon2id", argon2id),
         ("random generator", random),
@@ -209,6 +216,7 @@ mod tests {
     impl Derive for Broken {
         fn kbkdf(&self, _: &[u8], _: &[u8], _: &mut [u8]) {}
         fn pbkdf2_sha512(&self, _: &[u8], _: &[u8], _: NonZeroU32, _: &mut [u8]) {}
+        fn pbkdf2_sha256(&self, _: &[u8], _: &[u8], _: NonZeroU32, _: &mut [u8]) {}
     }
     impl Digests for Broken {
         fn sha256(&self, _: &[&[u8]]) -> [u8; 32] {

@@ -4,10 +4,11 @@ use crate::exec;
 use crate::instance::Instance;
 use crate::prepared::Prepared;
 use crate::prepared_statement::PreparedStatement;
-use crate::result::QueryResult;
+use crate::result::{QueryResult, ResultKind};
 use crate::running::Running;
 use crate::session::Session;
 use crate::transaction::Isolation;
+use datafusion::arrow::record_batch::RecordBatch;
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{self as sql, Result, caught};
 use parking_lot::Mutex;
@@ -49,6 +50,18 @@ impl Connection {
         }
     }
 
+    pub(crate) fn seeing(
+        instance: Arc<Instance>,
+        isolation: Isolation,
+        database: String,
+        schema: &str,
+    ) -> Self {
+        let session = Session::seeing(instance, isolation, Some(database), schema);
+        Self {
+            session: Arc::new(session),
+        }
+    }
+
     /// Runs all statements of a text and gives the last one's result; earlier results are read and dropped.
     ///
     /// # Errors
@@ -72,7 +85,7 @@ impl Connection {
     /// Whatever is wrong with it; nothing of it has taken effect then.
     pub fn run(&self, statement: &str) -> Result<QueryResult> {
         let session = &self.session;
-        session.in_turn(|progress| exec::run(session, parsed(statement)?, progress))
+        session.in_turn(|progress| exec::run(session, self.parsed(statement)?, progress))
     }
 
     /// Has exactly one statement run, and does not wait: the database's own threads run it, and its rows are awaited. Works
@@ -81,7 +94,7 @@ impl Connection {
     /// # Errors
     /// `Parser` when it is not well formed. All else comes with the rows.
     pub fn start(&self, statement: &str) -> Result<Running> {
-        let parsed = caught(|| parsed(statement))?;
+        let parsed = caught(|| self.parsed(statement))?;
         Running::start(&self.session, |session, progress| {
             exec::run(session, parsed, progress)
         })
@@ -92,8 +105,32 @@ impl Connection {
     /// # Errors
     /// `Parser` when it is not well formed. Whether it fits the tables that there are shows when it is executed.
     pub fn prepare(&self, statement: &str) -> Result<PreparedStatement> {
-        let prepared = caught(|| Prepared::new(parsed(statement)?))?;
+        let prepared = caught(|| Prepared::new(self.parsed(statement)?))?;
         Ok(PreparedStatement::new(&self.session, prepared))
+    }
+
+    /// Adds rows to a table: columns of text are read as literals are, others must be of the columns' types or go into them. Part of
+    /// the open transaction, if there is one. Gives the number of rows.
+    ///
+    /// # Errors
+    /// `Catalog` and `Binder` when there is no such table or column, and as an INSERT; nothing is added then.
+    pub fn append(&self, table: &[String], columns: &[String], rows: RecordBatch) -> Result<u64> {
+        let session = &self.session;
+        let result =
+            session.in_turn(|progress| exec::append(session, table, columns, rows, progress))?;
+        match result.kind() {
+            ResultKind::Count(rows) => Ok(rows),
+            _ => Ok(0),
+        }
+    }
+
+    /// The one statement of a text, in the session's dialect.
+    fn parsed(&self, statement: &str) -> Result<sql::Statement> {
+        let mut parsed = sql::parse(statement.trim().trim_end_matches(';'))?;
+        if self.session.settings.lock().postgres {
+            sql::as_postgres(&mut parsed)?;
+        }
+        Ok(parsed)
     }
 
     /// Whether a transaction over several statements is open, also one that an error has aborted.
@@ -134,11 +171,6 @@ impl Drop for Connection {
         // Prepared statements may still hold the session.
         drop(self.session.transaction.lock().take());
     }
-}
-
-/// The one statement of a text.
-fn parsed(statement: &str) -> Result<sql::Statement> {
-    sql::parse(statement.trim().trim_end_matches(';'))
 }
 
 impl fmt::Debug for Connection {

@@ -6,7 +6,7 @@ use crate::instance::Instance;
 use crate::options::{AttachOptions, DatabaseOptions};
 use crate::transaction::Isolation;
 use hushdb_keys::Suite;
-use hushdb_sql::Result;
+use hushdb_sql::{Error, Result, sqlstate};
 use hushdb_storage::Anchor;
 use std::fmt;
 use std::path::Path;
@@ -61,6 +61,42 @@ impl Database {
     /// As `connect`.
     pub fn connect_with(&self, isolation: Isolation) -> Result<Connection> {
         Ok(Connection::new(Arc::clone(&self.instance), isolation))
+    }
+
+    /// A connection that sees one attached database alone, under its name, and begins in a schema of it: to it, the others are not
+    /// there. Its transactions see and wait as `isolation` says.
+    ///
+    /// # Errors
+    /// `Catalog` when there is no such database, or no such schema in it.
+    pub fn connect_to(&self, name: &str, schema: &str, isolation: Isolation) -> Result<Connection> {
+        let store = &self.instance.database(name)?.store;
+        if !store.snapshot().schemas.contains_key(schema) {
+            let text = format!("Schema with name {schema} does not exist!");
+            return Err(Error::catalog(text).with_sqlstate(sqlstate::UNKNOWN_SCHEMA));
+        }
+        let instance = Arc::clone(&self.instance);
+        Ok(Connection::seeing(
+            instance,
+            isolation,
+            name.to_owned(),
+            schema,
+        ))
+    }
+
+    /// Detaches a database: no connection that begins now sees it, and its file is closed when none does any more.
+    ///
+    /// # Errors
+    /// `Catalog` when there is no such database, `Io` when its anchor cannot be kept.
+    pub fn detach(&self, name: &str) -> Result<()> {
+        self.instance.detach(name)
+    }
+
+    /// Stores what an attached database has in its log, so that opening it has nothing to replay.
+    ///
+    /// # Errors
+    /// `Catalog` when there is no such database, and as CHECKPOINT.
+    pub fn checkpoint(&self, name: &str) -> Result<()> {
+        Ok(self.instance.database(name)?.store.checkpoint()?)
     }
 
     /// Attaches another file under a name, as ATTACH does, or creates it; encrypted if a key is given. Every connection sees

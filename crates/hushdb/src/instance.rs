@@ -44,6 +44,8 @@ pub(crate) struct Instance {
     engine: RwLock<Arc<Engine>>,
     /// Refuse to open a plain database for writing.
     pub(crate) enforce_encryption: AtomicBool,
+    /// See [`DatabaseOptions::external_access`].
+    pub(crate) external_access: bool,
     /// What RESET goes back to.
     pub(crate) defaults: Defaults,
     pub(crate) default_database: String,
@@ -135,7 +137,8 @@ impl Instance {
                 Arc::clone(&memory),
                 Arc::clone(&spill),
             )?)),
-            enforce_encryption: AtomicBool::new(false),
+            enforce_encryption: AtomicBool::new(options.enforce_encryption),
+            external_access: options.external_access,
             defaults: Defaults {
                 threads,
                 memory_bytes: budget,
@@ -302,11 +305,28 @@ impl Instance {
         })
     }
 
-    /// The latest version of every attached database.
-    pub(crate) fn snapshot(&self, current_database: &str, current_schema: &str) -> Snapshot {
+    /// Takes a database's name away: whoever sees it still goes on, and its file is closed behind the last of them.
+    pub(crate) fn detach(&self, name: &str) -> Result<()> {
+        let database = self.database(name)?;
+        if let Some(kept) = &database.kept {
+            kept.write()?;
+        }
+        self.attached.write().remove(name);
+        Ok(())
+    }
+
+    /// The latest version of every attached database, or of the only one that a session sees.
+    pub(crate) fn snapshot(
+        &self,
+        current_database: &str,
+        current_schema: &str,
+        only: Option<&str>,
+    ) -> Snapshot {
         let attached = self.attached.read();
-        let databases = attached
+        let seen = attached
             .iter()
+            .filter(|(name, _)| only.is_none_or(|only| only == name.as_str()));
+        let databases = seen
             .map(|(name, db)| {
                 let snapshot = DatabaseSnapshot {
                     store: Arc::clone(&db.store),

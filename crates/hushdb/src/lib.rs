@@ -41,13 +41,15 @@ pub use hushdb_sql::{Error, ErrorKind, Result};
 pub use hushdb_sql::{StatementSplit, may_hold_secret, split_statements};
 pub use key_source::{KeyServices, KeySource};
 pub use options::{AttachOptions, Cipher, DatabaseOptions};
-pub use prepared_statement::PreparedStatement;
+pub use prepared_statement::{Description, PreparedStatement};
 pub use result::{QueryResult, ResultKind};
 pub use running::Running;
 pub use transaction::Isolation;
 pub use value::Value;
 
-pub use hushdb_storage::{Anchor, Freshness, key_commitment_from_hex, root_digest_from_hex};
+pub use hushdb_storage::{
+    Anchor, ColumnType, Freshness, key_commitment_from_hex, root_digest_from_hex,
+};
 
 /// What a program needs that brings a place for keys along: [`KeyProvider`](keys::KeyProvider) and what it speaks of.
 pub mod keys {
@@ -57,4 +59,9 @@ pub mod keys {
     pub use hushdb_keys::{
         DatabaseId, KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind,
     };
+}
+
+/// What a program needs that makes verifiers and wraps keys with the ciphers of the database.
+pub mod crypto {
+    pub use hushdb_crypto::{CryptoProvider, KdfLabel};
 }

@@ -58,6 +58,11 @@ pub struct DatabaseOptions {
     /// The process does nothing else: while more of it is in memory than `memory_limit_bytes` and a fifth and 128 MB beside, memory
     /// that the C library's allocator has freed and kept is given back to the system.
     pub owns_process: bool,
+    /// Whether statements may name files, other databases, places of keys and settings of the process. A server that strangers speak
+    /// to says no: it is an allow-list, and nothing in SQL switches it on again.
+    pub external_access: bool,
+    /// Refuse plain databases for writing from the start, as `SET enforce_encryption` does.
+    pub enforce_encryption: bool,
     /// Where sealed temporary files go: beside the database when not given, for one in memory to the system's place.
     pub temp_directory: Option<PathBuf>,
     /// Threads that run queries; as many as the machine has cores when not given.
@@ -79,6 +84,8 @@ impl Default for DatabaseOptions {
             anchor_file: None,
             memory_limit_bytes: None,
             owns_process: false,
+            external_access: true,
+            enforce_encryption: false,
             temp_directory: None,
             threads: None,
             crypto: CryptoProvider::aws_lc(),

@@ -6,7 +6,9 @@ use crate::result::QueryResult;
 use crate::running::Running;
 use crate::session::Session;
 use crate::value::Value;
+use datafusion::arrow::datatypes::SchemaRef;
 use hushdb_sql::Result;
+use hushdb_storage::ColumnType;
 use std::fmt;
 use std::sync::Arc;
 
@@ -52,10 +54,39 @@ impl PreparedStatement {
         })
     }
 
+    /// What the statement takes and gives, without running it: types of its parameters, of which some may be given, and the columns of
+    /// its result. Types that nothing tells are VARCHAR.
+    ///
+    /// # Errors
+    /// What is wrong with the statement as tables are now.
+    pub fn describe(&self, given: &[Option<ColumnType>]) -> Result<Description> {
+        let session = &self.session;
+        let (parameters, columns) =
+            session.in_turn(|progress| exec::describe(session, &self.prepared, given, progress))?;
+        Ok(Description {
+            parameters,
+            columns,
+        })
+    }
+
+    /// The statement's first words; see [`QueryResult::command`].
+    pub fn command(&self) -> &'static str {
+        self.prepared.statement.command()
+    }
+
     /// How many values the statement takes.
     pub fn parameter_count(&self) -> usize {
         self.prepared.parameters()
     }
+}
+
+/// What a prepared statement takes and gives; see [`PreparedStatement::describe`].
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// The type of each parameter.
+    pub parameters: Vec<ColumnType>,
+    /// Names and types of the result's columns; `None` when no rows come back.
+    pub columns: Option<SchemaRef>,
 }
 
 impl fmt::Debug for PreparedStatement {

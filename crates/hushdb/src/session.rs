@@ -19,6 +19,8 @@ use std::time::Duration;
 /// One connection's part of an [`Instance`].
 pub(crate) struct Session {
     pub(crate) instance: Arc<Instance>,
+    /// The one database that it sees, if it does not see all.
+    pub(crate) only: Option<String>,
     pub(crate) settings: Mutex<SessionSettings>,
     /// What it was opened with.
     pub(crate) default_isolation: Isolation,
@@ -38,6 +40,8 @@ pub(crate) struct SessionSettings {
     pub(crate) database: String,
     pub(crate) schema: String,
     pub(crate) order: OrderDefaults,
+    /// Whether texts mean what they do in PostgreSQL.
+    pub(crate) postgres: bool,
     pub(crate) explain: ExplainOutput,
     /// Of the transactions that begin from now on.
     pub(crate) isolation: Isolation,
@@ -49,10 +53,21 @@ pub(crate) struct SessionSettings {
 
 impl Session {
     pub(crate) fn new(instance: Arc<Instance>, isolation: Isolation) -> Self {
+        Self::seeing(instance, isolation, None, MAIN_SCHEMA)
+    }
+
+    /// A session that sees one database alone, and begins in one of its schemas.
+    pub(crate) fn seeing(
+        instance: Arc<Instance>,
+        isolation: Isolation,
+        only: Option<String>,
+        schema: &str,
+    ) -> Self {
         let settings = SessionSettings {
-            database: instance.default_database.clone(),
-            schema: MAIN_SCHEMA.into(),
+            database: only.as_ref().unwrap_or(&instance.default_database).clone(),
+            schema: schema.into(),
             order: OrderDefaults::default(),
+            postgres: false,
             explain: ExplainOutput::default(),
             isolation,
             lock_timeout: Duration::ZERO,
@@ -60,6 +75,7 @@ impl Session {
         };
         Self {
             instance,
+            only,
             settings: Mutex::new(settings),
             default_isolation: isolation,
             transaction: Mutex::default(),
@@ -144,7 +160,9 @@ impl Session {
     pub(crate) fn snapshot(&self) -> Snapshot {
         let newest = {
             let settings = self.settings.lock();
-            self.instance.snapshot(&settings.database, &settings.schema)
+            let only = self.only.as_deref();
+            self.instance
+                .snapshot(&settings.database, &settings.schema, only)
         };
         match self.transaction.lock().as_mut() {
             Some(open) => open.view(newest),

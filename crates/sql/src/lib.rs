@@ -9,6 +9,7 @@
 mod aggregate_order;
 mod balance;
 mod column_names;
+mod cut_divide;
 #[doc(hidden)]
 pub mod decoders;
 mod dialect;
@@ -30,6 +31,7 @@ mod nested_calls;
 mod parameters;
 mod parser;
 mod patterns;
+mod postgres;
 mod read_or_refuse;
 mod reading;
 mod recursive_queries;
@@ -46,6 +48,7 @@ mod using_joins;
 mod wildcards;
 
 pub use column_names::unique;
+pub use cut_divide::CUT_DIVIDE;
 pub use error::{Error, ErrorKind, Result, caught};
 pub use error_text::without_values;
 pub use folding::{SPELLED, Spellings};
@@ -61,6 +64,7 @@ pub use parser::{
     Statement, TransactionStatement, parse, parse_one,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
+pub use postgres::as_postgres;
 pub use reading::{parse_data_type, parse_expr};
 pub use rewrite::{BRACKETS, Place, rewrite, rewrite_expr};
 pub use secrets::may_hold_secret;

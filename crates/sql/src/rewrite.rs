@@ -3,6 +3,7 @@
 
 use super::aggregate_order;
 use super::column_names::name_columns;
+use super::cut_divide::divided;
 use super::dialect::POWER;
 use super::folding::{Spellings, fold_expr, fold_statement, listed_names};
 use super::grouping_sets;
@@ -197,7 +198,10 @@ impl<'a> Rewriter<'a> {
                 nested_calls::plain_access(root, access_chain);
                 Ok(None)
             }
-            Expr::Function(function) => self.call(function),
+            Expr::Function(function) => match divided(function) {
+                None => self.call(function),
+                divided => Ok(divided),
+            },
             Expr::Cast { expr: of, .. } if !is_value(of) => Ok(Some(in_brackets(expr.clone()))),
             Expr::AnyOp {
                 left,

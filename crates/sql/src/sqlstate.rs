@@ -4,6 +4,8 @@
 use crate::ErrorKind;
 use datafusion_common::SchemaError;
 
+/// `insufficient_privilege`.
+pub const INSUFFICIENT_PRIVILEGE: &str = "42501";
 /// `cardinality_violation`.
 pub const CARDINALITY_VIOLATION: &str = "21000";
 /// `not_null_violation`.

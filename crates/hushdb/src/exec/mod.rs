@@ -1,15 +1,18 @@
 //! Running statements: which part of this folder a statement goes to.
 
 mod alter;
+mod append;
 mod attach;
 mod catalog_tables;
 mod change_type;
 mod computed;
+mod confined;
 mod copy;
 mod copy_database;
 mod csv;
 mod ddl;
 mod definitions;
+mod describe;
 mod dml;
 mod export;
 mod import;
@@ -42,6 +45,7 @@ use crate::prepared::{Prepared, recognise};
 use crate::result::QueryResult;
 use crate::session::Session;
 use crate::statement::Statement;
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast;
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::sqlstate;
@@ -51,6 +55,7 @@ use hushdb_sql::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+pub(crate) use describe::describe;
 pub(crate) use literal::Argument;
 
 /// Runs one statement, in the session's transaction if it has one open.
@@ -84,6 +89,20 @@ pub(crate) fn run_prepared(
                 execute(statement, prepared, arguments)
             }),
         }
+    })
+}
+
+/// Adds rows to a table, likewise.
+pub(crate) fn append(
+    session: &Session,
+    table: &[String],
+    columns: &[String],
+    rows: RecordBatch,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    in_transaction(session, false, || {
+        let statement = Statement::new(session, progress);
+        with_room(|| append::append(&statement, table, columns, rows))
     })
 }
 
@@ -128,6 +147,7 @@ fn in_transaction(
 /// A statement about one key is run where it is; all others get the room that a plan takes.
 fn dispatch(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult> {
     let command = parsed.command();
+    confined::check(statement.session, &parsed)?;
     if let Parsed::Sql(ast) = &parsed
         && let Some(shape) = recognise(ast)
         && let Some(result) = point::run(statement, ast, &shape, &[], None)?
@@ -219,7 +239,7 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
                 ));
             }
             let name = name.unwrap_or_else(|| session.current_database());
-            session.instance.database(&name)?.store.checkpoint()?;
+            statement.snapshot().database(&name)?.store.checkpoint()?;
             Ok(QueryResult::done())
         }
         Parsed::Vacuum(table) => vacuum::vacuum(statement, table.as_ref()),

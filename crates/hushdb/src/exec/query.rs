@@ -25,7 +25,7 @@ pub(super) fn run(statement: &Statement<'_>, query: ast::Statement) -> Result<Qu
 }
 
 /// The plan, whose columns of NULL without a type are INTEGER, as in DuckDB.
-fn without_untyped(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub(super) fn without_untyped(plan: LogicalPlan) -> Result<LogicalPlan> {
     let schema = Arc::clone(plan.schema());
     if schema
         .fields()

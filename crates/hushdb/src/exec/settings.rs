@@ -3,7 +3,7 @@
 //! What must hold: settings are an allow-list; none is ever forwarded to DataFusion, since some of its settings rebuild
 //! parts that this project relies on. No setting holds a key.
 
-use super::attach;
+use super::{attach, confined};
 use crate::result::QueryResult;
 use crate::session::{ExplainOutput, Session};
 use crate::transaction::Isolation;
@@ -36,7 +36,7 @@ pub(super) struct Setting {
     default: fn(&Session) -> String,
 }
 
-const SETTINGS: [Setting; 21] = [
+const SETTINGS: [Setting; 22] = [
     Setting {
         name: "debug_force_external",
         aliases: &[],
@@ -279,6 +279,27 @@ const SETTINGS: [Setting; 21] = [
         default: |_| "false".into(),
     },
     Setting {
+        name: "sql_dialect",
+        aliases: &[],
+        input_type: "VARCHAR",
+        is_local: true,
+        description: "Whose meaning / of whole numbers has: duckdb (a DOUBLE) or postgres (it cuts)",
+        get: |session| match session.settings.lock().postgres {
+            true => "postgres".into(),
+            false => "duckdb".into(),
+        },
+        set: |session, text| {
+            let postgres = match text.to_lowercase().as_str() {
+                "postgres" | "postgresql" => true,
+                "duckdb" => false,
+                _ => return Err(Error::invalid("sql_dialect is duckdb or postgres")),
+            };
+            session.settings.lock().postgres = postgres;
+            Ok(())
+        },
+        default: |_| "duckdb".into(),
+    },
+    Setting {
         name: "synchronous",
         aliases: &[],
         input_type: "VARCHAR",
@@ -428,7 +449,9 @@ fn set_schema(session: &Session, text: &str) -> Result<()> {
 }
 
 fn default_schema(session: &Session) -> String {
-    let parts = [session.instance.default_database.as_str(), MAIN_SCHEMA];
+    let database = session.only.as_ref();
+    let database = database.unwrap_or(&session.instance.default_database);
+    let parts = [database.as_str(), MAIN_SCHEMA];
     parts.map(hushdb_sql::quote).join(".")
 }
 
@@ -474,6 +497,7 @@ pub(crate) fn literal(session: &Session, name: &str) -> Result<Expr> {
 
 pub(super) fn set(session: &Session, name: &str, value: &Expr) -> Result<QueryResult> {
     let setting = setting(name)?;
+    confined::check_setting(session, setting.name)?;
     match value {
         Expr::Identifier(ident) if ident.value.eq_ignore_ascii_case("default") => {
             return reset(session, name);
@@ -492,6 +516,7 @@ pub(super) fn set(session: &Session, name: &str, value: &Expr) -> Result<QueryRe
 
 pub(super) fn reset(session: &Session, name: &str) -> Result<QueryResult> {
     let setting = setting(name)?;
+    confined::check_setting(session, setting.name)?;
     (setting.set)(session, &(setting.default)(session))?;
     Ok(QueryResult::done())
 }

@@ -157,10 +157,8 @@ pub(super) fn tables(snapshot: &Snapshot, from: Option<&[String]>) -> Result<Que
 
 pub(super) fn databases(statement: &Statement<'_>) -> Result<QueryResult> {
     let names = statement
-        .session
-        .instance
-        .attached
-        .read()
+        .snapshot()
+        .databases
         .keys()
         .map(|n| vec![Some(n.clone())])
         .collect::<Vec<_>>();

@@ -2,6 +2,7 @@
 //! `duckdb_settings`, `locks`, `database_anchor`, `key_slots`, `key_memory`, `rekey_progress`, `spill_files`, `duckdb_indexes`, `duckdb_constraints`,
 //! `pragma_table_info`, and what catalogs have (`catalog_tables.rs`).
 
+use super::confined;
 use super::copy::Format;
 use super::series::series;
 use super::settings;
@@ -147,11 +148,15 @@ impl Surroundings for Statement<'_> {
         name: &str,
         args: Vec<Expr>,
     ) -> Result<Arc<dyn TableSource>> {
+        confined::check_function(self.session, name)?;
         call(self, planner, name, args)
     }
 
     fn file(&self, planner: &Planner<'_>, name: &str) -> Result<Option<Arc<dyn TableSource>>> {
-        file_source(name, planner)
+        match self.session.instance.external_access {
+            true => file_source(name, planner),
+            false => Ok(None),
+        }
     }
 }
 

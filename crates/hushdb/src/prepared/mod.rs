@@ -3,6 +3,7 @@
 //! What must hold: there is one way to bind. An execution gives what the statement would with its values spelled out.
 
 mod computed;
+mod parameter_types;
 mod resolved;
 mod shape;
 
@@ -12,6 +13,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 
 pub(crate) use computed::Computed;
+pub(crate) use parameter_types::parameter_types;
 pub(crate) use resolved::Resolved;
 pub(crate) use shape::{Item, Place, Shape, insert_values, recognise};
 

@@ -26,7 +26,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use hushdb_sql::{INTEGER_LITERAL, ONE_TYPE, find_named};
+use hushdb_sql::{CUT_DIVIDE, INTEGER_LITERAL, ONE_TYPE, find_named};
 use std::sync::Arc;
 
 /// Plans binary operators; asked before DataFusion's own planners.
@@ -41,6 +41,29 @@ pub(super) struct DuckOperators {
 }
 
 impl DuckOperators {
+    /// Operators that the rewrites of a text leave.
+    fn marked(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        let BinaryOperator::Custom(mark) = &expr.op else {
+            return Ok(PlannerResult::Original(expr));
+        };
+        match mark.as_str() {
+            INTEGER_LITERAL => Ok(PlannerResult::Planned(narrow(expr.left))),
+            ONE_TYPE => Ok(PlannerResult::Planned(one_type(expr.left, schema)?)),
+            CUT_DIVIDE => {
+                let op = match cuts(&expr, schema) {
+                    true => BinaryOperator::DuckIntegerDivide,
+                    false => BinaryOperator::Divide,
+                };
+                self.plan_binary_op(RawBinaryExpr { op, ..expr }, schema)
+            }
+            _ => Ok(PlannerResult::Original(expr)),
+        }
+    }
+
     /// Operators that are some of these functions.
     pub(super) fn new(functions: &[Arc<ScalarUDF>]) -> Self {
         let named = |name| functions.iter().find(|f| f.name() == name).cloned();
@@ -103,6 +126,12 @@ fn fit_literal(expr: &mut RawBinaryExpr, left: &DataType, right: &DataType) {
     }
 }
 
+/// Whether `/` gives a whole number in PostgreSQL: both sides are whole.
+fn cuts(expr: &RawBinaryExpr, schema: &DFSchema) -> bool {
+    let is_whole = |side| type_of(side, schema).is_ok_and(|ty| ty.is_integer());
+    is_whole(&expr.left) && is_whole(&expr.right)
+}
+
 impl ExprPlanner for DuckOperators {
     fn plan_binary_op(
         &self,
@@ -112,12 +141,7 @@ impl ExprPlanner for DuckOperators {
         use BinaryOperator as B;
         heed::check()?;
         let op = match &bracket_operands(&mut expr) {
-            B::Custom(mark) if mark == INTEGER_LITERAL => {
-                return Ok(PlannerResult::Planned(narrow(expr.left)));
-            }
-            B::Custom(mark) if mark == ONE_TYPE => {
-                return Ok(PlannerResult::Planned(one_type(expr.left, schema)?));
-            }
+            B::Custom(_) => return self.marked(expr, schema),
             B::Plus => Op::Add,
             B::Minus => Op::Subtract,
             B::Multiply => Op::Multiply,

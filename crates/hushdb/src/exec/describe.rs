@@ -1,0 +1,112 @@
+//! What a prepared statement takes and gives, before it is run: the types of its parameters and the columns of its result.
+//!
+//! What must hold: nothing is changed. The columns are those of the plan of the same statement with a NULL of its type for each
+//! parameter.
+
+use super::returning::select;
+use super::{in_transaction, run_planned};
+use crate::prepared::{Prepared, parameter_types};
+use crate::result::QueryResult;
+use crate::session::Session;
+use crate::statement::Statement;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::sql::sqlparser::ast::{self, Expr, SelectItem, Value};
+use hushdb_query::scan::ScanProgress;
+use hushdb_sql::stack::with_room;
+use hushdb_sql::type_names::cast_to;
+use hushdb_sql::{self as sql, Result, Statement as Parsed};
+use hushdb_storage::ColumnType;
+use std::sync::Arc;
+
+/// Types of parameters, and the columns of the result if there is one.
+pub(crate) type Described = (Vec<ColumnType>, Option<SchemaRef>);
+
+/// Describes a statement, as it would be run in the session's transaction now.
+pub(crate) fn describe(
+    session: &Session,
+    prepared: &Prepared,
+    given: &[Option<ColumnType>],
+    progress: &Arc<ScanProgress>,
+) -> Result<Described> {
+    let mut described = None;
+    in_transaction(session, prepared.ends_transaction(), || {
+        let statement = Statement::new(session, progress);
+        described = Some(with_room(|| of(&statement, prepared, given))?);
+        Ok(QueryResult::done())
+    })?;
+    described.ok_or_else(|| sql::Error::internal("a description is missing"))
+}
+
+fn of(
+    statement: &Statement<'_>,
+    prepared: &Prepared,
+    given: &[Option<ColumnType>],
+) -> Result<Described> {
+    let find = |parts: &[String]| {
+        let (_, table) = statement.snapshot().seen(parts)?;
+        Some(Arc::clone(table))
+    };
+    let types = parameter_types(&prepared.statement, prepared.parameters(), given, &find);
+    let null = || Expr::value(Value::Null);
+    let nulls = types.iter().map(|ty| cast_to(null(), ty));
+    let nulls = nulls.collect::<Result<Vec<_>>>()?;
+    let mut parsed = prepared.statement.clone();
+    sql::substitute_parameters(&mut parsed, &nulls)?;
+    Ok((types, columns(statement, parsed)?))
+}
+
+fn columns(statement: &Statement<'_>, parsed: Parsed) -> Result<Option<SchemaRef>> {
+    let planned = |query: ast::Query| {
+        let plan = statement.planner().plan_query(query)?;
+        let plan = super::query::without_untyped(plan)?;
+        Ok(Some(Arc::clone(plan.schema().inner())))
+    };
+    match parsed {
+        Parsed::Sql(ast) => match *ast {
+            ast::Statement::Query(query) => planned(*query),
+            ast::Statement::Insert(ast::Insert {
+                table: ast::TableObject::TableName(table),
+                table_alias,
+                returning: Some(items),
+                ..
+            }) => {
+                let alias = table_alias.map(|alias| alias.alias.to_string());
+                planned(rows_of(&table.to_string(), alias, items)?)
+            }
+            ast::Statement::Update(ast::Update {
+                table,
+                returning: Some(items),
+                ..
+            }) => planned(rows_of(&table.to_string(), None, items)?),
+            ast::Statement::Delete(ast::Delete {
+                from: ast::FromTable::WithFromKeyword(tables),
+                returning: Some(items),
+                ..
+            }) => {
+                let table = tables.first().map(ToString::to_string).unwrap_or_default();
+                planned(rows_of(&table, None, items)?)
+            }
+            ast::Statement::Explain { .. } => {
+                let text = |name: &str| Field::new(name, DataType::Utf8, false);
+                let columns = vec![text("explain_key"), text("explain_value")];
+                Ok(Some(Arc::new(Schema::new(columns))))
+            }
+            _ => Ok(None),
+        },
+        // They read, and little: what they give is what they are run for.
+        Parsed::Summarize(_)
+        | Parsed::Describe(_)
+        | Parsed::ShowTables(_)
+        | Parsed::ShowDatabases
+        | Parsed::Show(_) => Ok(Some(run_planned(statement, parsed)?.schema())),
+        _ => Ok(None),
+    }
+}
+
+/// A query with the columns that RETURNING gives.
+fn rows_of(table: &str, alias: Option<String>, items: Vec<SelectItem>) -> Result<ast::Query> {
+    let alias = alias.map_or_else(String::new, |alias| format!(" AS {alias}"));
+    select(&format!("{table}{alias}"), |select| {
+        select.projection = items
+    })
+}

@@ -1,0 +1,292 @@
+//! What types the parameters of a statement have, read off the parsed text: by a cast, by the column that one is compared with or
+//! stored in, by the other side of an operator, by LIMIT. What says nothing is text, as PostgreSQL has it.
+//!
+//! What must hold: every parameter gets one type, the same for the same text and tables; nothing is planned or run for it.
+
+use datafusion::sql::sqlparser::ast::{
+    self, AssignmentTarget, BinaryOperator, Expr, LimitClause, Query, SetExpr, TableFactor,
+    TableObject, Value, Visit, Visitor,
+};
+use hushdb_sql::type_names::column_type;
+use hushdb_sql::{Statement, folded, name_parts, position_of};
+use hushdb_storage::{ColumnType, TableVersion, same_name};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Finds the table of a name, if there is one.
+pub(crate) type FindTable<'a> = dyn Fn(&[String]) -> Option<Arc<TableVersion>> + 'a;
+
+/// The types of a statement's parameters; those that are given come first.
+pub(crate) fn parameter_types(
+    statement: &Statement,
+    count: usize,
+    given: &[Option<ColumnType>],
+    find: &FindTable<'_>,
+) -> Vec<ColumnType> {
+    let mut types: Vec<Option<ColumnType>> = given.iter().take(count).cloned().collect();
+    types.resize(count, None);
+    let mut pass = Pass {
+        types,
+        tables: HashMap::new(),
+        columns: HashMap::new(),
+        find,
+    };
+    match statement {
+        Statement::Sql(statement) => pass.statement(statement),
+        Statement::InsertByName(insert) => {
+            let _ = insert.visit(&mut pass);
+        }
+        _ => {}
+    }
+    let types = pass.types.into_iter();
+    types.map(|ty| ty.unwrap_or(ColumnType::Varchar)).collect()
+}
+
+struct Pass<'a> {
+    types: Vec<Option<ColumnType>>,
+    /// By the name or the alias that columns are written behind.
+    tables: HashMap<String, Arc<TableVersion>>,
+    /// By name alone; `None` where tables differ.
+    columns: HashMap<String, Option<ColumnType>>,
+    find: &'a FindTable<'a>,
+}
+
+impl Pass<'_> {
+    fn statement(&mut self, statement: &ast::Statement) {
+        let mut tables = Tables(vec![]);
+        let _ = statement.visit(&mut tables);
+        for (parts, alias) in tables.0 {
+            self.table(&parts, alias);
+        }
+        match statement {
+            ast::Statement::Insert(insert) => self.insert(insert),
+            ast::Statement::Update(update) => {
+                for assignment in &update.assignments {
+                    if let AssignmentTarget::ColumnName(name) = &assignment.target
+                        && let Some(column) = name_parts(name).ok().and_then(|mut p| p.pop())
+                    {
+                        let ty = self.columns.get(&folded(&column)).cloned().flatten();
+                        self.set(&assignment.value, ty);
+                    }
+                }
+            }
+            _ => {}
+        }
+        let _ = statement.visit(self);
+    }
+
+    /// Learns the columns of a table.
+    fn table(&mut self, parts: &[String], alias: Option<String>) {
+        let Some(table) = (self.find)(parts) else {
+            return;
+        };
+        for column in &table.columns {
+            let known = self.columns.entry(folded(&column.name));
+            let known = known.or_insert_with(|| Some(column.ty.clone()));
+            if known.as_ref().is_some_and(|known| *known != column.ty) {
+                *known = None;
+            }
+        }
+        let called = alias.or_else(|| parts.last().cloned()).unwrap_or_default();
+        self.tables.insert(folded(&called), table);
+    }
+
+    fn insert(&mut self, insert: &ast::Insert) {
+        let TableObject::TableName(name) = &insert.table else {
+            return;
+        };
+        let Some(table) = name_parts(name).ok().and_then(|parts| (self.find)(&parts)) else {
+            return;
+        };
+        self.table(std::slice::from_ref(&table.name), None);
+        let position = |column: &ast::ObjectName| {
+            let column = name_parts(column).ok()?.pop()?;
+            position_of(table.columns.iter().map(|c| c.name.as_str()), &column)
+        };
+        let targets: Vec<Option<usize>> = match insert.columns.as_slice() {
+            [] => (0..table.columns.len()).map(Some).collect(),
+            some => some.iter().map(position).collect(),
+        };
+        let types = targets
+            .iter()
+            .map(|at| Some(table.columns.get((*at)?)?.ty.clone()));
+        let types: Vec<Option<ColumnType>> = types.collect();
+        match insert.source.as_deref().map(|query| query.body.as_ref()) {
+            Some(SetExpr::Values(values)) => {
+                for row in &values.rows {
+                    for (expr, ty) in row.iter().zip(&types) {
+                        self.set(expr, ty.clone());
+                    }
+                }
+            }
+            Some(SetExpr::Select(select)) => {
+                for (item, ty) in select.projection.iter().zip(&types) {
+                    if let ast::SelectItem::UnnamedExpr(expr) = item {
+                        self.set(expr, ty.clone());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Gives a parameter its type, unless it has one.
+    fn set(&mut self, expr: &Expr, ty: Option<ColumnType>) {
+        let slot = number(expr).and_then(|number| self.types.get_mut(number));
+        if let (Some(slot @ None), Some(ty)) = (slot, ty) {
+            *slot = Some(ty);
+        }
+    }
+
+    /// The type of an expression, as far as its text tells it.
+    fn type_of(&self, expr: &Expr) -> Option<ColumnType> {
+        match expr {
+            Expr::Identifier(column) => self.columns.get(&folded(&column.value))?.clone(),
+            Expr::CompoundIdentifier(parts) => {
+                let [.., table, column] = parts.as_slice() else {
+                    return None;
+                };
+                let table = self.tables.get(&folded(&table.value))?;
+                let mut columns = table.columns.iter();
+                let found = columns.find(|known| same_name(&known.name, &column.value))?;
+                Some(found.ty.clone())
+            }
+            Expr::Value(value) => match &value.value {
+                Value::Number(text, _) => of_number(text),
+                Value::Boolean(_) => Some(ColumnType::Boolean),
+                Value::SingleQuotedString(_) => Some(ColumnType::Varchar),
+                Value::Placeholder(_) => self.types.get(number(expr)?)?.clone(),
+                _ => None,
+            },
+            Expr::Cast { data_type, .. } => column_type(data_type).ok(),
+            Expr::Nested(inner) => self.type_of(inner),
+            Expr::UnaryOp { expr, .. } => self.type_of(expr),
+            Expr::BinaryOp { left, op, right } if is_arithmetic(op) => {
+                self.type_of(left).or_else(|| self.type_of(right))
+            }
+            _ => None,
+        }
+    }
+
+    /// What stands beside an operator.
+    fn operands(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) {
+        for (one, other) in [(left, right), (right, left)] {
+            if number(one).is_none() {
+                continue;
+            }
+            let ty = match op {
+                BinaryOperator::And | BinaryOperator::Or => Some(ColumnType::Boolean),
+                BinaryOperator::StringConcat => Some(ColumnType::Varchar),
+                _ if is_arithmetic(op) => self.type_of(other).map(added),
+                _ => self.type_of(other),
+            };
+            self.set(one, ty);
+        }
+    }
+
+    fn alike(&mut self, first: &Expr, others: &[&Expr]) {
+        let known = self.type_of(first);
+        let known = known.or_else(|| others.iter().find_map(|other| self.type_of(other)));
+        self.set(first, known.clone());
+        others
+            .iter()
+            .for_each(|other| self.set(other, known.clone()));
+    }
+}
+
+/// What is added to a value of a type: an interval to an instant, a number of days to a date, else the same.
+fn added(ty: ColumnType) -> ColumnType {
+    match ty {
+        ColumnType::Timestamp(..) | ColumnType::Time => ColumnType::Interval,
+        ColumnType::Date => ColumnType::Int32,
+        other => other,
+    }
+}
+
+fn of_number(text: &str) -> Option<ColumnType> {
+    if text.parse::<i32>().is_ok() {
+        return Some(ColumnType::Int32);
+    }
+    match text.parse::<i64>() {
+        Ok(_) => Some(ColumnType::Int64),
+        Err(_) => text.parse::<f64>().ok().map(|_| ColumnType::Double),
+    }
+}
+
+fn is_arithmetic(op: &BinaryOperator) -> bool {
+    use BinaryOperator as B;
+    matches!(op, B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo)
+}
+
+/// Which parameter an expression is, counted from 0.
+fn number(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Nested(inner) => number(inner),
+        Expr::Value(value) => match &value.value {
+            Value::Placeholder(name) => name
+                .strip_prefix('$')?
+                .parse::<usize>()
+                .ok()?
+                .checked_sub(1),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+impl Visitor for Pass<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        if let Some(LimitClause::LimitOffset { limit, offset, .. }) = &query.limit_clause {
+            let offset = offset.as_ref().map(|offset| &offset.value);
+            for expr in limit.iter().chain(offset) {
+                self.set(expr, Some(ColumnType::Int64));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Cast {
+                expr, data_type, ..
+            } => self.set(expr, column_type(data_type).ok()),
+            Expr::BinaryOp { left, op, right } => self.operands(left, op, right),
+            Expr::Between {
+                expr, low, high, ..
+            } => self.alike(expr, &[low, high]),
+            Expr::InList { expr, list, .. } => {
+                self.alike(expr, &list.iter().collect::<Vec<_>>());
+            }
+            Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
+                self.alike(left, &[right]);
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Every table that a statement names, and its alias.
+struct Tables(Vec<(Vec<String>, Option<String>)>);
+
+impl Visitor for Tables {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table {
+            name,
+            alias,
+            args: None,
+            ..
+        } = table
+            && let Ok(parts) = name_parts(name)
+        {
+            let alias = alias.as_ref().map(|alias| alias.name.value.clone());
+            self.0.push((parts, alias));
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,320 @@
+//! `Instance`: a directory with the databases of one server, their keys and its roles.
+//!
+//! What must hold: one process at a time has the directory; a database is found by the rows of the catalog alone, never by the names
+//! of files; every state between two steps of CREATE and DROP is one that the next start finishes or undoes.
+
+pub(crate) mod catalog;
+pub(crate) mod init;
+mod keyring;
+
+use crate::auth::tls::Identity;
+use crate::failure::{FailureKind, Result, ServeError};
+use catalog::{Catalog, DatabaseRow, State};
+use hushdb::crypto::CryptoProvider;
+use hushdb::{AttachOptions, Connection, Database, DatabaseOptions, Isolation, KeySource};
+use keyring::Keyring;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+/// The schema in which sessions begin, in every database.
+pub(crate) const PUBLIC: &str = "public";
+/// The superuser and the database that an instance begins with.
+pub(crate) const FIRST: &str = "hush";
+/// Names that the engine has for itself.
+const RESERVED: [&str; 3] = ["memory", "system", "temp"];
+
+const MARK: &str = "HUSH_INSTANCE";
+const MARK_FORMAT: &str = "hush-instance 1";
+const CATALOG: &str = "instance.hushdb";
+const CERTIFICATE: &str = "tls.crt";
+const LOCK: &str = "instance.lock";
+const FILES: &str = "db";
+
+/// An instance that this process has.
+pub(crate) struct Instance {
+    directory: PathBuf,
+    pub(crate) catalog: Catalog,
+    keyring: Keyring,
+    /// All databases that were opened since the start.
+    databases: Database,
+    sessions: Mutex<HashMap<String, usize>>,
+    /// Held while a database is made, opened or dropped.
+    changing: Mutex<()>,
+    _lock: File,
+}
+
+/// What a statement about databases fails with: a SQLSTATE and a sentence.
+pub(crate) type Refused = (String, String);
+
+fn refused(sqlstate: &str, message: impl Into<String>) -> Refused {
+    (sqlstate.to_owned(), message.into())
+}
+
+fn failed(error: impl Into<ServeError>) -> Refused {
+    refused("58000", error.into().to_string())
+}
+
+impl Instance {
+    /// Opens an instance with its key, and finishes or undoes what a crash left half done.
+    pub(crate) fn open(
+        directory: &Path,
+        key: KeySource,
+        memory_bytes: Option<usize>,
+        threads: Option<usize>,
+    ) -> Result<Self> {
+        let mark = fs::read_to_string(directory.join(MARK)).map_err(|_| {
+            ServeError::new(
+                FailureKind::Usage,
+                format!(
+                    "{} is no instance: make one with hush init",
+                    directory.display()
+                ),
+            )
+        })?;
+        if mark
+            .lines()
+            .next()
+            .is_none_or(|line| !line.starts_with(MARK_FORMAT))
+        {
+            return Err(ServeError::new(
+                FailureKind::Usage,
+                "the instance was made by another version of hush",
+            ));
+        }
+        let lock = lock(directory)?;
+        let crypto = CryptoProvider::aws_lc();
+        let catalog = Catalog::open(&directory.join(CATALOG), key)?;
+        let keyring = Keyring::open(crypto, &catalog)?;
+        let databases = Database::open_with(
+            None,
+            DatabaseOptions {
+                external_access: false,
+                enforce_encryption: true,
+                owns_process: true,
+                memory_limit_bytes: memory_bytes,
+                threads,
+                temp_directory: Some(directory.join(FILES)),
+                ..DatabaseOptions::default()
+            },
+        )?;
+        let instance = Self {
+            directory: directory.to_path_buf(),
+            catalog,
+            keyring,
+            databases,
+            sessions: Mutex::default(),
+            changing: Mutex::default(),
+            _lock: lock,
+        };
+        instance.put_right()?;
+        Ok(instance)
+    }
+
+    /// What a crash within CREATE or DROP DATABASE left: neither of them has happened, or the second has.
+    fn put_right(&self) -> Result<()> {
+        for row in self.catalog.databases()? {
+            if row.state != State::Online {
+                self.remove_files(&row.id).map_err(|error| {
+                    ServeError::other(format!(
+                        "a file of a database that is gone cannot be removed: {error}"
+                    ))
+                })?;
+                self.catalog.forget(&row.id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&self, id: &str) -> PathBuf {
+        self.directory.join(FILES).join(format!("{id}.hushdb"))
+    }
+
+    fn remove_files(&self, id: &str) -> io::Result<()> {
+        let file = self.file(id);
+        for ending in ["", ".wal", ".wal.next"] {
+            let mut path = file.clone().into_os_string();
+            path.push(ending);
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        File::open(self.directory.join(FILES))?.sync_all()
+    }
+
+    /// Makes a database with a key of its own.
+    pub(crate) fn create(&self, name: &str, owner: &str) -> std::result::Result<(), Refused> {
+        let is_plain = !name.is_empty() && name.len() <= 63 && !name.contains('\0');
+        if !is_plain
+            || RESERVED
+                .iter()
+                .any(|taken| name.eq_ignore_ascii_case(taken))
+        {
+            return Err(refused(
+                "42602",
+                "a database is called by 1 to 63 bytes, and not memory, system or temp",
+            ));
+        }
+        let _changing = self.changing.lock();
+        if self.catalog.database(name).map_err(failed)?.is_some() {
+            return Err(refused(
+                "42P04",
+                format!("database \"{name}\" already exists"),
+            ));
+        }
+        if self.catalog.role(owner).map_err(failed)?.is_none() {
+            return Err(refused("42704", format!("role \"{owner}\" does not exist")));
+        }
+        let id = self.keyring.new_id().map_err(failed)?;
+        let key = self.keyring.new_key().map_err(failed)?;
+        let wrapped = self.keyring.wrap(&id, &key);
+        self.catalog
+            .begin_create(&id, name, owner, &wrapped)
+            .map_err(failed)?;
+        let made = self.make_file(&id, name);
+        if let Err(error) = made {
+            // As the next start would: nothing has been told to be there.
+            let _ = self.databases.detach(name);
+            if self.remove_files(&id).is_ok() {
+                self.catalog.forget(&id).map_err(failed)?;
+            }
+            return Err(failed(error));
+        }
+        self.catalog.set_state(&id, State::Online).map_err(failed)
+    }
+
+    fn make_file(&self, id: &str, name: &str) -> Result<()> {
+        self.attach(id, name)?;
+        let connection = self
+            .databases
+            .connect_to(name, "main", Isolation::default())?;
+        connection.execute(&format!("CREATE SCHEMA {PUBLIC}"))?;
+        let directory = File::open(self.directory.join(FILES));
+        directory
+            .and_then(|directory| directory.sync_all())
+            .map_err(|error| ServeError::other(format!("the directory cannot be synced: {error}")))
+    }
+
+    /// Opens a database's file with its key of the keyring, or makes it.
+    fn attach(&self, id: &str, name: &str) -> Result<()> {
+        let key = self.keyring.unwrap(&self.catalog, id)?;
+        let options = AttachOptions {
+            key: Some(KeySource::Text(keyring::key_text(&key))),
+            ..AttachOptions::default()
+        };
+        Ok(self.databases.attach(self.file(id), name, &options)?)
+    }
+
+    /// Drops a database that nobody is connected to.
+    pub(crate) fn drop_database(&self, name: &str) -> std::result::Result<(), Refused> {
+        let _changing = self.changing.lock();
+        let row = self.online(name)?;
+        if self
+            .sessions
+            .lock()
+            .get(name)
+            .is_some_and(|count| *count > 0)
+        {
+            return Err(refused(
+                "55006",
+                format!("database \"{name}\" is being accessed by other users"),
+            ));
+        }
+        self.catalog
+            .set_state(&row.id, State::Dropping)
+            .map_err(failed)?;
+        let _ = self.databases.detach(name);
+        self.remove_files(&row.id).map_err(|error| {
+            refused(
+                "58030",
+                format!("the database's file cannot be removed: {error}"),
+            )
+        })?;
+        self.catalog.forget(&row.id).map_err(failed)?;
+        self.catalog.checkpoint().map_err(failed)
+    }
+
+    /// The row of a database that is there.
+    pub(crate) fn online(&self, name: &str) -> std::result::Result<DatabaseRow, Refused> {
+        let row = self.catalog.database(name).map_err(failed)?;
+        row.filter(|row| row.state == State::Online)
+            .ok_or_else(|| refused("3D000", format!("database \"{name}\" does not exist")))
+    }
+
+    /// A connection that sees one database, which is opened if nobody had it open.
+    pub(crate) fn connect(&self, row: &DatabaseRow) -> std::result::Result<Connection, Refused> {
+        let _changing = self.changing.lock();
+        self.online(&row.name)?;
+        let connect = || {
+            self.databases
+                .connect_to(&row.name, PUBLIC, Isolation::ReadCommitted)
+        };
+        let connection = match connect() {
+            Ok(connection) => connection,
+            Err(_) => {
+                self.attach(&row.id, &row.name).map_err(failed)?;
+                connect().map_err(failed)?
+            }
+        };
+        *self.sessions.lock().entry(row.name.clone()).or_default() += 1;
+        Ok(connection)
+    }
+
+    /// A session of a database has ended.
+    pub(crate) fn disconnected(&self, name: &str) {
+        if let Some(count) = self.sessions.lock().get_mut(name) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    /// The certificate and its key.
+    pub(crate) fn identity(&self) -> Result<Identity> {
+        let pem = fs::read(self.directory.join(CERTIFICATE))
+            .map_err(|error| ServeError::other(format!("tls.crt cannot be read: {error}")))?;
+        let private_key = self.catalog.secret(catalog::TLS_KEY)?;
+        Ok(Identity {
+            certificate: Identity::certificate_of_pem(&pem).map_err(ServeError::other)?,
+            private_key: Zeroizing::new(private_key),
+        })
+    }
+
+    /// Stores what logs have, in every database that is open.
+    pub(crate) fn checkpoint(&self) {
+        for row in self.catalog.databases().unwrap_or_default() {
+            // One that nobody has opened has nothing to store.
+            let _ = self.databases.checkpoint(&row.name);
+        }
+        let _ = self.catalog.checkpoint();
+    }
+
+    /// What opening files had to say.
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        self.databases.take_notices()
+    }
+}
+
+/// Holds the directory until the file is dropped.
+fn lock(directory: &Path) -> Result<File> {
+    let path = directory.join(LOCK);
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path);
+    let file = file
+        .map_err(|error| ServeError::other(format!("instance.lock cannot be opened: {error}")))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(ServeError::new(
+            FailureKind::Busy,
+            "another process serves this instance",
+        )),
+        Err(TryLockError::Error(error)) => Err(ServeError::other(format!(
+            "instance.lock cannot be locked: {error}"
+        ))),
+    }
+}

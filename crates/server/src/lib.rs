@@ -1,0 +1,20 @@
+//! `hush serve`: a server that PostgreSQL's clients speak to, every database a file of its own under a key of its own.
+//!
+//! What must hold
+//! - No file, command or place of keys that a client names is touched, not for a superuser either.
+//! - No database is made without a key, and no statement can ask for one.
+//! - A session sees its database and no other.
+//! - No byte of a client panics; what it may make the server keep is bounded.
+//! - No password, key, value or text of a statement stands in an error of the server's or in its log.
+
+mod auth;
+mod door;
+mod failure;
+mod instance;
+mod server;
+mod session;
+mod wire;
+
+pub use failure::{FailureKind, ServeError};
+pub use instance::init::{InitOptions, init};
+pub use server::{ServeOptions, serve};

@@ -1,0 +1,658 @@
+//! `Command`: what a statement asks of the server, and what it leaves to the engine.
+//!
+//! What must hold: what neither of them can do is refused by name; a password is taken out here and stands in nothing that is kept.
+
+use super::sql_error::SqlError;
+use super::words::{Kind, Token, Words, tokens};
+use crate::wire::copy_options::CopyOptions;
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub(crate) enum Command {
+    Begin {
+        read_only: bool,
+        /// The level that is asked for.
+        isolation: Option<&'static str>,
+    },
+    Commit,
+    Rollback,
+    /// SAVEPOINT, RELEASE and ROLLBACK TO, which the engine carries out.
+    Savepoint(String),
+    RollbackTo(String),
+    Set {
+        local: bool,
+        name: String,
+        value: Option<String>,
+    },
+    /// SET TRANSACTION, of the open one, and SET SESSION CHARACTERISTICS, of those to come.
+    SetTransaction {
+        session: bool,
+        isolation: Option<&'static str>,
+    },
+    /// `None` for all.
+    Reset(Option<String>),
+    Show(String),
+    Discard,
+    Deallocate(Option<String>),
+    CopyIn(Copy),
+    CopyOut(Copy),
+    CreateDatabase {
+        name: String,
+        owner: Option<String>,
+    },
+    DropDatabase {
+        name: String,
+        if_exists: bool,
+    },
+    CreateRole(RoleChange),
+    AlterRole(RoleChange),
+    DropRole {
+        names: Vec<String>,
+        if_exists: bool,
+    },
+    /// Several tables or views that are dropped together.
+    DropSeveral {
+        /// `TABLE` or `VIEW`, and IF EXISTS.
+        what: String,
+        tag: &'static str,
+        names: Vec<Vec<String>>,
+    },
+    /// Tables that are emptied together.
+    Truncate(Vec<Vec<String>>),
+    /// Nothing to do, and this to say.
+    Nothing {
+        tag: &'static str,
+    },
+    /// Anything else, in words that the engine knows; and something to say of it.
+    Engine {
+        sql: String,
+        notice: Option<&'static str>,
+    },
+}
+
+/// COPY between a table or a query and the client.
+#[derive(Clone, Debug)]
+pub(crate) struct Copy {
+    pub(crate) table: Vec<String>,
+    pub(crate) columns: Vec<String>,
+    /// Instead of a table.
+    pub(crate) query: Option<String>,
+    pub(crate) options: CopyOptions,
+}
+
+/// CREATE ROLE and ALTER ROLE.
+#[derive(Clone, Default)]
+pub(crate) struct RoleChange {
+    pub(crate) name: String,
+    /// `Some(None)` takes the password away.
+    pub(crate) password: Option<Option<String>>,
+    pub(crate) superuser: Option<bool>,
+    pub(crate) create_database: Option<bool>,
+    pub(crate) login: Option<bool>,
+    pub(crate) connection_limit: Option<i32>,
+}
+
+impl std::fmt::Debug for RoleChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RoleChange").finish_non_exhaustive()
+    }
+}
+
+impl Command {
+    /// Whether it begins or ends transactions, or parts of one.
+    pub(crate) fn is_control(&self) -> bool {
+        matches!(
+            self,
+            Self::Begin { .. }
+                | Self::Commit
+                | Self::Rollback
+                | Self::Savepoint(_)
+                | Self::RollbackTo(_)
+        )
+    }
+
+    /// Whether it runs in a transaction that has failed.
+    pub(crate) fn ends_failure(&self) -> bool {
+        matches!(self, Self::Commit | Self::Rollback | Self::RollbackTo(_))
+    }
+
+    /// Whether it may not be a part of a transaction.
+    pub(crate) fn stands_alone(&self) -> bool {
+        match self {
+            Self::CreateDatabase { .. } | Self::DropDatabase { .. } => true,
+            Self::Engine { sql, .. } => ["vacuum", "checkpoint"].iter().any(|word| {
+                sql.get(..word.len())
+                    .is_some_and(|first| first.eq_ignore_ascii_case(word))
+            }),
+            _ => false,
+        }
+    }
+}
+
+/// Reads one statement; `None` for one without a word.
+///
+/// # Errors
+/// 42601 for what is not well formed, 0A000 for what is not there.
+pub(crate) fn read(sql: &str) -> Result<Option<Command>, SqlError> {
+    let tokens =
+        tokens(sql).ok_or_else(|| SqlError::syntax("unterminated quoted string or comment"))?;
+    let mut words = Words::new(&tokens);
+    let Some(first) = words.next() else {
+        return Ok(None);
+    };
+    let Kind::Word(first) = &first.kind else {
+        return Ok(Some(engine(sql)));
+    };
+    let command = match first.as_str() {
+        "begin" => begin(&mut words)?,
+        "start" if words.take(&["transaction"]) => begin(&mut words)?,
+        "commit" | "end" => end(&mut words, Command::Commit)?,
+        "abort" => end(&mut words, Command::Rollback)?,
+        "rollback" => rollback(sql, &mut words)?,
+        "savepoint" | "release" => Command::Savepoint(sql.to_owned()),
+        "prepare" if words.take(&["transaction"]) => {
+            return Err(SqlError::missing("two-phase commit"));
+        }
+        "set" => set(&mut words)?,
+        "reset" => reset(&mut words)?,
+        "show" => return show(sql, &mut words).map(Some),
+        "discard" => Command::Discard,
+        "deallocate" => deallocate(&mut words)?,
+        "copy" => copy(sql, &mut words)?,
+        "create" => return create(sql, &tokens, &mut words).map(Some),
+        "drop" => return drop_what(sql, &mut words).map(Some),
+        "alter" => return alter(sql, &mut words).map(Some),
+        "truncate" => truncate(&mut words)?,
+        "unlisten" => Command::Nothing { tag: "UNLISTEN" },
+        "listen" | "notify" => return Err(SqlError::missing("LISTEN and NOTIFY")),
+        "grant" | "revoke" => return Err(SqlError::missing("GRANT and REVOKE")),
+        "lock" => return Err(SqlError::missing("LOCK TABLE")),
+        "declare" | "fetch" | "move" | "close" => return Err(SqlError::missing("a cursor in SQL")),
+        "analyze" => Command::Nothing { tag: "ANALYZE" },
+        "cluster" | "reindex" | "comment" | "security" | "refresh" | "import" | "do" => {
+            return Err(SqlError::missing(&first.to_uppercase()));
+        }
+        _ => engine(sql),
+    };
+    Ok(Some(command))
+}
+
+fn engine(sql: &str) -> Command {
+    Command::Engine {
+        sql: sql.to_owned(),
+        notice: None,
+    }
+}
+
+/// Modes of a transaction: whether it only reads, and its level if one is said.
+fn modes(words: &mut Words<'_>) -> Result<(bool, Option<&'static str>), SqlError> {
+    let (mut read_only, mut isolation) = (false, None);
+    while !words.is_empty() {
+        if words.take(&["isolation", "level"]) {
+            if words.take(&["serializable"]) {
+                let missing = SqlError::missing("SERIALIZABLE");
+                return Err(missing.with_hint("REPEATABLE READ is there"));
+            }
+            let level = if words.take(&["repeatable", "read"]) {
+                "repeatable read"
+            } else if words.take(&["read", "committed"]) || words.take(&["read", "uncommitted"]) {
+                "read committed"
+            } else {
+                return Err(SqlError::syntax("an isolation level was expected"));
+            };
+            isolation = Some(level);
+        } else if words.take(&["read", "only"]) {
+            read_only = true;
+        } else if words.take(&["read", "write"]) {
+            read_only = false;
+        } else if !(words.take(&["not", "deferrable"])
+            || words.take(&["deferrable"])
+            || words.mark(','))
+        {
+            return Err(SqlError::syntax("a transaction mode was expected"));
+        }
+    }
+    Ok((read_only, isolation))
+}
+
+fn begin(words: &mut Words<'_>) -> Result<Command, SqlError> {
+    let _ = words.take(&["work"]) || words.take(&["transaction"]);
+    let (read_only, isolation) = modes(words)?;
+    Ok(Command::Begin {
+        read_only,
+        isolation,
+    })
+}
+
+fn end(words: &mut Words<'_>, command: Command) -> Result<Command, SqlError> {
+    let _ = words.take(&["work"]) || words.take(&["transaction"]);
+    let _ = words.take(&["and", "no", "chain"]);
+    if words.take(&["and", "chain"]) {
+        return Err(SqlError::missing("AND CHAIN"));
+    }
+    if words.take(&["prepared"]) {
+        return Err(SqlError::missing("two-phase commit"));
+    }
+    match words.is_empty() {
+        true => Ok(command),
+        false => Err(SqlError::syntax("nothing more was expected")),
+    }
+}
+
+fn rollback(sql: &str, words: &mut Words<'_>) -> Result<Command, SqlError> {
+    let _ = words.take(&["work"]) || words.take(&["transaction"]);
+    match words.take(&["to"]) {
+        true => Ok(Command::RollbackTo(sql.to_owned())),
+        false => end(words, Command::Rollback),
+    }
+}
+
+fn set(words: &mut Words<'_>) -> Result<Command, SqlError> {
+    let session = words.take(&["session", "characteristics", "as", "transaction"]);
+    if session || words.take(&["transaction"]) {
+        let (read_only, isolation) = modes(words)?;
+        return match read_only {
+            true => Err(SqlError::missing("SET TRANSACTION READ ONLY")
+                .with_hint("BEGIN READ ONLY is there")),
+            false => Ok(Command::SetTransaction { session, isolation }),
+        };
+    }
+    if words.take(&["constraints"]) {
+        return Err(SqlError::missing("SET CONSTRAINTS"));
+    }
+    let local = words.take(&["local"]);
+    let _ = words.take(&["session"]);
+    if words.take(&["role"]) || words.take(&["authorization"]) {
+        return Err(SqlError::missing("SET ROLE"));
+    }
+    let wrong = || SqlError::syntax("SET reads: SET name = value");
+    let name = match words.take(&["time", "zone"]) {
+        true => "timezone".to_owned(),
+        false => {
+            let name = words.names().ok_or_else(wrong)?.join(".");
+            if !(words.mark('=') || words.take(&["to"])) {
+                return Err(wrong());
+            }
+            name
+        }
+    };
+    let mut values = vec![];
+    while !words.is_empty() {
+        if !words.mark(',') {
+            values.push(words.value().ok_or_else(wrong)?);
+        }
+    }
+    let value = match values.as_slice() {
+        [] => return Err(wrong()),
+        [default] if default == "default" => None,
+        values => Some(values.join(", ")),
+    };
+    Ok(Command::Set { local, name, value })
+}
+
+fn reset(words: &mut Words<'_>) -> Result<Command, SqlError> {
+    if words.take(&["all"]) {
+        return Ok(Command::Reset(None));
+    }
+    let names = words
+        .names()
+        .ok_or_else(|| SqlError::syntax("RESET takes a name, or ALL"))?;
+    Ok(Command::Reset(Some(names.join("."))))
+}
+
+fn show(sql: &str, words: &mut Words<'_>) -> Result<Command, SqlError> {
+    for (words_of, name) in [
+        (
+            ["transaction", "isolation", "level"].as_slice(),
+            "transaction_isolation",
+        ),
+        (&["time", "zone"], "timezone"),
+        (&["session", "authorization"], "session_authorization"),
+    ] {
+        if words.take(words_of) {
+            return Ok(Command::Show(name.into()));
+        }
+    }
+    let name = words.names().unwrap_or_default().join(".");
+    match words.is_empty() && super::settings::is_known(&name) {
+        true => Ok(Command::Show(name)),
+        false if matches!(name.as_str(), "tables" | "databases") => Ok(engine(sql)),
+        false if name.is_empty() => Err(SqlError::syntax("SHOW takes the name of a setting")),
+        false => Err(super::settings::unknown(&name)),
+    }
+}
+
+fn truncate(words: &mut Words<'_>) -> Result<Command, SqlError> {
+    let _ = words.take(&["table"]);
+    let mut tables = vec![];
+    loop {
+        let _ = words.take(&["only"]);
+        tables.push(
+            words
+                .names()
+                .ok_or_else(|| SqlError::syntax("TRUNCATE takes names of tables"))?,
+        );
+        if !words.mark(',') {
+            break;
+        }
+    }
+    let _ = words.take(&["continue", "identity"]);
+    if words.take(&["restart", "identity"]) || words.take(&["cascade"]) {
+        return Err(SqlError::missing(
+            "TRUNCATE ... RESTART IDENTITY or CASCADE",
+        ));
+    }
+    let _ = words.take(&["restrict"]);
+    match words.is_empty() {
+        true => Ok(Command::Truncate(tables)),
+        false => Err(SqlError::syntax("nothing more was expected")),
+    }
+}
+
+fn deallocate(words: &mut Words<'_>) -> Result<Command, SqlError> {
+    let _ = words.take(&["prepare"]);
+    if words.take(&["all"]) {
+        return Ok(Command::Deallocate(None));
+    }
+    let name = words
+        .name()
+        .ok_or_else(|| SqlError::syntax("DEALLOCATE takes a name, or ALL"))?;
+    Ok(Command::Deallocate(Some(name)))
+}
+
+fn copy(sql: &str, words: &mut Words<'_>) -> Result<Command, SqlError> {
+    let wrong = || {
+        SqlError::syntax(
+            "COPY reads: COPY table [(columns)] FROM STDIN, or COPY table or (query) TO STDOUT",
+        )
+    };
+    let (mut table, mut columns, mut query) = (vec![], vec![], None);
+    if let Some(Kind::Mark('(')) = words.peek() {
+        let start = words.next().map_or(0, |token| token.end);
+        let end = matching(words).ok_or_else(wrong)?;
+        query = Some(sql.get(start..end).ok_or_else(wrong)?.to_owned());
+    } else {
+        table = words.names().ok_or_else(wrong)?;
+        if words.mark('(') {
+            while !words.mark(')') {
+                columns.push(words.name().ok_or_else(wrong)?);
+                let _ = words.mark(',');
+            }
+        }
+    }
+    let from = words.take(&["from"]);
+    if !from && !words.take(&["to"]) {
+        return Err(wrong());
+    }
+    if !(words.take(&["stdin"]) || words.take(&["stdout"])) {
+        return Err(SqlError::new(
+            "42501",
+            "permission denied: COPY between a table and a file or program of the server is not allowed",
+        )
+        .with_hint("use COPY FROM STDIN or TO STDOUT; psql's \\copy does"));
+    }
+    let options = CopyOptions::read(words, from)?;
+    let copy = Copy {
+        table,
+        columns,
+        query,
+        options,
+    };
+    match from {
+        true if copy.query.is_some() => Err(wrong()),
+        true => Ok(Command::CopyIn(copy)),
+        false => Ok(Command::CopyOut(copy)),
+    }
+}
+
+/// Goes behind the bracket that closes, and gives its place.
+fn matching(words: &mut Words<'_>) -> Option<usize> {
+    let mut depth = 1_usize;
+    loop {
+        let token = words.next()?;
+        match token.kind {
+            Kind::Mark('(') => depth += 1,
+            Kind::Mark(')') => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(token.start);
+        }
+    }
+}
+
+fn create(sql: &str, tokens: &[Token], words: &mut Words<'_>) -> Result<Command, SqlError> {
+    if words.take(&["database"]) {
+        let wrong = || SqlError::syntax("CREATE DATABASE reads: CREATE DATABASE name [OWNER role]");
+        let name = words.name().ok_or_else(wrong)?;
+        let _ = words.take(&["with"]);
+        let mut owner = None;
+        while !words.is_empty() {
+            let option = words.name().ok_or_else(wrong)?;
+            let _ = words.mark('=');
+            let value = words.value().ok_or_else(wrong)?;
+            match option.as_str() {
+                "owner" => owner = Some(value),
+                "encoding" if value.replace('-', "").eq_ignore_ascii_case("utf8") => {}
+                "template" if matches!(value.as_str(), "template0" | "template1") => {}
+                other => {
+                    return Err(SqlError::missing(&format!(
+                        "the option {} of CREATE DATABASE",
+                        other.to_uppercase()
+                    )));
+                }
+            }
+        }
+        return Ok(Command::CreateDatabase { name, owner });
+    }
+    let as_user = words.take(&["user"]);
+    if as_user || words.take(&["role"]) {
+        return role(words, as_user).map(Command::CreateRole);
+    }
+    for (word, what) in [
+        ("function", "CREATE FUNCTION"),
+        ("procedure", "CREATE PROCEDURE"),
+        ("trigger", "CREATE TRIGGER"),
+        ("sequence", "CREATE SEQUENCE"),
+        ("type", "CREATE TYPE"),
+        ("extension", "CREATE EXTENSION"),
+        ("publication", "CREATE PUBLICATION"),
+        ("subscription", "CREATE SUBSCRIPTION"),
+        ("materialized", "CREATE MATERIALIZED VIEW"),
+        ("rule", "CREATE RULE"),
+    ] {
+        if words.take(&[word]) {
+            return Err(SqlError::missing(what));
+        }
+    }
+    create_table(sql, tokens)
+}
+
+/// CREATE TABLE without what only says how PostgreSQL stores it.
+fn create_table(sql: &str, tokens: &[Token]) -> Result<Command, SqlError> {
+    let mut sql = sql.to_owned();
+    let mut notice = None;
+    let is = |at: usize, word: &str| matches!(tokens.get(at).map(|t| &t.kind), Some(Kind::Word(is)) if is == word);
+    let mark = |at: usize, mark: char| matches!(tokens.get(at).map(|t| &t.kind), Some(Kind::Mark(is)) if *is == mark);
+    // From the end, so that places stay right.
+    let last = tokens.len();
+    let with = last.checked_sub(6).filter(|at| {
+        is(*at, "with")
+            && mark(at + 1, '(')
+            && is(at + 2, "fillfactor")
+            && mark(at + 3, '=')
+            && mark(at + 5, ')')
+    });
+    if let Some(with) = with.and_then(|at| tokens.get(at)) {
+        sql.truncate(with.start);
+    }
+    if is(1, "unlogged")
+        && let Some(word) = tokens.get(1)
+    {
+        sql.replace_range(word.start..word.end, "");
+        notice = Some("UNLOGGED tables are logged as all others");
+    }
+    Ok(Command::Engine { sql, notice })
+}
+
+fn drop_what(sql: &str, words: &mut Words<'_>) -> Result<Command, SqlError> {
+    for (word, what, tag) in [
+        ("table", "TABLE", "DROP TABLE"),
+        ("view", "VIEW", "DROP VIEW"),
+    ] {
+        if words.take(&[word]) {
+            return Ok(several(what, tag, words).unwrap_or_else(|| engine(sql)));
+        }
+    }
+    let database = words.take(&["database"]);
+    if !database && !words.take(&["user"]) && !words.take(&["role"]) {
+        return Ok(engine(sql));
+    }
+    let if_exists = words.take(&["if", "exists"]);
+    let wrong = || SqlError::syntax("a name was expected");
+    let mut names = vec![words.name().ok_or_else(wrong)?];
+    while words.mark(',') {
+        names.push(words.name().ok_or_else(wrong)?);
+    }
+    if words.take(&["with"]) || words.mark('(') {
+        return Err(SqlError::missing("DROP DATABASE ... WITH (FORCE)"));
+    }
+    if !words.is_empty() || (database && names.len() > 1) {
+        return Err(SqlError::syntax("nothing more was expected"));
+    }
+    Ok(match (database, names.as_slice()) {
+        (true, [name]) => Command::DropDatabase {
+            name: name.clone(),
+            if_exists,
+        },
+        _ => Command::DropRole { names, if_exists },
+    })
+}
+
+/// Several names; `None` for one, which the engine drops.
+fn several(what: &str, tag: &'static str, words: &mut Words<'_>) -> Option<Command> {
+    let what = match words.take(&["if", "exists"]) {
+        true => format!("{what} IF EXISTS"),
+        false => what.to_owned(),
+    };
+    let mut names = vec![words.names()?];
+    while words.mark(',') {
+        names.push(words.names()?);
+    }
+    let _ = words.take(&["restrict"]);
+    (names.len() > 1 && words.is_empty()).then_some(Command::DropSeveral { what, tag, names })
+}
+
+fn alter(sql: &str, words: &mut Words<'_>) -> Result<Command, SqlError> {
+    if words.take(&["user"]) || words.take(&["role"]) {
+        return role(words, false).map(Command::AlterRole);
+    }
+    for (word, what) in [
+        ("database", "ALTER DATABASE"),
+        ("system", "ALTER SYSTEM"),
+        ("default", "ALTER DEFAULT PRIVILEGES"),
+        ("sequence", "ALTER SEQUENCE"),
+    ] {
+        if words.take(&[word]) {
+            return Err(SqlError::missing(what));
+        }
+    }
+    Ok(engine(sql))
+}
+
+fn role(words: &mut Words<'_>, login: bool) -> Result<RoleChange, SqlError> {
+    let wrong = || SqlError::syntax("a role's name and options were expected");
+    let mut role = RoleChange {
+        name: words.name().ok_or_else(wrong)?,
+        login: login.then_some(true),
+        ..RoleChange::default()
+    };
+    let _ = words.take(&["with"]);
+    while !words.is_empty() {
+        let option = words.name().ok_or_else(wrong)?;
+        match option.as_str() {
+            "login" => role.login = Some(true),
+            "nologin" => role.login = Some(false),
+            "superuser" => role.superuser = Some(true),
+            "nosuperuser" => role.superuser = Some(false),
+            "createdb" => role.create_database = Some(true),
+            "nocreatedb" => role.create_database = Some(false),
+            "inherit" | "noreplication" | "nobypassrls" | "nocreaterole" => {}
+            "encrypted" => {}
+            "password" => {
+                role.password = Some(match words.take(&["null"]) {
+                    true => None,
+                    false => match words.next().map(|token| &token.kind) {
+                        Some(Kind::Text(password)) => Some(password.clone()),
+                        _ => return Err(wrong()),
+                    },
+                });
+            }
+            "connection" if words.take(&["limit"]) => {
+                let limit = words.value().and_then(|limit| limit.parse().ok());
+                role.connection_limit = Some(limit.filter(|n| *n >= -1).ok_or_else(wrong)?);
+            }
+            other => {
+                return Err(SqlError::missing(&format!(
+                    "the option {} of roles",
+                    other.to_uppercase()
+                )));
+            }
+        }
+    }
+    Ok(role)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_of_the_server_are_told_from_the_engines() {
+        let shown = |sql: &str| format!("{:?}", read(sql).unwrap().unwrap());
+        assert!(
+            shown("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY").contains("read_only: true")
+        );
+        assert!(shown("set application_name to 'x'").contains("Some(\"x\")"));
+        assert!(shown("SET search_path = a, \"B\"").contains("a, B"));
+        assert!(shown("copy t (a, b) from stdin with (format csv)").starts_with("CopyIn"));
+        assert!(shown("COPY (SELECT (1)) TO STDOUT").contains("query: Some(\"SELECT (1)\")"));
+        assert!(shown("create database d owner = o").contains("Some(\"o\")"));
+        assert!(shown("-- c\nselect 1").starts_with("Engine"));
+        let table = shown("create unlogged table t (i int) with (fillfactor=100)");
+        assert!(
+            table.contains("create  table t (i int) ") && !table.contains("fillfactor"),
+            "{table}"
+        );
+        assert!(read("-- ping").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_password_is_shown_nowhere() {
+        let command = read("create user a password 'hunter2'").unwrap();
+        assert!(!format!("{command:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused_by_name() {
+        for sql in [
+            "LISTEN x",
+            "GRANT SELECT ON t TO a",
+            "BEGIN ISOLATION LEVEL SERIALIZABLE",
+            "CREATE FUNCTION f() ...",
+            "COMMIT AND CHAIN",
+            "DECLARE c CURSOR FOR SELECT 1",
+            "ALTER SYSTEM SET a = 1",
+        ] {
+            assert_eq!(read(sql).unwrap_err().sqlstate, "0A000", "{sql}");
+        }
+        assert_eq!(
+            read("COPY t FROM '/etc/passwd'").unwrap_err().sqlstate,
+            "42501"
+        );
+        assert_eq!(
+            read("COPY t FROM PROGRAM 'id'").unwrap_err().sqlstate,
+            "42501"
+        );
+    }
+}

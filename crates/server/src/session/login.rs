@@ -1,0 +1,342 @@
+//! From the first byte to ReadyForQuery: TLS, who it is, the password, and the session's settings.
+//!
+//! What must hold: nothing is answered about roles or databases before the password was right; all of it takes ten seconds at most.
+
+use super::registry::{Registry, Seen};
+use super::settings::{Settings, of_options};
+use super::sql_error::SqlError;
+use super::transaction::Block;
+use super::{End, Leaving, Session, Talk, WRITE_TIMEOUT};
+use crate::auth::scram::{Exchange, Outcome, SCRAM, SCRAM_PLUS};
+use crate::auth::verifier::Verifier;
+use crate::instance::catalog::Role;
+use crate::server::Server;
+use crate::wire::body::Body;
+use crate::wire::frame::Expected;
+use crate::wire::startup::{self, FirstPacket, Startup};
+use crate::wire::violation::Violation;
+use hushdb::Connection;
+use std::collections::HashMap;
+use std::io::Write;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How long a client may take until it is in.
+const LOGIN: Duration = Duration::from_secs(10);
+/// Sessions of superusers beside the most that there may be.
+const RESERVED: usize = 3;
+
+/// A client that has said the right password, and what there is for it.
+pub(super) struct Admitted {
+    startup: Startup,
+    role: Role,
+    database: String,
+    connection: Connection,
+    seen: Arc<Seen>,
+    number: u32,
+    secret: u32,
+}
+
+/// Lets a client in that says the right password; `None` for a connection that wanted no session.
+pub(super) fn login(
+    server: &Arc<Server>,
+    talk: &mut Talk,
+    address: Option<IpAddr>,
+) -> Result<Option<Admitted>, End> {
+    let until = Instant::now() + LOGIN;
+    let Some(startup) = first_packets(server, talk, until)? else {
+        return Ok(None);
+    };
+    if !talk.stream.is_tls() && !talk.stream.socket().is_unix() {
+        return Err(End::Fatal(
+            "28000",
+            "this server speaks TLS alone on TCP: connect with sslmode=require".into(),
+        ));
+    }
+    if startup.minor > 0 || !startup.unknown.is_empty() {
+        talk.out.negotiate(&startup.unknown);
+    }
+    let role = authenticate(server, talk, &startup, address, until)?;
+    let admitted = enter(server, talk, startup, role)?;
+    let _ = talk.stream.socket().set_timeouts(None, Some(WRITE_TIMEOUT));
+    Ok(Some(admitted))
+}
+
+/// Reads what comes in the time that is left.
+fn fill(talk: &mut Talk, until: Instant) -> Result<(), End> {
+    talk.flush()?;
+    let left = until.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(too_late());
+    }
+    let _ = talk.stream.socket().set_timeouts(Some(left), Some(left));
+    talk.frames
+        .fill(&mut talk.stream)
+        .map_err(|error| match End::from(error) {
+            End::Fatal(..) => too_late(),
+            other => other,
+        })
+}
+
+fn too_late() -> End {
+    End::Fatal("08006", "the client took too long to authenticate".into())
+}
+
+/// Up to who wants to talk to which database; `None` for a cancel.
+fn first_packets(server: &Server, talk: &mut Talk, until: Instant) -> Result<Option<Startup>, End> {
+    let mut asked = (false, false);
+    loop {
+        let Some(packet) = talk.frames.take_startup().map_err(End::Violation)? else {
+            // A client that begins with TLS at once says the type of a handshake where a length would begin.
+            if talk.frames.next_kind() == Some(0x16)
+                && talk.frames.is_fresh()
+                && !talk.stream.is_tls()
+            {
+                return Err(End::Violation(Violation::new(
+                    "TLS begins with an SSLRequest here",
+                )));
+            }
+            fill(talk, until)?;
+            continue;
+        };
+        match startup::read(&packet).map_err(End::Violation)? {
+            FirstPacket::Tls if !asked.0 && !talk.stream.is_tls() => {
+                asked.0 = true;
+                if !talk.frames.is_empty() {
+                    return Err(End::Violation(Violation::new(
+                        "received unencrypted data after SSL request",
+                    )));
+                }
+                talk.stream.write_all(b"S").map_err(|_| End::Closed)?;
+                into_tls(server, talk)?;
+            }
+            FirstPacket::Gss if !asked.1 => {
+                asked.1 = true;
+                if !talk.frames.is_empty() {
+                    return Err(End::Violation(Violation::new(
+                        "received unencrypted data after GSSAPI encryption request",
+                    )));
+                }
+                talk.stream.write_all(b"N").map_err(|_| End::Closed)?;
+            }
+            FirstPacket::Tls | FirstPacket::Gss => {
+                return Err(End::Violation(Violation::new(
+                    "encryption was asked for before",
+                )));
+            }
+            FirstPacket::Cancel { session, secret } => {
+                server.registry.cancel(session, secret);
+                return Ok(None);
+            }
+            FirstPacket::Startup(startup) => return Ok(Some(startup)),
+        }
+    }
+}
+
+fn into_tls(server: &Server, talk: &mut Talk) -> Result<(), End> {
+    let socket = talk.stream.socket().try_clone().map_err(|_| End::Closed)?;
+    let stream = super::stream::Stream::Plain(socket);
+    talk.stream = stream.into_tls(&server.tls).map_err(|_| End::Closed)?;
+    Ok(())
+}
+
+/// One answer to a request for authentication.
+fn answer(talk: &mut Talk, until: Instant) -> Result<Vec<u8>, End> {
+    loop {
+        if let Some(frame) = talk
+            .frames
+            .take(Expected::Password)
+            .map_err(End::Violation)?
+        {
+            return Ok(frame.body);
+        }
+        fill(talk, until)?;
+    }
+}
+
+/// The role whose password the client knows.
+fn authenticate(
+    server: &Server,
+    talk: &mut Talk,
+    startup: &Startup,
+    address: Option<IpAddr>,
+    until: Instant,
+) -> Result<Role, End> {
+    let unavailable = || End::Fatal("58000", "the instance catalog cannot be read".into());
+    let role = server
+        .instance
+        .catalog
+        .role(&startup.user)
+        .map_err(|_| unavailable())?;
+    let verifier = role
+        .as_ref()
+        .and_then(|role| Verifier::parse(role.verifier.as_deref()?));
+    let verifier = verifier.or_else(|| Verifier::mock(&server.crypto, &server.mock, &startup.user));
+    let verifier = verifier.ok_or_else(unavailable)?;
+    let certificate = talk.stream.is_tls().then_some(server.certificate);
+    let mechanisms = match certificate {
+        Some(_) => [SCRAM_PLUS, "\0", SCRAM, "\0\0"].concat(),
+        None => [SCRAM, "\0\0"].concat(),
+    };
+    talk.out.authentication(10, mechanisms.as_bytes());
+    let first = answer(talk, until)?;
+    let mut body = Body::new(&first);
+    let mechanism = body.text().map_err(End::Violation)?;
+    let message = body.value().map_err(End::Violation)?;
+    body.end().map_err(End::Violation)?;
+    let message = message.ok_or(End::Violation(Violation::new(
+        "a SCRAM message was expected",
+    )))?;
+    let exchange = Exchange::begin(server.crypto, verifier, mechanism, certificate, message);
+    let exchange = exchange.map_err(End::Violation)?;
+    talk.out
+        .authentication(11, exchange.server_first().as_bytes());
+    let last = answer(talk, until)?;
+    match (exchange.finish(&last).map_err(End::Violation)?, role) {
+        (Outcome::Proven(proof), Some(role)) => {
+            server.throttle.right(&startup.user, address);
+            talk.out.authentication(12, proof.as_bytes());
+            talk.out.authentication(0, &[]);
+            Ok(role)
+        }
+        _ => {
+            let wait = server
+                .throttle
+                .wrong(&startup.user, address, Instant::now());
+            std::thread::sleep(wait);
+            Err(End::Fatal(
+                "28P01",
+                format!(
+                    "password authentication failed for user \"{}\"",
+                    startup.user
+                ),
+            ))
+        }
+    }
+}
+
+/// What a client that is who it says may do here.
+fn enter(server: &Server, talk: &Talk, startup: Startup, role: Role) -> Result<Admitted, End> {
+    let fatal = |error: SqlError| End::Fatal("XX000", error.message);
+    if !role.login {
+        return Err(End::Fatal(
+            "28000",
+            format!("role \"{}\" is not permitted to log in", role.name),
+        ));
+    }
+    if server.stopping.load(Ordering::Acquire) {
+        return Err(End::Fatal("57P03", "the server is shutting down".into()));
+    }
+    let row = server.instance.online(&startup.database);
+    let row = row.map_err(|(_, message)| End::Fatal("3D000", message))?;
+    if !role.superuser && row.owner != role.name {
+        return Err(End::Fatal(
+            "42501",
+            format!("permission denied for database \"{}\"", row.name),
+        ));
+    }
+    let connection = server.instance.connect(&row);
+    let connection = connection.map_err(|refused| fatal(refused.into()))?;
+    // NULL is the greatest value, and / of whole numbers cuts.
+    let dialect = "SET default_null_order = 'postgres'; SET sql_dialect = 'postgres'";
+    let set = connection.execute(dialect);
+    set.map_err(|error| fatal(error.into()))?;
+    let most = server.max_connections + if role.superuser { RESERVED } else { 0 };
+    let limit = usize::try_from(role.connection_limit)
+        .ok()
+        .filter(|_| !role.superuser);
+    let entered = talk.stream.socket().try_clone().ok().and_then(|socket| {
+        let interrupt = connection.interrupt_handle();
+        Registry::enter(&server.registry, interrupt, socket, &role.name, most, limit)
+    });
+    let Some((number, secret, seen)) = entered else {
+        server.instance.disconnected(&row.name);
+        return Err(End::Fatal(
+            "53300",
+            "sorry, too many clients already".into(),
+        ));
+    };
+    Ok(Admitted {
+        startup,
+        role,
+        database: row.name,
+        connection,
+        seen,
+        number,
+        secret,
+    })
+}
+
+impl Session {
+    pub(super) fn new(server: &Arc<Server>, talk: Talk, admitted: Admitted) -> Self {
+        Self {
+            server: Arc::clone(server),
+            talk,
+            connection: admitted.connection,
+            seen: admitted.seen,
+            number: admitted.number,
+            user: admitted.role.name,
+            superuser: admitted.role.superuser,
+            create_database: admitted.role.create_database,
+            database: admitted.database.clone(),
+            block: Block::default(),
+            block_isolation: None,
+            startup: admitted.startup,
+            secret: admitted.secret,
+            settings: Settings::default(),
+            statements: HashMap::new(),
+            portals: HashMap::new(),
+            recent: HashMap::new(),
+            kept_bytes: 0,
+            _leaving: Leaving {
+                server: Arc::clone(server),
+                number: admitted.number,
+                database: admitted.database,
+            },
+        }
+    }
+
+    /// Takes the settings of the startup packet, and says all that a client waits for.
+    pub(super) fn begin(&mut self) -> Result<(), End> {
+        self.settings
+            .fix("is_superuser", if self.superuser { "on" } else { "off" });
+        self.settings.fix("session_authorization", &self.user);
+        let mut given = std::mem::take(&mut self.startup.settings);
+        if let Some(at) = given.iter().position(|(name, _)| name == "options") {
+            let (_, options) = given.remove(at);
+            let options = of_options(&options).ok_or_else(|| {
+                End::Fatal(
+                    "22023",
+                    "the startup option \"options\" cannot be read".into(),
+                )
+            })?;
+            given.extend(options);
+        }
+        for (name, value) in &given {
+            // Instants are shown in UTC, with their offset: who lives elsewhere reads them rightly, and is told.
+            if name.eq_ignore_ascii_case("timezone")
+                && self.settings.set_at_start(name, value).is_err()
+            {
+                let notice = SqlError::new(
+                    "00000",
+                    "instants are shown in UTC; other time zones are not there yet",
+                );
+                self.talk.report("NOTICE", &notice);
+                continue;
+            }
+            let set = self
+                .settings
+                .set_at_start(name, value)
+                .and_then(|()| self.apply(name));
+            set.map_err(|error| End::Fatal("22023", error.message))?;
+        }
+        let reported = self.settings.all_reported();
+        self.tell(reported);
+        self.talk.out.key_data(self.number, self.secret);
+        self.notices();
+        self.talk.out.ready(b'I');
+        self.talk.flush()
+    }
+}

@@ -1,0 +1,316 @@
+//! A session: one client, one thread, one connection to one database.
+//!
+//! What must hold: an error within a transaction block fails the block; what comes after an error in a pipeline is skipped up to its
+//! Sync; the client is told of a commit only when it is one.
+
+pub(crate) mod command;
+mod copy;
+mod execute;
+mod extended;
+mod login;
+pub(crate) mod registry;
+mod roles;
+pub(crate) mod settings;
+mod simple;
+pub(crate) mod sql_error;
+pub(crate) mod stream;
+mod transaction;
+pub(crate) mod words;
+
+use crate::door::Place;
+use crate::server::Server;
+use crate::wire::back::{Out, Report};
+use crate::wire::frame::{Expected, FrameError, Frames};
+use crate::wire::front::{self, Front};
+use crate::wire::startup::Startup;
+use crate::wire::violation::Violation;
+use extended::{Portal, Prepared};
+use hushdb::Connection;
+use registry::Seen;
+use settings::Settings;
+use sql_error::SqlError;
+use std::collections::HashMap;
+use std::io::{ErrorKind, Write};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use stream::{Socket, Stream};
+use transaction::Block;
+
+/// A client that does not take what it is sent is given up after this.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Why a session ends.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// The client has gone, or said so.
+    Closed,
+    /// The client broke the protocol.
+    Violation(Violation),
+    /// The client is told why: a SQLSTATE and a sentence.
+    Fatal(&'static str, String),
+}
+
+impl From<FrameError> for End {
+    fn from(error: FrameError) -> Self {
+        match error {
+            FrameError::Violation(violation) => Self::Violation(violation),
+            FrameError::Io(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
+            {
+                Self::Fatal("57P05", "terminating connection due to timeout".into())
+            }
+            FrameError::Closed | FrameError::Io(_) => Self::Closed,
+        }
+    }
+}
+
+/// Why a statement ends.
+pub(crate) enum Fail {
+    Sql(SqlError),
+    End(End),
+}
+
+impl<E: Into<SqlError>> From<E> for Fail {
+    fn from(error: E) -> Self {
+        Self::Sql(error.into())
+    }
+}
+
+/// A client's bytes, both ways.
+pub(crate) struct Talk {
+    pub(crate) stream: Stream,
+    pub(crate) frames: Frames,
+    pub(crate) out: Out,
+}
+
+impl Talk {
+    /// Sends what was written.
+    ///
+    /// # Errors
+    /// When the client has gone.
+    pub(crate) fn flush(&mut self) -> Result<(), End> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        let sent = self.stream.write_all(self.out.bytes());
+        let sent = sent.and_then(|()| self.stream.flush());
+        self.out.clear();
+        sent.map_err(|_| End::Closed)
+    }
+
+    /// Sends what was written if it is much.
+    ///
+    /// # Errors
+    /// As `flush`.
+    pub(crate) fn flush_full(&mut self) -> Result<(), End> {
+        match self.out.is_full() {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// The next message; waits for it when everything was sent.
+    ///
+    /// # Errors
+    /// When the client has gone or broken the protocol.
+    pub(crate) fn next(&mut self) -> Result<Front, End> {
+        loop {
+            if let Some(frame) = self
+                .frames
+                .take(Expected::Command)
+                .map_err(End::Violation)?
+            {
+                return front::read(frame).map_err(End::Violation);
+            }
+            self.flush()?;
+            self.frames.fill(&mut self.stream)?;
+        }
+    }
+
+    /// Tells of an error or a notice.
+    pub(crate) fn report(&mut self, severity: &'static str, error: &SqlError) {
+        self.out.report(&Report {
+            severity,
+            sqlstate: &error.sqlstate,
+            message: &error.message,
+            hint: error.hint.as_deref(),
+            context: error.context.as_deref(),
+        });
+    }
+}
+
+/// One client's session.
+pub(crate) struct Session {
+    server: Arc<Server>,
+    talk: Talk,
+    connection: Connection,
+    seen: Arc<Seen>,
+    number: u32,
+    user: String,
+    superuser: bool,
+    create_database: bool,
+    database: String,
+    block: Block,
+    /// The level that the open block began with, if it said one.
+    block_isolation: Option<&'static str>,
+    /// What the client said first, until it is answered.
+    startup: Startup,
+    secret: u32,
+    settings: Settings,
+    statements: HashMap<String, Arc<Prepared>>,
+    portals: HashMap<String, Portal>,
+    /// Texts that were prepared of late, with what is known of them.
+    recent: HashMap<(String, Vec<u32>), Arc<Prepared>>,
+    /// Bytes of texts that named statements keep.
+    kept_bytes: usize,
+    _leaving: Leaving,
+}
+
+/// Turns somebody away without a thread.
+pub(crate) fn turn_away(mut socket: Socket, sqlstate: &'static str, message: &str) {
+    let mut out = Out::default();
+    out.report(&Report {
+        severity: "FATAL",
+        sqlstate,
+        message,
+        hint: None,
+        context: None,
+    });
+    let _ = socket.set_timeouts(None, Some(Duration::from_millis(100)));
+    let _ = socket.write_all(out.bytes());
+}
+
+/// A session from its first byte to its last.
+pub(crate) fn run(server: &Arc<Server>, socket: Socket, address: Option<IpAddr>, place: Place) {
+    let mut talk = Talk {
+        stream: Stream::Plain(socket),
+        frames: Frames::default(),
+        out: Out::default(),
+    };
+    match login::login(server, &mut talk, address) {
+        Ok(Some(admitted)) => {
+            drop(place);
+            let mut session = Session::new(server, talk, admitted);
+            let end = session.begin().map_or_else(|end| end, |()| session.serve());
+            say_goodbye(server, &mut session.talk, end);
+        }
+        Ok(None) => {}
+        Err(end) => say_goodbye(server, &mut talk, end),
+    }
+}
+
+/// Tells the client why its session ends, if it is still there.
+fn say_goodbye(server: &Server, talk: &mut Talk, end: End) {
+    let fatal = match end {
+        End::Closed if server.stopping.load(Ordering::Acquire) => SqlError::new(
+            "57P01",
+            "terminating connection due to administrator command",
+        ),
+        End::Closed => return,
+        End::Violation(violation) => SqlError::new(violation.sqlstate, violation.message),
+        End::Fatal(sqlstate, message) => SqlError::new(sqlstate, message),
+    };
+    talk.report("FATAL", &fatal);
+    let _ = talk.flush();
+}
+
+impl Session {
+    /// Answers messages until the session ends.
+    fn serve(&mut self) -> End {
+        let mut skipping = false;
+        loop {
+            let done = self.next().and_then(|front| match front {
+                Front::Sync => {
+                    skipping = false;
+                    self.sync()
+                }
+                Front::Terminate => Err(End::Closed),
+                _ if skipping => Ok(()),
+                Front::Query(sql) => self.query(&sql),
+                // What is left of a COPY that failed.
+                Front::CopyData(_) | Front::CopyDone | Front::CopyFail => Ok(()),
+                Front::Flush => self.talk.flush(),
+                other => match self.extended(other) {
+                    Ok(()) => Ok(()),
+                    Err(Fail::End(end)) => Err(end),
+                    Err(Fail::Sql(error)) => {
+                        skipping = true;
+                        self.failed(&error);
+                        Ok(())
+                    }
+                },
+            });
+            if let Err(end) = done {
+                return end;
+            }
+        }
+    }
+
+    /// The next message; a session that idles in a transaction waits no longer than it may.
+    fn next(&mut self) -> Result<Front, End> {
+        let in_block = self
+            .settings
+            .milliseconds("idle_in_transaction_session_timeout");
+        let timeout = match self.block.is_open() && in_block > 0 {
+            true => Some(Duration::from_millis(in_block)),
+            false => None,
+        };
+        if timeout.is_none() {
+            return self.talk.next();
+        }
+        let _ = self
+            .talk
+            .stream
+            .socket()
+            .set_timeouts(timeout, Some(WRITE_TIMEOUT));
+        let next = self.talk.next();
+        let _ = self
+            .talk
+            .stream
+            .socket()
+            .set_timeouts(None, Some(WRITE_TIMEOUT));
+        match next {
+            Err(End::Fatal("57P05", _)) => Err(End::Fatal(
+                "25P03",
+                "terminating connection due to idle-in-transaction timeout".into(),
+            )),
+            other => other,
+        }
+    }
+
+    /// Tells of an error, which fails the transaction.
+    fn failed(&mut self, error: &SqlError) {
+        self.talk.report("ERROR", error);
+        self.fail_block();
+    }
+
+    /// Tells what statements had to say beside their results.
+    fn notices(&mut self) {
+        for notice in self.connection.take_notices() {
+            self.talk.report("NOTICE", &SqlError::new("00000", notice));
+        }
+    }
+
+    /// Tells clients of settings that have changed.
+    fn tell(&mut self, changed: impl IntoIterator<Item = (&'static str, String)>) {
+        for (name, value) in changed {
+            self.talk.out.parameter_status(name, &value);
+        }
+    }
+}
+
+/// Says that a session is over. The last of its fields: what it had of its database was let go before.
+struct Leaving {
+    server: Arc<Server>,
+    number: u32,
+    database: String,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.server.registry.leave(self.number);
+        self.server.instance.disconnected(&self.database);
+    }
+}

@@ -1,0 +1,175 @@
+//! Databases and roles by SQL: CREATE, ALTER and DROP, and who may.
+//!
+//! What must hold: a password becomes a verifier here, and is kept nowhere.
+
+use super::Session;
+use super::command::RoleChange;
+use super::sql_error::SqlError;
+use crate::auth::verifier::Verifier;
+use crate::failure::ServeError;
+use crate::instance::catalog::Role;
+use zeroize::Zeroizing;
+
+fn failed(error: ServeError) -> SqlError {
+    SqlError::new("58000", error.to_string())
+}
+
+impl Session {
+    pub(super) fn create_database(&self, name: &str, owner: Option<&str>) -> Result<(), SqlError> {
+        if !self.superuser && !self.create_database {
+            return Err(SqlError::denied("permission denied to create database"));
+        }
+        let owner = owner.unwrap_or(&self.user);
+        if owner != self.user && !self.superuser {
+            return Err(SqlError::denied(format!(
+                "must be able to SET ROLE \"{owner}\""
+            )));
+        }
+        Ok(self.server.instance.create(name, owner)?)
+    }
+
+    pub(super) fn drop_database(&mut self, name: &str, if_exists: bool) -> Result<(), SqlError> {
+        let row = match self.server.instance.online(name) {
+            Ok(row) => row,
+            Err(_) if if_exists => {
+                let notice = format!("database \"{name}\" does not exist, skipping");
+                self.talk.report("NOTICE", &SqlError::new("00000", notice));
+                return Ok(());
+            }
+            Err(refused) => return Err(refused.into()),
+        };
+        if !self.superuser && row.owner != self.user {
+            return Err(SqlError::denied(format!(
+                "must be owner of database {name}"
+            )));
+        }
+        if name == self.database {
+            return Err(SqlError::new(
+                "55006",
+                "cannot drop the currently open database",
+            ));
+        }
+        Ok(self.server.instance.drop_database(name)?)
+    }
+
+    /// CREATE ROLE, or ALTER ROLE.
+    pub(super) fn change_role(&self, change: &RoleChange, create: bool) -> Result<(), SqlError> {
+        let own_password = !create
+            && change.name == self.user
+            && change.password.is_some()
+            && change
+                .superuser
+                .or(change.create_database)
+                .or(change.login)
+                .is_none()
+            && change.connection_limit.is_none();
+        if !self.superuser && !own_password {
+            return Err(SqlError::denied(
+                "permission denied: roles are changed by superusers",
+            ));
+        }
+        if change.name.is_empty() || change.name.len() > 63 {
+            return Err(SqlError::new("42602", "a role is called by 1 to 63 bytes"));
+        }
+        let _roles = self.server.roles.lock();
+        let catalog = &self.server.instance.catalog;
+        let before = catalog.role(&change.name).map_err(failed)?;
+        let mut role = match (before, create) {
+            (Some(_), true) => {
+                let message = format!("role \"{}\" already exists", change.name);
+                return Err(SqlError::new("42710", message));
+            }
+            (None, false) => return Err(unknown(&change.name)),
+            (Some(role), false) => role,
+            (None, true) => Role {
+                name: change.name.clone(),
+                verifier: None,
+                superuser: false,
+                create_database: false,
+                login: false,
+                connection_limit: -1,
+            },
+        };
+        if let Some(password) = &change.password {
+            role.verifier = self.verifier(password.as_deref())?;
+        }
+        role.superuser = change.superuser.unwrap_or(role.superuser);
+        role.create_database = change.create_database.unwrap_or(role.create_database);
+        role.login = change.login.unwrap_or(role.login);
+        role.connection_limit = change.connection_limit.unwrap_or(role.connection_limit);
+        if !role.superuser {
+            self.keep_a_superuser(&role.name)?;
+        }
+        catalog.put_role(&role).map_err(failed)
+    }
+
+    fn verifier(&self, password: Option<&str>) -> Result<Option<String>, SqlError> {
+        let Some(password) = password.filter(|password| !password.is_empty()) else {
+            return Ok(None);
+        };
+        let password = Zeroizing::new(password.to_owned());
+        if password.starts_with("md5") && password.len() == 35 {
+            return Err(SqlError::missing("an MD5 password"));
+        }
+        let verifier = Verifier::parse(&password)
+            .or_else(|| Verifier::of_password(&self.server.crypto, &password));
+        let verifier =
+            verifier.ok_or_else(|| SqlError::new("58000", "the system has no random bytes"))?;
+        Ok(Some(verifier.to_text()))
+    }
+
+    /// Somebody has to be left who may do everything.
+    fn keep_a_superuser(&self, without: &str) -> Result<(), SqlError> {
+        let roles = self.server.instance.catalog.roles().map_err(failed)?;
+        let is_left = roles
+            .iter()
+            .any(|role| role.superuser && role.login && role.name != without);
+        match is_left {
+            true => Ok(()),
+            false => Err(SqlError::new(
+                "2BP01",
+                "the last superuser that may log in has to stay",
+            )),
+        }
+    }
+
+    pub(super) fn drop_roles(&mut self, names: &[String], if_exists: bool) -> Result<(), SqlError> {
+        if !self.superuser {
+            return Err(SqlError::denied(
+                "permission denied: roles are changed by superusers",
+            ));
+        }
+        let server = std::sync::Arc::clone(&self.server);
+        let _roles = server.roles.lock();
+        for name in names {
+            let catalog = &server.instance.catalog;
+            if catalog.role(name).map_err(failed)?.is_none() {
+                if !if_exists {
+                    return Err(unknown(name));
+                }
+                let notice = format!("role \"{name}\" does not exist, skipping");
+                self.talk.report("NOTICE", &SqlError::new("00000", notice));
+                continue;
+            }
+            if *name == self.user || server.registry.of_user(name) > 0 {
+                return Err(SqlError::new(
+                    "55006",
+                    "a role that is connected cannot be dropped",
+                ));
+            }
+            let databases = catalog.databases().map_err(failed)?;
+            if databases.iter().any(|database| database.owner == *name) {
+                let message =
+                    format!("role \"{name}\" cannot be dropped because it owns databases");
+                return Err(SqlError::new("2BP01", message));
+            }
+            self.keep_a_superuser(name)?;
+            catalog.drop_role(name).map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+fn unknown(name: &str) -> SqlError {
+    SqlError::new("42704", format!("role \"{name}\" does not exist"))
+}

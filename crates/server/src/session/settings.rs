@@ -1,0 +1,379 @@
+//! `Settings`: what SET, SHOW and the startup packet say, with PostgreSQL's names.
+//!
+//! What must hold: a value that would mean something else than it says is refused, not kept.
+
+use super::sql_error::SqlError;
+use std::collections::BTreeMap;
+
+/// A setting: its name as clients see it, what it is at the start, and whether its change is told them.
+struct Known {
+    name: &'static str,
+    default: &'static str,
+    reported: bool,
+    rule: Rule,
+}
+
+/// Which values a setting takes.
+enum Rule {
+    /// Any, since it says nothing to the server.
+    Any,
+    /// These alone, in any case of letters; the first is what is kept.
+    Only(&'static [&'static str]),
+    /// A time, in milliseconds where no unit is said.
+    Milliseconds,
+    /// A number.
+    Number,
+    /// It cannot be set.
+    Fixed,
+}
+
+const fn known(name: &'static str, default: &'static str, reported: bool, rule: Rule) -> Known {
+    Known {
+        name,
+        default,
+        reported,
+        rule,
+    }
+}
+
+/// The version that clients ask for what they may send.
+pub(crate) const SERVER_VERSION: &str = concat!("15.0 (HushDB ", env!("CARGO_PKG_VERSION"), ")");
+
+const UTF8: &[&str] = &["UTF8", "utf-8", "unicode"];
+const UTC: &[&str] = &["UTC", "etc/utc", "gmt", "z", "0", "+00", "utc0", "etc/gmt"];
+const ISO: &[&str] = &[
+    "ISO, MDY", "iso", "iso, dmy", "iso, ymd", "mdy", "dmy", "ymd",
+];
+const ON: &[&str] = &["on", "true", "yes", "1"];
+const OFF: &[&str] = &["off", "false", "no", "0"];
+const ISOLATION: &[&str] = &["read committed", "repeatable read"];
+
+const KNOWN: [Known; 31] = [
+    known("application_name", "", true, Rule::Any),
+    known("bytea_output", "hex", false, Rule::Only(&["hex"])),
+    known("check_function_bodies", "on", false, Rule::Any),
+    known("client_encoding", "UTF8", true, Rule::Only(UTF8)),
+    known("client_min_messages", "notice", false, Rule::Any),
+    known("DateStyle", "ISO, MDY", true, Rule::Only(ISO)),
+    known(
+        "default_transaction_isolation",
+        "read committed",
+        false,
+        Rule::Only(ISOLATION),
+    ),
+    known(
+        "default_transaction_read_only",
+        "off",
+        true,
+        Rule::Only(OFF),
+    ),
+    known("escape_string_warning", "on", false, Rule::Any),
+    known("extra_float_digits", "1", false, Rule::Number),
+    known("geqo", "on", false, Rule::Any),
+    known(
+        "idle_in_transaction_session_timeout",
+        "0",
+        false,
+        Rule::Milliseconds,
+    ),
+    known("in_hot_standby", "off", true, Rule::Fixed),
+    known("integer_datetimes", "on", true, Rule::Fixed),
+    known("IntervalStyle", "postgres", true, Rule::Only(&["postgres"])),
+    known("is_superuser", "off", true, Rule::Fixed),
+    known("jit", "off", false, Rule::Any),
+    known("lc_messages", "C", false, Rule::Any),
+    known("lock_timeout", "0", false, Rule::Milliseconds),
+    known("max_identifier_length", "63", false, Rule::Fixed),
+    known("row_security", "on", false, Rule::Any),
+    known("search_path", "\"$user\", public", false, Rule::Any),
+    known("server_encoding", "UTF8", true, Rule::Fixed),
+    known("server_version", SERVER_VERSION, true, Rule::Fixed),
+    known("server_version_num", "150000", false, Rule::Fixed),
+    known("session_authorization", "", true, Rule::Fixed),
+    known("standard_conforming_strings", "on", true, Rule::Only(ON)),
+    known("statement_timeout", "0", false, Rule::Milliseconds),
+    known("synchronous_commit", "on", false, Rule::Only(ON)),
+    known("TimeZone", "UTC", true, Rule::Only(UTC)),
+    known(
+        "transaction_isolation",
+        "read committed",
+        false,
+        Rule::Only(ISOLATION),
+    ),
+];
+
+/// The settings of a session that are not as they are at the start.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    changed: BTreeMap<String, String>,
+    /// What RESET goes back to, as the startup packet says it.
+    at_start: BTreeMap<String, String>,
+    /// What stands behind a SET LOCAL, until the transaction ends.
+    behind_local: BTreeMap<String, Option<String>>,
+}
+
+fn find(name: &str) -> Option<&'static Known> {
+    KNOWN
+        .iter()
+        .find(|known| known.name.eq_ignore_ascii_case(name))
+}
+
+/// Whether there is such a setting.
+pub(crate) fn is_known(name: &str) -> bool {
+    find(name).is_some()
+}
+
+pub(crate) fn unknown(name: &str) -> SqlError {
+    SqlError::new(
+        "42704",
+        format!("unrecognized configuration parameter \"{name}\""),
+    )
+}
+
+impl Settings {
+    /// A value; names with a dot may have any.
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        let key = name.to_lowercase();
+        let set = self.changed.get(&key).or_else(|| self.at_start.get(&key));
+        set.cloned()
+            .or_else(|| find(name).map(|known| known.default.to_owned()))
+    }
+
+    /// Milliseconds of a timeout; 0 for none.
+    pub(crate) fn milliseconds(&self, name: &str) -> u64 {
+        self.get(name)
+            .and_then(|text| milliseconds(&text))
+            .unwrap_or(0)
+    }
+
+    /// The value as it is kept.
+    ///
+    /// # Errors
+    /// 42704 for a setting that is not there, 22023 for a value that it does not take, 55P02 for one that cannot be set.
+    fn checked(name: &str, value: &str) -> Result<String, SqlError> {
+        let Some(known) = find(name) else {
+            return match name.contains('.') {
+                true => Ok(value.to_owned()),
+                false => Err(unknown(name)),
+            };
+        };
+        let wrong = || {
+            SqlError::new(
+                "22023",
+                format!("invalid value for parameter \"{}\"", known.name),
+            )
+        };
+        match &known.rule {
+            Rule::Any => Ok(value.to_owned()),
+            Rule::Only(values) => {
+                let value = value.trim().trim_matches('\'');
+                let fits = values.iter().any(|known| known.eq_ignore_ascii_case(value));
+                let kept = match std::ptr::eq(*values, ISOLATION) {
+                    true => value,
+                    false => values.first().copied().unwrap_or(value),
+                };
+                match fits {
+                    true => Ok(kept.to_owned()),
+                    false => Err(SqlError::new(
+                        "0A000",
+                        format!(
+                            "the parameter \"{}\" takes {} alone",
+                            known.name,
+                            values.first().unwrap_or(&"")
+                        ),
+                    )),
+                }
+            }
+            Rule::Milliseconds => milliseconds(value)
+                .map(|ms| ms.to_string())
+                .ok_or_else(wrong),
+            Rule::Number => value
+                .trim()
+                .parse::<i32>()
+                .map(|n| n.to_string())
+                .map_err(|_| wrong()),
+            Rule::Fixed => Err(SqlError::new(
+                "55P02",
+                format!("parameter \"{}\" cannot be changed", known.name),
+            )),
+        }
+    }
+
+    /// Sets a value, to the end of the transaction if it is local. Gives name and value if clients are told.
+    ///
+    /// # Errors
+    /// As `checked`.
+    pub(crate) fn set(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        local: bool,
+    ) -> Result<Option<(&'static str, String)>, SqlError> {
+        let key = name.to_lowercase();
+        if local {
+            let before = self.changed.get(&key).cloned();
+            self.behind_local.entry(key.clone()).or_insert(before);
+        }
+        match value {
+            Some(value) => {
+                let value = Self::checked(name, value)?;
+                self.changed.insert(key, value);
+            }
+            None if find(name).is_none() && !name.contains('.') => return Err(unknown(name)),
+            None => drop(self.changed.remove(&key)),
+        }
+        Ok(self.reported(name))
+    }
+
+    fn reported(&self, name: &str) -> Option<(&'static str, String)> {
+        let known = find(name).filter(|known| known.reported)?;
+        Some((known.name, self.get(name)?))
+    }
+
+    /// Sets what the server knows of the session.
+    pub(crate) fn fix(&mut self, name: &str, value: &str) {
+        self.at_start.insert(name.to_lowercase(), value.to_owned());
+    }
+
+    /// Sets what the startup packet says.
+    ///
+    /// # Errors
+    /// As `checked`.
+    pub(crate) fn set_at_start(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
+        let value = Self::checked(name, value)?;
+        self.at_start.insert(name.to_lowercase(), value);
+        Ok(())
+    }
+
+    /// Goes back to the start. Gives what clients are told.
+    pub(crate) fn reset_all(&mut self) -> Vec<(&'static str, String)> {
+        let names: Vec<String> = std::mem::take(&mut self.changed).into_keys().collect();
+        names
+            .iter()
+            .filter_map(|name| self.reported(name))
+            .collect()
+    }
+
+    /// A transaction has ended: what was local is as it was. Gives what clients are told.
+    pub(crate) fn end_transaction(&mut self) -> Vec<(&'static str, String)> {
+        let mut told = vec![];
+        for (name, before) in std::mem::take(&mut self.behind_local) {
+            match before {
+                Some(value) => drop(self.changed.insert(name.clone(), value)),
+                None => drop(self.changed.remove(&name)),
+            }
+            told.extend(self.reported(&name));
+        }
+        told
+    }
+
+    /// All that clients are told at the start.
+    pub(crate) fn all_reported(&self) -> Vec<(&'static str, String)> {
+        KNOWN
+            .iter()
+            .filter_map(|known| self.reported(known.name))
+            .collect()
+    }
+}
+
+/// `5000`, `5s`, `500 ms`, `1min`.
+fn milliseconds(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(end)?;
+    let factor = match unit.trim() {
+        "" | "ms" => 1,
+        "s" => 1_000,
+        "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    number
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(factor)
+        .filter(|ms| *ms <= i32::MAX as u64)
+}
+
+/// The settings in the startup option `options`: `-c name=value`, `--name=value`.
+pub(crate) fn of_options(text: &str) -> Option<Vec<(String, String)>> {
+    let mut words = vec![];
+    let mut word = String::new();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => word.push(letters.next()?),
+            ' ' => words.push(std::mem::take(&mut word)),
+            other => word.push(other),
+        }
+    }
+    words.push(word);
+    let mut words = words.into_iter().filter(|word| !word.is_empty());
+    let mut settings = vec![];
+    while let Some(word) = words.next() {
+        let setting = match word.as_str() {
+            "-c" => words.next()?,
+            _ => word
+                .strip_prefix("--")
+                .or_else(|| word.strip_prefix("-c"))?
+                .to_owned(),
+        };
+        let (name, value) = setting.split_once('=')?;
+        settings.push((name.replace('-', "_"), value.to_owned()));
+    }
+    Some(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_kept_or_refused() {
+        let mut settings = Settings::default();
+        assert_eq!(
+            settings
+                .set("client_encoding", Some("'utf-8'"), false)
+                .unwrap(),
+            Some(("client_encoding", "UTF8".into()))
+        );
+        assert_eq!(
+            settings
+                .set("client_encoding", Some("LATIN1"), false)
+                .unwrap_err()
+                .sqlstate,
+            "0A000"
+        );
+        assert_eq!(
+            settings
+                .set("nonsense", Some("1"), false)
+                .unwrap_err()
+                .sqlstate,
+            "42704"
+        );
+        assert_eq!(
+            settings
+                .set("server_version", Some("1"), false)
+                .unwrap_err()
+                .sqlstate,
+            "55P02"
+        );
+        assert!(settings.set("my.own", Some("1"), false).is_ok());
+        settings.set("statement_timeout", Some("2s"), true).unwrap();
+        assert_eq!(settings.milliseconds("statement_timeout"), 2_000);
+        settings.end_transaction();
+        assert_eq!(settings.milliseconds("statement_timeout"), 0);
+        assert!(settings.set("statement_timeout", Some("x"), false).is_err());
+    }
+
+    #[test]
+    fn options_of_the_startup_packet_are_read() {
+        let read = of_options("-c statement_timeout=5000 --search-path=a\\ b").unwrap();
+        assert_eq!(read[0], ("statement_timeout".into(), "5000".into()));
+        assert_eq!(read[1], ("search_path".into(), "a b".into()));
+        assert_eq!(of_options("-x"), None);
+    }
+}

@@ -1,0 +1,241 @@
+//! Transactions as a client sees them: blocks that it begins, and those around a pipeline or several statements of one text.
+
+use super::command::Command;
+use super::sql_error::SqlError;
+use super::{End, Fail, Session};
+
+/// What is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Block {
+    /// Every statement is a transaction of its own.
+    #[default]
+    None,
+    /// Around what the client sent together.
+    Implicit,
+    /// Between BEGIN and COMMIT.
+    Explicit,
+    /// The same after an error.
+    Failed,
+}
+
+impl Block {
+    /// What ReadyForQuery says of it.
+    pub(super) fn status(self) -> u8 {
+        match self {
+            Self::None | Self::Implicit => b'I',
+            Self::Explicit => b'T',
+            Self::Failed => b'E',
+        }
+    }
+
+    pub(super) fn is_open(self) -> bool {
+        matches!(self, Self::Explicit | Self::Failed)
+    }
+}
+
+pub(super) fn failed_block() -> SqlError {
+    SqlError::new(
+        "25P02",
+        "current transaction is aborted, commands ignored until end of transaction block",
+    )
+}
+
+impl Session {
+    fn engine(&mut self, sql: &str) -> Result<(), SqlError> {
+        self.connection.run(sql)?;
+        Ok(())
+    }
+
+    /// Begins a transaction under a level, the session's own where none is said.
+    fn begin_engine(
+        &mut self,
+        read_only: bool,
+        isolation: Option<&'static str>,
+    ) -> Result<(), SqlError> {
+        let level = |level: &str| format!("SET default_transaction_isolation = '{level}'");
+        if let Some(isolation) = isolation {
+            self.engine(&level(isolation))?;
+        }
+        let begun = self.engine(if read_only {
+            "BEGIN READ ONLY"
+        } else {
+            "BEGIN"
+        });
+        if isolation.is_some() {
+            let own = self.settings.get("default_transaction_isolation");
+            self.engine(&level(&own.unwrap_or_default()))?;
+        }
+        self.block_isolation = isolation;
+        begun
+    }
+
+    /// SET TRANSACTION ISOLATION LEVEL: a transaction has the level with which it began.
+    pub(super) fn set_transaction(
+        &mut self,
+        session: bool,
+        isolation: Option<&'static str>,
+    ) -> Result<(), SqlError> {
+        let Some(level) = isolation else {
+            return Ok(());
+        };
+        if session {
+            self.settings
+                .set("default_transaction_isolation", Some(level), false)?;
+            return self.apply("default_transaction_isolation");
+        }
+        let own = self
+            .settings
+            .get("default_transaction_isolation")
+            .unwrap_or_default();
+        match self.block_isolation.unwrap_or(&own) == level || !self.block.is_open() {
+            true => Ok(()),
+            false => Err(SqlError::missing(
+                "SET TRANSACTION with another level than that of BEGIN",
+            )
+            .with_hint("write BEGIN ISOLATION LEVEL ...")),
+        }
+    }
+
+    /// Begins a transaction around what comes, unless one is open.
+    pub(super) fn begin_implicit(&mut self) -> Result<(), SqlError> {
+        if self.block == Block::None {
+            self.engine("BEGIN")?;
+            self.block = Block::Implicit;
+        }
+        Ok(())
+    }
+
+    /// Commits the transaction around what came.
+    pub(super) fn end_implicit(&mut self) -> Result<(), SqlError> {
+        if self.block == Block::Implicit {
+            self.ended();
+            self.engine("COMMIT")?;
+        }
+        Ok(())
+    }
+
+    /// The transaction is over, however it went.
+    fn ended(&mut self) {
+        self.block = Block::None;
+        self.portals.clear();
+        let changed = self.settings.end_transaction();
+        self.tell(changed);
+    }
+
+    fn warn(&mut self, sqlstate: &str, message: &str) {
+        self.talk
+            .report("WARNING", &SqlError::new(sqlstate, message));
+    }
+
+    /// An error has happened: what is implicit is undone, a block waits for its end.
+    pub(super) fn fail_block(&mut self) {
+        match self.block {
+            Block::None | Block::Failed => {}
+            Block::Implicit => {
+                self.ended();
+                if self.connection.in_transaction() {
+                    let _ = self.engine("ROLLBACK");
+                }
+            }
+            Block::Explicit => {
+                self.block = Block::Failed;
+                self.portals.clear();
+            }
+        }
+    }
+
+    /// BEGIN, COMMIT and their like; gives the tag.
+    pub(super) fn control(&mut self, command: &Command) -> Result<&'static str, Fail> {
+        match command {
+            Command::Begin {
+                read_only,
+                isolation,
+            } => {
+                match self.block {
+                    Block::Failed => return Err(failed_block().into()),
+                    Block::Explicit => {
+                        self.warn("25001", "there is already a transaction in progress")
+                    }
+                    // What came before in the pipeline is a part of it, as in PostgreSQL.
+                    Block::Implicit => {}
+                    Block::None => {
+                        self.begin_engine(*read_only, *isolation)?;
+                    }
+                }
+                self.block = Block::Explicit;
+                Ok("BEGIN")
+            }
+            Command::Commit => self.commit(),
+            Command::Rollback => {
+                match self.block {
+                    Block::None => self.warn("25P01", "there is no transaction in progress"),
+                    _ => {
+                        self.ended();
+                        self.engine("ROLLBACK")?;
+                    }
+                }
+                Ok("ROLLBACK")
+            }
+            Command::Savepoint(sql) => {
+                match self.block {
+                    Block::Failed => return Err(failed_block().into()),
+                    Block::Explicit => self.engine(sql)?,
+                    _ => {
+                        let message = "SAVEPOINT can only be used in transaction blocks";
+                        return Err(SqlError::new("25P01", message).into());
+                    }
+                }
+                let is_release = sql
+                    .trim_start()
+                    .get(..7)
+                    .is_some_and(|w| w.eq_ignore_ascii_case("release"));
+                Ok(if is_release { "RELEASE" } else { "SAVEPOINT" })
+            }
+            Command::RollbackTo(sql) => {
+                if !self.block.is_open() {
+                    let message = "ROLLBACK TO SAVEPOINT can only be used in transaction blocks";
+                    return Err(SqlError::new("25P01", message).into());
+                }
+                self.engine(sql)?;
+                self.block = Block::Explicit;
+                Ok("ROLLBACK")
+            }
+            _ => Ok(""),
+        }
+    }
+
+    fn commit(&mut self) -> Result<&'static str, Fail> {
+        match self.block {
+            Block::None => {
+                self.warn("25P01", "there is no transaction in progress");
+                Ok("COMMIT")
+            }
+            Block::Failed => {
+                self.ended();
+                self.engine("ROLLBACK")?;
+                Ok("ROLLBACK")
+            }
+            Block::Implicit | Block::Explicit => {
+                self.ended();
+                let done = self.engine("COMMIT");
+                if done.is_err() && self.connection.in_transaction() {
+                    let _ = self.engine("ROLLBACK");
+                }
+                done?;
+                Ok("COMMIT")
+            }
+        }
+    }
+
+    /// Sync: a pipeline is a transaction up to here.
+    pub(super) fn sync(&mut self) -> Result<(), End> {
+        if let Err(error) = self.end_implicit() {
+            self.talk.report("ERROR", &error);
+        }
+        if !self.block.is_open() {
+            self.portals.clear();
+        }
+        self.talk.out.ready(self.block.status());
+        Ok(())
+    }
+}

@@ -1,0 +1,17 @@
+-- What psql sends: several statements, transactions, COPY, errors that are expected.
+CREATE TABLE p (id INTEGER PRIMARY KEY, name TEXT);
+BEGIN;
+INSERT INTO p VALUES (1, 'a'), (2, NULL);
+COMMIT;
+\copy p FROM STDIN
+3	c
+4	\N
+\.
+\copy (SELECT * FROM p ORDER BY id) TO '/dev/null' CSV HEADER
+SELECT count(*) FROM p \gset
+SELECT :count = 4 AS all_rows \gset
+\if :all_rows
+\else
+    SELECT * FROM rows_are_missing;
+\endif
+DROP TABLE p;
