@@ -125,6 +125,49 @@ fn all_is_sealed_anew_beside_commits_and_nothing_is_conflict() {
 }
 
 #[test]
+fn a_snapshot_alone_and_rows_that_were_written_ahead_alone_are_waited_for() {
+    let fixture = Fixture::new("aws-lc-rs");
+    let store = fixture.create();
+    let columns = vec![def("n", ColumnType::Int64)];
+    fill(&store, "t", columns, &[int64s(0..10)]);
+    let snapshot = store.snapshot();
+    store.rotate_data_key().unwrap();
+    assert_eq!(steps(&store), RekeyState::Draining);
+    store.blocks().pool().clear();
+    assert_eq!(integers(&store, &snapshot, "t", "n").len(), 10);
+    drop(snapshot);
+    assert_eq!(steps(&store), RekeyState::Done);
+    // No transaction has them yet.
+    let columns = store.snapshot().table("main", "t").unwrap().columns.clone();
+    let ahead = store.write_row_group(&columns, &[int64s(10..20)]).unwrap();
+    store.rotate_data_key().unwrap();
+    assert_eq!(steps(&store), RekeyState::Draining);
+    let mut txn = store.begin().unwrap();
+    txn.append("main", "t", vec![ahead]).unwrap();
+    txn.commit().unwrap();
+    assert_eq!(steps(&store), RekeyState::Done);
+    drop(store);
+    let store = fixture.open();
+    is_sound(&store);
+    assert_eq!(integers(&store, &store.snapshot(), "t", "n").len(), 20);
+}
+
+#[test]
+fn a_database_without_a_table_has_blocks_of_its_own_to_seal_anew() {
+    let fixture = Fixture::new("aws-lc-rs");
+    let store = fixture.create();
+    let mut txn = store.begin().unwrap();
+    txn.create_schema("s").unwrap();
+    txn.commit().unwrap();
+    store.rotate_data_key().unwrap();
+    assert_eq!(steps(&store), RekeyState::Done);
+    drop(store);
+    let store = fixture.open();
+    is_sound(&store);
+    assert!(store.snapshot().schema("s").is_some());
+}
+
+#[test]
 fn the_next_writer_goes_on_and_a_second_time_gives_the_next_key() {
     let (_, files) = before_and_running();
     for key_id in [2, 3] {
