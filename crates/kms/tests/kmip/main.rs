@@ -6,6 +6,7 @@ mod key_servers;
 mod hostile;
 
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -68,6 +69,7 @@ impl Server {
             .arg(&configuration)
             .arg("-l")
             .arg(directory.path().join("server.log"))
+            .process_group(0)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -109,6 +111,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        // With the processes that it has made, which outlive it.
+        let group = format!("-{}", self.child.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
