@@ -8,8 +8,8 @@ COMMIT;
 4	\N
 \.
 \copy (SELECT * FROM p ORDER BY id) TO '/dev/null' CSV HEADER
-SELECT count(*) FROM p \gset
-SELECT :count = 4 AS all_rows \gset
+SELECT count(*) AS n FROM p \gset
+SELECT :n = 4 AS all_rows \gset
 \if :all_rows
 \else
     SELECT * FROM rows_are_missing;
