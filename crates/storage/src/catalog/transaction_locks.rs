@@ -48,7 +48,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `Overtaken` if they changed them: go back to the savepoint, advance to the newest state and do the same again. As
-    /// [`LockOwner::lock`], and whatever reading keys reports.
+    /// `LockOwner::lock`, and whatever reading keys reports.
     pub fn settle(&self, since: Option<&Savepoint>) -> Result<()> {
         let Some(owner) = &self.locks else {
             return Ok(());
