@@ -9,7 +9,7 @@
 //! ```
 //!
 //! What must hold: everything follows from a seed, but for the salts and nonces that the cipher library makes, which
-//! decide nothing. The house rules (`tests/house_rules.rs`) live here too: a crate of its own judges the others from
+//! decide nothing. The house rules (`tests/house_rules/`) live here too: a crate of its own judges the others from
 //! outside.
 
 mod campaign;
