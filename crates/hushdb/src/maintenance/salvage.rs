@@ -117,7 +117,10 @@ fn place_of(lost: &Lost) -> String {
         }
         (Some(schema), None) if lost.part.is_none() => format!("a table of schema {schema}"),
         (Some(table), None) => table.clone(),
-        (None, _) => "the end of the log".to_owned(),
+        (None, _) => match &lost.part {
+            Some(part) => return format!("{part}: {}", lost.error),
+            None => "the end of the log".to_owned(),
+        },
     };
     if let Some(part) = &lost.part {
         text.push_str(", ");

@@ -124,6 +124,12 @@ impl KeyEpochs {
         self.opened.write().retain(|(id, _), _| *id == key_id);
     }
 
+    /// Forgets the expanded keys of one data key: another may come to have its number.
+    pub(super) fn forget(&self, key_id: u32) {
+        self.current.write().retain(|epoch| epoch.key_id != key_id);
+        self.opened.write().retain(|(id, _), _| *id != key_id);
+    }
+
     /// The key that a block of that epoch was sealed with.
     pub(super) fn for_open(
         &self,

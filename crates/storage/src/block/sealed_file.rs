@@ -134,6 +134,12 @@ impl SealedFile {
         all.for_each(|epochs| epochs.forget_all_but(self.key_id()));
     }
 
+    /// Forgets the expanded keys of a data key that came to nothing.
+    pub(crate) fn forget_key(&self, key_id: u32) {
+        let all = self.epochs.iter().chain(&self.value_epochs);
+        all.for_each(|epochs| epochs.forget(key_id));
+    }
+
     /// Seals `buf` where it lies, as the block that will live at `sector`.
     ///
     /// # Errors

@@ -135,6 +135,10 @@ impl<'a> Recovery<'a> {
             base_generation: base_generation(&log, blocks, state.sequence)?,
             chain_tag: state.chain_tag,
         };
+        // Who has an older data key knows the salt, too, and the chain tag.
+        if verified_header(&log, blocks)?.key_id() != log_key(blocks, &state) {
+            return Err(LogError::HeaderEdited.into());
+        }
         let mut end = self.log(log, &basis, Some(&state.salt))?;
         if let Some(next) = next
             && let Some(basis) = successor(&next, blocks, state.sequence, &end)?

@@ -26,11 +26,11 @@ use super::recovery::{Recovered, recover_up_to_damage};
 use super::store::Store;
 use super::transaction::Transaction;
 use super::view::View;
-use crate::block::BlockRef;
+use crate::block::{BlockRef, Role};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{OsFiles, StorageFiles};
 use crate::index::IndexDef;
-use crate::store::{BlockStore, StoreOptions};
+use crate::store::{BlockStore, Notice, StoreOptions};
 use crate::table::{
     Column, ColumnDef, GatheredRows, Page, RowGroup, RowGroupBuilder, TableVersion,
 };
@@ -39,11 +39,11 @@ use crate::table::{
 #[derive(Debug)]
 pub struct Lost {
     /// The table that it belongs to, with its schema; only the schema where the table's own record is lost; `None` for the
-    /// log.
+    /// log and for the key ring.
     pub table: Option<String>,
     /// Ids of the rows that are lost with it, those that were deleted included; `None` where no row is, or all are.
     pub rows: Option<Range<u64>>,
-    /// The column whose values do not open, or the index that could not be made again.
+    /// The column whose values do not open, or the index that could not be made again; without a table the key ring.
     pub part: Option<String>,
     /// What is wrong: says role and place of the block.
     pub error: Error,
@@ -105,13 +105,14 @@ impl Salvage {
     ) -> Result<Self> {
         let options = StoreOptions {
             read_only: true,
+            bears_lost_ring: true,
             ..options.clone()
         };
         let file = files.open("", true)?;
         let file = file.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))?;
         let blocks = Arc::new(BlockStore::open(file, key, &options)?);
         let generation = blocks.generation();
-        let mut lost = Vec::new();
+        let mut lost: Vec<Lost> = lost_ring(&blocks).into_iter().collect();
         let mut refused = |schema: &str, _: &BlockRef, error| {
             lost.push(Lost {
                 table: Some(schema.to_owned()),
@@ -269,6 +270,19 @@ fn index_defs(table: &TableVersion) -> Vec<(u64, IndexDef)> {
 fn row_counts(catalog: &CatalogVersion) -> Vec<(u64, u64)> {
     let tables = catalog.tables();
     tables.map(|table| (table.id, table.row_count())).collect()
+}
+
+/// The key ring, if no copy of it opens.
+fn lost_ring(blocks: &BlockStore) -> Option<Lost> {
+    let sector = blocks.key_ring_refs().first().map_or(0, |r| r.sector);
+    let what = "neither copy holds: what is under data keys that only it had does not open";
+    let is_lost = blocks.notices().contains(&Notice::KeyRingLost);
+    is_lost.then(|| Lost {
+        table: None,
+        rows: None,
+        part: Some("the key ring".into()),
+        error: Error::malformed(Role::KeyRing, sector, what),
+    })
 }
 
 /// What the file itself is to blame for. Where the disk fails, trying again may give more.

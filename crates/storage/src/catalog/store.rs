@@ -25,7 +25,7 @@ use super::rekey::RekeyWork;
 use super::transaction::Transaction;
 use crate::block::{BlockBuf, BlockRef, MAX_PAYLOAD_BYTES, Role};
 use crate::codec::{CodecError, SegmentCodec, VortexCodec};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::{LOG_NAME, MemFile, NEXT_LOG_NAME, OsFiles, StorageFile, StorageFiles};
 use crate::interrupt::check_interrupt;
 use crate::locks::{LockTable, LockView, Patience};
@@ -218,7 +218,11 @@ impl Store {
         if this.blocks.history_is_full() {
             this.flip_alone()?;
         }
-        this.mend_key_ring()?;
+        match this.mend_key_ring() {
+            // The copy that holds does until there is room.
+            Err(error) if error.kind() == ErrorKind::Full => {}
+            mended => mended?,
+        }
         Ok(this)
     }
 

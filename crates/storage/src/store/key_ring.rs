@@ -51,8 +51,17 @@ pub(super) fn read_ring(
     keys: Option<&SharedKeys>,
     crypto: &CryptoProvider,
 ) -> Result<Option<OpenedRing>> {
+    let previous = keys.and_then(|keys| keys.get().previous_key_id());
     let Some(refs) = &superblock.key_ring else {
-        return Ok(None);
+        // Whoever has that key could have left the ring out.
+        return match previous {
+            None => Ok(None),
+            Some(_) => Err(Error::malformed(
+                Role::KeyRing,
+                0,
+                "there is none, though the header has an earlier data key",
+            )),
+        };
     };
     let malformed = |what| Error::malformed(Role::KeyRing, refs[0].sector, what);
     let Some(keys) = keys else {
@@ -225,14 +234,18 @@ impl BlockStore {
             return Ok(false);
         };
         let root = self.root();
+        let key_id = next.keys.system_key_id();
         // Nobody seals under the new key yet, or looks for a block under it.
         shared.set(Arc::new(next.keys.clone()));
         let prepared = self.prepare_ring(&root, next);
         let (next, superblock, free_list_blocks, freed) = prepared.inspect_err(|_| {
             self.rollback();
             shared.set(before);
+            if key_id != self.sealed.key_id() {
+                // The next try draws another key, which has the same number.
+                self.sealed.forget_key(key_id);
+            }
         })?;
-        let key_id = next.keys.system_key_id();
         let sealed = self.flip_with_header(&root, superblock, &next.header, key_id)?;
         let generation = sealed.superblock.generation;
         let seals_before = root.seals_before;

@@ -27,6 +27,8 @@ pub enum Notice {
         /// 0 or 1.
         copy: usize,
     },
+    /// Neither copy of the key ring holds: blocks under data keys that only the ring had do not open.
+    KeyRingLost,
     /// A superblock slot is damaged or was changed.
     SuperblockSlotDamaged {
         /// 0 or 1.
@@ -96,6 +98,10 @@ impl fmt::Display for Notice {
             Self::KeyRingCopyDamaged { copy } => write!(
                 f,
                 "copy {copy} of the key ring is damaged or was changed; the other one holds"
+            ),
+            Self::KeyRingLost => write!(
+                f,
+                "the key ring does not open, or is not this header's: what is under data keys that only the ring had is lost"
             ),
             Self::SuperblockSlotDamaged { slot } => {
                 write!(

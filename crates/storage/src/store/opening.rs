@@ -99,7 +99,14 @@ impl Opening {
                 found: header.sequence(),
             });
         }
-        let ring = read_ring(&sealed, &root.superblock, keys.as_deref(), &options.crypto)?;
+        let bears_none = options.read_only && options.bears_lost_ring;
+        let ring = match read_ring(&sealed, &root.superblock, keys.as_deref(), &options.crypto) {
+            Err(error) if bears_none && !matches!(error, Error::Io(_)) => {
+                notices.push(Notice::KeyRingLost);
+                None
+            }
+            ring => ring?,
+        };
         let damaged = ring.iter().filter_map(|ring| ring.damaged);
         notices.extend(damaged.map(|copy| Notice::KeyRingCopyDamaged { copy }));
         Ok(Self {

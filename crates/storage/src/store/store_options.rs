@@ -22,6 +22,8 @@ pub struct StoreOptions {
     pub suite: Suite,
     /// Opens without the right, or the need, to write.
     pub read_only: bool,
+    /// Of a file that is opened read-only: opens it also where no copy of its key ring does, without the keys that only the ring has.
+    pub bears_lost_ring: bool,
     /// Rows after which a row group ends.
     pub row_group_rows: usize,
     /// Opened blocks, shared by all databases of a process.
@@ -38,6 +40,7 @@ impl Default for StoreOptions {
             crypto: CryptoProvider::aws_lc(),
             suite: Suite::Gcm,
             read_only: false,
+            bears_lost_ring: false,
             row_group_rows: DEFAULT_ROW_GROUP_ROWS,
             pool: Arc::new(BufferPool::new(DEFAULT_POOL_BYTES)),
             kdf_budget: hushdb_keys::KdfBudget::default(),

@@ -10,15 +10,22 @@ use super::fixture::*;
 
 /// A file in memory that can be told to fail.
 #[derive(Debug, Default)]
-struct FailingFile {
-    inner: MemFile,
+pub(super) struct FailingFile {
+    pub(super) inner: MemFile,
     /// Writes that still succeed.
-    writes_left: AtomicU64,
+    pub(super) writes_left: AtomicU64,
     syncs_fail: AtomicBool,
 }
 
 impl FailingFile {
-    fn new() -> Arc<Self> {
+    pub(super) fn holding(bytes: &[u8]) -> Arc<Self> {
+        Arc::new(Self {
+            inner: MemFile::from_bytes(bytes),
+            ..Self::default()
+        })
+    }
+
+    pub(super) fn new() -> Arc<Self> {
         let file = Self::default();
         file.writes_left.store(u64::MAX, SeqCst);
         Arc::new(file)

@@ -14,6 +14,7 @@ mod logged;
 mod markers;
 mod places;
 mod rekey;
+mod rekey_hostile;
 mod round_trip;
 mod salvage;
 mod snapshots;

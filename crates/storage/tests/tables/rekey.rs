@@ -12,10 +12,10 @@ use super::logged::*;
 
 /// Offsets of the header's copies and of the superblock's slots (FORMAT.md, "File map").
 const HEADERS: [usize; 2] = [0, 16_384];
-const SLOTS: [usize; 2] = [32_768, 49_152];
+pub(super) const SLOTS: [usize; 2] = [32_768, 49_152];
 
 /// Steps until it is done or waits for somebody.
-fn steps(store: &Arc<Store>) -> RekeyState {
+pub(super) fn steps(store: &Arc<Store>) -> RekeyState {
     for _ in 0..200 {
         match store.rekey_step_of(4096).unwrap() {
             RekeyState::Running => {}
@@ -25,13 +25,13 @@ fn steps(store: &Arc<Store>) -> RekeyState {
     panic!("it does not end");
 }
 
-fn is_sound(store: &Arc<Store>) {
+pub(super) fn is_sound(store: &Arc<Store>) {
     let report = store.check(&mut |_, _| {}).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
 }
 
 /// The keys that a file's header copy A gives.
-fn keys_of(files: &Files) -> DatabaseKeys {
+pub(super) fn keys_of(files: &Files) -> DatabaseKeys {
     let bytes = files.all()[0].clone().unwrap();
     let page = bytes[..HEADER].first_chunk().unwrap();
     let key = files.key_text().unwrap();
@@ -46,7 +46,7 @@ fn keys_of(files: &Files) -> DatabaseKeys {
 const HEADER: usize = 4096;
 
 /// A database whose data key changes: before, and while it runs, both closed with all in the file.
-fn before_and_running() -> (Files, Files) {
+pub(super) fn before_and_running() -> (Files, Files) {
     let files = Files::new(true);
     let store = files.create();
     insert(&store, 10..20);
