@@ -5,11 +5,11 @@
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use hushdb::maintenance::{FileNotice, SECTOR_BYTES};
 
 use crate::arguments::FileArguments;
+use crate::cpu_time;
 use crate::failure::Failure;
 use crate::inspect;
 use crate::output::Sink;
@@ -21,7 +21,7 @@ use crate::salvage;
 /// # Errors
 /// What keeps the file from opening at all.
 pub(crate) fn run(arguments: &FileArguments) -> Result<ExitCode, Failure> {
-    let started = Instant::now();
+    let started = cpu_time::now();
     let freshness = arguments.freshness.freshness(false)?;
     let file = match inspect::open_read_only(&arguments.file, &arguments.key, freshness) {
         Ok(file) => file,

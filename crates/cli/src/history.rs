@@ -4,6 +4,7 @@
 //! statement that carries a key, a password or a secret is kept neither in the file nor for the up arrow. In doubt a
 //! statement is left out: retyping it costs less than a key in a file. Once an encrypted database is attached,
 //! statements are kept for the up arrow alone, since their text has names and values of it.
+#![expect(clippy::disallowed_methods, reason = "it keeps the history's file")]
 
 use std::env;
 use std::fs::{self, OpenOptions};

@@ -3,6 +3,7 @@
 //! Without a key that is its header, of which nothing is verified. With the key (a plain file needs none) it is also
 //! what the key vouches for: generation, root, tables, and the blocks by role. No secret is printed: neither wrapped
 //! keys nor salts. `--entropy` and `--picture` look at the bytes alone.
+#![expect(clippy::disallowed_methods, reason = "it looks at files from outside")]
 
 use std::fs::File;
 use std::io::Write;

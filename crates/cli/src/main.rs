@@ -2,6 +2,7 @@
 //!
 //! Nothing here reads or writes a database file by itself: all of it goes through the library, as any other program's
 //! work would. Results go to standard output, everything else to standard error.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod arguments;
 mod byte_view;

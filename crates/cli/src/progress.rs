@@ -5,8 +5,9 @@
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::cpu_time;
 use hushdb::ProgressHandle;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -28,7 +29,7 @@ impl StatementProgress {
         };
         let (stop, stopped) = mpsc::channel();
         let thread = thread::spawn(move || {
-            let started = Instant::now();
+            let started = cpu_time::now();
             if stopped.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
                 return;
             }

@@ -5,9 +5,9 @@
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use crate::arguments::FileArguments;
+use crate::cpu_time;
 use crate::failure::Failure;
 use crate::keys;
 use crate::output::Sink;
@@ -21,7 +21,7 @@ const LEFT: &str = "Copies of the file made before hold the data under the old k
 /// # Errors
 /// What keeps the file from opening or from being written; what was sealed anew stays so.
 pub(crate) fn run(arguments: &FileArguments) -> Result<ExitCode, Failure> {
-    let started = Instant::now();
+    let started = cpu_time::now();
     let opened = keys::open(arguments)?;
     let bar = progress::bar("{bar:40} {percent:>3} % sealed anew");
     let done = opened.rotate_data_key(&mut |share| bar.set_position(progress::position(share)));

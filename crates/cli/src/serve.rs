@@ -1,6 +1,7 @@
 //! `hush init` and `hush serve`: a new instance, and a server that PostgreSQL's clients speak to.
 //!
 //! What must hold: a password is never an argument; what the server says goes to standard error, and has no secret in it.
+#![expect(clippy::disallowed_methods, reason = "it reads the file of a password")]
 
 use std::fs;
 use std::process::ExitCode;

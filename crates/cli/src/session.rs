@@ -1,16 +1,16 @@
 //! A database, a connection and the settings of the shell: everything that statements and dot commands work on.
+#![expect(clippy::disallowed_methods, reason = "it reads scripts")]
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use hushdb::{Cipher, Connection, Database, DatabaseOptions, ErrorKind, KeySource, ResultKind};
 
-use crate::cpu_time::CpuTime;
+use crate::cpu_time::{self, CpuTime};
 use crate::failure::{Failure, say};
 use crate::freshness_options::FreshnessOptions;
 use crate::interrupt::Interrupts;
@@ -223,7 +223,7 @@ impl Session {
     }
 
     fn statement(&mut self, sql: &str) -> Result<(), Failure> {
-        let started = (Instant::now(), CpuTime::now());
+        let started = (cpu_time::now(), CpuTime::now());
         // Both handles are shared with other threads and must not outlive the statement.
         let interrupts = self.interrupts.clone();
         let _watch = interrupts.watch(self.connection.interrupt_handle());

@@ -10,6 +10,7 @@
 //!   printed. Only expanded AES keys lie where their library puts them.
 //! - Tags, MACs and commitments are compared in constant time.
 //! - No input or output: no file, no socket, no environment variable, no clock.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod arena;
 mod argon2id;

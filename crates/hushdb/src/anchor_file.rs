@@ -2,6 +2,7 @@
 //!
 //! What must hold: it is replaced as a whole, or stays as it was. Since an anchor is the least that must be there, one that was
 //! not replaced, after a crash, still holds.
+#![expect(clippy::disallowed_methods, reason = "it reads an anchor's file")]
 
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{Anchor, OutputFile, Store};

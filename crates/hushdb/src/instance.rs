@@ -10,11 +10,12 @@ use datafusion::execution::SessionState;
 use hushdb_crypto::CryptoProvider;
 use hushdb_keys::{KeyProvider, Suite};
 use hushdb_query::engine::{Engine, default_threads};
-use hushdb_query::functions::current_micros;
 use hushdb_query::memory::{MemoryBudget, default_spill_bytes, default_spill_directory};
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot, known_as};
 use hushdb_sql::{Error, Result, sqlstate};
-use hushdb_storage::{BufferPool, Notice, OsFiles, SpillSpace, Store, StoreOptions, Synchronous};
+use hushdb_storage::{
+    BufferPool, Notice, OsFiles, SpillSpace, Store, StoreOptions, Synchronous, clock,
+};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -340,7 +341,7 @@ impl Instance {
             databases,
             current_database: current_database.to_string(),
             current_schema: current_schema.to_string(),
-            now: current_micros(),
+            now: clock::unix_micros(),
         }
     }
 }
@@ -436,13 +437,7 @@ pub(crate) fn database_name(path: &Path) -> String {
 
 /// A share of the machine's memory as the kernel reports it, or 1 GiB where it does not.
 fn default_memory_bytes() -> usize {
-    let total_kib = std::fs::read_to_string("/proc/meminfo")
-        .ok()
-        .and_then(|text| {
-            let line = text.lines().find(|l| l.starts_with("MemTotal:"))?;
-            line.split_whitespace().nth(1)?.parse::<u64>().ok()
-        });
-    total_kib.map_or(1 << 30, |kib| {
-        (kib as f64 * 1024.0 * DEFAULT_MEMORY_SHARE) as usize
+    hushdb_pages::physical_memory_bytes().map_or(1 << 30, |bytes| {
+        (bytes as f64 * DEFAULT_MEMORY_SHARE) as usize
     })
 }

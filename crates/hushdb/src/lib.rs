@@ -13,6 +13,7 @@
 //!
 //! `Database` holds the attached files, `Connection` runs statements, `QueryResult` streams Arrow batches. What lies in a
 //! file is written and verified by `hushdb-storage`; DataFusion plans and runs the queries.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod anchor_file;
 mod connection;

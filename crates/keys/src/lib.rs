@@ -14,6 +14,7 @@
 //! - The last key slot cannot be removed.
 //!
 //! This crate reads no database file and writes none: storage hands it pages.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod database_id;
 mod database_keys;

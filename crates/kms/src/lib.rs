@@ -9,6 +9,7 @@
 //! - *Refused*, *credentials refused* and *unavailable* are told apart, since only the last is worth another try.
 //! - Every call ends: times, tries and sizes are bounded. No redirect is followed, and `http:` leads to this machine alone.
 //! - All network code of HushDB is here.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod aws;
 mod base64_text;

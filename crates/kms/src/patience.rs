@@ -1,4 +1,5 @@
 //! `Patience`: how long a place may take, and how often it is asked again.
+#![expect(clippy::disallowed_methods, reason = "this is the crate's clock")]
 
 use std::io;
 use std::time::{Duration, Instant};

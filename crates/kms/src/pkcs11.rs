@@ -6,6 +6,7 @@
 //!
 //! What must hold: a PIN is tried once, and never where it is the last try of a token; it stands in no URL. One key is used at
 //! a time in a process, since a token's login is the process's.
+#![expect(clippy::disallowed_methods, reason = "it reads the file of a PIN")]
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,6 @@
 //! The heap's freed memory: how much of the process is resident, and giving back to the system what is free.
 #![allow(unsafe_code)]
+#![expect(clippy::disallowed_methods, reason = "this is a room of /proc")]
 
 /// Bytes of this process that are in memory now, programs and libraries among them; `None` where the system does not tell.
 pub fn resident_bytes() -> Option<usize> {

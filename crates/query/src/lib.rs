@@ -4,6 +4,7 @@
 //! what they count, and count what they hold; a statement that is cancelled ends between any two steps.
 //!
 //! Begin with [`plan::Planner`], which makes plans, and [`engine::Engine`], which has the threads that run them.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod engine;
 pub mod functions;

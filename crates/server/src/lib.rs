@@ -6,8 +6,10 @@
 //! - A session sees its database and no other.
 //! - No byte of a client panics; what it may make the server keep is bounded.
 //! - No password, key, value or text of a statement stands in an error of the server's or in its log.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod auth;
+mod clock;
 mod door;
 mod failure;
 mod instance;

@@ -1,6 +1,11 @@
 //! `serve`: an instance from its opening to its end.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it makes and removes the socket's name"
+)]
 
 use crate::auth::throttle::Throttle;
+use crate::clock;
 use crate::door;
 use crate::failure::{FailureKind, Result, ServeError};
 use crate::instance::Instance;
@@ -20,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use zeroize::Zeroizing;
 
 /// How an instance is served.
@@ -84,7 +89,7 @@ pub fn serve(options: ServeOptions) -> Result<()> {
     let sockets = listen(&server, &options)?;
     (options.say)("ready");
     while !stop.load(Ordering::Acquire) {
-        server.registry.end_late_statements(Instant::now());
+        server.registry.end_late_statements(clock::now());
         thread::sleep(TICK);
     }
     (options.say)("stopping");
@@ -177,7 +182,7 @@ fn unix_listener(path: &Path) -> io::Result<UnixListener> {
 /// Lets idle sessions go, waits for the others, and interrupts them at the end.
 fn end_sessions(server: &Server) {
     server.stopping.store(true, Ordering::Release);
-    let began = Instant::now();
+    let began = clock::now();
     let mut interrupted = false;
     while !server.registry.is_empty() && began.elapsed() < SHUTDOWN + Duration::from_secs(5) {
         server.registry.hang_up_idle();
@@ -185,7 +190,7 @@ fn end_sessions(server: &Server) {
             server.registry.interrupt_all();
             interrupted = true;
         }
-        server.registry.end_late_statements(Instant::now());
+        server.registry.end_late_statements(clock::now());
         thread::sleep(TICK);
     }
 }

@@ -5,6 +5,7 @@
 //! refused by name; no text, however deep or long, overflows a stack or is read without end.
 //!
 //! Begin with `parser::parse`, which calls the rest, then [`rewrite()`], which gives a parsed query our meaning.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod aggregate_order;
 mod balance;

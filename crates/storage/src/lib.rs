@@ -9,14 +9,17 @@
 //! block            payload <-> sealed sectors; refs that pin a child by its tag; pool of opened blocks
 //! spill            operator state on disk: sealed, nameless, under a key of the process
 //! file             the one joint to the disk: StorageFile, StorageFiles
+//! clock            what time it is
 //! ```
 //!
 //! What must hold: no byte of data is written but through a sealed block; what is read was authenticated first, against
 //! the tag that its parent holds; nothing durable is overwritten before the root that replaces it is durable. No thread
 //! is started here.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod block;
 mod catalog;
+pub mod clock;
 mod codec;
 #[doc(hidden)]
 pub mod decoders;
@@ -43,7 +46,10 @@ pub use catalog::{
 pub use codec::{CodecError, EncodedSegment, SegmentCodec, VortexCodec};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use expected_panics::{expect_panics, is_panic_expected};
-pub use file::{MemFile, MemFiles, OsFile, OsFiles, OutputFile, StorageFile, StorageFiles};
+pub use file::{
+    MemFile, MemFiles, OsFile, OsFiles, OutputFile, StorageFile, StorageFiles, create_directory,
+    input_path, open_input, read_input,
+};
 pub use index::{Index, IndexDef, IndexKind};
 pub use interrupt::{Interrupt, check_interrupt};
 pub use locks::{LockView, Patience};

@@ -1,4 +1,5 @@
 //! What a file's bytes look like from outside: pictures, entropy and a test for noise, by region where these are known.
+#![expect(clippy::disallowed_methods, reason = "it looks at files from outside")]
 
 mod counts;
 mod letters;

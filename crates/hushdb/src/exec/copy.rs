@@ -26,7 +26,7 @@ use hushdb_sql::type_names::{arrow_field, is_called_uuid};
 use hushdb_sql::without_values;
 use hushdb_sql::{self as sql, CopyTarget, OptionValue};
 use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::{ColumnType, OutputFile};
+use hushdb_storage::{ColumnType, OutputFile, input_path, open_input};
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter, parquet_to_arrow_schema};
 use parquet::basic::{Compression, LogicalType, Type as PhysicalType, ZstdLevel};
@@ -35,7 +35,6 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::{SchemaDescriptor, Type};
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
@@ -198,7 +197,7 @@ fn listing(
 }
 
 fn url(path: &str) -> Result<ListingTableUrl> {
-    let full = std::fs::canonicalize(path).map_err(|e| open_error(path, &e))?;
+    let full = input_path(path).map_err(|e| open_error(path, &e))?;
     if !full.is_file() {
         return Err(Error::new(
             ErrorKind::Io,
@@ -245,7 +244,7 @@ pub(super) fn parquet_source(planner: &Planner<'_>, path: &str) -> Result<Arc<dy
 /// The columns of a Parquet file that its schema calls UUIDs, which the reader does not tell.
 fn uuids(path: &str) -> Result<HashSet<String>> {
     let invalid = |e: ParquetError| Error::invalid(without_values(&e.to_string()));
-    let file = File::open(path).map_err(|e| invalid(e.into()))?;
+    let file = open_input(path).map_err(|e| invalid(e.into()))?;
     let reader = SerializedFileReader::new(file).map_err(invalid)?;
     let metadata = reader.metadata().file_metadata();
     let schema = metadata.schema_descr();

@@ -12,7 +12,7 @@ use hushdb_query::plan::Snapshot;
 use hushdb_sql::name_parts;
 use hushdb_sql::{self as sql, CopyTarget, OptionValue, quote};
 use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::{CatalogVersion, ColumnType, MAIN_SCHEMA, TableVersion};
+use hushdb_storage::{CatalogVersion, ColumnType, MAIN_SCHEMA, TableVersion, create_directory};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -44,7 +44,7 @@ pub(super) fn export_database(
         statement
             .progress
             .plan_all(catalog.tables().map(|table| table.row_count()).sum());
-        std::fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
+        create_directory(directory).map_err(|e| failed(directory, &e))?;
         export.write(
             "schema.sql",
             &definitions_of(&database, &catalog, snapshot)?,

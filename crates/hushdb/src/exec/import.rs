@@ -9,7 +9,7 @@ use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
 use hushdb_sql::{self as sql, Statement as Parsed};
 use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::MAIN_SCHEMA;
+use hushdb_storage::{MAIN_SCHEMA, read_input};
 use std::path::Path;
 
 pub(super) fn import_database(statement: &Statement<'_>, directory: &str) -> Result<QueryResult> {
@@ -33,7 +33,7 @@ pub(super) fn import_database(statement: &Statement<'_>, directory: &str) -> Res
 
 fn read(directory: &Path, name: &str) -> Result<String> {
     let path = directory.join(name);
-    std::fs::read_to_string(&path).map_err(|e| {
+    read_input(&path).map_err(|e| {
         Error::new(
             ErrorKind::Io,
             format!("Cannot open file \"{}\": {e}", path.display()),

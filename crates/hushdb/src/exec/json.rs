@@ -22,7 +22,7 @@ use hushdb_query::functions::{json_string, json_value};
 use hushdb_query::heed::heeding;
 use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
 use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::{Column, ColumnType};
+use hushdb_storage::{Column, ColumnType, open_input};
 use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::PathBuf;
@@ -108,11 +108,7 @@ fn table(path: &str, schema: SchemaRef) -> Result<Arc<dyn TableSource>> {
 }
 
 fn open(path: &str) -> Result<BufReader<Records<File>>> {
-    let file = File::open(path).and_then(|file| match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(std::io::Error::other("not a file")),
-    });
-    let file = file.map_err(|error| {
+    let file = open_input(path).map_err(|error| {
         Error::new(
             ErrorKind::Io,
             format!("Cannot open file \"{path}\": {error}"),

@@ -11,7 +11,7 @@ use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use hushdb_query::plan::Planner;
 use hushdb_sql::{Error, Result};
-use hushdb_storage::{RekeyProgress, RekeyState, check_interrupt};
+use hushdb_storage::{RekeyProgress, RekeyState, check_interrupt, clock};
 
 use super::key_tables::Columns;
 use crate::result::QueryResult;
@@ -42,7 +42,7 @@ pub(super) fn rotate_data_key(session: &Session, name: &str) -> Result<QueryResu
             RekeyState::Done => break,
             RekeyState::Running => waits = None,
             RekeyState::Draining => {
-                if waits.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                if waits.get_or_insert_with(clock::now).elapsed() > PATIENCE {
                     break;
                 }
                 check_interrupt()?;

@@ -13,10 +13,10 @@ use hushdb_keys::{
     SlotOptions, Stretch, UnverifiedHeader,
 };
 use hushdb_sql::{Error, Result};
-use hushdb_storage::Store;
+use hushdb_storage::{Store, clock};
 use parking_lot::Mutex;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A slot that was changed, or tried.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +77,7 @@ pub(crate) fn change_slot(
 /// # Errors
 /// `NotEncrypted`; `InvalidInput` for one that is not in use, or is the last.
 pub(crate) fn remove_slot(store: &Store, slot: usize) -> Result<SlotChange> {
-    let started = Instant::now();
+    let started = clock::now();
     store
         .blocks()
         .change_header(|header, crypto, keys| header.remove_slot(crypto, keys, slot))?;
@@ -121,7 +121,7 @@ fn verify(
         }
         attempt = attempt.with_slot(slot);
     }
-    let started = Instant::now();
+    let started = clock::now();
     header
         .unlock(&CryptoProvider::aws_lc(), &mut attempt)
         .map_err(hushdb_storage::Error::from)?;
@@ -139,7 +139,7 @@ fn slot_options(label: String) -> SlotOptions {
 }
 
 fn timed(key: &Timed<'_>, change: impl FnOnce() -> Result<usize>) -> Result<SlotChange> {
-    let started = Instant::now();
+    let started = clock::now();
     let slot = change()?;
     Ok(SlotChange {
         slot,
@@ -168,7 +168,7 @@ impl KeyProvider for Timed<'_> {
     }
 
     fn establish(&self, context: &KeyContext) -> Result<(KeyMaterial, Vec<u8>), KeyError> {
-        let started = Instant::now();
+        let started = clock::now();
         let established = self.provider.establish(context);
         *self.waited.lock() += started.elapsed();
         established

@@ -6,9 +6,9 @@
 
 use super::waits::{Isolation, Waits};
 use super::write::writable;
-use hushdb_query::functions::current_micros;
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot};
 use hushdb_sql::{Error, Result, sqlstate};
+use hushdb_storage::clock;
 use hushdb_storage::{Savepoint, Transaction, same_name};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl OpenTransaction {
     pub(crate) fn new(read_only: bool, waits: Option<Arc<Waits>>) -> Self {
         Self {
             read_only,
-            began: current_micros(),
+            began: clock::unix_micros(),
             seen: BTreeMap::new(),
             write: None,
             savepoints: vec![],

@@ -1,6 +1,10 @@
 //! Who asks AWS: keys of variables, or of a profile in the credentials' file. Roles of machines, SSO and assumed roles are not known here.
 //!
 //! What must hold: the file is read anew each time, since others renew it, and nothing of it is repeated.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it reads the file of credentials"
+)]
 
 use hushdb_crypto::SecretBytes;
 use zeroize::Zeroizing;

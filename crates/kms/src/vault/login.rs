@@ -1,6 +1,7 @@
 //! Who asks Vault: a token of a variable or file, or of an AppRole, which logs in for it.
 //!
 //! What must hold: files are read anew each time, since agents renew them; no error repeats what was in one.
+#![expect(clippy::disallowed_methods, reason = "it reads the file of a token")]
 
 use hushdb_crypto::SecretBytes;
 use hushdb_keys::KeyError;

@@ -7,19 +7,8 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
-
-/// Microseconds since 1970-01-01 00:00:00 UTC.
-pub fn current_micros() -> i64 {
-    let signed =
-        |elapsed: std::time::Duration| i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX);
-    match SystemTime::now().duration_since(UNIX_EPOCH) {
-        Ok(since) => signed(since),
-        Err(before) => -signed(before.duration()),
-    }
-}
 
 /// The function of that name at an instant, if it is one of these.
 pub fn instant_function(name: &str, micros: i64) -> Option<Arc<ScalarUDF>> {

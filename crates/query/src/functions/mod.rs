@@ -69,7 +69,7 @@ pub use element::ELEMENT;
 pub use extremes::extreme_of_keys;
 pub use first_of::spelled;
 pub(crate) use first_of::{in_brackets, within_brackets};
-pub use instant::{current_micros, instant_function};
+pub use instant::instant_function;
 pub use json_text::{json_string, json_value};
 pub use list_build::{SLICE, series_length};
 pub use lists::MAP_VALUE;

@@ -2,6 +2,7 @@
 //! counted by the budget; what they gave back stays with the allocator, until it is told to let it go.
 
 use hushdb_pages::{give_back_freed_memory, resident_bytes};
+use hushdb_storage::clock;
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
@@ -34,7 +35,7 @@ impl Resident {
         let Some(mut state) = self.state.try_lock() else {
             return;
         };
-        let began = Instant::now();
+        let began = clock::now();
         if state.next.is_some_and(|next| began < next) {
             return;
         }
@@ -48,7 +49,7 @@ impl Resident {
             state.left = resident_bytes().unwrap_or(0);
         }
         // It takes half of one thread's time at most.
-        let ended = Instant::now();
+        let ended = clock::now();
         state.next = Some(ended + PAUSE.max(ended - began));
     }
 }

@@ -9,6 +9,7 @@ use super::transaction::Block;
 use super::{End, Leaving, Session, Talk, WRITE_TIMEOUT};
 use crate::auth::scram::{Exchange, Outcome, SCRAM, SCRAM_PLUS};
 use crate::auth::verifier::Verifier;
+use crate::clock;
 use crate::instance::catalog::Role;
 use crate::server::Server;
 use crate::wire::body::Body;
@@ -45,7 +46,7 @@ pub(super) fn login(
     talk: &mut Talk,
     address: Option<IpAddr>,
 ) -> Result<Option<Admitted>, End> {
-    let until = Instant::now() + LOGIN;
+    let until = clock::now() + LOGIN;
     let Some(startup) = first_packets(server, talk, until)? else {
         return Ok(None);
     };
@@ -67,7 +68,7 @@ pub(super) fn login(
 /// Reads what comes in the time that is left.
 fn fill(talk: &mut Talk, until: Instant) -> Result<(), End> {
     talk.flush()?;
-    let left = until.saturating_duration_since(Instant::now());
+    let left = until.saturating_duration_since(clock::now());
     if left.is_zero() {
         return Err(too_late());
     }
@@ -202,9 +203,7 @@ fn authenticate(
             Ok(role)
         }
         _ => {
-            let wait = server
-                .throttle
-                .wrong(&startup.user, address, Instant::now());
+            let wait = server.throttle.wrong(&startup.user, address, clock::now());
             std::thread::sleep(wait);
             Err(End::Fatal(
                 "28P01",

@@ -3,6 +3,7 @@
 //! What must hold: a cancel needs the session's secret, compared in constant time; nothing here waits for a session.
 
 use super::stream::Socket;
+use crate::clock;
 use hushdb::InterruptHandle;
 use hushdb::crypto::CryptoProvider;
 use hushdb::keys::SecretBytes;
@@ -30,7 +31,7 @@ impl Seen {
     /// A statement begins, and may take this long.
     pub(crate) fn begin(&self, timeout: Option<Duration>) {
         self.late.store(false, Ordering::Release);
-        *self.deadline.lock() = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        *self.deadline.lock() = timeout.and_then(|timeout| clock::now().checked_add(timeout));
         self.busy.store(true, Ordering::Release);
     }
 

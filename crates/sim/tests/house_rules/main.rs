@@ -1,10 +1,11 @@
 //! The rules of the house, run over the whole repository.
 //!
 //! What must hold: crates depend on each other along the arrows of `docs/ARCHITECTURE.md` and on the libraries that
-//! are theirs; files stay small, say at their head what they are, and carry no marker of unfinished work; `lib.rs`
-//! has no logic; unsafe code is forbidden; nothing names the machine that it was written on. The words that are
-//! looked for are put together here from parts, so that this file holds to its own rules.
+//! are theirs; clocks and files by name are called in their rooms; files stay small, say at their head what they are, and
+//! carry no marker of unfinished work; `lib.rs` has no logic; unsafe code is forbidden; nothing names the machine that it
+//! was written on. The words that are looked for are put together here from parts, so that this file holds to its own rules.
 
+mod rooms;
 mod sources;
 
 use std::collections::BTreeMap;

@@ -13,12 +13,13 @@
 //! sector is under it. Nothing here starts a thread: someone calls [`Store::rekey_step`].
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use parking_lot::MutexGuard;
 
 use super::reseal::{Cursor, Reseal};
 use super::store::Store;
+use crate::clock;
 use crate::error::Result;
 use crate::interrupt::{check_interrupt, wait_for};
 
@@ -77,8 +78,7 @@ impl Store {
         let _alone = wait_for(&self.checkpointing)?;
         let mut log = wait_for(&self.log)?;
         let state = wait_for(&self.commit)?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(0));
+        let now = clock::unix_seconds();
         let oldest = self.oldest_in_use(state.stored.generation);
         let began = self.blocks.begin_rotation(oldest, now)?;
         log.overwrites = true;
@@ -117,7 +117,7 @@ impl Store {
             let work = self.rekey.lock();
             (work.bytes_per_second, work.bytes)
         };
-        let began = Instant::now();
+        let began = clock::now();
         let at_most = match rate {
             0 => at_most,
             rate => at_most.min(rate),

@@ -1,8 +1,10 @@
 //! The joint to the disk: [`StorageFile`] and, for the files beside a database file, [`StorageFiles`]; of each two
-//! implementations are here, [`OsFile`] and [`MemFile`], [`OsFiles`] and [`MemFiles`]. And [`OutputFile`], for what is none of a
-//! database's.
+//! implementations are here, [`OsFile`] and [`MemFile`], [`OsFiles`] and [`MemFiles`]. And [`OutputFile`] and [`open_input`],
+//! for what is none of a database's.
+#![expect(clippy::disallowed_methods, reason = "this is the room of files")]
 
 mod file_lock;
+mod input_file;
 mod mem_file;
 mod mem_files;
 mod os_file;
@@ -12,6 +14,7 @@ mod place;
 mod storage_file;
 mod storage_files;
 
+pub use input_file::{create_directory, input_path, open_input, read_input};
 pub use mem_file::MemFile;
 pub use mem_files::MemFiles;
 pub use os_file::OsFile;

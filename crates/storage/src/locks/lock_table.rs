@@ -12,6 +12,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::deadlock;
 use super::lock_key::{KeyHash, LockKey, LockMode};
+use crate::clock;
 
 /// Between two looks at what ends a wait.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -176,7 +177,7 @@ impl LockTable {
         let waiter = Waiter {
             owner,
             mode,
-            since: Instant::now(),
+            since: clock::now(),
             granted: Arc::clone(&granted),
         };
         match held {
@@ -260,7 +261,7 @@ fn wait(
     granted: &Condvar,
     wanted: Wanted<'_>,
 ) -> Result<(), LockError> {
-    let began = Instant::now();
+    let began = clock::now();
     let mut look = DEADLOCK_AFTER;
     while state.waits.contains_key(&wanted.owner) {
         let waited = began.elapsed();

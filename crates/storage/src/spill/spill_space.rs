@@ -1,4 +1,8 @@
 //! `SpillSpace`: the spill files of a process, under one limit.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is the room of nameless files"
+)]
 
 use std::fs::{File, OpenOptions};
 use std::io;

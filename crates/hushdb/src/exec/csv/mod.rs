@@ -27,7 +27,7 @@ use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
 use hushdb_sql::OptionValue;
 use hushdb_sql::type_names::{arrow_field, column_type_name};
 use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::{Column, ColumnType};
+use hushdb_storage::{Column, ColumnType, open_input};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::sync::Arc;
@@ -188,11 +188,7 @@ fn table(file: CsvFile) -> Result<Arc<dyn TableSource>> {
 }
 
 fn open(path: &str) -> Result<File> {
-    let file = File::open(path).and_then(|file| match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(std::io::Error::other("it is not a file")),
-    });
-    file.map_err(|error| wrong(path, Fault::Io(error)))
+    open_input(path).map_err(|error| wrong(path, Fault::Io(error)))
 }
 
 fn sample(path: &str) -> Result<Sample> {

@@ -13,6 +13,7 @@ pub(super) use readers::SoundReaders;
 use self::thrift::Part;
 use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaDataReader};
 use hushdb_sql::{Error, Result, without_values};
+use hushdb_storage::open_input;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -32,7 +33,7 @@ const CHILDREN: &[i16] = &[2, 5];
 /// `InvalidInput` for a file that is damaged, or too wide to be read, without its name.
 pub fn check_parquet(path: &str) -> Result<()> {
     let damaged = |error: std::io::Error| Error::invalid(error.to_string());
-    let file = File::open(path).map_err(damaged)?;
+    let file = open_input(path).map_err(damaged)?;
     let bytes = file.metadata().map_err(damaged)?.len();
     let file = GivenFile { file, bytes };
     let footer = file.footer()?;
