@@ -5,7 +5,7 @@
 
 use super::flat_plans::all_of;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::common::{NullEquality, Result};
+use datafusion::common::{JoinType, NullEquality, Result};
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{Expr, Filter, GroupingSet, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
@@ -67,7 +67,8 @@ fn always_has_a_row(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// The rule that brings inner joins into one, of which all are of the kind of the uppermost then.
+/// The rule that brings inner joins into one, of which all are of the kind of the uppermost then. Where each of them has keys there is
+/// nothing to find, and it compares every key with every relation: seconds for hundreds of joins.
 #[derive(Debug)]
 pub(super) struct EliminateCrossJoins(pub(super) Rule);
 
@@ -89,20 +90,20 @@ impl OptimizerRule for EliminateCrossJoins {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        let mut nulls_are_equal = false;
+        let (mut keyless, mut nulls_are_equal) = (false, false);
         plan.apply_with_subqueries(|plan| {
-            nulls_are_equal |= matches!(
-                plan,
-                LogicalPlan::Join(join) if join.null_equality == NullEquality::NullEqualsNull
-            );
+            if let LogicalPlan::Join(join) = plan {
+                keyless |= join.join_type == JoinType::Inner && join.on.is_empty();
+                nulls_are_equal |= join.null_equality == NullEquality::NullEqualsNull;
+            }
             Ok(match nulls_are_equal {
                 true => TreeNodeRecursion::Stop,
                 false => TreeNodeRecursion::Continue,
             })
         })?;
-        match nulls_are_equal {
-            true => Ok(Transformed::no(plan)),
-            false => self.0.rewrite(plan, config),
+        match keyless && !nulls_are_equal {
+            true => self.0.rewrite(plan, config),
+            false => Ok(Transformed::no(plan)),
         }
     }
 }
