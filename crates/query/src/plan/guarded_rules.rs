@@ -1,11 +1,11 @@
-//! Two of DataFusion's rules, kept from plans that they change the meaning of.
+//! A rule of DataFusion's, kept from plans that it changes the meaning of.
 //!
 //! What must hold: a condition that names no column stays above an aggregate that has a row of no rows, too: below it, that row
-//! would be left. And joins that take NULL for equal to NULL are not taken for others.
+//! would be left.
 
 use super::flat_plans::all_of;
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::common::{JoinType, NullEquality, Result};
+use datafusion::common::Result;
+use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{Expr, Filter, GroupingSet, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
@@ -64,46 +64,5 @@ fn always_has_a_row(plan: &LogicalPlan) -> bool {
         [Expr::GroupingSet(GroupingSet::GroupingSets(sets))] => sets.iter().any(Vec::is_empty),
         [Expr::GroupingSet(_)] => true,
         groups => groups.is_empty(),
-    }
-}
-
-/// The rule that brings inner joins into one, of which all are of the kind of the uppermost then. Where each of them has keys there is
-/// nothing to find, and it compares every key with every relation: seconds for hundreds of joins.
-#[derive(Debug)]
-pub(super) struct EliminateCrossJoins(pub(super) Rule);
-
-impl OptimizerRule for EliminateCrossJoins {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let (mut keyless, mut nulls_are_equal) = (false, false);
-        plan.apply_with_subqueries(|plan| {
-            if let LogicalPlan::Join(join) = plan {
-                keyless |= join.join_type == JoinType::Inner && join.on.is_empty();
-                nulls_are_equal |= join.null_equality == NullEquality::NullEqualsNull;
-            }
-            Ok(match nulls_are_equal {
-                true => TreeNodeRecursion::Stop,
-                false => TreeNodeRecursion::Continue,
-            })
-        })?;
-        match keyless && !nulls_are_equal {
-            true => self.0.rewrite(plan, config),
-            false => Ok(Transformed::no(plan)),
-        }
     }
 }

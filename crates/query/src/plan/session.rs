@@ -5,11 +5,12 @@
 
 use super::casts::DuckCasts;
 use super::comparison_keys::ComparisonKeys;
+use super::cross_joins::CrossJoins;
 use super::dependent_joins::DependentJoins;
 use super::flat_plans::{FlatFilters, GroupedUnions};
 use super::flat_unions::FlatUnions;
 use super::given_files::GivenFiles;
-use super::guarded_rules::{EliminateCrossJoins, PushDownFilters};
+use super::guarded_rules::PushDownFilters;
 use super::in_order::InsertionOrder;
 use super::join_order::JoinOrder;
 use super::named_pushdown::NamedPushdown;
@@ -135,7 +136,7 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let rules = rules.map(|rule| -> Arc<dyn OptimizerRule + Send + Sync> {
         match rule.name() {
             "push_down_filter" => Arc::new(PushDownFilters(rule)),
-            "eliminate_cross_join" => Arc::new(EliminateCrossJoins(rule)),
+            "eliminate_cross_join" => Arc::new(CrossJoins),
             _ => rule,
         }
     });
