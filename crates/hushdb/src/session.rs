@@ -127,8 +127,10 @@ impl Session {
 
     /// How a statement that begins now waits: as its transaction does, if it is part of one.
     pub(crate) fn waits(&self) -> Option<Arc<Waits>> {
+        let timeout = self.settings.lock().lock_timeout;
         if let Some(open) = self.transaction.lock().as_ref() {
-            return open.waits().cloned();
+            let waits = open.waits().cloned();
+            return waits.inspect(|waits| waits.set_timeout(timeout));
         }
         self.new_waits(None)
     }
@@ -158,16 +160,27 @@ impl Session {
 
     /// What a statement that begins now sees.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let newest = {
-            let settings = self.settings.lock();
-            let only = self.only.as_deref();
-            self.instance
-                .snapshot(&settings.database, &settings.schema, only)
-        };
+        let newest = self.newest();
         match self.transaction.lock().as_mut() {
             Some(open) => open.view(newest),
             None => newest,
         }
+    }
+
+    /// The same, but that a transaction which has looked at nothing yet need not go on seeing it.
+    pub(crate) fn glance(&self) -> Snapshot {
+        let newest = self.newest();
+        match self.transaction.lock().as_ref() {
+            Some(open) => open.glance(newest),
+            None => newest,
+        }
+    }
+
+    fn newest(&self) -> Snapshot {
+        let settings = self.settings.lock();
+        let only = self.only.as_deref();
+        self.instance
+            .snapshot(&settings.database, &settings.schema, only)
     }
 
     /// What plans and runs a statement that begins now.

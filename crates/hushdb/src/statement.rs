@@ -36,6 +36,11 @@ impl<'a> Statement<'a> {
         self
     }
 
+    /// How it waits for others who change the same rows; `None`: it does not.
+    pub(crate) fn waits_by(&self) -> Option<&Arc<Waits>> {
+        self.waits.as_ref()
+    }
+
     /// Whether it waits for others who change the same rows, and is begun anew from above when they were faster.
     pub(crate) fn waits(&self) -> bool {
         self.waits.is_some()

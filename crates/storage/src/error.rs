@@ -229,7 +229,7 @@ pub enum Error {
     Deadlock,
     /// Another transaction held a lock for longer than this one would wait.
     #[error(
-        "another transaction holds a lock that this statement needs: try again later, or raise lock_timeout"
+        "another transaction holds a lock that this statement needs: try again later, raise lock_timeout, or leave out NOWAIT"
     )]
     LockTimeout,
     /// There is no memory for the locks of rows.

@@ -39,9 +39,9 @@ pub use block::{
     Protection, Role, SECTOR_BYTES, SealedBlock, SealedFile,
 };
 pub use catalog::{
-    CatalogVersion, CheckReport, Checkpoint, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, LockOwner,
-    Lost, MAIN_SCHEMA, PendingRowGroup, RekeyProgress, RekeyState, Salvage, SalvageReport,
-    SalvagedTable, Savepoint, SchemaVersion, Store, Transaction, View,
+    CatalogVersion, CheckReport, Checkpoint, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, FreeRows,
+    LockOwner, Lost, MAIN_SCHEMA, PendingRowGroup, RekeyProgress, RekeyState, Salvage,
+    SalvageReport, SalvagedTable, Savepoint, SchemaVersion, Store, Transaction, View,
 };
 pub use codec::{CodecError, EncodedSegment, SegmentCodec, VortexCodec};
 pub use error::{Error, ErrorKind, Place, Result};
@@ -52,7 +52,7 @@ pub use file::{
 };
 pub use index::{Index, IndexDef, IndexKind};
 pub use interrupt::{Interrupt, check_interrupt};
-pub use locks::{LockView, Patience};
+pub use locks::{LockMode, LockView, Patience};
 pub use log::{
     LogBasis, LogEnd, LogError, LogHeader, LogKeySource, LogOwner, LogReader, LogRecord, LogWriter,
     MAX_LOG_PAYLOAD_BYTES, MAX_LOG_RECORD_BYTES, Synchronous, UnverifiedLogHeader,

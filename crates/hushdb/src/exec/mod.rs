@@ -15,6 +15,7 @@ mod definitions;
 mod describe;
 mod dml;
 mod export;
+mod for_update;
 mod import;
 mod json;
 mod key_tables;
@@ -22,6 +23,7 @@ mod keys;
 mod literal;
 mod literal_rows;
 mod load;
+mod lock_table;
 mod point;
 mod pragma;
 mod process_tables;
@@ -178,6 +180,19 @@ fn execute(
     })
 }
 
+/// `EXECUTE name(parameters)`.
+fn execute_named(
+    statement: &Statement<'_>,
+    name: &ast::ObjectName,
+    parameters: &[ast::Expr],
+) -> Result<QueryResult> {
+    let prepared = statement
+        .session
+        .prepared(&sql::name_parts(name)?.join("."))?;
+    let arguments: Vec<Argument<'_>> = parameters.iter().map(Argument::Expr).collect();
+    execute(statement, &prepared, &arguments)
+}
+
 fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult> {
     let session = statement.session;
     match parsed {
@@ -252,6 +267,7 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
 fn run_sql(statement: &Statement<'_>, parsed: ast::Statement) -> Result<QueryResult> {
     use ast::Statement as S;
     match parsed {
+        S::Query(query) if !query.locks.is_empty() => for_update::run(statement, *query),
         S::Query(_) => query::run(statement, parsed),
         S::Explain { ref statement, .. } if !matches!(**statement, S::Query(_)) => {
             Err(Error::unsupported(
@@ -298,17 +314,13 @@ fn run_sql(statement: &Statement<'_>, parsed: ast::Statement) -> Result<QueryRes
             name: Some(name),
             parameters,
             ..
-        } => {
-            let called = sql::name_parts(&name)?.join(".");
-            let prepared = statement.session.prepared(&called)?;
-            let arguments: Vec<Argument<'_>> = parameters.iter().map(Argument::Expr).collect();
-            execute(statement, &prepared, &arguments)
-        }
+        } => execute_named(statement, &name, &parameters),
         S::Deallocate { name, .. } => {
             statement.session.deallocate(&name.value)?;
             Ok(QueryResult::done())
         }
         S::CreateIndex(create) => keys::create_index(statement, &create),
+        S::Lock(lock) => lock_table::run(statement, &lock),
         other => {
             let text = other.to_string();
             let words: Vec<&str> = text.split_whitespace().take(2).collect();

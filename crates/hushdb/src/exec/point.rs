@@ -5,6 +5,7 @@
 
 use super::computed::{computed, values_of};
 use super::dml::{insert_targets, table_of};
+use super::for_update::RowLock;
 use super::literal::{Argument, Literal, array};
 use super::literal_rows::literal_rows;
 use super::load;
@@ -33,8 +34,9 @@ pub(super) fn run(
     kept: Kept<'_>,
 ) -> Result<Option<QueryResult>> {
     match (shape, ast) {
-        (Shape::Select { place, items }, _) => {
-            select(statement, place, items.as_deref(), arguments, kept)
+        (Shape::Select { place, items, lock }, _) => {
+            let lock = lock.as_ref().map(RowLock::from);
+            select(statement, place, items.as_deref(), lock, arguments, kept)
         }
         (Shape::Update { place, set }, _) => change(statement, place, Some(set), arguments, kept),
         (Shape::Delete { place }, _) => change(statement, place, None, arguments, kept),
@@ -49,16 +51,24 @@ fn select(
     statement: &Statement<'_>,
     place: &Place,
     items: Option<&[Item]>,
+    lock: Option<RowLock>,
     arguments: &[Argument<'_>],
     kept: Kept<'_>,
 ) -> Result<Option<QueryResult>> {
+    if lock.is_some() && !statement.waits() {
+        return Ok(None);
+    }
     let snapshot = statement.snapshot();
     let Some((database, table)) = snapshot.seen(&place.parts) else {
         return Ok(None);
     };
-    let Some(found) = find(table, place, items, arguments, kept)? else {
+    let Some(mut found) = find(table, place, items, arguments, kept)? else {
         return Ok(None);
     };
+    if let Some(lock) = lock {
+        let (_, write) = statement.resolve_for_write(&place.table)?;
+        found.row_ids = lock.take(&write, table.id, found.row_ids)?;
+    }
     let Resolved { output, schema, .. } = found.resolved.as_ref();
     if found.row_ids.is_empty() {
         return Ok(Some(QueryResult::rows(Arc::clone(schema), vec![])));

@@ -3,8 +3,8 @@
 //! What must hold: a statement that says anything more has no shape.
 
 use datafusion::sql::sqlparser::ast::{
-    self, Assignment, AssignmentTarget, BinaryOperator, Expr, FromTable, ObjectName, Query,
-    SelectItem, SetExpr, TableFactor, TableObject, TableWithJoins,
+    self, Assignment, AssignmentTarget, BinaryOperator, Expr, FromTable, LockClause, ObjectName,
+    Query, SelectItem, SetExpr, TableFactor, TableObject, TableWithJoins,
 };
 use hushdb_sql::{self as sql, folded, name_parts};
 use hushdb_storage::same_name;
@@ -14,10 +14,11 @@ use std::sync::LazyLock;
 /// A statement that can be run without a plan if the table has the index for it. Values are in the statement, and may be
 /// parameters.
 pub(crate) enum Shape {
-    /// `SELECT items FROM place`; all columns without items.
+    /// `SELECT items FROM place [FOR UPDATE | FOR SHARE]`; all columns without items.
     Select {
         place: Place,
         items: Option<Vec<Item>>,
+        lock: Option<LockClause>,
     },
     /// `UPDATE place SET column = value, ...`
     Update {
@@ -85,6 +86,7 @@ pub(crate) fn recognise(statement: &ast::Statement) -> Option<Shape> {
         ast::Statement::Query(_) => Shape::Select {
             place,
             items: items(&parts.items)?,
+            lock: parts.lock,
         },
         ast::Statement::Update(_) => Shape::Update {
             place,
@@ -174,14 +176,19 @@ struct Parts {
     table: ObjectName,
     items: Vec<SelectItem>,
     assignments: Vec<Assignment>,
+    lock: Option<LockClause>,
 }
 
 /// Takes the parts that a shape has out of a statement. What is left is the same for all statements that say no more.
 fn take_apart(statement: &mut ast::Statement) -> Option<Parts> {
-    let (mut items, mut assignments) = (vec![], vec![]);
+    let (mut items, mut assignments, mut lock) = (vec![], vec![], None);
     let table = match statement {
         ast::Statement::Query(query) => {
-            let Query { body, .. } = query.as_mut();
+            let Query { body, locks, .. } = query.as_mut();
+            // More than one clause, or one that names the table, stays and is none of the shape.
+            if matches!(locks.as_slice(), [LockClause { of: None, .. }]) {
+                lock = locks.pop();
+            }
             let SetExpr::Select(select) = body.as_mut() else {
                 return None;
             };
@@ -207,6 +214,7 @@ fn take_apart(statement: &mut ast::Statement) -> Option<Parts> {
         table,
         items,
         assignments,
+        lock,
     })
 }
 
@@ -267,6 +275,7 @@ mod tests {
             "SELECT * FROM t WHERE a = 1",
             "SELECT a, b AS c FROM s.t WHERE (a = ?) AND 'x' = b",
             "FROM t SELECT a WHERE a = $1",
+            "SELECT a FROM t WHERE a = 1 FOR UPDATE SKIP LOCKED",
             "UPDATE t SET a = 1, b = b + 1 WHERE a = 2",
             "DELETE FROM t WHERE a = 2",
             "INSERT INTO t (a) VALUES (1), (2)",
@@ -291,6 +300,7 @@ mod tests {
             "SELECT a FROM t WHERE a = b",
             "SELECT a FROM t WHERE a > 1",
             "SELECT a FROM t WHERE a = 1 LIMIT 1",
+            "SELECT a FROM t WHERE a = 1 FOR UPDATE OF t",
             "SELECT a FROM t WHERE a = 1 ORDER BY a",
             "SELECT a FROM t WHERE a = 1 GROUP BY a",
             "WITH u AS (SELECT 1) SELECT a FROM t WHERE a = 1",

@@ -102,10 +102,9 @@ impl OpenTransaction {
         }
     }
 
-    /// Turns the newest state of all databases into the one that this transaction sees.
-    pub(crate) fn view(&mut self, mut newest: Snapshot) -> Snapshot {
-        newest.now = self.began;
-        for (name, database) in &mut newest.databases {
+    /// Turns the newest state of all databases into the one that this transaction sees, from now on too.
+    pub(crate) fn view(&mut self, newest: Snapshot) -> Snapshot {
+        for (name, database) in &newest.databases {
             let seen = self
                 .seen
                 .entry(name.clone())
@@ -114,7 +113,18 @@ impl OpenTransaction {
             if !Arc::ptr_eq(&seen.store, &database.store) {
                 *seen = database.clone();
             }
-            *database = seen.clone();
+        }
+        self.glance(newest)
+    }
+
+    /// The same without keeping databases as they are now that it has not looked at.
+    pub(crate) fn glance(&self, mut newest: Snapshot) -> Snapshot {
+        newest.now = self.began;
+        for (name, database) in &mut newest.databases {
+            let seen = self.seen.get(name);
+            if let Some(seen) = seen.filter(|seen| Arc::ptr_eq(&seen.store, &database.store)) {
+                *database = seen.clone();
+            }
             if let Some((written, write)) = &self.write
                 && written == name
                 && Arc::ptr_eq(write.store(), &database.store)

@@ -47,7 +47,7 @@ impl Isolation {
 /// How the statements of one transaction wait, or those of a connection that stand alone.
 pub(crate) struct Waits {
     pub(crate) isolation: Isolation,
-    patience: Patience,
+    patience: Mutex<Patience>,
     /// Of each database that is written to.
     owners: Mutex<Vec<Arc<LockOwner>>>,
 }
@@ -55,26 +55,31 @@ pub(crate) struct Waits {
 impl Waits {
     /// None: nobody waits. `timeout` is for each lock; zero is none.
     pub(crate) fn new(isolation: Isolation, timeout: Duration) -> Option<Arc<Self>> {
-        let patience = match timeout.is_zero() {
-            true => Patience::Endless,
-            false => Patience::Until(timeout),
-        };
         (isolation != Isolation::Snapshot).then(|| {
             Arc::new(Self {
                 isolation,
-                patience,
+                patience: Mutex::new(patience(timeout)),
                 owners: Mutex::default(),
             })
         })
     }
 
+    /// The longest wait for each lock from now on; zero is none.
+    pub(crate) fn set_timeout(&self, timeout: Duration) {
+        let patience = patience(timeout);
+        if std::mem::replace(&mut *self.patience.lock(), patience) != patience {
+            let owners = self.owners.lock();
+            owners.iter().for_each(|owner| owner.set_patience(patience));
+        }
+    }
+
     /// What holds the locks of a database.
-    pub(super) fn owner(&self, store: &Store) -> Arc<LockOwner> {
+    pub(crate) fn owner(&self, store: &Store) -> Arc<LockOwner> {
         let mut owners = self.owners.lock();
         if let Some(owner) = owners.iter().find(|owner| store.is_of(owner)) {
             return Arc::clone(owner);
         }
-        let owner = store.lock_owner(self.patience);
+        let owner = store.lock_owner(*self.patience.lock());
         owners.push(Arc::clone(&owner));
         owner
     }
@@ -82,6 +87,13 @@ impl Waits {
     /// Lets go of all locks.
     pub(super) fn let_go(&self) {
         self.owners.lock().clear();
+    }
+}
+
+fn patience(timeout: Duration) -> Patience {
+    match timeout.is_zero() {
+        true => Patience::Endless,
+        false => Patience::Until(timeout),
     }
 }
 

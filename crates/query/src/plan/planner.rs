@@ -312,6 +312,18 @@ impl<'a> Planner<'a> {
         Ok(folded_source(source, &HashSet::new())?)
     }
 
+    /// A table of a database with its row ids, in its last column.
+    ///
+    /// # Errors
+    /// `Catalog` when there is no such database.
+    pub fn with_row_ids(
+        &self,
+        database: &str,
+        table: &Arc<TableVersion>,
+    ) -> Result<Arc<dyn TableSource>> {
+        self.scan(database, table, true)
+    }
+
     fn scan(
         &self,
         database: &str,

@@ -166,7 +166,6 @@ pub(crate) fn read(sql: &str) -> Result<Option<Command>, SqlError> {
         "unlisten" => Command::Nothing { tag: "UNLISTEN" },
         "listen" | "notify" => return Err(SqlError::missing("LISTEN and NOTIFY")),
         "grant" | "revoke" => return Err(SqlError::missing("GRANT and REVOKE")),
-        "lock" => return Err(SqlError::missing("LOCK TABLE")),
         "declare" | "fetch" | "move" | "close" => return Err(SqlError::missing("a cursor in SQL")),
         "analyze" => Command::Nothing { tag: "ANALYZE" },
         "cluster" | "reindex" | "comment" | "security" | "refresh" | "import" | "do" => {

@@ -204,6 +204,7 @@ fn sql_command(statement: &ast::Statement) -> &'static str {
         S::Prepare { .. } => "PREPARE",
         S::Execute { .. } => "EXECUTE",
         S::Deallocate { .. } => "DEALLOCATE",
+        S::Lock(_) => "LOCK TABLE",
         // Not run.
         _ => "",
     }

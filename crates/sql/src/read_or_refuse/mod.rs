@@ -24,7 +24,10 @@ use std::ops::ControlFlow;
 pub(super) fn check(statement: &Statement) -> Result<()> {
     use Statement as S;
     match statement {
-        S::Sql(statement) => tree(statement.as_ref()),
+        S::Sql(statement) => match query::without_lock(statement)? {
+            Some(statement) => tree(&statement),
+            None => tree(statement.as_ref()),
+        },
         S::InsertByName(insert) => {
             change::insert(insert)?;
             tree(insert.as_ref())

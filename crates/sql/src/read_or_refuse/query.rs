@@ -3,11 +3,48 @@
 use super::{Result, expressions, not_there, refuse, relations};
 use crate::error::Error;
 use sqlparser::ast::{
-    Cte, Distinct, GroupByExpr, LimitClause, NamedWindowDefinition, NamedWindowExpr, Offset,
-    OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, ReplaceSelectElement,
-    ReplaceSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, SetOperator,
-    SetQuantifier, Values, WildcardAdditionalOptions, With,
+    Cte, Distinct, GroupByExpr, LimitClause, LockClause, LockType, NamedWindowDefinition,
+    NamedWindowExpr, NonBlock, Offset, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query,
+    ReplaceSelectElement, ReplaceSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    SetExpr, SetOperator, SetQuantifier, Statement, Values, WildcardAdditionalOptions, With,
 };
+
+/// A statement, or one that is prepared, without the locking clause that it ends with, which `exec/for_update.rs` reads.
+pub(super) fn without_lock(statement: &Statement) -> Result<Option<Statement>> {
+    let has_lock = match statement {
+        Statement::Prepare { statement, .. } => has_lock(statement),
+        other => has_lock(other),
+    };
+    if !has_lock {
+        return Ok(None);
+    }
+    let mut statement = statement.clone();
+    let inner = match &mut statement {
+        Statement::Prepare {
+            statement: inner, ..
+        } => inner.as_mut(),
+        other => other,
+    };
+    let Statement::Query(query) = inner else {
+        return Ok(None);
+    };
+    match std::mem::take(&mut query.locks).as_slice() {
+        [] => Ok(None),
+        [clause] => {
+            let LockClause {
+                lock_type: LockType::Update | LockType::Share,
+                of: _,
+                nonblock: None | Some(NonBlock::Nowait | NonBlock::SkipLocked),
+            } = clause;
+            Ok(Some(statement))
+        }
+        _ => Err(not_there("more than one locking clause")),
+    }
+}
+
+fn has_lock(statement: &Statement) -> bool {
+    matches!(statement, Statement::Query(query) if !query.locks.is_empty())
+}
 
 pub(super) fn query(query: &Query) -> Result<()> {
     let Query {
@@ -24,7 +61,10 @@ pub(super) fn query(query: &Query) -> Result<()> {
     } = query;
     refuse(&[
         (fetch, "FETCH"),
-        (locks, "a locking clause such as FOR UPDATE"),
+        (
+            locks,
+            "a locking clause such as FOR UPDATE within another statement",
+        ),
         (for_clause, "FOR XML, JSON or BROWSE"),
         (settings, "SETTINGS of a query"),
         (format_clause, "FORMAT of a query"),

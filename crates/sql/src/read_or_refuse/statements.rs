@@ -2,7 +2,8 @@
 
 use super::{Result, alter, change, create, refuse};
 use sqlparser::ast::{
-    CreateIndex, DescribeAlias, SchemaName, Statement, Truncate, TruncateTableTarget,
+    CreateIndex, DescribeAlias, Lock, LockTableTarget, SchemaName, Statement, Truncate,
+    TruncateTableTarget,
 };
 
 pub(super) fn statement(statement: &Statement) -> Result<()> {
@@ -14,10 +15,7 @@ pub(super) fn statement(statement: &Statement) -> Result<()> {
         S::Truncate(truncate) => self::truncate(truncate),
         S::CreateTable(table) => create::table(table),
         S::CreateView(view) => create::view(view),
-        S::CreateIndex(index) => {
-            create_index(index);
-            Ok(())
-        }
+        S::CreateIndex(index) => create_index(index),
         S::AlterTable(alter) => alter::table(alter),
         S::CreateSchema {
             schema_name,
@@ -96,6 +94,7 @@ pub(super) fn statement(statement: &Statement) -> Result<()> {
             name: _,
             prepare: _,
         } => Ok(()),
+        S::Lock(lock) => self::lock(lock),
         // A query is visited by itself; what is none of these is refused by `exec`.
         _ => Ok(()),
     }
@@ -128,8 +127,25 @@ fn truncate(truncate: &Truncate) -> Result<()> {
     })
 }
 
+/// There are no tables below others, which ONLY and `*` are about.
+fn lock(lock: &Lock) -> Result<()> {
+    let Lock {
+        tables,
+        lock_mode: _,
+        nowait: _,
+    } = lock;
+    for target in tables {
+        let LockTableTarget {
+            name: _,
+            only: _,
+            has_asterisk: _,
+        } = target;
+    }
+    Ok(())
+}
+
 /// `exec/keys.rs` reads or refuses all of it.
-fn create_index(index: &CreateIndex) {
+fn create_index(index: &CreateIndex) -> Result<()> {
     let CreateIndex {
         name: _,
         table_name: _,
@@ -145,4 +161,5 @@ fn create_index(index: &CreateIndex) {
         index_options: _,
         alter_options: _,
     } = index;
+    Ok(())
 }

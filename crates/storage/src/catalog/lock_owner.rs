@@ -23,7 +23,7 @@ pub struct LockOwner {
     pool: Arc<BufferPool>,
     id: u64,
     held: Mutex<Held>,
-    patience: Patience,
+    patience: Mutex<Patience>,
 }
 
 #[derive(Debug, Default)]
@@ -39,7 +39,24 @@ impl LockOwner {
             table: Arc::clone(table),
             pool: Arc::clone(pool),
             held: Mutex::default(),
-            patience,
+            patience: Mutex::new(patience),
+        }
+    }
+
+    /// From now on it waits this long for each lock.
+    pub fn set_patience(&self, patience: Patience) {
+        *self.patience.lock() = patience;
+    }
+
+    /// Locks a table for whatever is done with it, waiting for it if that is wanted.
+    ///
+    /// # Errors
+    /// `LockTimeout`, also where the lock is not free and nobody is to wait; `Deadlock`, `TooManyLocks`, `Interrupted`.
+    pub fn lock_table(&self, table_id: u64, mode: LockMode, waits: bool) -> Result<()> {
+        let key = LockKey::Table(table_id);
+        match waits {
+            true => self.lock(key, mode),
+            false => self.lock_by(key, mode, Patience::None).map(drop),
         }
     }
 
@@ -48,7 +65,8 @@ impl LockOwner {
     /// # Errors
     /// `LockTimeout`, `Deadlock`, `TooManyLocks`, and `Interrupted`: what was held before stays held.
     pub(crate) fn lock(&self, key: LockKey, mode: LockMode) -> Result<()> {
-        self.lock_by(key, mode, self.patience)
+        let patience = *self.patience.lock();
+        self.lock_by(key, mode, patience).map(drop)
     }
 
     /// Takes a lock if nobody has it; gives whether it is held.
@@ -56,14 +74,25 @@ impl LockOwner {
     /// # Errors
     /// `TooManyLocks`.
     pub(crate) fn try_lock(&self, key: LockKey, mode: LockMode) -> Result<bool> {
+        Ok(self.take_if_free(key, mode)?.is_some())
+    }
+
+    /// As `try_lock`; gives whether nothing of it was held before, if it is held now.
+    pub(crate) fn take_if_free(&self, key: LockKey, mode: LockMode) -> Result<Option<bool>> {
         match self.lock_by(key, mode, Patience::None) {
-            Ok(()) => Ok(true),
-            Err(Error::LockTimeout) => Ok(false),
+            Ok(is_new) => Ok(Some(is_new)),
+            Err(Error::LockTimeout) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    fn lock_by(&self, key: LockKey, mode: LockMode, patience: Patience) -> Result<()> {
+    /// Lets go of the lock that was taken last.
+    pub(crate) fn let_go_of_last(&self) {
+        let last = self.held.lock().keys.pop();
+        self.table.release(self.id, last.as_slice());
+    }
+
+    fn lock_by(&self, key: LockKey, mode: LockMode, patience: Patience) -> Result<bool> {
         self.make_room()?;
         // Not held while waiting: nothing else of this owner runs meanwhile.
         let wanted = Wanted {
@@ -71,11 +100,11 @@ impl LockOwner {
             patience,
             is_cancelled: &|| check_interrupt().is_err(),
         };
-        let is_new = self.table.acquire(wanted, key, mode);
-        if is_new.map_err(refused)? {
+        let is_new = self.table.acquire(wanted, key, mode).map_err(refused)?;
+        if is_new {
             self.held.lock().keys.push(key);
         }
-        Ok(())
+        Ok(is_new)
     }
 
     fn make_room(&self) -> Result<()> {
@@ -203,6 +232,27 @@ mod tests {
             drop((one, two));
             waiting.join().unwrap().unwrap();
         });
+    }
+
+    #[test]
+    fn many_share_what_one_then_waits_to_have_alone() {
+        let (table, [one, two, alone]) = owners(Patience::Endless);
+        one.lock(KEY, LockMode::Share).unwrap();
+        two.lock(KEY, LockMode::Share).unwrap();
+        assert!(!one.try_lock(KEY, LockMode::All).unwrap());
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| alone.lock(KEY, LockMode::All));
+            until_waiting(&table, 1);
+            two.let_go_of_last();
+            // Who shares it already goes before those who wait.
+            assert!(one.try_lock(KEY, LockMode::All).unwrap());
+            assert_eq!(one.take_if_free(KEY, LockMode::Share).unwrap(), Some(false));
+            one.let_go_of_last();
+            waiting.join().unwrap().unwrap();
+        });
+        assert!(!one.try_lock(KEY, LockMode::Share).unwrap());
+        drop((one, two, alone));
+        assert_eq!((table.held(), table.waiting()), (0, 0));
     }
 
     #[test]

@@ -23,18 +23,18 @@ use crate::locks::{LockKey, LockMode};
 use crate::table::{Column, RowGroup, TableVersion};
 
 /// Over this many rows a statement takes the whole table if nobody else has any of it.
-const MANY_ROWS: usize = 100_000;
+pub(super) const MANY_ROWS: usize = 100_000;
 /// Over this many it waits for that.
-const MOST_ROWS: usize = 1_000_000;
+pub(super) const MOST_ROWS: usize = 1_000_000;
 
 /// What a statement did to a table.
-struct Touched<'a> {
-    base: &'a Arc<TableVersion>,
+pub(super) struct Touched<'a> {
+    pub(super) base: &'a Arc<TableVersion>,
     /// Rows of the base that are gone, in order of their ids.
-    gone: Vec<u64>,
+    pub(super) gone: Vec<u64>,
     /// Rows in memory that it added, and the id from which on they are its own.
-    added: Vec<&'a RowGroup>,
-    added_from: u64,
+    pub(super) added: Vec<&'a RowGroup>,
+    pub(super) added_from: u64,
 }
 
 impl Transaction {
@@ -128,7 +128,7 @@ impl Transaction {
         Ok(())
     }
 
-    fn old_keys(
+    pub(super) fn old_keys(
         &self,
         table: &TableVersion,
         index: &Index,
@@ -154,7 +154,7 @@ impl Transaction {
     }
 
     /// Whether the rows that go are there in the newest state, and the keys that come are free.
-    fn still_holds(&self, table: &Touched<'_>, newest: &CatalogVersion) -> Result<()> {
+    pub(super) fn still_holds(&self, table: &Touched<'_>, newest: &CatalogVersion) -> Result<()> {
         let base = table.base;
         let now = find(newest, base.id).filter(|now| now.is_defined_as(base));
         let now = now.ok_or(Error::Overtaken)?;
@@ -256,7 +256,7 @@ fn unique(table: &TableVersion) -> impl Iterator<Item = (usize, &Index)> {
 }
 
 /// Which index has the keys that rows are locked by: that of the primary key, else the first in which every row has one.
-fn row_key(table: &TableVersion) -> Option<usize> {
+pub(super) fn row_key(table: &TableVersion) -> Option<usize> {
     let has_all = |index: &Index| {
         let columns = key_columns(table, index);
         columns.iter().all(|column| !column.nullable)

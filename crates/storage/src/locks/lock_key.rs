@@ -23,13 +23,15 @@ impl LockKey {
     }
 }
 
-/// How it is locked. Of the modes of a table each has what those before it have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum LockMode {
+/// How it is locked: a key in the last two modes, a table in any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockMode {
     /// A table of which rows are changed that have their own locks, or none.
     Rows,
     /// A table whose rows have no key to lock: one at a time changes rows that are there.
     Change,
+    /// A table or a key that stays as it is: many may hold it so.
+    Share,
     /// A table or a key, alone.
     All,
 }
@@ -40,6 +42,7 @@ impl LockMode {
         match self {
             Self::Rows => "rows",
             Self::Change => "change",
+            Self::Share => "share",
             Self::All => "all",
         }
     }
@@ -48,8 +51,19 @@ impl LockMode {
     pub(crate) fn goes_with(self, other: Self) -> bool {
         matches!(
             (self, other),
-            (Self::Rows, Self::Rows | Self::Change) | (Self::Change, Self::Rows)
+            (Self::Rows, Self::Rows | Self::Change)
+                | (Self::Change, Self::Rows)
+                | (Self::Share, Self::Share)
         )
+    }
+
+    /// The weakest mode that keeps out whatever either of the two does.
+    pub(crate) fn with(self, other: Self) -> Self {
+        match (self, other) {
+            _ if self == other => self,
+            (Self::Rows | Self::Change, Self::Rows | Self::Change) => Self::Change,
+            _ => Self::All,
+        }
     }
 }
 
@@ -71,11 +85,16 @@ mod tests {
 
     #[test]
     fn modes_go_together_as_they_say() {
-        use LockMode::{All, Change, Rows};
-        let together = [(Rows, Rows), (Rows, Change), (Change, Rows)];
-        for a in [Rows, Change, All] {
-            for b in [Rows, Change, All] {
+        use LockMode::{All, Change, Rows, Share};
+        let together = [(Rows, Rows), (Rows, Change), (Change, Rows), (Share, Share)];
+        let modes = [Rows, Change, Share, All];
+        for a in modes {
+            for b in modes {
                 assert_eq!(a.goes_with(b), together.contains(&(a, b)), "{a:?} {b:?}");
+                for other in modes {
+                    let both = a.goes_with(other) && b.goes_with(other);
+                    assert!(both || !a.with(b).goes_with(other), "{a:?} {b:?} {other:?}");
+                }
             }
         }
     }

@@ -80,7 +80,7 @@ pub struct LockView {
     pub table_id: u64,
     /// Whether it is a key of the table, and not the table.
     pub is_key: bool,
-    /// `rows`, `change` or `all`.
+    /// `rows`, `change`, `share` or `all`.
     pub mode: &'static str,
     /// The number of the owner, by which the rows of one transaction are told.
     pub owner: u64,
@@ -111,7 +111,7 @@ impl Lock {
 
     fn hold(&mut self, owner: u64, mode: LockMode) {
         match self.holders.iter_mut().find(|(holder, _)| *holder == owner) {
-            Some((_, held)) => *held = mode.max(*held),
+            Some((_, held)) => *held = held.with(mode),
             None => self.holders.push((owner, mode)),
         }
     }
@@ -161,7 +161,8 @@ impl LockTable {
         let mut state = self.state.lock();
         let lock = state.locks.entry(key).or_default();
         let held = lock.mode_of(owner);
-        if held.is_some_and(|held| held >= mode) {
+        let mode = held.map_or(mode, |held| held.with(mode));
+        if held == Some(mode) {
             return Ok(false);
         }
         // Who holds some of it already waits for those who hold the rest, not for those who wait for all of it.

@@ -15,6 +15,7 @@ mod deadlock;
 mod lock_key;
 mod lock_table;
 
-pub(crate) use lock_key::{LockKey, LockMode};
+pub(crate) use lock_key::LockKey;
+pub use lock_key::LockMode;
 pub(crate) use lock_table::{LockError, LockTable, Wanted};
 pub use lock_table::{LockView, Patience};

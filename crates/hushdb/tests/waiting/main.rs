@@ -2,6 +2,8 @@
 //!
 //! What must hold: what was added is there, once; nobody who waits fails with 40001 under READ COMMITTED; nothing stays locked.
 
+mod row_locks;
+
 use hushdb::{Connection, Database, Error, Isolation};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
