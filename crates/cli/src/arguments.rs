@@ -55,8 +55,7 @@ Commands (as the first argument; a database file of that name is given as ./NAME
   hush salvage FILE OUT
                      Copy what still opens of a damaged file into a new one
   hush keys ...      List, add, remove, change and verify the key slots of a file
-  hush rekey --data FILE
-                     Seal all blocks anew under another data key; the key slots stay
+  hush rekey FILE    Seal all blocks anew under another master key, or data key alone
   hush init DIR      Make an instance: a directory of encrypted databases
   hush serve DIR     Serve an instance to psql and other clients of PostgreSQL
 
@@ -260,9 +259,17 @@ pub(crate) struct SalvageArguments {
 pub(crate) struct RekeyArguments {
     #[command(flatten)]
     pub(crate) file: FileArguments,
-    /// Give the file another data key and seal all blocks under it; the master key and the key slots stay
-    #[arg(long, required = true)]
+    /// Change the data key alone: the master key and the key slots stay, and whoever has the master key is not locked out
+    #[arg(long, conflicts_with_all = ["slot", "drop_slot", "new_key_env", "new_key_file", "new_key_command", "new_key_url", "new_key_prompt"])]
     pub(crate) data: bool,
+    /// Number of the slot whose key is given: it is kept, or replaced if there is a new key. The only slot need not be named
+    #[arg(long, value_name = "N")]
+    pub(crate) slot: Option<usize>,
+    /// Another slot, whose key is to open the file no more; all others must be named so
+    #[arg(long, value_name = "N")]
+    pub(crate) drop_slot: Vec<usize>,
+    #[command(flatten)]
+    pub(crate) new_key: NewKeyOptions,
 }
 
 /// `hush keys`.

@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         Arguments::Command(Command::Check(arguments)) => check::run(&arguments),
         Arguments::Command(Command::Salvage(arguments)) => salvage::run(&arguments),
         Arguments::Command(Command::Keys(command)) => keys::run(&command),
-        Arguments::Command(Command::Rekey(arguments)) => rekey::run(&arguments.file),
+        Arguments::Command(Command::Rekey(arguments)) => rekey::run(&arguments),
         Arguments::Command(Command::Init(arguments)) => serve::init(&arguments),
         Arguments::Command(Command::Serve(arguments)) => serve::serve(&arguments),
     };

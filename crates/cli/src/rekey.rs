@@ -1,12 +1,17 @@
-//! `hush rekey --data`: seals all blocks of an encrypted file anew, under another data key. The master key and the key slots stay.
+//! `hush rekey`: seals all blocks of an encrypted file anew, under another master key and data key; with `--data` under another
+//! data key alone, and the master key and the key slots stay.
 //!
-//! Each step is durable by itself: whoever interrupts it begins again with the same command, which goes on. What old copies of
-//! the file hold is out of reach, and so is who can derive the master key; both are said at the end.
+//! Each step is durable by itself: whoever interrupts it begins again with `hush rekey --data`, which goes on. What old copies of
+//! the file hold is out of reach, and with `--data` who can derive the master key; both are said at the end.
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::arguments::FileArguments;
+use hushdb::KeySource;
+use hushdb::keys::{SlotOptions, SlotPlan};
+use hushdb::maintenance::{DatabaseFile, FileHeader, KeySlot, MasterKeyChange};
+
+use crate::arguments::RekeyArguments;
 use crate::cpu_time;
 use crate::failure::Failure;
 use crate::keys;
@@ -16,18 +21,28 @@ use crate::progress;
 const LEFT: &str = "Copies of the file made before hold the data under the old key still, and the old master key opens the new \
     data key: who knows a removed password and has an old copy is not locked out by this.";
 
+const KEPT: &str = "Copies of the file made before still open with the old keys, as they were. A slot that was kept opens them too: \
+    --expected-key refuses one that is put in the place of this file.";
+
 /// Runs it.
 ///
 /// # Errors
 /// What keeps the file from opening or from being written; what was sealed anew stays so.
-pub(crate) fn run(arguments: &FileArguments) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &RekeyArguments) -> Result<ExitCode, Failure> {
+    match arguments.data {
+        true => data_key(arguments),
+        false => master_key(arguments),
+    }
+}
+
+fn data_key(arguments: &RekeyArguments) -> Result<ExitCode, Failure> {
     let started = cpu_time::now();
-    let opened = keys::open(arguments)?;
+    let opened = keys::open(&arguments.file)?;
     let bar = progress::bar("{bar:40} {percent:>3} % sealed anew");
     let done = opened.rotate_data_key(&mut |share| bar.set_position(progress::position(share)));
     bar.finish_and_clear();
     let change = done?;
-    arguments.freshness.keep(&opened.anchor()?)?;
+    arguments.file.freshness.keep(&opened.anchor()?)?;
     let mut out = Sink::standard();
     let what = match change.began {
         true => "All blocks are under a new data key",
@@ -42,4 +57,73 @@ pub(crate) fn run(arguments: &FileArguments) -> Result<ExitCode, Failure> {
     writeln!(out, "{LEFT}")?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn master_key(arguments: &RekeyArguments) -> Result<ExitCode, Failure> {
+    let started = cpu_time::now();
+    // Before it is opened: to close another handle of an open file gives up locks.
+    let slots = FileHeader::read(&arguments.file.file)?.slots;
+    let opened = keys::open(&arguments.file)?;
+    let change = changed(&opened, &slots, arguments)?;
+    arguments.file.freshness.keep(&opened.anchor()?)?;
+    let mut out = Sink::standard();
+    writeln!(
+        out,
+        "All blocks are under a new master key and data key: {:.1} MiB in {:.1} s.",
+        change.bytes as f64 / f64::from(1 << 20),
+        started.elapsed().as_secs_f64()
+    )?;
+    out.write_all(b"The commitment of the new master key, for --expected-key: ")?;
+    for byte in change.commitment {
+        write!(out, "{byte:02x}")?;
+    }
+    writeln!(out, "\n{KEPT}")?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Changes the master key, in the slots that the arguments say.
+fn changed(
+    opened: &DatabaseFile,
+    slots: &[KeySlot],
+    arguments: &RekeyArguments,
+) -> Result<MasterKeyChange, Failure> {
+    let slot = match (arguments.slot, slots) {
+        (Some(slot), _) => slot,
+        (None, [only]) => only.number,
+        (None, several) => {
+            return Err(Failure::Message(format!(
+                "{} key slots are in use: say with --slot whose key it is, and with --drop-slot which others go; \
+                 ALTER DATABASE ... REKEY keeps several",
+                several.len()
+            )));
+        }
+    };
+    let key = arguments.file.key.required()?.provider();
+    let new_key = arguments.new_key.is_given();
+    let new_key = new_key.then(|| arguments.new_key.source()).transpose()?;
+    let new_key = new_key.as_ref().map(KeySource::provider_of_new_key);
+    let known = slots.iter().find(|known| known.number == slot);
+    let options = SlotOptions {
+        label: known.map(|known| known.label.clone()).unwrap_or_default(),
+        ..SlotOptions::default()
+    };
+    let mut plan: Vec<SlotPlan<'_>> = match &new_key {
+        Some(new_key) => vec![
+            SlotPlan::Drop { slot },
+            SlotPlan::Add {
+                key: &**new_key,
+                options,
+            },
+        ],
+        None => vec![SlotPlan::Keep { slot, key: &*key }],
+    };
+    let dropped = arguments.drop_slot.iter();
+    plan.extend(dropped.map(|slot| SlotPlan::Drop { slot: *slot }));
+    let bar = progress::bar("{bar:40} {percent:>3} % sealed anew");
+    let done = opened.rekey(&plan, &mut |share| {
+        bar.set_position(progress::position(share))
+    });
+    bar.finish_and_clear();
+    Ok(done?)
 }

@@ -58,7 +58,8 @@ pub mod keys {
     pub use hushdb_crypto::{SecretBytes, SecretKey};
     pub use hushdb_keys::providers::NewRecoveryKey;
     pub use hushdb_keys::{
-        DatabaseId, KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind,
+        DatabaseId, KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind, SlotOptions,
+        SlotPlan,
     };
 }
 

@@ -18,7 +18,7 @@ use crate::master_key::MasterKey;
 use crate::slot::{KeySlot, is_valid_label, key_encryption_key};
 use crate::{
     DatabaseId, DatabaseKeys, HeaderError, KeyContext, KeyMaterial, KeyProvider, KeyRing,
-    SLOT_COUNT, SlotInfo, SlotKdf, Stretch, Suite,
+    NewMaster, SLOT_COUNT, SlotInfo, SlotKdf, Stretch, Suite,
 };
 
 /// What a new slot is given besides its key.
@@ -235,7 +235,45 @@ impl Header {
         ring: Option<&KeyRing>,
         now: i64,
     ) -> Result<(DatabaseKeys, KeyRing), HeaderError> {
+        self.with_next_data_key(crypto, keys, ring, None, now)
+    }
+
+    /// As [`Self::rotate_data_key`], with a new ring key and a new master key, too, in the slots that it was prepared for: what was
+    /// known before opens nothing of the changed header.
+    ///
+    /// # Errors
+    /// As [`Self::rotate_data_key`]; [`HeaderError::SlotsChanged`] where the slots are not those that it was prepared for, and
+    /// [`HeaderError::BlobAreaFull`].
+    pub fn rekey(
+        &mut self,
+        crypto: &CryptoProvider,
+        keys: &DatabaseKeys,
+        ring: Option<&KeyRing>,
+        new: NewMaster,
+        now: i64,
+    ) -> Result<(DatabaseKeys, KeyRing), HeaderError> {
+        match new.sequence == self.fields.sequence {
+            true => self.with_next_data_key(crypto, keys, ring, Some(new), now),
+            false => Err(HeaderError::SlotsChanged),
+        }
+    }
+
+    fn with_next_data_key(
+        &mut self,
+        crypto: &CryptoProvider,
+        keys: &DatabaseKeys,
+        ring: Option<&KeyRing>,
+        new_master: Option<NewMaster>,
+        now: i64,
+    ) -> Result<(DatabaseKeys, KeyRing), HeaderError> {
         self.secrets(keys)?;
+        let mut next = keys.clone();
+        let mut slots = None;
+        if let Some(new) = new_master {
+            next.master = Arc::new(new.master);
+            next.ring_key = Arc::new(crypto.random_key()?);
+            slots = Some(new.slots);
+        }
         let old_id = keys.system_key_id;
         let key_id = match ring {
             Some(ring) => Some(ring.next_key_id()),
@@ -244,21 +282,27 @@ impl Header {
                 .checked_add(1),
         };
         let key_id = key_id.ok_or(HeaderError::KeyIdsSpent)?;
-        let ring = KeyRing::retiring(crypto, keys, ring, self.fields.suite, key_id, now)?;
+        let suite = self.fields.suite;
+        let ring = KeyRing::retiring(crypto, keys, ring, suite, (key_id, &next.ring_key), now)?;
         let (old, new) = (&keys.system_dek, Arc::new(crypto.random_key()?));
         let mut fields = self.next_fields()?;
         fields.version = FORMAT_VERSION;
         if let Some(secrets) = &mut fields.secrets {
-            let wrapping_key = keys.master.wrapping_key();
+            let wrapping_key = next.master.wrapping_key();
+            secrets.commitment = *next.master.commitment();
             secrets.system_key_id = key_id;
             secrets.system_dek = crypto.wrap_key(wrapping_key, &new);
             secrets.previous = Some((old_id, crypto.wrap_key(wrapping_key, old)));
+            secrets.ring_key = crypto.wrap_key(wrapping_key, &next.ring_key);
+            secrets.slots = slots.unwrap_or_else(|| secrets.slots.clone());
+            if !secrets.blobs_fit() {
+                return Err(HeaderError::BlobAreaFull);
+            }
         }
-        let mut next = keys.clone();
         next.previous = Some((old_id, Arc::clone(old)));
         next.retired.push((old_id, Arc::clone(old)));
         (next.system_key_id, next.system_dek) = (key_id, new);
-        self.page = authenticated_page(crypto, &fields, keys);
+        self.page = authenticated_page(crypto, &fields, &next);
         self.fields = fields;
         Ok((next, ring))
     }
@@ -309,7 +353,7 @@ impl Header {
     }
 
     /// The wrapped keys, if `keys` are theirs.
-    fn secrets(&self, keys: &DatabaseKeys) -> Result<&WrappedSecrets, HeaderError> {
+    pub(crate) fn secrets(&self, keys: &DatabaseKeys) -> Result<&WrappedSecrets, HeaderError> {
         let secrets = self
             .fields
             .secrets
@@ -329,7 +373,7 @@ fn new_database_id(crypto: &CryptoProvider) -> Result<DatabaseId, HeaderError> {
     Ok(DatabaseId::from_bytes(id))
 }
 
-fn new_slot(
+pub(crate) fn new_slot(
     crypto: &CryptoProvider,
     database_id: &DatabaseId,
     master: &MasterKey,
@@ -346,19 +390,29 @@ fn new_slot(
         KeyMaterial::Raw(_) => SlotKdf::None,
         KeyMaterial::Passphrase(_) => options.stretch.kdf(),
     };
-    let mut salt = [0; 32];
-    crypto.random(&mut salt)?;
-    let kek = key_encryption_key(crypto, database_id, &material, kdf, &salt)?
-        .ok_or(HeaderError::WrongKey)?;
-    let wrapped_master_key = master.wrapped(crypto, &kek);
-    Ok(KeySlot {
+    let like = KeySlot {
         kind: provider.kind(),
         kdf,
-        salt,
-        wrapped_master_key,
+        salt: [0; 32],
+        wrapped_master_key: [0; 40],
         label: options.label.clone(),
         blob,
-    })
+    };
+    wrapped_slot(crypto, database_id, master, &material, like)
+}
+
+/// A slot like one that was given, with a salt of its own and the master key wrapped for it.
+pub(crate) fn wrapped_slot(
+    crypto: &CryptoProvider,
+    database_id: &DatabaseId,
+    master: &MasterKey,
+    material: &KeyMaterial,
+    mut slot: KeySlot,
+) -> Result<KeySlot, HeaderError> {
+    crypto.random(&mut slot.salt)?;
+    let kek = key_encryption_key(crypto, database_id, material, slot.kdf, &slot.salt)?;
+    slot.wrapped_master_key = master.wrapped(crypto, &kek.ok_or(HeaderError::WrongKey)?);
+    Ok(slot)
 }
 
 fn authenticated_page(

@@ -74,6 +74,23 @@ pub enum HeaderError {
         /// The index that was asked for.
         slot: usize,
     },
+    /// A new master key was asked for, and not said what becomes of a slot.
+    #[error(
+        "key slot {slot} would be lost: give its key to keep it, or say that it is to be dropped"
+    )]
+    SlotNotNamed {
+        /// The slot's index.
+        slot: usize,
+    },
+    /// A slot was both kept and dropped, or one of them twice.
+    #[error("key slot {slot} is named twice: keep it or drop it")]
+    SlotNamedTwice {
+        /// The slot's index.
+        slot: usize,
+    },
+    /// Key slots were changed after a new master key was wrapped for them.
+    #[error("the key slots were changed meanwhile: try again")]
+    SlotsChanged,
     /// The label does not fit or has control or format characters.
     #[error("a slot's label is at most {limit} bytes without control or format characters: change it", limit = crate::MAX_LABEL_LEN)]
     InvalidLabel,

@@ -69,13 +69,13 @@ impl KeyRing {
         (self.key_made != 0).then_some(self.key_made)
     }
 
-    /// The ring in which the system's key is retired and `key_id` takes its place.
+    /// The ring in which the system's key is retired and `key_id` takes its place, under a ring key that need not be the one of `keys`.
     pub(crate) fn retiring(
         crypto: &CryptoProvider,
         keys: &DatabaseKeys,
         before: Option<&Self>,
         suite: Suite,
-        key_id: u32,
+        (key_id, ring_key): (u32, &SecretKey),
         now: i64,
     ) -> Result<Self, HeaderError> {
         let mut ring = before.cloned().unwrap_or(Self {
@@ -90,6 +90,10 @@ impl KeyRing {
             return Err(HeaderError::KeyIdsSpent);
         }
         ring.next_key_id = key_id.checked_add(1).ok_or(HeaderError::KeyIdsSpent)?;
+        for retired in &mut ring.retired {
+            let key = crypto.unwrap_key(&keys.ring_key, &retired.wrapped);
+            retired.wrapped = crypto.wrap_key(ring_key, &key.map_err(|_| damaged())?);
+        }
         ring.retired.push(RetiredKey {
             id: keys.system_key_id,
             suite,
@@ -101,7 +105,7 @@ impl KeyRing {
                 &keys.database_id,
                 keys.system_key_id,
             ),
-            wrapped: crypto.wrap_key(&keys.ring_key, &keys.system_dek),
+            wrapped: crypto.wrap_key(ring_key, &keys.system_dek),
         });
         ring.key_made = now;
         Ok(ring)
@@ -351,6 +355,44 @@ mod tests {
             hex::encode(crypto.wrap_key(&ring_key, &data_key)),
             "4514f0693cbe5dd0a99f55f394c1e2c81a316c209d13830fd66dfe085cf3768211294989aef7b32f"
         );
+    }
+
+    /// `testdata/key_ring.py` made them, which shares nothing with this crate.
+    #[test]
+    fn headers_and_rings_of_another_program_are_read_and_written_the_same() {
+        let lines = include_str!("../testdata/key_ring.txt").lines();
+        let mut found = Vec::new();
+        for line in lines {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [name, front, end, payload] = words[..] else {
+                panic!("{line}")
+            };
+            let [front, end, payload] = [front, end, payload].map(|hex| hex::decode(hex).unwrap());
+            let mut page = [0; 4096];
+            page[..front.len()].copy_from_slice(&front);
+            page[4096 - end.len()..].copy_from_slice(&end);
+            let key = KeyText::new(format!("hex:{}", "66".repeat(32)));
+            for crypto in CryptoProvider::all() {
+                let mut attempt = KeyAttempt::new(&key, KdfBudget::default());
+                let header = UnverifiedHeader::parse(&page).unwrap();
+                let (header, keys) = header.unlock(&crypto, &mut attempt).unwrap();
+                assert_eq!(*header.to_page(), page, "{name}");
+                let ring = KeyRing::from_bytes(&payload).unwrap();
+                assert_eq!(ring.to_bytes(), payload, "{name}");
+                assert_eq!(ring.key_made(), Some(1_800_000_000));
+                let keys = keys.with_ring(&crypto, &ring).unwrap();
+                let retired: Vec<u32> = ring.retired_ids().collect();
+                found.push((name, keys.system_key_id(), retired, ring.reserved.len()));
+                assert_eq!(keys.has_key(1), name != "ended");
+            }
+        }
+        let both = |case: (&'static str, u32, Vec<u32>, usize)| [case.clone(), case];
+        let cases = [
+            ("running", 2, vec![1], 0),
+            ("ended", 2, vec![], 2),
+            ("other-master", 2, vec![1], 1),
+        ];
+        assert_eq!(found, cases.into_iter().flat_map(both).collect::<Vec<_>>());
     }
 
     #[test]

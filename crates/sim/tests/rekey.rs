@@ -1,6 +1,7 @@
 //! The data key changes while rows are committed, and the machine crashes at each write, change of length, sync and change of a name
 //! on the way. After each crash the same key opens the file, the rows are right, a writer goes on to the end, and then nothing
-//! opens under the old data key.
+//! opens under the old data key. Where the master key changes with it, the key before or the one that comes opens the file, either of
+//! them with the right rows, and in the end only the one that came, also with the old header put back.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,11 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, StringViewArray};
-use hushdb_keys::{Suite, providers::KeyText};
+use hushdb_keys::{HEADER_OFFSETS, SlotOptions, SlotPlan, Suite, providers::KeyText};
 use hushdb_sim::{Breakage, DiskOptions, OldKey, SimDisk, SimFiles};
 use hushdb_storage::{
-    BufferPool, ColumnDef, ColumnType, IndexDef, IndexKind, RekeyState, Result, StorageFile, Store,
-    StoreOptions,
+    BufferPool, ColumnDef, ColumnType, ErrorKind, IndexDef, IndexKind, RekeyState, Result,
+    StorageFile, Store, StoreOptions,
 };
 
 const NAME: &str = "db";
@@ -58,9 +59,18 @@ impl StorageFile for LeavesOut {
     }
 }
 
+/// What changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    DataKey,
+    /// And the one key that opens the file.
+    MasterKey,
+}
+
 /// One database on one disk, and the rows that must be there.
 struct Life {
     disk: SimDisk,
+    change: Change,
     suite: Suite,
     /// Acknowledged.
     rows: BTreeSet<i64>,
@@ -75,9 +85,15 @@ fn key() -> KeyText {
     KeyText::new(format!("hex:{:064x}", 5))
 }
 
+/// The one that takes its place with the master key.
+fn new_key() -> KeyText {
+    KeyText::new(format!("hex:{:064x}", 6))
+}
+
 impl Life {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, change: Change) -> Self {
         Self {
+            change,
             disk: SimDisk::new(seed, DiskOptions { piece_bytes: 512 }),
             suite: [Suite::Gcm, Suite::Ctr][(seed % 2) as usize],
             rows: BTreeSet::new(),
@@ -107,11 +123,35 @@ impl Life {
         Arc::new(SimFiles::beside(file, NAME, disk, Breakage::Sound))
     }
 
-    fn open(&self) -> Result<Arc<Store>> {
-        let file: Arc<dyn StorageFile> = Arc::new(self.disk.open(NAME, false)?);
-        let store = Store::open_in(self.files(file), Some(&key()), &self.options())?;
+    fn open(&self, key: &KeyText, read_only: bool) -> Result<Arc<Store>> {
+        let file: Arc<dyn StorageFile> = Arc::new(self.disk.open(NAME, read_only)?);
+        let options = StoreOptions {
+            read_only,
+            ..self.options()
+        };
+        let store = Store::open_in(self.files(file), Some(key), &options)?;
         store.set_autocheckpoint_bytes(1 << 30);
         Ok(store)
+    }
+
+    /// A key that opens the file. Where two do, between the slots, all is there with either, and it is one of them.
+    fn opening_key(&mut self) -> Result<KeyText, String> {
+        let mut opening = Vec::new();
+        let mut refusals = Vec::new();
+        for make in [key, new_key] {
+            match self.open(&make(), true) {
+                Ok(store) => {
+                    self.compare(&store)?;
+                    opening.push(make);
+                }
+                Err(error) => refusals.push(error.to_string()),
+            }
+        }
+        let which = self.next as usize % opening.len().max(1);
+        match opening.get(which) {
+            Some(make) => Ok(make()),
+            None => Err(format!("it does not open: {}", refusals.join("; "))),
+        }
     }
 
     /// A table with an index, deleted rows, and rows in an open log.
@@ -172,7 +212,22 @@ impl Life {
 
     /// Changes the data key, if that is not under way, and goes on until it is done, with commits and an older snapshot beside.
     fn rekey(&mut self, store: &Arc<Store>) -> Result<()> {
-        store.rotate_data_key()?;
+        let progress = store.rekey_progress();
+        let runs = progress.is_some_and(|progress| progress.state != RekeyState::Done);
+        if !runs && self.change == Change::MasterKey {
+            let key = new_key();
+            let plan = [
+                SlotPlan::Drop { slot: 0 },
+                SlotPlan::Add {
+                    key: &key,
+                    options: SlotOptions::default(),
+                },
+            ];
+            let new = store.blocks().prepare_new_master(&plan)?;
+            assert!(store.rekey(new)?);
+        } else {
+            store.rotate_data_key()?;
+        }
         let mut snapshot = Some(store.snapshot());
         for step in 0.. {
             self.commit(store, 1)?;
@@ -187,31 +242,64 @@ impl Life {
     }
 
     /// Everything that must hold after a crash; goes on to the end.
-    fn hold(&mut self, old: &OldKey) -> Result<(), String> {
+    fn hold(&mut self, old: &OldKey, old_header: &[u8]) -> Result<(), String> {
         let words = |error: hushdb_storage::Error| error.to_string();
         self.disk.restart();
         (self.left_out, _) = (NONE, self.syncs.store(0, Ordering::Relaxed));
+        let opening = self.opening_key()?;
         let store = self
-            .open()
+            .open(&opening, false)
             .map_err(|error| format!("it does not open: {error}"))?;
         self.compare(&store)?;
         let wanted = old.key_id() + 1;
         let progress = store.rekey_progress();
         let runs = progress.is_some_and(|progress| progress.state != RekeyState::Done);
-        let now = OldKey::of(&store, &key()).map_err(|error| error.to_string())?;
+        let now = OldKey::of(&store, &opening).map_err(|error| error.to_string())?;
         if runs || now.key_id() < wanted {
             self.rekey(&store).map_err(words)?;
         }
         self.compare(&store)?;
-        let now = OldKey::of(&store, &key()).map_err(|error| error.to_string())?;
+        let last = match self.change {
+            Change::DataKey => key(),
+            Change::MasterKey => new_key(),
+        };
+        let now = OldKey::of(&store, &last).map_err(|error| error.to_string())?;
         if now.key_id() != wanted {
             return Err(format!("the data key is {} in the end", now.key_id()));
         }
         drop(store);
         let store = self
-            .open()
+            .open(&last, false)
             .map_err(|error| format!("it does not open again: {error}"))?;
         self.compare(&store)?;
+        drop(store);
+        self.nothing_opens(old)?;
+        match self.change {
+            Change::DataKey => Ok(()),
+            Change::MasterKey => self.old_header_opens_nothing(old_header),
+        }
+    }
+
+    /// The old key, with the header that the file has or with the old one before it.
+    fn old_header_opens_nothing(&self, old_header: &[u8]) -> Result<(), String> {
+        match self.open(&key(), true) {
+            Err(error) if error.kind() == ErrorKind::WrongKey => {}
+            other => return Err(format!("the old key: {:?}", other.map(|_| "opens it"))),
+        }
+        let file = self.disk.open(NAME, false).map_err(|e| e.to_string())?;
+        for at in HEADER_OFFSETS {
+            file.write_all_at(at, old_header)
+                .map_err(|e| e.to_string())?;
+        }
+        drop(file);
+        match [key(), new_key()].map(|key| self.open(&key, true)) {
+            [Err(_), Err(_)] => Ok(()),
+            _ => Err("it opens with the old header".to_owned()),
+        }
+    }
+
+    /// No sector and no log is under the old data key.
+    fn nothing_opens(&self, old: &OldKey) -> Result<(), String> {
         let file: Arc<dyn StorageFile> =
             Arc::new(self.disk.open(NAME, true).map_err(|e| e.to_string())?);
         if let Some(sector) = old.opens_in(&file).map_err(|error| error.to_string())? {
@@ -255,12 +343,13 @@ impl Life {
 }
 
 /// Lives with a crash after so many changes of the disk, and with one sync left out. `false`: it was done before that.
-fn crashes(seed: u64, after: u64, left_out: u64) -> Result<bool, String> {
-    let mut life = Life::new(seed);
+fn crashes(change: Change, seed: u64, after: u64, left_out: u64) -> Result<bool, String> {
+    let mut life = Life::new(seed, change);
     life.left_out = left_out;
     life.syncs.store(NONE / 2, Ordering::Relaxed);
     let store = life.begin().map_err(|error| error.to_string())?;
     let old = OldKey::of(&store, &key()).map_err(|error| error.to_string())?;
+    let old_header = store.blocks().header().to_page();
     life.syncs.store(0, Ordering::Relaxed);
     life.disk.crash_after(after);
     let outcome = life.rekey(&store);
@@ -272,16 +361,21 @@ fn crashes(seed: u64, after: u64, left_out: u64) -> Result<bool, String> {
     let crashed = life.disk.is_down();
     life.disk.crash();
     drop(store);
-    life.hold(&old)
+    life.hold(&old, old_header.as_slice())
         .map_err(|what| format!("seed {seed}, crash after {after}: {what}"))?;
     Ok(crashed)
 }
 
 /// The crash that tells, over all of them and some seeds; `None`: nothing does.
-fn first_loss(seeds: std::ops::Range<u64>, left_out: u64, at_most: u64) -> Option<String> {
+fn first_loss(
+    change: Change,
+    seeds: std::ops::Range<u64>,
+    left_out: u64,
+    at_most: u64,
+) -> Option<String> {
     for seed in seeds {
         for after in 1..at_most {
-            match crashes(seed, after, left_out) {
+            match crashes(change, seed, after, left_out) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(what) => return Some(what),
@@ -294,7 +388,13 @@ fn first_loss(seeds: std::ops::Range<u64>, left_out: u64, at_most: u64) -> Optio
 #[test]
 fn a_crash_at_any_moment_loses_nothing_and_locks_nobody_out() {
     let seeds = std::env::var("HUSHDB_SIM_SEEDS").map_or(2, |text| text.parse().expect("a number"));
-    assert_eq!(first_loss(0..seeds, NONE, NONE), None);
+    assert_eq!(first_loss(Change::DataKey, 0..seeds, NONE, NONE), None);
+}
+
+#[test]
+fn a_crash_at_any_moment_leaves_the_old_master_key_or_the_new_one() {
+    let seeds = std::env::var("HUSHDB_SIM_SEEDS").map_or(2, |text| text.parse().expect("a number"));
+    assert_eq!(first_loss(Change::MasterKey, 0..seeds, NONE, NONE), None);
 }
 
 /// Ring, header and slots are each waited for, and whatever is not is by the next sync of the file: until the first slot is whole, the
@@ -302,6 +402,6 @@ fn a_crash_at_any_moment_loses_nothing_and_locks_nobody_out() {
 #[test]
 fn without_the_sync_between_the_slots_both_are_lost() {
     const BETWEEN_THE_SLOTS: u64 = 2;
-    let lost = first_loss(0..60, BETWEEN_THE_SLOTS, 20);
+    let lost = first_loss(Change::DataKey, 0..60, BETWEEN_THE_SLOTS, 20);
     assert!(lost.is_some(), "it is left out unnoticed");
 }

@@ -62,7 +62,7 @@ pub use nested_calls::unnest_table;
 pub use parameters::{number_parameters, substitute_parameters};
 pub use parser::{
     AttachOption, CopyTarget, DatabaseChange, DatabaseParts, OnConflict, OptionValue, ROWS_OF,
-    Statement, TransactionStatement, parse, parse_one,
+    RekeySlot, Statement, TransactionStatement, parse, parse_one,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;

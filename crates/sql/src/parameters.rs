@@ -76,6 +76,16 @@ fn visit(
             }
             Ok(())
         }
+        Statement::AlterDatabase {
+            change: DatabaseChange::Rekey(slots),
+            ..
+        } => {
+            let options = slots.iter_mut().flat_map(|slot| slot.options_mut());
+            for value in options.filter_map(|option| option.value.as_mut()) {
+                finish(VisitMut::visit(value, visitor))?;
+            }
+            Ok(())
+        }
         // The others are no place for parameters.
         _ => Ok(()),
     }

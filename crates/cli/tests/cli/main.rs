@@ -483,6 +483,64 @@ fn keys_are_added_changed_and_removed() {
 }
 
 #[test]
+fn a_rekey_locks_out_who_knew_the_old_keys() {
+    let place = Place::new();
+    encrypted(&place);
+    let hush = |line: &str| place.hush(&line.split(' ').collect::<Vec<_>>());
+    let opens = |key: &str| {
+        let count = [
+            "--key-env",
+            key,
+            "--csv",
+            "e.hush",
+            "SELECT count(*) AS n FROM t",
+        ];
+        place.hush(&count).0.status.success()
+    };
+    hush("keys add e.hush --key-env KEY_A --new-key-env PASSPHRASE --label mine").ok();
+    let old = std::fs::read(place.path("e.hush")).expect("the file");
+    let which = hush("rekey e.hush --key-env KEY_A").refused();
+    assert!(
+        which.contains("--slot") && which.contains("--drop-slot"),
+        "{which}"
+    );
+    let unnamed = hush("rekey e.hush --key-env KEY_A --slot 0").refused();
+    assert!(unnamed.contains("key slot 1 would be lost"), "{unnamed}");
+    hush("rekey e.hush --key-env KEY_A --slot 1 --drop-slot 0").refused();
+    let both = hush("rekey --data e.hush --key-env KEY_A --slot 0");
+    assert!(!both.0.status.success(), "they contradict each other");
+    assert!(opens("KEY_A") && opens("PASSPHRASE"));
+
+    let said = hush("rekey e.hush --key-env KEY_A --new-key-env KEY_B --slot 0 --drop-slot 1").ok();
+    assert!(
+        said.starts_with("All blocks are under a new master key"),
+        "{said}"
+    );
+    assert!(opens("KEY_B") && !opens("KEY_A") && !opens("PASSPHRASE"));
+    let commitment = said.split("--expected-key: ").nth(1).expect("said");
+    let commitment = commitment.split('\n').next().expect("a line");
+    let expected = ["--key-env", "KEY_B", "--expected-key", commitment];
+    let count = [&expected[..], &["e.hush", "SELECT count(*) FROM t"]].concat();
+    place.hush(&count).ok();
+    let list = hush("keys list e.hush").ok();
+    assert!(list.starts_with("1 of 8 key slots"), "{list}");
+
+    // The old header in the place of the new one, in both copies, opens nothing.
+    let rekeyed = std::fs::read(place.path("e.hush")).expect("the file");
+    let mut edited = rekeyed.clone();
+    for at in [0, 16_384] {
+        edited[at..at + 4096].copy_from_slice(&old[at..at + 4096]);
+    }
+    std::fs::write(place.path("e.hush"), &edited).expect("written");
+    assert!(!opens("KEY_A") && !opens("KEY_B") && !opens("PASSPHRASE"));
+    std::fs::write(place.path("e.hush"), &rekeyed).expect("written");
+    // A kept slot opens on.
+    hush("rekey e.hush --key-env KEY_B").ok();
+    assert!(opens("KEY_B"));
+    hush("check --key-env KEY_B e.hush").ok();
+}
+
+#[test]
 fn a_second_writer_is_told_who_is_there() {
     let place = Place::new();
     let mut command = place.command(&["--csv", "a.hush"]);

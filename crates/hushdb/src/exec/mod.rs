@@ -34,6 +34,7 @@ mod row_ids;
 mod series;
 pub(crate) mod settings;
 mod show;
+mod slot_options;
 mod slots;
 mod summarize;
 pub(crate) mod table_functions;

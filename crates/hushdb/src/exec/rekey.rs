@@ -1,4 +1,4 @@
-//! `ALTER DATABASE name ROTATE DATA KEY`, and `rekey_progress()`.
+//! `ALTER DATABASE name ROTATE DATA KEY` and `REKEY (...)`, and `rekey_progress()`.
 //!
 //! Holds: it stands alone, outside of transactions, holds no old state while it runs, and goes on with what an earlier one left unfinished. Where it is
 //! interrupted or fails, the database is as usable as before, and the next one goes on.
@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 use datafusion::arrow::array::{ArrayRef, StringArray, UInt32Array, UInt64Array};
 use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
+use hushdb_keys::{KeyProvider, SlotOptions, SlotPlan};
 use hushdb_query::plan::Planner;
-use hushdb_sql::{Error, Result};
-use hushdb_storage::{RekeyProgress, RekeyState, check_interrupt, clock};
+use hushdb_sql::{Error, RekeySlot, Result};
+use hushdb_storage::{RekeyProgress, RekeyState, Store, check_interrupt, clock};
 
 use super::key_tables::Columns;
+use super::slot_options::read_options;
 use crate::result::QueryResult;
 use crate::session::Session;
 
@@ -21,35 +23,134 @@ use crate::session::Session;
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// What becomes of a key slot.
+enum Planned {
+    Keep(usize, Arc<dyn KeyProvider>),
+    Add(Arc<dyn KeyProvider>, SlotOptions),
+    Drop(usize),
+}
+
+impl Planned {
+    fn plan(&self) -> SlotPlan<'_> {
+        match self {
+            Self::Keep(slot, key) => SlotPlan::Keep {
+                slot: *slot,
+                key: &**key,
+            },
+            Self::Add(key, options) => SlotPlan::Add {
+                key: &**key,
+                options: options.clone(),
+            },
+            Self::Drop(slot) => SlotPlan::Drop { slot: *slot },
+        }
+    }
+}
+
 /// Seals a database anew under another data key. One row says how far it came.
 pub(super) fn rotate_data_key(session: &Session, name: &str) -> Result<QueryResult> {
+    let store = store_of(session, name, "ROTATE DATA KEY")?;
+    store.rotate_data_key()?;
+    seal_anew(&store)?;
+    row_of(name, &store)
+}
+
+/// Seals a database anew under another master key, which is in the slots that the statement says. One row says how far it came.
+pub(super) fn rekey(session: &Session, name: &str, slots: &[RekeySlot]) -> Result<QueryResult> {
+    let store = store_of(session, name, "REKEY")?;
+    let planned = planned(session, slots)?;
+    let plan: Vec<SlotPlan<'_>> = planned.iter().map(Planned::plan).collect();
+    let before = store.rekey_progress();
+    let runs = before.is_some_and(|now| now.state != RekeyState::Done);
+    if runs && !seal_anew(&store)? {
+        return Err(unfinished());
+    }
+    let new = store.blocks().prepare_new_master(&plan)?;
+    let commitment: String = new
+        .commitment()
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect();
+    if !store.rekey(new)? {
+        return Err(unfinished());
+    }
+    session.notice(format!(
+        "{name}: the master key is another one, whose commitment is {commitment}"
+    ));
+    for slot in planned {
+        if let Planned::Keep(slot, _) = slot {
+            session.notice(format!(
+                "{name}: key slot {slot} was kept: its key still opens older copies of the file, so whoever has one and the old master key can \
+                 put that in the place of this file; EXPECTED_KEY refuses it"
+            ));
+        }
+    }
+    seal_anew(&store)?;
+    row_of(name, &store)
+}
+
+/// What becomes of each slot, with the places of keys.
+fn planned(session: &Session, slots: &[RekeySlot]) -> Result<Vec<Planned>> {
+    let planned = slots.iter().map(|slot| {
+        Ok(match slot {
+            RekeySlot::Keep { slot, options } => {
+                let (key, _) = read_options(session, options, false)?;
+                Planned::Keep(*slot, key.provider())
+            }
+            RekeySlot::Add(options) => {
+                let (key, label) = read_options(session, options, true)?;
+                let options = SlotOptions {
+                    label: label.unwrap_or_default(),
+                    ..SlotOptions::default()
+                };
+                Planned::Add(key.provider_of_new_key(), options)
+            }
+            RekeySlot::Drop(slot) => Planned::Drop(*slot),
+        })
+    });
+    planned.collect()
+}
+
+/// A database whose keys can be changed.
+fn store_of(session: &Session, name: &str, what: &str) -> Result<Arc<Store>> {
     let database = session.instance.database(name)?;
     if database.read_only {
-        return Err(Error::invalid(
-            "Cannot ROTATE DATA KEY: the database is attached in read-only mode",
-        ));
+        return Err(Error::invalid(format!(
+            "Cannot {what}: the database is attached in read-only mode"
+        )));
     }
-    let store = &database.store;
-    if !store.info().suite.is_encrypted() {
-        return Err(Error::invalid(
-            "Cannot ROTATE DATA KEY: the database is not encrypted",
-        ));
+    match database.store.info().suite.is_encrypted() {
+        true => Ok(Arc::clone(&database.store)),
+        false => Err(Error::invalid(format!(
+            "Cannot {what}: the database is not encrypted"
+        ))),
     }
-    store.rotate_data_key()?;
+}
+
+fn unfinished() -> Error {
+    Error::invalid(
+        "Cannot REKEY: the data key is being changed, and older transactions or results keep that from ending: end them and try again",
+    )
+}
+
+/// Goes on until nothing is under an older data key. `false`: it waits for older snapshots and transactions.
+fn seal_anew(store: &Store) -> Result<bool> {
     let mut waits: Option<Instant> = None;
     loop {
         match store.rekey_step()? {
-            RekeyState::Done => break,
+            RekeyState::Done => return Ok(true),
             RekeyState::Running => waits = None,
             RekeyState::Draining => {
                 if waits.get_or_insert_with(clock::now).elapsed() > PATIENCE {
-                    break;
+                    return Ok(false);
                 }
                 check_interrupt()?;
                 std::thread::sleep(PAUSE);
             }
         }
     }
+}
+
+fn row_of(name: &str, store: &Store) -> Result<QueryResult> {
     let rows = store.rekey_progress();
     let rows: Vec<(&str, RekeyProgress)> = rows.map(|row| (name, row)).into_iter().collect();
     let columns = table_of(&rows);

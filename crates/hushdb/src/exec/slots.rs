@@ -3,14 +3,13 @@
 //! What must hold: a slot is changed at once and for all, so not within a transaction, which could not take it back; no error
 //! repeats a key, nor where it comes from.
 
-use super::attach::{key_source, text_of};
 use super::rekey;
-use crate::key_source::KeySource;
+use super::slot_options::read_options;
 use crate::maintenance::{add_slot, change_slot, remove_slot, verify_slot_of};
 use crate::result::QueryResult;
 use crate::session::Session;
 use hushdb_query::plan::known_as;
-use hushdb_sql::{AttachOption, DatabaseChange, Error, Result, sqlstate};
+use hushdb_sql::{DatabaseChange, Error, Result, sqlstate};
 
 /// What is said when a key was taken away.
 const STILL_OPENS: &str = "copies of the file made before still open with the old key";
@@ -37,6 +36,7 @@ pub(super) fn alter_database(
     let store = &session.instance.database(&name)?.store;
     let said = match change {
         DatabaseChange::RotateDataKey => return rekey::rotate_data_key(session, &name),
+        DatabaseChange::Rekey(slots) => return rekey::rekey(session, &name, &slots),
         DatabaseChange::AddSlot(options) => {
             let (key, label) = read_options(session, &options, true)?;
             let key = key.provider_of_new_key();
@@ -60,35 +60,4 @@ pub(super) fn alter_database(
     };
     session.notice(format!("{name}: {said}"));
     Ok(QueryResult::done())
-}
-
-/// The key's source, and the label where a slot may be given one.
-fn read_options(
-    session: &Session,
-    options: &[AttachOption],
-    may_label: bool,
-) -> Result<(KeySource, Option<String>)> {
-    let (mut key, mut label) = (None, None);
-    for option in options {
-        if let Some(source) = key_source(option, &session.instance.key_services)? {
-            if key.replace(source).is_some() {
-                return Err(Error::binder("give the key in one way only"));
-            }
-        } else if option.name == "label" && may_label && label.is_none() {
-            label = Some(text_of(option)?);
-        } else {
-            return Err(unknown_option(may_label));
-        }
-    }
-    let key = key.ok_or_else(|| Error::binder("say where the key comes from: ENCRYPTION_KEY"))?;
-    Ok((key, label))
-}
-
-/// Without its name: what stands in its place may be a key.
-fn unknown_option(may_label: bool) -> Error {
-    let label = if may_label { ", and LABEL once" } else { "" };
-    Error::binder(format!(
-        "Unrecognized option of a key slot; there are ENCRYPTION_KEY, ENCRYPTION_KEY_ENV, ENCRYPTION_KEY_FILE and \
-         ENCRYPTION_KEY_COMMAND{label}"
-    ))
 }

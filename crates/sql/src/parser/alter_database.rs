@@ -1,15 +1,16 @@
 //! ALTER DATABASE: the key slots and the data key of an attached database.
 
 use super::attach::options;
-use super::statement::{DatabaseChange, Statement};
-use super::tokens::{syntax_error, word, words};
+use super::statement::{DatabaseChange, RekeySlot, Statement};
+use super::tokens::{expect, syntax_error, word, words};
 use crate::error::Result;
 use crate::key_literals::KeyLiterals;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
-/// `ALTER DATABASE name ADD SLOT (...)`, `CHANGE SLOT n (...)`, `VERIFY SLOT n (...)`, `DROP SLOT n` or `ROTATE DATA KEY`.
+/// `ALTER DATABASE name ADD SLOT (...)`, `CHANGE SLOT n (...)`, `VERIFY SLOT n (...)`, `DROP SLOT n`, `ROTATE DATA KEY`
+/// or `REKEY (...)`.
 pub(super) fn alter_database(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
     (0..2).for_each(|_| drop(parser.next_token()));
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
@@ -20,11 +21,13 @@ pub(super) fn alter_database(parser: &mut Parser, keys: &KeyLiterals) -> Result<
     let read = match ahead.as_slice() {
         ["ADD" | "CHANGE" | "DROP" | "VERIFY", "SLOT", ..] => 2,
         ["ROTATE", "DATA", "KEY"] => 3,
+        ["REKEY", ..] => 1,
         _ => 0,
     };
     (0..read).for_each(|_| drop(parser.next_token()));
     let change = match ahead.as_slice() {
         ["ROTATE", "DATA", "KEY"] => DatabaseChange::RotateDataKey,
+        ["REKEY", ..] => DatabaseChange::Rekey(rekey_slots(parser, keys)?),
         ["ADD", "SLOT", ..] => DatabaseChange::AddSlot(options(parser, keys)?),
         ["CHANGE", "SLOT", ..] => DatabaseChange::ChangeSlot {
             slot: number(parser)?,
@@ -42,6 +45,34 @@ pub(super) fn alter_database(parser: &mut Parser, keys: &KeyLiterals) -> Result<
         if_exists,
         change,
     })
+}
+
+/// `(KEEP SLOT n (options), ADD SLOT (options), DROP SLOT n)`.
+fn rekey_slots(parser: &mut Parser, keys: &KeyLiterals) -> Result<Vec<RekeySlot>> {
+    expect(parser, &Token::LParen)?;
+    let mut slots = vec![];
+    loop {
+        let ahead = words(parser, 2);
+        let ahead: Vec<&str> = ahead.iter().map(String::as_str).collect();
+        let next = parser.peek_token().token;
+        if matches!(ahead.as_slice(), ["KEEP" | "ADD" | "DROP", "SLOT"]) {
+            (0..2).for_each(|_| drop(parser.next_token()));
+        }
+        slots.push(match ahead.as_slice() {
+            ["KEEP", "SLOT"] => RekeySlot::Keep {
+                slot: number(parser)?,
+                options: options(parser, keys)?,
+            },
+            ["ADD", "SLOT"] => RekeySlot::Add(options(parser, keys)?),
+            ["DROP", "SLOT"] => RekeySlot::Drop(number(parser)?),
+            _ => return Err(syntax_error(&next)),
+        });
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+    }
+    expect(parser, &Token::RParen)?;
+    Ok(slots)
 }
 
 /// The number of a slot.
@@ -79,6 +110,40 @@ mod tests {
             "Sales ROTATE DATA KEY now",
         ] {
             assert!(parse(&format!("ALTER DATABASE {text}")).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rekey_says_what_becomes_of_slots() {
+        let sql = "ALTER DATABASE Sales REKEY (KEEP SLOT 1 (ENCRYPTION_KEY 'a'), add slot (ENCRYPTION_KEY_ENV B, LABEL 'b'), \
+                   DROP SLOT 0)";
+        let DatabaseChange::Rekey(slots) = change(sql) else {
+            panic!()
+        };
+        let [
+            RekeySlot::Keep { slot: 1, options },
+            RekeySlot::Add(added),
+            RekeySlot::Drop(0),
+        ] = slots.as_slice()
+        else {
+            panic!()
+        };
+        assert_eq!(options[0].secret.as_ref().unwrap().expose(), b"a");
+        assert_eq!(added.len(), 2);
+        for text in [
+            "",
+            "()",
+            "(KEEP SLOT 1)",
+            "(DROP SLOT)",
+            "(ADD SLOT (ENCRYPTION_KEY 'sesame') DROP SLOT 1)",
+            "(KEEP SLOT 0 (ENCRYPTION_KEY 'sesame')",
+            "(CHANGE SLOT 0 (ENCRYPTION_KEY 'sesame'))",
+            "(KEEP SLOT 0 (ENCRYPTION_KEY 'x')), sesame",
+        ] {
+            let Err(error) = parse(&format!("ALTER DATABASE Sales REKEY {text}")) else {
+                panic!("{text} parsed")
+            };
+            assert!(!error.to_string().contains("sesame"), "{error}");
         }
     }
 

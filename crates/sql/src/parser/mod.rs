@@ -14,8 +14,8 @@ mod transaction;
 
 pub use before_parsing::ROWS_OF;
 pub use statement::{
-    AttachOption, CopyTarget, DatabaseChange, DatabaseParts, OnConflict, OptionValue, Statement,
-    TransactionStatement,
+    AttachOption, CopyTarget, DatabaseChange, DatabaseParts, OnConflict, OptionValue, RekeySlot,
+    Statement, TransactionStatement,
 };
 
 use alter_database::alter_database;

@@ -320,6 +320,8 @@ pub enum OnConflict {
 pub enum DatabaseChange {
     /// `ROTATE DATA KEY`: everything is sealed anew under another data key.
     RotateDataKey,
+    /// `REKEY (KEEP SLOT n (options), ADD SLOT (options), DROP SLOT n)`: the same, under another master key, in these slots.
+    Rekey(Vec<RekeySlot>),
     /// `ADD SLOT (options)`: another key opens the file.
     AddSlot(Vec<AttachOption>),
     /// `CHANGE SLOT n (options)`: another key in the place of one.
@@ -338,6 +340,32 @@ pub enum DatabaseChange {
     },
     /// `DROP SLOT n`: a key opens the file no more.
     DropSlot(usize),
+}
+
+/// What REKEY makes of a key slot.
+#[derive(Clone)]
+pub enum RekeySlot {
+    /// `KEEP SLOT n (options)`.
+    Keep {
+        /// Its number.
+        slot: usize,
+        /// Where its key comes from.
+        options: Vec<AttachOption>,
+    },
+    /// `ADD SLOT (options)`.
+    Add(Vec<AttachOption>),
+    /// `DROP SLOT n`.
+    Drop(usize),
+}
+
+impl RekeySlot {
+    /// Its options, if it has any.
+    pub(crate) fn options_mut(&mut self) -> &mut [AttachOption] {
+        match self {
+            Self::Keep { options, .. } | Self::Add(options) => options,
+            Self::Drop(_) => &mut [],
+        }
+    }
 }
 
 /// An option of ATTACH, or of a key slot. Its value may say where a key is, so it has no Debug output.

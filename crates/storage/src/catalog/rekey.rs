@@ -15,6 +15,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hushdb_keys::NewMaster;
 use parking_lot::MutexGuard;
 
 use super::reseal::{Cursor, Reseal};
@@ -74,13 +75,27 @@ impl Store {
     /// `NotEncrypted`, `ReadOnly`, `Full` and `Io`. Where nothing more can be written after that, what is on disk is not known:
     /// the same keys open it in either case, and the next opening goes on with what it finds.
     pub fn rotate_data_key(&self) -> Result<bool> {
+        self.begin_rekey(|oldest, now| self.blocks.begin_rotation(oldest, now))
+    }
+
+    /// As [`Store::rotate_data_key`], with a new master key, too: once it is done, what opened the file before opens nothing of it.
+    /// `false`: a change of the data key has not ended, and nothing was done; when [`Store::rekey_step`] has ended it, try again.
+    ///
+    /// # Errors
+    /// As [`Store::rotate_data_key`], but that after a failure that leaves it unknown what is on disk either the keys before or the
+    /// new ones open the file; where key slots were changed since `new` was prepared.
+    pub fn rekey(&self, new: NewMaster) -> Result<bool> {
+        self.begin_rekey(|oldest, now| self.blocks.begin_rekey(oldest, now, new))
+    }
+
+    fn begin_rekey(&self, begin: impl FnOnce(u64, i64) -> Result<bool>) -> Result<bool> {
         self.blocks.writable()?;
         let _alone = wait_for(&self.checkpointing)?;
         let mut log = wait_for(&self.log)?;
         let state = wait_for(&self.commit)?;
         let now = clock::unix_seconds();
         let oldest = self.oldest_in_use(state.stored.generation);
-        let began = self.blocks.begin_rotation(oldest, now)?;
+        let began = begin(oldest, now)?;
         log.overwrites = true;
         if began {
             let mut work = self.rekey.lock();

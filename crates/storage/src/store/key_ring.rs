@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
-use hushdb_keys::{DatabaseKeys, Header, KeyRing, ReservedSectors};
+use hushdb_keys::{DatabaseKeys, Header, KeyRing, NewMaster, ReservedSectors, SlotPlan};
 
 use super::block_store::{BlockStore, Root};
 use super::extents::Extent;
@@ -128,6 +128,33 @@ impl BlockStore {
             let (keys, ring) = next;
             Ok(Some(NextKeys { header, keys, ring }))
         })
+    }
+
+    /// As [`BlockStore::begin_rotation`], with a new master key and ring key. `false`: blocks are under an older key still, and nothing
+    /// was done.
+    ///
+    /// # Errors
+    /// As [`BlockStore::begin_rotation`], and where key slots were changed since `new` was prepared.
+    pub(crate) fn begin_rekey(&self, oldest: u64, now: i64, new: NewMaster) -> Result<bool> {
+        self.change_ring(oldest, |keys, header, ring| {
+            if keys.previous_key_id().is_some() {
+                return Ok(None);
+            }
+            let mut header = header.clone();
+            let next = header.rekey(&self.crypto, keys, ring, new, now)?;
+            let (keys, ring) = next;
+            Ok(Some(NextKeys { header, keys, ring }))
+        })
+    }
+
+    /// Draws a master key and wraps it for the key slots of a plan, which takes as long as asking for their keys and stretching them.
+    ///
+    /// # Errors
+    /// `NotEncrypted`, and what [`Header::prepare_new_master`] refuses.
+    pub fn prepare_new_master(&self, plan: &[SlotPlan<'_>]) -> Result<NewMaster> {
+        let keys = self.keys.as_ref().ok_or(Error::NotEncrypted)?.get();
+        let header = self.header();
+        Ok(header.prepare_new_master(&self.crypto, &keys, plan)?)
     }
 
     /// Forgets all data keys but the system's. Nothing in the file may be under another.
