@@ -35,13 +35,33 @@ pub(crate) struct KeyOptions {
     /// Take the key from this place: vault://, kmip://, aws-kms://, pkcs11: or exec:/ (docs/KEYS.md)
     #[arg(long, value_name = "URL")]
     pub(crate) key_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) second: SecondFactor,
+}
+
+/// What belongs to the key.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct SecondFactor {
+    /// A key file that belongs to the key, where the slot was made with one: bytes, not text
+    #[arg(long, value_name = "PATH")]
+    pub(crate) with_key_file: Option<PathBuf>,
+}
+
+/// What belongs to the new key.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct NewSecondFactor {
+    /// Have the new key open the file together with this key file alone: 32 bytes to 1 MiB
+    #[arg(long, value_name = "PATH")]
+    pub(crate) new_with_key_file: Option<PathBuf>,
 }
 
 impl KeyOptions {
     /// Whether any of them was given.
     pub(crate) fn is_given(&self) -> bool {
         let texts = [&self.key_env, &self.key_command, &self.key_url];
-        self.key_file.is_some() || texts.iter().any(|text| text.is_some())
+        self.key_file.is_some()
+            || self.second.with_key_file.is_some()
+            || texts.iter().any(|text| text.is_some())
     }
 
     /// The place that was named, if one was.
@@ -50,7 +70,12 @@ impl KeyOptions {
     /// A URL that names none.
     pub(crate) fn source(&self) -> Result<Option<KeySource>, Failure> {
         let (env, file) = (&self.key_env, &self.key_file);
-        source(env, file, &self.key_command, &self.key_url)
+        let key = source(env, file, &self.key_command, &self.key_url)?;
+        let beside = &self.second.with_key_file;
+        match (key, beside) {
+            (None, Some(_)) => self.elsewhere().map(Some),
+            (key, _) => Ok(key.map(|key| key.with_key_file(beside.clone()))),
+        }
     }
 
     /// The place that was named, or that of `HUSHDB_KEY_URL`, or the terminal: for a file that is known to need a key.
@@ -58,14 +83,20 @@ impl KeyOptions {
     /// # Errors
     /// A URL that names no place; no option, no variable and no terminal.
     pub(crate) fn required(&self) -> Result<KeySource, Failure> {
-        if let Some(source) = self.source()? {
-            return Ok(source);
+        match self.source()? {
+            Some(source) => Ok(source),
+            None => self.elsewhere(),
         }
-        match std::env::var(KEY_URL) {
-            Ok(url) if !url.is_empty() => of_url(&url),
-            _ if terminal() => Ok(prompt()),
-            _ => Err(Failure::Message(KEY_REQUIRED.to_owned())),
-        }
+    }
+
+    /// The place of `HUSHDB_KEY_URL`, or the terminal.
+    fn elsewhere(&self) -> Result<KeySource, Failure> {
+        let key = match std::env::var(KEY_URL) {
+            Ok(url) if !url.is_empty() => of_url(&url)?,
+            _ if terminal() => prompt(),
+            _ => return Err(Failure::Message(KEY_REQUIRED.to_owned())),
+        };
+        Ok(key.with_key_file(self.second.with_key_file.clone()))
     }
 }
 
@@ -88,6 +119,8 @@ pub(crate) struct NewKeyOptions {
     /// Ask for the new key on the terminal (the default when there is one)
     #[arg(long)]
     pub(crate) new_key_prompt: bool,
+    #[command(flatten)]
+    pub(crate) second: NewSecondFactor,
 }
 
 impl NewKeyOptions {
@@ -96,6 +129,7 @@ impl NewKeyOptions {
         let texts = [&self.new_key_env, &self.new_key_command, &self.new_key_url];
         self.new_key_prompt
             || self.new_key_file.is_some()
+            || self.second.new_with_key_file.is_some()
             || texts.iter().any(|text| text.is_some())
     }
 
@@ -105,13 +139,14 @@ impl NewKeyOptions {
     /// A URL that names no place; no option and no terminal.
     pub(crate) fn source(&self) -> Result<KeySource, Failure> {
         let (env, file) = (&self.new_key_env, &self.new_key_file);
-        match source(env, file, &self.new_key_command, &self.new_key_url)? {
-            Some(source) => Ok(source),
-            None if self.new_key_prompt || terminal() => Ok(prompt()),
-            None => Err(Failure::Message(
+        let key = match source(env, file, &self.new_key_command, &self.new_key_url)? {
+            Some(source) => source,
+            None if self.new_key_prompt || terminal() => prompt(),
+            None => return Err(Failure::Message(
                 "no new key: give --new-key-env, --new-key-file, --new-key-command or --new-key-url, or run on a terminal".to_owned(),
             )),
-        }
+        };
+        Ok(key.with_key_file(self.second.new_with_key_file.clone()))
     }
 }
 

@@ -4,7 +4,7 @@
 
 use hushdb_crypto::{CryptoProvider, SecretBytes, SecretKey};
 use hushdb_keys::KeyProvider;
-use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey};
+use hushdb_keys::providers::{CommandKey, EnvKey, FileKey, KeyText, PromptKey, WithKeyFile};
 use hushdb_sql::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,6 +23,8 @@ pub enum KeySource {
     Command(String),
     /// A passphrase typed on the terminal, without echo.
     Prompt,
+    /// A key from another of these, which opens together with the key file at this path alone: two factors.
+    WithKeyFile(Box<KeySource>, PathBuf),
     /// Another place: a key service, a device, or whatever a program brings along.
     Provider(Arc<dyn KeyProvider>),
 }
@@ -35,6 +37,7 @@ impl Clone for KeySource {
             Self::File(path) => Self::File(path.clone()),
             Self::Command(command) => Self::Command(command.clone()),
             Self::Prompt => Self::Prompt,
+            Self::WithKeyFile(key, path) => Self::WithKeyFile(key.clone(), path.clone()),
             Self::Provider(provider) => Self::Provider(Arc::clone(provider)),
         }
     }
@@ -48,6 +51,7 @@ impl fmt::Debug for KeySource {
             Self::File(_) => "KeySource::File",
             Self::Command(_) => "KeySource::Command",
             Self::Prompt => "KeySource::Prompt",
+            Self::WithKeyFile(..) => "KeySource::WithKeyFile",
             Self::Provider(_) => "KeySource::Provider",
         })
     }
@@ -62,7 +66,17 @@ impl KeySource {
             Self::File(path) => Arc::new(FileKey::new(path)),
             Self::Command(command) => Arc::new(CommandKey::new(command)),
             Self::Prompt => Arc::new(PromptKey::new("Passphrase: ")),
+            Self::WithKeyFile(key, path) => Arc::new(WithKeyFile::new(key.provider(), path)),
             Self::Provider(provider) => Arc::clone(provider),
+        }
+    }
+
+    /// The same key with a key file beside it, if there is a path of one.
+    #[must_use]
+    pub fn with_key_file(self, path: Option<PathBuf>) -> Self {
+        match path {
+            Some(path) => Self::WithKeyFile(Box::new(self), path),
+            None => self,
         }
     }
 
@@ -70,6 +84,9 @@ impl KeySource {
     pub fn provider_of_new_key(&self) -> Arc<dyn KeyProvider> {
         match self {
             Self::Prompt => Arc::new(PromptKey::new("New key: ")),
+            Self::WithKeyFile(key, path) => {
+                Arc::new(WithKeyFile::new(key.provider_of_new_key(), path))
+            }
             source => source.provider(),
         }
     }

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use hushdb_crypto::CryptoProvider;
+use hushdb_crypto::{CryptoProvider, SecretBytes};
 
 use crate::header_fields::{HeaderFields, WrappedSecrets};
 use crate::layout::{FIRST_FORMAT_VERSION, FORMAT_VERSION, HEADER_LEN, MAC_AT, Page, field, put};
@@ -69,13 +69,16 @@ impl Header {
         if !secrets.blobs_fit() {
             return Err(HeaderError::BlobAreaFull);
         }
-        let fields = HeaderFields {
+        let mut fields = HeaderFields {
             version: FIRST_FORMAT_VERSION,
             suite,
             database_id,
             sequence: 1,
             secrets: Some(secrets),
         };
+        if fields.has_key_file() {
+            fields.version = FORMAT_VERSION;
+        }
         let keys = DatabaseKeys {
             database_id,
             master: Arc::new(master),
@@ -216,6 +219,9 @@ impl Header {
             .ok_or(HeaderError::NoSuchSlot { slot: index })? = slot;
         if !secrets.blobs_fit() {
             return Err(HeaderError::BlobAreaFull);
+        }
+        if fields.has_key_file() {
+            fields.version = FORMAT_VERSION;
         }
         self.page = authenticated_page(crypto, &fields, keys);
         self.fields = fields;
@@ -390,6 +396,7 @@ pub(crate) fn new_slot(
         KeyMaterial::Raw(_) => SlotKdf::None,
         KeyMaterial::Passphrase(_) => options.stretch.kdf(),
     };
+    let key_file = provider.key_file()?;
     let like = KeySlot {
         kind: provider.kind(),
         kdf,
@@ -397,8 +404,15 @@ pub(crate) fn new_slot(
         wrapped_master_key: [0; 40],
         label: options.label.clone(),
         blob,
+        has_key_file: key_file.is_some(),
     };
-    wrapped_slot(crypto, database_id, master, &material, like)
+    wrapped_slot(
+        crypto,
+        database_id,
+        master,
+        (&material, key_file.as_ref()),
+        like,
+    )
 }
 
 /// A slot like one that was given, with a salt of its own and the master key wrapped for it.
@@ -406,11 +420,18 @@ pub(crate) fn wrapped_slot(
     crypto: &CryptoProvider,
     database_id: &DatabaseId,
     master: &MasterKey,
-    material: &KeyMaterial,
+    (material, key_file): (&KeyMaterial, Option<&SecretBytes>),
     mut slot: KeySlot,
 ) -> Result<KeySlot, HeaderError> {
     crypto.random(&mut slot.salt)?;
-    let kek = key_encryption_key(crypto, database_id, material, slot.kdf, &slot.salt)?;
+    let kek = key_encryption_key(
+        crypto,
+        database_id,
+        material,
+        slot.kdf,
+        &slot.salt,
+        key_file,
+    )?;
     slot.wrapped_master_key = master.wrapped(crypto, &kek.ok_or(HeaderError::WrongKey)?);
     Ok(slot)
 }

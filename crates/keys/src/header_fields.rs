@@ -64,9 +64,11 @@ impl HeaderFields {
         };
         let written = fields.render();
         let mac_is_allowed = suite.is_encrypted() || page[MAC_AT..] == [0; 32];
-        // Only an encrypted database gets a key ring, and the later version with it.
-        let version_is_allowed = version == FIRST_FORMAT_VERSION
-            || version > FIRST_FORMAT_VERSION && suite.is_encrypted();
+        // Only an encrypted database gets a key ring, or a slot with a key file, and the later version with it.
+        let version_is_allowed = match version == FIRST_FORMAT_VERSION {
+            true => !fields.has_key_file(),
+            false => suite.is_encrypted(),
+        };
         if page[..MAC_AT] != written[..MAC_AT] || !mac_is_allowed || !version_is_allowed {
             return Err(HeaderError::Tampered {
                 what: "the file header",
@@ -89,6 +91,15 @@ impl HeaderFields {
         let crc = crc32c::crc32c(&page[..CRC_AT]);
         put(&mut *page, CRC_AT, &crc.to_le_bytes());
         page
+    }
+
+    /// Whether a key file belongs to the key of any slot.
+    pub(crate) fn has_key_file(&self) -> bool {
+        let mut slots = self
+            .secrets
+            .iter()
+            .flat_map(|secrets| secrets.slots.iter().flatten());
+        slots.any(|slot| slot.has_key_file)
     }
 
     pub(crate) fn slots(&self) -> Vec<SlotInfo> {

@@ -4,6 +4,10 @@
 //! - Blobs come from headers that nobody vouched for: a place is asked for at most [`MAX_REQUESTS`] of them, for each once.
 //! - Who is not accepted, or not answered, does not ask again: a header cannot have a PIN tried often enough to lock a device.
 
+use std::sync::Arc;
+
+use hushdb_crypto::SecretBytes;
+
 use crate::slot::KeySlot;
 use crate::{DatabaseId, KdfBudget, KeyContext, KeyError, KeyMaterial, KeyProvider};
 
@@ -17,6 +21,8 @@ pub struct KeyAttempt<'a> {
     slot: Option<usize>,
     answers: Vec<Answer>,
     ended: Option<KeyError>,
+    /// Read once, whether there is one or not.
+    key_file: Option<Option<Arc<SecretBytes>>>,
     opened: Option<usize>,
 }
 
@@ -36,6 +42,7 @@ impl<'a> KeyAttempt<'a> {
             slot: None,
             answers: Vec::new(),
             ended: None,
+            key_file: None,
             opened: None,
         }
     }
@@ -52,14 +59,29 @@ impl<'a> KeyAttempt<'a> {
         self.opened
     }
 
-    /// The slots that this provider can try, those of its kind first. A provider that keeps blobs gets only its own kind's:
+    /// The key file that belongs to the key.
+    pub(crate) fn key_file(&mut self) -> Result<Option<Arc<SecretBytes>>, KeyError> {
+        if let Some(known) = &self.key_file {
+            return Ok(known.clone());
+        }
+        let file = self.provider.key_file()?.map(Arc::new);
+        Ok(self.key_file.insert(file).clone())
+    }
+
+    /// The slots that this provider can try, those of its kind first. With a key file, those that were made with one: another's slot
+    /// would pass for a key that needs none. A provider that keeps blobs gets only its own kind's:
     /// no blob is sent to a service that did not make it.
-    pub(crate) fn candidates<'s>(&self, slots: &'s [Option<KeySlot>]) -> Vec<(usize, &'s KeySlot)> {
+    pub(crate) fn candidates<'s>(
+        &self,
+        slots: &'s [Option<KeySlot>],
+        has_key_file: bool,
+    ) -> Vec<(usize, &'s KeySlot)> {
         let provider = self.provider;
         let used = slots.iter().enumerate();
         let used = used.filter_map(|(index, slot)| Some((index, slot.as_ref()?)));
         let mut slots: Vec<_> = used
             .filter(|(index, _)| self.slot.is_none_or(|only| only == *index))
+            .filter(|(_, slot)| slot.has_key_file == has_key_file)
             .filter(|(_, slot)| !provider.keeps_blob() || slot.kind == provider.kind())
             .collect();
         slots.sort_by_key(|(_, slot)| slot.kind != provider.kind());

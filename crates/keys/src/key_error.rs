@@ -47,6 +47,17 @@ pub enum KeyError {
         /// Most bytes that a key file may hold.
         limit: usize,
     },
+    /// The second factor holds less than a key.
+    #[error("key file {path} holds fewer than {least} bytes: that is no key file, check the path")]
+    KeyFileTooShort {
+        /// The path as it was given.
+        path: String,
+        /// Least bytes that a key file holds.
+        least: usize,
+    },
+    /// Every slot that this key may open takes a key file, too, and none was given.
+    #[error("a key file belongs to the key: give it, too, with KEY_FILE or --with-key-file")]
+    KeyFileNeeded,
     /// The key command could not be started, or failed, or printed too much.
     #[error("the key command {what}: run it by hand to see why")]
     Command {

@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use hushdb_crypto::SecretBytes;
+
 use crate::{DatabaseId, KeyError, KeyMaterial};
 
 /// A place keys come from. Chosen by the caller, never by a file.
@@ -32,6 +34,15 @@ pub trait KeyProvider: Send + Sync {
     /// not is asked once for all slots (so a person types a passphrase once).
     fn keeps_blob(&self) -> bool {
         false
+    }
+
+    /// The content of a key file that belongs to the key, as a second factor. With one, only slots that were made with one are
+    /// tried; without, only the others. One who passes requests on passes this on, too.
+    ///
+    /// # Errors
+    /// [`KeyError`] when there should be one and it cannot be read.
+    fn key_file(&self) -> Result<Option<SecretBytes>, KeyError> {
+        Ok(None)
     }
 }
 

@@ -19,7 +19,7 @@ fn key_encryption_key_and_wrapped_master_key() {
     let salt = std::array::from_fn(|i| 0x40 + i as u8);
     for crypto in CryptoProvider::all() {
         let root = KeyMaterial::Raw(SecretKey::from_bytes([0x33; 32]));
-        let kek = key_encryption_key(&crypto, &DATABASE_ID, &root, SlotKdf::None, &salt)
+        let kek = key_encryption_key(&crypto, &DATABASE_ID, &root, SlotKdf::None, &salt, None)
             .unwrap()
             .unwrap();
         assert_eq!(

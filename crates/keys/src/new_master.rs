@@ -134,6 +134,7 @@ impl Header {
             true => Some(key.establish(&context)?),
             false => None,
         };
+        let key_file = attempt.key_file()?;
         let (material, blob) = match &established {
             Some((material, blob)) => (material, blob.clone()),
             // As it was given a moment ago: nobody is asked twice.
@@ -143,6 +144,7 @@ impl Header {
             blob,
             ..old.clone()
         };
+        let material = (material, key_file.as_deref());
         wrapped_slot(crypto, &keys.database_id, master, material, like)
     }
 }

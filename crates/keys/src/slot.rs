@@ -12,13 +12,16 @@
 //! | 16 | 32 | salt, random: of the KDF and of the KEK's derivation |
 //! | 48 | 40 | master key, wrapped under the KEK (RFC 3394) |
 //! | 88 | 2 | length of the blob, u16; its place follows from the slots before |
-//! | 90 | 6 | zero |
+//! | 90 | 1 | 1 if a key file belongs to the key, else 0 |
+//! | 91 | 5 | zero |
 //! | 96 | 96 | label, UTF-8 without control and format characters, padded with zeros |
 //! | 192 | 64 | zero |
 //!
-//! KEK = KBKDF(root, "HUSH1 kek", database id || salt); root is the raw key, or the passphrase stretched with the salt.
+//! KEK = KBKDF(root, "HUSH1 kek", database id || salt); root is the raw key, or the passphrase stretched with the salt. With a key file,
+//! root = HMAC-SHA-256(salt, that || HMAC-SHA-256(salt, "HUSH1 file" || file) || "HUSH1 and") (SP 800-133r2, section 6.3).
 
-use hushdb_crypto::{CryptoProvider, KdfLabel, SecretKey};
+use hushdb_crypto::{CryptoProvider, KdfLabel, SecretBytes, SecretKey};
+use zeroize::Zeroizing;
 
 use crate::layout::{SLOT_LEN, field, put};
 use crate::{DatabaseId, HeaderError, KeyMaterial, ProviderKind, SlotKdf};
@@ -36,6 +39,7 @@ const PARAMETERS_AT: usize = 4;
 const SALT_AT: usize = 16;
 const WRAPPED_AT: usize = 48;
 const BLOB_LEN_AT: usize = 88;
+const KEY_FILE_AT: usize = 90;
 const LABEL_AT: usize = 96;
 
 const EMPTY: u8 = 0;
@@ -57,6 +61,8 @@ pub struct SlotInfo {
     pub label: String,
     /// Bytes that a key service keeps in the header for it.
     pub blob_len: usize,
+    /// Whether a key file belongs to its key.
+    pub has_key_file: bool,
     /// What these bytes say for people: the name and version of the key there. Anyone's, until the header is verified.
     pub place: String,
 }
@@ -70,6 +76,7 @@ pub(crate) struct KeySlot {
     pub(crate) wrapped_master_key: [u8; 40],
     pub(crate) label: String,
     pub(crate) blob: Vec<u8>,
+    pub(crate) has_key_file: bool,
 }
 
 impl KeySlot {
@@ -99,6 +106,7 @@ impl KeySlot {
             .ok_or(tampered.clone())?;
         let blob_len = usize::from(u16::from_le_bytes(field(bytes, BLOB_LEN_AT)));
         let (blob, rest) = blobs.split_at_checked(blob_len).ok_or(tampered)?;
+        let [key_file] = field(bytes, KEY_FILE_AT);
         *blobs = rest;
         Ok(Some(Self {
             kind: ProviderKind(kind),
@@ -107,6 +115,8 @@ impl KeySlot {
             wrapped_master_key: field(bytes, WRAPPED_AT),
             label: label.to_owned(),
             blob: blob.to_vec(),
+            // Another number is refused with the page, which would be written with 1.
+            has_key_file: key_file != 0,
         }))
     }
 
@@ -123,6 +133,7 @@ impl KeySlot {
         put(bytes, SALT_AT, &self.salt);
         put(bytes, WRAPPED_AT, &self.wrapped_master_key);
         put(bytes, BLOB_LEN_AT, &(self.blob.len() as u16).to_le_bytes());
+        put(bytes, KEY_FILE_AT, &[u8::from(self.has_key_file)]);
         put(bytes, LABEL_AT, self.label.as_bytes());
     }
 
@@ -133,9 +144,23 @@ impl KeySlot {
             kdf: self.kdf,
             label: self.label.clone(),
             blob_len: self.blob.len(),
+            has_key_file: self.has_key_file,
             place: text_for_people(&self.blob).to_owned(),
         }
     }
+}
+
+/// The root of a slot whose key has a key file beside it.
+fn both_factors(
+    crypto: &CryptoProvider,
+    salt: &[u8; 32],
+    root: &SecretKey,
+    key_file: &SecretBytes,
+) -> SecretKey {
+    let salt = SecretKey::from_bytes(*salt);
+    let file = Zeroizing::new(crypto.hmac_sha256(&salt, &[b"HUSH1 file", key_file.expose()]));
+    let parts: [&[u8]; 3] = [root.expose(), file.as_slice(), b"HUSH1 and"];
+    SecretKey::from_bytes(crypto.hmac_sha256(&salt, &parts))
 }
 
 /// The text that places for keys begin their blobs with: `1 | length | text`. FORMAT.md, "Blobs of places for keys".
@@ -173,12 +198,19 @@ pub(crate) fn key_encryption_key(
     material: &KeyMaterial,
     kdf: SlotKdf,
     salt: &[u8; 32],
+    key_file: Option<&SecretBytes>,
 ) -> Result<Option<SecretKey>, HeaderError> {
     let derive = |root: &SecretKey| {
         let mut context = [0; 48];
         put(&mut context, 0, database_id.as_bytes());
         put(&mut context, 16, salt);
-        crypto.kbkdf(root, KdfLabel::KeyEncryption, &context)
+        match key_file {
+            Some(file) => {
+                let root = both_factors(crypto, salt, root, file);
+                crypto.kbkdf(&root, KdfLabel::KeyEncryption, &context)
+            }
+            None => crypto.kbkdf(root, KdfLabel::KeyEncryption, &context),
+        }
     };
     Ok(match (material, kdf) {
         (KeyMaterial::Raw(root), SlotKdf::None) => Some(derive(root)),
@@ -187,4 +219,22 @@ pub(crate) fn key_encryption_key(
             .map(|root| derive(&root)),
         (KeyMaterial::Raw(_), _) => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_answer_of_two_factors() {
+        let salt = std::array::from_fn(|at| 0xa0 + at as u8);
+        let root = SecretKey::from_bytes([0x66; 32]);
+        for crypto in CryptoProvider::all() {
+            let root = both_factors(&crypto, &salt, &root, &SecretBytes::from("x".repeat(32)));
+            assert_eq!(
+                hex::encode(root.expose()),
+                "1984b6ab6153212f44dcace1e3ad379cc8f416db835b8afce22624292882457d"
+            );
+        }
+    }
 }

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hushdb_crypto::{Argon2Params, CryptoProvider, SecretKey};
 
-use crate::providers::KeyText;
+use crate::providers::{KeyText, WithKeyFile};
 use crate::{
     DatabaseKeys, Header, HeaderError, KdfBudget, KeyAttempt, KeyContext, KeyError, KeyMaterial,
-    KeyProvider, MAX_LABEL_LEN, ProviderKind, SLOT_COUNT, SlotKdf, SlotOptions, Stretch, Suite,
-    UnverifiedHeader,
+    KeyProvider, MAX_LABEL_LEN, ProviderKind, SLOT_COUNT, SlotKdf, SlotOptions, SlotPlan, Stretch,
+    Suite, UnverifiedHeader,
 };
 
 fn cheap(label: &str) -> SlotOptions {
@@ -223,6 +223,103 @@ fn pbkdf2_slots_open() {
         unlock(&crypto, &header, "two").unwrap_err(),
         HeaderError::WrongKey
     );
+}
+
+fn with_file(key: &str, file: &[u8]) -> (WithKeyFile, tempfile::NamedTempFile) {
+    let mut path = tempfile::NamedTempFile::new().unwrap();
+    std::io::Write::write_all(&mut path, file).unwrap();
+    let key = std::sync::Arc::new(KeyText::new(key));
+    (WithKeyFile::new(key, path.path()), path)
+}
+
+fn opens(header: &Header, key: &dyn KeyProvider) -> Result<(), HeaderError> {
+    let header = UnverifiedHeader::parse(&header.to_page())?;
+    let mut attempt = KeyAttempt::new(key, KdfBudget::default());
+    header
+        .unlock(&CryptoProvider::aws_lc(), &mut attempt)
+        .map(|_| ())
+}
+
+#[test]
+fn two_factors_open_together_and_neither_alone() {
+    let crypto = CryptoProvider::aws_lc();
+    let raw = format!("hex:{}", "07".repeat(32));
+    for text in ["one", &raw] {
+        let (both, _file) = with_file(text, &[7; 40]);
+        let (header, _) = Header::create(&crypto, Suite::Gcm, &both, &cheap("")).unwrap();
+        let slots = header.slots();
+        assert!(slots[0].has_key_file);
+        let page = UnverifiedHeader::parse(&header.to_page()).unwrap();
+        assert_eq!(page.format_version(), 2);
+        assert_eq!(opens(&header, &both), Ok(()));
+        let alone = opens(&header, &KeyText::new(text));
+        assert_eq!(alone, Err(HeaderError::Key(KeyError::KeyFileNeeded)));
+        for (text, file) in [(text, [8; 40]), ("two", [7; 40])] {
+            let (other, _file) = with_file(text, &file);
+            assert_eq!(opens(&header, &other), Err(HeaderError::WrongKey));
+        }
+        let (longer, _file) = with_file(text, &[7; 41]);
+        assert_eq!(opens(&header, &longer), Err(HeaderError::WrongKey));
+    }
+}
+
+#[test]
+fn with_a_key_file_no_slot_passes_that_takes_none() {
+    let crypto = CryptoProvider::aws_lc();
+    let (mut header, keys) = create(&crypto, "one");
+    let (both, _file) = with_file("one", &[7; 40]);
+    assert_eq!(opens(&header, &both), Err(HeaderError::WrongKey));
+    let page = UnverifiedHeader::parse(&header.to_page()).unwrap();
+    assert_eq!(page.format_version(), 1);
+    assert_eq!(header.add_slot(&crypto, &keys, &both, &cheap("")), Ok(1));
+    assert_eq!(opens(&header, &both), Ok(()));
+    assert_eq!(opens(&header, &KeyText::new("one")), Ok(()));
+    // A file beside a service.
+    let service = std::sync::Arc::new(Service::new(16, 0));
+    let (_, file) = with_file("", &[9; 32]);
+    let both = WithKeyFile::new(service.clone(), file.path());
+    header
+        .change_slot(&crypto, &keys, 0, &both, &cheap(""))
+        .unwrap();
+    assert_eq!(opens(&header, &both), Ok(()));
+    assert_eq!(
+        opens(&header, &*service),
+        Err(HeaderError::Key(KeyError::KeyFileNeeded))
+    );
+    // No slot with a file has version 1.
+    let mut page = *header.to_page();
+    page[8] = 1;
+    let crc = crc32c::crc32c(&page[..4060]).to_le_bytes();
+    page[4060..4064].copy_from_slice(&crc);
+    let edited = UnverifiedHeader::parse(&page).map(|_| ());
+    assert!(matches!(edited, Err(HeaderError::Tampered { .. })));
+    // And a file that was only said to belong, or not to, is refused with the page.
+    for value in [0, 2] {
+        let mut page = *header.to_page();
+        page[256 + 90] = value;
+        let crc = crc32c::crc32c(&page[..4060]).to_le_bytes();
+        page[4060..4064].copy_from_slice(&crc);
+        let opened = UnverifiedHeader::parse(&page).and_then(|page| {
+            let mut attempt = KeyAttempt::new(&both, KdfBudget::default());
+            page.unlock(&crypto, &mut attempt).map(|_| ())
+        });
+        assert!(opened.is_err(), "{value}");
+    }
+}
+
+#[test]
+fn two_factors_are_kept_under_a_new_master_key() {
+    let crypto = CryptoProvider::aws_lc();
+    let (both, _file) = with_file("one", &[7; 40]);
+    let (mut header, keys) = Header::create(&crypto, Suite::Gcm, &both, &cheap("")).unwrap();
+    let plan = [SlotPlan::Keep {
+        slot: 0,
+        key: &both,
+    }];
+    let prepared = header.prepare_new_master(&crypto, &keys, &plan).unwrap();
+    header.rekey(&crypto, &keys, None, prepared, 0).unwrap();
+    assert!(header.slots()[0].has_key_file);
+    assert_eq!(opens(&header, &both), Ok(()));
 }
 
 /// A provider that counts how often it is asked.

@@ -17,7 +17,8 @@ use crate::layout::{HEADER_LEN, MAC_AT, Page, field};
 use crate::master_key::MasterKey;
 use crate::slot::key_encryption_key;
 use crate::{
-    DatabaseId, DatabaseKeys, HeaderError, KeyAttempt, KeyContext, KeyMaterial, SlotInfo, Suite,
+    DatabaseId, DatabaseKeys, HeaderError, KeyAttempt, KeyContext, KeyError, KeyMaterial, SlotInfo,
+    Suite,
 };
 
 /// A header that no key has vouched for.
@@ -110,7 +111,13 @@ impl UnverifiedHeader {
         let database_id = self.fields.database_id;
         let context = KeyContext { database_id };
         let mut failure = HeaderError::WrongKey;
-        for (index, slot) in attempt.candidates(&secrets.slots) {
+        let key_file = attempt.key_file()?;
+        let candidates = attempt.candidates(&secrets.slots, key_file.is_some());
+        let takes_files = secrets.slots.iter().flatten().any(|slot| slot.has_key_file);
+        if candidates.is_empty() && takes_files && key_file.is_none() {
+            failure = KeyError::KeyFileNeeded.into();
+        }
+        for (index, slot) in candidates {
             let (material, budget) = match attempt.key_of(&context, slot) {
                 Ok(answer) => answer,
                 Err(error) if error.ends_attempt() => return Err(error.into()),
@@ -124,8 +131,14 @@ impl UnverifiedHeader {
                 failure = HeaderError::KdfBudgetSpent;
                 continue;
             }
-            let Some(kek) =
-                key_encryption_key(crypto, &database_id, material, slot.kdf, &slot.salt)?
+            let Some(kek) = key_encryption_key(
+                crypto,
+                &database_id,
+                material,
+                slot.kdf,
+                &slot.salt,
+                key_file.as_deref(),
+            )?
             else {
                 continue;
             };

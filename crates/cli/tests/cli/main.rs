@@ -483,6 +483,73 @@ fn keys_are_added_changed_and_removed() {
 }
 
 #[test]
+fn a_key_file_beside_a_passphrase_is_needed_with_it() {
+    let place = Place::new();
+    place.write("factor", &"f".repeat(40));
+    place.write("other", &"o".repeat(40));
+    place.write("short", "f");
+    let hush = |line: &str| place.hush(&line.split(' ').collect::<Vec<_>>());
+    let sql = |key: &str, sql: &str| {
+        let words = key.split(' ').chain(["--csv", "two.hush", sql]);
+        place.hush(&words.collect::<Vec<_>>())
+    };
+    let both = "--key-env PASSPHRASE --with-key-file factor";
+    sql(both, "CREATE TABLE t AS SELECT 7 AS n").ok();
+    assert!(sql(both, "FROM t").ok().contains('7'));
+    let list = hush("keys list two.hush").ok();
+    assert!(
+        list.contains("given by environment, with a key file"),
+        "{list}"
+    );
+    let alone = sql("--key-env PASSPHRASE", "FROM t").refused();
+    assert!(alone.contains("--with-key-file"), "{alone}");
+    for other in [
+        "--key-env PASSPHRASE --with-key-file other",
+        "--key-env KEY_A --with-key-file factor",
+        "--key-env PASSPHRASE --with-key-file short",
+        "--key-env PASSPHRASE --with-key-file missing",
+    ] {
+        sql(other, "FROM t").refused();
+    }
+    hush(&format!(
+        "keys add {both} --new-key-env KEY_A --new-with-key-file other two.hush"
+    ))
+    .ok();
+    assert!(
+        sql("--key-env KEY_A --with-key-file other", "FROM t")
+            .ok()
+            .contains('7')
+    );
+    hush(&format!(
+        "keys change {both} --slot 0 --new-key-env KEY_B two.hush"
+    ))
+    .ok();
+    assert!(sql("--key-env KEY_B", "FROM t").ok().contains('7'));
+    sql(both, "FROM t").refused();
+    hush("rekey --slot 1 --drop-slot 0 --key-env KEY_A --with-key-file other two.hush").ok();
+    assert!(
+        sql("--key-env KEY_A --with-key-file other", "FROM t")
+            .ok()
+            .contains('7')
+    );
+    sql("--key-env KEY_B", "FROM t").refused();
+    let attach = format!(
+        "ATTACH '{}' AS two (ENCRYPTION_KEY_ENV 'KEY_A', KEY_FILE '{}'); FROM two.t",
+        place.path("two.hush").display(),
+        place.path("other").display()
+    );
+    assert!(
+        place
+            .hush(&["--csv", ":memory:", &attach])
+            .ok()
+            .contains('7')
+    );
+    let refused = "ATTACH 'two.hush' AS two (KEY_FILE 'other')";
+    let refused = place.hush(&[":memory:", refused]).refused();
+    assert!(refused.contains("ENCRYPTION_KEY"), "{refused}");
+}
+
+#[test]
 fn a_rekey_locks_out_who_knew_the_old_keys() {
     let place = Place::new();
     encrypted(&place);

@@ -87,9 +87,17 @@ fn replace(
 
 fn read_options(given: Vec<AttachOption>, services: &KeyServices) -> Result<AttachOptions> {
     let mut options = AttachOptions::default();
+    let mut key_file = None;
     for option in given {
-        read_option(option, services, &mut options)?;
+        match option.name == "key_file" {
+            true => read_key_file(&option, &mut key_file)?,
+            false => read_option(option, services, &mut options)?,
+        }
     }
+    if key_file.is_some() && options.key.is_none() {
+        return Err(Error::binder("KEY_FILE needs an ENCRYPTION_KEY beside it"));
+    }
+    options.key = options.key.map(|key| key.with_key_file(key_file));
     match options.cipher.is_some() && options.key.is_none() {
         true => Err(Error::binder("ENCRYPTION_CIPHER needs an ENCRYPTION_KEY")),
         false => Ok(options),
@@ -141,6 +149,14 @@ fn read_option(
     Ok(())
 }
 
+/// `KEY_FILE 'path'`: what belongs to the key.
+pub(super) fn read_key_file(option: &AttachOption, into: &mut Option<PathBuf>) -> Result<()> {
+    match into.replace(no_key(text_of(option)?)?.into()) {
+        None => Ok(()),
+        Some(_) => Err(Error::binder("give KEY_FILE once")),
+    }
+}
+
 /// Where the key comes from, if that is what an option says; `None` for options about other things.
 pub(super) fn key_source(
     option: &AttachOption,
@@ -187,7 +203,7 @@ fn without_value() -> Error {
 fn unknown_option() -> Error {
     Error::binder(
         "Unrecognized option for attach; there are ENCRYPTION_KEY, ENCRYPTION_KEY_ENV, ENCRYPTION_KEY_FILE, \
-         ENCRYPTION_KEY_COMMAND, where the program knows places for keys ENCRYPTION_KEY_URL, ENCRYPTION_CIPHER, READ_ONLY, READ_WRITE, TYPE, EXPECTED_ROOT, EXPECTED_KEY, MIN_ANCHOR and ANCHOR_FILE",
+         ENCRYPTION_KEY_COMMAND, where the program knows places for keys ENCRYPTION_KEY_URL, KEY_FILE, ENCRYPTION_CIPHER, READ_ONLY, READ_WRITE, TYPE, EXPECTED_ROOT, EXPECTED_KEY, MIN_ANCHOR and ANCHOR_FILE",
     )
 }
 

@@ -170,6 +170,7 @@ fn key_slots(planner: &Planner<'_>) -> Columns {
         Arc::new(texts.collect::<StringArray>())
     };
     let names = slots.iter().map(|(name, _)| Some(name));
+    let key_files = slots.iter().map(|(_, slot)| Some(slot.has_key_file));
     let numbers = slots
         .iter()
         .map(|(_, slot)| i64::try_from(slot.number).ok());
@@ -178,6 +179,7 @@ fn key_slots(planner: &Planner<'_>) -> Columns {
         ("slot", Arc::new(numbers.collect::<Int64Array>())),
         ("key", texts(&|slot| &slot.key)),
         ("provider", texts(&|slot| &slot.provider)),
+        ("key_file", Arc::new(key_files.collect::<BooleanArray>())),
         ("label", texts(&|slot| &slot.label)),
     ]
 }

@@ -2,7 +2,7 @@
 //!
 //! What must hold: no error repeats a key, nor where it comes from.
 
-use super::attach::{key_source, text_of};
+use super::attach::{key_source, read_key_file, text_of};
 use crate::key_source::KeySource;
 use crate::session::Session;
 use hushdb_sql::{AttachOption, Error, Result};
@@ -13,9 +13,11 @@ pub(super) fn read_options(
     options: &[AttachOption],
     may_label: bool,
 ) -> Result<(KeySource, Option<String>)> {
-    let (mut key, mut label) = (None, None);
+    let (mut key, mut label, mut key_file) = (None, None, None);
     for option in options {
-        if let Some(source) = key_source(option, &session.instance.key_services)? {
+        if option.name == "key_file" {
+            read_key_file(option, &mut key_file)?;
+        } else if let Some(source) = key_source(option, &session.instance.key_services)? {
             if key.replace(source).is_some() {
                 return Err(Error::binder("give the key in one way only"));
             }
@@ -25,15 +27,16 @@ pub(super) fn read_options(
             return Err(unknown_option(may_label));
         }
     }
-    let key = key.ok_or_else(|| Error::binder("say where the key comes from: ENCRYPTION_KEY"))?;
-    Ok((key, label))
+    let key: KeySource =
+        key.ok_or_else(|| Error::binder("say where the key comes from: ENCRYPTION_KEY"))?;
+    Ok((key.with_key_file(key_file), label))
 }
 
 /// Without its name: what stands in its place may be a key.
 fn unknown_option(may_label: bool) -> Error {
     let label = if may_label { ", and LABEL once" } else { "" };
     Error::binder(format!(
-        "Unrecognized option of a key slot; there are ENCRYPTION_KEY, ENCRYPTION_KEY_ENV, ENCRYPTION_KEY_FILE and \
-         ENCRYPTION_KEY_COMMAND{label}"
+        "Unrecognized option of a key slot; there are ENCRYPTION_KEY, ENCRYPTION_KEY_ENV, ENCRYPTION_KEY_FILE, \
+         ENCRYPTION_KEY_COMMAND and KEY_FILE{label}"
     ))
 }

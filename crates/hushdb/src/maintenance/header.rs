@@ -39,6 +39,8 @@ pub struct KeySlot {
     pub number: usize,
     /// Raw key or passphrase, and how the latter is stretched.
     pub key: String,
+    /// Whether a key file belongs to the key.
+    pub has_key_file: bool,
     /// Which kind of place gave the key.
     pub provider: String,
     /// What a place for keys says of its key there: name and version; may be empty.
@@ -136,6 +138,7 @@ impl From<SlotInfo> for KeySlot {
                     format!("passphrase, PBKDF2-HMAC-SHA-512 ({iterations} iterations)")
                 }
             },
+            has_key_file: slot.has_key_file,
             provider: slot.kind.to_string(),
             place: slot.place,
             label: slot.label,
@@ -147,6 +150,9 @@ impl fmt::Display for KeySlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (number, key, provider) = (self.number, &self.key, &self.provider);
         write!(f, "{number}: {key}, given by {provider}")?;
+        if self.has_key_file {
+            f.write_str(", with a key file")?;
+        }
         if !self.place.is_empty() {
             write!(f, " ({})", self.place)?;
         }

@@ -7,7 +7,7 @@
 //! still derives the master key; what calls this says so.
 
 use super::header::FileHeader;
-use hushdb_crypto::CryptoProvider;
+use hushdb_crypto::{CryptoProvider, SecretBytes};
 use hushdb_keys::{
     KdfBudget, KeyAttempt, KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind,
     SlotOptions, Stretch, UnverifiedHeader,
@@ -180,5 +180,9 @@ impl KeyProvider for Timed<'_> {
 
     fn keeps_blob(&self) -> bool {
         self.provider.keeps_blob()
+    }
+
+    fn key_file(&self) -> Result<Option<SecretBytes>, KeyError> {
+        self.provider.key_file()
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
@@ -21,10 +21,6 @@ impl FileKey {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
-
-    fn path(&self) -> String {
-        self.0.display().to_string()
-    }
 }
 
 impl KeyProvider for FileKey {
@@ -37,19 +33,24 @@ impl KeyProvider for FileKey {
     }
 
     fn recover(&self, _: &KeyContext, _: &[u8]) -> Result<KeyMaterial, KeyError> {
-        let unreadable = |error: std::io::Error| KeyError::FileUnreadable {
-            path: self.path(),
-            kind: error.kind(),
-        };
-        let file = File::open(&self.0).map_err(unreadable)?;
-        let text = read_limited(file, MAX_KEY_FILE_LEN)
-            .map_err(unreadable)?
-            .ok_or_else(|| KeyError::FileTooLarge {
-                path: self.path(),
-                limit: MAX_KEY_FILE_LEN,
-            })?;
+        let text = read_file(&self.0, MAX_KEY_FILE_LEN)?;
         KeyMaterial::parse_bytes(strip_newline(&text))
     }
+}
+
+/// All of a file, which has no more bytes than `limit`.
+pub(super) fn read_file(path: &Path, limit: usize) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+    let shown = || path.display().to_string();
+    let unreadable = |error: std::io::Error| KeyError::FileUnreadable {
+        path: shown(),
+        kind: error.kind(),
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    let bytes = read_limited(file, limit).map_err(unreadable)?;
+    bytes.ok_or_else(|| KeyError::FileTooLarge {
+        path: shown(),
+        limit,
+    })
 }
 
 /// Reads to the end, or `None` when there is more than `limit`. The buffer never grows, so no stale copy is left.
