@@ -13,13 +13,13 @@ use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::DFSchema;
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryPool, MemoryReservation};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PhysicalExpr};
 use futures::StreamExt;
 use hushdb_query::engine::of_task;
 use hushdb_query::heed::{AskOnDrop, heeding, interrupt_of};
-use hushdb_query::memory::{compact, limit_of, row_bytes};
+use hushdb_query::memory::{Claim, compact, limit_of, row_bytes};
 use hushdb_query::plan::{InOrderExec, Planner, TableName};
 use hushdb_sql::type_names::{arrow_field, column_type_name};
 use hushdb_sql::{self as sql, Error, Result, planned_names};
@@ -395,7 +395,7 @@ impl RowGroupSink {
         let pool = Arc::clone(context.memory_pool());
         let limit = limit_of(pool.as_ref());
         Self {
-            reservation: MemoryConsumer::new("RowGroupSink").register(&pool),
+            reservation: Claim::Held.register("RowGroupSink", &pool),
             gathered: 0,
             most: (limit / GATHERED_SHARE / sinks.max(1)).max(LEAST_GROUP_BYTES),
             pool,

@@ -21,13 +21,13 @@ use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::catalog::MemTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::TableSource;
 use datafusion::sql::sqlparser::ast::{
     self, Assignment, ConflictTarget, Expr, Ident, OnConflictAction, OnInsert, SelectItem,
     SqliteOnConflict, VisitMut, VisitorMut,
 };
-use hushdb_query::memory::{KeepRows, compact, row_bytes};
+use hushdb_query::memory::{Claim, KeepRows, compact, row_bytes};
 use hushdb_query::plan::{DML_EXCLUDED, DML_TARGET, TableName};
 use hushdb_sql::type_names::arrow_field;
 use hushdb_sql::{Error, ErrorKind, Result};
@@ -388,11 +388,13 @@ struct Keys {
 
 impl Keys {
     fn new(context: &TaskContext) -> Self {
-        let consumer = MemoryConsumer::new("the new keys of INSERT with ON CONFLICT");
         Self {
             short: HashSet::new(),
             long: HashSet::new(),
-            reservation: consumer.register(context.memory_pool()),
+            reservation: Claim::Held.register(
+                "the new keys of INSERT with ON CONFLICT",
+                context.memory_pool(),
+            ),
         }
     }
 

@@ -4,11 +4,12 @@
 //! no longer than Arrow's offsets reach. A large constant is made when the statement runs, where nobody copies it, and is
 //! counted for as long as it is there.
 
+use crate::memory::Claim;
 use bytes::Bytes;
 use datafusion::arrow::array::{Array, ArrayData, ArrayRef, make_array};
 use datafusion::arrow::buffer::Buffer;
 use datafusion::common::{Result, ScalarValue};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryPool, MemoryReservation};
 use datafusion::logical_expr::ColumnarValue;
 use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
@@ -78,9 +79,9 @@ impl Room {
             let what = "a constant that is too large for a plan";
             return Err(Error::new(ErrorKind::OutOfMemory, what).into());
         }
-        let reservation = self.reservation.get_or_insert_with(|| {
-            MemoryConsumer::new("the value of a function").register(&self.memory)
-        });
+        let reservation = self
+            .reservation
+            .get_or_insert_with(|| Claim::Held.register("the value of a function", &self.memory));
         reservation.try_resize(self.bytes)
     }
 

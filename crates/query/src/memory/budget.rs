@@ -4,6 +4,7 @@
 //! they leave, and lets blocks go when they grow. An operator that can spill gets more than an equal share only while there
 //! is memory to spare, so that one that begins later is not turned away.
 
+use super::claim::Claim;
 use super::resident::Resident;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{
@@ -11,7 +12,7 @@ use datafusion::execution::memory_pool::{
 };
 use hushdb_storage::BufferPool;
 use parking_lot::{Mutex, MutexGuard};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -30,69 +31,28 @@ struct State {
     limit: usize,
     /// The operators that were refused once already, when each is to be.
     refused_once: Option<HashSet<usize>>,
+    /// What each operator that is registered claims.
+    claims: HashMap<usize, Claim>,
     /// Operators that can spill.
     spillers: usize,
     spillable: usize,
     unspillable: usize,
 }
 
-/// What an operator does when it gets no more memory.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Asks {
-    /// Its least share, which it always gets, is one of so many.
-    OrSpills {
-        least: usize,
-    },
-    /// A hash join's: it is divided. It leaves a third to operators above it, which need memory at the same time.
-    ForBuildSide,
-    /// A window's: a large one spills or is refused. It leaves what sorts below it need to merge.
-    ForPartition,
-    /// Rows on their way from one partition to others. They are counted, so that others spill, and never spill themselves.
-    InTransit,
-    /// A merge of what an operator holds or has spilled: without it that is of no use.
-    ToMerge,
-    WithoutSpilling,
-}
+impl State {
+    fn claim(&self, consumer: &MemoryConsumer) -> Claim {
+        let stated = self.claims.get(&consumer.id()).copied();
+        stated.unwrap_or_else(|| Claim::of(consumer))
+    }
 
-impl Asks {
-    fn of(consumer: &MemoryConsumer) -> Self {
+    /// Where an operator's bytes are counted.
+    fn count(&mut self, consumer: &MemoryConsumer) -> &mut usize {
         match consumer.can_spill() {
-            // DataFusion's repartitioning may wait for ever once it spills: writers that share a pool leave several files
-            // open, a reader waits for more in the first, and all writers wait for readers.
-            true if consumer.name().starts_with("RepartitionExec[") => Self::InTransit,
-            // It reads what it has spilled with the same reservation, and cannot spill then.
-            true if consumer.name().contains("AggregateStream") => Self::OrSpills { least: 8 },
-            true => Self::OrSpills { least: 32 },
-            false if consumer.name().starts_with("HashJoinInput") => Self::ForBuildSide,
-            false if consumer.name().starts_with("WindowAggExec") => Self::ForPartition,
-            false if consumer.name().contains("Merge") => Self::ToMerge,
-            false => Self::WithoutSpilling,
+            true => &mut self.spillable,
+            false => &mut self.unspillable,
         }
     }
-}
 
-/// Whether a consumer's reservations say what it takes. Of a merge of sorted inputs they do not: its rows point into buffers
-/// that the sorts below hold and count, and it has two batches of each.
-fn is_counted(consumer: &MemoryConsumer) -> bool {
-    !consumer.name().starts_with("SortPreservingMergeExec")
-}
-
-/// What is counted of a reservation of so many bytes. A hash join copies its build side into one batch at the end, beside the batches
-/// that it has reserved.
-fn counted(consumer: &MemoryConsumer, bytes: usize) -> usize {
-    match consumer.name().starts_with("HashJoinInput") {
-        true => bytes.saturating_add(bytes / 2),
-        false => bytes,
-    }
-}
-
-/// What is counted more when a reservation of `size` bytes grows.
-fn growth(reservation: &MemoryReservation, size: usize, additional: usize) -> usize {
-    let consumer = reservation.consumer();
-    counted(consumer, size.saturating_add(additional)) - counted(consumer, size)
-}
-
-impl State {
     fn reserved(&self) -> usize {
         self.spillable + self.unspillable
     }
@@ -103,49 +63,49 @@ impl State {
     }
 
     /// Whether a reservation may grow to `size` by `additional`.
-    fn allows(&self, asks: Asks, size: usize, additional: usize) -> bool {
+    fn allows(&self, claim: Claim, size: usize, additional: usize) -> bool {
         let all = self.for_operators();
         let after = self.reserved().saturating_add(additional);
         let for_merges = all / 3;
         let sum = size.saturating_add(additional);
-        match asks {
+        match claim {
             // As much as it merges at once, which is bounded by itself.
-            Asks::ToMerge | Asks::InTransit => true,
+            Claim::Merge | Claim::InTransit | Claim::Borrowed => true,
             // What takes little is not worth a failure.
-            Asks::WithoutSpilling => after <= all || sum <= all / 16,
-            Asks::ForPartition => after <= all - for_merges,
-            Asks::ForBuildSide => {
+            Claim::Held | Claim::LoopSide => after <= all || sum <= all / 16,
+            Claim::Partition => after <= all - for_merges,
+            Claim::BuildSide => {
                 let unspillable = self.unspillable.saturating_add(additional);
                 after <= all && (unspillable <= all / 3 * 2 || sum <= all / 32)
             }
-            // Who holds nothing has nothing to spill, and could not go on.
-            Asks::OrSpills { least } if size == 0 || sum <= all / least => true,
-            Asks::OrSpills { .. } => {
-                let to_spare = all / 2;
-                let equal = all.saturating_sub(self.unspillable) / self.spillers.max(1);
-                after <= all - for_merges && (after <= to_spare || sum <= equal)
+            // It reads what it has spilled with the same reservation, and cannot spill then.
+            Claim::Groups | Claim::LastGroups | Claim::OrderedGroups => {
+                self.allows_spiller(size, additional, all / 8)
             }
+            Claim::SortedRows | Claim::Spilled => self.allows_spiller(size, additional, all / 32),
         }
     }
 
-    /// Whether an operator is to spill now although there is memory. It can only once it holds something: a sort its second
-    /// batch of rows, others their first, but for aggregates of which that may be empty.
-    fn forces(&mut self, consumer: &MemoryConsumer, size: usize) -> bool {
-        let Some(refused) = &mut self.refused_once else {
-            return false;
-        };
-        let name = consumer.name();
-        let holds_some = if name.starts_with("Sort[") {
-            size > 0
-        } else {
-            // One that gives out groups as they end has no use for spilling, and cannot.
-            name.contains("HashAggregateStream")
-                && consumer.can_spill()
-                && (size > 0 || name.starts_with("Final"))
-                || name.starts_with("NestedLoopJoinLoad[") && !name.ends_with("[fallback]")
-                || name == "CrossJoinExec"
-        };
-        holds_some && refused.insert(consumer.id())
+    /// The same of an operator that can spill, which always gets `least`.
+    fn allows_spiller(&self, size: usize, additional: usize, least: usize) -> bool {
+        let all = self.for_operators();
+        let after = self.reserved().saturating_add(additional);
+        let (for_merges, to_spare) = (all / 3, all / 2);
+        let sum = size.saturating_add(additional);
+        // Whatever holds nothing has nothing to spill, and could not go on.
+        if size == 0 || sum <= least {
+            return true;
+        }
+        let equal = all.saturating_sub(self.unspillable) / self.spillers.max(1);
+        after <= all - for_merges && (after <= to_spare || sum <= equal)
+    }
+
+    /// Whether an operator is to spill now although there is memory.
+    fn forces(&mut self, consumer: &MemoryConsumer, claim: Claim, size: usize) -> bool {
+        match &mut self.refused_once {
+            Some(refused) => claim.can_be_forced(size) && refused.insert(consumer.id()),
+            None => false,
+        }
     }
 }
 
@@ -202,6 +162,21 @@ impl MemoryBudget {
         self.hold_resident(state);
     }
 
+    /// Has a consumer that is about to be registered make a claim.
+    pub(super) fn note_claim(&self, consumer: &MemoryConsumer, claim: Claim) {
+        self.state.lock().claims.insert(consumer.id(), claim);
+    }
+
+    fn recount(&self, reservation: &MemoryReservation, change: impl FnOnce(Claim, &mut usize)) {
+        let mut state = self.state.lock();
+        let claim = state.claim(reservation.consumer());
+        if claim != Claim::Borrowed {
+            change(claim, state.count(reservation.consumer()));
+            self.leave_rest(&state);
+            self.hold_resident(state);
+        }
+    }
+
     /// Reservations change wherever memory is taken in quantity: the moments to look at what is resident.
     fn hold_resident(&self, state: MutexGuard<'_, State>) {
         let limit = state.limit;
@@ -225,13 +200,15 @@ impl MemoryPool for MemoryBudget {
     }
 
     fn register(&self, consumer: &MemoryConsumer) {
-        if consumer.can_spill() {
-            self.state.lock().spillers += 1;
-        }
+        let mut state = self.state.lock();
+        let claim = state.claims.entry(consumer.id());
+        claim.or_insert_with(|| Claim::of(consumer));
+        state.spillers += usize::from(consumer.can_spill());
     }
 
     fn unregister(&self, consumer: &MemoryConsumer) {
         let mut state = self.state.lock();
+        state.claims.remove(&consumer.id());
         if consumer.can_spill() {
             state.spillers = state.spillers.saturating_sub(1);
         }
@@ -241,44 +218,29 @@ impl MemoryPool for MemoryBudget {
     }
 
     fn grow(&self, reservation: &MemoryReservation, additional: usize) {
-        if !is_counted(reservation.consumer()) {
-            return;
-        }
-        let can_spill = reservation.consumer().can_spill();
-        let additional = growth(reservation, reservation.size(), additional);
-        self.change(|state| match can_spill {
-            true => state.spillable += additional,
-            false => state.unspillable += additional,
+        self.recount(reservation, |claim, count| {
+            *count += claim.growth(reservation.size(), additional);
         });
     }
 
     fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
-        if !is_counted(reservation.consumer()) {
-            return;
-        }
-        let can_spill = reservation.consumer().can_spill();
-        // It is smaller already.
-        let shrink = growth(reservation, reservation.size(), shrink);
-        self.change(|state| {
-            let part = match can_spill {
-                true => &mut state.spillable,
-                false => &mut state.unspillable,
-            };
-            *part = part.saturating_sub(shrink);
+        self.recount(reservation, |claim, count| {
+            // It is smaller already.
+            *count = count.saturating_sub(claim.growth(reservation.size(), shrink));
         });
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
-        // Who asks for nothing may have no rows, which cannot be spilled.
-        if additional == 0 || !is_counted(reservation.consumer()) {
-            return Ok(());
-        }
-        let can_spill = reservation.consumer().can_spill();
         let mut state = self.state.lock();
         let (consumer, size) = (reservation.consumer(), reservation.size());
-        let additional = growth(reservation, size, additional);
-        let size = counted(consumer, size);
-        if state.forces(consumer, size) || !state.allows(Asks::of(consumer), size, additional) {
+        let claim = state.claim(consumer);
+        // Whatever asks for nothing may have no rows, which cannot be spilled.
+        if additional == 0 || claim == Claim::Borrowed {
+            return Ok(());
+        }
+        let additional = claim.growth(size, additional);
+        let size = claim.counted(size);
+        if state.forces(consumer, claim, size) || !state.allows(claim, size, additional) {
             // Operators take this kind of error as the sign to spill.
             return Err(DataFusionError::ResourcesExhausted(format!(
                 "could not allocate {additional} bytes for {} ({} of {} bytes are in use): raise memory_limit",
@@ -287,10 +249,7 @@ impl MemoryPool for MemoryBudget {
                 state.limit,
             )));
         }
-        match can_spill {
-            true => state.spillable += additional,
-            false => state.unspillable += additional,
-        }
+        *state.count(consumer) += additional;
         self.leave_rest(&state);
         self.hold_resident(state);
         Ok(())
@@ -327,7 +286,7 @@ mod tests {
         let budget = Arc::new(MemoryBudget::new(Arc::clone(&blocks), 800));
         let pool: Arc<dyn MemoryPool> = budget.clone();
         assert_eq!(blocks.stats().budget_bytes, 800);
-        let one = MemoryConsumer::new("one").register(&pool);
+        let one = Claim::Held.register("one", &pool);
         one.try_grow(600).unwrap();
         assert_eq!(blocks.stats().budget_bytes, 200);
         assert!(one.try_grow(101).is_err());
@@ -343,10 +302,7 @@ mod tests {
     fn what_others_may_need_is_shared_equally() {
         let blocks = Arc::new(BufferPool::new(0));
         let pool: Arc<dyn MemoryPool> = Arc::new(MemoryBudget::new(blocks, 1600));
-        let spiller = |name| {
-            let consumer = MemoryConsumer::new(name).with_can_spill(true);
-            consumer.register(&pool)
-        };
+        let spiller = |name| Claim::Spilled.register(name, &pool);
         let (first, second) = (spiller("first"), spiller("second"));
         first.try_grow(700).unwrap();
         second.try_grow(1).unwrap();
@@ -359,7 +315,7 @@ mod tests {
         second.try_grow(233).unwrap();
         assert!(second.try_grow(1).is_err());
         // A merge gets what it needs.
-        let merge = MemoryConsumer::new("SortMerge").register(&pool);
+        let merge = Claim::Merge.register("merge", &pool);
         merge.try_grow(1000).unwrap();
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! What must hold: they are counted; when they are refused memory they lie in a spill file.
 
-use super::row_bytes;
 use super::row_file::{RowFile, StoredRows};
+use super::{Claim, row_bytes};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::common::Result;
 use datafusion::datasource::provider_as_source;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::TableSource;
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, SpillMetrics};
@@ -32,14 +32,13 @@ pub struct KeepRows {
 impl KeepRows {
     /// Room for rows of one schema, counted as an operator of the statement.
     pub fn new(schema: SchemaRef, context: &Arc<TaskContext>) -> Self {
-        // A window's share leaves operators what they need to go on.
-        let consumer = MemoryConsumer::new("WindowAggExec[kept rows]");
         Self {
             schema,
             held: vec![],
             file: None,
             rows: 0,
-            reservation: consumer.register(context.memory_pool()),
+            reservation: // A window's share leaves operators what they need to go on.
+                Claim::Partition.register("WindowAggExec[kept rows]", context.memory_pool()),
             context: Arc::clone(context),
         }
     }

@@ -11,6 +11,7 @@ use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceCh
 use std::sync::Arc;
 
 mod budget;
+mod claim;
 mod kept_rows;
 mod large_limits;
 mod pieces;
@@ -23,6 +24,7 @@ mod spilling_join;
 mod windows;
 
 pub use budget::MemoryBudget;
+pub use claim::Claim;
 pub use kept_rows::{KeepRows, KeptRows};
 pub use large_limits::LargeLimits;
 pub use pieces::RepeatedLists;

@@ -8,7 +8,7 @@ use super::prune;
 use super::statistics::{table_statistics, visible_rows};
 use super::table::TableScan;
 use crate::heed::interrupt_of;
-use crate::memory::limit_of;
+use crate::memory::{Claim, limit_of};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, MutableArrayData, make_array};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -17,7 +17,7 @@ use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics};
 use datafusion::datasource::source::DataSource;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::projection::ProjectionExprs;
@@ -196,7 +196,7 @@ impl DataSource for ScanSource {
             batch_rows: context.session_config().batch_size(),
             copies: self.kept && is_scarce(&context),
             current: None,
-            reservation: MemoryConsumer::new("Scan").register(context.memory_pool()),
+            reservation: Claim::Held.register("Scan", context.memory_pool()),
             left: self.fetch,
             baseline: BaselineMetrics::new(&self.metrics, partition),
             interrupt: interrupt_of(&context),

@@ -3,10 +3,11 @@
 use super::sorter::{Runs, Sorter};
 use crate::engine::of_task;
 use crate::heed::{heeding, heeding_work, interrupt_of};
+use crate::memory::Claim;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, Result, Statistics};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
+use datafusion::execution::memory_pool::{MemoryPool, UnboundedMemoryPool};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -165,7 +166,7 @@ fn merged(
         .with_expressions(order)
         .with_metrics(metrics.intermediate())
         .with_batch_size(rows)
-        .with_reservation(MemoryConsumer::new("SortMerge").register(pool))
+        .with_reservation(Claim::Merge.register("SortMerge", pool))
         .with_round_robin_tie_breaker(false)
         .build()
 }

@@ -142,9 +142,10 @@ fn prefix(key: &[u8]) -> [u64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Claim;
     use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array, StringViewArray};
     use datafusion::arrow::row::{RowConverter, SortField};
-    use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
+    use datafusion::execution::memory_pool::{MemoryPool, UnboundedMemoryPool};
     use proptest::collection::vec;
     use proptest::prelude::*;
     use std::sync::Arc;
@@ -168,7 +169,7 @@ mod tests {
             .map(|b| converter.convert_columns(&b.columns()[..1]).unwrap());
         let keys = keys.collect();
         let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
-        let run = SortedRun::new(batches, keys, MemoryConsumer::new("run").register(&pool));
+        let run = SortedRun::new(batches, keys, Claim::Held.register("run", &pool));
         let run = run.unwrap();
         let mut sorted = vec![];
         for batch in run.into_batches(rows) {

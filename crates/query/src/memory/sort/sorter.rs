@@ -2,13 +2,13 @@
 
 use super::run::{PLACE_BYTES, SortedRun};
 use crate::heed::check;
-use crate::memory::{limit_of, row_bytes};
+use crate::memory::{Claim, limit_of, row_bytes};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
 use datafusion::common::Result;
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::LexOrdering;
 use datafusion::physical_plan::SpillManager;
 use datafusion::physical_plan::metrics::Time;
@@ -53,13 +53,13 @@ impl Sorter {
             let ty = by.expr.data_type(schema)?;
             Ok(SortField::new_with_options(ty, by.options))
         });
-        let consumer = MemoryConsumer::new(format!("Sort[{partition}]")).with_can_spill(true);
         Ok(Self {
             order: order.clone(),
             converter: RowConverter::new(fields.collect::<Result<_>>()?)?,
             batches: vec![],
             keys: vec![],
-            reservation: consumer.register(context.memory_pool()),
+            reservation: Claim::SortedRows
+                .register(format!("Sort[{partition}]"), context.memory_pool()),
             spills,
             compute,
             batch_bytes: BATCH_BYTES.min(limit_of(context.memory_pool().as_ref()) / BATCH_SHARE),

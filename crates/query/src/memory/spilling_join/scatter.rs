@@ -3,14 +3,13 @@
 //! What must hold: rows of equal keys get to files of the same number, whichever side they are of; each level of division
 //! uses another hash.
 
-use crate::memory::{compact, limit_of};
+use crate::memory::{Claim, compact, limit_of};
 use datafusion::arrow::array::{Array, RecordBatch, RecordBatchOptions, UInt32Array};
 use datafusion::arrow::compute::{concat_batches, take_record_batch};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::common::Result;
 use datafusion::common::hash_utils::{RandomState, create_hashes};
-use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::spill_file::{SpillFile, SpillWriter};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
@@ -65,7 +64,7 @@ impl Division<'_> {
         let share = limit_of(pool.as_ref()) / GATHERED_SHARE / threads / (FILES + 1);
         let most = share.max(LEAST_BYTES);
         // Taken without asking: it has to be before less is held.
-        let reservation = MemoryConsumer::new("HashJoinDivision").register(pool);
+        let reservation = Claim::Held.register("HashJoinDivision", pool);
         let mut lanes: Vec<Lane> = (0..=FILES).map(|_| Lane::new(self.schema, most)).collect();
         for batch in kept {
             self.push(&mut lanes, &batch)?;

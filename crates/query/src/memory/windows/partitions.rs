@@ -4,11 +4,11 @@ use super::functions::Functions;
 use super::running::Running;
 use super::spilled_partition::SpilledPartition;
 use crate::memory::rows::RowsExec;
-use crate::memory::{MemoryBudget, over, row_bytes};
+use crate::memory::{Claim, MemoryBudget, over, row_bytes};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::common::utils::{evaluate_partition_ranges, get_row_at_idx};
 use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_plan::metrics::SpillMetrics;
@@ -110,7 +110,7 @@ impl Partitions {
         metrics: SpillMetrics,
     ) -> Result<Self> {
         let name = format!("WindowAggExec[{partition}]");
-        let reservation = MemoryConsumer::new(name).register(context.memory_pool());
+        let reservation = Claim::Partition.register(name, context.memory_pool());
         reservation.grow(LEAST_BYTES);
         let functions = Functions::of(&planned.functions, &planned.input.schema())?.map(Arc::new);
         let memory = context.session_config().get_extension::<MemoryBudget>();

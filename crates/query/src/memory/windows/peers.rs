@@ -5,13 +5,13 @@
 
 use super::running::record_batch;
 use crate::memory::row_file::RowFile;
-use crate::memory::{MemoryBudget, row_bytes};
+use crate::memory::{Claim, MemoryBudget, row_bytes};
 use datafusion::arrow::array::{RecordBatch, UInt32Array};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::utils::{evaluate_partition_ranges, get_row_at_idx};
 use datafusion::common::{Result, ScalarValue};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{WindowFrame, WindowFrameBound, WindowFrameUnits};
 use datafusion::physical_expr::PhysicalSortExpr;
@@ -89,8 +89,6 @@ impl Peers {
         context: &Arc<TaskContext>,
         metrics: &SpillMetrics,
     ) -> Self {
-        // As a window that spills.
-        let reservation = MemoryConsumer::new("WindowAggExec[peers]");
         let memory = context.session_config().get_extension::<MemoryBudget>();
         Self {
             order_by: order_by.to_vec(),
@@ -101,7 +99,7 @@ impl Peers {
             values: vec![],
             forced: memory.is_some_and(|memory| memory.forces_spilling()),
             schema,
-            reservation: reservation.register(context.memory_pool()),
+            reservation: Claim::Partition.register("WindowAggExec[peers]", context.memory_pool()),
             context: Arc::clone(context),
             metrics: metrics.clone(),
         }

@@ -4,13 +4,13 @@
 //! what it keeps, so that it has the text of all rows that it ever saw.
 
 use super::peers::{Peers, may_filter, until_row};
-use crate::memory::row_bytes;
+use crate::memory::{Claim, row_bytes};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, NullArray, RecordBatch, RecordBatchOptions, new_empty_array,
 };
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::{DataFusionError, Result, internal_datafusion_err};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::window_state::{PartitionBatchState, WindowAggState};
 use datafusion::physical_expr::utils::collect_columns;
@@ -50,7 +50,6 @@ impl Running {
         context: &Arc<TaskContext>,
         metrics: &SpillMetrics,
     ) -> Self {
-        let reservation = MemoryConsumer::new("BoundedWindowAggExec");
         let (mut of_peers, mut running) = (vec![], vec![]);
         for (at, function) in functions.iter().enumerate() {
             let until_row = until_row(function);
@@ -74,7 +73,7 @@ impl Running {
             seen_schema: seen_schema(functions, input),
             waiting: VecDeque::new(),
             schema,
-            reservation: reservation.register(context.memory_pool()),
+            reservation: Claim::Held.register("BoundedWindowAggExec", context.memory_pool()),
         }
     }
 
