@@ -4,6 +4,7 @@
 
 use crate::anchor_file::KeptAnchor;
 use crate::key_source::{KeyServices, KeySource};
+use crate::location::{FileSources, Location, file_path, is_in_memory};
 use crate::options::{AttachOptions, Cipher, DatabaseOptions};
 #[cfg(test)]
 use datafusion::execution::SessionState;
@@ -14,7 +15,7 @@ use hushdb_query::memory::{MemoryBudget, default_spill_bytes, default_spill_dire
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot, known_as};
 use hushdb_sql::{Error, Result, sqlstate};
 use hushdb_storage::{
-    BufferPool, Notice, OsFiles, SpillSpace, Store, StoreOptions, Synchronous, clock,
+    BufferPool, Error as StorageError, Notice, SpillSpace, Store, StoreOptions, Synchronous, clock,
 };
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
@@ -24,16 +25,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Name of the in-memory database that is always attached.
 pub(crate) const MEMORY: &str = "memory";
-/// What stands for a path where a database is to live in memory.
-pub(crate) const MEMORY_PATH: &str = ":memory:";
 /// Share of physical memory that a process may use when nothing else is said; DuckDB's.
 const DEFAULT_MEMORY_SHARE: f64 = 0.8;
 
 /// One attached database.
 pub(crate) struct Attached {
     pub(crate) store: Arc<Store>,
-    /// Where it was when it was opened, absolute and without links; `None` for a database in memory.
-    pub(crate) path: Option<PathBuf>,
+    pub(crate) location: Location,
     pub(crate) read_only: bool,
     /// Of one with an anchor file, open for writing.
     pub(crate) kept: Option<KeptAnchor>,
@@ -52,6 +50,7 @@ pub(crate) struct Instance {
     pub(crate) default_database: String,
     crypto: CryptoProvider,
     pub(crate) key_services: KeyServices,
+    pub(crate) file_sources: FileSources,
     pub(crate) pool: Arc<BufferPool>,
     pub(crate) memory: Arc<MemoryBudget>,
     pub(crate) spill: Arc<SpillSpace>,
@@ -115,7 +114,7 @@ impl Instance {
         let memory = Arc::new(memory_budget(&pool, budget, threads, options.owns_process));
         let temp_directory = options
             .temp_directory
-            .unwrap_or_else(|| default_spill_directory(path));
+            .unwrap_or_else(|| default_spill_directory(path.and_then(file_path)));
         let spill_bytes = default_spill_bytes(&temp_directory);
         let spill = SpillSpace::new(options.crypto, temp_directory, spill_bytes);
         let in_memory = Store::open_in_memory(&StoreOptions {
@@ -126,7 +125,7 @@ impl Instance {
         })?;
         let in_memory = Attached {
             store: in_memory,
-            path: None,
+            location: Location::Memory,
             read_only: false,
             kept: None,
         };
@@ -149,6 +148,7 @@ impl Instance {
             default_database: default_database.clone(),
             crypto: options.crypto,
             key_services: options.key_services.clone(),
+            file_sources: options.file_sources.clone(),
             pool,
             memory,
             spill,
@@ -189,13 +189,13 @@ impl Instance {
             freshness,
             ..StoreOptions::default()
         };
-        let place = match is_in_memory(path) {
-            true => None,
-            false => Some(place_of(path)?),
-        };
-        let store = match &place {
-            Some(place) => open_store(place, provider.as_deref(), &store_options)?,
-            None => Store::open_in_memory(&store_options)?,
+        let location = Location::of(path, &self.file_sources)?;
+        let store = match &location {
+            Location::File(path) => open_store(path, provider.as_deref(), &store_options)?,
+            Location::Source(url) => {
+                self.open_elsewhere(url, provider.as_deref(), &store_options)?
+            }
+            Location::Memory => Store::open_in_memory(&store_options)?,
         };
         check_cipher(&store, options.cipher)?;
         let notices = opening_notices(&store, path, options.read_only);
@@ -203,13 +203,40 @@ impl Instance {
         let attached = Attached {
             kept: options.keeper(&store),
             store,
-            path: place,
+            location,
             read_only: options.read_only,
         };
         self.attached
             .write()
             .insert(name.to_string(), Arc::new(attached));
         Ok(none_yet.into_iter().chain(notices).collect())
+    }
+
+    /// Opens the database that a source of the program's has, or creates it there.
+    fn open_elsewhere(
+        &self,
+        url: &str,
+        key: Option<&dyn KeyProvider>,
+        options: &StoreOptions,
+    ) -> Result<Arc<Store>> {
+        let here = Location::Source(url.to_owned());
+        if self
+            .attached
+            .read()
+            .values()
+            .any(|database| database.location == here)
+        {
+            return Err(StorageError::AlreadyAttached.into());
+        }
+        let files = self.file_sources.files(url)?;
+        match Store::open_in(Arc::clone(&files), key, options) {
+            Err(StorageError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {}
+            opened => return Ok(opened?),
+        }
+        match creates_nothing(options) {
+            true => Err(is_not_there(&url)),
+            false => Ok(Store::create_in(files, key, options)?),
+        }
     }
 
     /// What is wrong with an attachment whatever the file holds.
@@ -269,7 +296,7 @@ impl Instance {
         let attached = self.attached.read();
         let plain = attached.iter().filter(|(_, database)| {
             let suite = database.store.info().suite;
-            database.path.is_some() && !database.read_only && suite == Suite::Plain
+            database.location != Location::Memory && !database.read_only && suite == Suite::Plain
         });
         plain.map(|(name, _)| name.clone()).collect()
     }
@@ -332,7 +359,7 @@ impl Instance {
                 let snapshot = DatabaseSnapshot {
                     store: Arc::clone(&db.store),
                     version: db.store.snapshot(),
-                    path: db.path.clone(),
+                    place: db.location.shown(),
                 };
                 (name.clone(), snapshot)
             })
@@ -376,21 +403,22 @@ fn open_store(
 ) -> Result<Arc<Store>> {
     Ok(if path.exists() {
         Store::open_path(path, key, options)?
-    } else if options.read_only || options.freshness.is_given() {
-        return Err(Error::new(
-            crate::ErrorKind::Io,
-            format!(
-                "Cannot open file \"{}\": it does not exist, and READ_ONLY or an anchor creates nothing",
-                path.display()
-            ),
-        ));
+    } else if creates_nothing(options) {
+        return Err(is_not_there(&path.display()));
     } else {
         Store::create_path(path, key, options)?
     })
 }
 
-fn is_in_memory(path: &Path) -> bool {
-    path.as_os_str() == MEMORY_PATH
+fn creates_nothing(options: &StoreOptions) -> bool {
+    options.read_only || options.freshness.is_given()
+}
+
+fn is_not_there(place: &dyn std::fmt::Display) -> Error {
+    let text = format!(
+        "Cannot open file \"{place}\": it does not exist, and READ_ONLY or an anchor creates nothing"
+    );
+    Error::new(crate::ErrorKind::Io, text)
 }
 
 /// What opening found, for a person to read.
@@ -405,15 +433,6 @@ fn opening_notices(store: &Store, path: &Path, read_only: bool) -> Vec<String> {
         _ => format!("{}: {notice}; {end}", path.display()),
     });
     notices.collect()
-}
-
-/// Where a path leads now: absolute, without links.
-pub(crate) fn place_of(path: &Path) -> Result<PathBuf> {
-    let files = OsFiles::beside(path).map_err(|error| {
-        let text = format!("Cannot open file \"{}\": {error}", path.display());
-        Error::new(crate::ErrorKind::Io, text)
-    })?;
-    Ok(files.path().to_path_buf())
 }
 
 /// Whether a database is sealed with the cipher that is asked for.

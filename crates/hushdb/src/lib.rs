@@ -21,6 +21,7 @@ mod database;
 mod exec;
 mod instance;
 mod key_source;
+mod location;
 pub mod maintenance;
 mod options;
 mod prepared;
@@ -41,6 +42,7 @@ pub use hushdb_sql::type_names::display_type;
 pub use hushdb_sql::{Error, ErrorKind, Result};
 pub use hushdb_sql::{StatementSplit, may_hold_secret, split_statements};
 pub use key_source::{KeyServices, KeySource};
+pub use location::FileSources;
 pub use options::{AttachOptions, Cipher, DatabaseOptions};
 pub use prepared_statement::{Description, PreparedStatement};
 pub use result::{QueryResult, ResultKind};
@@ -61,6 +63,12 @@ pub mod keys {
         DatabaseId, KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind, SlotOptions,
         SlotPlan,
     };
+}
+
+/// What a program needs that brings a place for files along, which [`FileSources`] names by a scheme: [`StorageFiles`](files::StorageFiles)
+/// and what it speaks of.
+pub mod files {
+    pub use hushdb_storage::{Error, OsFiles, Result, StorageFile, StorageFiles};
 }
 
 /// What a program needs that makes verifiers and wraps keys with the ciphers of the database.

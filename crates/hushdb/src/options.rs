@@ -2,6 +2,7 @@
 
 use crate::anchor_file::{AnchorFile, KeptAnchor};
 use crate::key_source::{KeyServices, KeySource};
+use crate::location::FileSources;
 use hushdb_crypto::CryptoProvider;
 use hushdb_keys::Suite;
 use hushdb_sql::{Error, Result};
@@ -46,6 +47,8 @@ pub struct DatabaseOptions {
     pub key: Option<KeySource>,
     /// Places for keys that ATTACH may name, beside those of this library.
     pub key_services: KeyServices,
+    /// Places for files that paths may name by a scheme, beside those of the operating system.
+    pub file_sources: FileSources,
     /// How a new file is sealed, GCM when not given. A file that is there must be sealed so.
     pub cipher: Option<Cipher>,
     /// The least that the file must have; a file that is insisted on is not created.
@@ -79,6 +82,7 @@ impl Default for DatabaseOptions {
             read_only: false,
             key: None,
             key_services: KeyServices::default(),
+            file_sources: FileSources::default(),
             cipher: None,
             freshness: Freshness::default(),
             anchor_file: None,

@@ -1,10 +1,9 @@
 //! ATTACH, DETACH and USE.
 
 use crate::anchor_file::AnchorFile;
-use crate::instance::{
-    Attached, MEMORY, MEMORY_PATH, check_cipher, database_name, place_of, takes_no_key,
-};
+use crate::instance::{Attached, MEMORY, check_cipher, database_name, takes_no_key};
 use crate::key_source::{KeyServices, KeySource};
+use crate::location::Location;
 use crate::options::{AttachOptions, Cipher};
 use crate::result::QueryResult;
 use crate::session::Session;
@@ -34,8 +33,8 @@ pub(super) fn attach(
         session.keep_notices(notices);
         return Ok(QueryResult::done());
     };
-    let place = place_of_file(path)?;
-    if old.path == place {
+    let location = Location::of(path, &session.instance.file_sources)?;
+    if old.location == location {
         if old.read_only == options.read_only {
             check_open(session, &old, &options)?;
             keep_anchor(session, name, &old, &options);
@@ -52,11 +51,11 @@ pub(super) fn attach(
         return Err(Error::binder(format!(
             "Failed to attach database: \"{name}\" is another file, \"{}\"; give this one another name with AS, or DETACH \
              the other",
-            shown(&old)
+            old.location
         )));
     }
     drop(old);
-    replace(session, path, place, &name, &options)?;
+    replace(session, path, &location, &name, &options)?;
     Ok(QueryResult::done())
 }
 
@@ -64,13 +63,14 @@ pub(super) fn attach(
 fn replace(
     session: &Session,
     path: &Path,
-    place: Option<PathBuf>,
+    location: &Location,
     name: &str,
     options: &AttachOptions,
 ) -> Result<()> {
     let replaced = let_go(session, name)?;
     // A file is closed before it is opened in another way.
-    let replaced = replaced.filter(|old| old.path.is_none() || old.path != place);
+    let replaced =
+        replaced.filter(|old| old.location == Location::Memory || old.location != *location);
     let shared = &session.instance;
     let attached = shared.attach(path, name, options);
     if let (Err(_), Some(old)) = (&attached, replaced) {
@@ -207,26 +207,11 @@ fn unknown_option() -> Error {
     )
 }
 
-/// Where a path leads; `None` for a database in memory.
-fn place_of_file(path: &Path) -> Result<Option<PathBuf>> {
-    match path.as_os_str() == MEMORY_PATH {
-        true => Ok(None),
-        false => place_of(path).map(Some),
-    }
-}
-
-fn shown(database: &Attached) -> String {
-    match &database.path {
-        None => MEMORY_PATH.to_owned(),
-        Some(path) => path.display().to_string(),
-    }
-}
-
 /// Holds a database that stays attached against the key, the cipher and the anchor that it is asked for with: who gives one relies
 /// on it.
 fn check_open(session: &Session, database: &Attached, options: &AttachOptions) -> Result<()> {
     let store = &database.store;
-    if database.path.is_none() && (options.key.is_some() || options.insists()) {
+    if database.location == Location::Memory && (options.key.is_some() || options.insists()) {
         return Err(takes_no_key());
     }
     if let Some(key) = &options.key {
@@ -245,7 +230,7 @@ fn keep_anchor(session: &Session, name: String, old: &Attached, options: &Attach
     if let Some(kept) = options.keeper(&old.store) {
         let attached = Attached {
             store: Arc::clone(&old.store),
-            path: old.path.clone(),
+            location: old.location.clone(),
             read_only: old.read_only,
             kept: Some(kept),
         };

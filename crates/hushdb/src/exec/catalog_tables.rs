@@ -395,10 +395,7 @@ pub(super) fn database_list(planner: &Planner<'_>) -> Columns {
             oids.push((schema.database_oid, schema.database));
         }
     }
-    let path = |name: &str| {
-        let path = planner.snapshot.databases.get(name)?.path.as_ref()?;
-        Some(path.display().to_string())
-    };
+    let path = |name: &str| planner.snapshot.databases.get(name)?.place.clone();
     vec![
         ("seq", numbers(&oids, |row| Some(row.0))),
         ("name", texts(&oids, |row| Some(row.1.into()))),

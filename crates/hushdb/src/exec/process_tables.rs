@@ -62,10 +62,7 @@ fn databases(planner: &Planner<'_>) -> Columns {
     let read_only = flags(&|info| info.read_only);
     vec![
         ("name", Arc::clone(&names)),
-        (
-            "path",
-            texts(&|(_, database, _)| database.path.as_ref().map(|p| p.display().to_string())),
-        ),
+        ("path", texts(&|(_, database, _)| database.place.clone())),
         ("read_only", Arc::clone(&read_only)),
         ("encrypted", flags(&|info| info.suite != Suite::Plain)),
         (

@@ -6,7 +6,6 @@ use datafusion::sql::sqlparser::ast::ObjectName;
 use hushdb_sql::{Error, Result, alike, folded, name_parts, sqlstate};
 use hushdb_storage::{CatalogVersion, SchemaVersion, Store, TableVersion, View, same_name};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// One attached database at one version.
@@ -16,8 +15,8 @@ pub struct DatabaseSnapshot {
     pub store: Arc<Store>,
     /// Its tables and views.
     pub version: Arc<CatalogVersion>,
-    /// `None` for a database in memory.
-    pub path: Option<PathBuf>,
+    /// Where it lies, to be shown; `None` for a database in memory.
+    pub place: Option<String>,
 }
 
 /// All attached databases, and where unqualified names are looked for.
