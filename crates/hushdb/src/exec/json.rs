@@ -92,7 +92,22 @@ fn read_as(ty: &ColumnType) -> DataType {
             let fields = fields.map(|(name, ty)| Field::new(name, read_as(ty), true));
             DataType::Struct(fields.collect())
         }
-        plain => plain.arrow(),
+        ColumnType::Boolean
+        | ColumnType::Int8
+        | ColumnType::Int16
+        | ColumnType::Int32
+        | ColumnType::Int64
+        | ColumnType::UInt8
+        | ColumnType::UInt16
+        | ColumnType::UInt32
+        | ColumnType::UInt64
+        | ColumnType::Float
+        | ColumnType::Double
+        | ColumnType::Decimal { .. }
+        | ColumnType::Varchar
+        | ColumnType::Date
+        | ColumnType::Time
+        | ColumnType::Timestamp(..) => ty.arrow(),
     }
 }
 

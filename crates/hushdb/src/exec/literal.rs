@@ -213,7 +213,13 @@ pub(super) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<ArrayRef> 
                 Arc::new(values.with_precision_and_scale(*precision, *scale).ok()?)
             }
         }
-        _ => return None,
+        ColumnType::Float
+        | ColumnType::Time
+        | ColumnType::Timestamp(..)
+        | ColumnType::Interval
+        | ColumnType::Uuid
+        | ColumnType::List(_)
+        | ColumnType::Struct(_) => return None,
     })
 }
 

@@ -200,7 +200,24 @@ fn added(ty: ColumnType) -> ColumnType {
     match ty {
         ColumnType::Timestamp(..) | ColumnType::Time => ColumnType::Interval,
         ColumnType::Date => ColumnType::Int32,
-        other => other,
+        ColumnType::Boolean
+        | ColumnType::Int8
+        | ColumnType::Int16
+        | ColumnType::Int32
+        | ColumnType::Int64
+        | ColumnType::UInt8
+        | ColumnType::UInt16
+        | ColumnType::UInt32
+        | ColumnType::UInt64
+        | ColumnType::Float
+        | ColumnType::Double
+        | ColumnType::Decimal { .. }
+        | ColumnType::Varchar
+        | ColumnType::Blob
+        | ColumnType::Interval
+        | ColumnType::Uuid
+        | ColumnType::List(_)
+        | ColumnType::Struct(_) => ty,
     }
 }
 

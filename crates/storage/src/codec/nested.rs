@@ -21,7 +21,7 @@ use vortex_session::registry::ReadContext;
 use super::parts::{part_types, split};
 use super::segment_codec::CodecError;
 use super::vortex_codec::VortexCodec;
-use crate::table::{ColumnType, list_parts, struct_parts};
+use crate::table::{ColumnType, Values, list_parts, struct_parts};
 
 /// The most values that all parts of a nested segment have together. A row group ends before, unless one row has as many.
 pub(crate) const MAX_NESTED_VALUES: usize = 1 << 24;
@@ -48,14 +48,14 @@ fn flatten_into(
     array: &ArrayRef,
     parts: &mut Vec<FlatPart>,
 ) -> Result<(), CodecError> {
-    match ty {
-        ColumnType::List(item) => {
+    match ty.properties().values {
+        Values::List(item) => {
             let (lengths, values) =
                 list_parts(array.as_list()).map_err(|_| CodecError::TooLarge)?;
             parts.push((Arc::new(lengths), true));
             flatten_into(item, &values, parts)
         }
-        ColumnType::Struct(fields) => {
+        Values::Struct(fields) => {
             let there = match array.nulls() {
                 Some(nulls) => nulls.inner().clone(),
                 None => BooleanBuffer::new_set(array.len()),
@@ -67,8 +67,8 @@ fn flatten_into(
             }
             Ok(())
         }
-        flat => {
-            let split = split(flat, array)?.into_iter().enumerate();
+        Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes => {
+            let split = split(ty, array)?.into_iter().enumerate();
             parts.extend(split.map(|(index, part)| (part, index == 0)));
             Ok(())
         }
@@ -77,12 +77,10 @@ fn flatten_into(
 
 /// How many parts a type has.
 fn count_parts(ty: &ColumnType) -> usize {
-    match ty {
-        ColumnType::List(item) => 1 + count_parts(item),
-        ColumnType::Struct(fields) => {
-            1 + fields.iter().map(|(_, ty)| count_parts(ty)).sum::<usize>()
-        }
-        flat => part_types(flat).len(),
+    match ty.properties().values {
+        Values::List(item) => 1 + count_parts(item),
+        Values::Struct(fields) => 1 + fields.iter().map(|(_, ty)| count_parts(ty)).sum::<usize>(),
+        Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes => part_types(ty).len(),
     }
 }
 
@@ -146,8 +144,8 @@ impl VortexCodec {
             };
         }
         let malformed = |_| CodecError::Malformed;
-        match ty {
-            ColumnType::List(item) => {
+        match ty.properties().values {
+            Values::List(item) => {
                 let lengths = self.decode_own(&ColumnType::UInt32, true, rows, None, parts)?;
                 let lengths = lengths.as_primitive::<UInt32Type>();
                 let length = |row: usize| match lengths.is_valid(row) {
@@ -175,7 +173,7 @@ impl VortexCodec {
                 let list = ListArray::try_new(field, offsets, values, nulls).map_err(malformed)?;
                 Ok(Arc::new(list))
             }
-            ColumnType::Struct(fields) => {
+            Values::Struct(fields) => {
                 let there = self.decode_own(&ColumnType::Boolean, false, rows, mask, parts)?;
                 let there = there.as_boolean();
                 let nulls = there
@@ -188,7 +186,9 @@ impl VortexCodec {
                 let array = StructArray::try_new(fields, columns, nulls).map_err(malformed)?;
                 Ok(Arc::new(array))
             }
-            flat => self.decode_own(flat, true, rows, mask, parts),
+            Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes => {
+                self.decode_own(ty, true, rows, mask, parts)
+            }
         }
     }
 

@@ -20,23 +20,23 @@ use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::segment_codec::CodecError;
-use crate::table::{ColumnType, MAX_DECIMAL64_PRECISION};
+use crate::table::{ColumnType, Parts};
 
 /// The most parts a type is split into.
 pub(crate) const MAX_PARTS: usize = 3;
 
 /// Arrow types of the parts of `ty`, in order.
 pub(crate) fn part_types(ty: &ColumnType) -> Vec<DataType> {
-    match ty {
-        ColumnType::Decimal { precision, .. } if *precision <= MAX_DECIMAL64_PRECISION => {
+    match ty.properties().parts {
+        Parts::Decimal64(..) => {
             vec![DataType::Int64]
         }
-        ColumnType::Decimal { .. } => vec![DataType::Int64, DataType::UInt64],
-        ColumnType::Date => vec![DataType::Int32],
-        ColumnType::Time | ColumnType::Timestamp(..) => vec![DataType::Int64],
-        ColumnType::Interval => vec![DataType::Int32, DataType::Int32, DataType::Int64],
-        ColumnType::Uuid => vec![DataType::UInt64, DataType::UInt64],
-        flat => vec![flat.arrow()],
+        Parts::Decimal128(..) => vec![DataType::Int64, DataType::UInt64],
+        Parts::Date => vec![DataType::Int32],
+        Parts::Time | Parts::Timestamp(..) => vec![DataType::Int64],
+        Parts::Interval => vec![DataType::Int32, DataType::Int32, DataType::Int64],
+        Parts::Uuid => vec![DataType::UInt64, DataType::UInt64],
+        Parts::Whole => vec![ty.arrow()],
     }
 }
 
@@ -46,15 +46,15 @@ pub(crate) fn split(ty: &ColumnType, array: &ArrayRef) -> Result<Vec<ArrayRef>, 
         return Err(CodecError::WrongType);
     }
     let nulls = array.nulls().cloned();
-    Ok(match ty {
-        ColumnType::Decimal { precision, .. } if *precision <= MAX_DECIMAL64_PRECISION => {
+    Ok(match ty.properties().parts {
+        Parts::Decimal64(..) => {
             vec![Arc::new(
                 array
                     .as_primitive::<Decimal64Type>()
                     .reinterpret_cast::<Int64Type>(),
             )]
         }
-        ColumnType::Decimal { .. } => {
+        Parts::Decimal128(..) => {
             let values = array.as_primitive::<Decimal128Type>().values();
             let at = |row: usize, value: &i128| if is_null(&nulls, row) { 0 } else { *value };
             let cleaned: Vec<i128> = values
@@ -70,20 +70,20 @@ pub(crate) fn split(ty: &ColumnType, array: &ArrayRef) -> Result<Vec<ArrayRef>, 
                 Arc::new(UInt64Array::new(low, None)),
             ]
         }
-        ColumnType::Date => {
+        Parts::Date => {
             vec![Arc::new(
                 array
                     .as_primitive::<Date32Type>()
                     .reinterpret_cast::<Int32Type>(),
             )]
         }
-        ColumnType::Time => vec![Arc::new(
+        Parts::Time => vec![Arc::new(
             array
                 .as_primitive::<Time64MicrosecondType>()
                 .reinterpret_cast::<Int64Type>(),
         )],
-        ColumnType::Timestamp(unit, _) => vec![Arc::new(timestamp_ticks(array, *unit))],
-        ColumnType::Interval => {
+        Parts::Timestamp(unit, _) => vec![Arc::new(timestamp_ticks(array, unit))],
+        Parts::Interval => {
             let values = array.as_primitive::<IntervalMonthDayNanoType>().values();
             let zero = IntervalMonthDayNano::new(0, 0, 0);
             let cleaned: Vec<IntervalMonthDayNano> = values
@@ -100,7 +100,7 @@ pub(crate) fn split(ty: &ColumnType, array: &ArrayRef) -> Result<Vec<ArrayRef>, 
                 Arc::new(Int64Array::new(nanos, None)),
             ]
         }
-        ColumnType::Uuid => {
+        Parts::Uuid => {
             let values = array.as_fixed_size_binary();
             let number = |row: usize| {
                 if is_null(&nulls, row) {
@@ -116,7 +116,7 @@ pub(crate) fn split(ty: &ColumnType, array: &ArrayRef) -> Result<Vec<ArrayRef>, 
                 Arc::new(UInt64Array::new(low, None)),
             ]
         }
-        _ => vec![Arc::clone(array)],
+        Parts::Whole => vec![Arc::clone(array)],
     })
 }
 
@@ -131,17 +131,17 @@ pub(crate) fn join(ty: &ColumnType, mut parts: Vec<ArrayRef>) -> Result<ArrayRef
     }
     let first = parts.swap_remove(0);
     let nulls = first.nulls().cloned();
-    Ok(match ty {
-        ColumnType::Decimal { precision, scale } if *precision <= MAX_DECIMAL64_PRECISION => {
+    Ok(match ty.properties().parts {
+        Parts::Decimal64(precision, scale) => {
             let values = first.as_primitive::<Int64Type>().values().clone();
             let array = Decimal64Array::new(values, nulls);
             Arc::new(
                 array
-                    .with_precision_and_scale(*precision, *scale)
+                    .with_precision_and_scale(precision, scale)
                     .map_err(|_| malformed())?,
             )
         }
-        ColumnType::Decimal { precision, scale } => {
+        Parts::Decimal128(precision, scale) => {
             let high = first.as_primitive::<Int64Type>().values();
             let low = parts
                 .first()
@@ -156,23 +156,23 @@ pub(crate) fn join(ty: &ColumnType, mut parts: Vec<ArrayRef>) -> Result<ArrayRef
             let array = Decimal128Array::new(values, nulls);
             Arc::new(
                 array
-                    .with_precision_and_scale(*precision, *scale)
+                    .with_precision_and_scale(precision, scale)
                     .map_err(|_| malformed())?,
             )
         }
-        ColumnType::Date => {
+        Parts::Date => {
             let values = first.as_primitive::<Int32Type>().values().clone();
             Arc::new(PrimitiveArray::<Date32Type>::new(values, nulls))
         }
-        ColumnType::Time => {
+        Parts::Time => {
             let values = first.as_primitive::<Int64Type>().values().clone();
             Arc::new(PrimitiveArray::<Time64MicrosecondType>::new(values, nulls))
         }
-        ColumnType::Timestamp(unit, zoned) => {
+        Parts::Timestamp(unit, zoned) => {
             let values = first.as_primitive::<Int64Type>().values().clone();
-            timestamps(values, nulls, *unit, *zoned)
+            timestamps(values, nulls, unit, zoned)
         }
-        ColumnType::Interval => {
+        Parts::Interval => {
             // `swap_remove` put the last part in front of the second.
             let nanos = parts
                 .first()
@@ -194,7 +194,7 @@ pub(crate) fn join(ty: &ColumnType, mut parts: Vec<ArrayRef>) -> Result<ArrayRef
                 values, nulls,
             ))
         }
-        ColumnType::Uuid => {
+        Parts::Uuid => {
             let high = first.as_primitive::<UInt64Type>().values();
             let low = parts
                 .first()
@@ -209,7 +209,7 @@ pub(crate) fn join(ty: &ColumnType, mut parts: Vec<ArrayRef>) -> Result<ArrayRef
             let array = FixedSizeBinaryArray::try_new(16, Buffer::from_vec(bytes), nulls);
             Arc::new(array.map_err(|_| malformed())?)
         }
-        _ => first,
+        Parts::Whole => first,
     })
 }
 

@@ -19,10 +19,10 @@ use arrow_array::{
     Array, ArrayRef, BooleanArray, ListArray, StructArray, make_array, new_empty_array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::ArrowError;
 
 use crate::catalog::wire::{Reader, WireError, Writer};
-use crate::table::{ColumnType, list_parts, struct_parts};
+use crate::table::{ColumnType, Values, list_parts, struct_parts};
 
 /// Appends the values of an array of the column's type.
 ///
@@ -39,14 +39,14 @@ pub(crate) fn write(
     if let Some(nulls) = nulls {
         out.raw(bits(nulls.inner()).as_slice());
     }
-    match ty {
-        ColumnType::Boolean => {
+    match ty.properties().values {
+        Values::Bits => {
             let values = array.as_boolean();
             for row in 0..rows {
                 out.u8(u8::from(values.is_valid(row) && values.value(row)));
             }
         }
-        ColumnType::Varchar => {
+        Values::Text => {
             let values = array.as_string_view();
             write_texts(
                 (0..rows).map(|row| match values.is_valid(row) {
@@ -56,7 +56,7 @@ pub(crate) fn write(
                 out,
             );
         }
-        ColumnType::Blob => {
+        Values::Bytes => {
             let values = array.as_binary_view();
             write_texts(
                 (0..rows).map(|row| match values.is_valid(row) {
@@ -66,7 +66,7 @@ pub(crate) fn write(
                 out,
             );
         }
-        ColumnType::List(item) => {
+        Values::List(item) => {
             let (lengths, values) = list_parts(array.as_list())?;
             for row in 0..rows {
                 out.u32(if lengths.is_valid(row) {
@@ -77,14 +77,13 @@ pub(crate) fn write(
             }
             write(values.as_ref(), item, out)?;
         }
-        ColumnType::Struct(fields) => {
+        Values::Struct(fields) => {
             let columns = struct_parts(array.as_struct())?;
             for ((_, ty), column) in fields.iter().zip(&columns) {
                 write(column.as_ref(), ty, out)?;
             }
         }
-        _ => {
-            let width = width(&ty.arrow());
+        Values::Fixed(width) => {
             let data = array.to_data();
             let bytes = data
                 .buffers()
@@ -120,8 +119,8 @@ pub(crate) fn read(
     rows: usize,
     reader: &mut Reader<'_>,
 ) -> Result<ArrayRef, WireError> {
-    match ty {
-        ColumnType::List(item) => {
+    match ty.properties().values {
+        Values::List(item) => {
             let nulls = read_nulls(rows, reader)?.map(|bits| nulls_of(bits, rows));
             let lengths = reader.raw(rows.checked_mul(4).ok_or(WireError)?)?;
             // Each value takes a byte at least.
@@ -140,7 +139,7 @@ pub(crate) fn read(
             let list = ListArray::try_new(item, offsets, values, nulls);
             Ok(Arc::new(list.map_err(|_| WireError)?))
         }
-        ColumnType::Struct(fields) => {
+        Values::Struct(fields) => {
             let nulls = read_nulls(rows, reader)?.map(|bits| nulls_of(bits, rows));
             let columns = fields.iter();
             let columns = columns.map(|(_, ty)| read(ty, rows, reader));
@@ -148,7 +147,9 @@ pub(crate) fn read(
             let array = StructArray::try_new(ColumnType::struct_fields(fields), columns, nulls);
             Ok(Arc::new(array.map_err(|_| WireError)?))
         }
-        _ => FlatValues::read(ty, rows, reader)?.array(ty, rows),
+        Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes => {
+            FlatValues::read(ty, rows, reader)?.array(ty, rows)
+        }
     }
 }
 
@@ -165,7 +166,7 @@ pub(crate) struct FlatValues<'a> {
 impl<'a> FlatValues<'a> {
     /// Whether values of the type can be read like this.
     pub(crate) fn are_of(ty: &ColumnType) -> bool {
-        !matches!(ty, ColumnType::List(_) | ColumnType::Struct(_))
+        !ty.is_nested()
     }
 
     /// Takes the bytes of `rows` values of a type that is neither list nor struct.
@@ -176,23 +177,25 @@ impl<'a> FlatValues<'a> {
     ) -> Result<Self, WireError> {
         let nulls = read_nulls(rows, reader)?;
         let mut lengths: &[u8] = &[];
-        let bytes = match ty {
-            ColumnType::Boolean => {
+        let values = ty.properties().values;
+        let bytes = match values {
+            Values::Bits => {
                 let bytes = reader.raw(rows)?;
                 if bytes.iter().any(|byte| *byte > 1) {
                     return Err(WireError);
                 }
                 bytes
             }
-            ColumnType::Varchar | ColumnType::Blob => {
+            Values::Text | Values::Bytes => {
                 lengths = reader.raw(rows.checked_mul(4).ok_or(WireError)?)?;
                 let bytes = reader.raw(total_of(lengths).ok_or(WireError)?)?;
-                if matches!(ty, ColumnType::Varchar) {
+                if matches!(values, Values::Text) {
                     are_texts(lengths, bytes)?;
                 }
                 bytes
             }
-            _ => reader.raw(rows.checked_mul(width(&ty.arrow())).ok_or(WireError)?)?,
+            Values::Fixed(width) => reader.raw(rows.checked_mul(width).ok_or(WireError)?)?,
+            Values::List(_) | Values::Struct(_) => return Err(WireError),
         };
         Ok(Self {
             nulls,
@@ -206,13 +209,13 @@ impl<'a> FlatValues<'a> {
         let nulls = self.nulls.map(|bits| nulls_of(bits, rows));
         let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
         let mut left = Reader::new(self.bytes);
-        match ty {
-            ColumnType::Boolean => {
+        match ty.properties().values {
+            Values::Bits => {
                 let values =
                     BooleanBuffer::collect_bool(rows, |row| self.bytes.get(row) == Some(&1));
                 Ok(Arc::new(BooleanArray::new(values, nulls)))
             }
-            ColumnType::Blob => {
+            Values::Bytes => {
                 let mut values = BinaryViewBuilder::with_capacity(rows);
                 for (row, len) in each_length(self.lengths).enumerate() {
                     let bytes = left.raw(len)?;
@@ -220,7 +223,7 @@ impl<'a> FlatValues<'a> {
                 }
                 Ok(Arc::new(values.finish()))
             }
-            ColumnType::Varchar => {
+            Values::Text => {
                 let mut values = StringViewBuilder::with_capacity(rows);
                 for (row, len) in each_length(self.lengths).enumerate() {
                     let text = std::str::from_utf8(left.raw(len)?).map_err(|_| WireError)?;
@@ -228,7 +231,8 @@ impl<'a> FlatValues<'a> {
                 }
                 Ok(Arc::new(values.finish()))
             }
-            _ => {
+            Values::List(_) | Values::Struct(_) => Err(WireError),
+            Values::Fixed(_) => {
                 let arrow = ty.arrow();
                 // A copy, aligned as values of any width need it.
                 let values = Buffer::from_slice_ref(self.bytes);
@@ -280,13 +284,6 @@ fn are_texts(lengths: &[u8], bytes: &[u8]) -> Result<(), WireError> {
 }
 
 /// Bytes of a value of a type of fixed width.
-fn width(arrow: &DataType) -> usize {
-    match arrow {
-        DataType::FixedSizeBinary(width) => usize::try_from(*width).unwrap_or(1),
-        other => other.primitive_width().unwrap_or(1),
-    }
-}
-
 /// The bits from the first byte on.
 fn bits(bits: &BooleanBuffer) -> Vec<u8> {
     let mut bytes = bits.sliced().as_slice().to_vec();

@@ -32,7 +32,7 @@ use super::segment_codec::{CodecError, EncodedSegment, SegmentCodec};
 use super::segment_header::{PART_ALIGNMENT, SegmentHeader};
 use super::verify;
 use crate::expected_panics::expect_panics;
-use crate::table::{ColumnType, MAX_ROW_GROUP_ROWS};
+use crate::table::{ColumnType, MAX_ROW_GROUP_ROWS, Values};
 
 /// The codec of format 1.
 #[derive(Clone)]
@@ -231,14 +231,14 @@ impl VortexCodec {
             parts.push(part);
         }
         let array = join(ty, parts)?;
-        let sound = match ty {
-            ColumnType::Varchar => array
+        let sound = match ty.properties().values {
+            Values::Text => array
                 .as_string_view_opt()
                 .is_some_and(|a| verify::views(a, true)),
-            ColumnType::Blob => array
+            Values::Bytes => array
                 .as_binary_view_opt()
                 .is_some_and(|a| verify::views(a, false)),
-            _ => true,
+            Values::Bits | Values::Fixed(_) | Values::List(_) | Values::Struct(_) => true,
         };
         match sound {
             true => Ok(array),

@@ -31,7 +31,7 @@ pub(crate) const MAX_KEY_BYTES: usize = 4096;
 
 /// Whether columns of this type can be part of a key.
 pub(crate) fn can_be_key(ty: &ColumnType) -> bool {
-    !matches!(ty, ColumnType::Interval) && !ty.is_nested()
+    ty.properties().is_key
 }
 
 /// Appends the key that row `row` of the arrays has to `out`; `false`, and `out` as it was, if it has a NULL.

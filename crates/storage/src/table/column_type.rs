@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 
+use super::type_properties::Values;
 use crate::catalog::wire::{Reader, WireError, Writer};
 
 /// The most digits a `Decimal64` holds; wider decimals are handed over as `Decimal128`.
@@ -118,7 +119,10 @@ impl ColumnType {
 
     /// Whether values of this type have values in them.
     pub fn is_nested(&self) -> bool {
-        matches!(self, Self::List(_) | Self::Struct(_))
+        matches!(
+            self.properties().values,
+            Values::List(_) | Values::Struct(_)
+        )
     }
 
     /// Whether precision and scale, names of fields and nesting are within their limits.
@@ -145,7 +149,24 @@ impl ColumnType {
                 };
                 !fields.is_empty() && fields.iter().all(&mut sound)
             }
-            _ => true,
+            Self::Boolean
+            | Self::Int8
+            | Self::Int16
+            | Self::Int32
+            | Self::Int64
+            | Self::UInt8
+            | Self::UInt16
+            | Self::UInt32
+            | Self::UInt64
+            | Self::Float
+            | Self::Double
+            | Self::Varchar
+            | Self::Blob
+            | Self::Date
+            | Self::Time
+            | Self::Timestamp(..)
+            | Self::Interval
+            | Self::Uuid => true,
         }
     }
 
@@ -155,16 +176,16 @@ impl ColumnType {
     /// Appends what stands for this type in a file (FORMAT.md, "Tables").
     pub(crate) fn write(&self, out: &mut Writer) {
         out.raw(&self.head());
-        match self {
-            Self::List(item) => item.write(out),
-            Self::Struct(fields) => {
+        match self.properties().values {
+            Values::List(item) => item.write(out),
+            Values::Struct(fields) => {
                 out.count(fields.len());
                 for (name, ty) in fields {
                     out.text(name);
                     ty.write(out);
                 }
             }
-            _ => {}
+            Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes => {}
         }
     }
 

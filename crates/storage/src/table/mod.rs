@@ -15,6 +15,7 @@ mod stat_value;
 mod statistics;
 mod table_keys;
 mod table_version;
+mod type_properties;
 
 pub use column::{Check, Column, ColumnDef, same_name};
 pub use column_type::{
@@ -32,3 +33,4 @@ pub(crate) use page::{PAGE_GROUPS, Page};
 pub(crate) use row_group_builder::MAX_COLUMN_RAW_BYTES;
 pub(crate) use statistics::{Statistics, raw_bytes};
 pub(crate) use table_version::{MERGED_BYTES, MERGED_ROWS, merge};
+pub(crate) use type_properties::{Parts, Values};

@@ -2,7 +2,8 @@
 //!
 //! Holds: `min` and `max` enclose every value of the segment, deleted rows included.
 
-use super::{Column, ColumnType, StatValue};
+use super::type_properties::Bounds;
+use super::{Column, StatValue};
 use crate::block::BlockRef;
 use crate::catalog::wire::{Reader, WireError, Writer};
 
@@ -55,34 +56,18 @@ impl Segment {
 
     /// Whether the bounds are of the kind that the column's type has, so that nobody has to ask again.
     pub(crate) fn suits(&self, column: &Column) -> bool {
-        let kind = |bound: &StatValue| match (bound, &column.ty) {
-            (StatValue::Bool(_), ty) => *ty == ColumnType::Boolean,
-            (StatValue::UInt(_), ty) => matches!(
-                ty,
-                ColumnType::UInt8 | ColumnType::UInt16 | ColumnType::UInt32 | ColumnType::UInt64
-            ),
-            (StatValue::Float(value), ty) => {
-                matches!(ty, ColumnType::Float | ColumnType::Double) && !value.is_nan()
-            }
-            (StatValue::Bytes(bytes), ColumnType::Varchar) => std::str::from_utf8(bytes).is_ok(),
-            (StatValue::Bytes(_), ColumnType::Blob) => true,
-            (StatValue::Bytes(bytes), ColumnType::Uuid) => bytes.len() == 16,
-            (StatValue::Bytes(_), _) => false,
-            (StatValue::Int128(_), ColumnType::Decimal { precision, .. }) => *precision > 18,
-            (StatValue::Int128(_), _) => false,
-            (StatValue::Int(value), ty) => fits_signed(*value, ty),
+        let bounds = column.ty.properties().bounds;
+        let kind = |bound: &StatValue| match (bound, bounds) {
+            (StatValue::Bool(_), Bounds::Bool)
+            | (StatValue::UInt(_), Bounds::Unsigned)
+            | (StatValue::Bytes(_), Bounds::Bytes)
+            | (StatValue::Int128(_), Bounds::Int128) => true,
+            (StatValue::Int(value), Bounds::Signed(least, most)) => (least..=most).contains(value),
+            (StatValue::Float(value), Bounds::Float) => !value.is_nan(),
+            (StatValue::Bytes(bytes), Bounds::Text) => std::str::from_utf8(bytes).is_ok(),
+            (StatValue::Bytes(bytes), Bounds::ExactBytes(count)) => bytes.len() == count,
+            _ => false,
         };
         self.min.as_ref().is_none_or(kind) && self.max.as_ref().is_none_or(kind)
-    }
-}
-
-fn fits_signed(value: i64, ty: &ColumnType) -> bool {
-    match ty {
-        ColumnType::Int8 => i8::try_from(value).is_ok(),
-        ColumnType::Int16 => i16::try_from(value).is_ok(),
-        ColumnType::Int32 | ColumnType::Date => i32::try_from(value).is_ok(),
-        ColumnType::Int64 | ColumnType::Time | ColumnType::Timestamp(..) => true,
-        ColumnType::Decimal { precision, .. } => *precision <= 18,
-        _ => false,
     }
 }

@@ -147,11 +147,33 @@ fn types_of(
 
 /// How values are read that are to have a type.
 fn kind_for(ty: &ColumnType, options: &Options) -> Kind {
-    match (ty, &options.date_form, &options.timestamp_form) {
-        (ColumnType::Date, Some(form), _) => Kind::Date(form.clone()),
-        (ColumnType::Timestamp(_, false), _, Some(form)) => Kind::Timestamp(Some(form.clone())),
-        (ColumnType::Varchar, ..) => TEXT,
-        _ => Kind::Text { trimmed: true },
+    let cast = Kind::Text { trimmed: true };
+    match ty {
+        ColumnType::Varchar => TEXT,
+        ColumnType::Date => options.date_form.clone().map_or(cast, Kind::Date),
+        ColumnType::Timestamp(_, false) => match &options.timestamp_form {
+            Some(form) => Kind::Timestamp(Some(form.clone())),
+            None => cast,
+        },
+        ColumnType::Boolean
+        | ColumnType::Int8
+        | ColumnType::Int16
+        | ColumnType::Int32
+        | ColumnType::Int64
+        | ColumnType::UInt8
+        | ColumnType::UInt16
+        | ColumnType::UInt32
+        | ColumnType::UInt64
+        | ColumnType::Float
+        | ColumnType::Double
+        | ColumnType::Decimal { .. }
+        | ColumnType::Blob
+        | ColumnType::Time
+        | ColumnType::Interval
+        | ColumnType::Uuid
+        | ColumnType::List(_)
+        | ColumnType::Struct(_)
+        | ColumnType::Timestamp(_, true) => cast,
     }
 }
 

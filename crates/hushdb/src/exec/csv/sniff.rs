@@ -316,9 +316,27 @@ fn could_be(ty: &ColumnType, text: &str) -> bool {
     let words = ["nan", "inf", "infinity", "epoch"];
     let bare = text.trim().trim_start_matches(['-', '+']);
     match ty {
-        ColumnType::Varchar | ColumnType::Blob | ColumnType::Boolean => true,
-        ty if ty.is_nested() => true,
-        _ => {
+        ColumnType::Varchar
+        | ColumnType::Blob
+        | ColumnType::Boolean
+        | ColumnType::List(_)
+        | ColumnType::Struct(_) => true,
+        ColumnType::Int8
+        | ColumnType::Int16
+        | ColumnType::Int32
+        | ColumnType::Int64
+        | ColumnType::UInt8
+        | ColumnType::UInt16
+        | ColumnType::UInt32
+        | ColumnType::UInt64
+        | ColumnType::Float
+        | ColumnType::Double
+        | ColumnType::Decimal { .. }
+        | ColumnType::Date
+        | ColumnType::Time
+        | ColumnType::Timestamp(..)
+        | ColumnType::Interval
+        | ColumnType::Uuid => {
             text.contains(|c: char| c.is_ascii_digit())
                 || words.iter().any(|word| bare.eq_ignore_ascii_case(word))
         }
