@@ -12,7 +12,7 @@ use hushdb_crypto::CryptoProvider;
 use hushdb_keys::{KeyProvider, Suite};
 use hushdb_query::engine::{Engine, default_threads};
 use hushdb_query::memory::{MemoryBudget, default_spill_bytes, default_spill_directory};
-use hushdb_query::plan::{DatabaseSnapshot, Snapshot, known_as};
+use hushdb_query::plan::{DatabaseSnapshot, Snapshot, known_as, session_state};
 use hushdb_sql::{Error, Result, sqlstate};
 use hushdb_storage::{
     BufferPool, Error as StorageError, Notice, SpillSpace, Store, StoreOptions, Synchronous, clock,
@@ -134,8 +134,7 @@ impl Instance {
             attached: RwLock::new([(MEMORY.to_string(), Arc::new(in_memory))].into()),
             engine: RwLock::new(Arc::new(Engine::new(
                 threads,
-                Arc::clone(&memory),
-                Arc::clone(&spill),
+                session_state(threads, Arc::clone(&memory), Arc::clone(&spill))?,
             )?)),
             enforce_encryption: AtomicBool::new(options.enforce_encryption),
             external_access: options.external_access,

@@ -3,18 +3,16 @@
 //! What must hold: another number of threads gets another engine over the same memory limit and spill files; statements that
 //! run keep theirs to their end.
 
-use crate::memory::MemoryBudget;
-use crate::plan::session_state;
 use datafusion::execution::{SessionState, TaskContext};
 use hushdb_sql::stack::{THREAD_STACK, guard_libraries};
 use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::{Interrupt, SpillSpace};
+use hushdb_storage::Interrupt;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake};
 use std::thread::Thread;
 use std::time::Duration;
 use tokio::runtime::{EnterGuard, Handle, Runtime};
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::JoinHandle;
 
 /// Threads, and the session whose plans they run.
 pub struct Engine {
@@ -27,14 +25,14 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine of so many threads over a memory limit and the place of spill files.
+    /// An engine of this many threads for a session that plans for as many.
     ///
     /// # Errors
     /// `Io` when the system gives no thread.
-    pub fn new(threads: usize, memory: Arc<MemoryBudget>, spill: Arc<SpillSpace>) -> Result<Self> {
+    pub fn new(threads: usize, state: SessionState) -> Result<Self> {
         guard_libraries();
         Ok(Self {
-            state: session_state(threads, memory, spill)?,
+            state,
             runtime: runtime(threads)?,
             threads,
         })
@@ -166,12 +164,4 @@ fn runtime(threads: usize) -> Result<Arc<Threads>> {
 /// As many threads as the machine has cores.
 pub fn default_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Of a part of a statement that ended without an answer.
-pub fn of_task(error: &JoinError) -> Error {
-    match error.is_panic() {
-        true => Error::of_panic(),
-        false => Error::internal("a part of the statement was given up"),
-    }
 }

@@ -24,7 +24,15 @@ use std::hash::{Hash, Hasher};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use tokio::task::coop;
+use tokio::task::{JoinError, coop};
+
+/// Of a part of a statement that ended without an answer.
+pub fn of_task(error: &JoinError) -> Error {
+    match error.is_panic() {
+        true => Error::of_panic(),
+        false => Error::internal("a part of the statement was given up"),
+    }
+}
 
 /// # Errors
 /// `Interrupted` once someone asked the statement to stop that this thread works for.

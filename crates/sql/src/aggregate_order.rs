@@ -1,7 +1,7 @@
 //! What belongs to aggregates and windows: ORDER BY among the arguments, DISTINCT, FILTER, OVER. What the planner would leave
 //! unread is read here, makes no difference, or is refused.
 
-use super::macros::template;
+use super::template::template;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
     Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,

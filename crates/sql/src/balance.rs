@@ -3,7 +3,7 @@
 //! What must hold: operands stay in their order, so that whatever is read from left to right still is, and the text of a tree
 //! is the same as before. Short chains stay as they were parsed. Nothing here recurses deeper than `MAX_DEPTH`.
 
-use super::rewrite::finish;
+use super::walk::finish;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
     BinaryOperator, Expr, Query, SetExpr, SetOperator, SetQuantifier, TableFactor, Value, Values,

@@ -3,7 +3,7 @@
 //! strings of the form `E'\n'`, USING in ALTER COLUMN, NOT before EXISTS as looser than comparisons, and EXPLAIN of a query in
 //! brackets.
 
-use super::intervals;
+use super::interval_syntax;
 use sqlparser::ast::{BinaryOperator, DescribeAlias, Expr, Statement, UnaryOperator};
 use sqlparser::dialect::{Dialect, DuckDbDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -251,7 +251,7 @@ impl Dialect for HushDialect {
         if let Err(error) = self.step() {
             return Some(Err(error));
         }
-        if let Some(interval) = intervals::parse(parser) {
+        if let Some(interval) = interval_syntax::parse(parser) {
             return Some(interval);
         }
         if let Some(not_exists) = not_exists(parser) {

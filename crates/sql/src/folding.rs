@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::names::folded;
 use crate::nested_calls::call;
-use crate::rewrite::finish;
+use crate::walk::finish;
 use hushdb_storage::same_name;
 use sqlparser::ast::{
     ExceptSelectItem, ExcludeSelectItem, Expr, GroupByExpr, Ident, IdentWithAlias, JoinConstraint,

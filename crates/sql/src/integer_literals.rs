@@ -4,7 +4,7 @@
 //! What must hold: a literal that says something else than a value has no mark: a position in ORDER BY or GROUP BY, a limit,
 //! the bound of a window's frame, the length of an interval.
 
-use super::rewrite::finish;
+use super::walk::finish;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
     BinaryOperator, Expr, Fetch, Function, GroupByExpr, LimitClause, OrderByKind, Query, Select,

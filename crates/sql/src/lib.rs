@@ -19,6 +19,7 @@ mod error_text;
 mod folding;
 mod grouping_sets;
 mod integer_literals;
+mod interval_syntax;
 mod interval_text;
 mod intervals;
 mod key_literals;
@@ -44,8 +45,10 @@ mod split;
 mod sql_text;
 pub mod sqlstate;
 pub mod stack;
+mod template;
 pub mod type_names;
 mod using_joins;
+mod walk;
 mod wildcards;
 
 pub use column_names::unique;

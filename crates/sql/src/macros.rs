@@ -1,14 +1,12 @@
 //! DuckDB's functions that are other functions under another name.
 
 use super::nested_calls;
-use super::parameters::substitute;
-use super::reading::parse_expr;
+use super::template::template;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    ObjectName, Value, visit_expressions,
+    ObjectName, Value,
 };
-use std::ops::ControlFlow;
 
 /// Functions that are another one in all that they take.
 const OTHER_NAMES: &[(&str, &str)] = &[
@@ -279,40 +277,4 @@ pub(super) fn expand(function: &mut Function, place: &[Expr; 2]) -> Result<Optio
         args.extend(place.iter().cloned());
     }
     template(text, &args).map(Some)
-}
-
-/// An expression from text in which `$1`, `$2`... stand for expressions.
-pub(super) fn template(text: &str, args: &[Expr]) -> Result<Expr> {
-    let mut expr = parse_expr(text).map_err(|e| Error::internal(e.message()))?;
-    let nested: Vec<Expr> = args
-        .iter()
-        .map(|arg| match arg {
-            Expr::Value(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_) => arg.clone(),
-            other => Expr::Nested(Box::new(other.clone())),
-        })
-        .collect();
-    substitute(&mut expr, &nested)?;
-    // What repeats an argument doubles with each level of nesting.
-    let given = args.iter().map(parts_of).sum::<usize>();
-    let parts = parts_of(&expr);
-    match parts > MAX_PARTS && parts > given + MAX_PARTS / 2 {
-        true => Err(Error::binder(
-            "the statement is too large to be planned: xor, ANY, ALL and date_diff repeat what they are given, which is large \
-             itself; compute that in a subquery first",
-        )),
-        false => Ok(expr),
-    }
-}
-
-/// Parts that a call may stand for.
-const MAX_PARTS: usize = 10_000;
-
-/// Expressions in an expression, itself among them.
-fn parts_of(expr: &Expr) -> usize {
-    let mut parts = 0;
-    let _ = visit_expressions(expr, |_| {
-        parts += 1;
-        ControlFlow::<()>::Continue(())
-    });
-    parts
 }

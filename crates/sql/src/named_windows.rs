@@ -77,8 +77,8 @@ fn syntax(message: String) -> Error {
 pub(super) fn resolve_in_select(select: &mut Select) -> Result<()> {
     let definitions = std::mem::take(&mut select.named_window);
     let mut names = Names::new(NamedWindows::of(&definitions)?);
-    super::rewrite::finish(VisitMut::visit(&mut select.projection, &mut names))?;
-    super::rewrite::finish(VisitMut::visit(&mut select.qualify, &mut names))
+    super::walk::finish(VisitMut::visit(&mut select.projection, &mut names))?;
+    super::walk::finish(VisitMut::visit(&mut select.qualify, &mut names))
 }
 
 /// The same in a query's ORDER BY, which sees the windows of its SELECT.
@@ -87,7 +87,7 @@ pub(super) fn resolve_in_order(query: &mut Query) -> Result<()> {
         return Ok(());
     };
     let mut names = Names::new(NamedWindows::of(&select.named_window)?);
-    super::rewrite::finish(VisitMut::visit(&mut query.order_by, &mut names))
+    super::walk::finish(VisitMut::visit(&mut query.order_by, &mut names))
 }
 
 struct Names<'a> {

@@ -2,7 +2,7 @@
 
 use super::column_names::name;
 use super::folded;
-use super::macros::template;
+use super::template::template;
 use super::type_names::row_field;
 use crate::error::{Error, Result};
 use sqlparser::ast::{

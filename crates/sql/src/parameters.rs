@@ -3,7 +3,7 @@
 //! What it refuses: parameters with names.
 
 use super::parser::{DatabaseChange, Statement};
-use super::rewrite::finish;
+use super::walk::finish;
 use crate::error::{Error, Result};
 use sqlparser::ast::{Expr, Value, VisitMut, VisitorMut};
 use sqlparser::tokenizer::Location;

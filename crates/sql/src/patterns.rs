@@ -1,7 +1,7 @@
 //! Patterns as DuckDB reads them: without ESCAPE a backslash is a character like others in LIKE, `~~` is LIKE, and SIMILAR TO and
 //! `~` match whole texts.
 
-use super::macros::template;
+use super::template::template;
 use crate::error::{Error, Result};
 use crate::sqlstate;
 use sqlparser::ast::{BinaryOperator, Expr, Value, ValueWithSpan};

@@ -10,7 +10,7 @@ use super::grouping_sets;
 use super::integer_literals::{mark_expr, mark_statement};
 use super::intervals;
 use super::lateral_unnest;
-use super::macros::{any_item, by_known_name, expand, template};
+use super::macros::{any_item, by_known_name, expand};
 use super::named_options::name_options;
 use super::named_windows;
 use super::namesakes::{self, Complete};
@@ -19,7 +19,9 @@ use super::patterns::pattern;
 use super::recursive_queries;
 use super::set_operations;
 use super::sql_text::sql_text;
+use super::template::template;
 use super::using_joins;
+use super::walk::finish;
 use super::wildcards;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
@@ -64,13 +66,6 @@ pub fn rewrite_expr(expr: &mut Expr, place: &Place<'_>, alike: HashSet<String>) 
     finish(VisitMut::visit(expr, &mut Rewriter::new(place)))?;
     mark_expr(expr)?;
     fold_expr(expr, alike)
-}
-
-pub(super) fn finish(flow: ControlFlow<Box<Error>>) -> Result<()> {
-    match flow {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(*error),
-    }
 }
 
 /// The function of an operand or CAST that has brackets in the names of what is made of it.

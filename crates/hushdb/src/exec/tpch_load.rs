@@ -6,7 +6,7 @@ use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
-use hushdb_query::engine::of_task;
+use hushdb_query::heed::of_task;
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql as sql;
 use hushdb_sql::sqlstate;

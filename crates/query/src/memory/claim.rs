@@ -275,8 +275,7 @@ mod tests {
         let rows = context.sql(sql).await.unwrap().collect().await.unwrap();
         assert!(!rows.is_empty(), "{sql}");
         drop(rows);
-        let seen = watched.seen.lock().clone();
-        seen
+        watched.seen.lock().clone()
     }
 
     #[tokio::test]

@@ -2,8 +2,7 @@
 //!
 //! Partitions run at once; each may be a few batches ahead of the reader.
 
-use crate::engine::of_task;
-use crate::heed::heeding;
+use crate::heed::{heeding, of_task};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};

@@ -4,8 +4,8 @@
 //!
 //! What must hold: the same relations and the same predicates, each used once; the output columns and their order stay.
 
-use super::estimate::{Estimate, estimate};
 use super::flat_plans::all_of;
+use crate::scan::{Estimate, estimate};
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, JoinType, NullEquality, Result};
 use datafusion::logical_expr::utils::split_conjunction_owned;

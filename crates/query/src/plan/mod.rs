@@ -5,7 +5,6 @@ mod comparison_keys;
 mod cross_joins;
 mod dependent_joins;
 mod dependent_plans;
-mod estimate;
 mod flat_plans;
 mod flat_unions;
 mod given_files;
@@ -37,7 +36,6 @@ mod using_joins;
 mod values;
 mod watched;
 
-pub use estimate::share_of_rows;
 pub use given_files::{named, reading};
 pub use in_order::InOrderExec;
 pub use nested_types::common as common_type;

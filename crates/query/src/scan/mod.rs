@@ -3,6 +3,7 @@
 //! What must hold: a scan reads one immutable catalog version; its partitions are contiguous ranges of row groups,
 //! so reading them in order gives the rows in insertion order.
 
+mod estimate;
 mod group;
 mod kept;
 mod lookup;
@@ -12,6 +13,7 @@ mod source;
 mod statistics;
 mod table;
 
+pub(crate) use estimate::{Estimate, estimate};
 pub use kept::KeptBatches;
 pub use progress::ScanProgress;
 pub use table::{ROW_ID, TableScan};

@@ -1,9 +1,9 @@
 //! `TableScan`: one table of one catalog version, as DataFusion's planner sees it.
 
+use super::estimate::share_of_rows;
 use super::progress::ScanProgress;
 use super::source::ScanSource;
 use super::statistics::table_statistics;
-use crate::plan::share_of_rows;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};

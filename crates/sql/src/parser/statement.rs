@@ -1,6 +1,6 @@
 //! `Statement`: what a text is parsed to.
 
-use super::super::rewrite::finish;
+use super::super::walk::finish;
 use crate::error::{Error, Result};
 use hushdb_crypto::SecretBytes;
 use sqlparser::ast::{self, ObjectName, VisitMut, VisitorMut};

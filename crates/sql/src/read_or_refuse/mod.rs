@@ -16,7 +16,7 @@ mod tests;
 
 use super::parser::{CopyTarget, Statement};
 use crate::error::{Error, Result};
-use crate::rewrite::finish;
+use crate::walk::finish;
 use sqlparser::ast::{self, Expr, Query, Select, TableFactor, Visit, Visitor};
 use std::ops::ControlFlow;
 

@@ -1,8 +1,7 @@
 //! `SpillingSort`: a planned sort of all rows, by runs that spill.
 
 use super::sorter::{Runs, Sorter};
-use crate::engine::of_task;
-use crate::heed::{heeding, heeding_work, interrupt_of};
+use crate::heed::{heeding, heeding_work, interrupt_of, of_task};
 use crate::memory::Claim;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};

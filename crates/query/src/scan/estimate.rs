@@ -1,7 +1,7 @@
 //! How many rows a logical plan is thought to have, from exact table statistics and the textbook's selectivities
 //! (Selinger et al., "Access path selection in a relational database management system", 1979).
 
-use crate::scan::TableScan;
+use super::TableScan;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Column, JoinType, ScalarValue, TableReference};
 use datafusion::datasource::source_as_provider;
@@ -27,8 +27,8 @@ struct ColumnEstimate {
 
 /// Rows, and for each known column its distinct values and bounds.
 #[derive(Clone, Debug)]
-pub(super) struct Estimate {
-    pub(super) rows: f64,
+pub(crate) struct Estimate {
+    pub(crate) rows: f64,
     columns: HashMap<Column, ColumnEstimate>,
 }
 
@@ -64,7 +64,7 @@ impl Estimate {
     }
 
     /// An inner join on equalities: every key of the side with fewer distinct keys is thought to find a partner.
-    pub(super) fn join<'a>(
+    pub(crate) fn join<'a>(
         left: &Self,
         right: &Self,
         keys: impl Iterator<Item = (&'a Expr, &'a Expr)>,
@@ -98,7 +98,7 @@ impl Estimate {
 }
 
 /// Share of a table's rows, 0 to 1, that pass filters whose columns are not qualified.
-pub fn share_of_rows(table: &TableScan, filters: &[Expr]) -> f64 {
+pub(super) fn share_of_rows(table: &TableScan, filters: &[Expr]) -> f64 {
     let conjuncts: Vec<&Expr> = filters.iter().flat_map(split_conjunction).collect();
     whole_table(table, None).map_or(UNKNOWN, |whole| share(table, &conjuncts, &whole))
 }
@@ -160,7 +160,7 @@ fn whole_table(table: &TableScan, name: Option<&TableReference>) -> Option<Estim
 }
 
 /// Estimates a plan.
-pub(super) fn estimate(plan: &LogicalPlan) -> Estimate {
+pub(crate) fn estimate(plan: &LogicalPlan) -> Estimate {
     match plan {
         LogicalPlan::TableScan(scan) => {
             let Ok(provider) = source_as_provider(&scan.source) else {
