@@ -12,6 +12,7 @@ mod growth;
 mod guarded_rules;
 mod in_order;
 mod join_order;
+mod join_subqueries;
 mod lateral_unnest;
 mod named_pushdown;
 mod nested_types;

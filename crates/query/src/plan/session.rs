@@ -13,6 +13,7 @@ use super::given_files::GivenFiles;
 use super::guarded_rules::PushDownFilters;
 use super::in_order::InsertionOrder;
 use super::join_order::JoinOrder;
+use super::join_subqueries::JoinSubqueries;
 use super::named_pushdown::NamedPushdown;
 use super::numbers::CommonNumbers;
 use super::operators::{DuckOperators, NarrowLiterals};
@@ -115,6 +116,7 @@ fn analyzer_rules(functions: &[Arc<ScalarUDF>]) -> Vec<Arc<dyn AnalyzerRule + Se
         Arc::new(SetKeys),
         Arc::new(NarrowLiterals),
         Arc::new(CommonNumbers),
+        Arc::new(JoinSubqueries),
         Arc::new(SubqueryValues),
         Arc::new(DependentJoins),
         Arc::new(ComparisonKeys),
