@@ -5,7 +5,7 @@ use crate::expression::Expression;
 use crate::query::Source;
 
 impl Generator {
-    /// One to three sources, joined.
+    /// One to three sources, joined, and at times two joined ones in the place of one.
     pub(crate) fn sources(&mut self, outer: &Scope) -> (Source, Scope) {
         let (mut source, mut scope) = match self.dice.chance(15) {
             true => self.bare_relation(outer),
@@ -22,7 +22,10 @@ impl Generator {
     }
 
     fn join(&mut self, left: Source, mut scope: Scope, outer: &Scope) -> (Source, Scope) {
-        let (right, right_scope) = self.source(outer);
+        let (mut right, mut right_scope) = self.source(outer);
+        if scope.depth == 0 && self.dice.chance(15) {
+            (right, right_scope) = self.join(right, right_scope, outer);
+        }
         let kinds = [
             "JOIN",
             "JOIN",
@@ -41,11 +44,11 @@ impl Generator {
             (",", Source::Join { .. }) => "CROSS JOIN",
             (kind, _) => kind,
         };
-        let using = self.shared_column(kind, &left, &scope, &right_scope);
+        let using = self.shared_column(kind, [&left, &right], &scope, &right_scope);
         let on = match kind {
             "CROSS JOIN" | "," => None,
             _ if using.is_some() => None,
-            _ => Some(self.join_condition(&scope, &right_scope)),
+            _ => Some(self.join_condition(kind, &scope, &right_scope)),
         };
         if !matches!(kind, "SEMI JOIN" | "ANTI JOIN") {
             scope.columns.extend(right_scope.columns);
@@ -64,11 +67,13 @@ impl Generator {
     fn shared_column(
         &mut self,
         kind: &str,
-        source: &Source,
+        sides: [&Source; 2],
         left: &Scope,
         right: &Scope,
     ) -> Option<String> {
-        let alone = !matches!(source, Source::Join { .. });
+        let alone = sides
+            .iter()
+            .all(|side| !matches!(side, Source::Join { .. }));
         if !alone || !kind.ends_with("JOIN") || kind == "CROSS JOIN" || !self.dice.chance(15) {
             return None;
         }
@@ -85,7 +90,7 @@ impl Generator {
     }
 
     /// Mostly that two columns are equal, and perhaps something else.
-    fn join_condition(&mut self, left: &Scope, right: &Scope) -> Expression {
+    fn join_condition(&mut self, kind: &str, left: &Scope, right: &Scope) -> Expression {
         let mut pairs = vec![];
         for one in &left.columns {
             let others = right.columns.iter().filter(|other| other.ty() == one.ty());
@@ -93,8 +98,10 @@ impl Generator {
         }
         let mut both = left.clone();
         both.columns.extend(right.columns.iter().cloned());
-        // Subqueries in ON are left out.
-        both.depth = 9;
+        // A subquery that reads both sides is refused but in an inner join.
+        if kind != "JOIN" {
+            both.depth = 9;
+        }
         if pairs.is_empty() || self.dice.chance(15) {
             return self.condition(&both, 1);
         }
