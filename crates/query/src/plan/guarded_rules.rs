@@ -1,13 +1,16 @@
-//! A rule of DataFusion's, kept from plans that it changes the meaning of.
+//! Two of DataFusion's rules, kept from plans that they change the meaning of.
 //!
-//! What must hold: a condition that names no column stays above an aggregate that has a row of no rows, too: below it, that row
-//! would be left.
+//! What must hold of filters that are pushed down: a condition that names no column stays above an aggregate that has a row of no rows, too: below it, that row
+//! would be left. And of comparisons of one column with constants, of which the rule keeps the strictest, it sees the constant on the right
+//! and in one spelling: it takes `2 < x` for `x > 2` where it counts, but not where 2 is the bound of another, and `1 = x` for a
+//! contradiction of `x = 1`. And of keys of joins: where NULL equals NULL in a join, as for IS NOT DISTINCT FROM, what was compared by `=`
+//! is not NULL.
 
 use super::flat_plans::all_of;
-use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
+use datafusion::common::{NullEquality, Result, ScalarValue};
 use datafusion::logical_expr::utils::split_conjunction_owned;
-use datafusion::logical_expr::{Expr, Filter, GroupingSet, LogicalPlan};
+use datafusion::logical_expr::{BinaryExpr, Expr, Filter, GroupingSet, LogicalPlan, Operator, lit};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use std::sync::Arc;
@@ -36,7 +39,7 @@ impl OptimizerRule for PushDownFilters {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        let filter = match plan {
+        let filter = match constants_right(plan)? {
             LogicalPlan::Filter(filter) if always_has_a_row(&filter.input) => filter,
             other => return self.0.rewrite(other, config),
         };
@@ -55,6 +58,41 @@ impl OptimizerRule for PushDownFilters {
     }
 }
 
+/// The comparisons of filters that lie on each other, which the rule takes for one.
+fn constants_right(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Filter(filter) = plan else {
+        return Ok(plan);
+    };
+    let input = constants_right(Arc::unwrap_or_clone(filter.input))?;
+    let conjuncts = split_conjunction_owned(filter.predicate).into_iter();
+    let predicate = all_of(conjuncts.map(constant_right)).unwrap_or_default();
+    Filter::try_new(predicate, Arc::new(input)).map(LogicalPlan::Filter)
+}
+
+fn constant_right(condition: Expr) -> Expr {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else {
+        return condition;
+    };
+    let is_grouped = matches!(
+        op,
+        Operator::Eq | Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq
+    );
+    let (left, op, mut right) = match (left.as_literal(), right.as_literal(), op.swap()) {
+        (Some(_), None, Some(swapped)) if is_grouped => (right, swapped, left),
+        _ => (left, op, right),
+    };
+    if let (true, Expr::Literal(value, _)) = (is_grouped, right.as_mut()) {
+        match value {
+            // Neither true nor less strict than another.
+            value if value.is_null() => return lit(ScalarValue::Boolean(None)),
+            ScalarValue::Float64(Some(zero)) if *zero == 0.0 => *zero = 0.0,
+            ScalarValue::Float32(Some(zero)) if *zero == 0.0 => *zero = 0.0,
+            _ => {}
+        }
+    }
+    Expr::BinaryExpr(BinaryExpr { left, op, right })
+}
+
 /// Whether an aggregate has a group of all rows.
 fn always_has_a_row(plan: &LogicalPlan) -> bool {
     let LogicalPlan::Aggregate(aggregate) = plan else {
@@ -64,5 +102,49 @@ fn always_has_a_row(plan: &LogicalPlan) -> bool {
         [Expr::GroupingSet(GroupingSet::GroupingSets(sets))] => sets.iter().any(Vec::is_empty),
         [Expr::GroupingSet(_)] => true,
         groups => groups.is_empty(),
+    }
+}
+
+/// The rule that makes keys of a join of the equalities in its condition.
+#[derive(Debug)]
+pub(super) struct ExtractKeys(pub(super) Rule);
+
+impl OptimizerRule for ExtractKeys {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let had = match &plan {
+            LogicalPlan::Join(join) if join.null_equality == NullEquality::NullEqualsNull => {
+                join.on.len()
+            }
+            _ => return self.0.rewrite(plan, config),
+        };
+        let extracted = self.0.rewrite(plan, config)?;
+        Ok(extracted.update_data(|plan| match plan {
+            LogicalPlan::Join(mut join) => {
+                let known = join
+                    .on
+                    .iter()
+                    .skip(had)
+                    .map(|(key, _)| key.clone().is_not_null());
+                join.filter = all_of(known.chain(join.filter.take()));
+                LogicalPlan::Join(join)
+            }
+            other => other,
+        }))
     }
 }

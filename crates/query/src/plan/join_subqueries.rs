@@ -126,7 +126,7 @@ fn with_values(
         } else {
             return Err(DataFusionError::NotImplemented(format!(
                 "a subquery in the ON of a {} JOIN that reads both sides: compute it in a subquery of one side, or in WHERE",
-                join.join_type
+                join.join_type.to_string().to_uppercase()
             )));
         };
         let name = format!("$on{i}");

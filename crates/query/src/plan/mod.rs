@@ -14,6 +14,7 @@ mod in_order;
 mod join_order;
 mod join_subqueries;
 mod lateral_unnest;
+mod list_members;
 mod named_pushdown;
 mod nested_types;
 mod numbers;

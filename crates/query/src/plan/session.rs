@@ -10,10 +10,11 @@ use super::dependent_joins::DependentJoins;
 use super::flat_plans::{FlatFilters, GroupedUnions};
 use super::flat_unions::FlatUnions;
 use super::given_files::GivenFiles;
-use super::guarded_rules::PushDownFilters;
+use super::guarded_rules::{ExtractKeys, PushDownFilters};
 use super::in_order::InsertionOrder;
 use super::join_order::JoinOrder;
 use super::join_subqueries::JoinSubqueries;
+use super::list_members::ListMembers;
 use super::named_pushdown::NamedPushdown;
 use super::numbers::CommonNumbers;
 use super::operators::{DuckOperators, NarrowLiterals};
@@ -123,6 +124,7 @@ fn analyzer_rules(functions: &[Arc<ScalarUDF>]) -> Vec<Arc<dyn AnalyzerRule + Se
         Arc::new(DuckCasts::new(functions)),
     ];
     rules.extend(Analyzer::new().rules);
+    rules.push(Arc::new(ListMembers));
     let watched = rules
         .into_iter()
         .map(|rule| -> Arc<dyn AnalyzerRule + Send + Sync> { Arc::new(Watched(rule)) });
@@ -138,6 +140,7 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let rules = rules.map(|rule| -> Arc<dyn OptimizerRule + Send + Sync> {
         match rule.name() {
             "push_down_filter" => Arc::new(PushDownFilters(rule)),
+            "extract_equijoin_predicate" => Arc::new(ExtractKeys(rule)),
             "eliminate_cross_join" => Arc::new(CrossJoins),
             _ => rule,
         }
