@@ -1,16 +1,16 @@
-//! The log of one store: which of its records are durable, when one begins and ends, and when another goes on behind it.
+//! The log of one store: which of its records are durable, when a log begins and ends, and when the next one continues it.
 //!
 //! ```text
 //! superblock: log closed --first small commit--> log n+1 begun, superblock names it --flip--> closed, log removed
 //! checkpoint: cut log n --first commit since--> log n+1 begun behind it --flip--> superblock names n+1, log n removed
 //! ```
 //!
-//! Holds
-//! - A log is named by the superblock, or is the next of the one that is and chained to its last record, before anything in it is
-//!   acknowledged. The log before it is durable to its end by then, and is not written to any more.
+//! What must hold:
+//! - Before anything in a log is acknowledged, the superblock names it, or it is chained to the last record of the log that the
+//!   superblock names; that log is durable to its end by then, and no longer written to.
 //! - A superblock that closes a log has all that it and the next one say; one that names the next has all of the log before.
-//! - No sequence is given to two logs with records. Nothing is appended to a log that was found.
-//! - There are two logs at most: while there are, and no superblock names the second, a checkpoint closes both.
+//! - No two logs with records have the same sequence. Nothing is appended to a log that was found.
+//! - There are at most two logs; while the superblock does not name the second one, a checkpoint closes both.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::change_record;
 use super::rebase::TableChange;
 use crate::error::Result;
 use crate::file::{LOG_NAME, NEXT_LOG_NAME, StorageFiles};
-use crate::log::{LOG_HEADER_BYTES, LogBasis, LogWriter, Synchronous};
+use crate::log::{LOG_HEADER_BYTES, LogBasis, LogPosition, LogWriter, Synchronous};
 use crate::store::{BlockStore, WalState};
 
 /// A transaction that waits to be logged.
@@ -116,18 +116,21 @@ impl CommitLog {
         self.put_off_to = len.saturating_add(self.autocheckpoint_bytes);
     }
 
-    /// Sequence of the log, position and tag of its last record, for an anchor.
-    pub(super) fn last(&self) -> Option<(u64, u64, [u8; 16])> {
+    /// How far the open log is.
+    pub(super) fn last(&self) -> Option<LogPosition> {
         let writer = self.writer.as_ref()?;
-        let sequence = writer.header().basis().sequence;
-        Some((sequence, writer.position(), *writer.last_tag()))
+        Some(LogPosition {
+            sequence: writer.header().basis().sequence,
+            end: writer.position(),
+            tag: *writer.last_tag(),
+        })
     }
 
     /// As [`CommitLog::last`], once all of it is durable.
     ///
     /// # Errors
     /// WriteFailedEarlier and Io: what is durable is not known.
-    pub(super) fn durable_end(&mut self) -> Result<Option<(u64, u64, [u8; 16])>> {
+    pub(super) fn durable_end(&mut self) -> Result<Option<LogPosition>> {
         if let Some(writer) = &mut self.writer {
             writer.sync()?;
         }

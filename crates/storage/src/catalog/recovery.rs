@@ -5,15 +5,14 @@
 //! superblock names none:  nothing is replayed
 //! ```
 //!
-//! Holds: the log that the superblock names is replayed, under either of the two names that it may have, and the one that goes on
-//! behind it, and no other; a log that it names and that is missing is an error, and so is a next log with records that does
-//! not go on where the log before it ends: what was acknowledged is missing between them. A torn tail ends the replay and
-//! is reported. Files are untouched where a log is refused, and by who may only read; who may write moves what was replayed into
-//! the file and removes the logs, so that nothing is ever appended to a log that was found.
+//! What must hold: only the log that the superblock names is replayed, under either of the two names that it may have, and the log that
+//! continues it. It is an error if the named log is missing, or if the next log has records but does not continue where the log
+//! before it ends: acknowledged transactions are missing between them. A torn tail ends the replay and is reported. A refused log
+//! leaves all files untouched, and so does a handle that may only read; one that may write moves what was replayed into the file
+//! and removes the logs, so that nothing is ever appended to a log that was found.
 //!
-//! A log that is neither is left from a crash, between its beginning and what makes it count, or between the flip that has
-//! all it says and its removal, if it is this database's: it says nothing that was acknowledged and is not in the file, and
-//! is removed.
+//! Any other log of this database is left from a crash: either nothing named it yet, or the superblock has all that it says and
+//! only its removal is missing. It has no acknowledged transaction that is not in the file, and is removed.
 
 use std::sync::Arc;
 
@@ -22,7 +21,8 @@ use super::replay::{Misfit, Replay};
 use crate::error::{Error, Result};
 use crate::file::{LOG_NAME, NEXT_LOG_NAME, StorageFile, StorageFiles};
 use crate::log::{
-    LOG_HEADER_BYTES, LogBasis, LogEnd, LogError, LogHeader, LogReader, UnverifiedLogHeader,
+    LOG_HEADER_BYTES, LogBasis, LogEnd, LogError, LogHeader, LogPosition, LogReader,
+    UnverifiedLogHeader,
 };
 use crate::store::{BlockStore, Freshness, Notice, WalState};
 
@@ -35,8 +35,8 @@ pub(super) struct Recovered {
     pub(super) replayed: Option<CatalogVersion>,
     /// For a person to read.
     pub(super) notices: Vec<Notice>,
-    /// Sequence of the last log that was replayed, position behind its last record and that record's tag.
-    pub(super) last: Option<(u64, u64, [u8; 16])>,
+    /// How far the last log that was replayed is.
+    pub(super) last: Option<LogPosition>,
     /// The highest sequence that a log has had.
     pub(super) last_sequence: u64,
     /// Whether a log lies beside the file that nothing needs once what it says is stored.
@@ -157,7 +157,11 @@ impl<'a> Recovery<'a> {
         recovered.notices.push(Notice::LogReplayed {
             transactions: self.transactions,
         });
-        recovered.last = Some((recovered.last_sequence, end.lsn, end.last_tag));
+        recovered.last = Some(LogPosition {
+            sequence: recovered.last_sequence,
+            end: end.lsn,
+            tag: end.last_tag,
+        });
         Ok(recovered)
     }
 

@@ -1,6 +1,6 @@
 //! A database file with its catalog: snapshots for readers, transactions for writers.
 //!
-//! Holds: a snapshot stays readable as long as its `Arc` lives, whatever is committed meanwhile; a row group is written
+//! What must hold: a snapshot stays readable as long as its `Arc` lives, whatever is committed meanwhile; a row group is written
 //! before anything names it; nothing here starts a thread.
 
 use std::path::Path;
@@ -29,7 +29,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::{LOG_NAME, MemFile, NEXT_LOG_NAME, OsFiles, StorageFile, StorageFiles};
 use crate::interrupt::check_interrupt;
 use crate::locks::{LockTable, LockView, Patience};
-use crate::log::Synchronous;
+use crate::log::{LogPosition, Synchronous};
 use crate::store::{Anchor, BlockStore, Freshness, Notice, StoreInfo, StoreOptions};
 use crate::table::{
     Column, DistinctSketch, GatheredRows, MAX_ROW_GROUP_ROWS, RowGroup, Segment, Statistics,
@@ -51,9 +51,8 @@ pub struct Store {
     pub(super) is_logged: bool,
     checkpoint_on_close: AtomicBool,
     notices: Vec<Notice>,
-    /// Sequence of the log, position and tag of the last record that opening replayed, for an anchor.
-    /// Only while the log stays, for who may only read.
-    replayed_to: Option<(u64, u64, [u8; 16])>,
+    /// How far opening replayed the log, while the log stays: for a handle that may only read.
+    replayed_to: Option<LogPosition>,
     current: RwLock<Arc<CatalogVersion>>,
     live: Mutex<LiveVersions>,
     row_group_rows: usize,
@@ -203,8 +202,8 @@ impl Store {
             }
             None => Recovered::default(),
         };
-        if let Some((sequence, end, _)) = recovered.last {
-            blocks.log_was_found(sequence, end);
+        if let Some(last) = recovered.last {
+            blocks.log_was_found(last.sequence, last.end);
         }
         let leftover = recovered.leftover;
         let this = Self::assembled(blocks, options, is_volatile, files, stored, recovered);
@@ -487,16 +486,19 @@ impl Store {
         let mut log = self.log.lock();
         let last = log.durable_end()?.or(self.replayed_to);
         let info = self.blocks.info();
-        let closed = || (self.blocks.log_state().sequence, 0, [0; 16]);
-        let (log_sequence, log_end, log_tag) = last.unwrap_or_else(closed);
+        let last = last.unwrap_or_else(|| LogPosition {
+            sequence: self.blocks.log_state().sequence,
+            end: 0,
+            tag: [0; 16],
+        });
         Ok(Anchor {
             database_id: *info.database_id.as_bytes(),
             generation: info.generation,
             root_digest: info.root_digest,
             run: info.run,
-            log_sequence,
-            log_end,
-            log_tag,
+            log_sequence: last.sequence,
+            log_end: last.end,
+            log_tag: last.tag,
         })
     }
 
@@ -508,7 +510,7 @@ impl Store {
         let log = self.log.lock();
         self.blocks.holds(freshness)?;
         match log.last().or(self.replayed_to) {
-            Some((sequence, end, _)) => freshness.check_open_log(sequence, end),
+            Some(last) => freshness.check_open_log(last.sequence, last.end),
             None => freshness.check_last_log(self.blocks.log_state().sequence),
         }
     }

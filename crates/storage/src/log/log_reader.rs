@@ -1,6 +1,6 @@
 //! `LogReader`: replays a log, record after record, and says how it ended.
 //!
-//! What must hold
+//! What must hold:
 //! - A payload is handed out only after its record opened in its place in its log.
 //! - What a crash can leave behind ends the replay quietly: nothing, or a torn tail, which is reported. A crash cannot harm
 //!   what a later record says was durable, nor move records: that is an error.

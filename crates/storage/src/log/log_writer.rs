@@ -1,6 +1,6 @@
 //! `LogWriter`: the one who appends to a log.
 //!
-//! What must hold
+//! What must hold:
 //! - A log is begun in an empty file and continued only by whoever began it: nothing is ever appended behind what was found.
 //! - With [`Synchronous::Full`] a record is written only after everything before it is durable.
 //! - After a failed write or sync nothing more is written: what is on disk is not known. Only a write that found no room is
