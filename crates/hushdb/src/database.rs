@@ -157,11 +157,6 @@ impl Database {
         let mut suites = attached.values().map(|db| db.store.info().suite);
         suites.any(|suite| suite != Suite::Plain)
     }
-
-    /// Drops every opened block from memory, so that the next scan reads and opens them again.
-    pub fn clear_buffer_pool(&self) {
-        self.instance.pool.clear();
-    }
 }
 
 impl fmt::Debug for Database {

@@ -33,19 +33,19 @@ pub const UNKNOWN_SCHEMA: &str = "3F000";
 /// `duplicate_column`.
 pub const DUPLICATE_COLUMN: &str = "42701";
 /// `ambiguous_column`.
-pub const AMBIGUOUS_COLUMN: &str = "42702";
+const AMBIGUOUS_COLUMN: &str = "42702";
 /// `undefined_column`.
 pub const UNDEFINED_COLUMN: &str = "42703";
 /// `undefined_object`: a type, an index, a setting.
-pub const UNDEFINED_OBJECT: &str = "42704";
+const UNDEFINED_OBJECT: &str = "42704";
 /// `duplicate_object`: an index, a constraint.
 pub const DUPLICATE_OBJECT: &str = "42710";
 /// `wrong_object_type`: a view where a table is needed.
 pub const WRONG_OBJECT: &str = "42809";
 /// `grouping_error`.
-pub const GROUPING_ERROR: &str = "42803";
+const GROUPING_ERROR: &str = "42803";
 /// `datatype_mismatch`.
-pub const DATATYPE_MISMATCH: &str = "42804";
+const DATATYPE_MISMATCH: &str = "42804";
 /// `undefined_function`.
 pub const UNDEFINED_FUNCTION: &str = "42883";
 /// `deadlock_detected`.

@@ -17,7 +17,7 @@ use hushdb_storage::{Column, IndexKind, MAIN_SCHEMA, TableVersion, View};
 use std::sync::Arc;
 
 /// Sectors are what a file is made of.
-const SECTOR_BYTES: u64 = 4096;
+const SECTOR_BYTES: u64 = hushdb_storage::SECTOR_BYTES as u64;
 
 /// A schema, and where it is.
 struct SchemaRow<'a> {

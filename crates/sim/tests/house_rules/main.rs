@@ -6,6 +6,7 @@
 //! was written on. The words that are looked for are put together here from parts, so that this file holds to its own rules.
 
 mod column_types;
+mod dead_items;
 mod rooms;
 mod sources;
 

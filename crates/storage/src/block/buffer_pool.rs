@@ -166,18 +166,6 @@ impl BufferPool {
         }
     }
 
-    /// Lets blocks go until `bytes` are free or nothing is left; returns how many bytes that made free.
-    pub fn evict(&self, bytes: usize) -> usize {
-        let held = self.held_bytes.load(Ordering::Relaxed);
-        self.shrink_to(held.saturating_sub(bytes));
-        held.saturating_sub(self.held_bytes.load(Ordering::Relaxed))
-    }
-
-    /// Lets everything go.
-    pub fn clear(&self) {
-        self.remove_where(|_| true);
-    }
-
     /// What it holds and did.
     pub fn stats(&self) -> PoolStats {
         PoolStats {
@@ -197,6 +185,11 @@ impl BufferPool {
     /// A number that no other store of this pool has.
     pub(crate) fn register_store(&self) -> u64 {
         self.next_store.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Drops every block, so that each is read and opened again.
+    pub fn clear(&self) {
+        self.remove_where(|_| true);
     }
 
     /// Drops all blocks of a store that is closed.
@@ -415,8 +408,7 @@ mod tests {
         );
         pool.set_budget(350);
         assert_eq!(pool.stats().held_bytes, 300);
-        assert_eq!(pool.evict(150), 200);
-        pool.clear();
+        pool.set_budget(0);
         assert_eq!((pool.stats().held_bytes, pool.stats().blocks), (0, 0));
     }
 

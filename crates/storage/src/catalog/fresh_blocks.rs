@@ -31,10 +31,6 @@ impl FreshBlocks {
         self.refs.insert(block);
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &BlockRef> {
-        self.refs.iter()
-    }
-
     /// Takes over all blocks of another set.
     pub(crate) fn absorb(&mut self, mut other: Self) {
         self.refs.extend(other.refs.drain());

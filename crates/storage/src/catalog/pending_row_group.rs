@@ -1,6 +1,6 @@
 //! A row group that is written but belongs to no table yet.
 //!
-//! Holds: dropped without having been appended, it gives its blocks back.
+//! What must hold: dropped without having been appended, it gives its blocks back.
 
 use std::sync::Arc;
 
@@ -31,14 +31,6 @@ impl PendingRowGroup {
     /// Number of rows.
     pub fn rows(&self) -> u32 {
         self.group.rows
-    }
-
-    /// Bytes that its blocks hold.
-    pub fn stored_bytes(&self) -> u64 {
-        self.fresh
-            .iter()
-            .map(|block| u64::from(block.payload_len))
-            .sum()
     }
 
     /// Whether it may be appended to a table of these columns: written into this store for the same ids and types.

@@ -1,6 +1,6 @@
 //! Changing what there is: schemas, tables, columns, views.
 //!
-//! Holds: schema `main` cannot be dropped; a table keeps at least one column; ids of tables and columns are not given
+//! What must hold: schema `main` cannot be dropped; a table keeps at least one column; ids of tables and columns are not given
 //! twice. Refuses names that are taken, in whatever case of letters, and things that are not there; the caller knows their
 //! names and says them. Files from before may have names that differ in case alone: each is found by its exact name.
 
@@ -285,15 +285,6 @@ impl Transaction {
         let column = self.column_mut(schema, table, column)?;
         column.nullable = nullable;
         column.default = default;
-        Ok(())
-    }
-
-    /// Replaces the conditions on a table's rows. The caller has made sure that present rows comply.
-    ///
-    /// # Errors
-    /// InvalidInput if there is no such table.
-    pub fn set_checks(&mut self, schema: &str, table: &str, checks: Vec<Check>) -> Result<()> {
-        self.definition_mut(schema, table)?.checks = checks;
         Ok(())
     }
 

@@ -88,7 +88,7 @@ impl BlockStore {
     }
 
     /// As [`BlockStore::create`], with a label and stretching parameters for the first key slot.
-    pub fn create_with(
+    fn create_with(
         file: Arc<dyn StorageFile>,
         key: Option<&dyn KeyProvider>,
         slot: &SlotOptions,
