@@ -1,6 +1,6 @@
 //! The arena: where key bytes and passphrases lie, in pages that the system keeps apart from other memory.
 //!
-//! What must hold
+//! What must hold:
 //! - A cell is all zero when it is handed out and when it is given back.
 //! - Pages are never given back to the system. A few of them are enough for any number of databases.
 //! - What the system refuses is counted, not an error: keys then lie in ordinary memory, and [`key_memory`] says so.

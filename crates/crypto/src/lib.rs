@@ -4,7 +4,7 @@
 //! libraries, passed explicitly and never a global. Two exist, `aws-lc-rs` (the default: hardware AES) and `rustcrypto`
 //! (pure Rust, portable). They give the same bytes, so either opens what the other sealed.
 //!
-//! What must hold
+//! What must hold:
 //! - A GCM nonce is made here for every seal; no caller can choose one.
 //! - Key bytes live in [`SecretKey`] or [`SecretBytes`], in pages of their own ([`key_memory`]), are wiped on drop and never
 //!   printed. Only expanded AES keys lie where their library puts them.

@@ -1,4 +1,4 @@
-//! `Statement`: one statement while it runs, as whatever carries it out sees it.
+//! `Statement`: one statement while it runs, as the code that runs it sees it.
 
 use crate::session::Session;
 use crate::transaction::{Waits, Write};

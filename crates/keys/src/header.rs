@@ -1,6 +1,6 @@
 //! A header that is known to be genuine: just made, or verified. Key-slot operations live here.
 //!
-//! What must hold
+//! What must hold:
 //! - The page is always complete: CRC and MAC fit the content.
 //! - Each operation raises the sequence by one, or fails and changes nothing.
 //! - An encrypted database keeps at least one slot.

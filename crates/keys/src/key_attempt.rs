@@ -1,6 +1,6 @@
 //! `KeyAttempt`: one opening's key and what it may cost, over every header that is tried with it.
 //!
-//! What must hold
+//! What must hold:
 //! - Blobs come from headers that nobody vouched for: a place is asked for at most [`MAX_REQUESTS`] of them, for each once.
 //! - Who is not accepted, or not answered, does not ask again: a header cannot have a PIN tried often enough to lock a device.
 

@@ -1,6 +1,6 @@
 //! The key ring: data keys beside the system's, and what else has the lifetime of keys (FORMAT.md, "Key ring").
 //!
-//! What must hold
+//! What must hold:
 //! - Ids of data keys are given once: all that the ring has are below its next one, and so is the system's.
 //! - A wrapped key is used only if it opens under the ring key and its commitment holds.
 //! - While a key is retired the header has a previous one, which is in the ring; and the other way round.

@@ -6,7 +6,7 @@
 //!                     MK --KBKDF--> commitment | header MAC key | wrapping key --unwraps--> system DEK, ring key
 //! ```
 //!
-//! What must hold
+//! What must hold:
 //! - A page read from a file is an [`UnverifiedHeader`] until its MAC holds; no key leaves before that.
 //! - The commitment to the master key is compared, in constant time, before anything is opened with a key below it.
 //! - Every byte of the page means something or is zero, and is refused otherwise.

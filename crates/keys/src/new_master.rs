@@ -1,6 +1,6 @@
 //! `NewMaster`: a master key that is to take the place of the one before, wrapped for the slots that go on.
 //!
-//! What must hold
+//! What must hold:
 //! - Every slot in use is kept with its key at hand, or dropped: none stays that wraps the master key before, and nobody is locked out
 //!   unasked.
 //! - A kept slot gets a new salt, and at a place that wraps keys a new root. So whoever has the slot's wrapped key, or its root there,

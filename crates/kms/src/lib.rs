@@ -3,7 +3,7 @@
 //! Each is a [`KeyProvider`](hushdb_keys::KeyProvider): it wraps 32 random bytes, the root of a slot, and what it gives for them is the
 //! slot's blob. It is asked when a file is opened and when a slot changes, never by a query or a commit.
 //!
-//! What must hold
+//! What must hold:
 //! - The caller names the place by a URL; a file's blob chooses a version or a nonce there, never a host, path, key or program.
 //! - No secret stands in a URL, an error, Debug or a log; an error says the place, its status and what to do, never a body.
 //! - *Refused*, *credentials refused* and *unavailable* are told apart, since only the last is worth another try.

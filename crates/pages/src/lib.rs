@@ -2,7 +2,7 @@
 //! forked children; and core dumps as a whole. For the rest: what is resident, giving back what is free, and
 //! how many heaps there are and what they keep, and how much memory the machine has.
 //!
-//! What must hold
+//! What must hold:
 //! - Every call is best effort: what the system refuses is reported, never an error.
 //! - The only unsafe code of the workspace is one call each in `wipe_on_fork.rs`, `freed_memory.rs` and `heaps.rs`.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! statement   `ScanProgress`        its `Interrupt` is asked by `InterruptHandle`
-//! stream      part of it            asked when who reads the rows lets go of them; kept by the context that operators get
+//! stream      part of it            asked when the reader drops the rows; kept by the context that operators get
 //! operator    `heeding(rows)`       looks before each batch, lets others of the thread run, and has the thread work for the part
 //! inside      `check()`             where one batch may take long: sorts, conditions of joins, columns that are read or written
 //! ```

@@ -1,6 +1,6 @@
 //! `hush serve`: a server that PostgreSQL's clients speak to, every database a file of its own under a key of its own.
 //!
-//! What must hold
+//! What must hold:
 //! - No file, command or place of keys that a client names is touched, not for a superuser either.
 //! - No database is made without a key, and no statement can ask for one.
 //! - A session sees its database and no other.

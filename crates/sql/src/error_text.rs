@@ -1,6 +1,6 @@
 //! What of an engine's message is shown: the sentence, never the values that it is about.
 //!
-//! Holds: text in quotes and numbers that stand alone are left out of what is said of a value at run time. What is said while a
+//! What must hold: text in quotes and numbers that stand alone are left out of what is said of a value at run time. What is said while a
 //! statement is planned names columns and types, and stays.
 
 /// What stands for a value.

@@ -1,7 +1,7 @@
 //! Text to sqlparser's trees: the one way in which any text is parsed.
 //!
 //! What must hold, whatever the text: the parser ends after work that is linear in the number of tokens, on a stack that
-//! holds what it builds; what comes out is at most `MAX_DEPTH` deep, so that whoever walks over it, prints, copies or drops
+//! holds what it builds; what comes out is at most `MAX_DEPTH` deep, so that code that walks over it, prints, copies or drops
 //! it can recurse. Chains of AND, of OR and of UNION are as good as flat: `balance.rs` makes them log n deep.
 
 use super::balance::bring_into_shape;

@@ -1,7 +1,7 @@
 //! The decoders of everything that a file holds, each as a function of bytes: what fuzzing calls, and the test that runs
 //! its corpus. No part of the interface for programs.
 //!
-//! Holds: a function returns, whatever the bytes are, and has then read what they say as opening and reading a file would.
+//! What must hold: a function returns, whatever the bytes are, and has then read what they say as opening and reading a file would.
 //! Keys and checksums stand before most decoders; here they do not.
 
 use std::sync::{Arc, OnceLock};

@@ -1,5 +1,5 @@
-//! Writing rows: a plan's batches become compressed, sealed row groups, in parallel and in order; a few rows are kept as
-//! they are.
+//! Writing rows: a plan's batches become compressed, sealed row groups, in parallel and in order; a few rows stay in
+//! memory uncompressed.
 //!
 //! What must hold: a row is checked before it is written, and nothing counts until the transaction commits.
 

@@ -1,6 +1,6 @@
 //! Statements about one key, which are run without a plan: rows found by their key, read or changed, and rows of literals added.
 //!
-//! What must hold: what comes out, and what stays, is what the plan would give. Whatever needs a plan, and whatever the plan
+//! What must hold: the result, and the table afterwards, are those that the plan would give. Whatever needs a plan, and whatever the plan
 //! would refuse, gives `None` and has changed nothing.
 
 use super::computed::{computed, values_of};

@@ -1,6 +1,6 @@
 //! `ALTER DATABASE name ROTATE DATA KEY` and `REKEY (...)`, and `rekey_progress()`.
 //!
-//! Holds: it stands alone, outside of transactions, holds no old state while it runs, and goes on with what an earlier one left unfinished. Where it is
+//! What must hold: it stands alone, outside of transactions, holds no old state while it runs, and goes on with what an earlier one left unfinished. Where it is
 //! interrupted or fails, the database is as usable as before, and the next one goes on.
 
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! INSERT with ON CONFLICT, OR IGNORE or OR REPLACE: rows whose key is there already are left out, or change the row that
-//! has it.
+//! INSERT with ON CONFLICT, OR IGNORE or OR REPLACE: a row whose key exists already is left out, or changes the row that
+//! has the key.
 //!
-//! What must hold: conflicts are found on what the statement sees, own changes included. What others commit meanwhile shows
-//! when the statement commits; one that stands alone then begins again on what they left, and one that waits in any case.
-//! What it refuses: changing one row twice.
+//! What must hold: conflicts are found on what the statement sees, own changes included. What others commit meanwhile is
+//! found when the statement commits; outside of a transaction it then runs again on the newest state, and so does one whose
+//! isolation level waits. Changing one row twice is refused.
 
 use super::dml::{self, Incoming, assignments, column_of, new_values, rows_plan};
 use super::load::{self, RowRules};

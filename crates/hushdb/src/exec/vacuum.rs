@@ -1,6 +1,6 @@
 //! `VACUUM [ANALYZE] [table]`: rows are brought together and the file is shortened.
 //!
-//! Holds: it stands alone, in storage transactions of its own, and holds no old state while it runs. Statistics are always
+//! What must hold: it stands alone, in storage transactions of its own, and holds no old state while it runs. Statistics are always
 //! kept, so ANALYZE adds nothing.
 
 use datafusion::sql::sqlparser::ast::ObjectName;

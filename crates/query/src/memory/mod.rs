@@ -1,4 +1,4 @@
-//! What a process may hold in memory, and where the rest goes.
+//! How much memory a process may use, and where operators spill the rest.
 //!
 //! What must hold: operators and the buffer pool share one limit; what does not fit is written to sealed spill files and
 //! nowhere else.

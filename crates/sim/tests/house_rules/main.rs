@@ -307,6 +307,26 @@ fn every_rust_file_opens_with_what_it_is() {
 }
 
 #[test]
+fn what_must_hold_has_one_heading() {
+    let others =
+        ["Holds", "Holds:", "Invariants:", "Guarantees:"].map(|word| format!("//! {word}"));
+    let mut faults = Vec::new();
+    for (file, line, content) in rust_lines() {
+        let other = |head: &String| content == *head || content.starts_with(&format!("{head} "));
+        if content.starts_with("//! ")
+            && others.iter().any(other)
+            && !content.starts_with("//! Holds the ")
+        {
+            faults.push(format!(
+                "{}:{line} says it otherwise than `What must hold:`",
+                shown(&file)
+            ));
+        }
+    }
+    none(faults);
+}
+
+#[test]
 fn no_unfinished_work_is_marked() {
     let words =
         [["TO", "DO"], ["FIX", "ME"], ["XX", "X"], ["HA", "CK"]].map(|parts| parts.concat());

@@ -1,6 +1,6 @@
 //! One state of the whole database.
 //!
-//! Holds: immutable once published; schema `main` is always there; within a schema no table and view share a name.
+//! What must hold: immutable once published; schema `main` is always there; within a schema no table and view share a name.
 //! New names differ in more than the case of their letters.
 //! While a version lives, the blocks that it names are not reused.
 

@@ -1,6 +1,6 @@
 //! What the log says of a transaction: the payload of a record (FORMAT.md, "Log", payload).
 //!
-//! Holds: applied in order to the state that the log builds on, the changes give the state that was committed.
+//! What must hold: applied in order to the state that the log builds on, the changes give the state that was committed.
 //! Refuses: input that does not parse, types that are not the columns', absurd counts; what does not fit the state is
 //! refused when it is applied.
 

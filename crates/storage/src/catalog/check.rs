@@ -1,6 +1,6 @@
 //! Walking the whole file: every ref is followed, every block opened, every segment decoded.
 //!
-//! Holds: a damaged block does not end the walk, it becomes a finding; nothing is written. Findings name places, never
+//! What must hold: a damaged block becomes a finding and does not end the walk; nothing is written. Findings name places, never
 //! content. What is looked at is the newest committed state and what the file below keeps for itself.
 
 use std::collections::BTreeMap;

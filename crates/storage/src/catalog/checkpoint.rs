@@ -1,7 +1,7 @@
-//! Storing a state: rows in memory become row groups, what changed is written leaves first, then the superblock flips.
+//! Storing a state: rows in memory become row groups, changed blocks are written leaves first, then the superblock flips.
 //!
-//! Holds: a block is written before the block that names it; an unchanged table's blocks are not touched; after a
-//! failure the committed state is what it was, and the space that was taken is given back.
+//! What must hold: a block is written before the block that names it; an unchanged table's blocks are not touched; after a
+//! failure the committed state is unchanged, and the allocated space is free again.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;

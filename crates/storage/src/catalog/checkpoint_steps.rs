@@ -6,7 +6,7 @@
 //! finish   a moment   what was committed since is made again on V as it is stored; the root moves, naming the next log
 //! ```
 //!
-//! Holds: one checkpoint at a time, and no other root is prepared meanwhile; whatever step fails or is never reached, all that is
+//! What must hold: one checkpoint at a time, and no other root is prepared meanwhile; whatever step fails or is never reached, all that is
 //! committed is in the logs, and in memory as it was. Where nothing is logged, and where a checkpoint that failed has
 //! left two logs, everything is stored and closed at once, and commits wait.
 

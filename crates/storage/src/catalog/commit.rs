@@ -1,22 +1,22 @@
-//! Committing: one after the other onto the newest state, conflicts first.
+//! Committing: one transaction after the other onto the newest state; conflicts are looked for first.
 //!
 //! ```text
-//! small:  rebase, queue ----> the first to get the log writes all that is queued as one record, syncs, publishes
-//! large:  rebase, store ----> the root moves; whatever was queued goes with it
+//! small:  rebase, queue ----> whichever gets the log first writes the whole queue as one record, syncs, publishes
+//! large:  rebase, store ----> the root moves; the queue goes with it
 //! ```
 //!
-//! Holds: the newest state is published only when it is durable; a commit that fails leaves nothing. A transaction that defines
-//! things or loads rows in bulk moves the root of the file. An interrupt ends the wait for others and the storing of a state; a
-//! commit that is queued, or whose root moves, goes on to its end and is there.
+//! What must hold: the newest state is published only when it is durable; a commit that fails leaves nothing. A transaction that defines
+//! things or loads rows in bulk moves the root of the file. An interrupt ends a wait for others and the storing of a state; a
+//! commit that is queued, or whose root moves, goes on to its end and is durable.
 //!
-//! Locks, in the order in which they are taken; who takes one may hold those before it and none of those after it:
+//! Locks, in the order in which they are taken; whoever takes one may hold those before it and none of those after it:
 //!
-//! 1. `checkpointing`: who prepares a root: a checkpoint from its cut to its end (`checkpoint_steps.rs`), a commit that
+//! 1. `checkpointing`: held by whatever prepares a root: a checkpoint from its cut to its end (`checkpoint_steps.rs`), a commit that
 //!    moves the root, closing. Nothing is held while it is waited for, so small commits go on beside a checkpoint.
-//! 2. the lead of `queue`: who writes the log for all that wait. Given up before a checkpoint is made.
-//! 3. `log`: who writes a record, moves the root, or looks how far the log is. Versions that are logged or stored are
+//! 2. the lead of `queue`: held by the one thread that writes the log for all that wait. Given up before a checkpoint is made.
+//! 3. `log`: held while a record is written, the root moves, or the log's end is read. Versions that are logged or stored are
 //!    published under it. While a record is sealed and synced only this and the lead are held.
-//! 4. `commit`: who rebases a transaction and queues it, or puts another state in the place of the newest.
+//! 4. `commit`: held while a transaction is rebased and queued, or another state takes the place of the newest.
 //!
 //! Below them are the short ones: what is published, what is read, space, and the flip of the superblock, which slot
 //! changes take alone.

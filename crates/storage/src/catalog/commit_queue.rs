@@ -1,7 +1,7 @@
-//! Who of those that wait for the log writes it, and who is done.
+//! Which of the commits that wait for the log writes it, and which are done.
 //!
-//! Holds: one leads at a time; whoever waits is woken when the leader is through, all at once, and is done, has failed or
-//! may lead.
+//! What must hold: one commit leads at a time; all others are woken together when it has finished, and each is then done, has failed
+//! or may lead.
 
 use std::ops::RangeInclusive;
 

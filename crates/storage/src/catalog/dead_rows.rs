@@ -1,8 +1,8 @@
-//! Dead rows: they keep their place in a row group, since others know rows by their ids, but not their values.
+//! Deleted rows keep their place in a row group, since row ids refer to it, but not their values.
 //!
-//! Holds: what a checkpoint writes has no value of a row that was gone; bounds and sketches say only what lives. A stored row
-//! group is written anew when fewer than half of the rows are left that it was written with, so that what it takes is
-//! in proportion to what lives. How many these were is told by its segments' raw bytes and NULLs, which count live rows.
+//! What must hold: a checkpoint writes no value of a deleted row; bounds and sketches cover live rows alone. A stored row group is
+//! written again when fewer than half of the rows that it was written with are left, so that its size is in proportion to its
+//! live rows. How many it was written with is derived from its segments' raw bytes and NULLs, which count live rows.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Blocks that were written and that no committed state names yet.
 //!
-//! Holds: dropped with blocks in it, it gives their space back; each block is in one such set at most.
+//! What must hold: dropped with blocks in it, it gives their space back; each block is in one such set at most.
 
 use std::collections::HashSet;
 use std::sync::Arc;

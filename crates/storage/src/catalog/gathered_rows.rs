@@ -1,6 +1,6 @@
 //! `GatheredRows`: rows of log records that follow each other, as the records have them.
 //!
-//! Holds: what comes out is the same as if each record's rows had been made arrays and these joined. A log of small commits has
+//! What must hold: what comes out is the same as if each record's rows had been made arrays and these joined. A log of small commits has
 //! millions of records: an array for each of their values would cost many times what reading them does.
 
 use arrow_array::ArrayRef;

@@ -1,6 +1,6 @@
-//! Which catalog versions somebody still reads.
+//! Which catalog versions are still read.
 //!
-//! Holds: the oldest generation reported is not above that of any version alive. A version dies with its last `Arc`.
+//! What must hold: the oldest generation reported is not above that of any version alive. A version dies with its last `Arc`.
 
 use std::sync::{Arc, Weak};
 

@@ -1,6 +1,6 @@
 //! The catalog: all schemas, tables and views as immutable versions, and the store that publishes them.
 //!
-//! Holds: a version never changes; committing makes a new one that shares what did not change; the file holds the
+//! What must hold: a version never changes; a commit makes a new one, which shares all that is unchanged; the file has the
 //! newest one, as a tree of sealed metadata blocks (FORMAT.md, "Catalog").
 
 mod catalog_version;

@@ -1,6 +1,6 @@
-//! Bringing a transaction's changes onto the newest state: where write-write conflicts show.
+//! Applying a transaction's changes to the newest state, where write-write conflicts are found.
 //!
-//! Holds: first committer wins. A row that two transactions delete or update, a table that one changes while the other
+//! What must hold: first committer wins. A row that two transactions delete or update, a table that one changes while the other
 //! redefines it, and two changes of definitions conflict; rows added to one table by two transactions do not.
 
 use std::collections::BTreeMap;

@@ -8,7 +8,7 @@
 //! end     a moment   the ring without the old key
 //! ```
 //!
-//! Holds: what is left to do is told by the key ids in refs, so an interruption forgets nothing, and whoever opens the file next
+//! What must hold: what is left to do is told by the key ids in refs, so an interruption forgets nothing, and whoever opens the file next
 //! goes on; the old key is given up only when no ref, no log, no block that is not committed yet, no snapshot and no free
 //! sector is under it. Nothing here starts a thread: someone calls [`Store::rekey_step`].
 

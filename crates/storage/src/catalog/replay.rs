@@ -1,7 +1,7 @@
 //! Replaying records onto the state that their log builds on.
 //!
-//! Holds: the state is the same as if each change were made by itself; rows that follow each other, and those that go, are
-//! gathered first, since a log of small commits has millions.
+//! What must hold: the state is the same as if each change were made by itself; consecutive rows, and deleted ones, are gathered
+//! first, since a log of small commits has millions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

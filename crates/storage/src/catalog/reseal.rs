@@ -1,6 +1,6 @@
 //! `Reseal`: blocks of a stored state that were sealed anew under the data key of new blocks, and the state that names these.
 //!
-//! Holds: a payload is not decoded and stays the same to the last byte, so that where two versions of a table name one block, one
+//! What must hold: a payload is not decoded and stays the same to the last byte, so that where two versions of a table name one block, one
 //! new block takes its place in both; nothing names the new blocks before a checkpoint does, and until then their space is
 //! given back with this. Row ids and counts of changes stay, so that nobody who commits beside it conflicts.
 

@@ -1,4 +1,4 @@
-//! Salvage: what of a damaged database still opens, and copying that into a new one.
+//! Salvage: finds what still opens of a damaged database, and copies it into a new one.
 //!
 //! ```text
 //! damaged            lost with it
@@ -9,7 +9,7 @@
 //! free list, statistics, index: nothing; they are made anew
 //! ```
 //!
-//! Holds: the damaged file is only read; what is copied has been authenticated and decoded; rows that were deleted do not
+//! What must hold: the damaged file is only read; what is copied has been authenticated and decoded; rows that were deleted do not
 //! come back, since a row group whose deletes do not open is left out. Refuses a file whose header, superblock or catalog root does not
 //! open: nothing else says what is in it. What is lost is named by place, never by content.
 

@@ -1,7 +1,7 @@
 //! A write transaction: a private version of the catalog, rows in and out of tables.
 //!
-//! Holds: nothing that it does is seen before [`Transaction::commit`], all of it is at once afterwards; dropped without
-//! commit, it gives back all space that it took. Any number may be open at once; each reads the state that was newest
+//! What must hold: nothing that it does is visible before [`Transaction::commit`], and then all of it at once; dropped without
+//! commit, it frees all space that it allocated. Any number may be open at once; each reads the state that was newest
 //! when it began, or last advanced, with its own changes. Rows that it adds have provisional ids until it commits.
 
 use std::collections::{BTreeMap, BTreeSet};

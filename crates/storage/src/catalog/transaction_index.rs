@@ -1,6 +1,6 @@
 //! Making and dropping indexes.
 //!
-//! Holds: names of indexes are distinct within a schema; a table has one primary key at most, of columns without NULL.
+//! What must hold: names of indexes are distinct within a schema; a table has one primary key at most, of columns without NULL.
 
 use std::collections::HashSet;
 use std::sync::Arc;

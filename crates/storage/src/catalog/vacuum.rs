@@ -1,8 +1,8 @@
 //! VACUUM: a table's live rows are written into full row groups, and the file ends where its last block does.
 //!
-//! Holds: rows keep their order and get new ids, which nobody had: who knows a row by its old id finds none, so that a
-//! transaction that began before and changes such a row conflicts. Old states stay readable as long as somebody holds
-//! them, and their space with them. The file is cut only behind what the superblock names and anybody has allocated.
+//! What must hold: rows keep their order and get new ids that were never used: an old id finds no row, so that a transaction that
+//! began before and changes such a row conflicts. Old states stay readable while a snapshot has them, and keep their space. The
+//! file is cut only behind everything that the superblock names or that is allocated.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! A named query.
 //!
-//! Holds: the SQL text is kept as given; storage does not read it.
+//! What must hold: the SQL text is kept as given; storage does not read it.
 
 use super::wire::{Reader, WireError, Writer};
 

@@ -1,6 +1,6 @@
 //! Bytes of metadata: a writer, and a reader that trusts nothing.
 //!
-//! Holds: every length and count is held against the bytes that are left before anything is allocated; integers are
+//! What must hold: every length and count is held against the bytes that are left before anything is allocated; integers are
 //! little-endian; a record ends exactly where its reader stops ([`Reader::finish`]).
 //! Refuses: short input, absurd counts, text that is not UTF-8, bytes left over.
 

@@ -1,6 +1,6 @@
 //! The encodings that may occur in a segment, and the byte that stands for each.
 //!
-//! Holds: a code never changes its meaning; only encodings of frozen ("core") editions of the library are listed, so
+//! What must hold: a code never changes its meaning; only encodings of frozen ("core") editions of the library are listed, so
 //! later releases of it read them.
 //! Refuses: encodings that are not listed, when writing and when reading.
 

@@ -1,6 +1,6 @@
 //! Column segments: from Arrow array to compressed bytes and back.
 //!
-//! Holds: what is decoded has exactly the column's Arrow type and the expected number of rows, and its text is UTF-8;
+//! What must hold: what is decoded has exactly the column's Arrow type and the expected number of rows, and its text is UTF-8;
 //! no panic of the compression library passes this module.
 //! Refuses: segments of another type or row count, unknown codecs and encodings, lengths that do not add up.
 

@@ -5,7 +5,7 @@
 //! STRUCT    whether each row is there, BOOLEAN; then each field, as its type says, NULL where the row is
 //! others    their parts, of which the first may have NULLs
 //! ```
-//! Holds: a part without rows has no bytes; what is decoded has as many values as the lengths before it say.
+//! What must hold: a part without rows has no bytes; what is decoded has as many values as the lengths before it say.
 //! Refuses: more than [`MAX_NESTED_VALUES`] in all parts of a segment together, when writing and when reading.
 
 use std::ops::Range;

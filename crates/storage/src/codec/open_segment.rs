@@ -1,6 +1,6 @@
 //! A segment that stays parsed, for values of single rows: what a lookup by key reads.
 //!
-//! Holds: what is given has been held against the column's type, as by `VortexCodec::decode`; panics of the library become
+//! What must hold: what is given has been held against the column's type, as by `VortexCodec::decode`; panics of the library become
 //! [`CodecError::Malformed`]. Only what the value needs is decompressed, as far as the encoding allows that.
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The flat arrays that a column is compressed as.
 //!
-//! Holds: a part is a Boolean, an integer, a float, text or bytes, so little of the compression library is ever reached
+//! What must hold: a part is a Boolean, an integer, a float, text or bytes, so little of the compression library is ever reached
 //! by a file; wide values are split into numbers that compress well on their own; NULLs live in the first part only.
 //! Dates, times, timestamps and narrow decimals are their integers.
 

@@ -1,6 +1,6 @@
 //! The joint to the compression library.
 //!
-//! Holds: an implementation is stateless towards the data; two threads may use it at once.
+//! What must hold: an implementation is stateless towards the data; two threads may use it at once.
 
 use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBuffer;

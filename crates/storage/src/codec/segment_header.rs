@@ -5,7 +5,7 @@
 //! 12 length of each part u32[parts] | code of each encoding u8[encodings] | zeros to a multiple of 64
 //! ```
 //! Version 2 is for LIST and STRUCT: the type takes as many bytes as it does, and parts is a u16.
-//! Holds: parts start on 64-byte boundaries in the order of the lengths and end with the segment.
+//! What must hold: parts start on 64-byte boundaries in the order of the lengths and end with the segment.
 //! Refuses: other codecs and versions, unknown flags and encodings, lengths that do not fit.
 
 use vortex_session::registry::Id;

@@ -1,8 +1,8 @@
-//! Holds decoded text and bytes against what Arrow takes for granted.
+//! Checks that decoded text and bytes are what Arrow takes for granted.
 //!
-//! Holds: after [`views`] says yes, every view of a non-null row lies inside its buffer and, for text, is UTF-8.
-//! A first pass without branches settles the usual case, short or ASCII values in bounds; only if it cannot is every
-//! row looked at.
+//! What must hold: after [`views`] says yes, every view of a non-null row lies inside its buffer and, for text, is UTF-8.
+//! A first pass without branches settles the usual case, short or ASCII values in bounds; otherwise
+//! every row is looked at.
 
 use arrow_array::types::ByteViewType;
 use arrow_array::{Array, GenericByteViewArray};

@@ -1,6 +1,6 @@
 //! Segments compressed with Vortex encodings, chosen per segment by sampling (BtrBlocks).
 //!
-//! Holds: only encodings of [`super::encoding_set`] are written or read; a decoded array has been held against the type
+//! What must hold: only encodings of [`super::encoding_set`] are written or read; a decoded array has been held against the type
 //! and row count the caller expects; panics of the library become [`CodecError::Malformed`].
 //! Assumes: the decoder may take memory in proportion to what a segment claims to hold, so in a plain file, which
 //! anyone can write, a crafted segment can ask for much.

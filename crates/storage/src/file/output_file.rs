@@ -1,10 +1,10 @@
 //! `OutputFile`: what a program writes to a file that its user named: results, in the clear.
 //!
-//! Holds
+//! What must hold:
 //! - Never a database, a log, or a name that a database would take for its log: what is attached is told by device and inode,
 //!   so by any of its names, the rest by how it begins.
 //! - Under its name there is all that was written, or what was there before. It is written to a file without a name, or, where the
-//!   system cannot name one later, to one with a random name beside it that is gone after an error.
+//!   system cannot name one later, to one with a random name beside it that is removed after an error.
 //! - It is its owner's alone until it has its name. Then it has the mode of the file that it replaces; a new one stays its
 //!   owner's.
 //! - Links of the path are followed once, when it is created, so that a link stays and what it leads to is replaced.

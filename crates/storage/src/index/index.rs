@@ -6,7 +6,7 @@
 //! runs             row groups that were written since, within the transaction that loads them, or that a log had at opening
 //! ```
 //!
-//! Holds: immutable once its catalog version is published; a clone costs nothing that grows with the number of entries. An entry of a
+//! What must hold: immutable once its catalog version is published; a clone costs nothing that grows with the number of entries. An entry of a
 //! row in memory goes with the row.
 
 use std::collections::{HashMap, HashSet};

@@ -9,7 +9,7 @@
 //! VARCHAR, BLOB         the bytes, 0x00 as 0x00 0xff; then 0x00 0x00
 //! ```
 //!
-//! Holds: no key begins with another one, so that keys of several columns are their columns' keys in a row, and a key with
+//! What must hold: no key begins with another one, so that keys of several columns are their columns' keys in a row, and a key with
 //! something behind it still compares as the key does. A row with a NULL in its key has none.
 //! Refuses: INTERVAL, whose values have no one order; LIST and STRUCT; keys of more than [`MAX_KEY_BYTES`].
 

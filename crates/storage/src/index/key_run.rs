@@ -1,6 +1,6 @@
 //! The sorted keys of rows that were written together, before a tree has them.
 //!
-//! Holds: keys are in ascending order, rows of one key in ascending order; what a run takes is about the keys' bytes, however many
+//! What must hold: keys are in ascending order, rows of one key in ascending order; what a run takes is about the keys' bytes, however many
 //! rows there are.
 
 use std::cmp::Reverse;

@@ -8,9 +8,9 @@
 //! key_run    the sorted keys of one row group
 //! ```
 //!
-//! Holds: every row that is visible and has no NULL in its key has an entry; an entry whose row is not visible says
-//! nothing. So a delete takes out the entries of rows in memory alone, and whoever finds an entry asks the table whether the row is
-//! there.
+//! What must hold: every row that is visible and has no NULL in its key has an entry; an entry whose row is not visible means
+//! nothing. So a delete removes the entries of rows in memory alone, and whoever finds an entry asks the table whether the row
+//! exists.
 
 mod definition;
 #[expect(clippy::module_inception, reason = "the main type of the folder")]

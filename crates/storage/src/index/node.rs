@@ -6,7 +6,7 @@
 //! inner node       entry: the child's lowest entry as it was when the child was written | ref of the child [40]
 //! ```
 //!
-//! Holds: entries are in ascending order and distinct; all entries of a child are below the next child's lowest.
+//! What must hold: entries are in ascending order and distinct; all entries of a child are below the next child's lowest.
 //! Refuses: what does not parse. Whether the order holds is looked at by who checks the file, not at every read.
 
 use std::cmp::Ordering;

@@ -1,6 +1,6 @@
 //! A stored tree of which blocks were sealed anew: the same entries, other refs.
 //!
-//! Holds: a block is written before the one that names it; leaves are neither decoded nor written here.
+//! What must hold: a block is written before the one that names it; leaves are neither decoded nor written here.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
 //! The stored part of an index: a tree of sealed blocks, changed copy-on-write.
 //!
-//! Holds: a block is written before the one that names it, and none is written over; blocks without new entries are shared
+//! What must hold: a block is written before the one that names it, and none is written over; blocks without new entries are shared
 //! with the tree before. Levels go down by one from parent to child, so that no walk is endless.
-//! Refuses, on reading: blocks that do not parse, levels that are not like that, and a block with entries that its parent says are in
+//! Refuses, on reading: blocks that do not parse, other levels, and a block with entries that its parent says are in
 //! another one. So no block is the child of two, and a walk reads each block once.
 
 use std::iter::Peekable;

@@ -1,6 +1,6 @@
 //! Who waits for whom.
 //!
-//! Holds: who waits, waits for those that hold what does not go with its own, and for those before it in the queue that want such;
+//! What must hold: who waits, waits for those that hold what does not go with its own, and for those before it in the queue that want such;
 //! nobody gets on where these edges make a circle.
 
 use std::collections::HashSet;

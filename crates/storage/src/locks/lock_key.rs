@@ -1,6 +1,6 @@
 //! What can be locked, and which locks go together.
 //!
-//! Holds: two rows with one key have one lock. Two keys with one hash wait for each other needlessly, no more; the hash is keyed, so
+//! What must hold: two rows with one key have one lock. Two keys with one hash wait for each other needlessly, no more; the hash is keyed, so
 //! that nobody can make such keys.
 
 use std::hash::{BuildHasher, RandomState};

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! lock_key      what is locked: a key of a table's row, a table, the definitions; and how
-//! lock_table    who holds what and who waits: first come, first served
-//! deadlock      who waits for whom
+//! lock_table    which owner holds which lock and which wait: first come, first served
+//! deadlock      which owner waits for which
 //! ```
 //!
 //! What one transaction holds is `catalog/lock_owner.rs`. Knows nothing else of this crate.
 //!
-//! Holds: a lock that is missing costs an error at COMMIT, never a wrong row. Nobody waits here with a lock of `catalog/commit.rs`
+//! What must hold: a lock that is missing costs an error at COMMIT, never a wrong row. Nobody waits here with a lock of `catalog/commit.rs`
 //! held, nor takes one of those while the table's own is.
 
 mod deadlock;

@@ -1,6 +1,6 @@
 //! Spill files: what operators cannot hold in memory, sealed always, gone with the process.
 //!
-//! Holds: there is no plaintext path, whether a database is encrypted or not; the key is made at random when the process
+//! What must hold: there is no plaintext path, whether a database is encrypted or not; the key is made at random when the process
 //! first spills and is in memory only; a file has no name, so that nothing is left after a crash; what is read was authenticated,
 //! in its place in its file.
 

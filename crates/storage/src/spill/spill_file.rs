@@ -5,7 +5,7 @@
 //! memory  where each frame begins, its length, nonce and tag
 //! ```
 //!
-//! Holds: a frame opens in its place in its file only; whoever reads sees what was flushed, in order, and waits for
+//! What must hold: a frame opens in its place in its file only; whoever reads sees what was flushed, in order, and waits for
 //! nothing. Nonces and tags are not in the file, so that nobody who can write to it can put an older frame back.
 
 use std::fs::File;

@@ -4,7 +4,7 @@
 //! is one line of states, each with all of the one before it: a fork is between two runs. So it is enough to keep, for each run
 //! that is over, how far it had come when the next one went on from it, in generations and in the log (FORMAT.md, "History").
 //!
-//! Holds: an entry is never changed, and never left out; entries are in the order of the runs. Those that the superblock has no
+//! What must hold: an entry is never changed, and never left out; entries are in the order of the runs. Those that the superblock has no
 //! room for are in a tree of the same blocks as an index.
 //! Refuses entries out of order, runs without an id but for the first.
 

@@ -1,6 +1,6 @@
 //! The key ring in the file: two copies, which the superblock names, and the steps by which another takes its place.
 //!
-//! What must hold
+//! What must hold:
 //! - Order: both copies of the ring and a free list, sealed under the system's data key of the header that is to come, sync; then
 //!   as any change of the file header (`committing.rs`), which that superblock names. So what interrupts it leaves the header
 //!   before with all that it needs, or the one that comes.

@@ -8,7 +8,7 @@
 //!
 //! What must hold: no superblock is accepted without the header that it names, so a header with a removed password cannot
 //! be put back over a newer body. One damaged or older copy of two does not keep the file from opening; it is reported,
-//! and put right by who may write. A copy that a later release wrote is refused, and never written over.
+//! and repaired by a handle that may write. A copy that a later release wrote is refused, and never written over.
 
 use std::sync::Arc;
 

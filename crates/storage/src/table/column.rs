@@ -1,6 +1,6 @@
 //! Columns of a table and the conditions its rows must meet.
 //!
-//! Holds: an id is never given twice within a table, so a segment of a dropped column cannot pass for another's.
+//! What must hold: an id is never given twice within a table, so a segment of a dropped column cannot pass for another's.
 //! Defaults and conditions are SQL text that storage keeps and does not read.
 
 use super::ColumnType;

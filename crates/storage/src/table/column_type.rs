@@ -1,6 +1,6 @@
 //! The types a column can have, and the Arrow type each is handed over as.
 //!
-//! Holds: the mapping to Arrow is one to one in the direction type -> Arrow; the wire bytes of a type never change their
+//! What must hold: the mapping to Arrow is one to one in the direction type -> Arrow; the wire bytes of a type never change their
 //! meaning (FORMAT.md, "Tables", column type); a type that was read is nested no deeper, and has no more types in it, than
 //! the limits say, so that whoever follows it down needs no limits of their own.
 //! Refuses: on reading, tags, precisions, scales and units that are not in the table.

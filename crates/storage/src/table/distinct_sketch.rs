@@ -3,7 +3,7 @@
 //! HyperLogLog with 2^11 registers over 64-bit hashes (Flajolet et al. 2007), estimated with Ertl's corrected formula
 //! (arXiv:1702.01284, algorithm 6): standard error 2.3 %.
 //!
-//! Holds: merging is commutative, associative and idempotent; the hash of a value never changes (FORMAT.md,
+//! What must hold: merging is commutative, associative and idempotent; the hash of a value never changes (FORMAT.md,
 //! "Segments"), so sketches of any age merge.
 
 use xxhash_rust::xxh3::xxh3_64;

@@ -1,6 +1,6 @@
 //! Tables: columns, row groups, segments and what is known about them without opening them.
 //!
-//! Holds: everything here is immutable once published in a catalog version; a change makes a new value.
+//! What must hold: everything here is immutable once published in a catalog version; a change makes a new value.
 
 mod column;
 mod column_type;

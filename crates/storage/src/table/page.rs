@@ -1,6 +1,6 @@
 //! A piece of a table's row-group directory: up to [`PAGE_GROUPS`] row groups in one block.
 //!
-//! Holds: the pages of a table cover its row groups in order of their row ids; a page is written anew when one of its
+//! What must hold: the pages of a table cover its row groups in order of their row ids; a page is written anew when one of its
 //! row groups changes and shared between catalog versions otherwise. What is in it is loaded on first use.
 
 use std::sync::{Arc, OnceLock};

@@ -1,6 +1,6 @@
 //! Taking rows out of pages and row groups: those that have them are found by their ids, the others are not looked at.
 //!
-//! Holds: pieces are in order of their ids and do not overlap.
+//! What must hold: pieces are in order of their ids and do not overlap.
 
 use std::sync::Arc;
 

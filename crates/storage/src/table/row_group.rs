@@ -1,6 +1,6 @@
 //! A horizontal slice of a table: its segments and which of its rows are gone.
 //!
-//! Holds: segments are in ascending order of their column ids; a deleted row's offset is below `rows`; a row group
+//! What must hold: segments are in ascending order of their column ids; a deleted row's offset is below `rows`; a row group
 //! without a visible row is dropped from its table; it has either segments or values in memory. The latter are rows that
 //! were committed since the last checkpoint, which moves them into segments.
 

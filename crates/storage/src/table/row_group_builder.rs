@@ -1,6 +1,6 @@
 //! Cuts a stream of record batches into row groups.
 //!
-//! Holds: rows keep their order; a row group has at most `rows_per_group` rows, and none of its columns more than
+//! What must hold: rows keep their order; a row group has at most `rows_per_group` rows, and none of its columns more than
 //! 16 MiB of raw data unless a single row has.
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! What the row-group directory holds about one column segment.
 //!
-//! Holds: `min` and `max` enclose every value of the segment, deleted rows included.
+//! What must hold: `min` and `max` enclose every value of the segment, deleted rows included.
 
 use super::type_properties::Bounds;
 use super::{Column, StatValue};

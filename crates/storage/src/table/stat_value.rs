@@ -1,6 +1,6 @@
 //! A bound of the values in a segment.
 //!
-//! Holds: bounds of text are UTF-8; a cut lower bound is not above, a cut upper bound not below, any value.
+//! What must hold: bounds of text are UTF-8; a cut lower bound is not above, a cut upper bound not below, any value.
 
 use crate::catalog::wire::{Reader, WireError, Writer};
 

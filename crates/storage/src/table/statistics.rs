@@ -1,6 +1,6 @@
 //! What is recorded about a column's values when a row group is written.
 //!
-//! Holds: bounds enclose every non-null value under the order the engine compares in (integers by value, floats by
+//! What must hold: bounds enclose every non-null value under the order the engine compares in (integers by value, floats by
 //! IEEE 754 totalOrder, text and bytes bytewise); no bounds if there is no value, a NaN, or no order (INTERVAL), and neither bounds nor distinct
 //! values of LIST and STRUCT.
 

@@ -5,7 +5,7 @@
 //!          | pages: stored row groups | tail: since the last checkpoint, in memory or just written |
 //! ```
 //!
-//! Holds: immutable once its catalog version is published; `row_count` needs no I/O, the row groups are loaded on first
+//! What must hold: immutable once its catalog version is published; `row_count` needs no I/O, the row groups are loaded on first
 //! use. Whoever reads from it keeps the catalog version alive, which is what keeps its blocks from being reused. A table
 //! that is stored has no tail.
 

@@ -1,6 +1,6 @@
 //! What the values of a CSV column are taken for: the one kind that all of them have, or text.
 //!
-//! Holds: a number whose text is not what the number would be shown as (`030`, `+1`, more digits than a BIGINT has) is text, so that
+//! What must hold: a number whose text is not what the number would be shown as (`030`, `+1`, more digits than a BIGINT has) is text, so that
 //! nothing of it is lost; so is a date whose day and month could be exchanged.
 
 use chrono::format::{Item, StrftimeItems};

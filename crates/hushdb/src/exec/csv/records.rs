@@ -1,6 +1,6 @@
 //! The records of a CSV file, one behind the other, as bytes.
 //!
-//! Holds: a value in quotes may have delimiters and ends of lines in it; lines end with `\n`, `\r\n` or `\r`.
+//! What must hold: a value in quotes may have delimiters and ends of lines in it; lines end with `\n`, `\r\n` or `\r`.
 //! Refuses: a quote that is not closed, and text behind one that is.
 
 use std::io::{BufRead, Error};

@@ -1,7 +1,7 @@
 //! Thrift's compact protocol, as far as it takes to know that a structure is whole: no count and no length in it asks for more than
 //! there is behind it. The library that reads Parquet makes room for what some of them say before it looks.
 //!
-//! Holds: walking takes time for the bytes that are there, and stack for [`MAX_DEPTH`] structures.
+//! What must hold: walking takes time for the bytes that are there, and stack for [`MAX_DEPTH`] structures.
 
 /// Structures and lists within one another; Parquet's own go to about ten.
 const MAX_DEPTH: usize = 32;
