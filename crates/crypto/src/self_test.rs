@@ -147,27 +147,14 @@ const fn hex<const N: usize>(digits: &str) -> [u8; N] {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::*;
     use crate::parts::{Ciphers, Ctr, Derive, Digests, Gcm, KeyWrap, NonceAndTag, Random};
     use crate::{OpenError, RandomError, SealError, UnwrapError};
 
     #[test]
-    fn every_provider_passes_in_under_a_millisecond() {
+    fn every_provider_passes() {
         for provider in CryptoProvider::all() {
-            // The fastest of several runs: other programs share the machine.
-            let fastest = (0..20)
-                .map(|_| {
-                    let start = Instant::now();
-                    assert_eq!(provider.self_test(), Ok(()));
-                    start.elapsed()
-                })
-                .min();
-            assert!(
-                fastest < Some(Duration::from_millis(1)),
-                "{provider:?} took {fastest:?}"
-            );
+            assert_eq!(provider.self_test(), Ok(()), "{provider:?}");
         }
     }
 
