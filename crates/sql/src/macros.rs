@@ -95,8 +95,8 @@ const MACROS: &[(&str, usize, &str)] = &[
     ("unicode", 1, "CASE WHEN $1 = '' THEN -1 ELSE ascii($1) END"),
     ("ord", 1, "CASE WHEN $1 = '' THEN -1 ELSE ascii($1) END"),
     ("pg_typeof", 1, "lower(typeof($1))"),
-    ("count_if", 1, "sum(CAST($1 AS INTEGER))"),
-    ("countif", 1, "sum(CAST($1 AS INTEGER))"),
+    ("count_if", 1, COUNT_IF),
+    ("countif", 1, COUNT_IF),
     ("arg_max", 2, ARG_MAX),
     ("argmax", 2, ARG_MAX),
     ("max_by", 2, ARG_MAX),
@@ -127,6 +127,9 @@ const CENTURY: &str = "CASE WHEN date_part('year', $1) > 0 \
 const MILLENNIUM: &str = "CASE WHEN date_part('year', $1) > 0 \
      THEN (CAST(date_part('year', $1) AS BIGINT) - 1) // 1000 + 1 \
      ELSE CAST(date_part('year', $1) AS BIGINT) // 1000 - 1 END";
+
+/// How often something is true; `$truth` takes a BOOLEAN alone.
+const COUNT_IF: &str = "sum(\"$truth\"($1))";
 
 /// The value of the row where another is greatest, or least: rows where one of them is NULL do not count.
 const ARG_MAX: &str =

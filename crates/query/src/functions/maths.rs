@@ -15,6 +15,18 @@ const LARGE: f64 = 1e150;
 /// What stands for HUGEINT.
 const HUGE: DataType = DataType::Decimal128(38, 0);
 
+fn power(memory: &Arc<dyn MemoryPool>) -> Arc<ScalarUDF> {
+    let run = Run::Double(|row| Ok(Some(row.double(0).powf(row.double(1)))));
+    let form = Form::new(&[Kind::Double, Kind::Double], run);
+    plain(&["power", "pow"], vec![form], memory)
+}
+
+/// 1 for true and 0 for false: what `count_if` adds.
+fn truth(memory: &Arc<dyn MemoryPool>) -> Arc<ScalarUDF> {
+    let run = Run::Int(|row| Ok(Some(i64::from(row.bool(0)))));
+    plain(&["$truth"], vec![Form::new(&[Kind::Bool], run)], memory)
+}
+
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     const D: &[Kind] = &[Kind::Double];
     const II: &[Kind] = &[Kind::Int, Kind::Int];
@@ -35,14 +47,8 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                 x => x.acosh(),
             }))
         }),
-        plain(
-            &["power", "pow"],
-            vec![Form::new(
-                &[Kind::Double, Kind::Double],
-                Run::Double(|row| Ok(Some(row.double(0).powf(row.double(1))))),
-            )],
-            memory,
-        ),
+        power(memory),
+        truth(memory),
         tests(&["isnan"], |row| Ok(Some(row.double(0).is_nan()))),
         plain(
             &["isinf"],

@@ -363,6 +363,10 @@ impl<'a> Row<'a> {
         value!(self, arg, Unsigned, 0)
     }
 
+    pub(super) fn bool(self, arg: usize) -> bool {
+        value!(self, arg, Bool, false)
+    }
+
     pub(super) fn double(self, arg: usize) -> f64 {
         value!(self, arg, Double, 0.0)
     }
