@@ -86,7 +86,9 @@ impl AggregateUDFImpl for Sliding {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
-        self.planned.groups_accumulator_supported(args)
+        // The library's would count a value as often as it comes.
+        !(args.is_distinct && matches!(self.bits, Bits::Xor))
+            && self.planned.groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(

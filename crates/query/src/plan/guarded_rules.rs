@@ -40,16 +40,27 @@ impl OptimizerRule for PushDownFilters {
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         let filter = match constants_right(plan)? {
-            LogicalPlan::Filter(filter) if always_has_a_row(&filter.input) => filter,
+            LogicalPlan::Filter(filter) if always_has_a_row(below_filters(&filter.input)) => filter,
             other => return self.0.rewrite(other, config),
         };
-        let terms = split_conjunction_owned(filter.predicate).into_iter();
+        // The library's rule takes filters above each other for one.
+        let mut terms = split_conjunction_owned(filter.predicate);
+        let mut input = Arc::unwrap_or_clone(filter.input);
+        while let LogicalPlan::Filter(Filter {
+            predicate,
+            input: next,
+            ..
+        }) = input
+        {
+            terms.extend(split_conjunction_owned(predicate));
+            input = Arc::unwrap_or_clone(next);
+        }
+        let terms = terms.into_iter();
         let (moving, staying): (Vec<_>, Vec<_>) = terms.partition(Expr::any_column_refs);
         let with = |terms, input| match all_of(terms) {
             None => Ok(input),
             Some(predicate) => Filter::try_new(predicate, Arc::new(input)).map(LogicalPlan::Filter),
         };
-        let input = Arc::unwrap_or_clone(filter.input);
         if moving.is_empty() {
             return with(staying, input).map(Transformed::no);
         }
@@ -91,6 +102,14 @@ fn constant_right(condition: Expr) -> Expr {
         }
     }
     Expr::BinaryExpr(BinaryExpr { left, op, right })
+}
+
+/// What filters above each other keep rows of.
+fn below_filters(mut plan: &LogicalPlan) -> &LogicalPlan {
+    while let LogicalPlan::Filter(Filter { input, .. }) = plan {
+        plan = input;
+    }
+    plan
 }
 
 /// Whether an aggregate has a group of all rows.

@@ -9,6 +9,7 @@ mod flat_plans;
 mod flat_unions;
 mod given_files;
 mod growth;
+mod guarded_aggregates;
 mod guarded_rules;
 mod in_order;
 mod join_order;

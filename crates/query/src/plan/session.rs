@@ -10,6 +10,7 @@ use super::dependent_joins::DependentJoins;
 use super::flat_plans::{FlatFilters, GroupedUnions};
 use super::flat_unions::FlatUnions;
 use super::given_files::GivenFiles;
+use super::guarded_aggregates::{KnownAggregates, SingleDistinct};
 use super::guarded_rules::{ExtractKeys, PushDownFilters};
 use super::in_order::InsertionOrder;
 use super::join_order::JoinOrder;
@@ -141,6 +142,7 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         match rule.name() {
             "push_down_filter" => Arc::new(PushDownFilters(rule)),
             "extract_equijoin_predicate" => Arc::new(ExtractKeys(rule)),
+            "single_distinct_aggregation_to_group_by" => Arc::new(SingleDistinct(rule)),
             "eliminate_cross_join" => Arc::new(CrossJoins),
             _ => rule,
         }
@@ -178,12 +180,14 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 /// DataFusion's rules of physical plans, and ours behind them.
 fn physical_rules(memory: Arc<MemoryBudget>) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let physical = PhysicalOptimizer::new().rules.into_iter();
-    let mut physical: Vec<_> = physical
-        .map(|rule| match rule.name().starts_with("FilterPushdown") {
-            true => Arc::new(NamedPushdown(rule)) as _,
-            false => rule,
-        })
-        .collect();
+    let physical = physical.map(|rule| -> Arc<dyn PhysicalOptimizerRule + Send + Sync> {
+        match rule.name() {
+            "aggregate_statistics" => Arc::new(KnownAggregates(rule)),
+            name if name.starts_with("FilterPushdown") => Arc::new(NamedPushdown(rule)),
+            _ => rule,
+        }
+    });
+    let mut physical: Vec<_> = physical.collect();
     physical.insert(0, Arc::new(NoFalseClaims));
     physical.extend([
         Arc::new(InsertionOrder) as Arc<dyn PhysicalOptimizerRule + Send + Sync>,

@@ -1,0 +1,89 @@
+//! Two of DataFusion's rules of aggregates, kept from those that they take for others.
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::config::ConfigOptions;
+use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use std::sync::Arc;
+
+/// The rule that knows an aggregate's value by statistics. Below one with a FILTER it would take the next for it.
+#[derive(Debug)]
+pub(super) struct KnownAggregates(pub(super) Arc<dyn PhysicalOptimizerRule + Send + Sync>);
+
+impl PhysicalOptimizerRule for KnownAggregates {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        options: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let is_above = |node: &Arc<dyn ExecutionPlan>| {
+            let aggregate = node.downcast_ref::<AggregateExec>();
+            let filters = aggregate.into_iter().flat_map(AggregateExec::filter_expr);
+            Ok(filters.flatten().next().is_some() && has_aggregate_below(node)?)
+        };
+        match plan.exists(is_above)? {
+            true => Ok(plan),
+            false => self.0.optimize(plan, options),
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.0.schema_check()
+    }
+}
+
+fn has_aggregate_below(node: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    for child in node.children() {
+        if child.exists(|node| Ok(node.is::<AggregateExec>()))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The rule that groups by what the one DISTINCT aggregate counts; it takes it for one of a single argument.
+#[derive(Debug)]
+pub(super) struct SingleDistinct(pub(super) Arc<dyn OptimizerRule + Send + Sync>);
+
+impl OptimizerRule for SingleDistinct {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let has_several = |expr: &Expr| match expr {
+            Expr::AggregateFunction(AggregateFunction { params, .. }) => {
+                params.distinct && params.args.len() != 1
+            }
+            _ => false,
+        };
+        match &plan {
+            LogicalPlan::Aggregate(aggregate) if aggregate.aggr_expr.iter().any(has_several) => {
+                Ok(Transformed::no(plan))
+            }
+            _ => self.0.rewrite(plan, config),
+        }
+    }
+}
