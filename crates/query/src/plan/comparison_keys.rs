@@ -202,8 +202,9 @@ fn in_query(in_subquery: &mut InSubquery, schema: &DFSchema) -> Result<bool> {
     if own != *field.data_type() || !take_key(&mut column, plan.schema(), has_key) {
         return Ok(false);
     }
-    let name = field.name().clone();
-    let keys = LogicalPlanBuilder::from(plan.as_ref().clone()).project([column.alias(name)])?;
+    // Under another name: the library finds the column by it in the join, too.
+    let column = column.alias("$listed");
+    let keys = LogicalPlanBuilder::from(plan.as_ref().clone()).project([column])?;
     in_subquery.subquery.subquery = Arc::new(keys.build()?);
     Ok(take_key(&mut in_subquery.expr, schema, has_key))
 }

@@ -223,6 +223,10 @@ fn values(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 /// Whether the join that DataFusion makes of `x NOT IN (SELECT ...)` gives the right rows: it looks at the columns for what may
 /// be NULL, and only at the subquery as a whole.
 fn knows_nulls(test: &InSubquery, schema: &DFSchema) -> Result<bool> {
+    // It takes one pair of columns, and any pair may be of an outer query's.
+    if !test.subquery.outer_ref_columns.is_empty() {
+        return Ok(false);
+    }
     if !may_be_unknown(test, schema)? {
         return Ok(true);
     }
@@ -230,8 +234,7 @@ fn knows_nulls(test: &InSubquery, schema: &DFSchema) -> Result<bool> {
         Expr::Cast(Cast { expr, .. }) => expr.as_ref(),
         other => other,
     };
-    let is_apart = test.subquery.outer_ref_columns.is_empty();
-    Ok(is_apart && matches!(column, Expr::Column(_)))
+    Ok(matches!(column, Expr::Column(_)))
 }
 
 fn may_be_unknown(test: &InSubquery, schema: &DFSchema) -> Result<bool> {
