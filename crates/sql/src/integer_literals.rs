@@ -13,8 +13,16 @@ use sqlparser::ast::{
 };
 use std::ops::ControlFlow;
 
+/// The operator of `-x`; `-1` is a literal.
+pub const NEGATIVE: &str = "negative";
+
 /// Behind an integer literal.
 pub const INTEGER_LITERAL: &str = "integer literal";
+
+/// Behind a number with a point whose digits begin with 0, which the planner does not count; its right side is how many there are.
+pub const DECIMAL_LITERAL: &str = "decimal literal";
+/// As many digits as a decimal has.
+const MOST_DIGITS: usize = 38;
 /// Behind what has several values that are to have one type.
 pub const ONE_TYPE: &str = "one type";
 
@@ -46,11 +54,19 @@ struct Marker {
 }
 
 fn mark(expr: &mut Expr, mark: &str) {
+    mark_with(
+        expr,
+        BinaryOperator::Custom(mark.into()),
+        Expr::value(Value::Null),
+    );
+}
+
+fn mark_with(expr: &mut Expr, op: BinaryOperator, right: Expr) {
     let marked = std::mem::replace(expr, Expr::value(Value::Null));
     *expr = Expr::BinaryOp {
         left: Box::new(marked),
-        op: BinaryOperator::Custom(mark.into()),
-        right: Box::new(Expr::value(Value::Null)),
+        op,
+        right: Box::new(right),
     };
 }
 
@@ -59,16 +75,30 @@ fn unmark(expr: &mut Expr) {
     take_mark(expr);
 }
 
-/// Takes the mark of a literal away; true where there was one.
-fn take_mark(expr: &mut Expr) -> bool {
-    let Expr::BinaryOp { left, op, .. } = expr else {
-        return false;
+/// Takes the mark of a literal away, and gives it where there was one.
+fn take_mark(expr: &mut Expr) -> Option<(BinaryOperator, Expr)> {
+    let Expr::BinaryOp { left, op, right } = expr else {
+        return None;
     };
-    if !matches!(op, BinaryOperator::Custom(mark) if mark == INTEGER_LITERAL) {
-        return false;
+    let is_literal = |mark: &str| [INTEGER_LITERAL, DECIMAL_LITERAL].contains(&mark);
+    if !matches!(op, BinaryOperator::Custom(mark) if is_literal(mark)) {
+        return None;
     }
-    *expr = std::mem::replace(left, Expr::value(Value::Null));
-    true
+    let nothing = || Expr::value(Value::Null);
+    let mark = (op.clone(), std::mem::replace(right.as_mut(), nothing()));
+    *expr = std::mem::replace(left, nothing());
+    Some(mark)
+}
+
+/// How many digits a number with a point has, if the first one is 0: `0.5` has two, and so has its type.
+fn digits_from_zero(text: &str) -> Option<usize> {
+    let (whole, fraction) = text.split_once('.')?;
+    let count = |digits: &str| {
+        let are_digits = digits.bytes().all(|b| b.is_ascii_digit() || b == b'_');
+        are_digits.then(|| digits.bytes().filter(u8::is_ascii_digit).count())
+    };
+    let digits = count(whole)? + count(fraction)?;
+    (whole.starts_with('0') && digits <= MOST_DIGITS).then_some(digits)
 }
 
 fn is_integer(text: &str) -> bool {
@@ -119,8 +149,14 @@ impl VisitorMut for Marker {
         match expr {
             Expr::Interval(_) => self.intervals -= 1,
             Expr::Value(value) if self.intervals == 0 => {
-                if matches!(&value.value, Value::Number(text, _) if is_integer(text)) {
+                let Value::Number(text, _) = &value.value else {
+                    return ControlFlow::Continue(());
+                };
+                if is_integer(text) {
                     mark(expr, INTEGER_LITERAL);
+                } else if let Some(digits) = digits_from_zero(text) {
+                    let digits = Expr::value(Value::Number(digits.to_string(), false));
+                    mark_with(expr, BinaryOperator::Custom(DECIMAL_LITERAL.into()), digits);
                 }
             }
             // The sign belongs to the literal.
@@ -128,9 +164,20 @@ impl VisitorMut for Marker {
                 op: UnaryOperator::Minus,
                 expr: inner,
             } => {
-                let is_literal = take_mark(inner);
-                if is_literal {
-                    mark(expr, INTEGER_LITERAL);
+                let is_value = matches!(
+                    inner.as_ref(),
+                    Expr::Value(_) | Expr::Interval(_) | Expr::TypedString(_)
+                );
+                let is_bare = match inner.as_ref() {
+                    Expr::BinaryOp { left, .. } => matches!(left.as_ref(), Expr::Value(_)),
+                    _ => false,
+                };
+                if is_bare && let Some((op, right)) = take_mark(inner) {
+                    mark_with(expr, op, right);
+                } else if !is_value {
+                    let of = std::mem::replace(inner.as_mut(), Expr::value(Value::Null));
+                    *expr = of;
+                    mark(expr, NEGATIVE);
                 }
             }
             Expr::Case { .. } => mark(expr, ONE_TYPE),
@@ -216,5 +263,16 @@ mod tests {
             assert_eq!(marked(text).matches(INTEGER_LITERAL).count(), 1, "{text}");
         }
         assert!(marked("SELECT -1").starts_with("SELECT -1 "));
+        for (text, digits) in [
+            ("0.5", Some(2)),
+            ("00.5", Some(3)),
+            ("0.", Some(1)),
+            ("1.5", None),
+            (".5", None),
+            ("0.5e1", None),
+        ] {
+            assert_eq!(digits_from_zero(text), digits, "{text}");
+        }
+        assert!(marked("SELECT -0.5").starts_with("SELECT -0.5 decimal literal 2"));
     }
 }

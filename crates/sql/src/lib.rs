@@ -56,7 +56,9 @@ pub use cut_divide::CUT_DIVIDE;
 pub use error::{Error, ErrorKind, Result, caught};
 pub use error_text::without_values;
 pub use folding::{SPELLED, Spellings};
-pub use integer_literals::{INTEGER_LITERAL, ONE_TYPE, SAME_TYPE_FUNCTIONS};
+pub use integer_literals::{
+    DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, SAME_TYPE_FUNCTIONS,
+};
 pub use interval_text::{interval, unreadable_interval};
 pub use names::{
     alike, find_named, folded, name_in_text, name_parts, planned_names, position_of, quote, quoted,

@@ -1,5 +1,5 @@
 //! Rewrites of parsed SQL before planning, where DuckDB's dialect says what DataFusion's planner reads otherwise or not at
-//! all: `FROM t` without SELECT, names of columns, fields of structs, powers, checked negation, comparisons with ANY and ALL.
+//! all: `FROM t` without SELECT, names of columns, fields of structs, powers, comparisons with ANY and ALL.
 
 use super::aggregate_order;
 use super::column_names::name_columns;
@@ -150,17 +150,6 @@ impl<'a> Rewriter<'a> {
     /// What an expression becomes, if anything.
     fn replacement(&self, expr: &mut Expr) -> Result<Option<Expr>> {
         match expr {
-            // `-x` as `0 - x`, which is checked; `-1` stays a literal.
-            Expr::UnaryOp {
-                op: UnaryOperator::Minus,
-                expr: inner,
-            } if !matches!(
-                inner.as_ref(),
-                Expr::Value(_) | Expr::Interval(_) | Expr::TypedString(_)
-            ) && intervals::negate(inner).is_none() =>
-            {
-                template("(0 - $1)", &[inner.as_ref().clone()]).map(Some)
-            }
             Expr::Value(value) => match &value.value {
                 // A number with an exponent is a DOUBLE.
                 Value::Number(text, _) if text.contains(['e', 'E']) => {

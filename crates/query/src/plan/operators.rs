@@ -26,7 +26,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use hushdb_sql::{CUT_DIVIDE, INTEGER_LITERAL, ONE_TYPE, find_named};
+use hushdb_sql::{CUT_DIVIDE, DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, find_named};
 use std::sync::Arc;
 
 /// Plans binary operators; asked before DataFusion's own planners.
@@ -52,6 +52,8 @@ impl DuckOperators {
         };
         match mark.as_str() {
             INTEGER_LITERAL => Ok(PlannerResult::Planned(narrow(expr.left))),
+            DECIMAL_LITERAL => Ok(PlannerResult::Planned(widened(expr.left, &expr.right))),
+            NEGATIVE => self.negative(expr, schema),
             ONE_TYPE => Ok(PlannerResult::Planned(one_type(expr.left, schema)?)),
             CUT_DIVIDE => {
                 let op = match cuts(&expr, schema) {
@@ -61,6 +63,29 @@ impl DuckOperators {
                 self.plan_binary_op(RawBinaryExpr { op, ..expr }, schema)
             }
             _ => Ok(PlannerResult::Original(expr)),
+        }
+    }
+
+    /// `-x`: decimals keep their type and floats the sign of a zero; all else is taken from 0, which is checked.
+    fn negative(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        let of = type_of(&expr.left, schema).ok();
+        if let Some(Number::Decimal(..) | Number::Float) = of.as_ref().and_then(Number::of) {
+            return Ok(PlannerResult::Planned(Expr::Negative(Box::new(expr.left))));
+        }
+        let from_zero = RawBinaryExpr {
+            op: BinaryOperator::Minus,
+            left: lit(0_i32),
+            right: expr.left,
+        };
+        match self.plan_binary_op(from_zero, schema)? {
+            PlannerResult::Planned(planned) => Ok(PlannerResult::Planned(planned)),
+            PlannerResult::Original(RawBinaryExpr { left, right, .. }) => {
+                Ok(PlannerResult::Planned(binary(left, Operator::Minus, right)))
+            }
         }
     }
 
@@ -105,6 +130,19 @@ fn narrow(literal: Expr) -> Expr {
             Expr::Literal(ScalarValue::Int32(Some(*v as i32)), metadata.clone())
         }
         _ => literal,
+    }
+}
+
+/// A decimal literal of so many digits.
+fn widened(literal: Expr, digits: &Expr) -> Expr {
+    let digits = int_literal(digits).and_then(|digits| u8::try_from(digits).ok());
+    match (literal, digits) {
+        (Expr::Literal(ScalarValue::Decimal128(v, of, scale), metadata), Some(digits))
+            if digits > of =>
+        {
+            Expr::Literal(ScalarValue::Decimal128(v, digits, scale), metadata)
+        }
+        (literal, _) => literal,
     }
 }
 

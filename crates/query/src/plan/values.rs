@@ -10,8 +10,8 @@ use datafusion::sql::planner::{PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast::{
     self, BinaryOperator, CastKind, Query, SetExpr, Value, VisitMut, VisitorMut,
 };
-use hushdb_sql::INTEGER_LITERAL;
 use hushdb_sql::type_names::{sql_type, stored_type};
+use hushdb_sql::{DECIMAL_LITERAL, INTEGER_LITERAL};
 use std::ops::ControlFlow;
 
 /// Brings the values of every VALUES in a statement to common types.
@@ -92,7 +92,7 @@ impl Unifier<'_> {
 fn may_be_mixed(cells: &[&ast::Expr]) -> bool {
     let is_plain = |cell: &ast::Expr| match cell {
         ast::Expr::BinaryOp { op, .. } => {
-            matches!(op, BinaryOperator::Custom(mark) if mark == INTEGER_LITERAL)
+            matches!(op, BinaryOperator::Custom(mark) if mark == INTEGER_LITERAL || mark == DECIMAL_LITERAL)
         }
         ast::Expr::UnaryOp { expr, .. } => matches!(expr.as_ref(), ast::Expr::Value(_)),
         cell => matches!(cell, ast::Expr::Value(_)),
