@@ -1,10 +1,12 @@
 //! GROUP BY with several elements of which one is GROUPING SETS, ROLLUP or CUBE: the planner keeps one of them alone, and reads
 //! no tuples within them. All become one list of sets: each set of an element with each of the others.
 
+use super::folding::SPELLED;
+use super::nested_calls::called;
 use super::template::template;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
-    Expr, GroupByExpr, OrderByExpr, Select, SelectItem, SetExpr, UnaryOperator, Value,
+    Expr, GroupByExpr, Ident, OrderByExpr, Select, SelectItem, SetExpr, UnaryOperator, Value,
 };
 
 /// As many sets as DuckDB takes.
@@ -29,6 +31,7 @@ pub(super) fn multiply(select: &mut Select) -> Result<()> {
         for element in elements.iter() {
             sets = products(sets, &alternatives(element)?)?;
         }
+        tell_apart(&sets, &mut select.projection);
         for expr in sets.iter_mut().flatten() {
             *expr = listed(expr, &select.projection)?;
         }
@@ -164,6 +167,44 @@ fn place(expr: &Expr) -> Option<i64> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// Items of the select list that are written alike, but grouped by under names or places of their own, are several keys: the planner
+/// would take them for one.
+fn tell_apart(sets: &[Vec<Expr>], projection: &mut [SelectItem]) {
+    let is_key = |at: usize, expr: &Expr, alias: &Ident| {
+        let is_alias = |key: &Expr| match key {
+            Expr::Identifier(name) => key != expr && name.value.eq_ignore_ascii_case(&alias.value),
+            _ => false,
+        };
+        let mut keys = sets.iter().flatten();
+        keys.any(|key| is_alias(key) || place(key) == i64::try_from(at + 1).ok())
+    };
+    let items = projection.iter().enumerate();
+    let keys: Vec<usize> = items
+        .filter_map(|(at, item)| match item {
+            SelectItem::ExprWithAlias { expr, alias } => is_key(at, expr, alias).then_some(at),
+            _ => None,
+        })
+        .collect();
+    for (n, at) in keys.iter().enumerate() {
+        let (before, after) = projection.split_at_mut(at + 1);
+        let Some(SelectItem::ExprWithAlias { expr, alias }) = before.last_mut() else {
+            continue;
+        };
+        let is_same = |item: &SelectItem| match item {
+            SelectItem::ExprWithAlias { expr: other, .. } => other == expr,
+            _ => false,
+        };
+        if keys[n + 1..]
+            .iter()
+            .any(|later| after.get(later - at - 1).is_some_and(is_same))
+        {
+            let name = Expr::value(Value::SingleQuotedString(alias.value.clone()));
+            let value = std::mem::replace(expr, Expr::value(Value::Null));
+            *expr = called(SPELLED, vec![value, name]);
+        }
     }
 }
 

@@ -48,6 +48,7 @@ pub mod stack;
 mod template;
 pub mod type_names;
 mod using_joins;
+mod value_names;
 mod walk;
 mod wildcards;
 
@@ -72,10 +73,11 @@ pub use parser::{
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;
 pub use reading::{parse_data_type, parse_expr};
-pub use rewrite::{BRACKETS, Place, rewrite, rewrite_expr};
+pub use rewrite::{Place, rewrite, rewrite_expr};
 pub use secrets::may_hold_secret;
 pub use set_operations::{SetOperation, set_operation};
 pub use split::{StatementSplit, split_statements};
 pub use sql_text::sql_text;
 pub use using_joins::{MERGED, merges, single};
+pub use value_names::BRACKETS;
 pub use wildcards::IN_PLACE_OF;

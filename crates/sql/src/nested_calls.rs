@@ -249,6 +249,15 @@ fn plain_args(args: &[FunctionArg]) -> Option<Vec<Expr>> {
     plain.collect()
 }
 
+/// A call of a function whose name no query can write without quotes.
+pub(super) fn called(name: &str, args: Vec<Expr>) -> Expr {
+    let mut call = call(name, args);
+    if let Expr::Function(function) = &mut call {
+        function.name = ObjectName::from(vec![Ident::with_quote('"', name)]);
+    }
+    call
+}
+
 /// A call of a function with arguments without names.
 pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
     let args = args.into_iter().map(FunctionArgExpr::Expr);

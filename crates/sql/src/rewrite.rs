@@ -21,12 +21,13 @@ use super::set_operations;
 use super::sql_text::sql_text;
 use super::template::template;
 use super::using_joins;
+use super::value_names::{self, in_brackets, is_value};
 use super::walk::finish;
 use super::wildcards;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
-    FunctionArgumentClause, FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr,
+    FunctionArgumentClause, FunctionArguments, ObjectName, ObjectNamePart, OrderByExpr,
     OrderByKind, Query, Select, SelectFlavor, SelectItem, Statement, TableFactor, UnaryOperator,
     Value, VisitMut, VisitorMut, WildcardAdditionalOptions, WindowType,
 };
@@ -67,9 +68,6 @@ pub fn rewrite_expr(expr: &mut Expr, place: &Place<'_>, alike: HashSet<String>) 
     mark_expr(expr)?;
     fold_expr(expr, alike)
 }
-
-/// The function of an operand or CAST that has brackets in the names of what is made of it.
-pub const BRACKETS: &str = "$brackets";
 
 struct Rewriter<'a> {
     place: &'a Place<'a>,
@@ -206,24 +204,6 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// Brackets the name of a CAST, which the planner would leave out of it.
-fn in_brackets(cast: Expr) -> Expr {
-    let mut call = nested_calls::call(BRACKETS, vec![cast]);
-    if let Expr::Function(function) = &mut call {
-        function.name = ObjectName::from(vec![Ident::with_quote('"', BRACKETS)]);
-    }
-    call
-}
-
-/// Whether an expression is a value as it is written.
-fn is_value(expr: &Expr) -> bool {
-    match expr {
-        Expr::Nested(expr) | Expr::UnaryOp { expr, .. } | Expr::Cast { expr, .. } => is_value(expr),
-        Expr::Value(_) | Expr::TypedString(_) | Expr::Interval(_) => true,
-        _ => false,
-    }
-}
-
 /// `left op ALL (...)`: no item for which the opposite holds.
 fn all(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Expr>> {
     let Some(opposite) = opposite(op) else {
@@ -244,7 +224,9 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
-        flow(select_as_planned(select))
+        let planned = select_as_planned(select);
+        value_names::tell_apart(select, self.place.is_scalar);
+        flow(planned)
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
