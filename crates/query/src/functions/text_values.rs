@@ -4,8 +4,9 @@
 //! What must hold: no digit is lost but by rounding, half away from zero; what does not fit is an error, or NULL for TRY_CAST.
 
 use super::make_moment::day_of;
+use super::time_zone::instant_in;
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{
     DataType, Date32Type, Decimal64Type, Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type,
     TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
@@ -27,7 +28,11 @@ pub(super) fn reads(to: &DataType) -> bool {
     to.is_integer()
         || matches!(
             to,
-            T::Decimal64(..) | T::Decimal128(..) | T::Date32 | T::Timestamp(_, None)
+            T::Decimal64(..)
+                | T::Decimal128(..)
+                | T::Date32
+                | T::Timestamp(_, None)
+                | T::Timestamp(TimeUnit::Microsecond, Some(_))
         )
 }
 
@@ -64,7 +69,16 @@ pub(super) fn read(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<Arr
         T::Timestamp(TimeUnit::Nanosecond, None) => {
             texts.read::<TimestampNanosecondType>(|text| moment(text, 1))
         }
-        _ => Ok(cast(array, to)?),
+        T::Timestamp(TimeUnit::Microsecond, Some(_)) => {
+            texts.read::<TimestampMicrosecondType>(instant)
+        }
+        _ => {
+            let strict = CastOptions {
+                safe: lenient,
+                ..CastOptions::default()
+            };
+            Ok(cast_with_options(array, to, &strict)?)
+        }
     }
 }
 
@@ -310,6 +324,58 @@ fn moment(text: &str, unit: i64) -> Option<i64> {
     })
 }
 
+/// An instant in microseconds: a time in UTC, or in the zone that follows it.
+fn instant(text: &str) -> Option<i64> {
+    if let Some(found) = special(text, [-i64::MAX, 0, i64::MAX]) {
+        return Some(found);
+    }
+    let (days, rest) = calendar_day(trimmed(text))?;
+    let midnight = i64::from(days).checked_mul(MICROS_PER_DAY)?;
+    let is_instant = |micros: &i64| (FIRST_MOMENT..i64::MAX).contains(micros);
+    let Some(time) = rest.strip_prefix(['T', ' ']) else {
+        return rest.is_empty().then_some(midnight).filter(is_instant);
+    };
+    let time = time.trim_start_matches(' ');
+    let (nanos, zone) = time_of_day(time)?;
+    let shown = midnight.checked_add(nanos / 1000).filter(is_instant)?;
+    // A zone follows seconds alone.
+    let clock = time.len() - zone.len();
+    if !zone.is_empty() && time[..clock].matches(':').count() < 2 {
+        return None;
+    }
+    match zone.as_bytes() {
+        [] | [b'Z'] => Some(shown),
+        [b' ', ..] => instant_in(trimmed(zone), shown).filter(is_instant),
+        [sign @ (b'+' | b'-'), ..] => {
+            let seconds = offset(&zone[1..])?;
+            let seconds = if *sign == b'-' { -seconds } else { seconds };
+            shown.checked_sub(seconds * 1_000_000).filter(is_instant)
+        }
+        _ => None,
+    }
+}
+
+/// Hours, minutes and seconds of two digits each, with colons or without, in seconds.
+fn offset(text: &str) -> Option<i64> {
+    let mut rest = text;
+    let mut total = 0;
+    for unit in [3600, 60, 1] {
+        if unit != 3600 {
+            if rest.is_empty() {
+                break;
+            }
+            rest = rest.strip_prefix(':').unwrap_or(rest);
+        }
+        let (digits, after) = rest.split_at_checked(2)?;
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        total += digits.parse::<i64>().ok()? * unit;
+        rest = after;
+    }
+    rest.is_empty().then_some(total)
+}
+
 /// `10:11`, `10:11:12.5` in nanoseconds, and what follows.
 fn time_of_day(text: &str) -> Option<(i64, &str)> {
     let (hours, rest) = count(text, 9)?;
@@ -438,6 +504,38 @@ mod tests {
             ("294247-01-10 04:00:54.775807", None),
         ] {
             assert_eq!(moment(text, 1_000), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn instants_are_read_as_duckdb_reads_them() {
+        const HOUR: i64 = 3_600_000_000;
+        for (text, value) in [
+            ("1970-01-01 10:00:00+01", Some(9 * HOUR)),
+            ("1970-01-01 10:00:00-0130", Some(11 * HOUR + HOUR / 2)),
+            (
+                "1970-01-01 10:00:00+01:30:36",
+                Some(9 * HOUR - HOUR / 2 - HOUR / 100),
+            ),
+            ("1970-01-01T10:00:00Z", Some(10 * HOUR)),
+            ("1970-01-01 10:00:00 UTC", Some(10 * HOUR)),
+            ("1970-01-01 10:00:00 europe/berlin", Some(9 * HOUR)),
+            ("1970-01-01 10:00", Some(10 * HOUR)),
+            ("1970/1/1", Some(0)),
+            ("epoch", Some(0)),
+            ("infinity", Some(i64::MAX)),
+            ("0001-12-31 (BC) 00:00:00+00", Some(-719_163 * 24 * HOUR)),
+            ("1970-01-01 10:00+01", None),
+            ("1970-01-01 10:00:00 Z", None),
+            ("1970-01-01 10:00:00 +01", None),
+            ("1970-01-01 10:00:00+1", None),
+            ("1970-01-01 10:00:00+01:3", None),
+            ("1970-01-01 10:00:00+é", None),
+            ("1970-01-01 10:00:00 nowhere", None),
+            ("1970-01-01 UTC", None),
+            ("1970-01-01+01", None),
+        ] {
+            assert_eq!(instant(text), value, "{text}");
         }
     }
 }

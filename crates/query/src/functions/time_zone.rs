@@ -159,6 +159,13 @@ fn in_zone(zones: &ArrayRef, times: &ArrayRef) -> Result<TimestampMicrosecondArr
     Ok(result.finish())
 }
 
+/// The instant, in microseconds, at which the clocks of a zone of that name show a time; `None` if there is no such zone.
+pub(super) fn instant_in(zone: &str, micros: i64) -> Option<i64> {
+    let shown = DateTime::from_timestamp_micros(micros)?.naive_utc();
+    let at = instant(named(zone).ok()?, shown)?;
+    Some(at.and_utc().timestamp_micros())
+}
+
 /// The instant at which a zone's clocks show a time.
 fn instant(tz: Tz, shown: NaiveDateTime) -> Option<NaiveDateTime> {
     let offset = match tz.offset_from_local_datetime(&shown) {
