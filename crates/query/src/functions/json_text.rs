@@ -62,10 +62,22 @@ pub fn json_value(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
             let is_number =
                 data_type.is_numeric() && text.ends_with(|last: char| last.is_ascii_digit());
             Ok(match is_number || data_type == &DataType::Boolean {
+                true if text.starts_with(['.', '-']) => with_zero(text),
                 true => text,
                 false => json_string(&text),
             })
         }
+    }
+}
+
+/// A number with a digit before its point.
+fn with_zero(text: String) -> String {
+    match text.strip_prefix('.') {
+        Some(digits) => format!("0.{digits}"),
+        None => match text.strip_prefix("-.") {
+            Some(digits) => format!("-0.{digits}"),
+            None => text,
+        },
     }
 }
 

@@ -78,6 +78,7 @@ use of_lists::of_lists;
 pub(crate) use one_row::one_row;
 pub(crate) use room::while_planning;
 pub use rounding_cast::{rounding_cast, rounds};
+pub(crate) use text::has_no_whole;
 pub use text::value_text;
 pub use texts::{POSITION, SUBSTRING};
 pub use time_difference::time_difference;

@@ -128,7 +128,7 @@ pub(super) fn cast_rounding(array: &ArrayRef, to: &DataType, lenient: bool) -> R
             let whole = cast_with_options(array, &whole, &strict)?;
             cast_with_options(&whole, to, &strict)?
         }
-        (_, DataType::Timestamp(unit, None)) => {
+        (_, DataType::Timestamp(unit @ (TimeUnit::Second | TimeUnit::Millisecond), None)) => {
             let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
             let micros = cast_with_options(array, &micros, &strict)?;
             let micros = micros.as_primitive::<TimestampMicrosecondType>();

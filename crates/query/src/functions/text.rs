@@ -129,11 +129,27 @@ pub fn value_text(array: &dyn Array, row: usize) -> Result<Option<String>, Arrow
                 .unwrap_or_default();
             return value_text(dictionary.values().as_ref(), key);
         }
-        _ => ArrayFormatter::try_new(array, &FormatOptions::default())?
-            .value(row)
-            .try_to_string()?,
+        // A type of no digits before the point has no 0 there.
+        of if has_no_whole(of) => shown(array, row)?.replacen("0.", ".", 1),
+        _ => shown(array, row)?,
     };
     Ok(Some(text))
+}
+
+/// Whether a decimal has all its digits behind the point.
+pub(crate) fn has_no_whole(ty: &DataType) -> bool {
+    match ty {
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale) => u8::try_from(*scale) == Ok(*precision),
+        _ => false,
+    }
+}
+
+/// As Arrow writes it.
+fn shown(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
+    let formatter = ArrayFormatter::try_new(array, &FormatOptions::default())?;
+    formatter.value(row).try_to_string()
 }
 
 fn nested(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
@@ -405,6 +421,10 @@ mod tests {
             first(&BinaryViewArray::from(vec![&b"\xAA\x01ab'"[..]])),
             "\\xAA\\x01ab\\x27"
         );
+        let bare = Decimal128Array::from(vec![-5])
+            .with_precision_and_scale(2, 2)
+            .unwrap();
+        assert_eq!(value_text(&bare, 0).unwrap().as_deref(), Some("-.05"));
         let decimal = Decimal128Array::from(vec![-5])
             .with_precision_and_scale(15, 2)
             .expect("a decimal");

@@ -5,14 +5,16 @@ use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::functions::{
     BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID,
     TEXT_FROM_VALUE, TRY_INTERVAL_FROM_TEXT, UUID_FROM_TEXT, UUID_OR_NULL, check_nested_cast,
-    nested_cast, rounding_cast, rounds,
+    has_no_whole, nested_cast, rounding_cast, rounds,
 };
-use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::Transformed;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF, TryCast};
+use datafusion::logical_expr::{
+    Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF, TryCast, Volatility,
+};
 use datafusion::optimizer::AnalyzerRule;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -80,8 +82,6 @@ impl DuckCasts {
             let cast = ScalarFunction::new_udf(rounding_cast(to, lenient), vec![*inner.clone()]);
             return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
         }
-        let text =
-            |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
         if text(&from) && matches!(to, DataType::Interval(_)) {
             let name = match lenient {
                 true => TRY_INTERVAL_FROM_TEXT,
@@ -89,22 +89,10 @@ impl DuckCasts {
             };
             return Ok(Transformed::yes(self.call(name, inner.as_ref().clone())));
         }
-        let blob = |t: &DataType| {
-            matches!(
-                t,
-                DataType::Binary | DataType::LargeBinary | DataType::BinaryView
-            )
-        };
-        let uuid = |t: &DataType| matches!(t, DataType::FixedSizeBinary(16));
         if lenient && !from.is_nested() {
-            let or_null = match (text(&from), uuid(to), blob(to)) {
-                (true, true, _) => UUID_OR_NULL,
-                (true, _, true) => BLOB_OR_NULL,
-                _ if blob(&from) && text(to) => TEXT_FROM_BLOB,
-                _ if uuid(&from) && text(to) => TEXT_FROM_UUID,
-                _ => return Ok(Transformed::no(expr)),
-            };
-            return Ok(Transformed::yes(self.call(or_null, *inner.clone())));
+            return Ok(self
+                .or_null(&from, inner, field)
+                .map_or_else(|| Transformed::no(expr.clone()), Transformed::yes));
         }
         let inner = inner.as_ref().clone();
         let rewritten = if text(&from) && uuid(to) {
@@ -115,29 +103,117 @@ impl DuckCasts {
             self.call(BLOB_FROM_TEXT, inner)
         } else if blob(&from) && text(to) {
             self.call(TEXT_FROM_BLOB, inner)
-        } else if text(to) && (from.is_floating() || from.is_temporal() || from.is_nested()) {
+        } else if text(to) && (writes(&from) || from.is_nested()) {
             self.call(TEXT_FROM_VALUE, inner)
         } else if from.is_floating() && to.is_integer() {
-            let rounded = self.call(
-                ROUND_EVEN,
-                Expr::Cast(Cast::new(Box::new(inner), DataType::Float64)),
-            );
-            Expr::Cast(Cast::new_from_field(Box::new(rounded), Arc::clone(field)))
+            let is_constant = is_constant(&inner)?;
+            let rounded = self.rounded(inner);
+            match is_constant {
+                true => {
+                    let cast = ScalarFunction::new_udf(rounding_cast(to, false), vec![rounded]);
+                    Expr::ScalarFunction(cast)
+                }
+                false => Expr::Cast(Cast::new_from_field(Box::new(rounded), Arc::clone(field))),
+            }
+        } else if !to.is_nested() && &from != to && !from.is_null() && is_computed(&inner)? {
+            let cast = ScalarFunction::new_udf(rounding_cast(to, false), vec![inner]);
+            Expr::ScalarFunction(cast)
         } else {
             return Ok(Transformed::no(expr));
         };
         Ok(Transformed::yes(rewritten))
     }
+
+    /// TRY_CAST, where it is a function of ours.
+    fn or_null(&self, from: &DataType, inner: &Expr, field: &FieldRef) -> Option<Expr> {
+        let to = field.data_type();
+        let function = match (text(from), uuid(to), blob(to)) {
+            (true, true, _) => UUID_OR_NULL,
+            (true, _, true) => BLOB_OR_NULL,
+            _ if blob(from) && text(to) => TEXT_FROM_BLOB,
+            _ if uuid(from) && text(to) => TEXT_FROM_UUID,
+            _ if text(to) && writes(from) => TEXT_FROM_VALUE,
+            _ if from.is_floating() && to.is_integer() => {
+                let rounded = Box::new(self.rounded(inner.clone()));
+                let cast = TryCast::new_from_field(rounded, Arc::clone(field));
+                return Some(Expr::TryCast(cast));
+            }
+            _ => return None,
+        };
+        Some(self.call(function, inner.clone()))
+    }
+
+    /// A float as a whole number, still a float.
+    fn rounded(&self, float: Expr) -> Expr {
+        let double = Expr::Cast(Cast::new(Box::new(float), DataType::Float64));
+        self.call(ROUND_EVEN, double)
+    }
 }
 
-/// Whether a number is written that does not cast: that is an error of the rows that it is for, of which there may be none.
+fn text(ty: &DataType) -> bool {
+    matches!(
+        ty,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    )
+}
+
+fn blob(ty: &DataType) -> bool {
+    matches!(
+        ty,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView
+    )
+}
+
+fn uuid(ty: &DataType) -> bool {
+    matches!(ty, DataType::FixedSizeBinary(16))
+}
+
+/// Whether values of a type are written otherwise than by Arrow.
+fn writes(from: &DataType) -> bool {
+    from.is_floating() || from.is_temporal() || has_no_whole(from)
+}
+
+/// Whether a value is written that does not cast: that is an error of the rows that it is for, of which there may be none.
 fn fails(expr: &Expr, to: &DataType) -> bool {
+    let casts = |from: &DataType| {
+        from.is_numeric()
+            || from.is_temporal()
+            || from.is_string() && (to.is_floating() || to == &DataType::Boolean || is_time(to))
+    };
     match expr {
-        Expr::Literal(value, _) if value.data_type().is_numeric() && !to.is_nested() => {
+        Expr::Literal(value, _) if casts(&value.data_type()) && !to.is_nested() => {
             value.cast_to(to).is_err()
         }
         _ => false,
     }
+}
+
+fn is_time(ty: &DataType) -> bool {
+    matches!(ty, DataType::Time32(_) | DataType::Time64(_))
+}
+
+/// Whether an expression is the same for all rows, but not as it is written: what the planner computes must not fail either.
+fn is_computed(expr: &Expr) -> Result<bool> {
+    Ok(!matches!(expr, Expr::Literal(..)) && is_constant(expr)?)
+}
+
+/// Whether an expression is the same for all rows.
+fn is_constant(expr: &Expr) -> Result<bool> {
+    let varies = expr.exists(|part| {
+        Ok(match part {
+            Expr::Column(_)
+            | Expr::OuterReferenceColumn(..)
+            | Expr::Placeholder(_)
+            | Expr::ScalarSubquery(_)
+            | Expr::InSubquery(_)
+            | Expr::Exists(_)
+            | Expr::AggregateFunction(_)
+            | Expr::WindowFunction(_) => true,
+            Expr::ScalarFunction(call) => call.func.signature().volatility == Volatility::Volatile,
+            _ => false,
+        })
+    });
+    varies.map(|varies| !varies)
 }
 
 impl AnalyzerRule for DuckCasts {
