@@ -349,7 +349,12 @@ fn edit_expression(expression: &mut Expression, choice: usize) -> Option<()> {
         },
         4 => match expression {
             Expression::Aggregate { ordered, .. } => *ordered = false,
-            Expression::Window { order, .. } => drop(order.pop()),
+            // Without an order any row may be the next one.
+            Expression::Window {
+                order, function, ..
+            } if order.len() > 1 || !["lag", "lead"].contains(&function.as_str()) => {
+                drop(order.pop());
+            }
             _ => {}
         },
         _ => {

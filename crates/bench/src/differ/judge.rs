@@ -42,13 +42,14 @@ pub(super) const EXCUSES: [Excuse; 10] = [
         },
     },
     Excuse {
-        name: "type of NULL || x",
+        name: "type of NULL || x, list_sort and list_distinct of NULL",
         applies: |seen| {
             let is_null = |answer: &Answer, at: usize| {
                 let mut rows = answer.rows.iter();
                 rows.all(|row| row.get(at).is_some_and(Option::is_none))
             };
-            seen.sql.contains("||")
+            let called = ["||", "list_sort(", "list_reverse_sort(", "list_distinct("];
+            called.iter().any(|name| seen.sql.contains(name))
                 && both(seen).is_some_and(|(ours, theirs)| {
                     let mut types = ours.types.iter().zip(&theirs.types).enumerate();
                     types.all(|(at, (one, other))| {

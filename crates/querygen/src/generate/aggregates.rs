@@ -183,7 +183,10 @@ impl Generator {
         let ty = self.key_type(scope);
         let argument = self.expression(&ty, scope, 0);
         let integer = self.expression(&C::Integer, scope, 1);
-        let (function, arguments, ty, framed) = match self.dice.below(13) {
+        let roll = self.dice.below(13);
+        let (function, arguments, ty, framed) = match roll {
+            // Without an order any row may be the next one.
+            4..=8 if scope.columns.is_empty() => ("row_number", vec![], C::BigInt, false),
             0 => ("row_number", vec![], C::BigInt, false),
             1 => ("rank", vec![], C::BigInt, false),
             2 => ("dense_rank", vec![], C::BigInt, false),
