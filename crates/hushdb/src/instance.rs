@@ -4,6 +4,7 @@
 
 use crate::anchor_file::KeptAnchor;
 use crate::key_source::{KeyServices, KeySource};
+use crate::key_watch::{self, DueKey, KeyWatch, Recheck, Verdict, Watched};
 use crate::location::{FileSources, Location, file_path, is_in_memory};
 use crate::options::{AttachOptions, Cipher, DatabaseOptions};
 #[cfg(test)]
@@ -13,7 +14,7 @@ use hushdb_keys::{KeyProvider, Suite};
 use hushdb_query::engine::{Engine, default_threads};
 use hushdb_query::memory::{MemoryBudget, default_spill_bytes, default_spill_directory};
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot, known_as, session_state};
-use hushdb_sql::{Error, Result, sqlstate};
+use hushdb_sql::{Error, ErrorKind, Result, sqlstate};
 use hushdb_storage::{
     BufferPool, Error as StorageError, Notice, SpillSpace, Store, StoreOptions, Synchronous, clock,
 };
@@ -35,6 +36,8 @@ pub(crate) struct Attached {
     pub(crate) read_only: bool,
     /// Of one with an anchor file, open for writing.
     pub(crate) kept: Option<KeptAnchor>,
+    /// Of one whose key a place keeps.
+    pub(crate) watch: Option<Arc<KeyWatch>>,
 }
 
 /// What the sessions of one `Database` share.
@@ -54,6 +57,9 @@ pub(crate) struct Instance {
     pub(crate) pool: Arc<BufferPool>,
     pub(crate) memory: Arc<MemoryBudget>,
     pub(crate) spill: Arc<SpillSpace>,
+    pub(crate) recheck: Mutex<Recheck>,
+    /// Databases that were ended since their keys were refused, and what is said of them.
+    ended: Mutex<BTreeMap<String, String>>,
     row_group_rows: usize,
     notices: Mutex<Vec<String>>,
     pub(crate) durability: Mutex<Durability>,
@@ -74,6 +80,8 @@ pub(crate) struct Durability {
     /// Bytes of a log after which a commit makes a checkpoint.
     pub(crate) autocheckpoint_bytes: u64,
     pub(crate) checkpoint_on_shutdown: bool,
+    /// Bytes a second that are sealed anew at most; 0: as many as it can.
+    pub(crate) rekey_bytes_per_second: u64,
 }
 
 impl Default for Durability {
@@ -82,6 +90,7 @@ impl Default for Durability {
             synchronous: Synchronous::Full,
             autocheckpoint_bytes: hushdb_storage::DEFAULT_AUTOCHECKPOINT_BYTES,
             checkpoint_on_shutdown: true,
+            rekey_bytes_per_second: 0,
         }
     }
 }
@@ -96,6 +105,7 @@ impl Durability {
         store.set_synchronous(self.synchronous);
         store.set_autocheckpoint_bytes(self.autocheckpoint_bytes.min(most));
         store.set_checkpoint_on_close(self.checkpoint_on_shutdown);
+        store.set_rekey_bytes_per_second(self.rekey_bytes_per_second);
     }
 }
 
@@ -128,6 +138,7 @@ impl Instance {
             location: Location::Memory,
             read_only: false,
             kept: None,
+            watch: None,
         };
         let default_database = path.map_or_else(|| MEMORY.to_string(), database_name);
         let instance = Self {
@@ -153,6 +164,8 @@ impl Instance {
             spill,
             row_group_rows: options.row_group_rows,
             durability: Mutex::default(),
+            recheck: Mutex::default(),
+            ended: Mutex::default(),
             notices: Mutex::default(),
         };
         if let Some(path) = path {
@@ -204,7 +217,9 @@ impl Instance {
             store,
             location,
             read_only: options.read_only,
+            watch: KeyWatch::of(provider),
         };
+        self.ended.lock().remove(name);
         self.attached
             .write()
             .insert(name.to_string(), Arc::new(attached));
@@ -290,6 +305,30 @@ impl Instance {
         });
     }
 
+    /// Has keys asked for again as it says, from now on.
+    pub(crate) fn set_recheck(self: &Arc<Self>, change: impl FnOnce(&mut Recheck)) {
+        let mut times = self.recheck.lock();
+        change(&mut times);
+        if !times.every.is_zero() && !times.is_watched {
+            times.is_watched = true;
+            let instance = Arc::downgrade(self);
+            std::thread::spawn(move || key_watch::watch(&instance));
+        }
+    }
+
+    /// Says of an error that a database which is not there was ended, if that is what is behind it.
+    pub(crate) fn explained(&self, error: Error, current: &str) -> Error {
+        let ended = self.ended.lock();
+        let missing = matches!(error.kind(), ErrorKind::Catalog | ErrorKind::Binder);
+        let text = error.to_string();
+        let of = |name: &str| name == current || text.contains(name);
+        let mut found = ended.iter().filter(|(name, _)| missing && of(name));
+        match found.next() {
+            Some((_, why)) => Error::new(ErrorKind::KeyRefused, why.clone()),
+            None => error,
+        }
+    }
+
     /// Names of attached files that are plain and open for writing.
     pub(crate) fn plain_databases(&self) -> Vec<String> {
         let attached = self.attached.read();
@@ -369,6 +408,54 @@ impl Instance {
             current_schema: current_schema.to_string(),
             now: clock::unix_micros(),
         }
+    }
+}
+
+impl Watched for Instance {
+    fn recheck(&self) -> &Mutex<Recheck> {
+        &self.recheck
+    }
+
+    fn due_keys(&self, times: &Recheck) -> Vec<DueKey> {
+        let attached = self.attached.read();
+        let due = attached.iter().filter_map(|(name, database)| {
+            let watch = database.watch.as_ref().filter(|it| it.is_due(times))?;
+            let page = database.store.blocks().header().to_page();
+            Some((name.clone(), Arc::clone(watch), page))
+        });
+        due.collect()
+    }
+
+    fn heard_of_key(&self, name: &str, watch: &Arc<KeyWatch>, verdict: Verdict) {
+        let (why, ends) = match verdict {
+            Verdict::Stays => return,
+            Verdict::Told(why) => (why, false),
+            Verdict::Ends(why) => (why, true),
+        };
+        if !ends {
+            let text = format!("{name}: the key was asked for again, and not given: {why}");
+            return self.keep_notices(vec![text]);
+        }
+        let is_it = |database: &Arc<Attached>| {
+            let own = database.watch.as_ref();
+            own.is_some_and(|own| Arc::ptr_eq(own, watch))
+        };
+        let mut attached = self.attached.write();
+        let Some(database) = attached
+            .get(name)
+            .filter(|database| is_it(database))
+            .cloned()
+        else {
+            return;
+        };
+        attached.remove(name);
+        drop(attached);
+        let text = format!(
+            "database \"{name}\" was ended, since its key was not given any more: {why}; attach it again"
+        );
+        self.ended.lock().insert(name.to_owned(), text.clone());
+        database.store.withdraw_keys();
+        self.keep_notices(vec![text]);
     }
 }
 

@@ -21,6 +21,7 @@ mod database;
 mod exec;
 mod instance;
 mod key_source;
+mod key_watch;
 mod location;
 pub mod maintenance;
 mod options;

@@ -110,6 +110,8 @@ impl Session {
             is_through = true;
             result
         });
+        let result =
+            result.map_err(|error| self.instance.explained(error, &self.current_database()));
         if !is_through && let Some(open) = self.transaction.lock().as_ref() {
             open.aborted().store(true, Ordering::Release);
         }

@@ -1,15 +1,25 @@
 //! A key service of a program's own: given as a provider, and named in ATTACH.
 
 use hushdb::keys::{KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind, SecretKey};
-use hushdb::{Database, DatabaseOptions, ErrorKind, KeyServices, KeySource};
+use hushdb::{Connection, Database, DatabaseOptions, ErrorKind, KeyServices, KeySource};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// Keeps a key for each database that asked for one, and gives it back for the number in the slot's blob.
 #[derive(Default)]
 struct Safe {
     keys: Mutex<Vec<([u8; 16], [u8; 32])>>,
     asked: AtomicUsize,
+    /// What it says instead.
+    says: Mutex<Option<KeyError>>,
+}
+
+impl Safe {
+    fn says(&self, error: Option<KeyError>) {
+        *self.says.lock().unwrap() = error;
+    }
 }
 
 impl KeyProvider for Safe {
@@ -27,6 +37,9 @@ impl KeyProvider for Safe {
 
     fn recover(&self, context: &KeyContext, blob: &[u8]) -> Result<KeyMaterial, KeyError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
+        if let Some(error) = self.says.lock().unwrap().clone() {
+            return Err(error);
+        }
         let keys = self.keys.lock().unwrap();
         let kept = blob.first().and_then(|at| keys.get(usize::from(*at)));
         match kept {
@@ -128,4 +141,109 @@ fn attach_names_services_and_no_error_repeats_what_they_are_told() {
         .unwrap();
     attach("safe", TOKEN).unwrap();
     connection.execute("FROM sealed.t").unwrap();
+}
+
+/// Until something holds, or 20 seconds are over.
+fn holds_soon(mut holds: impl FnMut() -> bool) -> bool {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(20) {
+        if holds() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+/// A database whose key the safe keeps.
+fn kept(safe: &Arc<Safe>, path: &Path) -> Database {
+    let key = Some(KeySource::Provider(Arc::clone(safe) as Arc<dyn KeyProvider>));
+    let options = DatabaseOptions {
+        key,
+        ..DatabaseOptions::default()
+    };
+    Database::open_with(Some(path), options).unwrap()
+}
+
+/// A new one, with rows in the file and in the log, of which the safe is asked again often.
+fn watched(safe: &Arc<Safe>, path: &Path) -> Database {
+    let database = kept(safe, path);
+    let connection = database.connect().unwrap();
+    for sql in [
+        "CREATE TABLE t AS SELECT range AS a FROM range(1000)",
+        "CHECKPOINT",
+        "INSERT INTO t VALUES (5000)",
+        "SET key_recheck_grace = '200ms'",
+        "SET key_recheck = '20ms'",
+    ] {
+        connection.execute(sql).unwrap();
+    }
+    drop(connection);
+    database
+}
+
+fn sum(connection: &Connection) -> hushdb::Result<String> {
+    let rows = connection.execute("SELECT sum(a) FROM t")?;
+    let rows = rows.collect_batches()?;
+    Ok(format!("{:?}", rows[0].columns()))
+}
+
+fn says() -> (String, String) {
+    ("safe".to_owned(), "ask the keeper".to_owned())
+}
+
+#[test]
+fn a_place_that_is_silent_or_knows_not_who_asks_disturbs_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    let safe = Arc::new(Safe::default());
+    let database = watched(&safe, &directory.path().join("sealed.hushdb"));
+    let connection = database.connect().unwrap();
+    let asked = || safe.asked.load(Ordering::SeqCst);
+    assert!(holds_soon(|| asked() > 3), "nobody asks");
+    let ((place, why), (silent, later)) = (says(), says());
+    for error in [
+        KeyError::Unavailable {
+            place: silent,
+            why: later,
+        },
+        KeyError::CredentialsRefused { place, why },
+    ] {
+        safe.says(Some(error));
+        let before = asked();
+        assert!(holds_soon(|| asked() > before + 20), "nobody asks");
+        assert!(sum(&connection).is_ok());
+        let told = database.take_notices();
+        let is_told = told.iter().any(|text| text.contains("ask the keeper"));
+        assert!(is_told, "{told:?}");
+        safe.says(None);
+        let before = asked();
+        assert!(holds_soon(|| asked() > before + 2));
+    }
+}
+
+#[test]
+fn a_key_that_is_refused_ends_the_open_database() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sealed.hushdb");
+    let safe = Arc::new(Safe::default());
+    let database = watched(&safe, &path);
+    let (connection, other) = (database.connect().unwrap(), database.connect().unwrap());
+    other.execute("BEGIN").unwrap();
+    let before = sum(&other).unwrap();
+    let (place, why) = says();
+    safe.says(Some(KeyError::Refused { place, why }));
+    let began = Instant::now();
+    assert!(holds_soon(|| sum(&connection).is_err()), "it goes on");
+    assert!(began.elapsed() >= Duration::from_millis(150));
+    for sql in ["FROM t", "INSERT INTO t VALUES (1)", "FROM sealed.t"] {
+        let error = connection.execute(sql).map(|_| ()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::KeyRefused, "{sql}: {error}");
+        assert!(error.to_string().contains("ask the keeper"), "{error}");
+    }
+    assert_eq!(sum(&other).unwrap_err().kind(), ErrorKind::KeyRefused);
+    assert!(other.execute("COMMIT").is_ok() || other.execute("ROLLBACK").is_ok());
+    drop((connection, other, database));
+    safe.says(None);
+    let connection = kept(&safe, &path).connect().unwrap();
+    assert_eq!(sum(&connection).unwrap(), before);
 }

@@ -126,6 +126,9 @@ pub enum HeaderError {
     /// This process is a child that was forked after the database was opened; keys do not come along.
     #[error("the process was forked after the database was opened: open it again in the child")]
     Forked,
+    /// The keys of an open database were given up, since the place of its key refused it.
+    #[error("the key of this database was refused at its place while it was open: attach it again")]
+    KeyWithdrawn,
     /// The key itself could not be had.
     #[error(transparent)]
     Key(#[from] KeyError),

@@ -42,6 +42,19 @@ pub struct KeyRing {
     retired: Vec<RetiredKey>,
 }
 
+/// What may be known of a data key without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataKeyInfo {
+    /// Its number.
+    pub id: u32,
+    /// How blocks under it are sealed.
+    pub suite: Suite,
+    /// When it was made, in seconds of 1970; `None` where it is not known.
+    pub made: Option<i64>,
+    /// When another took its place, likewise; `None` for the one of new blocks.
+    pub ended: Option<i64>,
+}
+
 /// A data key that seals nothing any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RetiredKey {
@@ -62,6 +75,16 @@ impl KeyRing {
     /// Ids of the retired data keys, in order.
     pub fn retired_ids(&self) -> impl Iterator<Item = u32> + '_ {
         self.retired.iter().map(|key| key.id)
+    }
+
+    /// What is known of the retired data keys, in order.
+    pub fn retired(&self) -> impl Iterator<Item = DataKeyInfo> + '_ {
+        self.retired.iter().map(|key| DataKeyInfo {
+            id: key.id,
+            suite: key.suite,
+            made: (key.made != 0).then_some(key.made),
+            ended: Some(key.ended),
+        })
     }
 
     /// When the system's data key was made, in seconds of 1970; `None` where it is not known.

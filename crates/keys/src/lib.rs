@@ -52,7 +52,7 @@ pub use key_attempt::KeyAttempt;
 pub use key_error::KeyError;
 pub use key_material::KeyMaterial;
 pub use key_provider::{KeyContext, KeyProvider, ProviderKind};
-pub use key_ring::{KeyRing, ReservedSectors};
+pub use key_ring::{DataKeyInfo, KeyRing, ReservedSectors};
 pub use layout::{HEADER_LEN, HEADER_OFFSETS, MAGIC};
 pub use log_keys::LogKeys;
 pub use new_master::{NewMaster, SlotPlan};

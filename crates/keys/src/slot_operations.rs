@@ -491,6 +491,64 @@ fn a_key_service_keeps_its_blob_in_the_header() {
     assert_eq!(open(&header, &third), Ok(1));
 }
 
+/// A header of two slots, each of a service, and where their blobs stand, which are of one length.
+fn of_two_services(first: &Service, second: &Service) -> (Header, [std::ops::Range<usize>; 2]) {
+    let crypto = CryptoProvider::aws_lc();
+    let (mut header, keys) = Header::create(&crypto, Suite::Gcm, first, &cheap("")).unwrap();
+    header.add_slot(&crypto, &keys, second, &cheap("")).unwrap();
+    (header, [2304..2360, 2360..2416])
+}
+
+/// What both services make of a page with a checksum that holds.
+fn opened_by(page: &mut [u8; 4096], services: [&Service; 2]) -> [Result<(), HeaderError>; 2] {
+    let crc = crc32c::crc32c(&page[..4060]).to_le_bytes();
+    page[4060..4064].copy_from_slice(&crc);
+    services.map(|service| {
+        let header = UnverifiedHeader::parse(page)?;
+        let mut attempt = KeyAttempt::new(service, KdfBudget::new(0));
+        header
+            .unlock(&CryptoProvider::aws_lc(), &mut attempt)
+            .map(|_| ())
+    })
+}
+
+#[test]
+fn blobs_exchanged_between_slots_services_and_databases_open_nothing() {
+    let (first, second) = (Service::new(16, 0), Service::new(17, 0));
+    // Between two slots of one service, which gives both keys: neither is its slot's.
+    let (header, [a, b]) = of_two_services(&first, &first);
+    let exchanged = |header: &Header| {
+        let mut page = *header.to_page();
+        let front = page[a.clone()].to_vec();
+        page.copy_within(b.clone(), a.start);
+        page[b.clone()].copy_from_slice(&front);
+        page
+    };
+    let answers = opened_by(&mut exchanged(&header), [&first, &first]);
+    assert_eq!(
+        answers,
+        [Err(HeaderError::WrongKey), Err(HeaderError::WrongKey)]
+    );
+    // Between two services: neither knows what the other wrapped.
+    let (header, _) = of_two_services(&first, &second);
+    for answer in opened_by(&mut exchanged(&header), [&first, &second]) {
+        assert!(matches!(answer, Err(HeaderError::Key(_))), "{answer:?}");
+    }
+    // From another database, with the same services: it is bound to that one.
+    let (other, _) = of_two_services(&first, &second);
+    let mut page = *header.to_page();
+    page[2304..2416].copy_from_slice(&other.to_page()[2304..2416]);
+    for answer in opened_by(&mut page, [&first, &second]) {
+        assert!(matches!(answer, Err(HeaderError::Key(_))), "{answer:?}");
+    }
+    // With slot, blob and all: the master key is another's, and so is the database's name in its wrapping.
+    let mut page = *header.to_page();
+    page[256..2416].copy_from_slice(&other.to_page()[256..2416]);
+    for answer in opened_by(&mut page, [&first, &second]) {
+        assert!(answer.is_err());
+    }
+}
+
 #[test]
 fn the_blob_area_is_limited() {
     let crypto = CryptoProvider::aws_lc();

@@ -289,6 +289,7 @@ impl Error {
                 | KeyError::CredentialsRefused { .. }
                 | KeyError::TooManyRequests { .. },
             ) => ErrorKind::KeyRefused,
+            Self::KeySlots(HeaderError::KeyWithdrawn) => ErrorKind::KeyRefused,
             Self::KeyUnusable(KeyError::Unavailable { .. }) => ErrorKind::KeyUnavailable,
             Self::HeaderEdited
             | Self::AbsurdKdf { .. }

@@ -233,6 +233,7 @@ fn keep_anchor(session: &Session, name: String, old: &Attached, options: &Attach
             location: old.location.clone(),
             read_only: old.read_only,
             kept: Some(kept),
+            watch: old.watch.clone(),
         };
         let mut all = session.instance.attached.write();
         all.insert(name, Arc::new(attached));

@@ -17,9 +17,10 @@ use std::sync::Arc;
 type Row<'a> = (&'a String, &'a DatabaseSnapshot, StoreInfo);
 
 /// What the tables here are called.
-pub(super) const NAMES: [&str; 7] = [
+pub(super) const NAMES: [&str; 8] = [
     "databases",
     "duckdb_databases",
+    "data_keys",
     "key_slots",
     "locks",
     "rekey_progress",
@@ -32,6 +33,7 @@ pub(super) fn named(name: &str, session: &Session, planner: &Planner<'_>) -> Col
     match name {
         "settings" | "duckdb_settings" => settings(session),
         "locks" => locks(planner),
+        "data_keys" => super::rekey::data_keys(planner),
         "key_slots" => key_slots(planner),
         "rekey_progress" => super::rekey::progress(planner),
         _ => databases(planner),

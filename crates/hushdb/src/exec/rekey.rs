@@ -6,10 +6,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use datafusion::arrow::array::{ArrayRef, StringArray, UInt32Array, UInt64Array};
+use datafusion::arrow::array::{
+    ArrayRef, StringArray, TimestampSecondArray, UInt32Array, UInt64Array,
+};
 use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
-use hushdb_keys::{KeyProvider, SlotOptions, SlotPlan};
+use hushdb_keys::{DataKeyInfo, KeyProvider, SlotOptions, SlotPlan};
 use hushdb_query::plan::Planner;
 use hushdb_sql::{Error, RekeySlot, Result};
 use hushdb_storage::{RekeyProgress, RekeyState, Store, check_interrupt, clock};
@@ -88,6 +90,16 @@ pub(super) fn rekey(session: &Session, name: &str, slots: &[RekeySlot]) -> Resul
     row_of(name, &store)
 }
 
+/// Has what is under way pause, also in another session; or goes on with it.
+pub(super) fn pause(session: &Session, name: &str, pause: bool) -> Result<QueryResult> {
+    let store = store_of(session, name, "SET ENCRYPTION")?;
+    store.pause_rekey(pause);
+    if !pause {
+        seal_anew(&store)?;
+    }
+    row_of(name, &store)
+}
+
 /// What becomes of each slot, with the places of keys.
 fn planned(session: &Session, slots: &[RekeySlot]) -> Result<Vec<Planned>> {
     let planned = slots.iter().map(|slot| {
@@ -132,13 +144,14 @@ fn unfinished() -> Error {
     )
 }
 
-/// Goes on until nothing is under an older data key. `false`: it waits for older snapshots and transactions.
+/// Goes on until nothing is under an older data key. `false`: it is to pause, or waits for older snapshots and transactions.
 fn seal_anew(store: &Store) -> Result<bool> {
     let mut waits: Option<Instant> = None;
     loop {
         match store.rekey_step()? {
             RekeyState::Done => return Ok(true),
             RekeyState::Running => waits = None,
+            RekeyState::Paused => return Ok(false),
             RekeyState::Draining => {
                 if waits.get_or_insert_with(clock::now).elapsed() > PATIENCE {
                     return Ok(false);
@@ -191,6 +204,7 @@ fn table_of(rows: &[(&str, RekeyProgress)]) -> Columns {
     let state = |row: &RekeyProgress| match (row.state, &row.suspended) {
         (RekeyState::Done, _) => "done",
         (_, Some(_)) => "suspended",
+        (RekeyState::Paused, None) => "paused",
         (RekeyState::Running, None) => "running",
         (RekeyState::Draining, None) => "draining",
     };
@@ -208,5 +222,42 @@ fn table_of(rows: &[(&str, RekeyProgress)]) -> Columns {
         ("blocks", numbers(&|row| row.blocks)),
         ("bytes", numbers(&|row| row.bytes)),
         ("reason", texts(&|(_, row)| row.suspended.clone())),
+    ]
+}
+
+/// One row a data key of an attached database.
+pub(super) fn data_keys(planner: &Planner<'_>) -> Columns {
+    let databases = planner.snapshot.databases.iter();
+    let rows: Vec<(&str, DataKeyInfo)> = databases
+        .flat_map(|(name, database)| {
+            let keys = database.store.blocks().data_keys();
+            keys.into_iter().map(|key| (name.as_str(), key))
+        })
+        .collect();
+    let rows = rows.iter();
+    let texts = |of: &dyn Fn(&(&str, DataKeyInfo)) -> String| -> ArrayRef {
+        Arc::new(
+            rows.clone()
+                .map(|row| Some(of(row)))
+                .collect::<StringArray>(),
+        )
+    };
+    let times = |of: &dyn Fn(&DataKeyInfo) -> Option<i64>| -> ArrayRef {
+        let seconds = rows.clone().map(|(_, key)| of(key));
+        Arc::new(seconds.collect::<TimestampSecondArray>())
+    };
+    vec![
+        ("database_name", texts(&|(name, _)| (*name).to_owned())),
+        (
+            "key_id",
+            Arc::new(
+                rows.clone()
+                    .map(|(_, key)| Some(key.id))
+                    .collect::<UInt32Array>(),
+            ),
+        ),
+        ("cipher", texts(&|(_, key)| key.suite.to_string())),
+        ("made", times(&|key| key.made)),
+        ("retired", times(&|key| key.ended)),
     ]
 }

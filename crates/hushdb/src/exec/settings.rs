@@ -4,6 +4,7 @@
 //! parts that this project relies on. No setting holds a key.
 
 use super::{attach, confined};
+use crate::key_watch::Recheck;
 use crate::result::QueryResult;
 use crate::session::{ExplainOutput, Session};
 use crate::transaction::Isolation;
@@ -36,7 +37,7 @@ pub(super) struct Setting {
     default: fn(&Session) -> String,
 }
 
-const SETTINGS: [Setting; 22] = [
+const SETTINGS: [Setting; 26] = [
     Setting {
         name: "debug_force_external",
         aliases: &[],
@@ -179,6 +180,50 @@ const SETTINGS: [Setting; 22] = [
         default: |_| ExplainOutput::default().name().into(),
     },
     Setting {
+        name: "key_recheck",
+        aliases: &[],
+        input_type: "VARCHAR",
+        is_local: false,
+        description: "How often the places of keys are asked again for those of attached databases; 0: never",
+        get: |session| millis(session.instance.recheck.lock().every),
+        set: |session, text| {
+            let every = duration("key_recheck", text)?;
+            session.instance.set_recheck(|times| times.every = every);
+            Ok(())
+        },
+        default: |_| millis(Recheck::default().every),
+    },
+    Setting {
+        name: "key_recheck_grace",
+        aliases: &[],
+        input_type: "VARCHAR",
+        is_local: false,
+        description: "How long a key may be refused before its database is ended",
+        get: |session| millis(session.instance.recheck.lock().grace),
+        set: |session, text| {
+            let grace = duration("key_recheck_grace", text)?;
+            session.instance.set_recheck(|times| times.grace = grace);
+            Ok(())
+        },
+        default: |_| millis(Recheck::default().grace),
+    },
+    Setting {
+        name: "key_recheck_tolerance",
+        aliases: &[],
+        input_type: "VARCHAR",
+        is_local: false,
+        description: "How long the place of a key may be silent before its database is ended",
+        get: |session| millis(session.instance.recheck.lock().tolerance),
+        set: |session, text| {
+            let tolerance = duration("key_recheck_tolerance", text)?;
+            session
+                .instance
+                .set_recheck(|times| times.tolerance = tolerance);
+            Ok(())
+        },
+        default: |_| millis(Recheck::default().tolerance),
+    },
+    Setting {
         name: "lock_timeout",
         aliases: &[],
         input_type: "VARCHAR",
@@ -239,6 +284,25 @@ const SETTINGS: [Setting; 22] = [
             )),
         },
         default: |_| "true".into(),
+    },
+    Setting {
+        name: "rekey_bytes_per_second",
+        aliases: &[],
+        input_type: "VARCHAR",
+        is_local: false,
+        description: "Bytes a second that a change of the data key seals anew at most; 0: as many as it can",
+        get: |session| size_text(session.instance.durability.lock().rekey_bytes_per_second),
+        set: |session, text| {
+            let bytes = match text.trim() {
+                "0" => 0,
+                text => memory_size(text)?,
+            };
+            session
+                .instance
+                .set_durability(|d| d.rekey_bytes_per_second = bytes);
+            Ok(())
+        },
+        default: |_| "0".into(),
     },
     Setting {
         name: "schema",
@@ -436,6 +500,11 @@ fn duration(name: &str, text: &str) -> Result<Duration> {
             "{name} is a number of milliseconds up to 2147483647, or one with a unit: ms, s, min, h or d"
         ))
     })
+}
+
+/// As [`duration`] reads it.
+fn millis(time: Duration) -> String {
+    format!("{}ms", time.as_millis())
 }
 
 /// Whether plain databases are refused for writing.

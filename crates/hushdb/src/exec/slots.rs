@@ -36,6 +36,7 @@ pub(super) fn alter_database(
     let store = &session.instance.database(&name)?.store;
     let said = match change {
         DatabaseChange::RotateDataKey => return rekey::rotate_data_key(session, &name),
+        DatabaseChange::PauseRekey(pause) => return rekey::pause(session, &name, pause),
         DatabaseChange::Rekey(slots) => return rekey::rekey(session, &name, &slots),
         DatabaseChange::AddSlot(options) => {
             let (key, label) = read_options(session, &options, true)?;

@@ -1,5 +1,5 @@
 //! Functions in FROM: `read_csv`, `read_parquet`, `read_json`, `range`, `generate_series`, `tpch_queries`, `databases`,
-//! `duckdb_settings`, `locks`, `database_anchor`, `key_slots`, `key_memory`, `rekey_progress`, `spill_files`, `duckdb_indexes`, `duckdb_constraints`,
+//! `duckdb_settings`, `locks`, `database_anchor`, `key_slots`, `key_memory`, `data_keys`, `rekey_progress`, `spill_files`, `duckdb_indexes`, `duckdb_constraints`,
 //! `pragma_table_info`, and what catalogs have (`catalog_tables.rs`).
 
 use super::confined;

@@ -76,7 +76,7 @@ impl DatabaseFile {
         loop {
             match store.rekey_step()? {
                 RekeyState::Done => break,
-                RekeyState::Draining => std::thread::sleep(PAUSE),
+                RekeyState::Draining | RekeyState::Paused => std::thread::sleep(PAUSE),
                 RekeyState::Running => {}
             }
             progress((done() as f64 / used_bytes as f64).min(1.0));

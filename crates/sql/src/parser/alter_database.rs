@@ -9,8 +9,8 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
-/// `ALTER DATABASE name ADD SLOT (...)`, `CHANGE SLOT n (...)`, `VERIFY SLOT n (...)`, `DROP SLOT n`, `ROTATE DATA KEY`
-/// or `REKEY (...)`.
+/// `ALTER DATABASE name ADD SLOT (...)`, `CHANGE SLOT n (...)`, `VERIFY SLOT n (...)`, `DROP SLOT n`, `ROTATE DATA KEY`,
+/// `REKEY (...)` or `SET ENCRYPTION SUSPEND` and `RESUME`.
 pub(super) fn alter_database(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
     (0..2).for_each(|_| drop(parser.next_token()));
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
@@ -20,13 +20,16 @@ pub(super) fn alter_database(parser: &mut Parser, keys: &KeyLiterals) -> Result<
     let next = parser.peek_token().token;
     let read = match ahead.as_slice() {
         ["ADD" | "CHANGE" | "DROP" | "VERIFY", "SLOT", ..] => 2,
-        ["ROTATE", "DATA", "KEY"] => 3,
+        ["ROTATE", "DATA", "KEY"] | ["SET", "ENCRYPTION", "SUSPEND" | "RESUME"] => 3,
         ["REKEY", ..] => 1,
         _ => 0,
     };
     (0..read).for_each(|_| drop(parser.next_token()));
     let change = match ahead.as_slice() {
         ["ROTATE", "DATA", "KEY"] => DatabaseChange::RotateDataKey,
+        ["SET", "ENCRYPTION", what @ ("SUSPEND" | "RESUME")] => {
+            DatabaseChange::PauseRekey(*what == "SUSPEND")
+        }
         ["REKEY", ..] => DatabaseChange::Rekey(rekey_slots(parser, keys)?),
         ["ADD", "SLOT", ..] => DatabaseChange::AddSlot(options(parser, keys)?),
         ["CHANGE", "SLOT", ..] => DatabaseChange::ChangeSlot {

@@ -322,6 +322,8 @@ pub enum DatabaseChange {
     RotateDataKey,
     /// `REKEY (KEEP SLOT n (options), ADD SLOT (options), DROP SLOT n)`: the same, under another master key, in these slots.
     Rekey(Vec<RekeySlot>),
+    /// `SET ENCRYPTION SUSPEND`: what is under way pauses; and `RESUME`, it goes on.
+    PauseRekey(bool),
     /// `ADD SLOT (options)`: another key opens the file.
     AddSlot(Vec<AttachOption>),
     /// `CHANGE SLOT n (options)`: another key in the place of one.

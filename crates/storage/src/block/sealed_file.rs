@@ -134,6 +134,13 @@ impl SealedFile {
         all.for_each(|epochs| epochs.forget_all_but(self.key_id()));
     }
 
+    /// Forgets all expanded keys.
+    pub(crate) fn forget_all_keys(&self) {
+        let all = self.epochs.iter().chain(&self.value_epochs);
+        // No data key has the number 0.
+        all.for_each(|epochs| epochs.forget_all_but(0));
+    }
+
     /// Forgets the expanded keys of a data key that came to nothing.
     pub(crate) fn forget_key(&self, key_id: u32) {
         let all = self.epochs.iter().chain(&self.value_epochs);

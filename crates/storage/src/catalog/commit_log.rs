@@ -99,6 +99,12 @@ impl CommitLog {
         self.writer.as_ref().is_none_or(|log| !log.has_failed())
     }
 
+    /// Makes durable what is in it, if the disk lets it, and forgets it with its keys. The next opening replays it.
+    pub(super) fn let_go(&mut self) {
+        let _ = self.durable_end();
+        self.writer = None;
+    }
+
     /// Its bytes.
     pub(super) fn len(&self) -> u64 {
         self.writer.as_ref().map_or(0, LogWriter::position)

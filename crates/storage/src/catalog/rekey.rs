@@ -36,6 +36,8 @@ pub enum RekeyState {
     Running,
     /// None is left, but a snapshot or a transaction that began earlier knows old ones.
     Draining,
+    /// It is to pause: see [`Store::pause_rekey`].
+    Paused,
 }
 
 /// What [`Store::rekey_progress`] knows, since the store was opened or it began.
@@ -63,6 +65,7 @@ pub(super) struct RekeyWork {
     blocks: u64,
     bytes: u64,
     suspended: Option<String>,
+    is_paused: bool,
     /// Bytes a second that are sealed anew at most; 0: as fast as it goes.
     bytes_per_second: u64,
 }
@@ -100,6 +103,7 @@ impl Store {
         if began {
             let mut work = self.rekey.lock();
             *work = RekeyWork {
+                is_paused: work.is_paused,
                 bytes_per_second: work.bytes_per_second,
                 ..RekeyWork::default()
             };
@@ -130,6 +134,9 @@ impl Store {
         }
         let (rate, before) = {
             let work = self.rekey.lock();
+            if work.is_paused {
+                return Ok(RekeyState::Paused);
+            }
             (work.bytes_per_second, work.bytes)
         };
         let began = clock::now();
@@ -154,10 +161,11 @@ impl Store {
     pub fn rekey_progress(&self) -> Option<RekeyProgress> {
         let work = self.rekey.lock();
         let key_ids = self.blocks.key_ids();
-        let state = match (key_ids.len() > 1, work.is_draining) {
-            (false, _) => RekeyState::Done,
-            (true, true) => RekeyState::Draining,
-            (true, false) => RekeyState::Running,
+        let state = match key_ids.len() > 1 {
+            false => RekeyState::Done,
+            true if work.is_paused => RekeyState::Paused,
+            true if work.is_draining => RekeyState::Draining,
+            true => RekeyState::Running,
         };
         let known = state != RekeyState::Done || work.blocks > 0;
         known.then(|| RekeyProgress {
@@ -172,6 +180,11 @@ impl Store {
     /// How many bytes a second steps read and write at most; 0: as many as they can.
     pub fn set_rekey_bytes_per_second(&self, bytes: u64) {
         self.rekey.lock().bytes_per_second = bytes;
+    }
+
+    /// Has steps do nothing, or go on. A step that runs ends first. What is sealed anew stays so; an opening forgets it.
+    pub fn pause_rekey(&self, pause: bool) {
+        self.rekey.lock().is_paused = pause;
     }
 
     fn step(&self, at_most: u64) -> Result<RekeyState> {

@@ -552,6 +552,14 @@ impl Store {
         self.log.lock().len()
     }
 
+    /// Gives up the keys of the file while it is open: what is durable stays so, and whoever reads it on, or commits, gets
+    /// `KeyRefused`. Rows that are in memory stay there as long as somebody has a snapshot.
+    pub fn withdraw_keys(&self) {
+        let mut log = self.log.lock();
+        log.let_go();
+        self.blocks.withdraw_keys();
+    }
+
     /// What is known about the file.
     pub fn info(&self) -> StoreInfo {
         self.blocks.info()

@@ -473,6 +473,16 @@ impl BlockStore {
         self.write_failed.store(true, Ordering::Release);
     }
 
+    /// Gives up all keys and opened blocks: from now on nothing of the file is read or written.
+    pub(crate) fn withdraw_keys(&self) {
+        self.stop_writing();
+        if let Some(keys) = &self.keys {
+            keys.withdraw();
+        }
+        self.sealed.forget_all_keys();
+        self.pool.remove_store(self.pool_id);
+    }
+
     /// The root of what was committed last; `None` in a new database.
     pub fn catalog_ref(&self) -> Option<BlockRef> {
         self.root().sealed.superblock.catalog

@@ -15,7 +15,9 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
-use hushdb_keys::{DatabaseKeys, Header, KeyRing, NewMaster, ReservedSectors, SlotPlan};
+use hushdb_keys::{
+    DataKeyInfo, DatabaseKeys, Header, KeyRing, NewMaster, ReservedSectors, SlotPlan,
+};
 
 use super::block_store::{BlockStore, Root};
 use super::extents::Extent;
@@ -51,7 +53,10 @@ pub(super) fn read_ring(
     keys: Option<&SharedKeys>,
     crypto: &CryptoProvider,
 ) -> Result<Option<OpenedRing>> {
-    let previous = keys.and_then(|keys| keys.get().previous_key_id());
+    let previous = match keys {
+        Some(keys) => keys.get()?.previous_key_id(),
+        None => None,
+    };
     let Some(refs) = &superblock.key_ring else {
         // Whoever has that key could have left the ring out.
         return match previous {
@@ -96,7 +101,7 @@ pub(super) fn read_ring(
             _ => return Err(malformed("it reserves sectors that it cannot have")),
         }
     }
-    let with_ring = keys.get().with_ring(crypto, &ring)?;
+    let with_ring = keys.get()?.with_ring(crypto, &ring)?;
     keys.set(Arc::new(with_ring));
     Ok(Some(OpenedRing { ring, damaged }))
 }
@@ -152,7 +157,7 @@ impl BlockStore {
     /// # Errors
     /// `NotEncrypted`, and what [`Header::prepare_new_master`] refuses.
     pub fn prepare_new_master(&self, plan: &[SlotPlan<'_>]) -> Result<NewMaster> {
-        let keys = self.keys.as_ref().ok_or(Error::NotEncrypted)?.get();
+        let keys = self.keys.as_ref().ok_or(Error::NotEncrypted)?.get()?;
         let header = self.header();
         Ok(header.prepare_new_master(&self.crypto, &keys, plan)?)
     }
@@ -227,6 +232,22 @@ impl BlockStore {
         all.collect()
     }
 
+    /// What is known of those data keys. Empty in a plain database.
+    pub fn data_keys(&self) -> Vec<DataKeyInfo> {
+        let id = self.sealed.key_id();
+        let suite = self.header.lock().suite();
+        let ring = self.ring.lock();
+        let mut all: Vec<DataKeyInfo> = ring.iter().flat_map(KeyRing::retired).collect();
+        let newest = (id != 0).then(|| DataKeyInfo {
+            id,
+            suite,
+            made: ring.as_ref().and_then(KeyRing::key_made),
+            ended: None,
+        });
+        all.extend(newest);
+        all
+    }
+
     /// What the key ring keeps from being used: places of the one before it.
     pub fn reserved_sectors(&self) -> Vec<ReservedSectors> {
         let ring = self.ring.lock();
@@ -254,7 +275,7 @@ impl BlockStore {
         self.space()?;
         let _flip = self.flip.lock();
         let shared = self.keys.as_ref().ok_or(Error::NotEncrypted)?;
-        let before = shared.get();
+        let before = shared.get()?;
         let header = self.header.lock().clone();
         let ring_before = self.ring.lock().clone();
         let Some(next) = next(&before, &header, ring_before.as_ref())? else {

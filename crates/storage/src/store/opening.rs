@@ -90,7 +90,10 @@ impl Opening {
             None => (candidate.open_plain()?, None),
         };
         let sealed = sealed_file(Arc::clone(file), options.crypto, &header, keys.as_ref())?;
-        let previous = keys.as_ref().and_then(|keys| keys.get().previous_key_id());
+        let previous = match &keys {
+            Some(keys) => keys.get()?.previous_key_id(),
+            None => None,
+        };
         let (root, mut notices, repairs) = read_slots(&sealed, previous)?;
         let named = &root.superblock;
         if (named.header_sequence, named.header_mac) != (header.sequence(), header.mac()) {
@@ -161,10 +164,10 @@ pub(super) fn sealed_file(
     keys: Option<&Arc<SharedKeys>>,
 ) -> Result<SealedFile> {
     let of = |keys: &Arc<SharedKeys>| {
-        let key_id = keys.get().system_key_id();
-        (Arc::clone(keys) as Arc<dyn BlockKeys>, key_id)
+        let key_id = keys.get()?.system_key_id();
+        Ok::<_, Error>((Arc::clone(keys) as Arc<dyn BlockKeys>, key_id))
     };
-    let protection = match (header.suite(), keys.map(of)) {
+    let protection = match (header.suite(), keys.map(of).transpose()?) {
         (Suite::Plain, _) => Protection::Plain,
         (Suite::Gcm, Some((keys, key_id))) => Protection::Gcm { keys, key_id },
         (Suite::Ctr, Some((keys, key_id))) => Protection::Ctr { keys, key_id },

@@ -197,6 +197,52 @@ fn a_plain_database_and_a_reader_have_no_data_key_to_change() {
 }
 
 #[test]
+fn it_pauses_and_goes_on_and_commits_do_not_wait() {
+    let (_, files) = before_and_running();
+    let store = files.open();
+    store.pause_rekey(true);
+    assert_eq!(steps(&store), RekeyState::Paused);
+    insert(&store, 100..101);
+    assert_eq!(store.rekey_progress().unwrap().state, RekeyState::Paused);
+    let ids = |store: &Arc<Store>| -> Vec<u32> {
+        let keys = store.blocks().data_keys();
+        keys.iter().map(|key| key.id).collect()
+    };
+    assert_eq!(ids(&store), [1, 2]);
+    store.pause_rekey(false);
+    assert_eq!(steps(&store), RekeyState::Done);
+    assert_eq!(ids(&store), [2]);
+    // As fast as it may, which is one block a step.
+    store.set_rekey_bytes_per_second(1 << 20);
+    let began = std::time::Instant::now();
+    store.rotate_data_key().unwrap();
+    assert_eq!(steps(&store), RekeyState::Done);
+    let bytes = store.rekey_progress().unwrap().bytes;
+    let least = std::time::Duration::from_secs_f64(bytes as f64 / f64::from(1 << 20));
+    assert!(bytes > 0 && began.elapsed() >= least, "{bytes}");
+}
+
+#[test]
+fn keys_that_are_given_up_leave_nothing_readable_and_lose_nothing() {
+    let files = Files::new(true);
+    let store = files.create();
+    store.checkpoint().unwrap();
+    insert(&store, 10..20);
+    let snapshot = store.snapshot();
+    let mut txn = store.begin().unwrap();
+    txn.insert("main", "t", &[int64s(90..91)]).unwrap();
+    store.withdraw_keys();
+    let table = snapshot.table("main", "t").unwrap();
+    let stored = &table.row_groups().unwrap()[0];
+    let read = store.read_column(stored, &table.columns[0], None);
+    assert_eq!(read.map(|_| ()).unwrap_err().kind(), ErrorKind::KeyRefused);
+    assert!(txn.commit().is_err());
+    assert!(store.begin().is_err() && store.checkpoint().is_err());
+    drop((snapshot, store));
+    assert_eq!(sum(&files.open()), 45 + 145);
+}
+
+#[test]
 fn an_old_header_before_new_slots_is_refused() {
     let (before, running) = before_and_running();
     let file = with_parts(&running, &before, &HEADERS);
