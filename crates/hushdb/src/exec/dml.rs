@@ -445,7 +445,8 @@ pub(super) fn truncate(statement: &Statement<'_>, truncate: &ast::Truncate) -> R
         return Err(Error::parser("TRUNCATE takes one table"));
     };
     let (name, mut write) = statement.resolve_for_write(&target.name)?;
-    table_of(statement.snapshot(), &name)?;
+    let table = table_of(statement.snapshot(), &name)?;
+    write.lock_whole(table.id)?;
     let rows = write.truncate(&name.schema, &name.name)?;
     write.commit()?;
     QueryResult::count(rows)

@@ -70,9 +70,12 @@ pub(crate) fn run(
     in_transaction(session, parsed.ends_transaction(), || {
         match session.waits() {
             None => dispatch(&Statement::new(session, progress), parsed),
-            Some(waits) => waiting::settled(session, progress, &waits, &parsed, |statement| {
-                dispatch(statement, parsed.clone())
-            }),
+            Some(waits) => {
+                let sight = waiting::sight(&parsed);
+                waiting::settled(session, progress, &waits, sight, |statement| {
+                    dispatch(statement, parsed.clone())
+                })
+            }
         }
     })
 }
@@ -85,12 +88,14 @@ pub(crate) fn run_prepared(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     in_transaction(session, prepared.ends_transaction(), || {
-        let parsed = &prepared.statement;
         match session.waits() {
             None => execute(&Statement::new(session, progress), prepared, arguments),
-            Some(waits) => waiting::settled(session, progress, &waits, parsed, |statement| {
-                execute(statement, prepared, arguments)
-            }),
+            Some(waits) => {
+                let sight = waiting::sight(&prepared.statement);
+                waiting::settled(session, progress, &waits, sight, |statement| {
+                    execute(statement, prepared, arguments)
+                })
+            }
         }
     })
 }
@@ -104,8 +109,18 @@ pub(crate) fn append(
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
     in_transaction(session, false, || {
-        let statement = Statement::new(session, progress);
-        with_room(|| append::append(&statement, table, columns, rows))
+        let add = |statement: &Statement<'_>, rows: RecordBatch| {
+            with_room(|| append::append(statement, table, columns, rows))
+        };
+        match session.waits() {
+            None => add(&Statement::new(session, progress), rows),
+            Some(waits) => {
+                let sight = waiting::Sight::AsItIs;
+                waiting::settled(session, progress, &waits, sight, |statement| {
+                    add(statement, rows.clone())
+                })
+            }
+        }
     })
 }
 

@@ -112,7 +112,7 @@ fn locks(planner: &Planner<'_>) -> Columns {
     for (name, database) in &planner.snapshot.databases {
         for lock in database.store.locks() {
             let mut tables = database.version.tables();
-            let table = tables.find(|table| table.id == lock.table_id);
+            let table = tables.find(|table| Some(table.id) == lock.table_id);
             rows.push((name, table.map(|table| table.name.clone()), lock));
         }
     }
@@ -128,8 +128,7 @@ fn locks(planner: &Planner<'_>) -> Columns {
     });
     let owners = rows.iter().map(|(.., lock)| i64::try_from(lock.owner).ok());
     let granted = rows.iter().map(|(.., lock)| Some(lock.waits.is_none()));
-    let kind = |is_key| if is_key { "key" } else { "table" };
-    let kinds = rows.iter().map(|(.., lock)| Some(kind(lock.is_key)));
+    let kinds = rows.iter().map(|(.., lock)| Some(lock.kind));
     let modes = rows.iter().map(|(.., lock)| Some(lock.mode));
     vec![
         (

@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::ObjectName;
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use hushdb_sql::name_parts;
-use hushdb_sql::{Error, Result};
+use hushdb_sql::{Error, Result, sqlstate};
 
 /// Vacuums a table, or all of the current database.
 pub(super) fn vacuum(statement: &Statement<'_>, table: Option<&ObjectName>) -> Result<QueryResult> {
@@ -16,6 +16,13 @@ pub(super) fn vacuum(statement: &Statement<'_>, table: Option<&ObjectName>) -> R
         return Err(Error::transaction(
             "Cannot VACUUM: the current transaction has transaction local changes",
         ));
+    }
+    // Its locks are its own: it would wait for those of its transaction.
+    if statement.waits() && statement.session.in_transaction() {
+        return Err(
+            Error::transaction("VACUUM cannot run inside a transaction block")
+                .with_sqlstate(sqlstate::ACTIVE_TRANSACTION),
+        );
     }
     let named = match table {
         Some(name) => Some(statement.snapshot().table(&name_parts(name)?)?.0),

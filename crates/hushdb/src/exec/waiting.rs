@@ -19,7 +19,7 @@ const TRIES: usize = 10;
 
 /// What a statement does about the state that its transaction sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sight {
+pub(super) enum Sight {
     /// It looks at rows.
     Newest,
     /// It adds rows that it spells out: the transaction need not see what others have done since.
@@ -29,7 +29,7 @@ enum Sight {
 }
 
 /// What a parsed statement needs to see.
-fn sight(parsed: &Parsed) -> Sight {
+pub(super) fn sight(parsed: &Parsed) -> Sight {
     match parsed {
         Parsed::Transaction(_) => Sight::None,
         Parsed::Sql(ast) => match ast.as_ref() {
@@ -61,16 +61,15 @@ fn looks(statement: &ast::Statement) -> bool {
     statement.visit(&mut Queries).is_break()
 }
 
-/// Does a statement's work, again when it was overtaken.
+/// Does the work of a statement that looks and waits as is said, again when it was overtaken.
 pub(super) fn settled(
     session: &Session,
     progress: &Arc<ScanProgress>,
     waits: &Arc<Waits>,
-    parsed: &Parsed,
+    sight: Sight,
     mut work: impl FnMut(&Statement<'_>) -> Result<QueryResult>,
 ) -> Result<QueryResult> {
     let alone = !session.in_transaction();
-    let sight = sight(parsed);
     if sight == Sight::None {
         return work(&Statement::new(session, progress));
     }

@@ -31,6 +31,7 @@ impl Transaction {
         if self.is_taken(self.catalog().schemas.keys(), name) {
             return Err(invalid("there is a schema of this name already"));
         }
+        self.lock_definition(None)?;
         self.changes
             .catalog
             .schemas
@@ -47,6 +48,7 @@ impl Transaction {
         if name == MAIN_SCHEMA {
             return Err(invalid("the schema main cannot be dropped"));
         }
+        self.lock_definition(None)?;
         let schema = Arc::clone(
             self.catalog()
                 .schemas
@@ -102,6 +104,8 @@ impl Transaction {
     /// # Errors
     /// InvalidInput if there is no such table.
     pub fn drop_table(&mut self, schema: &str, name: &str) -> Result<()> {
+        let id = self.catalog().table(schema, name).map(|table| table.id);
+        self.lock_definition(id)?;
         let dropped = self.definitions_mut(schema)?.tables.remove(name);
         let id = dropped.ok_or_else(no_such_table)?.id;
         self.changes.redefined.insert(id);
@@ -219,6 +223,7 @@ impl Transaction {
         if !ty.is_valid() {
             return Err(invalid("a type that cannot be"));
         }
+        self.lock_definition(Some(target.id))?;
         // What segments of the old type say is never asked of the new one.
         let id = target.next_column_id;
         let next = id.checked_add(1);
@@ -344,6 +349,7 @@ impl Transaction {
 
     /// The private copy of a schema, to change which tables and views there are.
     fn definitions_mut(&mut self, schema: &str) -> Result<&mut SchemaVersion> {
+        self.lock_definition(None)?;
         self.changes.defines = true;
         self.schema_mut(schema)
     }
@@ -356,6 +362,7 @@ impl Transaction {
     ) -> Result<&mut TableVersion> {
         let found = self.catalog().table(schema, table);
         let id = found.ok_or_else(no_such_table)?.id;
+        self.lock_definition(Some(id))?;
         self.changes.redefined.insert(id);
         self.changes.defines = true;
         let table = self.table_mut(schema, table)?;

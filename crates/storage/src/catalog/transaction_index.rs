@@ -65,6 +65,7 @@ impl Transaction {
         if column_ids.is_empty() {
             return Err(invalid("an index has at least one column"));
         }
+        self.lock_definition(Some(target.id))?;
         let mut made = Index::new(IndexInfo {
             name: index.name,
             kind: index.kind,

@@ -73,6 +73,40 @@ impl Transaction {
         }
     }
 
+    /// Locks what there is, and a table whose definition or rows change as a whole, before anything is done to it. Nothing to do in
+    /// a transaction that does not wait.
+    ///
+    /// # Errors
+    /// `Overtaken` if others have changed it since the base: go back, advance and do the same again. As `LockOwner::lock`.
+    pub(super) fn lock_definition(&self, table_id: Option<u64>) -> Result<()> {
+        let Some(owner) = &self.locks else {
+            return Ok(());
+        };
+        owner.lock(LockKey::Definitions, LockMode::All)?;
+        if self.store.snapshot().definitions != self.base.definitions {
+            return Err(Error::Overtaken);
+        }
+        table_id.map_or(Ok(()), |id| self.lock_whole(id))
+    }
+
+    /// Locks a table of which all rows go, and those that others are adding. Nothing to do in a transaction that does not wait.
+    ///
+    /// # Errors
+    /// `Overtaken` if others have changed it since the base: go back, advance and do the same again. As `LockOwner::lock`.
+    pub fn lock_whole(&self, table_id: u64) -> Result<()> {
+        // One that this transaction has made is seen by nobody else.
+        let (Some(owner), Some(base)) = (&self.locks, find(&self.base, table_id)) else {
+            return Ok(());
+        };
+        owner.lock(LockKey::Table(table_id), LockMode::All)?;
+        let newest = self.store.snapshot();
+        let now = find(&newest, table_id).filter(|now| now.is_defined_as(base));
+        match now.is_some_and(|now| now.changes == base.changes) {
+            true => Ok(()),
+            false => Err(Error::Overtaken),
+        }
+    }
+
     /// What was changed since the savepoint in tables that are not this transaction's own.
     fn touched(&self, since: Option<&Savepoint>) -> Vec<Touched<'_>> {
         let mut touched = Vec::new();

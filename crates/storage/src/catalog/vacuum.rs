@@ -1,8 +1,9 @@
 //! VACUUM: a table's live rows are written into full row groups, and the file ends where its last block does.
 //!
 //! What must hold: rows keep their order and get new ids that were never used: an old id finds no row, so that a transaction that
-//! began before and changes such a row conflicts. Old states stay readable while a snapshot has them, and keep their space. The
-//! file is cut only behind everything that the superblock names or that is allocated.
+//! began before and changes such a row conflicts; those that take locks wait until a table is done, as it waits for them. Old states
+//! stay readable while a snapshot has them, and keep their space. The file is cut only behind everything that the superblock names
+//! or that is allocated.
 
 use std::sync::Arc;
 
@@ -14,10 +15,11 @@ use super::store::Store;
 use super::transaction::{Transaction, no_such_table};
 use crate::error::{Error, Result};
 use crate::interrupt::wait_for;
+use crate::locks::Patience;
 use crate::table::{Column, GatheredRows, MAX_COLUMN_RAW_BYTES, RowGroup, RowGroupBuilder};
 
 /// Times that a table is tried which others change meanwhile.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: usize = 5;
 /// Times that the end of the file is looked at: what moves may lie behind what moved before.
 const ROUNDS: usize = 4;
 /// What was written anew is moved to the front of the file if one in so many of its sectors is free,
@@ -39,6 +41,7 @@ impl Transaction {
         if groups.is_empty() || only_if_loose && !is_loose(groups, rows_per_group) {
             return Ok(0);
         }
+        self.lock_definition(Some(target.id))?;
         let columns = target.columns.as_slice();
         let fields = columns
             .iter()
@@ -152,17 +155,26 @@ impl Store {
         only_if_loose: bool,
     ) -> Result<()> {
         let mut attempt = 1;
+        let owner = self.lock_owner(Patience::Endless);
         loop {
             let mut txn = self.begin()?;
+            txn.wait_by(&owner);
             if !must_be && txn.catalog().table(schema, name).is_none() {
                 return Ok(());
             }
-            if txn.vacuum_table(schema, name, only_if_loose)? == 0 {
-                return Ok(());
-            }
-            match txn.commit() {
-                Err(Error::Conflict(_)) if attempt < ATTEMPTS => attempt += 1,
-                result => return result.map(|_| ()),
+            let vacuumed = txn.vacuum_table(schema, name, only_if_loose);
+            let done = match vacuumed {
+                Ok(0) => return Ok(()),
+                Ok(_) => txn.commit().map(|_| ()),
+                Err(error) => Err(error),
+            };
+            match done {
+                Err(Error::Conflict(_) | Error::Overtaken) if attempt < ATTEMPTS => attempt += 1,
+                Err(Error::Overtaken) => {
+                    let others = "other transactions go on changing the table";
+                    return Err(Error::Conflict(others.into()));
+                }
+                result => return result,
             }
         }
     }

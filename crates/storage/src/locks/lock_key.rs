@@ -8,6 +8,8 @@ use std::hash::{BuildHasher, RandomState};
 /// Something to lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum LockKey {
+    /// Which schemas, tables and views there are, and what they are.
+    Definitions,
     /// A table, by its id.
     Table(u64),
     /// A key in an index of a table, by the table's id and a hash.
@@ -16,14 +18,24 @@ pub(crate) enum LockKey {
 
 impl LockKey {
     /// The id of the table that it is, or is in.
-    pub(super) fn table_id(self) -> u64 {
+    pub(super) fn table_id(self) -> Option<u64> {
         match self {
-            Self::Table(id) | Self::Key(id, _) => id,
+            Self::Definitions => None,
+            Self::Table(id) | Self::Key(id, _) => Some(id),
+        }
+    }
+
+    /// What people call what it locks.
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            Self::Definitions => "definitions",
+            Self::Table(_) => "table",
+            Self::Key(..) => "key",
         }
     }
 }
 
-/// How it is locked: a key in the last two modes, a table in any.
+/// How it is locked: definitions in the last mode, a key in the last two, a table in any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockMode {
     /// A table of which rows are changed that have their own locks, or none.

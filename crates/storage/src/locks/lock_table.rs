@@ -76,10 +76,10 @@ pub(super) struct Lock {
 /// What one owner has, or wants, of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockView {
-    /// The id of the table.
-    pub table_id: u64,
-    /// Whether it is a key of the table, and not the table.
-    pub is_key: bool,
+    /// The id of the table; `None` for definitions.
+    pub table_id: Option<u64>,
+    /// `definitions`, `table`, or `key` of the table.
+    pub kind: &'static str,
     /// `rows`, `change`, `share` or `all`.
     pub mode: &'static str,
     /// The number of the owner, by which the rows of one transaction are told.
@@ -215,7 +215,7 @@ impl LockTable {
         for (key, lock) in &state.locks {
             let view = |owner, mode: LockMode, waits| LockView {
                 table_id: key.table_id(),
-                is_key: matches!(key, LockKey::Key(..)),
+                kind: key.kind(),
                 mode: mode.name(),
                 owner,
                 waits,
