@@ -21,19 +21,19 @@ const KEY_URL: &str = "HUSHDB_KEY_URL";
 
 /// The key that opens a file.
 #[derive(Args, Clone, Debug, Default)]
-#[group(multiple = false)]
+#[group(skip)]
 pub(crate) struct KeyOptions {
     /// Take the key from this environment variable
-    #[arg(long, value_name = "VAR")]
+    #[arg(long, value_name = "VAR", group = "key")]
     pub(crate) key_env: Option<String>,
     /// Take the key from this file
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", group = "key")]
     pub(crate) key_file: Option<PathBuf>,
     /// Take the key from what this command prints
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "CMD", group = "key")]
     pub(crate) key_command: Option<String>,
     /// Take the key from this place: vault://, kmip://, aws-kms://, pkcs11: or exec:/ (docs/KEYS.md)
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", group = "key")]
     pub(crate) key_url: Option<String>,
     #[command(flatten)]
     pub(crate) second: SecondFactor,
@@ -102,22 +102,22 @@ impl KeyOptions {
 
 /// The key that a slot gets.
 #[derive(Args, Clone, Debug, Default)]
-#[group(multiple = false)]
+#[group(skip)]
 pub(crate) struct NewKeyOptions {
     /// Take the new key from this environment variable
-    #[arg(long, value_name = "VAR")]
+    #[arg(long, value_name = "VAR", group = "new_key")]
     pub(crate) new_key_env: Option<String>,
     /// Take the new key from this file
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", group = "new_key")]
     pub(crate) new_key_file: Option<PathBuf>,
     /// Take the new key from what this command prints
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "CMD", group = "new_key")]
     pub(crate) new_key_command: Option<String>,
     /// Have this place keep the new key: vault://, kmip://, aws-kms://, pkcs11: or exec:/
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", group = "new_key")]
     pub(crate) new_key_url: Option<String>,
     /// Ask for the new key on the terminal (the default when there is one)
-    #[arg(long)]
+    #[arg(long, group = "new_key")]
     pub(crate) new_key_prompt: bool,
     #[command(flatten)]
     pub(crate) second: NewSecondFactor,
