@@ -282,10 +282,10 @@ mutants! {
         "an anchor is given for what is not durable": "let last = log.durable_end()?.or(self.replayed_to);" => "let last = log.last().or(self.replayed_to);";
     }
     Tests::Storage("tables"), "crates/storage/src/catalog/store.rs" {
-        "where a log ended is not told to the next superblock": "blocks.log_was_found(sequence, end);" => "blocks.log_was_found(sequence, end.max(u64::MAX));";
+        "where a log ended is not told to the next superblock": "blocks.log_was_found(last.sequence, last.end);" => "blocks.log_was_found(last.sequence, last.end.max(u64::MAX));";
         "a file with a log is opened without it": "None if blocks.log_state().is_open => {" => "None if blocks.log_state().is_open && is_volatile => {";
         "an open database is not held against an anchor": "self.blocks.holds(freshness)?;" => "";
-        "the log of an open database is not held against an anchor": "Some((sequence, end, _)) => freshness.check_open_log(sequence, end)," => "Some((sequence, ..)) => freshness.check_last_log(sequence),";
+        "the log of an open database is not held against an anchor": "Some(last) => freshness.check_open_log(last.sequence, last.end)," => "Some(last) => freshness.check_last_log(last.sequence),";
         "the closed log of an open database is not held against an anchor": "None => freshness.check_last_log(self.blocks.log_state().sequence)," => "None => Ok(()),";
         "a new database takes the next log of another": "is_there(LOG_NAME)? || is_there(NEXT_LOG_NAME)?" => "is_there(LOG_NAME)?";
     }
