@@ -25,6 +25,12 @@ impl Generator {
         let (mut right, mut right_scope) = self.source(outer);
         if scope.depth == 0 && self.dice.chance(15) {
             (right, right_scope) = self.join(right, right_scope, outer);
+            // No comma stands in brackets.
+            if let Source::Join { kind, .. } = &mut right
+                && *kind == ","
+            {
+                *kind = "CROSS JOIN";
+            }
         }
         let kinds = [
             "JOIN",
