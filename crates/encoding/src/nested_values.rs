@@ -54,7 +54,7 @@ pub(crate) fn struct_parts(array: &StructArray) -> Result<Vec<ArrayRef>, ArrowEr
 }
 
 /// Bytes that each row takes before compression; a value within another counts as one at least.
-pub(crate) fn row_bytes(array: &dyn Array) -> Vec<u64> {
+pub fn row_bytes(array: &dyn Array) -> Vec<u64> {
     match array.data_type() {
         DataType::List(_) => {
             let list = array.as_list::<i32>();
@@ -100,7 +100,7 @@ fn lengths(views: &[u128]) -> Vec<u64> {
 
 /// An array whose text, bytes and lists are its own rows', and in one buffer each: after a `take`, a slice or a concat they
 /// hold on to more.
-pub(crate) fn compact(array: ArrayRef) -> ArrayRef {
+pub fn compact(array: ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => Arc::new(array.as_string_view().gc()),
         DataType::BinaryView => Arc::new(array.as_binary_view().gc()),

@@ -6,101 +6,133 @@
 
 /// Metadata that does not parse. Says no more: where it lay is known to the caller, what it held is nobody's business.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WireError;
+pub struct WireError;
 
 /// Appends little-endian fields to a buffer.
 #[derive(Default)]
-pub(crate) struct Writer {
+pub struct Writer {
     bytes: Vec<u8>,
 }
 
 impl Writer {
-    pub(crate) fn u8(&mut self, value: u8) {
+    /// A byte.
+    #[inline]
+    pub fn u8(&mut self, value: u8) {
         self.bytes.push(value);
     }
 
-    pub(crate) fn u16(&mut self, value: u16) {
+    /// Two bytes.
+    #[inline]
+    pub fn u16(&mut self, value: u16) {
         self.raw(&value.to_le_bytes());
     }
 
-    pub(crate) fn u32(&mut self, value: u32) {
+    /// Four bytes.
+    #[inline]
+    pub fn u32(&mut self, value: u32) {
         self.raw(&value.to_le_bytes());
     }
 
-    pub(crate) fn u64(&mut self, value: u64) {
+    /// Eight bytes.
+    #[inline]
+    pub fn u64(&mut self, value: u64) {
         self.raw(&value.to_le_bytes());
     }
 
-    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+    /// Bytes as they are.
+    #[inline]
+    pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
     /// A count of things that follow. More than `u32::MAX` of anything cannot be in memory as metadata.
-    pub(crate) fn count(&mut self, count: usize) {
+    #[inline]
+    pub fn count(&mut self, count: usize) {
         self.u32(u32::try_from(count).unwrap_or(u32::MAX));
     }
 
     /// Length and bytes.
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+    #[inline]
+    pub fn bytes(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
         self.raw(bytes);
     }
 
-    pub(crate) fn text(&mut self, text: &str) {
+    /// Length and UTF-8.
+    #[inline]
+    pub fn text(&mut self, text: &str) {
         self.bytes(text.as_bytes());
     }
 
     /// One byte saying whether there is a text, then the text.
-    pub(crate) fn optional_text(&mut self, text: Option<&str>) {
+    #[inline]
+    pub fn optional_text(&mut self, text: Option<&str>) {
         self.u8(u8::from(text.is_some()));
         if let Some(text) = text {
             self.text(text);
         }
     }
 
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
+    /// What was written.
+    #[inline]
+    pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// Takes little-endian fields off a slice.
-pub(crate) struct Reader<'a> {
+/// Takes little-endian fields off a slice. Every method fails where the bytes are not what it says.
+pub struct Reader<'a> {
     left: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    /// Reads from the first byte on.
+    #[inline]
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self { left: bytes }
     }
 
-    pub(crate) fn raw(&mut self, len: usize) -> Result<&'a [u8], WireError> {
+    /// The next `len` bytes.
+    #[inline]
+    pub fn raw(&mut self, len: usize) -> Result<&'a [u8], WireError> {
         let (head, tail) = self.left.split_at_checked(len).ok_or(WireError)?;
         self.left = tail;
         Ok(head)
     }
 
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
+    /// The next `N` bytes.
+    #[inline]
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
         self.raw(N)?.try_into().map_err(|_| WireError)
     }
 
-    pub(crate) fn u8(&mut self) -> Result<u8, WireError> {
+    /// A byte.
+    #[inline]
+    pub fn u8(&mut self) -> Result<u8, WireError> {
         Ok(u8::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn u16(&mut self) -> Result<u16, WireError> {
+    /// Two bytes.
+    #[inline]
+    pub fn u16(&mut self) -> Result<u16, WireError> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn u32(&mut self) -> Result<u32, WireError> {
+    /// Four bytes.
+    #[inline]
+    pub fn u32(&mut self) -> Result<u32, WireError> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn u64(&mut self) -> Result<u64, WireError> {
+    /// Eight bytes.
+    #[inline]
+    pub fn u64(&mut self) -> Result<u64, WireError> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
     /// A byte that is 0 or 1.
-    pub(crate) fn flag(&mut self) -> Result<bool, WireError> {
+    #[inline]
+    pub fn flag(&mut self) -> Result<bool, WireError> {
         match self.u8()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -109,7 +141,8 @@ impl<'a> Reader<'a> {
     }
 
     /// A count of things of which each takes at least `smallest` bytes here.
-    pub(crate) fn count(&mut self, smallest: usize) -> Result<usize, WireError> {
+    #[inline]
+    pub fn count(&mut self, smallest: usize) -> Result<usize, WireError> {
         let count = usize::try_from(self.u32()?).map_err(|_| WireError)?;
         let needed = count.checked_mul(smallest.max(1)).ok_or(WireError)?;
         if needed > self.left.len() {
@@ -119,19 +152,25 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], WireError> {
+    /// What [`Writer::bytes`] wrote.
+    #[inline]
+    pub fn bytes(&mut self) -> Result<&'a [u8], WireError> {
         let len = self.count(1)?;
         self.raw(len)
     }
 
-    pub(crate) fn text(&mut self) -> Result<String, WireError> {
+    /// What [`Writer::text`] wrote.
+    #[inline]
+    pub fn text(&mut self) -> Result<String, WireError> {
         let bytes = self.bytes()?;
         Ok(std::str::from_utf8(bytes)
             .map_err(|_| WireError)?
             .to_owned())
     }
 
-    pub(crate) fn optional_text(&mut self) -> Result<Option<String>, WireError> {
+    /// What [`Writer::optional_text`] wrote.
+    #[inline]
+    pub fn optional_text(&mut self) -> Result<Option<String>, WireError> {
         if self.flag()? {
             self.text().map(Some)
         } else {
@@ -140,12 +179,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Bytes that were not taken yet.
-    pub(crate) fn left(&self) -> usize {
+    #[inline]
+    pub fn left(&self) -> usize {
         self.left.len()
     }
 
     /// Nothing may be left.
-    pub(crate) fn finish(self) -> Result<(), WireError> {
+    #[inline]
+    pub fn finish(self) -> Result<(), WireError> {
         if self.left.is_empty() {
             Ok(())
         } else {

@@ -8,10 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders below `crates` whose modules are judged.
-const FOLDERS: [&str; 16] = [
+const FOLDERS: [&str; 17] = [
     "bench/src",
     "cli/src",
     "crypto/src",
+    "encoding/src",
     "hushdb/src",
     "hushdb/src/exec",
     "keys/src",

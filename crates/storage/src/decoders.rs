@@ -8,17 +8,17 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
+use hushdb_encoding::{ColumnType, OpenSegment, SegmentCodec, SegmentHeader, VortexCodec};
 use hushdb_keys::{HEADER_LEN, UnverifiedHeader};
 
 use crate::block::{BlockRef, Protection, Role, SECTOR_BYTES, SealedFile};
 use crate::catalog::{CatalogVersion, Replay, Store};
-use crate::codec::{OpenSegment, SegmentCodec, SegmentHeader, VortexCodec};
 use crate::error::Result;
 use crate::file::MemFile;
 use crate::index::Node;
 use crate::log::{LogBasis, LogOwner, LogReader, UnverifiedLogHeader, plain_log};
 use crate::store::{BlockStore, StoreOptions, Superblock, read_free_list};
-use crate::table::{ColumnDef, ColumnType, DistinctSketch, Page, RowGroup, TableVersion};
+use crate::table::{ColumnDef, DistinctSketch, Page, RowGroup, TableVersion};
 
 /// A decoder by its name.
 pub type Decoder = (&'static str, fn(&[u8]));

@@ -20,11 +20,9 @@
 mod block;
 mod catalog;
 pub mod clock;
-mod codec;
 #[doc(hidden)]
 pub mod decoders;
 mod error;
-mod expected_panics;
 mod file;
 mod index;
 mod interrupt;
@@ -43,12 +41,15 @@ pub use catalog::{
     LockOwner, Lost, MAIN_SCHEMA, PendingRowGroup, RekeyProgress, RekeyState, Salvage,
     SalvageReport, SalvagedTable, Savepoint, SchemaVersion, Store, Transaction, View,
 };
-pub use codec::{CodecError, EncodedSegment, SegmentCodec, VortexCodec};
 pub use error::{Error, ErrorKind, Place, Result};
-pub use expected_panics::{expect_panics, is_panic_expected};
 pub use file::{
     MemFile, MemFiles, OsFile, OsFiles, OutputFile, StorageFile, StorageFiles, create_directory,
     input_path, open_input, read_input,
+};
+pub use hushdb_encoding::{
+    CodecError, ColumnType, EncodedSegment, MAX_DECIMAL_PRECISION, MAX_DECIMAL64_PRECISION,
+    MAX_ROW_GROUP_ROWS, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, SegmentCodec, VortexCodec,
+    expect_panics, is_panic_expected,
 };
 pub use index::{Index, IndexDef, IndexKind};
 pub use interrupt::{Interrupt, check_interrupt};
@@ -63,7 +64,6 @@ pub use store::{
     StoreOptions, key_commitment_from_hex, root_digest_from_hex,
 };
 pub use table::{
-    Check, Column, ColumnDef, ColumnType, DistinctSketch, GatheredRows, MAX_DECIMAL_PRECISION,
-    MAX_DECIMAL64_PRECISION, MAX_ROW_GROUP_ROWS, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, MemoryRows,
-    RowGroup, RowGroupBuilder, Segment, StatValue, TableVersion, same_name,
+    Check, Column, ColumnDef, DistinctSketch, GatheredRows, MemoryRows, RowGroup, RowGroupBuilder,
+    Segment, StatValue, TableVersion, same_name,
 };

@@ -8,7 +8,7 @@ mod encoding_set;
 mod nested;
 mod open_segment;
 mod parts;
-pub(crate) mod plain_values;
+pub mod plain_values;
 #[cfg(test)]
 mod random_values;
 mod segment_codec;
@@ -16,7 +16,7 @@ mod segment_header;
 mod verify;
 mod vortex_codec;
 
-pub(crate) use open_segment::OpenSegment;
-pub use segment_codec::{CodecError, EncodedSegment, SegmentCodec};
-pub(crate) use segment_header::SegmentHeader;
+pub use open_segment::OpenSegment;
+pub use segment_codec::{CodecError, EncodedSegment, MAX_ROW_GROUP_ROWS, SegmentCodec};
+pub use segment_header::SegmentHeader;
 pub use vortex_codec::VortexCodec;

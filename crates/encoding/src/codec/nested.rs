@@ -21,7 +21,8 @@ use vortex_session::registry::ReadContext;
 use super::parts::{part_types, split};
 use super::segment_codec::CodecError;
 use super::vortex_codec::VortexCodec;
-use crate::table::{ColumnType, Values, list_parts, struct_parts};
+use crate::column_type::{ColumnType, Values};
+use crate::nested_values::{list_parts, struct_parts};
 
 /// The most values that all parts of a nested segment have together. A row group ends before, unless one row has as many.
 pub(crate) const MAX_NESTED_VALUES: usize = 1 << 24;
@@ -217,7 +218,7 @@ mod tests {
     use super::super::random_values::Random;
     use super::super::segment_codec::SegmentCodec;
     use super::*;
-    use crate::catalog::wire::{Reader, Writer};
+    use crate::wire::{Reader, Writer};
 
     fn encoded(ty: &ColumnType, array: &ArrayRef) -> Bytes {
         Bytes::from(VortexCodec::new().encode(ty, array).unwrap().to_vec())

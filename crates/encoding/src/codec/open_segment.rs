@@ -25,14 +25,15 @@ use vortex_error::{VortexResult, vortex_bail};
 use vortex_session::registry::ReadContext;
 
 use super::parts::{join, part_types};
+use super::segment_codec::MAX_ROW_GROUP_ROWS;
 use super::segment_codec::{CodecError, SegmentCodec};
 use super::segment_header::SegmentHeader;
 use super::vortex_codec::VortexCodec;
+use crate::column_type::ColumnType;
 use crate::expected_panics::expect_panics;
-use crate::table::{ColumnType, MAX_ROW_GROUP_ROWS};
 
 /// A parsed segment of one column.
-pub(crate) struct OpenSegment {
+pub struct OpenSegment {
     ty: ColumnType,
     rows: usize,
     values: Values,
@@ -54,7 +55,7 @@ impl VortexCodec {
     ///
     /// # Errors
     /// [`CodecError::Malformed`] if the bytes are not such a segment.
-    pub(crate) fn open(
+    pub fn open(
         &self,
         ty: &ColumnType,
         rows: u32,
@@ -102,7 +103,7 @@ impl VortexCodec {
     ///
     /// # Errors
     /// [`CodecError::Malformed`] if the segment does not hold up, or has no such row.
-    pub(crate) fn value(&self, segment: &OpenSegment, row: usize) -> Result<ArrayRef, CodecError> {
+    pub fn value(&self, segment: &OpenSegment, row: usize) -> Result<ArrayRef, CodecError> {
         if row >= segment.rows {
             return Err(CodecError::Malformed);
         }

@@ -20,7 +20,7 @@ use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::segment_codec::CodecError;
-use crate::table::{ColumnType, Parts};
+use crate::column_type::{ColumnType, Parts};
 
 /// The most parts a type is split into.
 pub(crate) const MAX_PARTS: usize = 3;

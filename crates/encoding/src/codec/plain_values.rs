@@ -21,18 +21,15 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::ArrowError;
 
-use crate::catalog::wire::{Reader, WireError, Writer};
-use crate::table::{ColumnType, Values, list_parts, struct_parts};
+use crate::column_type::{ColumnType, Values};
+use crate::nested_values::{list_parts, struct_parts};
+use crate::wire::{Reader, WireError, Writer};
 
 /// Appends the values of an array of the column's type.
 ///
 /// # Errors
 /// If Arrow cannot pick the values of a list or struct.
-pub(crate) fn write(
-    array: &dyn Array,
-    ty: &ColumnType,
-    out: &mut Writer,
-) -> Result<(), ArrowError> {
+pub fn write(array: &dyn Array, ty: &ColumnType, out: &mut Writer) -> Result<(), ArrowError> {
     let rows = array.len();
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
     out.u8(u8::from(nulls.is_some()));
@@ -114,11 +111,10 @@ fn write_texts<'a>(values: impl Iterator<Item = &'a [u8]> + Clone, out: &mut Wri
 }
 
 /// Reads what [`write()`] wrote.
-pub(crate) fn read(
-    ty: &ColumnType,
-    rows: usize,
-    reader: &mut Reader<'_>,
-) -> Result<ArrayRef, WireError> {
+///
+/// # Errors
+/// If the bytes are not `rows` values of the type.
+pub fn read(ty: &ColumnType, rows: usize, reader: &mut Reader<'_>) -> Result<ArrayRef, WireError> {
     match ty.properties().values {
         Values::List(item) => {
             let nulls = read_nulls(rows, reader)?.map(|bits| nulls_of(bits, rows));
@@ -155,26 +151,23 @@ pub(crate) fn read(
 
 /// The plain bytes of values that are neither lists nor structs, held against their type.
 #[derive(Clone, Copy)]
-pub(crate) struct FlatValues<'a> {
+pub struct FlatValues<'a> {
     /// A bit for each row, set where there is a value; `None` if all have one.
-    pub(crate) nulls: Option<&'a [u8]>,
+    pub nulls: Option<&'a [u8]>,
     /// Of text and bytes, rows x u32.
-    pub(crate) lengths: &'a [u8],
-    pub(crate) bytes: &'a [u8],
+    pub lengths: &'a [u8],
+    /// The values, one behind the other.
+    pub bytes: &'a [u8],
 }
 
 impl<'a> FlatValues<'a> {
     /// Whether values of the type can be read like this.
-    pub(crate) fn are_of(ty: &ColumnType) -> bool {
+    pub fn are_of(ty: &ColumnType) -> bool {
         !ty.is_nested()
     }
 
     /// Takes the bytes of `rows` values of a type that is neither list nor struct.
-    pub(crate) fn read(
-        ty: &ColumnType,
-        rows: usize,
-        reader: &mut Reader<'a>,
-    ) -> Result<Self, WireError> {
+    pub fn read(ty: &ColumnType, rows: usize, reader: &mut Reader<'a>) -> Result<Self, WireError> {
         let nulls = read_nulls(rows, reader)?;
         let mut lengths: &[u8] = &[];
         let values = ty.properties().values;
@@ -205,7 +198,7 @@ impl<'a> FlatValues<'a> {
     }
 
     /// The values as an array of the type's Arrow type.
-    pub(crate) fn array(&self, ty: &ColumnType, rows: usize) -> Result<ArrayRef, WireError> {
+    pub fn array(&self, ty: &ColumnType, rows: usize) -> Result<ArrayRef, WireError> {
         let nulls = self.nulls.map(|bits| nulls_of(bits, rows));
         let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
         let mut left = Reader::new(self.bytes);

@@ -12,7 +12,7 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use arrow_schema::TimeUnit;
 
-use crate::table::ColumnType;
+use crate::column_type::ColumnType;
 
 /// A source of numbers (SplitMix64).
 pub(crate) struct Random(pub(crate) u64);

@@ -6,7 +6,10 @@ use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBuffer;
 use bytes::Bytes;
 
-use crate::table::ColumnType;
+use crate::column_type::ColumnType;
+
+/// The most rows that a segment, and so a row group, can have, whatever the options say.
+pub const MAX_ROW_GROUP_ROWS: u32 = 1 << 20;
 
 /// Why a segment could not be encoded or decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

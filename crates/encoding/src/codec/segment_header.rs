@@ -12,8 +12,8 @@ use vortex_session::registry::Id;
 
 use super::encoding_set::{code_of, id_of};
 use super::parts::MAX_PARTS;
-use crate::catalog::wire::{Reader, WireError, Writer};
-use crate::table::ColumnType;
+use crate::column_type::ColumnType;
+use crate::wire::{Reader, WireError, Writer};
 
 /// Parts start at multiples of this, so that the decoder finds its buffers aligned.
 pub(crate) const PART_ALIGNMENT: usize = 64;
@@ -31,11 +31,13 @@ fn version_of(ty: &ColumnType) -> u8 {
 }
 
 /// Parsed segment header.
-pub(crate) struct SegmentHeader {
-    pub(crate) ty: ColumnType,
+pub struct SegmentHeader {
+    /// The column's type.
+    pub ty: ColumnType,
     /// Whether the first part carries validity. Not said of nested types, of which many parts may.
     pub(crate) nullable: bool,
-    pub(crate) rows: u32,
+    /// Rows, NULLs included.
+    pub rows: u32,
     pub(crate) part_lens: Vec<u32>,
     pub(crate) encodings: Vec<Id>,
 }
@@ -66,7 +68,10 @@ impl SegmentHeader {
     }
 
     /// Parses the header and gives the byte range of each part.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, Vec<std::ops::Range<usize>>), WireError> {
+    ///
+    /// # Errors
+    /// If the bytes are no segment: see the head of this file.
+    pub fn parse(bytes: &[u8]) -> Result<(Self, Vec<std::ops::Range<usize>>), WireError> {
         let mut reader = Reader::new(bytes);
         if reader.u8()? != CODEC_VORTEX {
             return Err(WireError);

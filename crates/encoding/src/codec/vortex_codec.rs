@@ -28,11 +28,12 @@ use vortex_session::registry::{Id, ReadContext};
 use super::encoding_set::code_of;
 use super::nested::{FlatPart, flatten};
 use super::parts::{join, part_types, split};
+use super::segment_codec::MAX_ROW_GROUP_ROWS;
 use super::segment_codec::{CodecError, EncodedSegment, SegmentCodec};
 use super::segment_header::{PART_ALIGNMENT, SegmentHeader};
 use super::verify;
+use crate::column_type::{ColumnType, Values};
 use crate::expected_panics::expect_panics;
-use crate::table::{ColumnType, MAX_ROW_GROUP_ROWS, Values};
 
 /// The codec of format 1.
 #[derive(Clone)]

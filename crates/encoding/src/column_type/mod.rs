@@ -5,13 +5,16 @@
 //! the limits say, so that whoever follows it down needs no limits of their own.
 //! Refuses: on reading, tags, precisions, scales and units that are not in the table.
 
+mod properties;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 
-use super::type_properties::Values;
-use crate::catalog::wire::{Reader, WireError, Writer};
+use crate::wire::{Reader, WireError, Writer};
+
+pub use properties::{Bounds, Parts, Properties, Values};
 
 /// The most digits a `Decimal64` holds; wider decimals are handed over as `Decimal128`.
 pub const MAX_DECIMAL64_PRECISION: u8 = 18;
@@ -171,10 +174,10 @@ impl ColumnType {
     }
 
     /// The fewest bytes a type takes in a file.
-    pub(crate) const SMALLEST: usize = 3;
+    pub const SMALLEST: usize = 3;
 
     /// Appends what stands for this type in a file (FORMAT.md, "Tables").
-    pub(crate) fn write(&self, out: &mut Writer) {
+    pub fn write(&self, out: &mut Writer) {
         out.raw(&self.head());
         match self.properties().values {
             Values::List(item) => item.write(out),
@@ -225,7 +228,10 @@ impl ColumnType {
     }
 
     /// Reads what [`Self::write`] wrote.
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+    ///
+    /// # Errors
+    /// If the bytes stand for no type.
+    pub fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let ty = Self::read_within(reader, MAX_TYPE_DEPTH, &mut 0)?;
         match ty.is_valid() {
             true => Ok(ty),

@@ -3,26 +3,31 @@
 //! What must hold: the row of a type never changes what is in a file already: widths and kinds of bounds are FORMAT.md's ("Tables",
 //! "Write-ahead log").
 
-use super::column_type::{ColumnType, MAX_DECIMAL64_PRECISION};
+use super::{ColumnType, MAX_DECIMAL64_PRECISION};
 use arrow_schema::TimeUnit;
 
 /// What is true of all values of a type.
-pub(crate) struct Properties<'a> {
-    pub(crate) values: Values<'a>,
-    pub(crate) parts: Parts,
-    pub(crate) bounds: Bounds,
+pub struct Properties<'a> {
+    /// How they lie in memory and in records.
+    pub values: Values<'a>,
+    /// What they are compressed as.
+    pub parts: Parts,
+    /// What is recorded of the least and the greatest.
+    pub bounds: Bounds,
     /// Whether a column of the type can be part of a key: its values have an order that bytes can have, too.
-    pub(crate) is_key: bool,
+    pub is_key: bool,
 }
 
 /// How values lie in memory and in records of the log.
 #[derive(Clone, Copy)]
-pub(crate) enum Values<'a> {
+pub enum Values<'a> {
     /// A bit each in memory, a byte in records.
     Bits,
     /// This many bytes each.
     Fixed(usize),
+    /// UTF-8.
     Text,
+    /// Bytes.
     Bytes,
     /// Any number of values of a type.
     List(&'a ColumnType),
@@ -32,7 +37,7 @@ pub(crate) enum Values<'a> {
 
 /// Of which flat arrays a value is compressed that is neither list nor struct (FORMAT.md, "Segments").
 #[derive(Clone, Copy)]
-pub(crate) enum Parts {
+pub enum Parts {
     /// Its own.
     Whole,
     /// Integers: of precision and scale.
@@ -53,15 +58,22 @@ pub(crate) enum Parts {
 
 /// The kind of the least and the greatest value that a segment records.
 #[derive(Clone, Copy)]
-pub(crate) enum Bounds {
+pub enum Bounds {
+    /// None is recorded.
     None,
+    /// False and true.
     Bool,
     /// Of this range.
     Signed(i64, i64),
+    /// Unsigned numbers.
     Unsigned,
+    /// Floating point numbers.
     Float,
+    /// Numbers of 16 bytes.
     Int128,
+    /// The first bytes of texts.
     Text,
+    /// The first bytes.
     Bytes,
     /// This many bytes.
     ExactBytes(usize),
@@ -69,7 +81,7 @@ pub(crate) enum Bounds {
 
 impl ColumnType {
     /// The row of this type.
-    pub(crate) fn properties(&self) -> Properties<'_> {
+    pub fn properties(&self) -> Properties<'_> {
         let of_bits = |bits: u32| Bounds::Signed(i64::MIN >> (64 - bits), i64::MAX >> (64 - bits));
         let row = |values, parts, bounds, is_key| Properties {
             values,

@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use hushdb_encoding::wire::{Reader, WireError, Writer};
+
 use super::view::View;
-use super::wire::{Reader, WireError, Writer};
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
 use crate::store::BlockStore;

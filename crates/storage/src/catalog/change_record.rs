@@ -7,15 +7,16 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
+use hushdb_encoding::plain_values::{self, FlatValues};
+use hushdb_encoding::wire::{Reader, WireError, Writer};
+use hushdb_encoding::{ColumnType, MAX_ROW_GROUP_ROWS};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::catalog_version::CatalogVersion;
 use super::rebase::TableChange;
 use super::transaction::MAX_LOGGED_DELETES;
-use super::wire::{Reader, WireError, Writer};
-use crate::codec::plain_values::{self, FlatValues};
 use crate::error::{Error, Result as StoreResult};
-use crate::table::{ColumnType, MAX_ROW_GROUP_ROWS, RowGroup};
+use crate::table::RowGroup;
 
 const VERSION: u8 = 1;
 

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::Array;
+use hushdb_encoding::SegmentCodec;
 
 use super::catalog_version::CatalogVersion;
 use super::check_index::check_index;
 use super::store::Store;
 use crate::block::{BlockRef, Role};
-use crate::codec::SegmentCodec;
 use crate::error::{Error, Result};
 use crate::index::walk;
 use crate::store::PastRun;

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::DataType;
 use arrow_select::take::take;
+use hushdb_encoding::compact;
 use roaring::RoaringBitmap;
 
 use super::fresh_blocks::FreshBlocks;
 use super::store::Store;
 use crate::error::{Error, ErrorKind, Result};
-use crate::table::{Column, RowGroup, compact};
+use crate::table::{Column, RowGroup};
 
 impl Store {
     /// Writes rows of which those in `deletes`, not all, are gone.

@@ -5,11 +5,12 @@
 
 use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBufferBuilder;
+use hushdb_encoding::ColumnType;
+use hushdb_encoding::plain_values::FlatValues;
+use hushdb_encoding::wire::WireError;
 
 use super::change_record::{LoggedRows, LoggedValues};
-use super::wire::WireError;
-use crate::codec::plain_values::FlatValues;
-use crate::table::{ColumnType, RowGroup};
+use crate::table::RowGroup;
 
 /// Rows without deletes, of columns that are neither lists nor structs.
 pub(super) struct GatheredRows {
@@ -115,9 +116,9 @@ mod tests {
 
     use arrow_array::{BooleanArray, Int32Array, StringViewArray};
 
-    use super::super::wire::{Reader, Writer};
     use super::*;
-    use crate::codec::plain_values;
+    use hushdb_encoding::plain_values;
+    use hushdb_encoding::wire::{Reader, Writer};
 
     const TYPES: [ColumnType; 3] = [ColumnType::Int32, ColumnType::Varchar, ColumnType::Boolean];
 

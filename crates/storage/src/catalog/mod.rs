@@ -33,7 +33,6 @@ mod transaction_index;
 mod transaction_locks;
 mod vacuum;
 mod view;
-pub(crate) mod wire;
 
 pub(crate) use replay::Replay;
 

@@ -4,9 +4,11 @@
 
 use std::sync::Arc;
 
+use hushdb_encoding::ColumnType;
+
 use super::fresh_blocks::FreshBlocks;
 use crate::store::BlockStore;
-use crate::table::{Column, ColumnType, RowGroup};
+use crate::table::{Column, RowGroup};
 
 /// Result of [`crate::Store::write_row_group`], to be handed to [`crate::Transaction::append`].
 pub struct PendingRowGroup {

@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hushdb_encoding::wire::WireError;
 use roaring::RoaringTreemap;
 
 use super::catalog_version::CatalogVersion;
 use super::change_record::{LoggedChange, LoggedRows, decode};
 use super::gathered_rows::GatheredRows;
 use super::rebase::{TableChange, replayed, replayed_without};
-use super::wire::WireError;
 use crate::error::Result as StoreResult;
 use crate::index::RunKeys;
 use crate::table::{MERGED_BYTES, MERGED_ROWS, RowGroup, TableVersion, merge};

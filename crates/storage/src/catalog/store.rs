@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::{Array, ArrayRef, BooleanArray, new_empty_array, new_null_array};
 use arrow_buffer::BooleanBuffer;
+use hushdb_encoding::{CodecError, MAX_ROW_GROUP_ROWS, SegmentCodec, VortexCodec};
 use hushdb_keys::{KdfBudget, KeyAttempt, KeyProvider, UnverifiedHeader};
 use parking_lot::{Mutex, RwLock};
 
@@ -24,16 +25,13 @@ use super::recovery::{Recovered, recover};
 use super::rekey::RekeyWork;
 use super::transaction::Transaction;
 use crate::block::{BlockBuf, BlockRef, MAX_PAYLOAD_BYTES, Role};
-use crate::codec::{CodecError, SegmentCodec, VortexCodec};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{LOG_NAME, MemFile, NEXT_LOG_NAME, OsFiles, StorageFile, StorageFiles};
 use crate::interrupt::check_interrupt;
 use crate::locks::{LockTable, LockView, Patience};
 use crate::log::{LogPosition, Synchronous};
 use crate::store::{Anchor, BlockStore, Freshness, Notice, StoreInfo, StoreOptions};
-use crate::table::{
-    Column, DistinctSketch, GatheredRows, MAX_ROW_GROUP_ROWS, RowGroup, Segment, Statistics,
-};
+use crate::table::{Column, DistinctSketch, GatheredRows, RowGroup, Segment, Statistics};
 
 /// One open database.
 pub struct Store {

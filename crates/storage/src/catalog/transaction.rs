@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
+use hushdb_encoding::MAX_ROW_GROUP_ROWS;
 use roaring::RoaringTreemap;
 
 use super::catalog_version::{CatalogVersion, SchemaVersion};
@@ -17,7 +18,7 @@ use super::pending_row_group::PendingRowGroup;
 use super::store::Store;
 use crate::error::{Error, Result};
 use crate::index::Index;
-use crate::table::{MAX_ROW_GROUP_ROWS, RowGroup, TableVersion};
+use crate::table::{RowGroup, TableVersion};
 
 /// More deleted rows than this are written with a flip of the root rather than to the log.
 pub(super) const MAX_LOGGED_DELETES: u64 = 100_000;

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, UInt32Array};
+use hushdb_encoding::ColumnType;
 
 use super::catalog_version::{MAIN_SCHEMA, SchemaVersion};
 use super::store::Store;
@@ -15,8 +16,7 @@ use super::view::View;
 use crate::block::Role;
 use crate::error::{Error, Result};
 use crate::table::{
-    Check, Column, ColumnDef, ColumnType, DistinctSketch, Page, RowGroup, TableVersion, raw_bytes,
-    same_name,
+    Check, Column, ColumnDef, DistinctSketch, Page, RowGroup, TableVersion, raw_bytes, same_name,
 };
 
 /// Bytes that a list or struct may take in the rows of a row group that are there when its column is added.

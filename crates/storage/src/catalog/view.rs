@@ -2,7 +2,7 @@
 //!
 //! What must hold: the SQL text is kept as given; storage does not read it.
 
-use super::wire::{Reader, WireError, Writer};
+use hushdb_encoding::wire::{Reader, WireError, Writer};
 
 /// A view.
 #[derive(Clone, Debug, PartialEq, Eq)]

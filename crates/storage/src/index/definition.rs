@@ -2,8 +2,9 @@
 //!
 //! Refuses, on reading: kinds and columns that cannot be.
 
+use hushdb_encoding::wire::{Reader, WireError, Writer};
+
 use super::can_be_key;
-use crate::catalog::wire::{Reader, WireError, Writer};
 use crate::table::Column;
 
 /// What an index promises about its keys.

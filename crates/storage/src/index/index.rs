@@ -14,6 +14,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
+use hushdb_encoding::ColumnType;
+use hushdb_encoding::wire::{Reader, WireError, Writer};
 use imbl::OrdSet;
 
 use super::definition::{IndexInfo, IndexKind};
@@ -23,11 +25,10 @@ use super::node::{push_row_id, split_entry};
 use super::resealed::resealed;
 use super::tree::{Finder, Tree, blocks_of, merge_into};
 use crate::block::BlockRef;
-use crate::catalog::wire::{Reader, WireError, Writer};
 use crate::error::{Error, Result};
 use crate::interrupt::Steps;
 use crate::store::BlockStore;
-use crate::table::{Column, ColumnType, RowGroup};
+use crate::table::{Column, RowGroup};
 
 /// An index of a table as one snapshot sees it.
 #[derive(Clone)]

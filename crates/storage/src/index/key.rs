@@ -22,9 +22,9 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::TimeUnit;
+use hushdb_encoding::{ColumnType, MAX_DECIMAL64_PRECISION};
 
 use crate::error::{Error, Result};
-use crate::table::{ColumnType, MAX_DECIMAL64_PRECISION};
 
 /// The most bytes that a key has, so that some fit a block of the tree.
 pub(crate) const MAX_KEY_BYTES: usize = 4096;

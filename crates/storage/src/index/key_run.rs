@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBuffer;
+use hushdb_encoding::ColumnType;
 
 use super::key::encode_key;
 use crate::block::{BufferPool, Lent};
 use crate::error::{Error, Result};
 use crate::interrupt::Steps;
-use crate::table::ColumnType;
 
 /// Keys of the rows of a row group with their offsets in it, in order, so that who goes through them goes through memory in order.
 #[derive(Debug, Default)]

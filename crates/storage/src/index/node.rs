@@ -12,9 +12,9 @@
 use std::cmp::Ordering;
 
 use bytes::Bytes;
+use hushdb_encoding::wire::{Reader, WireError, Writer};
 
 use crate::block::{BlockRef, ENVELOPE_OVERHEAD_BYTES, SECTOR_BYTES};
-use crate::catalog::wire::{Reader, WireError, Writer};
 
 const VERSION: u8 = 1;
 /// A tree of more levels than this cannot be: each has at least one more entry than the one above.

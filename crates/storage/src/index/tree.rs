@@ -8,10 +8,10 @@
 use std::iter::Peekable;
 
 use bytes::Bytes;
+use hushdb_encoding::wire::WireError;
 
 use super::node::{MAX_LEVEL, NODE_BYTES, Node, push_row_id, split_entry};
 use crate::block::{BlockRef, Role};
-use crate::catalog::wire::WireError;
 use crate::error::{Error, Result};
 use crate::store::BlockStore;
 

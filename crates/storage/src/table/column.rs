@@ -3,8 +3,8 @@
 //! What must hold: an id is never given twice within a table, so a segment of a dropped column cannot pass for another's.
 //! Defaults and conditions are SQL text that storage keeps and does not read.
 
-use super::ColumnType;
-use crate::catalog::wire::{Reader, WireError, Writer};
+use hushdb_encoding::ColumnType;
+use hushdb_encoding::wire::{Reader, WireError, Writer};
 
 const FLAG_NULLABLE: u8 = 1;
 

@@ -6,9 +6,8 @@
 //! What must hold: merging is commutative, associative and idempotent; the hash of a value never changes (FORMAT.md,
 //! "Segments"), so sketches of any age merge.
 
+use hushdb_encoding::wire::{Reader, WireError, Writer};
 use xxhash_rust::xxh3::xxh3_64;
-
-use crate::catalog::wire::{Reader, WireError, Writer};
 
 const INDEX_BITS: u32 = 11;
 const REGISTERS: usize = 1 << INDEX_BITS;

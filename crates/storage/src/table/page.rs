@@ -5,9 +5,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use hushdb_encoding::wire::{Reader, WireError, Writer};
+
 use super::{Column, RowGroup};
 use crate::block::{BlockRef, Role};
-use crate::catalog::wire::{Reader, WireError, Writer};
 use crate::error::{Error, Result};
 use crate::store::BlockStore;
 

@@ -8,15 +8,13 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use hushdb_encoding::MAX_ROW_GROUP_ROWS;
+use hushdb_encoding::wire::{Reader, WireError, Writer};
 use roaring::RoaringBitmap;
 
 use super::Segment;
 use crate::block::BlockRef;
-use crate::catalog::wire::{Reader, WireError, Writer};
 use crate::index::RunKeys;
-
-/// The most rows a row group can have, whatever the options say.
-pub const MAX_ROW_GROUP_ROWS: u32 = 1 << 20;
 
 /// Values by column id, each array with a value for every row; a column without one is NULL in every row.
 pub type MemoryRows = Arc<[(u32, ArrayRef)]>;

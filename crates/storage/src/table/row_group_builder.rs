@@ -8,9 +8,9 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_select::concat::concat;
+use hushdb_encoding::{MAX_ROW_GROUP_ROWS, row_bytes};
 
-use super::nested_values::row_bytes;
-use super::{Column, MAX_ROW_GROUP_ROWS};
+use super::Column;
 use crate::error::{Error, Result};
 
 /// A row group ends when one column has this much raw data.
@@ -190,7 +190,7 @@ mod tests {
     use arrow_schema::{Field, Schema};
 
     use super::*;
-    use crate::table::ColumnType;
+    use hushdb_encoding::ColumnType;
 
     fn column(name: &str, ty: ColumnType) -> Column {
         Column {

@@ -2,10 +2,11 @@
 //!
 //! What must hold: `min` and `max` enclose every value of the segment, deleted rows included.
 
-use super::type_properties::Bounds;
+use hushdb_encoding::Bounds;
+use hushdb_encoding::wire::{Reader, WireError, Writer};
+
 use super::{Column, StatValue};
 use crate::block::BlockRef;
-use crate::catalog::wire::{Reader, WireError, Writer};
 
 const FLAG_EXACT: u8 = 1;
 

@@ -2,7 +2,7 @@
 //!
 //! What must hold: bounds of text are UTF-8; a cut lower bound is not above, a cut upper bound not below, any value.
 
-use crate::catalog::wire::{Reader, WireError, Writer};
+use hushdb_encoding::wire::{Reader, WireError, Writer};
 
 /// Bounds of text and bytes are cut to this many bytes.
 pub(crate) const MAX_BOUND_BYTES: usize = 64;

@@ -8,9 +8,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, GenericByteViewArray, PrimitiveArray};
 use arrow_schema::TimeUnit;
+use hushdb_encoding::{ColumnType, MAX_DECIMAL64_PRECISION, row_bytes};
 
-use super::nested_values::row_bytes;
-use super::{ColumnType, DistinctSketch, MAX_DECIMAL64_PRECISION, StatValue};
+use super::{DistinctSketch, StatValue};
 
 /// Statistics of one segment.
 pub(crate) struct Statistics {

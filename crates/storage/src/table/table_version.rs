@@ -13,12 +13,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::Array;
+use hushdb_encoding::compact;
+use hushdb_encoding::wire::{Reader, WireError, Writer};
 use roaring::RoaringBitmap;
 
 use super::pieces::{changed_pieces, replace_pieces, slice_of};
-use super::{Check, Column, DistinctSketch, Page, RowGroup, compact, same_name};
+use super::{Check, Column, DistinctSketch, Page, RowGroup, same_name};
 use crate::block::{BlockRef, Role};
-use crate::catalog::wire::{Reader, WireError, Writer};
 use crate::error::{Error, Result};
 use crate::index::{Index, IndexKind};
 use crate::store::BlockStore;
@@ -532,7 +533,7 @@ mod tests {
     use super::*;
     use crate::file::MemFile;
     use crate::store::StoreOptions;
-    use crate::table::ColumnType;
+    use hushdb_encoding::ColumnType;
 
     fn blocks() -> Arc<BlockStore> {
         let store = BlockStore::create(Arc::new(MemFile::new()), None, &StoreOptions::default());
