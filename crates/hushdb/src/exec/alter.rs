@@ -3,7 +3,7 @@
 
 use super::change_type::change_type;
 use super::ddl::{Definition, column_definition, default_value, table_columns, validate};
-use super::keys;
+use super::indexes;
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use crate::transaction::Write;
@@ -121,7 +121,7 @@ fn alter_one(
                     ));
                 }
                 refuse_if_checked(write, name, &column.name, "drop")?;
-                keys::refuse_drop_of_column(write, name, &column.name)?;
+                indexes::refuse_drop_of_column(write, name, &column.name)?;
                 write.drop_column(&name.schema, &name.name, &column.name)?;
             }
         }
@@ -172,7 +172,9 @@ fn alter_one(
                     default_value(statement, &column)?;
                 }
                 AlterColumnOperation::DropDefault => column.default = None,
-                AlterColumnOperation::DropNotNull if keys::is_primary(write, name, column.id) => {
+                AlterColumnOperation::DropNotNull
+                    if indexes::is_primary(write, name, column.id) =>
+                {
                     return Err(Error::catalog(format!(
                         "Cannot drop NOT NULL of column \"{}\": it is part of the primary key",
                         column.name
@@ -204,12 +206,12 @@ fn alter_one(
             )?;
         }
         A::AddConstraint { constraint, .. } => {
-            let key = keys::of_table(&constraint)?.ok_or_else(|| {
+            let key = indexes::of_table(&constraint)?.ok_or_else(|| {
                 Error::unsupported("ALTER TABLE adds keys only; name CHECKs in CREATE TABLE")
             })?;
             let mut definitions: Vec<ColumnDef> = columns.iter().map(as_definition).collect();
-            keys::refuse_second_primary(write, name, &key)?;
-            keys::apply(&name.name, std::slice::from_ref(&key), &mut definitions)?;
+            indexes::refuse_second_primary(write, name, &key)?;
+            indexes::apply(&name.name, std::slice::from_ref(&key), &mut definitions)?;
             for (column, definition) in columns.iter().zip(definitions) {
                 if column.nullable && !definition.nullable {
                     refuse_nulls(write, name, column)?;
@@ -217,13 +219,13 @@ fn alter_one(
                     write.set_column(&name.schema, &name.name, &column.name, false, default)?;
                 }
             }
-            keys::create(write, name, key)?;
+            indexes::create(write, name, key)?;
         }
         A::DropConstraint {
             if_exists,
             name: constraint,
             ..
-        } => keys::drop_constraint(write, name, &constraint.value, if_exists)?,
+        } => indexes::drop_constraint(write, name, &constraint.value, if_exists)?,
         _ => {
             return Err(Error::unsupported(
                 "this form of ALTER TABLE is not supported",

@@ -5,7 +5,7 @@
 //! changes.
 
 use super::definitions;
-use super::key_tables::Columns;
+use super::index_tables::Columns;
 use super::query::bound_view;
 use crate::session::Session;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray};

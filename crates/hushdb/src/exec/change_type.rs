@@ -5,7 +5,7 @@
 
 use super::ddl::{default_value, table_columns};
 use super::load::{RowRules, project};
-use super::{keys, query};
+use super::{indexes, query};
 use crate::statement::Statement;
 use crate::transaction::Write;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, UInt32Array};
@@ -39,7 +39,7 @@ pub(super) fn change_type(
     using: Option<ast::Expr>,
 ) -> Result<()> {
     let columns = table_columns(write, name)?;
-    keys::refuse_change_of_type(write, name, &column.name)?;
+    indexes::refuse_change_of_type(write, name, &column.name)?;
     let to = Column {
         ty: column_type(to)?,
         ..column.clone()

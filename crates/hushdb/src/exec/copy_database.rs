@@ -67,7 +67,7 @@ pub(super) fn copy_database(
                 let index = IndexDef {
                     name: index.name().into(),
                     kind: index.kind(),
-                    columns: super::keys::column_names(table, index),
+                    columns: super::indexes::column_names(table, index),
                 };
                 statement.progress.check()?;
                 let (schema, name) = place_in(write.catalog(), schema, &table.name)?;

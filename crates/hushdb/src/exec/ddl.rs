@@ -1,6 +1,6 @@
 //! CREATE and DROP of tables, views and schemas.
 
-use super::keys::{self, Key};
+use super::indexes::{self, Key};
 use super::load::{self, RowRules};
 use super::query;
 use crate::result::QueryResult;
@@ -48,7 +48,7 @@ pub(super) fn create_table(
     }
     let Some(query) = create.query else {
         let mut defined = definition(&create.columns, &create.constraints)?;
-        keys::apply(&name.name, &defined.keys, &mut defined.columns)?;
+        indexes::apply(&name.name, &defined.keys, &mut defined.columns)?;
         let Definition {
             columns,
             checks,
@@ -57,7 +57,7 @@ pub(super) fn create_table(
         validate(statement, &columns, &checks)?;
         write.create_table(&name.schema, &name.name, columns, checks)?;
         for key in keys {
-            keys::create(&mut write, &name, key)?;
+            indexes::create(&mut write, &name, key)?;
         }
         write.commit()?;
         return Ok(QueryResult::done());
@@ -181,7 +181,7 @@ fn definition(columns: &[ast::ColumnDef], constraints: &[TableConstraint]) -> Re
         column_definition(column, &mut defined)?;
     }
     for constraint in constraints {
-        match (constraint, keys::of_table(constraint)?) {
+        match (constraint, indexes::of_table(constraint)?) {
             (_, Some(key)) => defined.keys.push(key),
             (TableConstraint::Check(check), None) => defined.checks.push(Check {
                 name: check.name.as_ref().map(|name| name.value.clone()),
@@ -215,7 +215,7 @@ pub(super) fn column_definition(column: &ast::ColumnDef, to: &mut Definition) ->
         );
     }
     for option in &column.options {
-        if let Some(key) = keys::of_column(&def.name, option)? {
+        if let Some(key) = indexes::of_column(&def.name, option)? {
             to.keys.push(key);
             continue;
         }
@@ -366,7 +366,7 @@ pub(super) fn drop(
     match object {
         ObjectType::Table | ObjectType::View => drop_relation(statement, object, if_exists, name)?,
         ObjectType::Schema => drop_schema(statement, if_exists, name, cascade)?,
-        ObjectType::Index => keys::drop_index(statement, if_exists, name)?,
+        ObjectType::Index => indexes::drop_index(statement, if_exists, name)?,
         other => return Err(Error::unsupported(format!("DROP {other} is not supported"))),
     }
     Ok(QueryResult::done())

@@ -1,6 +1,6 @@
 //! Tables and views as the SQL that makes them again.
 
-use super::keys::quoted;
+use super::indexes::quoted;
 use hushdb_sql::type_names::column_type_name;
 use hushdb_sql::{self as sql, quote};
 use hushdb_storage::{IndexKind, MAIN_SCHEMA, TableVersion, View};

@@ -17,9 +17,9 @@ mod dml;
 mod export;
 mod for_update;
 mod import;
+mod index_tables;
+mod indexes;
 mod json;
-mod key_tables;
-mod keys;
 mod literal;
 mod literal_rows;
 mod load;
@@ -335,7 +335,7 @@ fn run_sql(statement: &Statement<'_>, parsed: ast::Statement) -> Result<QueryRes
             statement.session.deallocate(&name.value)?;
             Ok(QueryResult::done())
         }
-        S::CreateIndex(create) => keys::create_index(statement, &create),
+        S::CreateIndex(create) => indexes::create_index(statement, &create),
         S::Lock(lock) => lock_table::run(statement, &lock),
         other => {
             let text = other.to_string();

@@ -3,7 +3,7 @@
 //!
 //! What must hold: nothing here tells a key, or how to get one.
 
-use super::key_tables::Columns;
+use super::index_tables::Columns;
 use super::settings::settings as all_settings;
 use crate::maintenance::KeySlot;
 use crate::session::Session;

@@ -16,7 +16,7 @@ use hushdb_query::plan::Planner;
 use hushdb_sql::{Error, RekeySlot, Result};
 use hushdb_storage::{RekeyProgress, RekeyState, Store, check_interrupt, clock};
 
-use super::key_tables::Columns;
+use super::index_tables::Columns;
 use super::slot_options::read_options;
 use crate::result::QueryResult;
 use crate::session::Session;

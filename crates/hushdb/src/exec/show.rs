@@ -1,6 +1,6 @@
 //! DESCRIBE and SHOW.
 
-use super::key_tables::key_of;
+use super::index_tables::key_of;
 use super::{query, settings, summarize};
 use crate::result::QueryResult;
 use crate::statement::Statement;

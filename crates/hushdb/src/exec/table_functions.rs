@@ -6,7 +6,7 @@ use super::confined;
 use super::copy::Format;
 use super::series::series;
 use super::settings;
-use super::{catalog_tables, key_tables, process_tables};
+use super::{catalog_tables, index_tables, process_tables};
 use crate::statement::Statement;
 use datafusion::arrow::array::{
     Array, ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array,
@@ -102,15 +102,15 @@ fn call(
         "pragma_database_size" if args.is_empty() => {
             table(catalog_tables::database_size(statement.session, planner)?)
         }
-        "duckdb_indexes" if args.is_empty() => table(key_tables::indexes(planner)),
-        "duckdb_constraints" if args.is_empty() => table(key_tables::constraints(planner)),
+        "duckdb_indexes" if args.is_empty() => table(index_tables::indexes(planner)),
+        "duckdb_constraints" if args.is_empty() => table(index_tables::constraints(planner)),
         "pragma_table_info" | "table_info" => {
             let of = match args.as_slice() {
                 [value] => text(value),
                 _ => None,
             };
             let of = of.ok_or_else(|| Error::binder(format!("{name} takes a table's name")))?;
-            table(key_tables::table_info(planner, &of)?)
+            table(index_tables::table_info(planner, &of)?)
         }
         _ => Err(
             Error::catalog(format!("Table Function with name {name} does not exist!"))

@@ -4,6 +4,7 @@
 
 mod column;
 mod distinct_sketch;
+mod index_entries;
 mod page;
 mod pieces;
 mod row_group;
@@ -11,7 +12,6 @@ mod row_group_builder;
 mod segment;
 mod stat_value;
 mod statistics;
-mod table_keys;
 mod table_version;
 
 pub use column::{Check, Column, ColumnDef, same_name};

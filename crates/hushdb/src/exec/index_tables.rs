@@ -1,7 +1,7 @@
 //! What a catalog says of keys and constraints, as tables: `duckdb_indexes()`, `duckdb_constraints()` and
 //! `pragma_table_info('t')`, and the key column of DESCRIBE.
 
-use super::keys::{column_names, definition, quoted};
+use super::indexes::{column_names, definition, quoted};
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Int32Array, StringArray};
 use hushdb_query::plan::Planner;
 use hushdb_sql::Result;
