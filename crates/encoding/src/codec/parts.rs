@@ -54,22 +54,7 @@ pub(crate) fn split(ty: &ColumnType, array: &ArrayRef) -> Result<Vec<ArrayRef>, 
                     .reinterpret_cast::<Int64Type>(),
             )]
         }
-        Parts::Decimal128(..) => {
-            let values = array.as_primitive::<Decimal128Type>().values();
-            let at = |row: usize, value: &i128| if is_null(&nulls, row) { 0 } else { *value };
-            let cleaned: Vec<i128> = values
-                .iter()
-                .enumerate()
-                .map(|(row, v)| at(row, v))
-                .collect();
-            // Truncating to the halves is the point of the two casts.
-            let high: ScalarBuffer<i64> = cleaned.iter().map(|v| (v >> 64) as i64).collect();
-            let low: ScalarBuffer<u64> = cleaned.iter().map(|v| *v as u64).collect();
-            vec![
-                Arc::new(Int64Array::new(high, nulls)),
-                Arc::new(UInt64Array::new(low, None)),
-            ]
-        }
+        Parts::Decimal128(..) => split_decimals(array, nulls),
         Parts::Date => {
             vec![Arc::new(
                 array
@@ -83,45 +68,66 @@ pub(crate) fn split(ty: &ColumnType, array: &ArrayRef) -> Result<Vec<ArrayRef>, 
                 .reinterpret_cast::<Int64Type>(),
         )],
         Parts::Timestamp(unit, _) => vec![Arc::new(timestamp_ticks(array, unit))],
-        Parts::Interval => {
-            let values = array.as_primitive::<IntervalMonthDayNanoType>().values();
-            let zero = IntervalMonthDayNano::new(0, 0, 0);
-            let cleaned: Vec<IntervalMonthDayNano> = values
-                .iter()
-                .enumerate()
-                .map(|(row, v)| if is_null(&nulls, row) { zero } else { *v })
-                .collect();
-            let months: ScalarBuffer<i32> = cleaned.iter().map(|v| v.months).collect();
-            let days: ScalarBuffer<i32> = cleaned.iter().map(|v| v.days).collect();
-            let nanos: ScalarBuffer<i64> = cleaned.iter().map(|v| v.nanoseconds).collect();
-            vec![
-                Arc::new(Int32Array::new(months, nulls)),
-                Arc::new(Int32Array::new(days, None)),
-                Arc::new(Int64Array::new(nanos, None)),
-            ]
-        }
-        Parts::Uuid => {
-            let values = array.as_fixed_size_binary();
-            let number = |row: usize| {
-                if is_null(&nulls, row) {
-                    return 0;
-                }
-                values.value(row).try_into().map_or(0, u128::from_be_bytes)
-            };
-            let cleaned: Vec<u128> = (0..values.len()).map(number).collect();
-            let high: ScalarBuffer<u64> = cleaned.iter().map(|v| (v >> 64) as u64).collect();
-            let low: ScalarBuffer<u64> = cleaned.iter().map(|v| *v as u64).collect();
-            vec![
-                Arc::new(UInt64Array::new(high, nulls)),
-                Arc::new(UInt64Array::new(low, None)),
-            ]
-        }
+        Parts::Interval => split_intervals(array, nulls),
+        Parts::Uuid => split_uuids(array, nulls),
         Parts::Whole => vec![Arc::clone(array)],
     })
 }
 
+fn split_decimals(array: &ArrayRef, nulls: Option<NullBuffer>) -> Vec<ArrayRef> {
+    let values = array.as_primitive::<Decimal128Type>().values();
+    let at = |row: usize, value: &i128| if is_null(&nulls, row) { 0 } else { *value };
+    let cleaned: Vec<i128> = values
+        .iter()
+        .enumerate()
+        .map(|(row, v)| at(row, v))
+        .collect();
+    // Truncating to the halves is the point of the two casts.
+    let high: ScalarBuffer<i64> = cleaned.iter().map(|v| (v >> 64) as i64).collect();
+    let low: ScalarBuffer<u64> = cleaned.iter().map(|v| *v as u64).collect();
+    vec![
+        Arc::new(Int64Array::new(high, nulls)),
+        Arc::new(UInt64Array::new(low, None)),
+    ]
+}
+
+fn split_intervals(array: &ArrayRef, nulls: Option<NullBuffer>) -> Vec<ArrayRef> {
+    let values = array.as_primitive::<IntervalMonthDayNanoType>().values();
+    let zero = IntervalMonthDayNano::new(0, 0, 0);
+    let cleaned: Vec<IntervalMonthDayNano> = values
+        .iter()
+        .enumerate()
+        .map(|(row, v)| if is_null(&nulls, row) { zero } else { *v })
+        .collect();
+    let months: ScalarBuffer<i32> = cleaned.iter().map(|v| v.months).collect();
+    let days: ScalarBuffer<i32> = cleaned.iter().map(|v| v.days).collect();
+    let nanos: ScalarBuffer<i64> = cleaned.iter().map(|v| v.nanoseconds).collect();
+    vec![
+        Arc::new(Int32Array::new(months, nulls)),
+        Arc::new(Int32Array::new(days, None)),
+        Arc::new(Int64Array::new(nanos, None)),
+    ]
+}
+
+fn split_uuids(array: &ArrayRef, nulls: Option<NullBuffer>) -> Vec<ArrayRef> {
+    let values = array.as_fixed_size_binary();
+    let number = |row: usize| {
+        if is_null(&nulls, row) {
+            return 0;
+        }
+        values.value(row).try_into().map_or(0, u128::from_be_bytes)
+    };
+    let cleaned: Vec<u128> = (0..values.len()).map(number).collect();
+    let high: ScalarBuffer<u64> = cleaned.iter().map(|v| (v >> 64) as u64).collect();
+    let low: ScalarBuffer<u64> = cleaned.iter().map(|v| *v as u64).collect();
+    vec![
+        Arc::new(UInt64Array::new(high, nulls)),
+        Arc::new(UInt64Array::new(low, None)),
+    ]
+}
+
 /// Puts the parts of one segment together again. All parts have the same length and the types of [`part_types`].
-pub(crate) fn join(ty: &ColumnType, mut parts: Vec<ArrayRef>) -> Result<ArrayRef, CodecError> {
+pub(crate) fn join(ty: &ColumnType, parts: Vec<ArrayRef>) -> Result<ArrayRef, CodecError> {
     let malformed = || CodecError::Malformed;
     let types = part_types(ty);
     let len = parts.first().ok_or_else(malformed)?.len();
@@ -129,7 +135,7 @@ pub(crate) fn join(ty: &ColumnType, mut parts: Vec<ArrayRef>) -> Result<ArrayRef
     if parts.len() != types.len() || !parts.iter().zip(&types).all(fits) {
         return Err(CodecError::Malformed);
     }
-    let first = parts.swap_remove(0);
+    let (first, rest) = parts.split_first().ok_or_else(malformed)?;
     let nulls = first.nulls().cloned();
     Ok(match ty.properties().parts {
         Parts::Decimal64(precision, scale) => {
@@ -143,11 +149,8 @@ pub(crate) fn join(ty: &ColumnType, mut parts: Vec<ArrayRef>) -> Result<ArrayRef
         }
         Parts::Decimal128(precision, scale) => {
             let high = first.as_primitive::<Int64Type>().values();
-            let low = parts
-                .first()
-                .ok_or_else(malformed)?
-                .as_primitive::<UInt64Type>()
-                .values();
+            let low = rest.first().ok_or_else(malformed)?;
+            let low = low.as_primitive::<UInt64Type>().values();
             let values: ScalarBuffer<i128> = high
                 .iter()
                 .zip(low.iter())
@@ -172,45 +175,53 @@ pub(crate) fn join(ty: &ColumnType, mut parts: Vec<ArrayRef>) -> Result<ArrayRef
             let values = first.as_primitive::<Int64Type>().values().clone();
             timestamps(values, nulls, unit, zoned)
         }
-        Parts::Interval => {
-            // `swap_remove` put the last part in front of the second.
-            let nanos = parts
-                .first()
-                .ok_or_else(malformed)?
-                .as_primitive::<Int64Type>();
-            let days = parts
-                .get(1)
-                .ok_or_else(malformed)?
-                .as_primitive::<Int32Type>();
-            let months = first.as_primitive::<Int32Type>();
-            let values: ScalarBuffer<IntervalMonthDayNano> = months
-                .values()
-                .iter()
-                .zip(days.values().iter())
-                .zip(nanos.values().iter())
-                .map(|((months, days), nanos)| IntervalMonthDayNano::new(*months, *days, *nanos))
-                .collect();
-            Arc::new(PrimitiveArray::<IntervalMonthDayNanoType>::new(
-                values, nulls,
-            ))
-        }
-        Parts::Uuid => {
-            let high = first.as_primitive::<UInt64Type>().values();
-            let low = parts
-                .first()
-                .ok_or_else(malformed)?
-                .as_primitive::<UInt64Type>()
-                .values();
-            let mut bytes = Vec::with_capacity(16 * len);
-            for (high, low) in high.iter().zip(low.iter()) {
-                bytes.extend_from_slice(&high.to_be_bytes());
-                bytes.extend_from_slice(&low.to_be_bytes());
-            }
-            let array = FixedSizeBinaryArray::try_new(16, Buffer::from_vec(bytes), nulls);
-            Arc::new(array.map_err(|_| malformed())?)
-        }
-        Parts::Whole => first,
+        Parts::Interval => match rest {
+            [days, nanos] => join_intervals(first, days, nanos, nulls),
+            _ => return Err(CodecError::Malformed),
+        },
+        Parts::Uuid => join_uuids(first, rest.first().ok_or_else(malformed)?, nulls)?,
+        Parts::Whole => Arc::clone(first),
     })
+}
+
+fn join_intervals(
+    months: &ArrayRef,
+    days: &ArrayRef,
+    nanos: &ArrayRef,
+    nulls: Option<NullBuffer>,
+) -> ArrayRef {
+    let (months, days) = (
+        months.as_primitive::<Int32Type>(),
+        days.as_primitive::<Int32Type>(),
+    );
+    let values: ScalarBuffer<IntervalMonthDayNano> = months
+        .values()
+        .iter()
+        .zip(days.values().iter())
+        .zip(nanos.as_primitive::<Int64Type>().values().iter())
+        .map(|((months, days), nanos)| IntervalMonthDayNano::new(*months, *days, *nanos))
+        .collect();
+    Arc::new(PrimitiveArray::<IntervalMonthDayNanoType>::new(
+        values, nulls,
+    ))
+}
+
+fn join_uuids(
+    high: &ArrayRef,
+    low: &ArrayRef,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, CodecError> {
+    let (high, low) = (
+        high.as_primitive::<UInt64Type>(),
+        low.as_primitive::<UInt64Type>(),
+    );
+    let mut bytes = Vec::with_capacity(16 * high.len());
+    for (high, low) in high.values().iter().zip(low.values().iter()) {
+        bytes.extend_from_slice(&high.to_be_bytes());
+        bytes.extend_from_slice(&low.to_be_bytes());
+    }
+    let array = FixedSizeBinaryArray::try_new(16, Buffer::from_vec(bytes), nulls);
+    Ok(Arc::new(array.map_err(|_| CodecError::Malformed)?))
 }
 
 fn is_null(nulls: &Option<NullBuffer>, row: usize) -> bool {

@@ -80,25 +80,25 @@ pub fn write(array: &dyn Array, ty: &ColumnType, out: &mut Writer) -> Result<(),
                 write(column.as_ref(), ty, out)?;
             }
         }
-        Values::Fixed(width) => {
-            let data = array.to_data();
-            let bytes = data
-                .buffers()
-                .first()
-                .map(Buffer::as_slice)
-                .unwrap_or_default();
-            let from = data.offset() * width;
-            let values = bytes.get(from..from + rows * width).unwrap_or_default();
-            for (row, value) in values.chunks_exact(width).enumerate() {
-                // What stands behind a NULL is nobody's business.
-                match array.is_valid(row) {
-                    true => out.raw(value),
-                    false => out.raw(&vec![0; width]),
-                }
-            }
-        }
+        Values::Fixed(width) => write_fixed(array, width, out),
     }
     Ok(())
+}
+
+fn write_fixed(array: &dyn Array, width: usize, out: &mut Writer) {
+    let data = array.to_data();
+    let bytes = data.buffers().first();
+    let bytes = bytes.map(Buffer::as_slice).unwrap_or_default();
+    let from = data.offset() * width;
+    let to = from + array.len() * width;
+    let values = bytes.get(from..to).unwrap_or_default();
+    for (row, value) in values.chunks_exact(width).enumerate() {
+        // What stands behind a NULL is nobody's business.
+        match array.is_valid(row) {
+            true => out.raw(value),
+            false => out.raw(&vec![0; width]),
+        }
+    }
 }
 
 fn write_texts<'a>(values: impl Iterator<Item = &'a [u8]> + Clone, out: &mut Writer) {

@@ -40,199 +40,231 @@ pub(super) fn alter_table(
     }
     let mut target = name;
     for operation in alter.operations {
-        alter_one(statement, &mut write, &mut target, operation)?;
+        let alteration = Alteration {
+            statement,
+            columns: table_columns(&write, &target)?,
+            write: &mut write,
+            name: &mut target,
+        };
+        alteration.run(operation)?;
     }
     write.commit()?;
     Ok(QueryResult::done())
 }
 
-fn alter_one(
-    statement: &Statement<'_>,
-    write: &mut Write<'_>,
-    name: &mut TableName,
-    operation: AlterTableOperation,
-) -> Result<()> {
-    use AlterTableOperation as A;
-    let columns = table_columns(write, name)?;
-    let find = |ident: &ast::Ident| {
-        let found = sql::find_named(&columns, &ident.value, |column| &column.name);
+/// One operation of the statement on one table, whose columns are those before it.
+struct Alteration<'a, 'w> {
+    statement: &'a Statement<'a>,
+    write: &'a mut Write<'w>,
+    name: &'a mut TableName,
+    columns: Vec<Column>,
+}
+
+impl Alteration<'_, '_> {
+    fn run(mut self, operation: AlterTableOperation) -> Result<()> {
+        use AlterTableOperation as A;
+        match operation {
+            A::AddColumn {
+                if_not_exists,
+                column_def,
+                ..
+            } => self.add_column(&column_def, if_not_exists),
+            A::DropColumn {
+                column_names,
+                if_exists,
+                ..
+            } => self.drop_columns(&column_names, if_exists),
+            A::RenameColumn {
+                old_column_name,
+                new_column_name,
+            } => self.rename_column(&old_column_name, &new_column_name.value),
+            A::RenameTable { table_name } => {
+                let (RenameTableNameKind::To(new_name) | RenameTableNameKind::As(new_name)) =
+                    table_name;
+                self.rename_table(&new_name)
+            }
+            A::AlterColumn { column_name, op } => self.alter_column(&column_name, op),
+            A::AddConstraint { constraint, .. } => self.add_constraint(&constraint),
+            A::DropConstraint {
+                if_exists,
+                name: constraint,
+                ..
+            } => indexes::drop_constraint(self.write, self.name, &constraint.value, if_exists),
+            _ => Err(Error::unsupported(
+                "this form of ALTER TABLE is not supported",
+            )),
+        }
+    }
+
+    /// The column that a name names.
+    fn find(&self, ident: &ast::Ident) -> Result<Column> {
+        let found = sql::find_named(&self.columns, &ident.value, |column| &column.name);
         found.cloned().ok_or_else(|| {
             Error::binder(format!(
                 "Table \"{}\" does not have a column with name \"{}\"",
-                name.name, ident.value
+                self.name.name, ident.value
             ))
             .with_sqlstate(sqlstate::UNDEFINED_COLUMN)
         })
-    };
-    match operation {
-        A::AddColumn {
-            if_not_exists,
-            column_def,
-            ..
-        } => {
-            let mut defined = Definition::default();
-            column_definition(&column_def, &mut defined)?;
-            let constrained = !defined.checks.is_empty() || !defined.keys.is_empty();
-            let Some(def) = defined.columns.pop() else {
-                return Err(Error::internal("a column's definition has no column"));
+    }
+
+    fn add_column(&mut self, definition: &ast::ColumnDef, if_not_exists: bool) -> Result<()> {
+        let mut defined = Definition::default();
+        column_definition(definition, &mut defined)?;
+        let constrained = !defined.checks.is_empty() || !defined.keys.is_empty();
+        let Some(def) = defined.columns.pop() else {
+            return Err(Error::internal("a column's definition has no column"));
+        };
+        if self.columns.iter().any(|c| same_name(&c.name, &def.name)) {
+            return match if_not_exists {
+                true => Ok(()),
+                false => Err(column_exists(&def.name)),
             };
-            if columns.iter().any(|c| same_name(&c.name, &def.name)) {
-                if if_not_exists {
-                    return Ok(());
-                }
-                return Err(Error::catalog(format!(
-                    "Column with name {} already exists!",
-                    def.name
-                ))
-                .with_sqlstate(sqlstate::DUPLICATE_COLUMN));
-            }
-            if constrained || !def.nullable {
-                return Err(Error::unsupported(
-                    "Adding columns with constraints not yet supported",
-                ));
-            }
-            validate(statement, std::slice::from_ref(&def), &[])?;
-            let column = Column {
-                id: 0,
-                name: def.name.clone(),
-                ty: def.ty.clone(),
-                nullable: true,
-                default: def.default.clone(),
-            };
-            let fill = match &def.default {
-                Some(_) => Some(default_value(statement, &column)?),
-                None => None,
-            };
-            write.add_column(&name.schema, &name.name, def, fill)?;
         }
-        A::DropColumn {
-            column_names,
-            if_exists,
-            ..
-        } => {
-            for ident in &column_names {
-                let column = match find(ident) {
-                    Err(_) if if_exists => continue,
-                    other => other?,
-                };
-                if columns.len() == 1 {
-                    return Err(Error::catalog(
-                        "Cannot drop column: table only has one column remaining!",
-                    ));
-                }
-                refuse_if_checked(write, name, &column.name, "drop")?;
-                indexes::refuse_drop_of_column(write, name, &column.name)?;
-                write.drop_column(&name.schema, &name.name, &column.name)?;
-            }
-        }
-        A::RenameColumn {
-            old_column_name,
-            new_column_name,
-        } => {
-            let column = find(&old_column_name)?;
-            let new_name = new_column_name.value;
-            let mut others = columns.iter().filter(|c| c.id != column.id);
-            if others.any(|c| same_name(&c.name, &new_name)) {
-                return Err(
-                    Error::catalog(format!("Column with name {new_name} already exists!"))
-                        .with_sqlstate(sqlstate::DUPLICATE_COLUMN),
-                );
-            }
-            refuse_if_checked(write, name, &column.name, "rename")?;
-            write.rename_column(&name.schema, &name.name, &column.name, &new_name)?;
-        }
-        A::RenameTable { table_name } => {
-            let (RenameTableNameKind::To(new_name) | RenameTableNameKind::As(new_name)) =
-                table_name;
-            let parts = name_parts(&new_name)?;
-            let [new_name] = parts.as_slice() else {
-                return Err(Error::binder(
-                    "RENAME TO takes a name without schema; a table stays in its schema",
-                ));
-            };
-            let schema = write.catalog().schemas.get(&name.schema);
-            let taken = schema.is_some_and(|schema| {
-                let mut others = schema.relations().filter(|other| **other != name.name);
-                others.any(|other| same_name(other, new_name))
-            });
-            if taken {
-                return Err(Error::catalog(format!(
-                    "Table with name \"{new_name}\" already exists!"
-                ))
-                .with_sqlstate(sqlstate::DUPLICATE_TABLE));
-            }
-            write.rename_table(&name.schema, &name.name, new_name)?;
-            name.name = new_name.clone();
-        }
-        A::AlterColumn { column_name, op } => {
-            let mut column = find(&column_name)?;
-            match op {
-                AlterColumnOperation::SetDefault { value } => {
-                    column.default = Some(sql::sql_text(&value));
-                    default_value(statement, &column)?;
-                }
-                AlterColumnOperation::DropDefault => column.default = None,
-                AlterColumnOperation::DropNotNull
-                    if indexes::is_primary(write, name, column.id) =>
-                {
-                    return Err(Error::catalog(format!(
-                        "Cannot drop NOT NULL of column \"{}\": it is part of the primary key",
-                        column.name
-                    )));
-                }
-                AlterColumnOperation::DropNotNull => column.nullable = true,
-                AlterColumnOperation::SetNotNull => {
-                    refuse_nulls(write, name, &column)?;
-                    column.nullable = false;
-                }
-                AlterColumnOperation::SetDataType {
-                    data_type, using, ..
-                } => {
-                    refuse_if_checked(write, name, &column.name, "change the type of")?;
-                    return change_type(statement, write, name, &column, &data_type, using);
-                }
-                _ => {
-                    return Err(Error::unsupported(
-                        "this form of ALTER COLUMN is not supported",
-                    ));
-                }
-            }
-            write.set_column(
-                &name.schema,
-                &name.name,
-                &column.name,
-                column.nullable,
-                column.default,
-            )?;
-        }
-        A::AddConstraint { constraint, .. } => {
-            let key = indexes::of_table(&constraint)?.ok_or_else(|| {
-                Error::unsupported("ALTER TABLE adds keys only; name CHECKs in CREATE TABLE")
-            })?;
-            let mut definitions: Vec<ColumnDef> = columns.iter().map(as_definition).collect();
-            indexes::refuse_second_primary(write, name, &key)?;
-            indexes::apply(&name.name, std::slice::from_ref(&key), &mut definitions)?;
-            for (column, definition) in columns.iter().zip(definitions) {
-                if column.nullable && !definition.nullable {
-                    refuse_nulls(write, name, column)?;
-                    let default = column.default.clone();
-                    write.set_column(&name.schema, &name.name, &column.name, false, default)?;
-                }
-            }
-            indexes::create(write, name, key)?;
-        }
-        A::DropConstraint {
-            if_exists,
-            name: constraint,
-            ..
-        } => indexes::drop_constraint(write, name, &constraint.value, if_exists)?,
-        _ => {
+        if constrained || !def.nullable {
             return Err(Error::unsupported(
-                "this form of ALTER TABLE is not supported",
+                "Adding columns with constraints not yet supported",
             ));
         }
+        validate(self.statement, std::slice::from_ref(&def), &[])?;
+        let column = Column {
+            id: 0,
+            name: def.name.clone(),
+            ty: def.ty.clone(),
+            nullable: true,
+            default: def.default.clone(),
+        };
+        let fill = match &def.default {
+            Some(_) => Some(default_value(self.statement, &column)?),
+            None => None,
+        };
+        let (schema, table) = (&self.name.schema, &self.name.name);
+        Ok(self.write.add_column(schema, table, def, fill)?)
     }
-    Ok(())
+
+    fn drop_columns(&mut self, names: &[ast::Ident], if_exists: bool) -> Result<()> {
+        for ident in names {
+            let column = match self.find(ident) {
+                Err(_) if if_exists => continue,
+                other => other?,
+            };
+            if self.columns.len() == 1 {
+                return Err(Error::catalog(
+                    "Cannot drop column: table only has one column remaining!",
+                ));
+            }
+            refuse_if_checked(self.write, self.name, &column.name, "drop")?;
+            indexes::refuse_drop_of_column(self.write, self.name, &column.name)?;
+            let (schema, table) = (&self.name.schema, &self.name.name);
+            self.write.drop_column(schema, table, &column.name)?;
+        }
+        Ok(())
+    }
+
+    fn rename_column(&mut self, old_name: &ast::Ident, new_name: &str) -> Result<()> {
+        let column = self.find(old_name)?;
+        let mut others = self.columns.iter().filter(|c| c.id != column.id);
+        if others.any(|c| same_name(&c.name, new_name)) {
+            return Err(column_exists(new_name));
+        }
+        refuse_if_checked(self.write, self.name, &column.name, "rename")?;
+        let (schema, table) = (&self.name.schema, &self.name.name);
+        Ok(self
+            .write
+            .rename_column(schema, table, &column.name, new_name)?)
+    }
+
+    fn rename_table(&mut self, new_name: &ast::ObjectName) -> Result<()> {
+        let parts = name_parts(new_name)?;
+        let [new_name] = parts.as_slice() else {
+            return Err(Error::binder(
+                "RENAME TO takes a name without schema; a table stays in its schema",
+            ));
+        };
+        let schema = self.write.catalog().schemas.get(&self.name.schema);
+        let taken = schema.is_some_and(|schema| {
+            let mut others = schema.relations().filter(|other| **other != self.name.name);
+            others.any(|other| same_name(other, new_name))
+        });
+        if taken {
+            return Err(
+                Error::catalog(format!("Table with name \"{new_name}\" already exists!"))
+                    .with_sqlstate(sqlstate::DUPLICATE_TABLE),
+            );
+        }
+        self.write
+            .rename_table(&self.name.schema, &self.name.name, new_name)?;
+        self.name.name = new_name.clone();
+        Ok(())
+    }
+
+    fn alter_column(&mut self, name: &ast::Ident, operation: AlterColumnOperation) -> Result<()> {
+        use AlterColumnOperation as A;
+        let mut column = self.find(name)?;
+        match operation {
+            A::SetDefault { value } => {
+                column.default = Some(sql::sql_text(&value));
+                default_value(self.statement, &column)?;
+            }
+            A::DropDefault => column.default = None,
+            A::DropNotNull if indexes::is_primary(self.write, self.name, column.id) => {
+                return Err(Error::catalog(format!(
+                    "Cannot drop NOT NULL of column \"{}\": it is part of the primary key",
+                    column.name
+                )));
+            }
+            A::DropNotNull => column.nullable = true,
+            A::SetNotNull => {
+                refuse_nulls(self.write, self.name, &column)?;
+                column.nullable = false;
+            }
+            A::SetDataType {
+                data_type, using, ..
+            } => {
+                refuse_if_checked(self.write, self.name, &column.name, "change the type of")?;
+                let (write, table) = (&mut *self.write, &*self.name);
+                return change_type(self.statement, write, table, &column, &data_type, using);
+            }
+            _ => {
+                return Err(Error::unsupported(
+                    "this form of ALTER COLUMN is not supported",
+                ));
+            }
+        }
+        self.set(&column.name, column.nullable, column.default)
+    }
+
+    fn add_constraint(&mut self, constraint: &ast::TableConstraint) -> Result<()> {
+        let key = indexes::of_table(constraint)?.ok_or_else(|| {
+            Error::unsupported("ALTER TABLE adds keys only; name CHECKs in CREATE TABLE")
+        })?;
+        let mut definitions: Vec<ColumnDef> = self.columns.iter().map(as_definition).collect();
+        indexes::refuse_second_primary(self.write, self.name, &key)?;
+        indexes::apply(
+            &self.name.name,
+            std::slice::from_ref(&key),
+            &mut definitions,
+        )?;
+        for (column, definition) in std::mem::take(&mut self.columns).iter().zip(definitions) {
+            if column.nullable && !definition.nullable {
+                refuse_nulls(self.write, self.name, column)?;
+                self.set(&column.name, false, column.default.clone())?;
+            }
+        }
+        indexes::create(self.write, self.name, key)
+    }
+
+    fn set(&mut self, column: &str, nullable: bool, default: Option<String>) -> Result<()> {
+        let (schema, table) = (&self.name.schema, &self.name.name);
+        Ok(self
+            .write
+            .set_column(schema, table, column, nullable, default)?)
+    }
+}
+
+fn column_exists(name: &str) -> Error {
+    Error::catalog(format!("Column with name {name} already exists!"))
+        .with_sqlstate(sqlstate::DUPLICATE_COLUMN)
 }
 
 fn as_definition(column: &Column) -> ColumnDef {

@@ -249,6 +249,49 @@ struct ColumnRow<'a> {
 /// One row a column, of tables and views.
 pub(super) fn columns(planner: &Planner<'_>) -> Columns {
     let entries = Entries::of(planner);
+    let rows = column_rows(planner, &entries);
+    let of_digits = |row: &ColumnRow<'_>, at: usize| digits(&row.data_type)?.get(at).copied();
+    let default = |row: &ColumnRow<'_>| row.column.and_then(|column| column.default.clone());
+    let mut columns = places(&rows, |row| row.schema);
+    columns.extend([
+        ("table_name", texts(&rows, |row| Some(row.entry.into()))),
+        ("table_oid", numbers(&rows, |row| Some(row.oid))),
+        ("column_name", texts(&rows, |row| Some(row.name.clone()))),
+        (
+            "column_index",
+            small_numbers(&rows, |row| i32::try_from(row.at).ok()),
+        ),
+        ("comment", texts(&rows, |_| None)),
+        ("internal", flags(&rows, |_| false)),
+        ("column_default", texts(&rows, default)),
+        (
+            "is_nullable",
+            flags(&rows, |row| row.column.is_none_or(|column| column.nullable)),
+        ),
+        ("data_type", texts(&rows, |row| Some(row.data_type.clone()))),
+        (
+            "data_type_id",
+            numbers(&rows, |row| type_id(&row.data_type)),
+        ),
+        ("character_maximum_length", small_numbers(&rows, |_| None)),
+        (
+            "numeric_precision",
+            small_numbers(&rows, |row| of_digits(row, 0)),
+        ),
+        (
+            "numeric_precision_radix",
+            small_numbers(&rows, |row| of_digits(row, 1)),
+        ),
+        (
+            "numeric_scale",
+            small_numbers(&rows, |row| of_digits(row, 2)),
+        ),
+    ]);
+    columns
+}
+
+/// The columns of all tables and views.
+fn column_rows<'a>(planner: &Planner<'_>, entries: &'a Entries<'_>) -> Vec<ColumnRow<'a>> {
     let mut rows: Vec<ColumnRow<'_>> = vec![];
     for EntryRow { schema, oid, entry } in &entries.entries {
         let Some(schema) = entries.schemas.get(*schema) else {
@@ -292,44 +335,7 @@ pub(super) fn columns(planner: &Planner<'_>) -> Columns {
             }
         }
     }
-    let of_digits = |row: &ColumnRow<'_>, at: usize| digits(&row.data_type)?.get(at).copied();
-    let default = |row: &ColumnRow<'_>| row.column.and_then(|column| column.default.clone());
-    let mut columns = places(&rows, |row| row.schema);
-    columns.extend([
-        ("table_name", texts(&rows, |row| Some(row.entry.into()))),
-        ("table_oid", numbers(&rows, |row| Some(row.oid))),
-        ("column_name", texts(&rows, |row| Some(row.name.clone()))),
-        (
-            "column_index",
-            small_numbers(&rows, |row| i32::try_from(row.at).ok()),
-        ),
-        ("comment", texts(&rows, |_| None)),
-        ("internal", flags(&rows, |_| false)),
-        ("column_default", texts(&rows, default)),
-        (
-            "is_nullable",
-            flags(&rows, |row| row.column.is_none_or(|column| column.nullable)),
-        ),
-        ("data_type", texts(&rows, |row| Some(row.data_type.clone()))),
-        (
-            "data_type_id",
-            numbers(&rows, |row| type_id(&row.data_type)),
-        ),
-        ("character_maximum_length", small_numbers(&rows, |_| None)),
-        (
-            "numeric_precision",
-            small_numbers(&rows, |row| of_digits(row, 0)),
-        ),
-        (
-            "numeric_precision_radix",
-            small_numbers(&rows, |row| of_digits(row, 1)),
-        ),
-        (
-            "numeric_scale",
-            small_numbers(&rows, |row| of_digits(row, 2)),
-        ),
-    ]);
-    columns
+    rows
 }
 
 /// DuckDB's number of a type.

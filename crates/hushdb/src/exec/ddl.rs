@@ -62,32 +62,36 @@ pub(super) fn create_table(
         write.commit()?;
         return Ok(QueryResult::done());
     };
-    if !create
-        .columns
-        .iter()
-        .all(|c| c.options.is_empty() && c.data_type == ast::DataType::Unspecified)
-        || !create.constraints.is_empty()
-    {
+    let plain =
+        |c: &ast::ColumnDef| c.options.is_empty() && c.data_type == ast::DataType::Unspecified;
+    if !create.columns.iter().all(plain) || !create.constraints.is_empty() {
         return Err(Error::binder(
             "CREATE TABLE AS takes column names only; types come from the query",
         ));
     }
+    let names = create.columns.iter().map(|c| c.name.value.clone());
+    let names: Vec<String> = names.collect();
+    let rows = fill_from_query(statement, &mut write, &name, *query, &names)?;
+    write.commit()?;
+    QueryResult::count(rows)
+}
+
+/// Makes the table that a query describes, and writes the query's rows into it.
+fn fill_from_query(
+    statement: &Statement<'_>,
+    write: &mut Write<'_>,
+    name: &TableName,
+    query: ast::Query,
+    names: &[String],
+) -> Result<u64> {
     let planner = statement.planner();
-    let plan = planner.plan_query(*query)?;
-    let names: Vec<String> = create
-        .columns
-        .iter()
-        .map(|c| c.name.value.clone())
-        .collect();
-    let (plan, columns) = named_columns(plan, &names)?;
+    let (plan, columns) = named_columns(planner.plan_query(query)?, names)?;
     write.create_table(&name.schema, &name.name, columns, vec![])?;
-    let columns = table_columns(&write, &name)?;
+    let columns = table_columns(write, name)?;
     let sources: Vec<Option<usize>> = (0..columns.len()).map(Some).collect();
     let plan = load::project(&planner, plan, &columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &columns, &[])?;
-    let rows = load::load(statement, &mut write, &name, &plan, rules)?;
-    write.commit()?;
-    QueryResult::count(rows)
+    load::load(statement, write, name, &plan, rules)
 }
 
 pub(super) fn table_columns(write: &Write<'_>, name: &TableName) -> Result<Vec<Column>> {

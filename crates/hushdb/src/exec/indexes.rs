@@ -236,24 +236,7 @@ pub(super) fn create_index(
             "an index's name has one part; the index is in its table's schema",
         ));
     };
-    if create.predicate.is_some() {
-        return Err(Error::unsupported(
-            "Creating partial indexes is not supported currently",
-        ));
-    }
-    let using = create.using.as_ref().map(|using| using.to_string());
-    if using.is_some_and(|using| !using.eq_ignore_ascii_case("ART"))
-        || create.concurrently
-        || !create.include.is_empty()
-        || create.nulls_distinct == Some(false)
-        || !create.with.is_empty()
-        || !create.index_options.is_empty()
-        || !create.alter_options.is_empty()
-    {
-        return Err(Error::unsupported(
-            "this form of CREATE INDEX is not supported; write CREATE [UNIQUE] INDEX name ON table (columns)",
-        ));
-    }
+    refuse_other_forms(create)?;
     let columns = create.columns.iter().map(plain_column);
     let columns: Vec<String> = columns.collect::<Result<_>>()?;
     let (table, mut write) = statement.resolve_for_write(&create.table_name)?;
@@ -274,6 +257,41 @@ pub(super) fn create_index(
         true => IndexKind::Unique,
         false => IndexKind::Plain,
     };
+    check_columns(&table, &version, &columns)?;
+    let key = Key {
+        name: Some(name.clone()),
+        kind,
+        columns,
+    };
+    self::create(&mut write, &table, key)?;
+    write.commit()?;
+    Ok(QueryResult::done())
+}
+
+fn refuse_other_forms(create: &ast::CreateIndex) -> Result<()> {
+    if create.predicate.is_some() {
+        return Err(Error::unsupported(
+            "Creating partial indexes is not supported currently",
+        ));
+    }
+    let using = create.using.as_ref().map(|using| using.to_string());
+    if using.is_some_and(|using| !using.eq_ignore_ascii_case("ART"))
+        || create.concurrently
+        || !create.include.is_empty()
+        || create.nulls_distinct == Some(false)
+        || !create.with.is_empty()
+        || !create.index_options.is_empty()
+        || !create.alter_options.is_empty()
+    {
+        return Err(Error::unsupported(
+            "this form of CREATE INDEX is not supported; write CREATE [UNIQUE] INDEX name ON table (columns)",
+        ));
+    }
+    Ok(())
+}
+
+/// Each column is the table's, and is named once.
+fn check_columns(table: &TableName, version: &TableVersion, columns: &[String]) -> Result<()> {
     for (at, column) in columns.iter().enumerate() {
         if version.column(column).is_none() {
             return Err(Error::binder(format!(
@@ -286,14 +304,7 @@ pub(super) fn create_index(
             return Err(twice(IndexKind::Plain, column));
         }
     }
-    let key = Key {
-        name: Some(name.clone()),
-        kind,
-        columns,
-    };
-    self::create(&mut write, &table, key)?;
-    write.commit()?;
-    Ok(QueryResult::done())
+    Ok(())
 }
 
 pub(super) fn drop_index(

@@ -285,32 +285,41 @@ fn write_rows(
             let written = (&mut task.0).await.map_err(|e| of_task(&e))?;
             loaded.push(written?);
         }
-        let rows = loaded.iter().map(|part| match part {
-            Loaded::Few(batches) => batches.iter().map(RecordBatch::num_rows).sum(),
-            Loaded::Groups(_) => few + 1,
-        });
-        if rows.sum::<usize>() <= few {
-            let batches = loaded.into_iter().flat_map(|part| match part {
-                Loaded::Few(batches) => batches,
-                Loaded::Groups(_) => vec![],
-            });
-            return Ok(Loaded::Few(batches.collect()));
-        }
-        let mut groups = vec![];
-        for part in loaded {
-            groups.extend(match part {
-                Loaded::Groups(groups) => groups,
-                Loaded::Few(batches) => {
-                    let mut sink = sink();
-                    for batch in batches {
-                        sink.push(batch).await?;
-                    }
-                    sink.finish().await?
-                }
-            });
-        }
-        Ok(Loaded::Groups(groups))
+        together(loaded, few, sink).await
     })
+}
+
+/// What the parts of a plan gave as one: rows that stay few, or row groups.
+async fn together(
+    loaded: Vec<Loaded>,
+    few: usize,
+    sink: impl Fn() -> RowGroupSink,
+) -> Result<Loaded> {
+    let rows = loaded.iter().map(|part| match part {
+        Loaded::Few(batches) => batches.iter().map(RecordBatch::num_rows).sum(),
+        Loaded::Groups(_) => few + 1,
+    });
+    if rows.sum::<usize>() <= few {
+        let batches = loaded.into_iter().flat_map(|part| match part {
+            Loaded::Few(batches) => batches,
+            Loaded::Groups(_) => vec![],
+        });
+        return Ok(Loaded::Few(batches.collect()));
+    }
+    let mut groups = vec![];
+    for part in loaded {
+        groups.extend(match part {
+            Loaded::Groups(groups) => groups,
+            Loaded::Few(batches) => {
+                let mut sink = sink();
+                for batch in batches {
+                    sink.push(batch).await?;
+                }
+                sink.finish().await?
+            }
+        });
+    }
+    Ok(Loaded::Groups(groups))
 }
 
 /// Adds a few rows, as arrays that hold no more memory than their values take; returns their number. Large values go to

@@ -41,28 +41,7 @@ fn call(
         .collect::<Result<Vec<_>>>()?;
     match name {
         "read_csv" | "read_csv_auto" | "read_parquet" | "parquet_scan" | "read_json"
-        | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" => {
-            let is_csv = name.starts_with("read_csv");
-            let (path, options) = match args.split_first() {
-                Some((path, options)) if is_csv || options.is_empty() => (text(path), options),
-                _ => (None, &args[..0]),
-            };
-            let path = path.ok_or_else(|| {
-                let text = match is_csv {
-                    true => "takes the path of one file, and options such as header = false",
-                    false => "takes the path of one file; options go into COPY ... FROM",
-                };
-                Error::binder(format!("{name} {text}"))
-            })?;
-            match name {
-                "read_csv" | "read_csv_auto" => {
-                    let options = options.iter().map(|option| named_option(name, option));
-                    super::csv::source(&path, &options.collect::<Result<Vec<_>>>()?)
-                }
-                "read_parquet" | "parquet_scan" => super::copy::parquet_source(planner, &path),
-                _ => super::json::source(&path),
-            }
-        }
+        | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" => read_file(planner, name, &args),
         sql::ROWS_OF => {
             let text = args.first().and_then(text).unwrap_or_default();
             let result = super::show::rows_of(statement, planner, &text)?;
@@ -76,19 +55,7 @@ fn call(
         "range" => series(&args, false),
         "generate_series" => series(&args, true),
         "tpch_queries" if args.is_empty() => tpch_queries(),
-        "database_anchor" => {
-            let name = match args.as_slice() {
-                [] => Some(planner.snapshot.current_database.clone()),
-                [value] => text(value),
-                _ => None,
-            };
-            let name = name.ok_or_else(|| {
-                Error::binder("database_anchor takes the name of an attached database")
-            })?;
-            let anchor = planner.snapshot.database(&name)?.store.anchor()?;
-            let anchor = StringArray::from(vec![anchor.to_string()]);
-            table(vec![("anchor", Arc::new(anchor))])
-        }
+        "database_anchor" => database_anchor(planner, &args),
         "key_memory" if args.is_empty() => key_memory(),
         "spill_files" if args.is_empty() => spill_files(planner),
         _ if args.is_empty() && process_tables::NAMES.contains(&name) => {
@@ -117,6 +84,47 @@ fn call(
                 .with_sqlstate(sqlstate::UNDEFINED_FUNCTION),
         ),
     }
+}
+
+/// `read_csv('file', option = value)` and its like.
+fn read_file(
+    planner: &Planner<'_>,
+    name: &str,
+    args: &[ScalarValue],
+) -> Result<Arc<dyn TableSource>> {
+    let is_csv = name.starts_with("read_csv");
+    let (path, options) = match args.split_first() {
+        Some((path, options)) if is_csv || options.is_empty() => (text(path), options),
+        _ => (None, &args[..0]),
+    };
+    let path = path.ok_or_else(|| {
+        let text = match is_csv {
+            true => "takes the path of one file, and options such as header = false",
+            false => "takes the path of one file; options go into COPY ... FROM",
+        };
+        Error::binder(format!("{name} {text}"))
+    })?;
+    match name {
+        "read_csv" | "read_csv_auto" => {
+            let options = options.iter().map(|option| named_option(name, option));
+            super::csv::source(&path, &options.collect::<Result<Vec<_>>>()?)
+        }
+        "read_parquet" | "parquet_scan" => super::copy::parquet_source(planner, &path),
+        _ => super::json::source(&path),
+    }
+}
+
+fn database_anchor(planner: &Planner<'_>, args: &[ScalarValue]) -> Result<Arc<dyn TableSource>> {
+    let name = match args {
+        [] => Some(planner.snapshot.current_database.clone()),
+        [value] => text(value),
+        _ => None,
+    };
+    let name = name
+        .ok_or_else(|| Error::binder("database_anchor takes the name of an attached database"))?;
+    let anchor = planner.snapshot.database(&name)?.store.anchor()?;
+    let anchor = StringArray::from(vec![anchor.to_string()]);
+    table(vec![("anchor", Arc::new(anchor))])
 }
 
 /// A file named in FROM, as in `FROM 'data.csv'`.

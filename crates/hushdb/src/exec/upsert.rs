@@ -22,12 +22,12 @@ use datafusion::catalog::MemTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryReservation;
-use datafusion::logical_expr::TableSource;
+use datafusion::logical_expr::{LogicalPlan, TableSource};
 use datafusion::sql::sqlparser::ast::{
     self, Assignment, ConflictTarget, Expr, Ident, OnConflictAction, OnInsert, SelectItem,
     SqliteOnConflict, VisitMut, VisitorMut,
 };
-use hushdb_query::memory::{Claim, KeepRows, compact, row_bytes};
+use hushdb_query::memory::{Claim, KeepRows, KeptRows, compact, row_bytes};
 use hushdb_query::plan::{DML_EXCLUDED, DML_TARGET, TableName};
 use hushdb_sql::type_names::arrow_field;
 use hushdb_sql::{Error, ErrorKind, Result};
@@ -234,21 +234,7 @@ fn apply<'a>(
         }
         Ok(())
     };
-    // Many rows together, so that row groups are opened a few times only.
-    let enough = statement.session.instance.memory.limit() / PROPOSED_SHARE;
-    let (mut proposed, mut bytes, mut none) = (vec![], 0, true);
-    for batch in query::stream(statement, &plan)? {
-        let batch = rules.typed(&batch?)?;
-        bytes += row_bytes(&batch)?;
-        proposed.push(batch);
-        if bytes > enough {
-            work(&std::mem::take(&mut proposed))?;
-            (bytes, none) = (0, false);
-        }
-    }
-    if none || !proposed.is_empty() {
-        work(&proposed)?;
-    }
+    in_portions(statement, &plan, &rules, &mut work)?;
     drop(split);
     gone.delete(&mut write, &name)?;
     let (fresh, changed) = (fresh.finish()?, changed.finish()?);
@@ -261,21 +247,57 @@ fn apply<'a>(
         }
     };
     let count = rows.rows();
-    if count <= load::FEW_ROWS.min(write.store().row_group_rows()) {
-        let held = query::read(statement, &rows)?;
-        let held = held.iter().map(|batch| rules.apply(batch));
-        if let Some(arrays) = load::joined(&held.collect::<Result<Vec<_>>>()?)? {
-            load::add(&mut write, &name, &table.columns, &arrays)?;
-        }
-    } else {
-        let plan = rows_plan(&rows)?;
-        load::load(statement, &mut write, &name, &plan, rules)?;
-    }
+    add_rows(&change, &mut write, &rows, rules)?;
     let result = match returned {
         Some(rows) => rows,
         None => QueryResult::count(count as u64)?,
     };
     Ok((write, result))
+}
+
+/// Works on the rows that a plan proposes, once at least: many together, so that row groups are opened a few times only.
+fn in_portions(
+    statement: &Statement<'_>,
+    plan: &LogicalPlan,
+    rules: &RowRules,
+    work: &mut dyn FnMut(&[RecordBatch]) -> Result<()>,
+) -> Result<()> {
+    let enough = statement.session.instance.memory.limit() / PROPOSED_SHARE;
+    let (mut proposed, mut bytes, mut none) = (vec![], 0, true);
+    for batch in query::stream(statement, plan)? {
+        let batch = rules.typed(&batch?)?;
+        bytes += row_bytes(&batch)?;
+        proposed.push(batch);
+        if bytes > enough {
+            work(&std::mem::take(&mut proposed))?;
+            (bytes, none) = (0, false);
+        }
+    }
+    match none || !proposed.is_empty() {
+        true => work(&proposed),
+        false => Ok(()),
+    }
+}
+
+/// Adds new and changed rows to the table.
+fn add_rows(
+    change: &Change<'_>,
+    write: &mut Write<'_>,
+    rows: &KeptRows,
+    rules: RowRules,
+) -> Result<()> {
+    let (statement, name) = (change.statement, change.name);
+    if rows.rows() > load::FEW_ROWS.min(write.store().row_group_rows()) {
+        let plan = rows_plan(rows)?;
+        load::load(statement, write, name, &plan, rules)?;
+        return Ok(());
+    }
+    let held = query::read(statement, rows)?;
+    let held = held.iter().map(|batch| rules.apply(batch));
+    if let Some(arrays) = load::joined(&held.collect::<Result<Vec<_>>>()?)? {
+        load::add(write, name, &change.table.columns, &arrays)?;
+    }
+    Ok(())
 }
 
 fn no_rows(table: &TableVersion) -> Vec<ArrayRef> {
