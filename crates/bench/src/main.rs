@@ -21,6 +21,7 @@ mod samples;
 mod stage;
 mod subject;
 mod tables;
+mod tails;
 mod tpcb;
 mod tpch;
 mod workload;
@@ -99,6 +100,17 @@ enum Benchmark {
         /// Updates in each measurement.
         #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(2000..))]
         count: u32,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Commits beside checkpoints that come by themselves: how long the slowest take, against the median.
+    Tails {
+        /// Commits in each measurement.
+        #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(2000..))]
+        count: u32,
+        /// Megabytes of log after which a checkpoint is made.
+        #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+        megabytes: u32,
         #[command(flatten)]
         place: Place,
     },
@@ -249,6 +261,11 @@ fn run(benchmark: Benchmark) -> Result<()> {
         Benchmark::Updates { count, place } => {
             tpcb::updates(&place.dir, count, place.runs)?.print()
         }
+        Benchmark::Tails {
+            count,
+            megabytes,
+            place,
+        } => tails::measure(&place.dir, count, megabytes, place.runs)?.print(),
         Benchmark::Recovery(recovery) => recovery.run(),
         Benchmark::Commits { count, rounds } => {
             commits::measure(&rounds.stage(None)?, count, rounds.runs)?.print()

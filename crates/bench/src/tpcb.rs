@@ -72,7 +72,7 @@ fn percentile(mut times: Vec<f64>, share: f64) -> f64 {
 }
 
 /// A new encrypted database, and a connection that makes its tables.
-fn fresh(dir: &Path) -> Result<(Database, Connection)> {
+pub(crate) fn fresh(dir: &Path) -> Result<(Database, Connection)> {
     std::fs::create_dir_all(dir)?;
     let path = dir.join("tpcb.hushdb");
     for suffix in ["", ".wal", ".wal.next"] {

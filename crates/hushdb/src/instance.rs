@@ -3,6 +3,7 @@
 //! What must hold: a file is attached once; keys stay inside `hushdb-keys` and are asked for when a file is opened.
 
 use crate::anchor_file::KeptAnchor;
+use crate::checkpointer::Checkpointer;
 use crate::key_source::{KeyServices, KeySource};
 use crate::key_watch::{self, DueKey, KeyWatch, Recheck, Verdict, Watched};
 use crate::location::{FileSources, Location, file_path, is_in_memory};
@@ -31,6 +32,8 @@ const DEFAULT_MEMORY_SHARE: f64 = 0.8;
 
 /// One attached database.
 pub(crate) struct Attached {
+    /// Of a file that is open for writing; ends before the file is closed.
+    pub(crate) checkpointer: Option<Arc<Checkpointer>>,
     pub(crate) store: Arc<Store>,
     pub(crate) location: Location,
     pub(crate) read_only: bool,
@@ -61,7 +64,7 @@ pub(crate) struct Instance {
     /// Databases that were ended since their keys were refused, and what is said of them.
     ended: Mutex<BTreeMap<String, String>>,
     row_group_rows: usize,
-    notices: Mutex<Vec<String>>,
+    notices: Arc<Mutex<Vec<String>>>,
     pub(crate) durability: Mutex<Durability>,
 }
 
@@ -134,6 +137,7 @@ impl Instance {
             ..StoreOptions::default()
         })?;
         let in_memory = Attached {
+            checkpointer: None,
             store: in_memory,
             location: Location::Memory,
             read_only: false,
@@ -166,7 +170,7 @@ impl Instance {
             durability: Mutex::default(),
             recheck: Mutex::default(),
             ended: Mutex::default(),
-            notices: Mutex::default(),
+            notices: Arc::default(),
         };
         if let Some(path) = path {
             let options = AttachOptions {
@@ -212,7 +216,9 @@ impl Instance {
         check_cipher(&store, options.cipher)?;
         let notices = opening_notices(&store, path, options.read_only);
         self.durability.lock().apply(&store, &self.memory);
+        let is_file = location != Location::Memory && !options.read_only;
         let attached = Attached {
+            checkpointer: is_file.then(|| Arc::new(self.checkpointer(name, &store))),
             kept: options.keeper(&store),
             store,
             location,
@@ -251,6 +257,17 @@ impl Instance {
             true => Err(is_not_there(&url)),
             false => Ok(Store::create_in(files, key, options)?),
         }
+    }
+
+    /// Makes checkpoints of a file that is attached under a name; what they fail with is a notice.
+    fn checkpointer(&self, name: &str, store: &Arc<Store>) -> Checkpointer {
+        let (name, notices) = (name.to_owned(), Arc::clone(&self.notices));
+        let say = move |error: &Error| {
+            notices.lock().push(format!(
+                "a checkpoint of database \"{name}\" failed, and what was committed stays in its log: {error}"
+            ));
+        };
+        Checkpointer::of(store, Arc::new(say))
     }
 
     /// What is wrong with an attachment whatever the file holds.
@@ -377,7 +394,9 @@ impl Instance {
         if let Some(kept) = &database.kept {
             kept.write()?;
         }
-        self.attached.write().remove(name);
+        // Closing may take a while, with the others there.
+        let removed = self.attached.write().remove(name);
+        drop(removed);
         Ok(())
     }
 

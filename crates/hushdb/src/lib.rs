@@ -16,6 +16,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod anchor_file;
+mod checkpointer;
 mod connection;
 mod database;
 mod exec;

@@ -118,6 +118,7 @@ impl AddAssign<WorldReport> for CampaignReport {
         sum.snapshots += world.snapshots;
         sum.conflicts += world.conflicts;
         sum.beside_checkpoints += world.beside_checkpoints;
+        sum.woken_checkpoints += world.woken_checkpoints;
         sum.rekeys += world.rekeys;
         sum.rekeys_ended += world.rekeys_ended;
         sum.anchors += world.anchors;

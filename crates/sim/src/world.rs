@@ -14,6 +14,7 @@ mod anchors;
 mod beside_checkpoint;
 mod rekey;
 mod side_by_side;
+mod woken;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,6 +66,8 @@ pub struct WorldReport {
     pub conflicts: u64,
     /// Commits that were tried while a checkpoint was under way.
     pub beside_checkpoints: u64,
+    /// Checkpoints that somebody made who was woken for them, some steps later.
+    pub woken_checkpoints: u64,
     /// Times that another data key took the place of one.
     pub rekeys: u64,
     /// Times that one was given up for good.
@@ -449,9 +452,16 @@ impl World {
         handle.store.set_checkpoint_on_close(self.dice.chance(50));
         let log_bytes = *self.dice.pick(&[1, 4 << 10, 64 << 10, 1 << 30]);
         handle.store.set_autocheckpoint_bytes(log_bytes);
+        // One thread plays both: who holds a checkpoint open must not wait for who is woken.
+        let due = self.dice.chance(40).then(|| self.dice.fork());
+        let due = due.map(|dice| Self::wakes(dice, &handle));
         for _ in 0..self.dice.between(3, 60) {
             let flow = match self.dice.below(100) {
                 0..=61 => self.transaction(&mut handle)?,
+                62..=69 | 96..=97 if due.is_some() => match &due {
+                    Some(due) => self.due_checkpoint(&mut handle, due)?,
+                    None => Flow::GoesOn,
+                },
                 62..=65 => self.rekey(&mut handle)?,
                 70..=77 => self.change_keys(&mut handle)?,
                 78..=85 => {

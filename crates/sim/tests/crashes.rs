@@ -45,6 +45,7 @@ fn every_acknowledged_commit_survives_every_crash() {
         assert!(sum.found_in_flight > 0 && sum.lost_in_flight > 0 && sum.key_changes > 0);
         assert!(sum.disk.faults > 0 && sum.snapshots > 0 && sum.conflicts > 0);
         assert!(sum.beside_checkpoints > 0);
+        assert!(sum.woken_checkpoints > 0);
         assert!(sum.rekeys > 0 && sum.rekeys_ended > 0);
         assert!(sum.anchors > 0 && sum.anchors_refused > 0);
     }

@@ -229,6 +229,7 @@ fn check_open(session: &Session, database: &Attached, options: &AttachOptions) -
 fn keep_anchor(session: &Session, name: String, old: &Attached, options: &AttachOptions) {
     if let Some(kept) = options.keeper(&old.store) {
         let attached = Attached {
+            checkpointer: old.checkpointer.clone(),
             store: Arc::clone(&old.store),
             location: old.location.clone(),
             read_only: old.read_only,

@@ -22,7 +22,7 @@ use super::fresh_blocks::FreshBlocks;
 use super::rebase::{counted, made_again};
 use super::reseal::Reseal;
 use super::store::Store;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::interrupt::wait_for;
 
 /// So many changes are made again while commits wait; more are made before that.
@@ -68,25 +68,6 @@ impl Store {
     pub fn begin_checkpoint(&self) -> Result<Option<Checkpoint<'_>>> {
         self.blocks.writable()?;
         self.cut(wait_for(&self.checkpointing)?, None)
-    }
-
-    /// Makes a checkpoint unless one is running: whoever commits on the way need not wait for both.
-    pub(super) fn autocheckpoint(&self) {
-        let Some(alone) = self.checkpointing.try_lock() else {
-            return;
-        };
-        if !self.log.lock().is_long() {
-            return;
-        }
-        let made = match self.cut(alone, None) {
-            Ok(Some(checkpoint)) => checkpoint.finish(),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        };
-        // The commit that brought it about is durable. A later one tries again, the next if this one was interrupted.
-        if made.is_err_and(|error| !matches!(error, Error::Interrupted)) {
-            self.log.lock().put_off();
-        }
     }
 
     /// As [`Store::begin_checkpoint`], by who is alone. What was sealed anew is named by the state that is stored.
@@ -202,6 +183,7 @@ impl Checkpoint<'_> {
             })
         });
         log.end_at_cut();
+        store.checkpointer.look_at(&log);
         Ok(())
     }
 }

@@ -89,6 +89,7 @@ impl Transaction {
         }
         let store = Arc::clone(&self.store);
         store.blocks.writable()?;
+        store.wait_for_checkpointer()?;
         if !self.needs_flip()
             && let Some(version) = store.commit_small(&self)?
         {
@@ -166,10 +167,13 @@ impl Store {
         let version = self.publish_shared(newest);
         self.queue.durable(tickets);
         let is_long = log.is_long();
+        if is_long {
+            self.checkpointer.look_at(&log);
+        }
         drop(log);
         drop(lead);
         if is_long {
-            self.autocheckpoint();
+            self.checkpoint_is_due();
         }
         Ok(version)
     }
@@ -255,6 +259,7 @@ impl Store {
         self.queue.durable(state.tickets);
         if log.is_open() {
             log.end();
+            self.checkpointer.look_at(log);
         }
         Ok(stored)
     }

@@ -116,6 +116,12 @@ impl CommitLog {
         len > 0 && len >= self.autocheckpoint_bytes.max(self.put_off_to)
     }
 
+    /// Whether it is so many times as long as that.
+    pub(super) fn is_long_by(&self, times: u64) -> bool {
+        let long = self.autocheckpoint_bytes.max(self.put_off_to);
+        self.len() > long.saturating_mul(times)
+    }
+
     /// A checkpoint failed: so that not every commit tries another.
     pub(super) fn put_off(&mut self) {
         let len = self.len();

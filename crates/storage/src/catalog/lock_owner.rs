@@ -203,6 +203,7 @@ mod tests {
     fn who_gives_up_lets_those_behind_through() {
         let (table, [holder, patient, all, rows]) =
             owners(Patience::Until(Duration::from_millis(150)));
+        rows.set_patience(Patience::Endless);
         holder.lock(TABLE, LockMode::Rows).unwrap();
         thread::scope(|scope| {
             let waiting = scope.spawn(|| all.lock(TABLE, LockMode::All));

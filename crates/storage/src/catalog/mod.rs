@@ -9,6 +9,7 @@ mod check;
 mod check_index;
 mod checkpoint;
 mod checkpoint_steps;
+mod checkpointer;
 mod commit;
 mod commit_log;
 mod commit_queue;

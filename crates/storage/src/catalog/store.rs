@@ -14,6 +14,7 @@ use hushdb_keys::{KdfBudget, KeyAttempt, KeyProvider, UnverifiedHeader};
 use parking_lot::{Mutex, RwLock};
 
 use super::catalog_version::CatalogVersion;
+use super::checkpointer::Checkpointer;
 use super::commit::CommitState;
 use super::commit_log::CommitLog;
 use super::commit_queue::CommitQueue;
@@ -42,6 +43,7 @@ pub struct Store {
     pub(super) log: Mutex<CommitLog>,
     pub(super) commit: Mutex<CommitState>,
     pub(super) queue: CommitQueue,
+    pub(super) checkpointer: Checkpointer,
     locks: Arc<LockTable>,
     /// Nothing outlives the process: commits are not written one by one.
     pub(super) is_volatile: bool,
@@ -247,6 +249,7 @@ impl Store {
             log: Mutex::new(CommitLog::new(files, recovered.last_sequence)),
             commit: Mutex::new(CommitState::new(&stored, &newest)),
             queue: CommitQueue::default(),
+            checkpointer: Checkpointer::default(),
             locks: Arc::default(),
             is_volatile,
             checkpoint_on_close: AtomicBool::new(true),
@@ -528,6 +531,11 @@ impl Store {
     /// Whether closing moves what is in the log into the file. It does unless told otherwise; recovery does it else.
     pub fn set_checkpoint_on_close(&self, on: bool) {
         self.checkpoint_on_close.store(on, Ordering::Relaxed);
+    }
+
+    /// Whether closing does.
+    pub fn makes_checkpoint_on_close(&self) -> bool {
+        self.checkpoint_on_close.load(Ordering::Relaxed)
     }
 
     /// Bytes of the log after which a commit makes a checkpoint.

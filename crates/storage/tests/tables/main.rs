@@ -1,6 +1,7 @@
 //! Tables through the public face of the crate: one binary, one module a subject.
 
 mod anchors;
+mod checkpointer;
 mod checkpoints;
 mod commits;
 mod damage;
