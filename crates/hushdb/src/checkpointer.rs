@@ -55,17 +55,17 @@ impl Checkpointer {
 
 impl Drop for Checkpointer {
     fn drop(&mut self) {
-        let Some(store) = self.store.upgrade() else {
-            return;
-        };
-        store.wake_for_checkpoints(None);
+        let store = self.store.upgrade();
+        if let Some(store) = &store {
+            store.wake_for_checkpoints(None);
+        }
         let mut state = self.shared.state.lock();
         state.is_over = true;
         let thread = state.thread.take();
         self.shared.woken.notify_all();
         drop(state);
         // What closing stores anyway goes on; the rest stays in the log.
-        if !store.makes_checkpoint_on_close() {
+        if !store.is_some_and(|store| store.makes_checkpoint_on_close()) {
             self.shared.end.ask();
         }
         let _ = thread.map(JoinHandle::join);

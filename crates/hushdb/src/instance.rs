@@ -17,13 +17,25 @@ use hushdb_query::memory::{MemoryBudget, default_spill_bytes, default_spill_dire
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot, known_as, session_state};
 use hushdb_sql::{Error, ErrorKind, Result, sqlstate};
 use hushdb_storage::{
-    BufferPool, Error as StorageError, Notice, SpillSpace, Store, StoreOptions, Synchronous, clock,
+    BufferPool, Error as StorageError, Notice, OnLongWait, SpillSpace, Store, StoreOptions,
+    Synchronous, clock,
 };
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Notices that come by themselves and that nobody has taken: the oldest go before there are more.
+const MOST_NOTICES: usize = 100;
+
+fn keep_notice(notices: &Mutex<Vec<String>>, text: String) {
+    let mut notices = notices.lock();
+    if notices.len() >= MOST_NOTICES {
+        notices.remove(0);
+    }
+    notices.push(text);
+}
 
 /// Name of the in-memory database that is always attached.
 pub(crate) const MEMORY: &str = "memory";
@@ -263,9 +275,11 @@ impl Instance {
     fn checkpointer(&self, name: &str, store: &Arc<Store>) -> Checkpointer {
         let (name, notices) = (name.to_owned(), Arc::clone(&self.notices));
         let say = move |error: &Error| {
-            notices.lock().push(format!(
-                "a checkpoint of database \"{name}\" failed, and what was committed stays in its log: {error}"
-            ));
+            let text = "failed, and what was committed stays in its log";
+            keep_notice(
+                &notices,
+                format!("a checkpoint of database \"{name}\" {text}: {error}"),
+            );
         };
         Checkpointer::of(store, Arc::new(say))
     }
@@ -359,6 +373,28 @@ impl Instance {
     /// Keeps what is to be said by [`crate::Database::take_notices`].
     pub(crate) fn keep_notices(&self, notices: Vec<String>) {
         self.notices.lock().extend(notices);
+    }
+
+    /// Makes notices of waits for locks, without the names of anything.
+    pub(crate) fn lock_waits(&self) -> OnLongWait {
+        let notices = Arc::clone(&self.notices);
+        Arc::new(move |wait| {
+            let of = match wait.table_id {
+                Some(id) => format!("a lock ({}) of table {id}", wait.kind),
+                None => format!("the lock of {}", wait.kind),
+            };
+            let others = wait.waits.map(|(_, others)| others).unwrap_or_default();
+            let others: Vec<String> = others.iter().map(u64::to_string).collect();
+            keep_notice(
+                &notices,
+                format!(
+                    "lock owner {} has waited for a second for {of} in mode {}, behind {}; FROM locks() has who waits now",
+                    wait.owner,
+                    wait.mode,
+                    others.join(", ")
+                ),
+            );
+        })
     }
 
     /// See [`crate::Database::take_notices`].

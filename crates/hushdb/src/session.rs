@@ -47,6 +47,8 @@ pub(crate) struct SessionSettings {
     pub(crate) isolation: Isolation,
     /// The longest wait for a lock; zero: there is none.
     pub(crate) lock_timeout: Duration,
+    /// Whether waits for locks that go on for a second are told.
+    pub(crate) log_lock_waits: bool,
     /// Whether a shell should show how far long statements have come.
     pub(crate) progress_bar: bool,
 }
@@ -71,6 +73,7 @@ impl Session {
             explain: ExplainOutput::default(),
             isolation,
             lock_timeout: Duration::ZERO,
+            log_lock_waits: true,
             progress_bar: true,
         };
         Self {
@@ -121,10 +124,10 @@ impl Session {
     /// How a transaction that begins now waits, at the connection's level if none is given; `None`: it does not.
     pub(crate) fn new_waits(&self, isolation: Option<Isolation>) -> Option<Arc<Waits>> {
         let settings = self.settings.lock();
-        Waits::new(
-            isolation.unwrap_or(settings.isolation),
-            settings.lock_timeout,
-        )
+        let isolation = isolation.unwrap_or(settings.isolation);
+        let report = settings.log_lock_waits && isolation != Isolation::Snapshot;
+        let report = report.then(|| self.instance.lock_waits());
+        Waits::new(isolation, settings.lock_timeout, report)
     }
 
     /// How a statement that begins now waits: as its transaction does, if it is part of one.

@@ -90,6 +90,9 @@ pub fn serve(options: ServeOptions) -> Result<()> {
     (options.say)("ready");
     while !stop.load(Ordering::Acquire) {
         server.registry.end_late_statements(clock::now());
+        for notice in server.instance.take_notices() {
+            (options.say)(&notice);
+        }
         thread::sleep(TICK);
     }
     (options.say)("stopping");

@@ -452,16 +452,13 @@ impl World {
         handle.store.set_checkpoint_on_close(self.dice.chance(50));
         let log_bytes = *self.dice.pick(&[1, 4 << 10, 64 << 10, 1 << 30]);
         handle.store.set_autocheckpoint_bytes(log_bytes);
-        // One thread plays both: who holds a checkpoint open must not wait for who is woken.
-        let due = self.dice.chance(40).then(|| self.dice.fork());
-        let due = due.map(|dice| Self::wakes(dice, &handle));
+        let due = self.perhaps_wakes(&handle);
         for _ in 0..self.dice.between(3, 60) {
             let flow = match self.dice.below(100) {
                 0..=61 => self.transaction(&mut handle)?,
-                62..=69 | 96..=97 if due.is_some() => match &due {
-                    Some(due) => self.due_checkpoint(&mut handle, due)?,
-                    None => Flow::GoesOn,
-                },
+                62..=69 | 96..=97 if due.is_some() => {
+                    self.due_checkpoint(&mut handle, due.as_ref())?
+                }
                 62..=65 => self.rekey(&mut handle)?,
                 70..=77 => self.change_keys(&mut handle)?,
                 78..=85 => {
@@ -538,14 +535,6 @@ impl World {
                 Ok(Flow::GoesOn)
             }
             Err(error) => self.failed(handle, faults, Some(after), &error),
-        }
-    }
-
-    fn checkpoint(&mut self, handle: &mut Handle) -> Checked<Flow> {
-        let faults = self.disk.stats().faults;
-        match handle.store.checkpoint() {
-            Ok(()) => Ok(Flow::GoesOn),
-            Err(error) => self.failed(handle, faults, None, &error),
         }
     }
 

@@ -12,7 +12,7 @@ use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, Date32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use datafusion::sql::sqlparser::ast::{self, Expr, UnaryOperator};
+use datafusion::sql::sqlparser::ast::{self, Expr, FunctionArguments, UnaryOperator};
 use hushdb_sql::Result;
 use hushdb_storage::{ColumnType, MAX_DECIMAL64_PRECISION};
 use std::sync::Arc;
@@ -77,9 +77,36 @@ pub(super) enum Literal<'a> {
     Blob(&'a [u8]),
     Date(i32),
     Timestamp(i64),
+    /// The time at which the transaction began, as an instant.
+    Now(i64),
 }
 
 impl<'a> Literal<'a> {
+    /// The time that `now()` and CURRENT_TIMESTAMP give, if the expression is one of these; `now` in microseconds since 1970-01-01
+    /// 00:00:00 UTC.
+    pub(super) fn now(expr: &Expr, now: i64) -> Option<Self> {
+        let Expr::Function(function) = expr else {
+            return None;
+        };
+        let [name] = function.name.0.as_slice() else {
+            return None;
+        };
+        let name = name.as_ident().filter(|name| name.quote_style.is_none())?;
+        let is = |known: &str| name.value.eq_ignore_ascii_case(known);
+        let args = match &function.args {
+            FunctionArguments::None if is("current_timestamp") => true,
+            FunctionArguments::List(list) if is("now") => {
+                list.args.is_empty() && list.clauses.is_empty()
+            }
+            _ => false,
+        };
+        let is_bare = function.over.is_none()
+            && function.filter.is_none()
+            && function.within_group.is_empty()
+            && function.null_treatment.is_none();
+        (args && is_bare).then_some(Self::Now(now))
+    }
+
     /// The literal that an expression is, or the argument of the parameter that it is.
     pub(super) fn of(expr: &'a Expr, arguments: &'a [Argument<'a>]) -> Option<Self> {
         let number = |expr: &'a Expr, negative| match expr {
@@ -197,9 +224,18 @@ pub(super) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<ArrayRef> 
         })?,
         ColumnType::Timestamp(TimeUnit::Microsecond, false) => {
             primitive::<TimestampMicrosecondType>(cells, |cell| match cell {
-                Literal::Timestamp(micros) => Some(micros),
+                // The zone of a session is UTC.
+                Literal::Timestamp(micros) | Literal::Now(micros) => Some(micros),
                 _ => None,
             })?
+        }
+        ColumnType::Timestamp(TimeUnit::Microsecond, true) => {
+            let instants = all(cells, |cell| match cell {
+                Literal::Now(micros) => Some(micros),
+                _ => None,
+            })?;
+            let instants = PrimitiveArray::<TimestampMicrosecondType>::from(instants);
+            Arc::new(instants.with_data_type(ty.arrow()))
         }
         ColumnType::Double => primitive::<Float64Type>(cells, Literal::double)?,
         ColumnType::Decimal { precision, scale } => {

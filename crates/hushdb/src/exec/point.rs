@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{self, Expr, ObjectName};
 use hushdb_query::memory::compact;
 use hushdb_sql::Result;
 use hushdb_sql::position_of;
-use hushdb_storage::{Column, TableVersion};
+use hushdb_storage::{Column, LockMode, TableVersion};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -111,6 +111,10 @@ fn change(
     }
     if row_ids.is_empty() {
         return QueryResult::count(0).map(Some);
+    }
+    if statement.waits() {
+        // Whoever waits for its row waits before it has done work that it would do again.
+        write.lock_rows(table.id, &row_ids, LockMode::All, true)?;
     }
     if set.is_some() {
         let columns: Vec<&Column> = table.columns.iter().collect();
@@ -217,7 +221,8 @@ fn insert(
     }
     let table = table_of(statement.snapshot(), &name)?;
     let targets = insert_targets(&table, columns)?;
-    let Some(arrays) = literal_rows(values, &table, &targets, arguments) else {
+    let now = statement.snapshot().now;
+    let Some(arrays) = literal_rows(values, &table, &targets, arguments, now) else {
         return Ok(None);
     };
     let rows = load::add(&mut write, &name, &table.columns, &arrays)?;

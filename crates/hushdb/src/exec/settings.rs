@@ -37,7 +37,7 @@ pub(super) struct Setting {
     default: fn(&Session) -> String,
 }
 
-const SETTINGS: [Setting; 26] = [
+const SETTINGS: [Setting; 27] = [
     Setting {
         name: "debug_force_external",
         aliases: &[],
@@ -235,6 +235,19 @@ const SETTINGS: [Setting; 26] = [
             Ok(())
         },
         default: |_| "0".into(),
+    },
+    Setting {
+        name: "log_lock_waits",
+        aliases: &[],
+        input_type: "BOOLEAN",
+        is_local: true,
+        description: "Whether a wait for a lock that has gone on for a second is told, by Database::take_notices and in a server's log",
+        get: |session| session.settings.lock().log_lock_waits.to_string(),
+        set: |session, text| {
+            session.settings.lock().log_lock_waits = flag("log_lock_waits", text)?;
+            Ok(())
+        },
+        default: |_| "true".into(),
     },
     Setting {
         name: "max_temp_directory_size",

@@ -2,7 +2,7 @@
 //!
 //! What must hold: locks stay until the transaction has ended, and is durable if it committed.
 
-use hushdb_storage::{LockOwner, Patience, Store};
+use hushdb_storage::{LockOwner, OnLongWait, Patience, Store};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -48,17 +48,24 @@ impl Isolation {
 pub(crate) struct Waits {
     pub(crate) isolation: Isolation,
     patience: Mutex<Patience>,
+    /// Hears of long waits, if anybody is to.
+    on_long_wait: Option<OnLongWait>,
     /// Of each database that is written to.
     owners: Mutex<Vec<Arc<LockOwner>>>,
 }
 
 impl Waits {
     /// None: nobody waits. `timeout` is for each lock; zero is none.
-    pub(crate) fn new(isolation: Isolation, timeout: Duration) -> Option<Arc<Self>> {
+    pub(crate) fn new(
+        isolation: Isolation,
+        timeout: Duration,
+        on_long_wait: Option<OnLongWait>,
+    ) -> Option<Arc<Self>> {
         (isolation != Isolation::Snapshot).then(|| {
             Arc::new(Self {
                 isolation,
                 patience: Mutex::new(patience(timeout)),
+                on_long_wait,
                 owners: Mutex::default(),
             })
         })
@@ -80,6 +87,9 @@ impl Waits {
             return Arc::clone(owner);
         }
         let owner = store.lock_owner(*self.patience.lock());
+        if let Some(report) = &self.on_long_wait {
+            owner.report_long_waits(Arc::clone(report));
+        }
         owners.push(Arc::clone(&owner));
         owner
     }

@@ -3,6 +3,7 @@
 //! What must hold: what was added is there, once; nobody who waits fails with 40001 under READ COMMITTED; nothing stays locked.
 
 mod definitions;
+mod histories;
 mod row_locks;
 
 use hushdb::{Connection, Database, Error, Isolation};

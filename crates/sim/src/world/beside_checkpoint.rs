@@ -6,6 +6,14 @@ use super::{Checked, Flow, Handle, World};
 use crate::changes;
 
 impl World {
+    pub(super) fn checkpoint(&mut self, handle: &mut Handle) -> Checked<Flow> {
+        let faults = self.disk.stats().faults;
+        match handle.store.checkpoint() {
+            Ok(()) => Ok(Flow::GoesOn),
+            Err(error) => self.failed(handle, faults, None, &error),
+        }
+    }
+
     /// Makes a checkpoint, or gives one up on the way.
     pub(super) fn commits_beside_checkpoint(&mut self, handle: &mut Handle) -> Checked<Flow> {
         // So that there is a log to be cut.

@@ -12,8 +12,14 @@ use crate::dice::Dice;
 pub(super) type Due = Arc<AtomicBool>;
 
 impl World {
-    /// Has the store's commits wake somebody.
-    pub(super) fn wakes(dice: Dice, handle: &Handle) -> Due {
+    /// Has the commits of some stores wake somebody. One thread plays both: who holds a checkpoint open must not wait for who is
+    /// woken, so such steps are not for these stores.
+    pub(super) fn perhaps_wakes(&mut self, handle: &Handle) -> Option<Due> {
+        let dice = self.dice.chance(40).then(|| self.dice.fork());
+        dice.map(|dice| Self::wakes(dice, handle))
+    }
+
+    fn wakes(dice: Dice, handle: &Handle) -> Due {
         let due = Due::default();
         let (is_due, dice) = (Arc::clone(&due), Mutex::new(dice));
         let store = Arc::downgrade(&handle.store);
@@ -32,8 +38,12 @@ impl World {
     }
 
     /// Makes the checkpoint that is due, if one is.
-    pub(super) fn due_checkpoint(&mut self, handle: &mut Handle, due: &Due) -> Checked<Flow> {
-        if !due.swap(false, SeqCst) {
+    pub(super) fn due_checkpoint(
+        &mut self,
+        handle: &mut Handle,
+        due: Option<&Due>,
+    ) -> Checked<Flow> {
+        if !due.is_some_and(|due| due.swap(false, SeqCst)) {
             return Ok(Flow::GoesOn);
         }
         let faults = self.disk.stats().faults;

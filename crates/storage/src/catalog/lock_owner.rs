@@ -2,28 +2,31 @@
 //!
 //! What must hold: dropped, it holds none. What its locks take in memory is counted.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use crate::block::{BufferPool, Lent};
 use crate::error::{Error, Result};
 use crate::interrupt::check_interrupt;
-use crate::locks::{LockError, LockKey, LockMode, LockTable, Patience, Wanted};
+use crate::locks::{LockError, LockKey, LockMode, LockTable, LockView, Patience, Wanted};
 
 /// About what a lock takes: its entry, its holder and its place among what the owner holds.
 const LOCK_BYTES: usize = 192;
 /// Locks whose memory is asked for together.
 const LOCKS_AT_ONCE: usize = 256;
 
+/// Hears of waits that go on for a second.
+pub type OnLongWait = Arc<dyn Fn(LockView) + Send + Sync>;
+
 /// What holds locks, for a transaction and all that is done for it.
-#[derive(Debug)]
 pub struct LockOwner {
     table: Arc<LockTable>,
     pool: Arc<BufferPool>,
     id: u64,
     held: Mutex<Held>,
     patience: Mutex<Patience>,
+    on_long_wait: OnceLock<OnLongWait>,
 }
 
 #[derive(Debug, Default)]
@@ -40,7 +43,13 @@ impl LockOwner {
             pool: Arc::clone(pool),
             held: Mutex::default(),
             patience: Mutex::new(patience),
+            on_long_wait: OnceLock::new(),
         }
+    }
+
+    /// Has somebody hear of each wait that has gone on for a second: of what, and for whom. Once for an owner.
+    pub fn report_long_waits(&self, to: OnLongWait) {
+        let _ = self.on_long_wait.set(to);
     }
 
     /// From now on it waits this long for each lock.
@@ -99,6 +108,11 @@ impl LockOwner {
             owner: self.id,
             patience,
             is_cancelled: &|| check_interrupt().is_err(),
+            on_long_wait: &|wait| {
+                if let Some(report) = self.on_long_wait.get() {
+                    report(wait);
+                }
+            },
         };
         let is_new = self.table.acquire(wanted, key, mode).map_err(refused)?;
         if is_new {
@@ -137,6 +151,12 @@ fn refused(error: LockError) -> Error {
         LockError::Timeout => Error::LockTimeout,
         LockError::Deadlock => Error::Deadlock,
         LockError::Cancelled => Error::Interrupted,
+    }
+}
+
+impl std::fmt::Debug for LockOwner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LockOwner({})", self.id)
     }
 }
 
@@ -254,6 +274,30 @@ mod tests {
         assert!(!one.try_lock(KEY, LockMode::Share).unwrap());
         drop((one, two, alone));
         assert_eq!((table.held(), table.waiting()), (0, 0));
+    }
+
+    #[test]
+    fn a_wait_of_a_second_is_told_once_with_those_it_waits_for() {
+        let (table, [holder, other]) = owners(Patience::Until(Duration::from_millis(2500)));
+        let told = Arc::new(Mutex::new(vec![]));
+        let tells = Arc::clone(&told);
+        other.report_long_waits(Arc::new(move |wait| tells.lock().push(wait)));
+        holder.lock(KEY, LockMode::All).unwrap();
+        assert!(matches!(
+            other.lock(KEY, LockMode::All),
+            Err(Error::LockTimeout)
+        ));
+        let told = std::mem::take(&mut *told.lock());
+        let [wait] = told.as_slice() else {
+            panic!("{told:?}");
+        };
+        assert_eq!(
+            (wait.table_id, wait.kind, wait.mode),
+            (Some(1), "key", "all")
+        );
+        let (_, others) = wait.waits.clone().unwrap();
+        assert_eq!(others, [holder.id]);
+        assert_eq!(table.waiting(), 0);
     }
 
     #[test]

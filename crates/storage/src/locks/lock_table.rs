@@ -48,6 +48,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) owner: u64,
     pub(crate) patience: Patience,
     pub(crate) is_cancelled: &'a dyn Fn() -> bool,
+    /// Hears once of a wait that has gone on for a second. The locks are not held while it does.
+    pub(crate) on_long_wait: &'a dyn Fn(LockView),
 }
 
 /// The locks of one store.
@@ -213,22 +215,10 @@ impl LockTable {
         let state = self.state.lock();
         let mut all = Vec::new();
         for (key, lock) in &state.locks {
-            let view = |owner, mode: LockMode, waits| LockView {
-                table_id: key.table_id(),
-                kind: key.kind(),
-                mode: mode.name(),
-                owner,
-                waits,
-            };
-            all.extend(
-                lock.holders
-                    .iter()
-                    .map(|(owner, mode)| view(*owner, *mode, None)),
-            );
-            all.extend(lock.queue.iter().map(|waiter| {
-                let others = deadlock::waits_for(&state, waiter.owner);
-                view(waiter.owner, waiter.mode, Some((waiter.since, others)))
-            }));
+            let holders = lock.holders.iter();
+            all.extend(holders.map(|(owner, mode)| LockView::of(*key, *owner, *mode, None)));
+            let waiters = lock.queue.iter();
+            all.extend(waiters.filter_map(|waiter| state.view_of_waiter(waiter.owner)));
         }
         all
     }
@@ -246,7 +236,29 @@ impl LockTable {
     }
 }
 
+impl LockView {
+    fn of(key: LockKey, owner: u64, mode: LockMode, waits: Option<(Instant, Vec<u64>)>) -> Self {
+        Self {
+            table_id: key.table_id(),
+            kind: key.kind(),
+            mode: mode.name(),
+            owner,
+            waits,
+        }
+    }
+}
+
 impl LockState {
+    /// What an owner waits for, if it does.
+    fn view_of_waiter(&self, owner: u64) -> Option<LockView> {
+        let key = *self.waits.get(&owner)?;
+        let mut queue = self.locks.get(&key)?.queue.iter();
+        let waiter = queue.find(|waiter| waiter.owner == owner)?;
+        let others = deadlock::waits_for(self, owner);
+        let waits = Some((waiter.since, others));
+        Some(LockView::of(key, owner, waiter.mode, waits))
+    }
+
     fn leave_queue(&mut self, owner: u64, key: LockKey) {
         self.waits.remove(&owner);
         if let Some(lock) = self.locks.get_mut(&key) {
@@ -264,6 +276,7 @@ fn wait(
 ) -> Result<(), LockError> {
     let began = clock::now();
     let mut look = DEADLOCK_AFTER;
+    let mut is_told = false;
     while state.waits.contains_key(&wanted.owner) {
         let waited = began.elapsed();
         let left = match wanted.patience {
@@ -277,6 +290,12 @@ fn wait(
             look = waited + DEADLOCK_AFTER;
             if deadlock::is_in_cycle(state, wanted.owner) {
                 return Err(LockError::Deadlock);
+            }
+            if !std::mem::replace(&mut is_told, true)
+                && let Some(view) = state.view_of_waiter(wanted.owner)
+            {
+                MutexGuard::unlocked(state, || (wanted.on_long_wait)(view));
+                continue;
             }
         }
         if (wanted.is_cancelled)() {
