@@ -55,6 +55,20 @@ pub(crate) struct Attached {
     pub(crate) watch: Option<Arc<KeyWatch>>,
 }
 
+impl Attached {
+    /// A database that nothing keeps.
+    fn in_memory(store: Arc<Store>) -> Self {
+        Self {
+            checkpointer: None,
+            store,
+            location: Location::Memory,
+            read_only: false,
+            kept: None,
+            watch: None,
+        }
+    }
+}
+
 /// What the sessions of one `Database` share.
 pub(crate) struct Instance {
     pub(crate) attached: RwLock<BTreeMap<String, Arc<Attached>>>,
@@ -148,14 +162,7 @@ impl Instance {
             pool: Arc::clone(&pool),
             ..StoreOptions::default()
         })?;
-        let in_memory = Attached {
-            checkpointer: None,
-            store: in_memory,
-            location: Location::Memory,
-            read_only: false,
-            kept: None,
-            watch: None,
-        };
+        let in_memory = Attached::in_memory(in_memory);
         let default_database = path.map_or_else(|| MEMORY.to_string(), database_name);
         let instance = Self {
             attached: RwLock::new([(MEMORY.to_string(), Arc::new(in_memory))].into()),
