@@ -133,6 +133,7 @@ impl Durability {
         let most = memory.limit() as u64 / RECENT_ROWS_SHARE;
         store.set_synchronous(self.synchronous);
         store.set_autocheckpoint_bytes(self.autocheckpoint_bytes.min(most));
+        store.set_most_log_bytes(most);
         store.set_checkpoint_on_close(self.checkpoint_on_shutdown);
         store.set_rekey_bytes_per_second(self.rekey_bytes_per_second);
     }

@@ -1,8 +1,9 @@
 //! Who makes the checkpoints that a long log asks for: the commit that found it long, once it is durable, or somebody who is woken.
 //!
 //! What must hold: while somebody is woken, no commit makes a checkpoint before it answers. Commits wait for who was woken only
-//! where the log has become [`TIMES`] as long as it should be, and never once nobody is woken any more, nor for a checkpoint
-//! that failed: they go on until the log is so much longer again.
+//! where the log has become [`TIMES`] as long as it should be, or longer than there is memory for its rows, and never once nobody is
+//! woken any more, nor for a checkpoint that failed: they go on until the log is so much longer again. Whatever makes the log
+//! shorter, or lets it be longer, has them look again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +37,7 @@ pub(super) struct Checkpointer {
 impl Checkpointer {
     /// The log is as long as it is now.
     pub(super) fn look_at(&self, log: &CommitLog) {
-        let is_behind = log.is_long_by(TIMES) && self.wake.lock().is_some();
+        let is_behind = log.is_longer_than(TIMES) && self.wake.lock().is_some();
         if self.is_behind.swap(is_behind, Ordering::AcqRel) && !is_behind {
             let _gate = self.gate.lock();
             self.eased.notify_all();
@@ -61,9 +62,13 @@ impl Store {
         let Some(alone) = self.checkpointing.try_lock() else {
             return Ok(false);
         };
-        if !self.log.lock().is_long() {
+        let log = self.log.lock();
+        if !log.is_long() {
+            // It may have ended, or may be longer than it might be: whoever waits for this goes on.
+            self.checkpointer.look_at(&log);
             return Ok(false);
         }
+        drop(log);
         let made = match self.cut(alone, None) {
             Ok(Some(checkpoint)) => checkpoint.finish(),
             Ok(None) => Ok(()),

@@ -59,6 +59,8 @@ pub(super) struct CommitLog {
     pub(super) overwrites: bool,
     /// Bytes after which a checkpoint is made.
     pub(super) autocheckpoint_bytes: u64,
+    /// Bytes for whose rows there is memory.
+    pub(super) most_bytes: u64,
     /// After a checkpoint that failed, the next one is tried when the log is this long.
     put_off_to: u64,
 }
@@ -80,6 +82,7 @@ impl CommitLog {
             synchronous: Synchronous::default(),
             overwrites: false,
             autocheckpoint_bytes: DEFAULT_AUTOCHECKPOINT_BYTES,
+            most_bytes: u64::MAX,
             put_off_to: 0,
         }
     }
@@ -116,10 +119,11 @@ impl CommitLog {
         len > 0 && len >= self.autocheckpoint_bytes.max(self.put_off_to)
     }
 
-    /// Whether it is so many times as long as that.
-    pub(super) fn is_long_by(&self, times: u64) -> bool {
+    /// Whether it is longer than so many times that, or than there is memory for what it says.
+    pub(super) fn is_longer_than(&self, times: u64) -> bool {
         let long = self.autocheckpoint_bytes.max(self.put_off_to);
-        self.len() > long.saturating_mul(times)
+        let most = self.most_bytes.max(long);
+        self.len() > long.saturating_mul(times).min(most)
     }
 
     /// A checkpoint failed: so that not every commit tries another.

@@ -538,9 +538,18 @@ impl Store {
         self.checkpoint_on_close.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the log after which a commit makes a checkpoint.
+    /// Bytes of the log after which a commit makes a checkpoint, or has it made.
     pub fn set_autocheckpoint_bytes(&self, bytes: u64) {
-        self.log.lock().autocheckpoint_bytes = bytes;
+        let mut log = self.log.lock();
+        log.autocheckpoint_bytes = bytes;
+        self.checkpointer.look_at(&log);
+    }
+
+    /// Bytes of the log for whose rows there is memory: where it is longer, commits wait for a checkpoint that is due.
+    pub fn set_most_log_bytes(&self, bytes: u64) {
+        let mut log = self.log.lock();
+        log.most_bytes = bytes;
+        self.checkpointer.look_at(&log);
     }
 
     /// When commits are made durable.
@@ -564,6 +573,7 @@ impl Store {
         let mut log = self.log.lock();
         log.let_go();
         self.blocks.withdraw_keys();
+        self.checkpointer.look_at(&log);
     }
 
     /// What is known about the file.

@@ -114,3 +114,63 @@ fn who_waits_goes_on_when_nobody_is_woken_any_more() {
     assert!(is_over.into_inner());
     assert_eq!(sum(&store), 45 + 399 * 400 / 2);
 }
+
+/// Commits until they wait, has something done, and sees them go on.
+fn go_on_after(files: &Files, act: impl FnOnce(&Store)) -> Arc<Store> {
+    let (store, times) = woken(files);
+    let done = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0..400 {
+                let mut txn = store.begin().unwrap();
+                txn.insert("main", "t", &[int64s(n..n + 1)]).unwrap();
+                if txn.commit().is_err() {
+                    break;
+                }
+                done.fetch_add(1, SeqCst);
+            }
+            done.store(usize::MAX, SeqCst);
+        });
+        let mut before = usize::MAX;
+        while done.load(SeqCst) != before {
+            before = done.load(SeqCst);
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+        assert!(before < 400, "they did not wait");
+        assert!(times.load(SeqCst) > 0);
+        act(&store);
+    });
+    assert_eq!(done.into_inner(), usize::MAX);
+    store
+}
+
+#[test]
+fn who_waits_goes_on_when_the_log_may_be_longer() {
+    let files = Files::new(false);
+    let store = go_on_after(&files, |store| store.set_autocheckpoint_bytes(1 << 30));
+    assert_eq!(sum(&store), 45 + 399 * 400 / 2);
+}
+
+#[test]
+fn who_waits_is_refused_when_the_keys_are_gone() {
+    let files = Files::new(true);
+    drop(go_on_after(&files, Store::withdraw_keys));
+    assert!(sum(&files.open()) > 45);
+}
+
+#[test]
+fn commits_wait_where_there_is_no_memory_for_the_rows_of_the_log() {
+    let files = Files::new(false);
+    let store = go_on_after(&files, |store| {
+        // It waited at four times as much until now.
+        let before = store.log_bytes();
+        store.set_most_log_bytes(LONG);
+        assert!(store.checkpoint_if_long().unwrap());
+        assert!(before > 4 * LONG);
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let behind = store.log_bytes();
+        assert!((LONG..4 * LONG).contains(&behind), "{behind}");
+        store.wake_for_checkpoints(None);
+    });
+    assert_eq!(sum(&store), 45 + 399 * 400 / 2);
+}
