@@ -4,9 +4,11 @@
 //! run keep theirs to their end.
 
 use datafusion::execution::{SessionState, TaskContext};
+use datafusion::prelude::SessionConfig;
 use hushdb_sql::stack::{THREAD_STACK, guard_libraries};
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::Interrupt;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake};
 use std::thread::Thread;
@@ -38,11 +40,27 @@ impl Engine {
         })
     }
 
-    /// What operators of a statement get, or of a part of it that can be let go by itself.
+    /// What operators get: settings and memory. Functions stand in the plans; the library's own way would copy the names of all.
+    pub fn context(&self) -> Arc<TaskContext> {
+        self.context_with(self.state.config().clone())
+    }
+
+    /// The same for a statement, or a part of it, that can be let go by itself.
     pub fn task_context(&self, interrupt: Arc<Interrupt>) -> Arc<TaskContext> {
-        let context = TaskContext::from(&self.state);
-        let config = context.session_config().clone();
-        Arc::new(context.with_session_config(config.with_extension(interrupt)))
+        self.context_with(self.state.config().clone().with_extension(interrupt))
+    }
+
+    fn context_with(&self, config: SessionConfig) -> Arc<TaskContext> {
+        Arc::new(TaskContext::new(
+            None,
+            self.state.session_id().to_owned(),
+            config,
+            HashMap::new(),
+            HashMap::new(),
+            HashMap::new(),
+            HashMap::new(),
+            Arc::clone(self.state.runtime_env()),
+        ))
     }
 
     /// The same with another number of threads.

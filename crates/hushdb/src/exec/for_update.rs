@@ -266,7 +266,7 @@ fn free_rows(
         };
         let found = query::stream(statement, &looked_at)?;
         let (_, none) = without_ids(&RecordBatch::new_empty(found.schema()))?;
-        let context = statement.session.engine().state.task_ctx();
+        let context = statement.session.engine().context();
         let mut kept = KeepRows::new(none.schema(), &context);
         let (mut seen, mut locked, mut any_gone) = (0, 0, false);
         for batch in found {

@@ -147,7 +147,7 @@ fn in_transaction(
     };
     match result {
         Ok(result) => {
-            let context = session.engine().state.task_ctx();
+            let context = session.engine().context();
             result.within(aborted, session.has_changes(), &context)
         }
         Err(error) => {

@@ -119,7 +119,7 @@ pub(super) fn keep(
 ) -> Result<KeptRows> {
     let result = stream(statement, plan)?;
     let none = change(RecordBatch::new_empty(result.schema()))?;
-    let mut kept = KeepRows::new(none.schema(), &statement.session.engine().state.task_ctx());
+    let mut kept = KeepRows::new(none.schema(), &statement.session.engine().context());
     for batch in result {
         kept.push(change(batch?)?)?;
     }

@@ -33,5 +33,5 @@ pub(super) fn returning(
     })?;
     let planner = statement.planner().with_rows(DML_TARGET, rows.source()?);
     let plan = planner.plan_query(query)?;
-    query::stream(statement, &plan)?.read(&statement.session.engine().state.task_ctx())
+    query::stream(statement, &plan)?.read(&statement.session.engine().context())
 }

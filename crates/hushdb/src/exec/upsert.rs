@@ -213,7 +213,7 @@ fn apply<'a>(
         name: &name,
         table: &table,
     };
-    let context = statement.session.engine().state.task_ctx();
+    let context = statement.session.engine().context();
     let schema = Arc::new(Schema::new(schema_of(&table)));
     let mut fresh = KeepRows::new(Arc::clone(&schema), &context);
     let mut changed = KeepRows::new(schema, &context);
@@ -546,10 +546,7 @@ impl Change<'_> {
         let computed = query::collect(statement, &plan)?;
         let (pairs, batches) = first_of_each_row(computed)?;
         let schema = plan.schema().inner();
-        let mut kept = KeepRows::new(
-            Arc::clone(schema),
-            &statement.session.engine().state.task_ctx(),
-        );
+        let mut kept = KeepRows::new(Arc::clone(schema), &statement.session.engine().context());
         for batch in batches {
             kept.push(batch)?;
         }
