@@ -131,7 +131,7 @@ mutants! {
             "key\n                        .open_in_place(&nonce, &aad, raw.body, &r.tag)\n                        .map_err(|_| refused())" => "key\n                        .open_in_place(&nonce, &aad, raw.body, &r.tag)\n                        .or(Ok(()))";
         "the digest of a block of suite 2 is not compared": "BlockKey::Ctr(key) if self.digest(&aad, &nonce, raw.body) == r.tag" => "BlockKey::Ctr(key) if aad.len() > nonce.len()";
         "the checksum of a plain block is not compared": "None if checksum(&aad, raw.body) == r.tag" => "None if !aad.is_empty()";
-        "a block may lie behind the end": "end.is_none_or(|end| end > end_sector)" => "end.is_none_or(|end| end_sector == 0 && end > 0)";
+        "a block may lie behind the end": "end.is_none_or(|end| end.number() > end_sector)" => "end.is_none_or(|end| end_sector == 0 && end.number() > 0)";
         "a superblock's checksum is not looked at": "if !raw.is_intact() {\n            return Err(Error::SuperblockDamaged);" => "if raw.body.is_empty() {\n            return Err(Error::SuperblockDamaged);";
     }
     Tests::Storage("lib"), "crates/storage/src/block/key_epochs.rs" {
@@ -192,7 +192,7 @@ mutants! {
         "a log of a later state with records is left over": "basis.base_generation > blocks.generation() || reader.next_record()?.is_some()" => "basis.base_generation > blocks.generation()";
     }
     Tests::Crashes("block_store"), "crates/storage/src/store/space.rs" {
-        "space is used again while it is still needed": "self.extents.release(oldest).map_err(freed_twice)" => "self.extents.release(oldest.max(u64::MAX)).map_err(freed_twice)";
+        "space is used again while it is still needed": "self.extents.release(oldest).map_err(freed_twice)" => "self.extents.release(oldest.max(Generation::new(u64::MAX))).map_err(freed_twice)";
     }
     Tests::Storage("tables"), "crates/storage/src/catalog/recovery.rs" {
         "a log that the superblock names need not be there": "if !state.is_open {" => "if !state.is_open || log.is_none() && next.is_none() {";
@@ -243,7 +243,7 @@ mutants! {
         "an anchor is not held against the superblock": "this.holds(&options.freshness)?;" => "";
         "runs are not asked about an anchor": "Some(anchor) if anchor.generation < superblock.generation => {" => "Some(anchor) if anchor.generation < superblock.generation.min(1) => {";
         "all openings are one run": "false => new_run(&options.crypto)?," => "false => opening.root.superblock.history.run,";
-        "a block may lie in the fixed part of the file": "if r.sector < FIRST_SECTOR {" => "if r.sector == u64::MAX {";
+        "a block may lie in the fixed part of the file": "if r.place() < FIRST_SECTOR {" => "if r.sector == u64::MAX {";
         "a database is made over a file with something in it": "if !file.is_empty()? {" => "if !file.is_empty()? && options.read_only {";
     }
     Tests::Crashes("block_store"), "crates/storage/src/store/block_store.rs" {
@@ -257,7 +257,7 @@ mutants! {
         "a superblock without a history may have one": "WITHOUT_HISTORY => (&[], rest)," => "WITHOUT_HISTORY => (&[], &[]),";
         "a superblock may have bytes that mean nothing": "reserved.concat().iter().any(|&byte| byte != 0)" => "reserved.concat().is_empty()";
         "a log may be neither open nor closed": "_ => return Err(malformed(\"its log state is unknown\"))," => "_ => true,";
-        "a file may end before its fixed parts": "match this.total_sectors {" => "match this.total_sectors.max(FIRST_SECTOR) {";
+        "a file may end before its fixed parts": "match Sector::new(this.total_sectors) {" => "match Sector::new(this.total_sectors).max(FIRST_SECTOR) {";
     }
     Tests::Keys, "crates/keys/src/key_ring.rs" {
         "a retired key need not have its commitment": "!constant_time_eq(&found, &key.commitment)" => "found.len() != key.commitment.len()";
@@ -270,7 +270,7 @@ mutants! {
     Tests::Crashes("tables"), "crates/storage/src/store/key_ring.rs" {
         "the places of a replaced ring are not overwritten": "file.write_all_at(offset, &vec![0; len])?;" => "";
         "whatever a ring reserves is overwritten": "bytes.starts_with(&[0; 4]) || is_block_of(&bytes, Role::KeyRing, sector)" => "!bytes.is_empty() || is_block_of(&bytes, Role::KeyRing, sector)";
-        "the ring is not told which places it replaces": "next.ring.reserved = replaced.map(|e| (e.sector, e.sectors)).collect();" => "next.ring.reserved = replaced.map(|e| (e.sector, e.sectors)).take(0).collect();";
+        "the ring is not told which places it replaces": "next.ring.reserved = replaced.map(|e| (e.sector.number(), e.sectors)).collect();" => "next.ring.reserved = replaced.map(|e| (e.sector.number(), e.sectors)).take(0).collect();";
     }
     Tests::Crashes("tables"), "crates/storage/src/catalog/rekey.rs" {
         "an old key is given up while blocks under it are on their way in": "oldest < clean_since || !self.blocks.is_aside_under_newest()?" => "oldest < clean_since";

@@ -1,6 +1,7 @@
 //! `BlockRef`: what a parent keeps of a child. It pins the child: place, length, age and tag.
 
 use super::envelope::{ENVELOPE_OVERHEAD_BYTES, MAX_PAYLOAD_BYTES, SECTOR_BYTES};
+use super::{Generation, Sector};
 
 /// Where a block is and which one it must be (FORMAT.md, "Block ref").
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,6 +57,16 @@ impl BlockRef {
     /// Reads what `option_to_bytes` wrote.
     pub fn option_from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Self> {
         (bytes != &[0; Self::BYTES]).then(|| Self::from_bytes(bytes))
+    }
+
+    /// Where it begins.
+    pub(crate) fn place(&self) -> Sector {
+        Sector::new(self.sector)
+    }
+
+    /// The superblock that was being prepared when it was written.
+    pub(crate) fn birth(&self) -> Generation {
+        Generation::new(self.birth_generation)
     }
 
     /// Sectors of the block, which follow from its payload; `None` for a length that no block has.

@@ -4,7 +4,7 @@
 //! is. The checksum covers the envelope and the tag, so that after a failure an intact block that does not belong here
 //! can be told from a damaged envelope; nothing is ever decided in a block's favour by it.
 
-use super::{BlockRef, Role};
+use super::{BlockRef, Generation, Role, Sector};
 
 /// Bytes of a sector: blocks begin and end on sector boundaries.
 pub const SECTOR_BYTES: usize = 4096;
@@ -33,8 +33,8 @@ pub(crate) struct Envelope {
     pub(crate) role: Role,
     pub(crate) key_id: u32,
     pub(crate) sectors: u32,
-    pub(crate) sector: u64,
-    pub(crate) birth_generation: u64,
+    pub(crate) sector: Sector,
+    pub(crate) birth: Generation,
     pub(crate) epoch_salt: [u8; 16],
 }
 
@@ -47,8 +47,8 @@ impl Envelope {
         bytes[6] = self.role.number();
         bytes[8..12].copy_from_slice(&self.key_id.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.sectors.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.sector.to_le_bytes());
-        bytes[24..32].copy_from_slice(&self.birth_generation.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.sector.number().to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.birth.number().to_le_bytes());
         bytes[32..48].copy_from_slice(&self.epoch_salt);
         bytes
     }
@@ -100,8 +100,8 @@ impl<'a> RawBlock<'a> {
         self.array::<16>(32)
     }
 
-    pub(crate) fn birth_generation(&self) -> u64 {
-        u64::from_le_bytes(self.array::<8>(24))
+    pub(crate) fn birth(&self) -> Generation {
+        Generation::new(u64::from_le_bytes(self.array::<8>(24)))
     }
 
     /// True if this is, by its own words, exactly the block that `expected` describes.
@@ -123,10 +123,10 @@ impl<'a> RawBlock<'a> {
 }
 
 /// Whether sectors begin as a block of that role at that place does. Says nothing about whether it opens.
-pub(crate) fn is_block_of(bytes: &[u8], role: Role, sector: u64) -> bool {
+pub(crate) fn is_block_of(bytes: &[u8], role: Role, sector: Sector) -> bool {
     bytes.starts_with(&MAGIC)
         && bytes.get(6) == Some(&role.number())
-        && bytes.get(16..24) == Some(&sector.to_le_bytes())
+        && bytes.get(16..24) == Some(&sector.number().to_le_bytes())
 }
 
 impl Envelope {
@@ -143,8 +143,8 @@ impl Envelope {
             role,
             key_id: r.key_id,
             sectors,
-            sector: r.sector,
-            birth_generation: r.birth_generation,
+            sector: r.place(),
+            birth: r.birth(),
             epoch_salt,
         }
     }

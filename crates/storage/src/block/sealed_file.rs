@@ -21,7 +21,7 @@ use super::envelope::{
 };
 use super::key_epochs::{BlockKeys, KeyEpochs};
 use super::opened_block::OpenedBlock;
-use super::{BlockBuf, BlockRef, Role};
+use super::{BlockBuf, BlockRef, Generation, Role, Sector};
 use crate::error::{Error, Place, Result};
 use crate::file::StorageFile;
 
@@ -158,7 +158,8 @@ impl SealedFile {
         birth_generation: u64,
         buf: BlockBuf,
     ) -> Result<SealedBlock> {
-        self.seal_under(self.key_id(), role, sector, birth_generation, buf)
+        let (place, birth) = (Sector::new(sector), Generation::new(birth_generation));
+        self.seal_under(self.key_id(), role, place, birth, buf)
     }
 
     /// As [`SealedFile::seal`], under a data key that need not be the one of new blocks.
@@ -169,8 +170,8 @@ impl SealedFile {
         &self,
         key_id: u32,
         role: Role,
-        sector: u64,
-        birth_generation: u64,
+        sector: Sector,
+        birth: Generation,
         buf: BlockBuf,
     ) -> Result<SealedBlock> {
         let (payload_len, sectors) = buf.measure()?;
@@ -183,7 +184,7 @@ impl SealedFile {
             key_id,
             sectors,
             sector,
-            birth_generation,
+            birth,
             epoch_salt: [0; 16],
         };
         self.seals.fetch_add(1, Ordering::Relaxed);
@@ -209,10 +210,10 @@ impl SealedFile {
         };
         envelope.write(&mut bytes, &nonce, &tag);
         let block_ref = BlockRef {
-            sector,
+            sector: sector.number(),
             payload_len,
             key_id: envelope.key_id,
-            birth_generation,
+            birth_generation: birth.number(),
             tag,
         };
         Ok(SealedBlock { block_ref, bytes })
@@ -220,7 +221,9 @@ impl SealedFile {
 
     /// Writes a sealed block to its place.
     pub fn write(&self, block: &SealedBlock) -> Result<()> {
-        let offset = offset_of(block.block_ref.sector)
+        let place = block.block_ref.place();
+        let offset = place
+            .offset()
             .ok_or(Error::InvalidInput("sector out of range".into()))?;
         Ok(self.file.write_all_at(offset, &block.bytes)?)
     }
@@ -236,11 +239,12 @@ impl SealedFile {
         let sectors = r
             .sectors()
             .ok_or_else(|| malformed("its length is beyond the limit"))?;
-        let end = r.sector.checked_add(u64::from(sectors));
-        if end.is_none_or(|end| end > end_sector) {
+        let end = r.place().checked_add(u64::from(sectors));
+        if end.is_none_or(|end| end.number() > end_sector) {
             return Err(malformed("it reaches beyond the end of the file"));
         }
-        let offset = offset_of(r.sector).ok_or_else(|| malformed("its sector is out of range"))?;
+        let offset = r.place().offset();
+        let offset = offset.ok_or_else(|| malformed("its sector is out of range"))?;
         let len = sectors as usize * SECTOR_BYTES;
 
         let mut bytes: Vec<u8> = Vec::with_capacity(len + ALIGNMENT);
@@ -284,15 +288,15 @@ impl SealedFile {
     pub(crate) fn open_superblock<'a>(
         &self,
         key_id: u32,
-        sector: u64,
+        sector: Sector,
         block: &'a mut [u8; SECTOR_BYTES],
     ) -> Result<(BlockRef, &'a [u8])> {
         let raw = RawBlock::split(block).ok_or(Error::SuperblockDamaged)?;
         let r = BlockRef {
-            sector,
+            sector: sector.number(),
             payload_len: (SECTOR_BYTES - ENVELOPE_OVERHEAD_BYTES) as u32,
             key_id,
-            birth_generation: raw.birth_generation(),
+            birth_generation: raw.birth().number(),
             tag: raw.tag,
         };
         // Nothing but its checksum covers the checksum, and a superblock must be the same to the last byte in both slots.
@@ -375,10 +379,6 @@ impl std::fmt::Debug for SealedFile {
 /// Suite 0's tag: XXH3-128, little-endian, of the padded payload, seeded with the XXH3-64 of the associated data.
 fn checksum(aad: &[u8], body: &[u8]) -> [u8; TAG_BYTES] {
     xxh3_128_with_seed(body, xxh3_64(aad)).to_le_bytes()
-}
-
-fn offset_of(sector: u64) -> Option<u64> {
-    sector.checked_mul(SECTOR_BYTES as u64)
 }
 
 #[cfg(test)]
@@ -473,7 +473,7 @@ mod tests {
         let skipped = if suite == Suite::Gcm { 32 } else { 0 };
         bytes[ENVELOPE_HEAD_BYTES - skipped..ENVELOPE_HEAD_BYTES].fill(0);
         key.apply(&nonce, &mut bytes[ENVELOPE_HEAD_BYTES - skipped..tag_at]);
-        let (sector, birth_generation) = (16, 42);
+        let (sector, birth) = (Sector::new(16), Generation::new(42));
         let role = Role::ColumnData;
         let envelope = Envelope {
             suite: suite.to_wire(),
@@ -481,15 +481,15 @@ mod tests {
             key_id: KEY_ID,
             sectors,
             sector,
-            birth_generation,
+            birth,
             epoch_salt,
         };
         envelope.write(&mut bytes, &nonce, &tag);
         let block_ref = BlockRef {
-            sector,
+            sector: sector.number(),
             payload_len,
             key_id: KEY_ID,
-            birth_generation,
+            birth_generation: birth.number(),
             tag,
         };
         SealedBlock { block_ref, bytes }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use super::catalog_version::CatalogVersion;
 use super::change_record;
 use super::rebase::TableChange;
+use crate::block::Generation;
 use crate::error::Result;
 use crate::file::{LOG_NAME, NEXT_LOG_NAME, StorageFiles};
 use crate::log::{LOG_HEADER_BYTES, LogBasis, LogPosition, LogWriter, Synchronous};
@@ -164,7 +165,7 @@ impl CommitLog {
         blocks: &BlockStore,
         transactions: Vec<Queued>,
         stored: &CatalogVersion,
-        oldest: u64,
+        oldest: Generation,
     ) -> Result<()> {
         if self.writer.is_none() {
             self.begin(blocks, stored, oldest)?;
@@ -188,7 +189,12 @@ impl CommitLog {
     }
 
     /// Begins a log and has the superblock name it.
-    fn begin(&mut self, blocks: &BlockStore, stored: &CatalogVersion, oldest: u64) -> Result<()> {
+    fn begin(
+        &mut self,
+        blocks: &BlockStore,
+        stored: &CatalogVersion,
+        oldest: Generation,
+    ) -> Result<()> {
         let Some(files) = &self.files else {
             return Ok(());
         };

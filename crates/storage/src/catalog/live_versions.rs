@@ -5,21 +5,22 @@
 use std::sync::{Arc, Weak};
 
 use super::catalog_version::CatalogVersion;
+use crate::block::Generation;
 
 /// Published versions that may still be in use.
 #[derive(Default)]
 pub(crate) struct LiveVersions {
-    published: Vec<(u64, Weak<CatalogVersion>)>,
+    published: Vec<(Generation, Weak<CatalogVersion>)>,
 }
 
 impl LiveVersions {
     pub(crate) fn add(&mut self, version: &Arc<CatalogVersion>) {
         self.published
-            .push((version.generation, Arc::downgrade(version)));
+            .push((Generation::new(version.generation), Arc::downgrade(version)));
     }
 
     /// The oldest generation in use, or `newest` if none older is.
-    pub(crate) fn oldest(&mut self, newest: u64) -> u64 {
+    pub(crate) fn oldest(&mut self, newest: Generation) -> Generation {
         self.published
             .retain(|(_, version)| version.strong_count() > 0);
         self.published

@@ -20,6 +20,7 @@ use parking_lot::MutexGuard;
 
 use super::reseal::{Cursor, Reseal};
 use super::store::Store;
+use crate::block::Generation;
 use crate::clock;
 use crate::error::Result;
 use crate::interrupt::{check_interrupt, wait_for};
@@ -91,7 +92,7 @@ impl Store {
         self.begin_rekey(|oldest, now| self.blocks.begin_rekey(oldest, now, new))
     }
 
-    fn begin_rekey(&self, begin: impl FnOnce(u64, i64) -> Result<bool>) -> Result<bool> {
+    fn begin_rekey(&self, begin: impl FnOnce(Generation, i64) -> Result<bool>) -> Result<bool> {
         self.blocks.writable()?;
         let _alone = wait_for(&self.checkpointing)?;
         let mut log = wait_for(&self.log)?;
@@ -231,13 +232,14 @@ impl Store {
             return Ok(RekeyState::Running);
         }
         let clean_since = *self.rekey.lock().clean_since.get_or_insert(generation);
+        let clean_since = Generation::new(clean_since);
         let oldest = self.oldest_in_use(generation);
         if oldest < clean_since || !self.blocks.is_aside_under_newest()? {
             return Ok(RekeyState::Draining);
         }
-        self.blocks.release(oldest)?;
+        self.blocks.release(oldest.number())?;
         self.blocks.scrub_unused()?;
-        self.blocks.release(oldest)?;
+        self.blocks.release(oldest.number())?;
         let mut log = wait_for(&self.log)?;
         let state = wait_for(&self.commit)?;
         self.blocks

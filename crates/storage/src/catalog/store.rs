@@ -25,7 +25,7 @@ use super::pending_row_group::PendingRowGroup;
 use super::recovery::{Recovered, recover};
 use super::rekey::RekeyWork;
 use super::transaction::Transaction;
-use crate::block::{BlockBuf, BlockRef, MAX_PAYLOAD_BYTES, Role};
+use crate::block::{BlockBuf, BlockRef, Generation, MAX_PAYLOAD_BYTES, Role};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{LOG_NAME, MemFile, NEXT_LOG_NAME, OsFiles, StorageFile, StorageFiles};
 use crate::interrupt::check_interrupt;
@@ -598,8 +598,8 @@ impl Store {
     }
 
     /// The oldest generation that a reader may need once `newest` is published.
-    pub(super) fn oldest_in_use(&self, newest: u64) -> u64 {
-        self.live.lock().oldest(newest)
+    pub(super) fn oldest_in_use(&self, newest: u64) -> Generation {
+        self.live.lock().oldest(Generation::new(newest))
     }
 
     /// Makes a committed version the newest one.

@@ -26,7 +26,9 @@ use super::shared_keys::SharedKeys;
 use super::space::{Space, extent_of};
 use super::superblock::{Superblock, WalState};
 use super::{Anchor, Freshness, Notice, StoreInfo, StoreOptions, free_list};
-use crate::block::{BlockBuf, BlockRef, BufferPool, PoolKey, Role, SECTOR_BYTES, SealedFile};
+use crate::block::{
+    BlockBuf, BlockRef, BufferPool, Generation, PoolKey, Role, SECTOR_BYTES, SealedFile, Sector,
+};
 use crate::error::{Error, Result};
 use crate::file::StorageFile;
 use crate::log::{LogBasis, LogKeySource, LogOwner};
@@ -113,7 +115,7 @@ impl BlockStore {
         let run = new_run(&options.crypto)?;
         let superblock = Superblock {
             generation: 1,
-            total_sectors: FIRST_SECTOR,
+            total_sectors: FIRST_SECTOR.number(),
             catalog: None,
             free_list: None,
             key_ring: None,
@@ -271,7 +273,8 @@ impl BlockStore {
             if aside {
                 space.set_aside(Extent::new(sector, u64::from(sectors)), key_id);
             }
-            self.end.store(space.extents().end(), Ordering::Release);
+            self.end
+                .store(space.extents().end().number(), Ordering::Release);
             (sector, key_id)
         };
         self.written_or_free(key_id, role, sector, sectors, buf)
@@ -283,7 +286,8 @@ impl BlockStore {
         let sector = {
             let mut space = self.space()?.lock();
             let sector = space.allocate(self.sealed.file().as_ref(), sectors)?;
-            self.end.store(space.extents().end(), Ordering::Release);
+            self.end
+                .store(space.extents().end().number(), Ordering::Release);
             sector
         };
         self.written_or_free(key_id, role, sector, sectors, buf)
@@ -293,7 +297,7 @@ impl BlockStore {
         &self,
         key_id: u32,
         role: Role,
-        sector: u64,
+        sector: Sector,
         sectors: u32,
         buf: BlockBuf,
     ) -> Result<BlockRef> {
@@ -377,7 +381,7 @@ impl BlockStore {
     /// # Errors
     /// As [`SealedFile::read`].
     pub fn read_from_disk(&self, role: Role, r: &BlockRef) -> Result<Bytes> {
-        if r.sector < FIRST_SECTOR {
+        if r.place() < FIRST_SECTOR {
             return Err(Error::malformed(
                 role,
                 r.sector,
@@ -406,7 +410,8 @@ impl BlockStore {
 
     /// Lets freed extents be used again that only readers of generations before `oldest_snapshot_generation` needed.
     pub fn release(&self, oldest_snapshot_generation: u64) -> Result<()> {
-        self.space()?.lock().release(oldest_snapshot_generation)
+        let oldest = Generation::new(oldest_snapshot_generation);
+        self.space()?.lock().release(oldest)
     }
 
     /// From now on, whether blocks are written as near to the front of the file as they fit.
@@ -420,7 +425,7 @@ impl BlockStore {
     pub(crate) fn has_free_tail(&self) -> bool {
         let total = self.root().sealed.superblock.total_sectors;
         let space = self.space.as_ref();
-        space.is_some_and(|space| space.lock().extents().end() < total)
+        space.is_some_and(|space| space.lock().extents().end() < Sector::new(total))
     }
 
     /// Ends the file behind the last sector that the newest superblock counts or that was allocated since. Nobody may
@@ -524,7 +529,8 @@ impl BlockStore {
             self.read_from_disk(Role::FreeList, block)
         };
         let (extents, _) = free_list::read_chain(free_list, total_sectors, read)?;
-        Ok(extents.iter().map(|e| (e.sector, e.sectors)).collect())
+        let places = extents.iter().map(|e| (e.sector.number(), e.sectors));
+        Ok(places.collect())
     }
 
     /// Generation of the newest superblock.
@@ -637,13 +643,11 @@ impl BlockStore {
         &self,
         key_id: u32,
         role: Role,
-        sector: u64,
+        sector: Sector,
         buf: BlockBuf,
     ) -> Result<BlockRef> {
-        let birth_generation = self.generation() + 1;
-        let block = self
-            .sealed
-            .seal_under(key_id, role, sector, birth_generation, buf)?;
+        let birth = Generation::new(self.generation()).next();
+        let block = self.sealed.seal_under(key_id, role, sector, birth, buf)?;
         self.sealed.write(&block)?;
         Ok(block.block_ref)
     }

@@ -19,7 +19,7 @@ use super::free_list;
 use super::opening::SealedRoot;
 use super::space::{FreeListPlan, extent_of};
 use super::superblock::{Superblock, WalState};
-use crate::block::{BlockBuf, BlockRef, Role, SECTOR_BYTES, SealedFile};
+use crate::block::{BlockBuf, BlockRef, Generation, Role, SECTOR_BYTES, SealedFile};
 use crate::error::{Error, Result};
 
 impl BlockStore {
@@ -33,14 +33,15 @@ impl BlockStore {
     /// After that the handle turns read-only, and opening again tells which of the two states is there.
     pub fn commit(&self, catalog: BlockRef, oldest_snapshot_generation: u64) -> Result<u64> {
         let log = self.log_state();
-        self.commit_with_log(Some(catalog), oldest_snapshot_generation, log)
+        let oldest = Generation::new(oldest_snapshot_generation);
+        self.commit_with_log(Some(catalog), oldest, log)
     }
 
     /// As [`BlockStore::commit`], with another log to replay on this state.
     pub(crate) fn commit_with_log(
         &self,
         catalog: Option<BlockRef>,
-        oldest_snapshot_generation: u64,
+        oldest: Generation,
         log: WalState,
     ) -> Result<u64> {
         let space = self.space()?;
@@ -74,8 +75,9 @@ impl BlockStore {
             seals_before: root.seals_before,
         });
         let mut space = space.lock();
-        space.committed(generation, &old_list, oldest_snapshot_generation)?;
-        self.end.store(space.extents().end(), Ordering::Release);
+        space.committed(Generation::new(generation), &old_list, oldest)?;
+        self.end
+            .store(space.extents().end().number(), Ordering::Release);
         Ok(generation)
     }
 
@@ -167,7 +169,7 @@ impl BlockStore {
             }
         }
         written.reverse();
-        Ok((written, end))
+        Ok((written, end.number()))
     }
 
     /// Seals `superblock` as the successor of `root` and writes it into both slots.
@@ -232,7 +234,7 @@ pub(super) fn seal_root(
         key_id,
         Role::Superblock,
         SUPERBLOCK_SECTOR,
-        superblock.generation,
+        Generation::new(superblock.generation),
         buf,
     )?;
     let page = block.bytes.into_boxed_slice().try_into();

@@ -20,20 +20,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::block::{Generation, Sector};
+
 /// A run of sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Extent {
-    pub(crate) sector: u64,
+    pub(crate) sector: Sector,
     pub(crate) sectors: u64,
 }
 
 impl Extent {
-    pub(crate) fn new(sector: u64, sectors: u64) -> Self {
+    pub(crate) fn new(sector: Sector, sectors: u64) -> Self {
         Self { sector, sectors }
     }
 
     /// The first sector behind it; `None` past the end of numbers.
-    pub(crate) fn end(self) -> Option<u64> {
+    pub(crate) fn end(self) -> Option<Sector> {
         self.sector.checked_add(self.sectors)
     }
 }
@@ -41,13 +43,13 @@ impl Extent {
 /// The sectors of one file.
 #[derive(Debug)]
 pub(crate) struct Extents {
-    first: u64,
-    end: u64,
+    first: Sector,
+    end: Sector,
     free: FreeSpace,
-    fresh: BTreeMap<u64, u64>,
-    pending: BTreeMap<u64, u64>,
+    fresh: BTreeMap<Sector, u64>,
+    pending: BTreeMap<Sector, u64>,
     dropped: Vec<Extent>,
-    retired: Vec<(u64, Extent)>,
+    retired: Vec<(Generation, Extent)>,
     /// What is allocated is to stand as near to the front as it fits, rather than where it fits best.
     fills_front: bool,
 }
@@ -55,8 +57,8 @@ pub(crate) struct Extents {
 /// Free extents by place and by size, coalesced.
 #[derive(Debug, Default, Clone)]
 struct FreeSpace {
-    by_sector: BTreeMap<u64, u64>,
-    by_size: BTreeSet<(u64, u64)>,
+    by_sector: BTreeMap<Sector, u64>,
+    by_size: BTreeSet<(u64, Sector)>,
 }
 
 /// An extent was given back that was not in use.
@@ -65,7 +67,7 @@ pub(crate) struct NotInUse;
 
 impl Extents {
     /// A file whose blocks lie in `first..end`, of which `free` is free.
-    pub(crate) fn new(first: u64, end: u64, free: &[Extent]) -> Result<Self, NotInUse> {
+    pub(crate) fn new(first: Sector, end: Sector, free: &[Extent]) -> Result<Self, NotInUse> {
         let mut this = Self {
             first,
             end,
@@ -83,7 +85,7 @@ impl Extents {
     }
 
     /// The first sector behind everything that is in use or remembered.
-    pub(crate) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> Sector {
         self.end
     }
 
@@ -103,7 +105,7 @@ impl Extents {
     }
 
     /// The smallest free extent that is large enough, else the end of the file. `None` when sector numbers run out.
-    pub(crate) fn allocate(&mut self, sectors: u64) -> Option<u64> {
+    pub(crate) fn allocate(&mut self, sectors: u64) -> Option<Sector> {
         let taken = match self.fills_front {
             true => self.free.take_first(sectors),
             false => self.free.take(sectors),
@@ -121,7 +123,7 @@ impl Extents {
     }
 
     /// The end of the file, whatever is free before it.
-    pub(crate) fn allocate_at_end(&mut self, sectors: u64) -> Option<u64> {
+    pub(crate) fn allocate_at_end(&mut self, sectors: u64) -> Option<Sector> {
         let sector = self.end;
         self.end = sector.checked_add(sectors)?;
         self.fresh.insert(sector, sectors);
@@ -129,7 +131,7 @@ impl Extents {
     }
 
     /// Sets aside the front of the first free extent at or behind `from`, at most so many sectors of it.
-    pub(crate) fn take_free(&mut self, from: u64, at_most: u64) -> Option<Extent> {
+    pub(crate) fn take_free(&mut self, from: Sector, at_most: u64) -> Option<Extent> {
         let extent = self.free.take_behind(from, at_most)?;
         self.pending.insert(extent.sector, extent.sectors);
         Some(extent)
@@ -188,7 +190,7 @@ impl Extents {
     }
 
     /// Superblock `generation`, which does not name what was dropped, is durable in both slots.
-    pub(crate) fn committed(&mut self, generation: u64, and_also: &[Extent]) {
+    pub(crate) fn committed(&mut self, generation: Generation, and_also: &[Extent]) {
         self.fresh.clear();
         let dropped = self.dropped.drain(..).chain(and_also.iter().copied());
         self.retired
@@ -196,7 +198,7 @@ impl Extents {
     }
 
     /// Frees what no reader of generation `oldest` or later can need.
-    pub(crate) fn release(&mut self, oldest: u64) -> Result<(), NotInUse> {
+    pub(crate) fn release(&mut self, oldest: Generation) -> Result<(), NotInUse> {
         let (over, waiting) = std::mem::take(&mut self.retired)
             .into_iter()
             .partition::<Vec<_>, _>(|(generation, _)| *generation <= oldest);
@@ -263,23 +265,23 @@ impl FreeSpace {
     }
 
     /// Takes the front of the smallest extent that is large enough.
-    fn take(&mut self, sectors: u64) -> Option<u64> {
-        let &(len, sector) = self.by_size.range((sectors, 0)..).next()?;
+    fn take(&mut self, sectors: u64) -> Option<Sector> {
+        let &(len, sector) = self.by_size.range((sectors, Sector::default())..).next()?;
         self.take_from(sector, len, sectors)
     }
 
     /// Takes the front of the first extent that is large enough.
-    fn take_first(&mut self, sectors: u64) -> Option<u64> {
-        let fits = |(_, len): &(&u64, &u64)| **len >= sectors;
+    fn take_first(&mut self, sectors: u64) -> Option<Sector> {
+        let fits = |(_, len): &(&Sector, &u64)| **len >= sectors;
         let (&sector, &len) = self.by_sector.iter().find(fits)?;
         self.take_from(sector, len, sectors)
     }
 
     /// Takes at most so many sectors of the first extent that reaches behind `from`, from there on.
-    fn take_behind(&mut self, from: u64, at_most: u64) -> Option<Extent> {
-        let over = |(sector, len): (&u64, &u64)| (*sector, *len);
+    fn take_behind(&mut self, from: Sector, at_most: u64) -> Option<Extent> {
+        let over = |(sector, len): (&Sector, &u64)| (*sector, *len);
         let before = self.by_sector.range(..from).next_back().map(over);
-        let reaching = before.filter(|(sector, len)| sector + len > from);
+        let reaching = before.filter(|(sector, len)| *sector + *len > from);
         let (sector, len) = reaching.or_else(|| self.by_sector.range(from..).next().map(over))?;
         let first = sector.max(from);
         let sectors = (sector + len - first).min(at_most);
@@ -297,7 +299,7 @@ impl FreeSpace {
         })
     }
 
-    fn take_from(&mut self, sector: u64, len: u64, sectors: u64) -> Option<u64> {
+    fn take_from(&mut self, sector: Sector, len: u64, sectors: u64) -> Option<Sector> {
         self.remove(sector, len);
         if len > sectors {
             self.by_sector.insert(sector + sectors, len - sectors);
@@ -307,7 +309,7 @@ impl FreeSpace {
     }
 
     /// Takes the extent that reaches `end`, if there is one, and says where it began.
-    fn take_tail(&mut self, end: u64) -> Option<u64> {
+    fn take_tail(&mut self, end: Sector) -> Option<Sector> {
         let (&sector, &len) = self.by_sector.last_key_value()?;
         (sector + len == end).then(|| {
             self.remove(sector, len);
@@ -315,7 +317,7 @@ impl FreeSpace {
         })
     }
 
-    fn remove(&mut self, sector: u64, len: u64) {
+    fn remove(&mut self, sector: Sector, len: u64) {
         self.by_sector.remove(&sector);
         self.by_size.remove(&(len, sector));
     }
@@ -325,107 +327,119 @@ impl FreeSpace {
 mod tests {
     use super::*;
 
+    fn at(sector: u64) -> Sector {
+        Sector::new(sector)
+    }
+
+    fn extent(sector: u64, sectors: u64) -> Extent {
+        Extent::new(at(sector), sectors)
+    }
+
     fn empty() -> Extents {
-        Extents::new(16, 16, &[]).unwrap()
+        Extents::new(at(16), at(16), &[]).unwrap()
     }
 
     #[test]
     fn freed_extents_wait_for_the_flip_and_for_readers() {
         let mut extents = empty();
-        assert_eq!(extents.allocate(4), Some(16));
-        assert_eq!(extents.allocate(1), Some(20));
-        extents.committed(1, &[]);
-        extents.drop_extent(Extent::new(16, 4)).unwrap();
-        assert_eq!(extents.allocate(4), Some(21), "generation 1 still needs it");
-        assert_eq!(extents.after_commit(&[]).unwrap(), [Extent::new(16, 4)]);
-        extents.committed(2, &[]);
-        extents.release(1).unwrap();
+        assert_eq!(extents.allocate(4), Some(at(16)));
+        assert_eq!(extents.allocate(1), Some(at(20)));
+        extents.committed(Generation::new(1), &[]);
+        extents.drop_extent(extent(16, 4)).unwrap();
         assert_eq!(
             extents.allocate(4),
-            Some(25),
+            Some(at(21)),
+            "generation 1 still needs it"
+        );
+        assert_eq!(extents.after_commit(&[]).unwrap(), [extent(16, 4)]);
+        extents.committed(Generation::new(2), &[]);
+        extents.release(Generation::new(1)).unwrap();
+        assert_eq!(
+            extents.allocate(4),
+            Some(at(25)),
             "a reader of generation 1 still needs it"
         );
-        extents.release(2).unwrap();
-        assert_eq!(extents.allocate(4), Some(16));
+        extents.release(Generation::new(2)).unwrap();
+        assert_eq!(extents.allocate(4), Some(at(16)));
     }
 
     #[test]
     fn rollback_gives_back_what_was_allocated_and_keeps_what_was_dropped() {
         let mut extents = empty();
         extents.allocate(4);
-        extents.committed(1, &[]);
-        extents.drop_extent(Extent::new(16, 4)).unwrap();
+        extents.committed(Generation::new(1), &[]);
+        extents.drop_extent(extent(16, 4)).unwrap();
         extents.allocate(8);
         extents.rollback().unwrap();
-        assert_eq!(extents.allocate(8), Some(20));
-        extents.committed(2, &[]);
-        extents.release(u64::MAX).unwrap();
-        assert_eq!(extents.allocate(1), Some(28), "16..20 is in use again");
+        assert_eq!(extents.allocate(8), Some(at(20)));
+        extents.committed(Generation::new(2), &[]);
+        extents.release(Generation::new(u64::MAX)).unwrap();
+        assert_eq!(extents.allocate(1), Some(at(28)), "16..20 is in use again");
     }
 
     #[test]
     fn the_best_fit_is_taken_and_neighbours_grow_together() {
-        let free = [Extent::new(20, 10), Extent::new(40, 3)];
-        let mut extents = Extents::new(16, 50, &free).unwrap();
-        assert_eq!(extents.allocate(3), Some(40));
-        assert_eq!(extents.allocate(3), Some(20));
-        extents.drop_extent(Extent::new(20, 3)).unwrap();
-        assert_eq!(extents.allocate(10), Some(20));
+        let free = [extent(20, 10), extent(40, 3)];
+        let mut extents = Extents::new(at(16), at(50), &free).unwrap();
+        assert_eq!(extents.allocate(3), Some(at(40)));
+        assert_eq!(extents.allocate(3), Some(at(20)));
+        extents.drop_extent(extent(20, 3)).unwrap();
+        assert_eq!(extents.allocate(10), Some(at(20)));
     }
 
     #[test]
     fn the_first_fit_is_taken_where_the_front_is_to_be_filled() {
-        let free = [Extent::new(18, 2), Extent::new(24, 10), Extent::new(40, 3)];
-        let mut extents = Extents::new(16, 50, &free).unwrap();
+        let free = [extent(18, 2), extent(24, 10), extent(40, 3)];
+        let mut extents = Extents::new(at(16), at(50), &free).unwrap();
         extents.fill_front(true);
-        assert_eq!(extents.allocate(3), Some(24));
-        assert_eq!(extents.allocate(2), Some(18));
+        assert_eq!(extents.allocate(3), Some(at(24)));
+        assert_eq!(extents.allocate(2), Some(at(18)));
         extents.fill_front(false);
-        assert_eq!(extents.allocate(3), Some(40));
+        assert_eq!(extents.allocate(3), Some(at(40)));
     }
 
     #[test]
     fn the_end_moves_back_over_free_sectors_and_forward_from_a_free_tail() {
-        let mut extents = Extents::new(16, 50, &[Extent::new(45, 5)]).unwrap();
-        assert_eq!(extents.allocate(8), Some(45));
-        assert_eq!(extents.end(), 53);
+        let mut extents = Extents::new(at(16), at(50), &[extent(45, 5)]).unwrap();
+        assert_eq!(extents.allocate(8), Some(at(45)));
+        assert_eq!(extents.end(), at(53));
         extents.rollback().unwrap();
-        extents.release(u64::MAX).unwrap();
-        assert_eq!(extents.end(), 45);
+        extents.release(Generation::new(u64::MAX)).unwrap();
+        assert_eq!(extents.end(), at(45));
     }
 
     #[test]
     fn free_sectors_are_taken_in_order_and_listed_as_free_all_the_same() {
-        let free = [Extent::new(18, 5), Extent::new(30, 2)];
-        let mut extents = Extents::new(16, 50, &free).unwrap();
-        let mut from = 19;
+        let free = [extent(18, 5), extent(30, 2)];
+        let mut extents = Extents::new(at(16), at(50), &free).unwrap();
+        let mut from = at(19);
         let mut taken = Vec::new();
         while let Some(extent) = extents.take_free(from, 3) {
             from = extent.end().unwrap();
-            taken.push((extent.sector, extent.sectors));
+            taken.push(extent);
         }
-        assert_eq!(taken, [(19, 3), (22, 1), (30, 2)]);
+        assert_eq!(taken, [extent(19, 3), extent(22, 1), extent(30, 2)]);
         assert_eq!(extents.after_commit(&[]).unwrap(), free);
-        assert_eq!(extents.allocate(2), Some(50));
-        for (sector, sectors) in taken {
-            extents.drop_extent(Extent::new(sector, sectors)).unwrap();
+        assert_eq!(extents.allocate(2), Some(at(50)));
+        for extent in taken {
+            extents.drop_extent(extent).unwrap();
         }
-        assert_eq!(extents.allocate(5), Some(18));
+        assert_eq!(extents.allocate(5), Some(at(18)));
     }
 
     #[test]
     fn what_is_free_already_or_outside_is_refused() {
         for wrong in [
-            Extent::new(20, 1),
-            Extent::new(18, 3),
-            Extent::new(29, 2),
-            Extent::new(15, 1),
-            Extent::new(49, 2),
+            extent(20, 1),
+            extent(18, 3),
+            extent(29, 2),
+            extent(15, 1),
+            extent(49, 2),
         ] {
-            let free = [Extent::new(20, 10), wrong];
-            assert!(Extents::new(16, 50, &free).is_err(), "{wrong:?}");
+            let free = [extent(20, 10), wrong];
+            assert!(Extents::new(at(16), at(50), &free).is_err(), "{wrong:?}");
         }
-        assert!(Extents::new(16, 50, &[Extent::new(u64::MAX, 2)]).is_err());
-        assert!(Extents::new(16, 50, &[Extent::new(20, 0)]).is_err());
+        assert!(Extents::new(at(16), at(50), &[extent(u64::MAX, 2)]).is_err());
+        assert!(Extents::new(at(16), at(50), &[extent(20, 0)]).is_err());
     }
 }

@@ -4,7 +4,7 @@
 //! Refuses extents out of order, overlapping, empty or outside of the file, and chains that repeat a block: with order
 //! enforced across blocks, and no block empty, a chain ends.
 
-use crate::block::{BlockBuf, BlockRef, Role};
+use crate::block::{BlockBuf, BlockRef, Role, Sector};
 use crate::error::{Error, Result};
 
 use super::extents::Extent;
@@ -23,7 +23,7 @@ pub(crate) fn encode(extents: &[Extent], room: usize, next: Option<&BlockRef>) -
     buf.extend_from_slice(&[0; 4]);
     buf.extend_from_slice(&BlockRef::option_to_bytes(next));
     for extent in extents {
-        buf.extend_from_slice(&extent.sector.to_le_bytes());
+        buf.extend_from_slice(&extent.sector.number().to_le_bytes());
         buf.extend_from_slice(&extent.sectors.to_le_bytes());
     }
     buf.resize(payload_len(room));
@@ -61,7 +61,7 @@ fn decode(
     payload: &[u8],
     block: &BlockRef,
     total_sectors: u64,
-    free_from: &mut u64,
+    free_from: &mut Sector,
     extents: &mut Vec<Extent>,
 ) -> Result<Option<BlockRef>> {
     let malformed = |what| Error::malformed(Role::FreeList, block.sector, what);
@@ -102,12 +102,12 @@ fn decode(
             n7,
         ] = *entry;
         let extent = Extent {
-            sector: u64::from_le_bytes([s0, s1, s2, s3, s4, s5, s6, s7]),
+            sector: Sector::new(u64::from_le_bytes([s0, s1, s2, s3, s4, s5, s6, s7])),
             sectors: u64::from_le_bytes([n0, n1, n2, n3, n4, n5, n6, n7]),
         };
         let end = extent
             .end()
-            .filter(|&end| end <= total_sectors && extent.sectors > 0);
+            .filter(|&end| end <= Sector::new(total_sectors) && extent.sectors > 0);
         let end = end.ok_or_else(|| malformed("an extent is empty or outside of the file"))?;
         if extent.sector < *free_from {
             return Err(malformed("its extents overlap or are out of order"));
@@ -121,6 +121,10 @@ fn decode(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn extent(sector: u64, sectors: u64) -> Extent {
+        Extent::new(Sector::new(sector), sectors)
+    }
 
     fn block(sector: u64) -> BlockRef {
         BlockRef {
@@ -143,33 +147,33 @@ mod tests {
 
     #[test]
     fn a_chain_is_read_as_it_was_written() {
-        let (a, b) = (Extent::new(16, 4), Extent::new(30, 70));
+        let (a, b) = (extent(16, 4), extent(30, 70));
         let chain = [encode(&[a], 3, Some(&block(2))), encode(&[b], 1, None)];
         assert_eq!(read(&chain).unwrap(), [a, b]);
     }
 
     #[test]
     fn a_chain_that_comes_back_to_itself_is_refused() {
-        let looping = encode(&[Extent::new(16, 1)], 1, Some(&block(1)));
+        let looping = encode(&[extent(16, 1)], 1, Some(&block(1)));
         assert!(matches!(read(&[looping]), Err(Error::Malformed { .. })));
     }
 
     #[test]
     fn impossible_extents_are_refused() {
         for wrong in [
-            Extent::new(15, 1),
-            Extent::new(99, 2),
-            Extent::new(20, 0),
-            Extent::new(u64::MAX, 9),
+            extent(15, 1),
+            extent(99, 2),
+            extent(20, 0),
+            extent(u64::MAX, 9),
         ] {
             assert!(read(&[encode(&[wrong], 1, None)]).is_err(), "{wrong:?}");
         }
-        assert!(read(&[encode(&[Extent::new(20, 4), Extent::new(23, 1)], 2, None)]).is_err());
+        assert!(read(&[encode(&[extent(20, 4), extent(23, 1)], 2, None)]).is_err());
     }
 
     #[test]
     fn an_absurd_count_is_refused() {
-        let mut absurd = encode(&[Extent::new(20, 4)], 1, None);
+        let mut absurd = encode(&[extent(20, 4)], 1, None);
         absurd.payload_mut()[0..4].copy_from_slice(&u32::MAX.to_le_bytes());
         assert!(matches!(read(&[absurd]), Err(Error::Malformed { .. })));
     }

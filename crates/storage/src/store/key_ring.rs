@@ -25,7 +25,9 @@ use super::file_map::{FIRST_SECTOR, HEADER_OFFSETS};
 use super::shared_keys::SharedKeys;
 use super::space::extent_of;
 use super::superblock::Superblock;
-use crate::block::{BlockBuf, BlockRef, Role, SECTOR_BYTES, SealedFile, is_block_of};
+use crate::block::{
+    BlockBuf, BlockRef, Generation, Role, SECTOR_BYTES, SealedFile, Sector, is_block_of,
+};
 use crate::error::{Error, Place, Result};
 use crate::index::blocks_of;
 
@@ -93,8 +95,9 @@ pub(super) fn read_ring(
             .filter_map(|r| Some((r.sector, r.sectors()?.into()))),
     );
     places.sort_unstable();
-    let mut from = FIRST_SECTOR;
+    let (mut from, total) = (FIRST_SECTOR, Sector::new(total));
     for (sector, sectors) in places {
+        let sector = Sector::new(sector);
         let end = sector.checked_add(sectors).filter(|end| *end <= total);
         match end {
             Some(end) if sector >= from && sectors > 0 => from = end,
@@ -107,7 +110,7 @@ pub(super) fn read_ring(
 }
 
 fn read_copy(sealed: &SealedFile, r: &BlockRef, total_sectors: u64) -> Result<Bytes> {
-    if r.key_id != sealed.key_id() || r.sector < FIRST_SECTOR {
+    if r.key_id != sealed.key_id() || r.place() < FIRST_SECTOR {
         return Err(Error::BlockReplaced(Place {
             role: Role::KeyRing,
             sector: r.sector,
@@ -123,7 +126,7 @@ impl BlockStore {
     /// # Errors
     /// `NotEncrypted`, `Full` and `Io`: nothing was done, or, where the handle writes no more, what is on disk is not known;
     /// both the keys before and the new ones open it.
-    pub(crate) fn begin_rotation(&self, oldest: u64, now: i64) -> Result<bool> {
+    pub(crate) fn begin_rotation(&self, oldest: Generation, now: i64) -> Result<bool> {
         self.change_ring(oldest, |keys, header, ring| {
             if keys.previous_key_id().is_some() {
                 return Ok(None);
@@ -140,7 +143,7 @@ impl BlockStore {
     ///
     /// # Errors
     /// As [`BlockStore::begin_rotation`], and where key slots were changed since `new` was prepared.
-    pub(crate) fn begin_rekey(&self, oldest: u64, now: i64, new: NewMaster) -> Result<bool> {
+    pub(crate) fn begin_rekey(&self, oldest: Generation, now: i64, new: NewMaster) -> Result<bool> {
         self.change_ring(oldest, |keys, header, ring| {
             if keys.previous_key_id().is_some() {
                 return Ok(None);
@@ -166,7 +169,7 @@ impl BlockStore {
     ///
     /// # Errors
     /// As [`BlockStore::begin_rotation`].
-    pub(crate) fn end_rotation(&self, oldest: u64) -> Result<()> {
+    pub(crate) fn end_rotation(&self, oldest: Generation) -> Result<()> {
         let ended = self.change_ring(oldest, |keys, header, ring| {
             let Some(ring) = ring.filter(|_| keys.previous_key_id().is_some()) else {
                 return Ok(None);
@@ -182,7 +185,7 @@ impl BlockStore {
     ///
     /// # Errors
     /// As [`BlockStore::begin_rotation`].
-    pub(crate) fn mend_ring(&self, oldest: u64) -> Result<()> {
+    pub(crate) fn mend_ring(&self, oldest: Generation) -> Result<()> {
         if !self.ring_is_damaged.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -269,7 +272,7 @@ impl BlockStore {
     /// preparing a commit.
     fn change_ring(
         &self,
-        oldest: u64,
+        oldest: Generation,
         next: impl FnOnce(&Arc<DatabaseKeys>, &Header, Option<&KeyRing>) -> Result<Option<NextKeys>>,
     ) -> Result<bool> {
         self.space()?;
@@ -306,8 +309,9 @@ impl BlockStore {
             // Under this lock a block gets its place and its key.
             let mut space = self.space()?.lock();
             self.sealed.set_key_id(key_id);
-            space.committed(generation, &freed, oldest)?;
-            self.end.store(space.extents().end(), Ordering::Release);
+            space.committed(Generation::new(generation), &freed, oldest)?;
+            self.end
+                .store(space.extents().end().number(), Ordering::Release);
         }
         let page = next.header.to_page();
         let last = 1 - (next.header.sequence() & 1) as usize;
@@ -325,9 +329,9 @@ impl BlockStore {
         self.store_history(&mut history)?;
         let mut freed: Vec<Extent> = root.free_list_blocks.iter().filter_map(extent_of).collect();
         let over = next.ring.reserved.iter();
-        freed.extend(over.map(|(sector, sectors)| Extent::new(*sector, *sectors)));
+        freed.extend(over.map(|(sector, sectors)| Extent::new(Sector::new(*sector), *sectors)));
         let replaced = before.key_ring.iter().flatten().filter_map(extent_of);
-        next.ring.reserved = replaced.map(|e| (e.sector, e.sectors)).collect();
+        next.ring.reserved = replaced.map(|e| (e.sector.number(), e.sectors)).collect();
         let bytes = next.ring.to_bytes();
         let write = || {
             let mut buf = BlockBuf::with_capacity(bytes.len());
@@ -367,7 +371,10 @@ impl BlockStore {
             let Some(len) = usize::try_from(sectors).ok().filter(|len| *len <= 16) else {
                 continue;
             };
-            let (offset, len) = (sector * SECTOR_BYTES as u64, len * SECTOR_BYTES);
+            let (sector, len) = (Sector::new(sector), len * SECTOR_BYTES);
+            let Some(offset) = sector.offset() else {
+                continue;
+            };
             let mut bytes = vec![0; len];
             file.read_exact_at(offset, &mut bytes)?;
             // Whatever a ring says: what is overwritten was a ring, wholly or in what an interruption left of it.

@@ -43,9 +43,9 @@ impl BlockStore {
                 };
                 let end = piece.sector + piece.sectors;
                 let mut written = Ok(());
-                for at in (piece.sector..end).step_by(WRITE_SECTORS as usize) {
-                    let len = WRITE_SECTORS.min(end - at) as usize * SECTOR_BYTES;
-                    let offset = at * SECTOR_BYTES as u64;
+                for done in (0..piece.sectors).step_by(WRITE_SECTORS as usize) {
+                    let len = WRITE_SECTORS.min(piece.sectors - done) as usize * SECTOR_BYTES;
+                    let offset = (piece.sector + done).number() * SECTOR_BYTES as u64;
                     written = file.write_all_at(offset, &zeros[..len]);
                     if written.is_err() {
                         break;

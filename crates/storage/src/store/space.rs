@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::extents::{Extent, Extents, NotInUse};
 use super::file_map::FIRST_SECTOR;
 use super::free_list::{self, EXTENTS_PER_BLOCK};
-use crate::block::{BlockBuf, BlockRef, Role, SECTOR_BYTES};
+use crate::block::{BlockBuf, BlockRef, Generation, Role, SECTOR_BYTES, Sector};
 use crate::error::{Error, Result};
 use crate::file::StorageFile;
 
-/// The most sectors that a file may have: its bytes are still a signed 64-bit offset.
-const MAX_SECTORS: u64 = i64::MAX as u64 / SECTOR_BYTES as u64;
+/// Where a file must end: its bytes are still a signed 64-bit offset.
+const END_OF_FILES: Sector = Sector::new(i64::MAX as u64 / SECTOR_BYTES as u64);
 /// The file grows by an eighth, but by no less and no more than this many sectors (64 KiB, 64 MiB).
 const GROWTH_SECTORS: std::ops::RangeInclusive<u64> = 16..=16_384;
 
@@ -18,25 +18,27 @@ const GROWTH_SECTORS: std::ops::RangeInclusive<u64> = 16..=16_384;
 #[derive(Debug)]
 pub(super) struct Space {
     extents: Extents,
-    file_sectors: u64,
+    /// Where the file ends.
+    file_end: Sector,
     /// The data key of each block that was set aside, by its first sector.
-    keys_aside: BTreeMap<u64, u32>,
+    keys_aside: BTreeMap<Sector, u32>,
 }
 
 /// Room for a free list: a place and a number of extents for each block of its chain, and what it has to say.
 pub(super) struct FreeListPlan {
-    pub(super) blocks: Vec<(u64, Vec<Extent>, usize)>,
+    pub(super) blocks: Vec<(Sector, Vec<Extent>, usize)>,
     /// The first sector behind everything that the list and the state it goes with name or leave free.
-    pub(super) end: u64,
+    pub(super) end: Sector,
 }
 
 impl Space {
     /// A file of `total_sectors` whose free extents are known.
     pub(super) fn new(total_sectors: u64, free: &[Extent]) -> Result<Self> {
-        let extents = Extents::new(FIRST_SECTOR, total_sectors, free).map_err(freed_twice)?;
+        let extents = Extents::new(FIRST_SECTOR, Sector::new(total_sectors), free);
+        let extents = extents.map_err(freed_twice)?;
         Ok(Self {
             extents,
-            file_sectors: total_sectors,
+            file_end: Sector::new(total_sectors),
             keys_aside: BTreeMap::new(),
         })
     }
@@ -46,25 +48,32 @@ impl Space {
     }
 
     /// Room for a block, inside of the file.
-    pub(super) fn allocate(&mut self, file: &dyn StorageFile, sectors: u32) -> Result<u64> {
+    pub(super) fn allocate(&mut self, file: &dyn StorageFile, sectors: u32) -> Result<Sector> {
         let sector = self.extents.allocate(u64::from(sectors));
         self.reach(file, sector, u64::from(sectors))
     }
 
     /// Lets the file grow as far as what was allocated; gives it back when it does not.
-    fn reach(&mut self, file: &dyn StorageFile, sector: Option<u64>, sectors: u64) -> Result<u64> {
+    fn reach(
+        &mut self,
+        file: &dyn StorageFile,
+        sector: Option<Sector>,
+        sectors: u64,
+    ) -> Result<Sector> {
         let sector = sector.ok_or_else(file_too_large)?;
         let end = self.extents.end();
-        if end > self.file_sectors {
-            let step = (end / 8).clamp(*GROWTH_SECTORS.start(), *GROWTH_SECTORS.end());
+        if end > self.file_end {
+            let step = (end.number() / 8).clamp(*GROWTH_SECTORS.start(), *GROWTH_SECTORS.end());
             let grown = match end + step {
-                grown if grown <= MAX_SECTORS => Ok(grown),
+                grown if grown <= END_OF_FILES => Ok(grown),
                 _ => Err(file_too_large()),
             };
-            let grown = grown
-                .and_then(|grown| Ok(file.set_len(grown * SECTOR_BYTES as u64).map(|()| grown)?));
+            let grown = grown.and_then(|grown| {
+                let bytes = grown.offset().ok_or_else(file_too_large)?;
+                Ok(file.set_len(bytes).map(|()| grown)?)
+            });
             match grown {
-                Ok(grown) => self.file_sectors = grown,
+                Ok(grown) => self.file_end = grown,
                 Err(error) => {
                     self.drop_extent(Extent::new(sector, sectors))?;
                     self.extents.draw_back();
@@ -77,12 +86,12 @@ impl Space {
 
     /// Cuts off what lies behind both `total_sectors` and everything that was allocated.
     pub(super) fn cut_tail(&mut self, file: &dyn StorageFile, total_sectors: u64) -> Result<()> {
-        let end = self.extents.end().max(total_sectors);
-        let bytes = end * SECTOR_BYTES as u64;
+        let end = self.extents.end().max(Sector::new(total_sectors));
+        let bytes = end.offset().ok_or_else(file_too_large)?;
         if file.len()? > bytes {
             file.set_len(bytes)?;
         }
-        self.file_sectors = self.file_sectors.min(end);
+        self.file_end = self.file_end.min(end);
         Ok(())
     }
 
@@ -111,7 +120,7 @@ impl Space {
     pub(super) fn take_unused(
         &mut self,
         file: &dyn StorageFile,
-        from: u64,
+        from: Sector,
         at_most: u64,
     ) -> Result<Option<Extent>> {
         if let Some(extent) = self.extents.take_free(from, at_most) {
@@ -121,7 +130,7 @@ impl Space {
         let behind = file
             .len()?
             .div_ceil(SECTOR_BYTES as u64)
-            .saturating_sub(end);
+            .saturating_sub(end.number());
         let sectors = behind.min(at_most);
         if sectors == 0 || end < from {
             return Ok(None);
@@ -144,7 +153,7 @@ impl Space {
         old: &[Extent],
     ) -> Result<FreeListPlan> {
         let mut left = self.extents.listed_at_most(old.len());
-        let mut rooms: Vec<(u64, usize, u32)> = Vec::new();
+        let mut rooms: Vec<(Sector, usize, u32)> = Vec::new();
         while left > 0 {
             let room = left.min(EXTENTS_PER_BLOCK);
             let sectors = BlockBuf::sectors_for(free_list::payload_len(room));
@@ -190,25 +199,27 @@ impl Space {
     /// What is free of a file of `total_sectors` once nobody reads an older generation, as (first sector, sectors).
     pub(super) fn free_extents(&self, total_sectors: u64) -> Result<Vec<(u64, u64)>> {
         let extents = self.extents.after_commit(&[]).map_err(freed_twice)?;
-        let end = self.extents.end();
+        let (end, total) = (self.extents.end(), Sector::new(total_sectors));
         // The end has moved back over free sectors since the superblock was written.
-        let behind = (end < total_sectors).then(|| Extent::new(end, total_sectors - end));
+        let behind = (end < total).then(|| Extent::new(end, total - end));
         let all = extents.into_iter().chain(behind);
-        Ok(all.map(|extent| (extent.sector, extent.sectors)).collect())
+        Ok(all
+            .map(|extent| (extent.sector.number(), extent.sectors))
+            .collect())
     }
 
     /// Superblock `generation` is durable in both slots; nobody reads a generation before `oldest`.
     pub(super) fn committed(
         &mut self,
-        generation: u64,
+        generation: Generation,
         old_list: &[Extent],
-        oldest: u64,
+        oldest: Generation,
     ) -> Result<()> {
         self.extents.committed(generation, old_list);
         self.release(oldest)
     }
 
-    pub(super) fn release(&mut self, oldest: u64) -> Result<()> {
+    pub(super) fn release(&mut self, oldest: Generation) -> Result<()> {
         self.extents.release(oldest).map_err(freed_twice)
     }
 
@@ -219,7 +230,7 @@ impl Space {
 
 /// The sectors of a block; `None` for a ref that no block has.
 pub(super) fn extent_of(r: &BlockRef) -> Option<Extent> {
-    Some(Extent::new(r.sector, u64::from(r.sectors()?)))
+    Some(Extent::new(r.place(), u64::from(r.sectors()?)))
 }
 
 fn freed_twice(_: NotInUse) -> Error {
@@ -238,7 +249,7 @@ mod tests {
     #[test]
     fn a_free_list_that_would_take_the_last_free_sector_leaves_none_unnamed() {
         for free in [1, 2] {
-            let free = Extent::new(17, free);
+            let free = Extent::new(Sector::new(17), free);
             let mut space = Space::new(20, &[free]).unwrap();
             let plan = space.plan_free_list(&MemFile::new(), &[]).unwrap();
             let listed: Vec<Extent> = plan

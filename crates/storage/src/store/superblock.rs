@@ -3,7 +3,7 @@
 //! It names everything that is reachable, by refs that carry tags, and the one file header that goes with it, and vouches for the
 //! runs that led to it. Refuses another version and reserved bytes that are not zero.
 
-use crate::block::{BlockRef, Role};
+use crate::block::{BlockRef, Role, Sector};
 use crate::error::{Error, Result};
 
 use super::file_map::{FIRST_SECTOR, SUPERBLOCK_SECTOR};
@@ -90,7 +90,7 @@ impl Superblock {
 
     /// Reads an opened superblock, padding included.
     pub(crate) fn from_payload(payload: &[u8]) -> Result<Self> {
-        let malformed = |what| Error::malformed(Role::Superblock, SUPERBLOCK_SECTOR, what);
+        let malformed = |what| Error::malformed(Role::Superblock, SUPERBLOCK_SECTOR.number(), what);
         let (bytes, rest) = payload
             .split_first_chunk::<FIXED_BYTES>()
             .ok_or_else(|| malformed("it is too short"))?;
@@ -153,9 +153,9 @@ impl Superblock {
             previous_tag: array(bytes, 240),
             history,
         };
-        match this.total_sectors {
-            ..FIRST_SECTOR => Err(malformed("its file has no room for its own fixed parts")),
-            _ => Ok(this),
+        match Sector::new(this.total_sectors) {
+            end if end >= FIRST_SECTOR => Ok(this),
+            _ => Err(malformed("its file has no room for its own fixed parts")),
         }
     }
 }
