@@ -149,7 +149,12 @@ fn room(tokens: &[TokenWithSpan]) -> Result<usize> {
             )));
         }
     }
-    let bytes = BYTES_A_STATEMENT + most * BYTES_A_TOKEN;
+    bytes_for(most)
+}
+
+/// Bytes of stack for a statement of which that many tokens may be nested in each other.
+fn bytes_for(tokens: usize) -> Result<usize> {
+    let bytes = BYTES_A_STATEMENT + tokens * BYTES_A_TOKEN;
     match bytes > MOST_BYTES {
         true => Err(Error::parser(
             "the statement is nested too deeply: it has too long a chain of operators; write IN (...) or a list instead, or \

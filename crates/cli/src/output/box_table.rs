@@ -232,12 +232,9 @@ impl Printer for BoxTable {
             });
             format!("│{}│", cells.collect::<Vec<_>>().join("│"))
         };
-        let aligned = |column: usize| {
-            if self.columns[column].right {
-                Side::Right
-            } else {
-                Side::Left
-            }
+        let aligned = |column: usize| match self.columns[column].right {
+            true => Side::Right,
+            false => Side::Left,
         };
 
         writeln!(out, "{}", bar("┌", "┬", "┐"))?;

@@ -193,15 +193,7 @@ impl ExprPlanner for DuckOperators {
             }
             B::StringConcat => return self.concatenated(expr, schema),
             B::BitwiseAnd | B::BitwiseOr => {
-                if let (Ok(left), Ok(right)) =
-                    (expr.left.get_type(schema), expr.right.get_type(schema))
-                {
-                    fit_literal(&mut expr, &left, &right);
-                    if left.is_null() && right.is_null() {
-                        expr.left = cast(expr.left, DataType::Int64);
-                    }
-                }
-                return Ok(PlannerResult::Original(expr));
+                return Ok(PlannerResult::Original(bitwise(expr, schema)));
             }
             _ => return Ok(PlannerResult::Original(expr)),
         };
@@ -514,6 +506,17 @@ fn texts(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
                 Box::new(std::mem::take(side)),
                 DataType::Utf8View,
             ));
+        }
+    }
+    expr
+}
+
+/// `a & b` and `a | b` of two types: a literal takes the other side's, two NULLs are BIGINTs.
+fn bitwise(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    if let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) {
+        fit_literal(&mut expr, &left, &right);
+        if left.is_null() && right.is_null() {
+            expr.left = cast(expr.left, DataType::Int64);
         }
     }
     expr

@@ -99,12 +99,8 @@ impl Generator {
             0..=1 => ("count_star", None, C::BigInt, false),
             2 => {
                 let ty = self.key_type(scope);
-                (
-                    "count",
-                    Some(self.expression(&ty, scope, 1)),
-                    C::BigInt,
-                    false,
-                )
+                let argument = self.expression(&ty, scope, 1);
+                ("count", Some(argument), C::BigInt, false)
             }
             3..=5 => {
                 let function = *self.dice.pick(&["min", "max"]);

@@ -100,10 +100,14 @@ pub(super) fn alias(alias: &TableAlias) -> Result<()> {
     })
 }
 
+fn table_arguments(arguments: &TableFunctionArgs) -> Result<()> {
+    let TableFunctionArgs { args, settings } = arguments;
+    refuse(&[(settings, "SETTINGS of a table function")])?;
+    expressions::arguments(args)
+}
+
 pub(super) fn factor(factor: &TableFactor) -> Result<()> {
-    if let Some(alias) = alias_of(factor) {
-        self::alias(alias)?;
-    }
+    alias_of(factor).map_or(Ok(()), alias)?;
     match factor {
         TableFactor::Table {
             name: _,
@@ -117,10 +121,7 @@ pub(super) fn factor(factor: &TableFactor) -> Result<()> {
             sample,
             index_hints,
         } => {
-            if let Some(TableFunctionArgs { args, settings }) = args {
-                refuse(&[(settings, "SETTINGS of a table function")])?;
-                expressions::arguments(args)?;
-            }
+            args.as_ref().map_or(Ok(()), table_arguments)?;
             refuse(&[
                 (with_hints, "WITH (hints) of a table"),
                 (version, "an older version of a table"),

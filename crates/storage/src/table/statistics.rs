@@ -77,15 +77,7 @@ impl Statistics {
                 signed::<TimestampNanosecondType>(array, sketch)
             }
             ColumnType::Interval => {
-                each(array.as_primitive::<IntervalMonthDayNanoType>(), |value| {
-                    let mut bytes = [0; 16];
-                    let (months, rest) = bytes.split_at_mut(4);
-                    let (days, nanos) = rest.split_at_mut(4);
-                    months.copy_from_slice(&value.months.to_le_bytes());
-                    days.copy_from_slice(&value.days.to_le_bytes());
-                    nanos.copy_from_slice(&value.nanoseconds.to_le_bytes());
-                    sketch.add_bytes(&bytes);
-                });
+                intervals(array, sketch);
                 (None, None)
             }
             ColumnType::Varchar => views(array.as_string_view(), true, sketch, &mut exact),
@@ -228,6 +220,19 @@ fn floats<T: ArrowPrimitiveType>(
     } else {
         wrap(bounds, StatValue::Float)
     }
+}
+
+/// Intervals have no order that bounds could be of.
+fn intervals(array: &ArrayRef, sketch: &mut DistinctSketch) {
+    each(array.as_primitive::<IntervalMonthDayNanoType>(), |value| {
+        let mut bytes = [0; 16];
+        let (months, rest) = bytes.split_at_mut(4);
+        let (days, nanos) = rest.split_at_mut(4);
+        months.copy_from_slice(&value.months.to_le_bytes());
+        days.copy_from_slice(&value.days.to_le_bytes());
+        nanos.copy_from_slice(&value.nanoseconds.to_le_bytes());
+        sketch.add_bytes(&bytes);
+    });
 }
 
 fn booleans(array: &ArrayRef, sketch: &mut DistinctSketch) -> Bounds {
