@@ -21,7 +21,7 @@ pub use dice::Dice;
 pub use edit::{Node, edit};
 pub use expression::{Expression, SortKey};
 pub use generate::{Generator, world};
-pub use literals::Value;
+pub use literals::{Domain, Value};
 pub use query::{Body, Group, Item, Query, Select, Source};
 pub use shrink::{Case, shrink};
 pub use world::{Column, Table, View, World};

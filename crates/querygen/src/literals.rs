@@ -15,6 +15,16 @@ pub enum Value {
     Nested(Vec<Value>),
 }
 
+/// What values are chosen from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Domain {
+    /// Ordinary values and extremes.
+    #[default]
+    Wide,
+    /// Two to five of each type: rows are equal, keys meet, and conditions are true, false and NULL about as often.
+    Narrow,
+}
+
 const TEXTS: [&str; 22] = [
     "",
     "a",
@@ -86,21 +96,75 @@ const FLOAT_EXTREMES: [&str; 5] = ["NaN", "inf", "-inf", "-0", "1e30"];
 const DOUBLE_EXTREMES: [&str; 4] = ["1e308", "-1e308", "5e-324", "9007199254740993"];
 
 /// A value of the type: NULL in `nulls` of 100.
-pub(crate) fn value(ty: &ColumnType, nulls: u64, dice: &mut Dice) -> Value {
+pub(crate) fn value(ty: &ColumnType, nulls: u64, domain: Domain, dice: &mut Dice) -> Value {
     if dice.chance(nulls) {
         return Value::Null;
     }
     match ty {
         ColumnType::List(item) => {
             let length = dice.below(4);
-            Value::Nested((0..length).map(|_| value(item, nulls, dice)).collect())
+            Value::Nested(
+                (0..length)
+                    .map(|_| value(item, nulls, domain, dice))
+                    .collect(),
+            )
         }
         ColumnType::Struct(fields) => {
-            let values = fields.iter().map(|(_, ty)| value(ty, nulls, dice));
+            let values = fields.iter().map(|(_, ty)| value(ty, nulls, domain, dice));
             Value::Nested(values.collect())
         }
+        _ if domain == Domain::Narrow => Value::Text(narrow(ty, dice)),
         _ => Value::Text(flat(ty, dice)),
     }
+}
+
+/// One of a few values of a type without others in it.
+fn narrow(ty: &ColumnType, dice: &mut Dice) -> String {
+    let choices: &[&str] = match ty {
+        ColumnType::Boolean => &["true", "false"],
+        ColumnType::Decimal(..) => &["0", "1", "-1", "1.5"],
+        ColumnType::Float | ColumnType::Double => &["0", "-0", "1", "1.5", "NaN"],
+        ColumnType::Varchar => &["", "a", "A", "1"],
+        ColumnType::Date => &DATES[..2],
+        ColumnType::Timestamp => &TIMES[..2],
+        ColumnType::Interval => &INTERVALS[..2],
+        ColumnType::Blob => &BLOBS[..2],
+        ColumnType::Uuid => &UUIDS[..2],
+        ColumnType::UTinyInt | ColumnType::UInteger | ColumnType::UBigInt => &["0", "1", "2"],
+        _ => &["-1", "0", "1", "2"],
+    };
+    (*dice.pick(choices)).to_owned()
+}
+
+/// A text that can be compared with a value of the type, and says no type itself.
+pub(crate) fn bare(ty: &ColumnType, dice: &mut Dice) -> &'static str {
+    if dice.chance(15) {
+        return "NULL";
+    }
+    let choices: &[&str] = match ty {
+        ColumnType::Boolean => &["true", "false", "'true'"],
+        ColumnType::Decimal(..) => &["0", "1", "(-1)", "1.5", "0.125", "'1'", "100000000000"],
+        ColumnType::Float | ColumnType::Double => &["0", "1", "1.5", "0.1", "'1'", "'nan'", "1e0"],
+        ColumnType::Varchar => &["''", "'a'", "'1'"],
+        ColumnType::Date => &["'1970-01-01'", "TIMESTAMP '1970-01-01 00:00:01'"],
+        ColumnType::Timestamp => &["'1970-01-01'", "DATE '1970-01-01'"],
+        ColumnType::Interval => &["'1 day'", "INTERVAL 24 HOURS"],
+        ColumnType::Blob => &["'a'", "''"],
+        ColumnType::Uuid => &["'ffffffff-ffff-ffff-ffff-ffffffffffff'"],
+        ColumnType::List(_) | ColumnType::Struct(_) => &["NULL"],
+        _ => &[
+            "0",
+            "1",
+            "(-1)",
+            "1.5",
+            "1.0",
+            "'1'",
+            "300",
+            "10000000000",
+            "1e0",
+        ],
+    };
+    choices[dice.index(choices.len())]
 }
 
 fn flat(ty: &ColumnType, dice: &mut Dice) -> String {

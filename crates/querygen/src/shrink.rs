@@ -38,7 +38,7 @@ fn attempt(
     tries: &mut usize,
     fails: &mut dyn FnMut(&Case) -> bool,
 ) -> bool {
-    if *tries == 0 || candidate == *case || !is_sorted_wholly(&candidate.query) {
+    if *tries == 0 || candidate == *case || !has_one_answer(&candidate.query) {
         return false;
     }
     *tries -= 1;
@@ -47,6 +47,18 @@ fn attempt(
         *case = candidate;
     }
     kept
+}
+
+/// Whether the query and those in it each have one answer.
+fn has_one_answer(query: &Query) -> bool {
+    let mut sorted = true;
+    edit(&mut query.clone(), &mut |node| {
+        if let Node::Query(query) = node {
+            sorted &= is_sorted_wholly(query);
+        }
+        sorted
+    });
+    sorted
 }
 
 /// Whether all columns are sorted by, if anything is: else a query has more than one answer.

@@ -1,7 +1,7 @@
 //! `World`: the tables and views that queries run over.
 
 use crate::column_type::ColumnType;
-use crate::literals::{self, Value};
+use crate::literals::{self, Domain, Value};
 use crate::query::Query;
 
 /// Tables with their rows, and views.
@@ -11,6 +11,8 @@ pub struct World {
     pub tables: Vec<Table>,
     /// The views, each over what stands before it.
     pub views: Vec<View>,
+    /// What values are chosen from.
+    pub domain: Domain,
 }
 
 /// A table.

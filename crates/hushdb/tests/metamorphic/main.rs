@@ -79,6 +79,7 @@ fn an_error_in_one_form_alone_is_a_failure_unless_a_value_caused_it() {
     let world = hushdb_querygen::World {
         tables: vec![],
         views: vec![],
+        domain: Default::default(),
     };
     let engines = Engines::open(&world, None);
     let run = |sql: &str| engines.run_text(engines::On::Plain, sql);

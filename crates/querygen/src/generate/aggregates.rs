@@ -17,6 +17,13 @@ const FRAMES: [&str; 7] = [
     "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
 ];
 
+/// Frames that hold all rows that are equal, or none.
+const PEER_FRAMES: [&str; 3] = [
+    "",
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+    "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+];
+
 impl Generator {
     /// A SELECT with groups.
     pub(crate) fn grouped(&mut self, outer: &Scope) -> Select {
@@ -164,8 +171,9 @@ impl Generator {
         let filter = self.dice.chance(40).then(|| self.condition(&scope, 2));
         scope.depth = 9;
         let mut columns = scope.columns.clone();
-        for _ in 0..self.dice.between(1, 2) {
-            columns.push(self.window(&scope));
+        columns.push(self.window(&scope, false));
+        if self.dice.chance(50) {
+            columns.push(self.window(&scope, true));
         }
         Select {
             items: items(columns),
@@ -174,12 +182,17 @@ impl Generator {
         }
     }
 
-    fn window(&mut self, scope: &Scope) -> Expression {
+    /// A window function. One that is `of_peers` alone has the same value for rows that are equal, so that it can stand beside
+    /// another, which may take these rows in another order.
+    fn window(&mut self, scope: &Scope, of_peers: bool) -> Expression {
         use ColumnType as C;
         let ty = self.key_type(scope);
         let argument = self.expression(&ty, scope, 0);
         let integer = self.expression(&C::Integer, scope, 1);
-        let roll = self.dice.below(13);
+        let roll = match of_peers {
+            true => *self.dice.pick(&[1, 2, 9, 10, 11, 12]),
+            false => self.dice.below(13),
+        };
         let (function, arguments, ty, framed) = match roll {
             // Without an order any row may be the next one.
             4..=8 if scope.columns.is_empty() => ("row_number", vec![], C::BigInt, false),
@@ -214,13 +227,22 @@ impl Generator {
                 .collect(),
             false => vec![],
         };
+        let frame = match (framed, of_peers) {
+            (false, _) => "",
+            (true, false) => *self.dice.pick(&FRAMES),
+            (true, true) => *self.dice.pick(&PEER_FRAMES),
+        };
+        let counts_peers = ["rank", "dense_rank", "count", "min", "max", "sum"];
+        let has_peers = counts_peers.contains(&function) && !frame.starts_with("ROWS");
+        if has_peers && self.dice.chance(50) {
+            keys.truncate(1);
+        }
         let order = keys.into_iter().map(|expression| SortKey {
             expression,
             descending: self.dice.chance(30),
             nulls_first: self.dice.chance(30),
         });
         let order = order.collect();
-        let frame = if framed { *self.dice.pick(&FRAMES) } else { "" };
         Expression::Window {
             ty,
             function: function.to_owned(),

@@ -3,6 +3,7 @@
 use super::{Generator, Scope};
 use crate::column_type::ColumnType;
 use crate::expression::Expression;
+use crate::literals::bare;
 
 const COMPARISONS: [&str; 8] = [
     "({} = {})",
@@ -13,6 +14,14 @@ const COMPARISONS: [&str; 8] = [
     "({} >= {})",
     "({} IS DISTINCT FROM {})",
     "({} IS NOT DISTINCT FROM {})",
+];
+const QUANTIFIED: [&str; 6] = [
+    "({} = ANY ({}))",
+    "({} < ANY ({}))",
+    "({} <> ANY ({}))",
+    "({} = ALL ({}))",
+    "({} >= ALL ({}))",
+    "({} <> ALL ({}))",
 ];
 const TRUTH: [&str; 4] = [
     "({} IS TRUE)",
@@ -77,8 +86,20 @@ impl Generator {
         let form = *self.dice.pick(&COMPARISONS);
         let below = size.saturating_sub(1);
         let left = self.expression(&ty, scope, below);
-        let right = self.expression(&ty, scope, below.min(1));
-        Expression::call(ColumnType::Boolean, form, vec![left, right])
+        let right = self.compared(&ty, scope, below.min(1));
+        let sides = match self.dice.chance(20) {
+            true => vec![right, left],
+            false => vec![left, right],
+        };
+        Expression::call(ColumnType::Boolean, form, sides)
+    }
+
+    /// What a value of the type is compared with: at times a literal that says no type.
+    fn compared(&mut self, ty: &ColumnType, scope: &Scope, size: usize) -> Expression {
+        match self.dice.chance(20) {
+            true => Expression::call(ty.clone(), bare(ty, &mut self.dice), vec![]),
+            false => self.expression(ty, scope, size),
+        }
     }
 
     fn between(&mut self, scope: &Scope, size: usize) -> Expression {
@@ -87,8 +108,8 @@ impl Generator {
         let form = *self.dice.pick(&forms);
         let sides = vec![
             self.expression(&ty, scope, size),
-            self.expression(&ty, scope, 0),
-            self.expression(&ty, scope, 0),
+            self.compared(&ty, scope, 0),
+            self.compared(&ty, scope, 0),
         ];
         Expression::call(ColumnType::Boolean, form, sides)
     }
@@ -99,11 +120,11 @@ impl Generator {
         let not = if self.dice.chance(40) { "NOT " } else { "" };
         let form = format!("({{}} {not}IN ({}))", vec!["{}"; count].join(", "));
         let mut sides = vec![self.expression(&ty, scope, size)];
-        sides.extend((0..count).map(|_| self.expression(&ty, scope, 0)));
+        sides.extend((0..count).map(|_| self.compared(&ty, scope, 0)));
         Expression::call(ColumnType::Boolean, form, sides)
     }
 
-    /// EXISTS, IN and their negations.
+    /// EXISTS, IN and their negations, ANY and ALL.
     fn subquery_condition(&mut self, scope: &Scope) -> Expression {
         let correlated = self.dice.chance(50);
         if self.dice.chance(50) {
@@ -122,7 +143,10 @@ impl Generator {
             scope,
             correlated && self.dice.clone().chance(40),
         );
-        let form = *self.dice.pick(&["({} IN ({}))", "({} NOT IN ({}))"]);
+        let form = match self.dice.chance(75) {
+            true => *self.dice.pick(&["({} IN ({}))", "({} NOT IN ({}))"]),
+            false => *self.dice.pick(&QUANTIFIED),
+        };
         Expression::Subquery {
             ty: ColumnType::Boolean,
             form: form.to_owned(),

@@ -15,6 +15,7 @@ pub use tables::world;
 use crate::column_type::{ColumnType, FLAT};
 use crate::dice::Dice;
 use crate::expression::Expression;
+use crate::literals::Domain;
 use crate::world::{Column, World};
 
 /// Makes queries.
@@ -22,6 +23,7 @@ use crate::world::{Column, World};
 pub struct Generator {
     pub(crate) dice: Dice,
     relations: Vec<(String, Vec<Column>)>,
+    domain: Domain,
     aliases: usize,
 }
 
@@ -41,6 +43,7 @@ impl Generator {
         Self {
             dice,
             relations: world.relations(),
+            domain: world.domain,
             aliases: 0,
         }
     }

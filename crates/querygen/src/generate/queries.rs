@@ -189,6 +189,9 @@ impl Generator {
             false => None,
         };
         columns.depth = 9;
+        if self.dice.chance(20) {
+            return self.first_value(ty, Select::from(source), &columns, filter);
+        }
         let argument = self.expression(ty, &columns, 1);
         let function = *self.dice.pick(&["min", "max"]);
         let value = Expression::Aggregate {
@@ -212,6 +215,37 @@ impl Generator {
         }
     }
 
+    /// The least value that a query gives, by ORDER BY and LIMIT.
+    fn first_value(
+        &mut self,
+        ty: &ColumnType,
+        from: Select,
+        columns: &Scope,
+        filter: Option<Expression>,
+    ) -> Expression {
+        let value = self.expression(ty, columns, 1);
+        let key = SortKey {
+            expression: Expression::named("x0", ty.clone()),
+            descending: self.dice.chance(50),
+            nulls_first: self.dice.chance(50),
+        };
+        let select = Select {
+            items: items(vec![value]),
+            filter,
+            ..from
+        };
+        Expression::Subquery {
+            ty: ty.clone(),
+            form: "({})".to_owned(),
+            arguments: vec![],
+            query: Box::new(Query {
+                order: vec![key],
+                limit: Some(1),
+                ..Query::of(select)
+            }),
+        }
+    }
+
     /// A query for IN or EXISTS.
     pub(crate) fn subquery(
         &mut self,
@@ -220,8 +254,13 @@ impl Generator {
         correlated: bool,
     ) -> Query {
         let inner = below(scope);
-        let alias = self.alias();
-        let (source, columns) = self.relation(alias, &inner);
+        let (source, columns) = match self.dice.chance(20) {
+            true => self.sources(&inner),
+            false => {
+                let alias = self.alias();
+                self.relation(alias, &inner)
+            }
+        };
         let expressions = types.iter().map(|ty| self.expression(ty, &columns, 1));
         let expressions = expressions.collect();
         let mut conditions = vec![];
@@ -240,8 +279,17 @@ impl Generator {
         })
     }
 
-    /// That a column of the inner query equals one of the outer.
+    /// That a column of the inner query equals one of the outer, or another predicate over both.
     fn correlation(&mut self, inner: &Scope, outer: &Scope) -> Option<Expression> {
+        if self.dice.chance(25) {
+            let both = inner.columns.iter().chain(&outer.columns);
+            let both = Scope {
+                columns: both.cloned().collect(),
+                outer: vec![],
+                depth: 9,
+            };
+            return Some(self.condition(&both, 2));
+        }
         let mut pairs = vec![];
         for one in &inner.columns {
             let others = outer.columns.iter().filter(|other| other.ty() == one.ty());
@@ -251,7 +299,15 @@ impl Generator {
             return None;
         }
         let pair = self.dice.pick(&pairs).clone();
-        Some(Expression::call(ColumnType::Boolean, "({} = {})", pair))
+        let forms = [
+            "({} = {})",
+            "({} = {})",
+            "({} = {})",
+            "({} < {})",
+            "({} IS NOT DISTINCT FROM {})",
+        ];
+        let form = *self.dice.pick(&forms);
+        Some(Expression::call(ColumnType::Boolean, form, pair))
     }
 
     /// The keys of a GROUP BY, as it is written.

@@ -41,7 +41,7 @@ impl Generator {
         if !columns.is_empty() && self.dice.chance(75) {
             return (*self.dice.pick(&columns)).clone();
         }
-        let value = value(ty, 8, &mut self.dice);
+        let value = value(ty, 8, self.domain, &mut self.dice);
         Expression::literal(ty.clone(), value)
     }
 
@@ -111,15 +111,16 @@ impl Generator {
         let arguments = arguments.collect();
         // Results of other widths are brought back.
         let cast = matches!(ty, ColumnType::Decimal(..) | ColumnType::Float);
-        let bare = form.strip_prefix('~');
-        let form = match cast || bare.is_some() {
-            true => format!("CAST({} AS {ty})", bare.unwrap_or(form)),
-            false => form.to_owned(),
+        let form = match (form.strip_prefix('~'), form.strip_prefix('?')) {
+            (_, Some(bare)) => format!("TRY_CAST({bare} AS {ty})"),
+            (Some(bare), _) => format!("CAST({bare} AS {ty})"),
+            _ if cast => format!("CAST({form} AS {ty})"),
+            _ => form.to_owned(),
         };
         Expression::call(ty.clone(), form, arguments)
     }
 
-    /// Ways to make a value of the type. A form that begins with `~` is cast to it.
+    /// Ways to make a value of the type. A form that begins with `~` is cast to it; one with `?` by TRY_CAST.
     fn productions(&mut self, ty: &ColumnType) -> Vec<Production> {
         use ColumnType as C;
         let same = |form, count| same(ty, form, count);
@@ -130,41 +131,25 @@ impl Generator {
                     vec![C::List(Box::new(C::Integer)), C::Integer],
                 ),
                 ("isnan({})", vec![C::Double]),
+                ("?{}", vec![C::Varchar]),
                 (
                     "({} = ANY({}))",
                     vec![C::Integer, C::List(Box::new(C::Integer))],
                 ),
             ],
-            C::Decimal(..) => vec![
-                same("({} + {})", 2),
-                same("({} - {})", 2),
-                same("(-{})", 1),
-                same("abs({})", 1),
-                ("{}", vec![C::Integer]),
-                ("({} * {})", vec![C::Decimal(9, 2), C::Decimal(9, 2)]),
-                ("round({}, 1)", vec![C::Decimal(9, 2)]),
-            ],
-            C::Float | C::Double => vec![
-                same("({} + {})", 2),
-                same("({} - {})", 2),
-                same("({} * {})", 2),
-                same("(-{})", 1),
-                same("abs({})", 1),
-                same("floor({})", 1),
-                same("greatest({}, {})", 2),
-                ("~{}", vec![C::Integer]),
-                ("~{}", vec![C::Decimal(9, 2)]),
-                ("~({} / {})", vec![C::Integer, C::Integer]),
-            ],
+            C::Decimal(..) => decimal_productions(ty),
+            C::Float | C::Double => float_productions(ty),
             C::Varchar => text_productions(),
             C::Date => vec![
                 ("CAST({} AS DATE)", vec![C::Timestamp]),
+                ("?{}", vec![C::Varchar]),
                 ("last_day({})", vec![C::Date]),
                 ("~({} + INTERVAL 1 DAY)", vec![C::Date]),
                 ("({} - {})", vec![C::Date, C::TinyInt]),
             ],
             C::Timestamp => vec![
                 ("CAST({} AS TIMESTAMP)", vec![C::Date]),
+                ("?{}", vec![C::Varchar]),
                 ("({} + {})", vec![C::Timestamp, C::Interval]),
                 ("({} - {})", vec![C::Timestamp, C::Interval]),
                 ("date_trunc('month', {})", vec![C::Timestamp]),
@@ -188,6 +173,40 @@ impl Generator {
             _ => integer_productions(ty),
         }
     }
+}
+
+fn decimal_productions(ty: &ColumnType) -> Vec<Production> {
+    use ColumnType as C;
+    vec![
+        same(ty, "({} + {})", 2),
+        same(ty, "({} - {})", 2),
+        same(ty, "(-{})", 1),
+        same(ty, "abs({})", 1),
+        ("{}", vec![C::Integer]),
+        ("?{}", vec![C::BigInt]),
+        ("?{}", vec![C::Double]),
+        ("?{}", vec![C::Varchar]),
+        ("({} * {})", vec![C::Decimal(9, 2), C::Decimal(9, 2)]),
+        ("round({}, 1)", vec![C::Decimal(9, 2)]),
+    ]
+}
+
+fn float_productions(ty: &ColumnType) -> Vec<Production> {
+    use ColumnType as C;
+    vec![
+        same(ty, "({} + {})", 2),
+        same(ty, "({} - {})", 2),
+        same(ty, "({} * {})", 2),
+        same(ty, "(-{})", 1),
+        same(ty, "abs({})", 1),
+        same(ty, "floor({})", 1),
+        same(ty, "greatest({}, {})", 2),
+        ("~{}", vec![C::Integer]),
+        ("~{}", vec![C::Decimal(9, 2)]),
+        ("?{}", vec![C::Varchar]),
+        ("?{}", vec![C::Double]),
+        ("~({} / {})", vec![C::Integer, C::Integer]),
+    ]
 }
 
 fn text_productions() -> Vec<Production> {
@@ -238,6 +257,9 @@ fn integer_productions(ty: &ColumnType) -> Vec<Production> {
         same(ty, "~least({}, {})", 2),
         ("~{}", vec![C::Integer]),
         ("~{}", vec![C::BigInt]),
+        ("?{}", vec![C::BigInt]),
+        ("?{}", vec![C::Double]),
+        ("?{}", vec![C::Varchar]),
     ];
     if ty.bounds().is_some_and(|(least, _)| least < 0) {
         all.push(same(ty, "(-{})", 1));

@@ -3,19 +3,25 @@
 use super::Generator;
 use crate::column_type::{ColumnType, FLAT};
 use crate::dice::Dice;
-use crate::literals::value;
+use crate::literals::{Domain, value};
 use crate::world::{Column, Table, View, World};
 
-/// One to four tables, two of one name in two schemas at times, and a view at times.
+/// One to four tables, two of one name in two schemas at times, and a view at times. Half of all worlds have few values.
 pub fn world(dice: &mut Dice) -> World {
+    let domain = match dice.chance(50) {
+        true => Domain::Narrow,
+        false => Domain::Wide,
+    };
     let count = dice.between(1, 4);
-    let mut tables: Vec<Table> = (0..count).map(|n| table(format!("t{n}"), dice)).collect();
+    let tables = (0..count).map(|n| table(format!("t{n}"), domain, dice));
+    let mut tables: Vec<Table> = tables.collect();
     if dice.chance(30) {
-        tables.push(table("s1.t0".to_owned(), dice));
+        tables.push(table("s1.t0".to_owned(), domain, dice));
     }
     let mut world = World {
         tables,
         views: vec![],
+        domain,
     };
     if dice.chance(40) {
         let query = Generator::new(&world, dice.fork()).view();
@@ -25,12 +31,15 @@ pub fn world(dice: &mut Dice) -> World {
     world
 }
 
-fn table(name: String, dice: &mut Dice) -> Table {
+fn table(name: String, domain: Domain, dice: &mut Dice) -> Table {
     let count = dice.between(1, 5);
     let columns: Vec<Column> = (0..count)
         .map(|n| Column {
             name: format!("c{n}"),
-            ty: column_type(dice),
+            ty: match domain {
+                Domain::Narrow => common_type(dice),
+                Domain::Wide => column_type(dice),
+            },
         })
         .collect();
     let rows = match dice.below(10) {
@@ -38,8 +47,12 @@ fn table(name: String, dice: &mut Dice) -> Table {
         1..=7 => dice.between(1, 8),
         _ => dice.between(9, 20),
     };
-    let rows = (0..rows).map(|_| columns.iter().map(|c| value(&c.ty, 20, dice)).collect());
-    let rows = rows.collect();
+    let nulls = if domain == Domain::Narrow { 30 } else { 20 };
+    let row = |dice: &mut Dice| {
+        let values = columns.iter();
+        values.map(|c| value(&c.ty, nulls, domain, dice)).collect()
+    };
+    let rows = (0..rows).map(|_| row(dice)).collect();
     Table {
         name,
         columns,
@@ -60,5 +73,17 @@ fn column_type(dice: &mut Dice) -> ColumnType {
             ("b".to_owned(), dice.pick(&FLAT).clone()),
         ]),
         _ => dice.pick(&FLAT).clone(),
+    }
+}
+
+/// One of a few types, so that columns meet others of theirs.
+fn common_type(dice: &mut Dice) -> ColumnType {
+    match dice.below(100) {
+        0..=39 => ColumnType::Integer,
+        40..=54 => ColumnType::BigInt,
+        55..=72 => ColumnType::Varchar,
+        73..=82 => ColumnType::Double,
+        83..=92 => ColumnType::Boolean,
+        _ => column_type(dice),
     }
 }
