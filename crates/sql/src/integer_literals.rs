@@ -4,12 +4,13 @@
 //! What must hold: a literal that says something else than a value has no mark: a position in ORDER BY or GROUP BY, a limit,
 //! the bound of a window's frame, the length of an interval.
 
+use super::truth_marks::{mark_changed, mark_condition, mark_joins, mark_select};
 use super::walk::finish;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
     BinaryOperator, Expr, Fetch, Function, GroupByExpr, LimitClause, OrderByKind, Query, Select,
-    Statement, UnaryOperator, Value, VisitMut, VisitorMut, WindowFrame, WindowFrameBound,
-    WindowType,
+    Statement, TableFactor, UnaryOperator, Value, VisitMut, VisitorMut, WindowFrame,
+    WindowFrameBound, WindowType,
 };
 use std::ops::ControlFlow;
 
@@ -53,7 +54,7 @@ struct Marker {
     intervals: usize,
 }
 
-fn mark(expr: &mut Expr, mark: &str) {
+pub(super) fn mark(expr: &mut Expr, mark: &str) {
     mark_with(
         expr,
         BinaryOperator::Custom(mark.into()),
@@ -140,6 +141,26 @@ fn unmark_group(expr: &mut Expr) {
 impl VisitorMut for Marker {
     type Break = Box<Error>;
 
+    fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Self::Break> {
+        mark_changed(statement);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        if let TableFactor::NestedJoin {
+            table_with_joins, ..
+        } = factor
+        {
+            mark_joins(table_with_joins);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        mark_select(select);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         self.intervals += usize::from(matches!(expr, Expr::Interval(_)));
         ControlFlow::Continue(())
@@ -180,7 +201,13 @@ impl VisitorMut for Marker {
                     mark(expr, NEGATIVE);
                 }
             }
-            Expr::Case { .. } => mark(expr, ONE_TYPE),
+            Expr::UnaryOp {
+                op: UnaryOperator::Not,
+                expr: condition,
+            } => mark_condition(condition),
+            Expr::Case { .. } | Expr::IsDistinctFrom(..) | Expr::IsNotDistinctFrom(..) => {
+                mark(expr, ONE_TYPE);
+            }
             Expr::Function(function) => {
                 if let Some(WindowType::WindowSpec(window)) = &mut function.over {
                     window.window_frame.iter_mut().for_each(unmark_frame);

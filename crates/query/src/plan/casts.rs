@@ -9,11 +9,11 @@ use crate::functions::{
 };
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
-    Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF, TryCast, Volatility,
+    Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF, TryCast, Volatility, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 use std::collections::HashMap;
@@ -77,6 +77,10 @@ impl DuckCasts {
             check_nested_cast(&from, to)?;
             let cast = ScalarFunction::new_udf(nested_cast(to, lenient), vec![*inner.clone()]);
             return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
+        }
+        if from.is_decimal() && to == &DataType::Boolean {
+            let zero = lit(ScalarValue::new_zero(&from)?);
+            return Ok(Transformed::yes(inner.as_ref().clone().not_eq(zero)));
         }
         if rounds(&from, to) || fails(inner, to) {
             let cast = ScalarFunction::new_udf(rounding_cast(to, lenient), vec![*inner.clone()]);

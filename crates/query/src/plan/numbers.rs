@@ -153,11 +153,22 @@ pub(super) fn common_of<'a>(
                 .or_else(|| common(items.into_iter(), what))
                 .or_else(|| temporal::common(&types))
                 .or_else(|| match what {
-                    For::Comparison => temporal::beside_text(&types),
+                    For::Comparison => {
+                        temporal::beside_text(&types).or_else(|| number_beside_boolean(&types))
+                    }
                     For::Value => None,
                 })
         }
     }
+}
+
+/// The type of numbers beside a BOOLEAN, which is 0 or 1 then.
+fn number_beside_boolean(types: &[DataType]) -> Option<DataType> {
+    let is_other = |ty: &&DataType| !ty.is_null() && **ty != DataType::Boolean;
+    let mut numbers = types.iter().filter(is_other);
+    let first = numbers.next().filter(|ty| Number::of(ty).is_some())?;
+    let of_one = numbers.all(|ty| ty == first);
+    (of_one && types.contains(&DataType::Boolean)).then(|| first.clone())
 }
 
 /// The common type of integers that are not of one type, where literals that fit take that of the others.

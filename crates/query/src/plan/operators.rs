@@ -1,7 +1,7 @@
 //! Binary operators with DuckDB's meaning where DataFusion's differs: `/` divides as DOUBLE, integer and decimal
 //! arithmetic fails on overflow, dates and numbers mix.
 
-use super::numbers::{For, one_type, unify};
+use super::numbers::{For, is_comparison, one_type, unify};
 use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
 use crate::functions::arithmetic::{MAX_DIGITS_64, Op};
@@ -26,7 +26,9 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use hushdb_sql::{CUT_DIVIDE, DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, find_named};
+use hushdb_sql::{
+    CUT_DIVIDE, DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, TRUTH, find_named,
+};
 use std::sync::Arc;
 
 /// Plans binary operators; asked before DataFusion's own planners.
@@ -54,6 +56,7 @@ impl DuckOperators {
             INTEGER_LITERAL => Ok(PlannerResult::Planned(narrow(expr.left))),
             DECIMAL_LITERAL => Ok(PlannerResult::Planned(widened(expr.left, &expr.right))),
             NEGATIVE => self.negative(expr, schema),
+            TRUTH => Ok(PlannerResult::Planned(truth(expr.left, schema))),
             ONE_TYPE => Ok(PlannerResult::Planned(one_type(expr.left, schema)?)),
             CUT_DIVIDE => {
                 let op = match cuts(&expr, schema) {
@@ -191,6 +194,7 @@ impl ExprPlanner for DuckOperators {
             B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => {
                 return Ok(PlannerResult::Original(comparable(expr, schema)));
             }
+            B::And | B::Or => return Ok(PlannerResult::Original(truths(expr, schema))),
             B::StringConcat => return self.concatenated(expr, schema),
             B::BitwiseAnd | B::BitwiseOr => {
                 return Ok(PlannerResult::Original(bitwise(expr, schema)));
@@ -477,7 +481,9 @@ fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
     };
     let meets = |from: &DataType, to: &DataType| match (from, to) {
         (DataType::Boolean, to) => Number::of(to).is_some(),
-        (from, DataType::FixedSizeBinary(16) | DataType::Interval(_)) => from.is_string(),
+        (from, DataType::Boolean | DataType::FixedSizeBinary(16) | DataType::Interval(_)) => {
+            from.is_string()
+        }
         (from, DataType::Date32 | DataType::Timestamp(_, None)) => from.is_string(),
         _ => false,
     };
@@ -489,6 +495,35 @@ fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
         expr.right = to_type(expr.right, &left);
     }
     expr
+}
+
+/// Operands of AND and OR.
+fn truths(expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    RawBinaryExpr {
+        left: truth(expr.left, schema),
+        right: truth(expr.right, schema),
+        ..expr
+    }
+}
+
+/// What stands for a condition: a number or text is read as BOOLEAN, as by a CAST.
+fn truth(expr: Expr, schema: &DFSchema) -> Expr {
+    // Chains of conditions are long, and not gone through for each of their members.
+    let is_boolean = match &expr {
+        Expr::BinaryExpr(of) => {
+            is_comparison(of.op) || matches!(of.op, Operator::And | Operator::Or)
+        }
+        _ => false,
+    };
+    if is_boolean {
+        return expr;
+    }
+    match expr.get_type(schema) {
+        Ok(ty) if ty.is_string() || Number::of(&ty).is_some() => {
+            Expr::Cast(Cast::new(Box::new(expr), DataType::Boolean))
+        }
+        _ => expr,
+    }
 }
 
 /// Operands of `||` as text, where Arrow would write them otherwise than DuckDB.
