@@ -63,6 +63,7 @@ impl Header {
             system_key_id: 1,
             system_dek: crypto.wrap_key(master.wrapping_key(), &system_dek),
             previous: None,
+            previous_suite: suite,
             ring_key: crypto.wrap_key(master.wrapping_key(), &ring_key),
             slots,
         };
@@ -116,6 +117,13 @@ impl Header {
     /// The cipher suite.
     pub fn suite(&self) -> Suite {
         self.fields.suite
+    }
+
+    /// How blocks of values are sealed under the previous data key; `None` where there is none.
+    pub fn previous_suite(&self) -> Option<(u32, Suite)> {
+        let secrets = self.fields.secrets.as_ref()?;
+        let (key_id, _) = secrets.previous.as_ref()?;
+        Some((*key_id, secrets.previous_suite))
     }
 
     /// The database id.
@@ -228,8 +236,8 @@ impl Header {
         Ok(())
     }
 
-    /// Puts a new data key in the place of the system's, which becomes the previous one and a retired one of the ring. The
-    /// master key stays, and with it every slot. Returns the keys and the ring that go with the changed header.
+    /// Puts a new data key, of that suite, in the place of the system's, which becomes the previous one and a retired one of the ring.
+    /// The master key stays, and with it every slot. Returns the keys and the ring that go with the changed header.
     ///
     /// # Errors
     /// [`HeaderError::ForeignKeys`], [`HeaderError::NotEncrypted`], [`HeaderError::Random`], and
@@ -239,9 +247,13 @@ impl Header {
         crypto: &CryptoProvider,
         keys: &DatabaseKeys,
         ring: Option<&KeyRing>,
+        suite: Suite,
         now: i64,
     ) -> Result<(DatabaseKeys, KeyRing), HeaderError> {
-        self.with_next_data_key(crypto, keys, ring, None, now)
+        match suite.is_encrypted() {
+            true => self.with_next_data_key(crypto, keys, ring, (suite, None), now),
+            false => Err(HeaderError::NotEncrypted),
+        }
     }
 
     /// As [`Self::rotate_data_key`], with a new ring key and a new master key, too, in the slots that it was prepared for: what was
@@ -259,7 +271,10 @@ impl Header {
         now: i64,
     ) -> Result<(DatabaseKeys, KeyRing), HeaderError> {
         match new.sequence == self.fields.sequence {
-            true => self.with_next_data_key(crypto, keys, ring, Some(new), now),
+            true => {
+                let next = (self.fields.suite, Some(new));
+                self.with_next_data_key(crypto, keys, ring, next, now)
+            }
             false => Err(HeaderError::SlotsChanged),
         }
     }
@@ -269,7 +284,7 @@ impl Header {
         crypto: &CryptoProvider,
         keys: &DatabaseKeys,
         ring: Option<&KeyRing>,
-        new_master: Option<NewMaster>,
+        (suite, new_master): (Suite, Option<NewMaster>),
         now: i64,
     ) -> Result<(DatabaseKeys, KeyRing), HeaderError> {
         self.secrets(keys)?;
@@ -288,17 +303,19 @@ impl Header {
                 .checked_add(1),
         };
         let key_id = key_id.ok_or(HeaderError::KeyIdsSpent)?;
-        let suite = self.fields.suite;
-        let ring = KeyRing::retiring(crypto, keys, ring, suite, (key_id, &next.ring_key), now)?;
+        let old_suite = self.fields.suite;
+        let retired = (key_id, &*next.ring_key);
+        let ring = KeyRing::retiring(crypto, keys, ring, old_suite, retired, now)?;
         let (old, new) = (&keys.system_dek, Arc::new(crypto.random_key()?));
         let mut fields = self.next_fields()?;
-        fields.version = FORMAT_VERSION;
+        (fields.version, fields.suite) = (FORMAT_VERSION, suite);
         if let Some(secrets) = &mut fields.secrets {
             let wrapping_key = next.master.wrapping_key();
             secrets.commitment = *next.master.commitment();
             secrets.system_key_id = key_id;
             secrets.system_dek = crypto.wrap_key(wrapping_key, &new);
             secrets.previous = Some((old_id, crypto.wrap_key(wrapping_key, old)));
+            secrets.previous_suite = old_suite;
             secrets.ring_key = crypto.wrap_key(wrapping_key, &next.ring_key);
             secrets.slots = slots.unwrap_or_else(|| secrets.slots.clone());
             if !secrets.blobs_fit() {
@@ -325,8 +342,9 @@ impl Header {
     ) -> Result<(DatabaseKeys, KeyRing), HeaderError> {
         self.secrets(keys)?;
         let mut fields = self.next_fields()?;
+        let suite = fields.suite;
         if let Some(secrets) = &mut fields.secrets {
-            secrets.previous = None;
+            (secrets.previous, secrets.previous_suite) = (None, suite);
         }
         let mut next = keys.clone();
         (next.previous, next.retired) = (None, Vec::new());

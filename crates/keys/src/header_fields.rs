@@ -5,9 +5,9 @@
 
 use crate::layout::{
     BLOB_AREA_AT, BLOB_AREA_LEN, COMMITMENT_AT, CRC_AT, DATABASE_ID_AT, FIRST_FORMAT_VERSION,
-    FORMAT_VERSION, HEADER_LEN, MAC_AT, MAGIC, PREVIOUS_DEK_AT, PREVIOUS_KEY_ID_AT, Page,
-    RING_KEY_AT, SEQUENCE_AT, SLOT_LEN, SLOTS_AT, SUITE_AT, SYSTEM_DEK_AT, SYSTEM_KEY_ID_AT,
-    VERSION_AT, field, put,
+    FORMAT_VERSION, HEADER_LEN, MAC_AT, MAGIC, PREVIOUS_DEK_AT, PREVIOUS_KEY_ID_AT,
+    PREVIOUS_SUITE_AT, Page, RING_KEY_AT, SEQUENCE_AT, SLOT_LEN, SLOTS_AT, SUITE_AT, SYSTEM_DEK_AT,
+    SYSTEM_KEY_ID_AT, VERSION_AT, field, put,
 };
 use crate::slot::KeySlot;
 use crate::{DatabaseId, HeaderError, SLOT_COUNT, SlotInfo, Suite};
@@ -30,6 +30,8 @@ pub(crate) struct WrappedSecrets {
     pub(crate) system_key_id: u32,
     pub(crate) system_dek: [u8; 40],
     pub(crate) previous: Option<(u32, [u8; 40])>,
+    /// How blocks of values are sealed under that one.
+    pub(crate) previous_suite: Suite,
     pub(crate) ring_key: [u8; 40],
     pub(crate) slots: [Option<KeySlot>; SLOT_COUNT],
 }
@@ -57,7 +59,7 @@ impl HeaderFields {
             database_id: DatabaseId::from_bytes(field(page, DATABASE_ID_AT)),
             sequence: u64::from_le_bytes(field(page, SEQUENCE_AT)),
             secrets: if suite.is_encrypted() {
-                Some(WrappedSecrets::parse(page)?)
+                Some(WrappedSecrets::parse(page, suite)?)
             } else {
                 None
             },
@@ -86,7 +88,7 @@ impl HeaderFields {
         put(&mut *page, DATABASE_ID_AT, self.database_id.as_bytes());
         put(&mut *page, SEQUENCE_AT, &self.sequence.to_le_bytes());
         if let Some(secrets) = &self.secrets {
-            secrets.render(&mut page);
+            secrets.render(&mut page, self.suite);
         }
         let crc = crc32c::crc32c(&page[..CRC_AT]);
         put(&mut *page, CRC_AT, &crc.to_le_bytes());
@@ -114,7 +116,7 @@ impl HeaderFields {
 }
 
 impl WrappedSecrets {
-    fn parse(page: &Page) -> Result<Self, HeaderError> {
+    fn parse(page: &Page, suite: Suite) -> Result<Self, HeaderError> {
         let mut blobs = &page[BLOB_AREA_AT..BLOB_AREA_AT + BLOB_AREA_LEN];
         let mut slots = [const { None }; SLOT_COUNT];
         for (index, slot) in slots.iter_mut().enumerate() {
@@ -133,24 +135,34 @@ impl WrappedSecrets {
                 what: "the set of key slots",
             });
         }
+        let previous_suite = match field(page, PREVIOUS_SUITE_AT) {
+            [0] => suite,
+            [other] => {
+                Suite::from_wire(other).ok_or(HeaderError::UnsupportedSuite { found: other })?
+            }
+        };
         Ok(Self {
             commitment: field(page, COMMITMENT_AT),
             system_key_id,
             system_dek: field(page, SYSTEM_DEK_AT),
             previous: (previous_key_id != 0)
                 .then(|| (previous_key_id, field(page, PREVIOUS_DEK_AT))),
+            previous_suite,
             ring_key: field(page, RING_KEY_AT),
             slots,
         })
     }
 
-    fn render(&self, page: &mut Page) {
+    fn render(&self, page: &mut Page, suite: Suite) {
         put(page, SYSTEM_KEY_ID_AT, &self.system_key_id.to_le_bytes());
         put(page, COMMITMENT_AT, &self.commitment);
         put(page, SYSTEM_DEK_AT, &self.system_dek);
         if let Some((key_id, wrapped)) = &self.previous {
             put(page, PREVIOUS_KEY_ID_AT, &key_id.to_le_bytes());
             put(page, PREVIOUS_DEK_AT, wrapped);
+            if self.previous_suite != suite {
+                put(page, PREVIOUS_SUITE_AT, &[self.previous_suite.to_wire()]);
+            }
         }
         put(page, RING_KEY_AT, &self.ring_key);
         let mut blob_at = BLOB_AREA_AT;

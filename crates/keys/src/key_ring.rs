@@ -350,7 +350,7 @@ mod tests {
         let made = Header::create(&crypto, Suite::Gcm, &key, &SlotOptions::default());
         let (mut header, keys) = made.unwrap();
         let (keys, mut ring) = header
-            .rotate_data_key(&crypto, &keys, None, 1_800_000_000)
+            .rotate_data_key(&crypto, &keys, None, Suite::Gcm, 1_800_000_000)
             .unwrap();
         ring.reserved = vec![(17, 1), (19, 1)];
         (header, keys, ring)
@@ -440,6 +440,48 @@ mod tests {
         let read = unlocked(&header).with_ring(&crypto, &ring).unwrap();
         assert!(!read.has_key(1) && read.has_key(2));
         assert_eq!(read.previous_key_id(), None);
+    }
+
+    #[test]
+    fn a_header_says_the_suite_of_the_previous_key_where_it_is_another() {
+        let crypto = CryptoProvider::aws_lc();
+        let (mut header, keys, ring) = rotated();
+        let unlocked = |header: &Header| {
+            let page = UnverifiedHeader::parse(&header.to_page()).unwrap();
+            let key = KeyText::new(format!("hex:{:064x}", 7));
+            let mut attempt = KeyAttempt::new(&key, KdfBudget::default());
+            let (header, _) = page.unlock(&crypto, &mut attempt).unwrap();
+            (
+                header.suite(),
+                header.previous_suite(),
+                header.to_page()[196],
+            )
+        };
+        let same = (Suite::Gcm, Some((1, Suite::Gcm)), 0);
+        assert_eq!(unlocked(&header), same);
+        let (keys, ring) = header.forget_retired_keys(&crypto, &keys, &ring).unwrap();
+        assert_eq!(unlocked(&header), (Suite::Gcm, None, 0));
+        let next = header.rotate_data_key(&crypto, &keys, Some(&ring), Suite::Ctr, 1);
+        let (keys, ring) = next.unwrap();
+        assert_eq!(unlocked(&header), (Suite::Ctr, Some((2, Suite::Gcm)), 1));
+        let retired: Vec<Suite> = ring.retired().map(|key| key.suite).collect();
+        assert_eq!(retired, [Suite::Gcm]);
+        header.forget_retired_keys(&crypto, &keys, &ring).unwrap();
+        assert_eq!(unlocked(&header), (Suite::Ctr, None, 0));
+        let plain = header.rotate_data_key(&crypto, &keys, Some(&ring), Suite::Plain, 1);
+        assert_eq!(plain.map(|_| ()), Err(HeaderError::NotEncrypted));
+        // A number that is no other suite of a previous key.
+        for (number, had) in [(2, "none"), (1, "none"), (3, "one")] {
+            let (other, ..) = rotated();
+            let mut page = match had {
+                "one" => other.to_page(),
+                _ => header.to_page(),
+            };
+            page[196] = number;
+            let crc = crc32c::crc32c(&page[..4060]).to_le_bytes();
+            page[4060..4064].copy_from_slice(&crc);
+            assert!(UnverifiedHeader::parse(&page).is_err(), "{number}, {had}");
+        }
     }
 
     #[test]

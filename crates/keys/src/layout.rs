@@ -14,7 +14,8 @@
 //! | 112 | 4 | previous system key id, u32, 0 = none |
 //! | 116 | 40 | previous system DEK, wrapped |
 //! | 156 | 40 | ring key, wrapped |
-//! | 196 | 60 | zero |
+//! | 196 | 1 | suite of the previous system DEK, if it is another than at 10, else 0 |
+//! | 197 | 59 | zero |
 //! | 256 | 8 x 256 | key slots (see `slot.rs`) |
 //! | 2304 | 1756 | blob area: the slots' blobs in slot order without gaps, then zero |
 //! | 4060 | 4 | CRC-32C of bytes 0..4060 |
@@ -47,6 +48,7 @@ pub(crate) const SYSTEM_DEK_AT: usize = 72;
 pub(crate) const PREVIOUS_KEY_ID_AT: usize = 112;
 pub(crate) const PREVIOUS_DEK_AT: usize = 116;
 pub(crate) const RING_KEY_AT: usize = 156;
+pub(crate) const PREVIOUS_SUITE_AT: usize = 196;
 pub(crate) const SLOTS_AT: usize = 256;
 pub(crate) const SLOT_LEN: usize = 256;
 pub(crate) const BLOB_AREA_AT: usize = 2304;
@@ -59,7 +61,7 @@ pub(crate) type Page = [u8; HEADER_LEN];
 
 const _: () =
     assert!(SYSTEM_DEK_AT == COMMITMENT_AT + 32 && PREVIOUS_KEY_ID_AT == SYSTEM_DEK_AT + 40);
-const _: () = assert!(RING_KEY_AT == PREVIOUS_DEK_AT + 40 && RING_KEY_AT + 40 <= SLOTS_AT);
+const _: () = assert!(RING_KEY_AT == PREVIOUS_DEK_AT + 40 && RING_KEY_AT + 40 == PREVIOUS_SUITE_AT);
 const _: () = assert!(SLOTS_AT + crate::SLOT_COUNT * SLOT_LEN == BLOB_AREA_AT);
 const _: () = assert!(CRC_AT + 4 == MAC_AT && MAC_AT + 32 == HEADER_LEN && BLOB_AREA_LEN == 1756);
 

@@ -65,6 +65,8 @@ enum Change {
     DataKey,
     /// And the one key that opens the file.
     MasterKey,
+    /// And the cipher of blocks of values.
+    Cipher,
 }
 
 /// One database on one disk, and the rows that must be there.
@@ -101,6 +103,15 @@ impl Life {
             next: 0,
             syncs: Arc::default(),
             left_out: NONE,
+        }
+    }
+
+    /// How it is sealed in the end.
+    fn last_suite(&self) -> Suite {
+        match (self.change, self.suite) {
+            (Change::Cipher, Suite::Gcm) => Suite::Ctr,
+            (Change::Cipher, _) => Suite::Gcm,
+            (_, suite) => suite,
         }
     }
 
@@ -225,6 +236,8 @@ impl Life {
             ];
             let new = store.blocks().prepare_new_master(&plan)?;
             assert!(store.rekey(new)?);
+        } else if !runs && self.change == Change::Cipher {
+            assert!(store.change_cipher(self.last_suite())?);
         } else {
             store.rotate_data_key()?;
         }
@@ -262,12 +275,15 @@ impl Life {
         }
         self.compare(&store)?;
         let last = match self.change {
-            Change::DataKey => key(),
             Change::MasterKey => new_key(),
+            Change::DataKey | Change::Cipher => key(),
         };
         let now = OldKey::of(&store, &last).map_err(|error| error.to_string())?;
         if now.key_id() != wanted {
             return Err(format!("the data key is {} in the end", now.key_id()));
+        }
+        if store.info().suite != self.last_suite() {
+            return Err(format!("it is sealed with {}", store.info().suite));
         }
         drop(store);
         let store = self
@@ -277,8 +293,8 @@ impl Life {
         drop(store);
         self.nothing_opens(old)?;
         match self.change {
-            Change::DataKey => Ok(()),
             Change::MasterKey => self.old_header_opens_nothing(old_header),
+            Change::DataKey | Change::Cipher => Ok(()),
         }
     }
 
@@ -397,6 +413,12 @@ fn a_crash_at_any_moment_loses_nothing_and_locks_nobody_out() {
 fn a_crash_at_any_moment_leaves_the_old_master_key_or_the_new_one() {
     let seeds = std::env::var("HUSHDB_SIM_SEEDS").map_or(2, |text| text.parse().expect("a number"));
     assert_eq!(first_loss(Change::MasterKey, 0..seeds, NONE, NONE), None);
+}
+
+#[test]
+fn a_crash_at_any_moment_leaves_the_old_cipher_or_the_new_one() {
+    let seeds = std::env::var("HUSHDB_SIM_SEEDS").map_or(2, |text| text.parse().expect("a number"));
+    assert_eq!(first_loss(Change::Cipher, 0..seeds, NONE, NONE), None);
 }
 
 /// Ring, header and slots are each waited for, and whatever is not is by the next sync of the file: until the first slot is whole, the

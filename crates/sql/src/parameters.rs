@@ -64,6 +64,7 @@ fn visit(
         | Statement::AlterDatabase {
             change:
                 DatabaseChange::AddSlot(options)
+                | DatabaseChange::Encrypt(options)
                 | DatabaseChange::ChangeSlot { options, .. }
                 | DatabaseChange::VerifySlot { options, .. },
             ..

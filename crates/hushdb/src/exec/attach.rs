@@ -104,6 +104,10 @@ fn read_options(given: Vec<AttachOption>, services: &KeyServices) -> Result<Atta
     }
 }
 
+pub(super) fn unknown_cipher() -> Error {
+    Error::invalid("unknown ENCRYPTION_CIPHER; there are 'GCM' and 'CTR'")
+}
+
 fn read_option(
     option: AttachOption,
     services: &KeyServices,
@@ -120,9 +124,7 @@ fn read_option(
     match option.name.as_str() {
         "encryption_cipher" => {
             let known = Cipher::by_name(&text()?);
-            options.cipher = Some(known.ok_or_else(|| {
-                Error::invalid("unknown ENCRYPTION_CIPHER; there are 'GCM' and 'CTR'")
-            })?);
+            options.cipher = Some(known.ok_or_else(unknown_cipher)?);
         }
         "expected_root" => {
             options.freshness.expected_root = Some(root_digest_from_hex(&text()?)?);

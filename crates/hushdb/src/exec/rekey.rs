@@ -1,4 +1,4 @@
-//! `ALTER DATABASE name ROTATE DATA KEY` and `REKEY (...)`, and `rekey_progress()`.
+//! `ALTER DATABASE name ROTATE DATA KEY`, `REKEY (...)` and `SET ENCRYPTION_CIPHER`, and `rekey_progress()`.
 //!
 //! What must hold: it stands alone, outside of transactions, holds no old state while it runs, and goes on with what an earlier one left unfinished. Where it is
 //! interrupted or fails, the database is as usable as before, and the next one goes on.
@@ -16,8 +16,10 @@ use hushdb_query::plan::Planner;
 use hushdb_sql::{Error, RekeySlot, Result};
 use hushdb_storage::{RekeyProgress, RekeyState, Store, check_interrupt, clock};
 
+use super::attach::unknown_cipher;
 use super::index_tables::Columns;
 use super::slot_options::read_options;
+use crate::options::Cipher;
 use crate::result::QueryResult;
 use crate::session::Session;
 
@@ -56,15 +58,51 @@ pub(super) fn rotate_data_key(session: &Session, name: &str) -> Result<QueryResu
     row_of(name, &store)
 }
 
+/// Seals a database anew under another data key, with another cipher. One row says how far it came.
+pub(super) fn change_cipher(session: &Session, name: &str, cipher: &str) -> Result<QueryResult> {
+    const WHAT: &str = "SET ENCRYPTION_CIPHER";
+    let cipher = Cipher::by_name(cipher).ok_or_else(unknown_cipher)?;
+    let store = store_of(session, name, WHAT)?;
+    if is_under_way(&store) && !seal_anew(&store)? {
+        return Err(unfinished(WHAT));
+    }
+    if store.info().suite == cipher.suite() {
+        session.notice(format!(
+            "{name}: it is sealed with {} already",
+            cipher.suite()
+        ));
+        return row_of(name, &store);
+    }
+    if !store.change_cipher(cipher.suite())? {
+        return Err(unfinished(WHAT));
+    }
+    seal_anew(&store)?;
+    row_of(name, &store)
+}
+
+/// What SET ENCRYPTION ON gets.
+pub(super) fn does_not_become_encrypted() -> Error {
+    Error::invalid(
+        "Cannot SET ENCRYPTION ON: a database does not become encrypted in its place. ATTACH a new file with a key, COPY FROM DATABASE into \
+         it, and remove the plain file",
+    )
+}
+
+/// What SET ENCRYPTION OFF gets.
+pub(super) fn does_not_become_plain() -> Error {
+    Error::invalid(
+        "Cannot SET ENCRYPTION OFF: a database does not become plain in its place, so that nobody can have a file say that it is about to. \
+         ATTACH a new file without a key, and COPY FROM DATABASE into it",
+    )
+}
+
 /// Seals a database anew under another master key, which is in the slots that the statement says. One row says how far it came.
 pub(super) fn rekey(session: &Session, name: &str, slots: &[RekeySlot]) -> Result<QueryResult> {
     let store = store_of(session, name, "REKEY")?;
     let planned = planned(session, slots)?;
     let plan: Vec<SlotPlan<'_>> = planned.iter().map(Planned::plan).collect();
-    let before = store.rekey_progress();
-    let runs = before.is_some_and(|now| now.state != RekeyState::Done);
-    if runs && !seal_anew(&store)? {
-        return Err(unfinished());
+    if is_under_way(&store) && !seal_anew(&store)? {
+        return Err(unfinished("REKEY"));
     }
     let new = store.blocks().prepare_new_master(&plan)?;
     let commitment: String = new
@@ -73,7 +111,7 @@ pub(super) fn rekey(session: &Session, name: &str, slots: &[RekeySlot]) -> Resul
         .map(|b| format!("{b:02x}"))
         .collect();
     if !store.rekey(new)? {
-        return Err(unfinished());
+        return Err(unfinished("REKEY"));
     }
     session.notice(format!(
         "{name}: the master key is another one, whose commitment is {commitment}"
@@ -138,10 +176,15 @@ fn store_of(session: &Session, name: &str, what: &str) -> Result<Arc<Store>> {
     }
 }
 
-fn unfinished() -> Error {
-    Error::invalid(
-        "Cannot REKEY: the data key is being changed, and older transactions or results keep that from ending: end them and try again",
-    )
+fn is_under_way(store: &Store) -> bool {
+    let progress = store.rekey_progress();
+    progress.is_some_and(|now| now.state != RekeyState::Done)
+}
+
+fn unfinished(what: &str) -> Error {
+    Error::invalid(format!(
+        "Cannot {what}: the data key is being changed, and a pause, older transactions or results keep that from ending: end them and try again"
+    ))
 }
 
 /// Goes on until nothing is under an older data key. `false`: it is to pause, or waits for older snapshots and transactions.

@@ -36,6 +36,11 @@ pub(super) fn alter_database(
     let store = &session.instance.database(&name)?.store;
     let said = match change {
         DatabaseChange::RotateDataKey => return rekey::rotate_data_key(session, &name),
+        DatabaseChange::SetCipher(cipher) => {
+            return rekey::change_cipher(session, &name, &cipher);
+        }
+        DatabaseChange::Encrypt(_) => return Err(rekey::does_not_become_encrypted()),
+        DatabaseChange::Decrypt => return Err(rekey::does_not_become_plain()),
         DatabaseChange::PauseRekey(pause) => return rekey::pause(session, &name, pause),
         DatabaseChange::Rekey(slots) => return rekey::rekey(session, &name, &slots),
         DatabaseChange::AddSlot(options) => {

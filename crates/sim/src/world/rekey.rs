@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use hushdb_keys::Suite;
 use hushdb_storage::{RekeyState, StorageFile};
 
 use super::{Checked, Flow, Handle, NAME, World, key_text};
@@ -31,7 +32,12 @@ impl World {
     fn begin_rekey(&mut self, handle: &mut Handle) -> Checked<Flow> {
         let old = self.keys_of_header(handle)?;
         let faults = self.disk.stats().faults;
-        match handle.store.rotate_data_key() {
+        let cipher = *self.dice.pick(&[None, Some(Suite::Gcm), Some(Suite::Ctr)]);
+        let began = match cipher {
+            None => handle.store.rotate_data_key(),
+            Some(suite) => handle.store.change_cipher(suite),
+        };
+        match began {
             Ok(began) => {
                 if began {
                     self.report.rekeys += 1;

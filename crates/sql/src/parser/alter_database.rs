@@ -2,7 +2,7 @@
 
 use super::attach::options;
 use super::statement::{DatabaseChange, RekeySlot, Statement};
-use super::tokens::{expect, syntax_error, word, words};
+use super::tokens::{expect, scalar, syntax_error, word, words};
 use crate::error::Result;
 use crate::key_literals::KeyLiterals;
 use sqlparser::keywords::Keyword;
@@ -10,7 +10,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 /// `ALTER DATABASE name ADD SLOT (...)`, `CHANGE SLOT n (...)`, `VERIFY SLOT n (...)`, `DROP SLOT n`, `ROTATE DATA KEY`,
-/// `REKEY (...)` or `SET ENCRYPTION SUSPEND` and `RESUME`.
+/// `REKEY (...)`, `SET ENCRYPTION_CIPHER name`, or `SET ENCRYPTION` with `ON (...)`, `OFF`, `SUSPEND` and `RESUME`.
 pub(super) fn alter_database(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
     (0..2).for_each(|_| drop(parser.next_token()));
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
@@ -20,7 +20,8 @@ pub(super) fn alter_database(parser: &mut Parser, keys: &KeyLiterals) -> Result<
     let next = parser.peek_token().token;
     let read = match ahead.as_slice() {
         ["ADD" | "CHANGE" | "DROP" | "VERIFY", "SLOT", ..] => 2,
-        ["ROTATE", "DATA", "KEY"] | ["SET", "ENCRYPTION", "SUSPEND" | "RESUME"] => 3,
+        ["SET", "ENCRYPTION_CIPHER", ..] => 2,
+        ["ROTATE", "DATA", "KEY"] | ["SET", "ENCRYPTION", "SUSPEND" | "RESUME" | "ON" | "OFF"] => 3,
         ["REKEY", ..] => 1,
         _ => 0,
     };
@@ -29,6 +30,12 @@ pub(super) fn alter_database(parser: &mut Parser, keys: &KeyLiterals) -> Result<
         ["ROTATE", "DATA", "KEY"] => DatabaseChange::RotateDataKey,
         ["SET", "ENCRYPTION", what @ ("SUSPEND" | "RESUME")] => {
             DatabaseChange::PauseRekey(*what == "SUSPEND")
+        }
+        ["SET", "ENCRYPTION", "ON"] => DatabaseChange::Encrypt(options(parser, keys)?),
+        ["SET", "ENCRYPTION", "OFF"] => DatabaseChange::Decrypt,
+        ["SET", "ENCRYPTION_CIPHER", ..] => {
+            let _ = parser.consume_token(&Token::Eq);
+            DatabaseChange::SetCipher(scalar(parser)?)
         }
         ["REKEY", ..] => DatabaseChange::Rekey(rekey_slots(parser, keys)?),
         ["ADD", "SLOT", ..] => DatabaseChange::AddSlot(options(parser, keys)?),
@@ -113,6 +120,37 @@ mod tests {
             "Sales ROTATE DATA KEY now",
         ] {
             assert!(parse(&format!("ALTER DATABASE {text}")).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn encryption_is_set() {
+        for text in ["'CTR'", "= 'CTR'", "CTR"] {
+            let changed = change(&format!(
+                "ALTER DATABASE Sales SET ENCRYPTION_CIPHER {text}"
+            ));
+            assert!(matches!(changed, DatabaseChange::SetCipher(name) if name == "CTR"));
+        }
+        let changed = change("ALTER DATABASE Sales SET ENCRYPTION off");
+        assert!(matches!(changed, DatabaseChange::Decrypt));
+        let changed =
+            change("ALTER DATABASE Sales SET ENCRYPTION ON (ENCRYPTION_KEY 'a', LABEL 'b')");
+        let DatabaseChange::Encrypt(options) = changed else {
+            panic!()
+        };
+        assert_eq!(options[0].secret.as_ref().unwrap().expose(), b"a");
+        for text in [
+            "ENCRYPTION",
+            "ENCRYPTION ON",
+            "ENCRYPTION OFF now",
+            "ENCRYPTION ON (ENCRYPTION_KEY 'sesame'",
+            "ENCRYPTION_CIPHER",
+            "ENCRYPTION_CIPHER 'CTR' now",
+        ] {
+            let Err(error) = parse(&format!("ALTER DATABASE Sales SET {text}")) else {
+                panic!("{text} parsed")
+            };
+            assert!(!error.to_string().contains("sesame"), "{error}");
         }
     }
 

@@ -236,6 +236,7 @@ impl Statement {
             | Self::AlterDatabase {
                 change:
                     DatabaseChange::AddSlot(options)
+                    | DatabaseChange::Encrypt(options)
                     | DatabaseChange::ChangeSlot { options, .. }
                     | DatabaseChange::VerifySlot { options, .. },
                 ..
@@ -322,6 +323,12 @@ pub enum DatabaseChange {
     RotateDataKey,
     /// `REKEY (KEEP SLOT n (options), ADD SLOT (options), DROP SLOT n)`: the same, under another master key, in these slots.
     Rekey(Vec<RekeySlot>),
+    /// `SET ENCRYPTION_CIPHER name`: as ROTATE DATA KEY, and the new key's blocks are sealed with that cipher.
+    SetCipher(String),
+    /// `SET ENCRYPTION OFF`.
+    Decrypt,
+    /// `SET ENCRYPTION ON (options)`.
+    Encrypt(Vec<AttachOption>),
     /// `SET ENCRYPTION SUSPEND`: what is under way pauses; and `RESUME`, it goes on.
     PauseRekey(bool),
     /// `ADD SLOT (options)`: another key opens the file.

@@ -3,7 +3,7 @@
 //! What must hold:
 //! - A block is sealed under the key of the current epoch ([`KeyEpochs`]), which has counted it first.
 //! - What a block claims about itself decides nothing: it must say what its parent (or its fixed place) says, tag
-//!   included, before the cipher is asked; the suite comes from the file header.
+//!   included, before the cipher is asked; the suite follows from the data key, of which file header or key ring say it.
 //! - No lock is held while bytes are sealed, opened, read or written.
 //!
 //! Refuses a block that is damaged, edited, moved, older or of another role, each by its own error.
@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
 use hushdb_keys::{BlockKey, Suite};
+use parking_lot::RwLock;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128_with_seed};
 
 use super::envelope::{
@@ -55,14 +56,20 @@ pub struct SealedFile {
     crypto: CryptoProvider,
     database_id: [u8; 16],
     /// `None` in a plain database.
-    epochs: Option<KeyEpochs>,
-    /// In a database of suite 2, for blocks that hold values.
-    value_epochs: Option<KeyEpochs>,
+    epochs: Option<SuiteEpochs>,
+    /// How blocks of values are sealed under each data key that is known; those of a key that is not are not opened.
+    suites: RwLock<Vec<(u32, Suite)>>,
     /// The data key that new blocks are sealed under; 0 in a plain database.
     key_id: AtomicU32,
     seals: AtomicU64,
     /// Whether opened blocks are overwritten when nobody holds them any more.
     wipes: Arc<AtomicBool>,
+}
+
+/// The keys of blocks, for each of the two ciphers.
+struct SuiteEpochs {
+    gcm: KeyEpochs,
+    ctr: KeyEpochs,
 }
 
 /// A block that is ready to be written.
@@ -81,22 +88,23 @@ impl SealedFile {
         database_id: [u8; 16],
         protection: Protection,
     ) -> Self {
-        let of = |keys, suite| Some(KeyEpochs::new(keys, suite));
-        let (epochs, value_epochs, key_id) = match protection {
-            Protection::Plain => (None, None, 0),
-            Protection::Gcm { keys, key_id } => (of(keys, Suite::Gcm), None, key_id),
-            Protection::Ctr { keys, key_id } => (
-                of(Arc::clone(&keys), Suite::Gcm),
-                of(keys, Suite::Ctr),
-                key_id,
-            ),
+        let of = |keys: Arc<dyn BlockKeys>| {
+            Some(SuiteEpochs {
+                gcm: KeyEpochs::new(Arc::clone(&keys), Suite::Gcm),
+                ctr: KeyEpochs::new(keys, Suite::Ctr),
+            })
+        };
+        let (epochs, suite, key_id) = match protection {
+            Protection::Plain => (None, Suite::Plain, 0),
+            Protection::Gcm { keys, key_id } => (of(keys), Suite::Gcm, key_id),
+            Protection::Ctr { keys, key_id } => (of(keys), Suite::Ctr, key_id),
         };
         Self {
             file,
             crypto,
             database_id,
             epochs,
-            value_epochs,
+            suites: RwLock::new(vec![(key_id, suite)]),
             key_id: AtomicU32::new(key_id),
             seals: AtomicU64::new(0),
             wipes: Arc::default(),
@@ -128,23 +136,36 @@ impl SealedFile {
         self.key_id.store(key_id, Ordering::Release);
     }
 
-    /// Forgets the expanded keys of all data keys but the one that new blocks are sealed under.
+    /// Says how blocks of values are sealed under a data key.
+    pub(crate) fn set_suite(&self, key_id: u32, suite: Suite) {
+        let mut suites = self.suites.write();
+        suites.retain(|(id, _)| *id != key_id);
+        suites.push((key_id, suite));
+    }
+
+    /// Forgets all data keys but the one that new blocks are sealed under.
     pub(crate) fn forget_other_keys(&self) {
-        let all = self.epochs.iter().chain(&self.value_epochs);
-        all.for_each(|epochs| epochs.forget_all_but(self.key_id()));
+        let key_id = self.key_id();
+        self.suites.write().retain(|(id, _)| *id == key_id);
+        self.each_epochs(|epochs| epochs.forget_all_but(key_id));
     }
 
     /// Forgets all expanded keys.
     pub(crate) fn forget_all_keys(&self) {
-        let all = self.epochs.iter().chain(&self.value_epochs);
         // No data key has the number 0.
-        all.for_each(|epochs| epochs.forget_all_but(0));
+        self.each_epochs(|epochs| epochs.forget_all_but(0));
     }
 
-    /// Forgets the expanded keys of a data key that came to nothing.
+    /// Forgets a data key that came to nothing.
     pub(crate) fn forget_key(&self, key_id: u32) {
-        let all = self.epochs.iter().chain(&self.value_epochs);
-        all.for_each(|epochs| epochs.forget(key_id));
+        self.suites.write().retain(|(id, _)| *id != key_id);
+        self.each_epochs(|epochs| epochs.forget(key_id));
+    }
+
+    fn each_epochs(&self, forget: impl Fn(&KeyEpochs)) {
+        if let Some(SuiteEpochs { gcm, ctr }) = &self.epochs {
+            [gcm, ctr].into_iter().for_each(forget);
+        }
     }
 
     /// Seals `buf` where it lies, as the block that will live at `sector`.
@@ -179,7 +200,7 @@ impl SealedFile {
         let tag_at = bytes.len() - TAG_BYTES;
         let body = &mut bytes[ENVELOPE_HEAD_BYTES..tag_at];
         let mut envelope = Envelope {
-            suite: self.suite(role).to_wire(),
+            suite: self.suite(role, key_id).to_wire(),
             role,
             key_id,
             sectors,
@@ -188,7 +209,7 @@ impl SealedFile {
             epoch_salt: [0; 16],
         };
         self.seals.fetch_add(1, Ordering::Relaxed);
-        let (nonce, tag) = match self.epochs(role) {
+        let (nonce, tag) = match self.epochs(role, key_id) {
             None => ([0; 12], checksum(&envelope.aad(&self.database_id), body)),
             Some(epochs) => {
                 let epoch = epochs.for_seal(&self.crypto, key_id)?;
@@ -313,7 +334,7 @@ impl SealedFile {
             sector: r.sector,
         };
         let raw = RawBlock::split(block).ok_or(Error::BlockDamaged(place))?;
-        let suite = self.suite(role).to_wire();
+        let suite = self.suite(role, r.key_id).to_wire();
         let envelope = Envelope::expected(suite, role, r, sectors, raw.epoch_salt());
         if !raw.says(&envelope) || raw.tag != r.tag {
             return Err(if raw.is_intact() {
@@ -329,7 +350,7 @@ impl SealedFile {
             true => Error::BlockEdited(place),
             false => Error::BlockDamaged(place),
         };
-        match self.epochs(role) {
+        match self.epochs(role, r.key_id) {
             None if checksum(&aad, raw.body) == r.tag => Ok(()),
             None => Err(Error::BlockDamaged(place)),
             Some(epochs) => {
@@ -354,16 +375,23 @@ impl SealedFile {
         std::array::from_fn(|i| digest[i])
     }
 
-    /// The keys of blocks of that role; `None` in a plain database.
-    fn epochs(&self, role: Role) -> Option<&KeyEpochs> {
-        match &self.value_epochs {
-            Some(epochs) if role.holds_values() => Some(epochs),
-            _ => self.epochs.as_ref(),
-        }
+    /// The keys of blocks of that role under a data key; `None` in a plain database.
+    fn epochs(&self, role: Role, key_id: u32) -> Option<&KeyEpochs> {
+        let SuiteEpochs { gcm, ctr } = self.epochs.as_ref()?;
+        let of_values = || {
+            let suites = self.suites.read();
+            let known = suites.iter().find(|(id, _)| *id == key_id);
+            known.is_some_and(|(_, suite)| *suite == Suite::Ctr)
+        };
+        Some(match role.holds_values() && of_values() {
+            true => ctr,
+            false => gcm,
+        })
     }
 
-    fn suite(&self, role: Role) -> Suite {
-        self.epochs(role).map_or(Suite::Plain, KeyEpochs::suite)
+    fn suite(&self, role: Role, key_id: u32) -> Suite {
+        let epochs = self.epochs(role, key_id);
+        epochs.map_or(Suite::Plain, KeyEpochs::suite)
     }
 }
 
@@ -371,7 +399,7 @@ impl std::fmt::Debug for SealedFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SealedFile")
             .field("file", &self.file)
-            .field("suite", &self.suite(Role::ColumnData))
+            .field("suite", &self.suite(Role::ColumnData, self.key_id()))
             .finish()
     }
 }

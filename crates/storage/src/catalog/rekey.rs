@@ -15,7 +15,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hushdb_keys::NewMaster;
+use hushdb_keys::{NewMaster, Suite};
 use parking_lot::MutexGuard;
 
 use super::reseal::{Cursor, Reseal};
@@ -79,7 +79,15 @@ impl Store {
     /// `NotEncrypted`, `ReadOnly`, `Full` and `Io`. Where nothing more can be written after that, what is on disk is not known:
     /// the same keys open it in either case, and the next opening goes on with what it finds.
     pub fn rotate_data_key(&self) -> Result<bool> {
-        self.begin_rekey(|oldest, now| self.blocks.begin_rotation(oldest, now))
+        self.begin_rekey(|oldest, now| self.blocks.begin_rotation(oldest, now, None))
+    }
+
+    /// As [`Store::rotate_data_key`], with a data key of another cipher, AES-256-GCM or AES-256-CTR.
+    ///
+    /// # Errors
+    /// As [`Store::rotate_data_key`]; `NotEncrypted` also for the plain suite: what is encrypted does not become plain in its place.
+    pub fn change_cipher(&self, suite: Suite) -> Result<bool> {
+        self.begin_rekey(|oldest, now| self.blocks.begin_rotation(oldest, now, Some(suite)))
     }
 
     /// As [`Store::rotate_data_key`], with a new master key, too: once it is done, what opened the file before opens nothing of it.

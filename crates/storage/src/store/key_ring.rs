@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
 use hushdb_keys::{
-    DataKeyInfo, DatabaseKeys, Header, KeyRing, NewMaster, ReservedSectors, SlotPlan,
+    DataKeyInfo, DatabaseKeys, Header, KeyRing, NewMaster, ReservedSectors, SlotPlan, Suite,
 };
 
 use super::block_store::{BlockStore, Root};
@@ -106,6 +106,9 @@ pub(super) fn read_ring(
     }
     let with_ring = keys.get()?.with_ring(crypto, &ring)?;
     keys.set(Arc::new(with_ring));
+    for key in ring.retired() {
+        sealed.set_suite(key.id, key.suite);
+    }
     Ok(Some(OpenedRing { ring, damaged }))
 }
 
@@ -120,19 +123,25 @@ fn read_copy(sealed: &SealedFile, r: &BlockRef, total_sectors: u64) -> Result<By
 }
 
 impl BlockStore {
-    /// Has another data key seal what is written from now on; the one before is kept in the key ring. `false`: blocks are under an
+    /// Has another data key seal what is written from now on, of another suite if one is given; the one before is kept in the key ring. `false`: blocks are under an
     /// older key still, from the last time, and nothing was done.
     ///
     /// # Errors
     /// `NotEncrypted`, `Full` and `Io`: nothing was done, or, where the handle writes no more, what is on disk is not known;
     /// both the keys before and the new ones open it.
-    pub(crate) fn begin_rotation(&self, oldest: Generation, now: i64) -> Result<bool> {
+    pub(crate) fn begin_rotation(
+        &self,
+        oldest: Generation,
+        now: i64,
+        suite: Option<Suite>,
+    ) -> Result<bool> {
         self.change_ring(oldest, |keys, header, ring| {
             if keys.previous_key_id().is_some() {
                 return Ok(None);
             }
             let mut header = header.clone();
-            let next = header.rotate_data_key(&self.crypto, keys, ring, now)?;
+            let suite = suite.unwrap_or(header.suite());
+            let next = header.rotate_data_key(&self.crypto, keys, ring, suite, now)?;
             let (keys, ring) = next;
             Ok(Some(NextKeys { header, keys, ring }))
         })
@@ -287,6 +296,9 @@ impl BlockStore {
         let root = self.root();
         let key_id = next.keys.system_key_id();
         // Nobody seals under the new key yet, or looks for a block under it.
+        if key_id != self.sealed.key_id() {
+            self.sealed.set_suite(key_id, next.header.suite());
+        }
         shared.set(Arc::new(next.keys.clone()));
         let prepared = self.prepare_ring(&root, next);
         let (next, superblock, free_list_blocks, freed) = prepared.inspect_err(|_| {

@@ -90,10 +90,11 @@ impl Opening {
             None => (candidate.open_plain()?, None),
         };
         let sealed = sealed_file(Arc::clone(file), options.crypto, &header, keys.as_ref())?;
-        let previous = match &keys {
-            Some(keys) => keys.get()?.previous_key_id(),
-            None => None,
-        };
+        let previous = header.previous_suite();
+        if let Some((key_id, suite)) = previous {
+            sealed.set_suite(key_id, suite);
+        }
+        let previous = previous.map(|(key_id, _)| key_id);
         let (root, mut notices, repairs) = read_slots(&sealed, previous)?;
         let named = &root.superblock;
         if (named.header_sequence, named.header_mac) != (header.sequence(), header.mac()) {

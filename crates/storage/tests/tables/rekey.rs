@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hushdb_crypto::CryptoProvider;
 use hushdb_keys::providers::KeyText;
-use hushdb_keys::{DatabaseKeys, KdfBudget, KeyAttempt, UnverifiedHeader};
+use hushdb_keys::{DatabaseKeys, KdfBudget, KeyAttempt, Suite, UnverifiedHeader};
 use hushdb_storage::*;
 
 use super::fixture::*;
@@ -122,6 +122,53 @@ fn all_is_sealed_anew_beside_commits_and_nothing_is_conflict() {
         assert_eq!(read(&store, &store.snapshot(), "all", "c0").len(), 2);
         assert_eq!(store.rekey_progress(), None);
     }
+}
+
+#[test]
+fn the_cipher_changes_and_changes_back_beside_a_snapshot() {
+    for (kind, other) in [("aws-lc-rs", Suite::Ctr), ("ctr", Suite::Gcm)] {
+        let fixture = Fixture::new(kind);
+        let store = fixture.create();
+        let first = store.info().suite;
+        let columns = vec![def("n", ColumnType::Int64)];
+        fill(&store, "t", columns, &[int64s(0..5000)]);
+        let snapshot = store.snapshot();
+        assert!(store.change_cipher(other).unwrap());
+        // Halfway, with blocks of both, by who opened it before and by who opens it then.
+        store.rekey_step_of(1).unwrap();
+        insert_into(&store, 5000..5010);
+        store.blocks().pool().clear();
+        assert_eq!(integers(&store, &snapshot, "t", "n").len(), 5000);
+        drop((snapshot, store));
+        let store = fixture.open();
+        assert_eq!(store.info().suite, other);
+        is_sound(&store);
+        assert_eq!(integers(&store, &store.snapshot(), "t", "n").len(), 5010);
+        let suites = |store: &Arc<Store>| -> Vec<Suite> {
+            let keys = store.blocks().data_keys();
+            keys.iter().map(|key| key.suite).collect()
+        };
+        assert_eq!(suites(&store), [first, other]);
+        assert!(!store.change_cipher(first).unwrap(), "it goes on");
+        assert_eq!(steps(&store), RekeyState::Done);
+        assert_eq!(suites(&store), [other]);
+        assert!(store.change_cipher(first).unwrap());
+        assert_eq!(steps(&store), RekeyState::Done);
+        drop(store);
+        let store = fixture.open();
+        assert_eq!(suites(&store), [first]);
+        is_sound(&store);
+        assert_eq!(integers(&store, &store.snapshot(), "t", "n").len(), 5010);
+        let refused = store.change_cipher(Suite::Plain).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::NotEncrypted);
+        insert_into(&store, 6000..6001);
+    }
+}
+
+fn insert_into(store: &Arc<Store>, numbers: std::ops::Range<i64>) {
+    let mut txn = store.begin().unwrap();
+    txn.insert("main", "t", &[int64s(numbers)]).unwrap();
+    txn.commit().unwrap();
 }
 
 #[test]
