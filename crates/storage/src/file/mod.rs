@@ -5,6 +5,7 @@
 
 mod file_lock;
 mod input_file;
+mod matching_files;
 mod mem_file;
 mod mem_files;
 mod os_file;
@@ -15,6 +16,7 @@ mod storage_file;
 mod storage_files;
 
 pub use input_file::{create_directory, input_path, open_input, read_input};
+pub use matching_files::matching_files;
 pub use mem_file::MemFile;
 pub use mem_files::MemFiles;
 pub use os_file::OsFile;
