@@ -328,7 +328,10 @@ fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 }
 
 /// The type of a column that comes from several queries.
-pub(super) fn column_type(types: &[DataType]) -> Result<DataType> {
+///
+/// # Errors
+/// `Plan` where no type can hold them all.
+pub fn column_type(types: &[DataType]) -> Result<DataType> {
     if let Some(common) = common_of(types.iter().map(|t| (None, t.clone())), For::Value) {
         return Ok(common);
     }

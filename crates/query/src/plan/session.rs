@@ -13,6 +13,7 @@ use super::given_files::GivenFiles;
 use super::guarded_aggregates::{KnownAggregates, SingleDistinct};
 use super::guarded_rules::{ExtractKeys, PushDownFilters};
 use super::in_order::InsertionOrder;
+use super::in_turn::FewerReaders;
 use super::join_order::JoinOrder;
 use super::join_subqueries::JoinSubqueries;
 use super::list_members::ListMembers;
@@ -189,6 +190,8 @@ fn physical_rules(memory: Arc<MemoryBudget>) -> Vec<Arc<dyn PhysicalOptimizerRul
     });
     let mut physical: Vec<_> = physical.collect();
     physical.insert(0, Arc::new(NoFalseClaims));
+    // Before partitions are dealt out.
+    physical.insert(0, Arc::new(FewerReaders));
     physical.extend([
         Arc::new(InsertionOrder) as Arc<dyn PhysicalOptimizerRule + Send + Sync>,
         Arc::new(LargeLimits(Arc::clone(&memory))),
