@@ -7,7 +7,16 @@ use sqlparser::ast::{
 };
 
 /// Functions that have options.
-const FUNCTIONS: [&str; 2] = ["read_csv", "read_csv_auto"];
+const FUNCTIONS: [&str; 8] = [
+    "read_csv",
+    "read_csv_auto",
+    "read_parquet",
+    "parquet_scan",
+    "read_json",
+    "read_json_auto",
+    "read_ndjson",
+    "read_ndjson_auto",
+];
 
 /// Makes a struct of one field of each option of a function in FROM, its name the option's.
 pub(super) fn name_options(factor: &mut TableFactor) {

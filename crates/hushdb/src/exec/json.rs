@@ -35,13 +35,36 @@ const BATCH: usize = 8192;
 /// Values in a batch.
 const BATCH_VALUES: usize = 1 << 22;
 
-/// A file of JSON as a table, its columns inferred.
+/// Files that tell the columns of a list of files, as many as DuckDB looks at.
+const SAMPLED_FILES: usize = 32;
+
+/// Files of JSON as tables of the same columns, which are those of the first files' records, or with `by_all` of all files'.
 ///
 /// # Errors
-/// `Io` when the file cannot be read, `Conversion` when it is not JSON.
-pub(super) fn source(path: &str) -> Result<Arc<dyn TableSource>> {
-    let records = serde_json::Deserializer::from_reader(open(path)?);
+/// `Io` when one cannot be read, `Conversion` when it is not JSON.
+pub(super) fn sources(paths: &[String], by_all: bool) -> Result<Vec<Arc<dyn TableSource>>> {
+    let looked_at = if by_all { paths.len() } else { SAMPLED_FILES };
     let mut whole = Shape::Unknown;
+    for path in paths.iter().take(looked_at) {
+        whole = merged(path, whole)?;
+    }
+    let Shape::Struct(fields) = whole else {
+        let path = paths.first().map_or("", String::as_str);
+        return Err(Error::invalid(format!(
+            "\"{path}\" is empty: it has no columns"
+        )));
+    };
+    let fields = fields
+        .iter()
+        .map(|(name, shape)| Field::new(name, shape.arrow(), true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let tables = paths.iter().map(|path| table(path, Arc::clone(&schema)));
+    tables.collect()
+}
+
+/// The shape of a file's records and of those before it.
+fn merged(path: &str, mut whole: Shape) -> Result<Shape> {
+    let records = serde_json::Deserializer::from_reader(open(path)?);
     for record in records.into_iter::<Shape>().take(SAMPLED) {
         let record = record.map_err(|error| malformed(path, &error))?;
         if !matches!(record, Shape::Struct(_)) {
@@ -58,15 +81,7 @@ pub(super) fn source(path: &str) -> Result<Arc<dyn TableSource>> {
             return Err(named(path, too_wide()));
         }
     }
-    let Shape::Struct(fields) = whole else {
-        return Err(Error::invalid(format!(
-            "\"{path}\" is empty: it has no columns"
-        )));
-    };
-    let fields = fields
-        .iter()
-        .map(|(name, shape)| Field::new(name, shape.arrow(), true));
-    table(path, Arc::new(Schema::new(fields.collect::<Vec<_>>())))
+    Ok(whole)
 }
 
 /// A file of JSON with the columns of a table, which its records name. What JSON has no form for comes as text.

@@ -4,6 +4,7 @@
 
 use super::confined;
 use super::copy::Format;
+use super::read_files;
 use super::series::series;
 use super::settings;
 use super::{catalog_tables, index_tables, process_tables};
@@ -39,9 +40,10 @@ fn call(
         .into_iter()
         .map(|arg| constant(planner, name, arg))
         .collect::<Result<Vec<_>>>()?;
+    if let Some(format) = format_read(name) {
+        return files(planner, name, format, &args);
+    }
     match name {
-        "read_csv" | "read_csv_auto" | "read_parquet" | "parquet_scan" | "read_json"
-        | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" => read_file(planner, name, &args),
         sql::ROWS_OF => {
             let text = args.first().and_then(text).unwrap_or_default();
             let result = super::show::rows_of(statement, planner, &text)?;
@@ -86,34 +88,6 @@ fn call(
     }
 }
 
-/// `read_csv('file', option = value)` and its like.
-fn read_file(
-    planner: &Planner<'_>,
-    name: &str,
-    args: &[ScalarValue],
-) -> Result<Arc<dyn TableSource>> {
-    let is_csv = name.starts_with("read_csv");
-    let (path, options) = match args.split_first() {
-        Some((path, options)) if is_csv || options.is_empty() => (text(path), options),
-        _ => (None, &args[..0]),
-    };
-    let path = path.ok_or_else(|| {
-        let text = match is_csv {
-            true => "takes the path of one file, and options such as header = false",
-            false => "takes the path of one file; options go into COPY ... FROM",
-        };
-        Error::binder(format!("{name} {text}"))
-    })?;
-    match name {
-        "read_csv" | "read_csv_auto" => {
-            let options = options.iter().map(|option| named_option(name, option));
-            super::csv::source(&path, &options.collect::<Result<Vec<_>>>()?)
-        }
-        "read_parquet" | "parquet_scan" => super::copy::parquet_source(planner, &path),
-        _ => super::json::source(&path),
-    }
-}
-
 fn database_anchor(planner: &Planner<'_>, args: &[ScalarValue]) -> Result<Arc<dyn TableSource>> {
     let name = match args {
         [] => Some(planner.snapshot.current_database.clone()),
@@ -127,14 +101,53 @@ fn database_anchor(planner: &Planner<'_>, args: &[ScalarValue]) -> Result<Arc<dy
     table(vec![("anchor", Arc::new(anchor))])
 }
 
-/// A file named in FROM, as in `FROM 'data.csv'`.
-fn file_source(name: &str, planner: &Planner<'_>) -> Result<Option<Arc<dyn TableSource>>> {
-    Ok(match Format::of_name(name) {
-        Some(Format::Csv) => Some(super::csv::source(name, &[])?),
-        Some(Format::Parquet) => Some(super::copy::parquet_source(planner, name)?),
-        Some(Format::Json) => Some(super::json::source(name)?),
-        None => None,
+/// The format of the files that a function reads, if it is one that does.
+fn format_read(name: &str) -> Option<Format> {
+    match name {
+        "read_csv" | "read_csv_auto" => Some(Format::Csv),
+        "read_parquet" | "parquet_scan" => Some(Format::Parquet),
+        "read_json" | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" => Some(Format::Json),
+        _ => None,
+    }
+}
+
+/// The files that a function reads: those of a path or pattern, or of a list of them.
+fn files(
+    planner: &Planner<'_>,
+    function: &str,
+    format: Format,
+    args: &[ScalarValue],
+) -> Result<Arc<dyn TableSource>> {
+    let (paths, options) = args.split_first().unwrap_or((&ScalarValue::Null, &[]));
+    let paths = paths_in(function, paths)?;
+    let options = options.iter().map(|option| named_option(function, option));
+    let options = options.collect::<Result<Vec<_>>>()?;
+    read_files::source(planner, format, &paths, options)
+}
+
+/// A text, or the texts of a list that is not empty.
+fn paths_in(function: &str, value: &ScalarValue) -> Result<Vec<String>> {
+    let paths = match value {
+        ScalarValue::List(list) if !list.is_empty() && list.is_valid(0) => {
+            let items = list.value(0);
+            let items = (0..items.len()).map(|at| ScalarValue::try_from_array(&items, at));
+            let items = items.collect::<Result<Vec<_>, _>>()?;
+            items.iter().map(text).collect::<Option<Vec<String>>>()
+        }
+        value => text(value).map(|path| vec![path]),
+    };
+    paths.filter(|paths| !paths.is_empty()).ok_or_else(|| {
+        Error::binder(format!(
+            "{function} takes the path of a file or a list of paths, which may have the wildcards *, ?, [..] and **, and options such as filename = true"
+        ))
     })
+}
+
+/// A file named in FROM, as in `FROM 'data.csv'` or `FROM 'data/*.csv'`.
+fn file_source(name: &str, planner: &Planner<'_>) -> Result<Option<Arc<dyn TableSource>>> {
+    let format = Format::of_name(name);
+    let read = format.map(|format| read_files::source(planner, format, &[name.into()], vec![]));
+    read.transpose()
 }
 
 impl Surroundings for Statement<'_> {

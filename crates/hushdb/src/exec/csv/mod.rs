@@ -28,6 +28,7 @@ use hushdb_sql::OptionValue;
 use hushdb_sql::type_names::{arrow_field, column_type_name};
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{Column, ColumnType, open_input};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::sync::Arc;
@@ -36,14 +37,24 @@ use std::sync::Arc;
 const BATCH: usize = 8192;
 const BATCH_BYTES: usize = 4 << 20;
 
+/// A CSV file as a table.
+pub(super) struct CsvTable {
+    pub(super) source: Arc<dyn TableSource>,
+    /// Columns whose type is not known, since its beginning has no values of them.
+    pub(super) without_values: HashSet<String>,
+    /// It has not a byte.
+    pub(super) is_empty: bool,
+}
+
 /// A CSV file as a table; what the options leave open is found out from its beginning.
 ///
 /// # Errors
 /// `Io` when it cannot be read, `InvalidInput` when it is no CSV, by line.
-pub(super) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<Arc<dyn TableSource>> {
+pub(super) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<CsvTable> {
     let options = Options::new(path, given)?;
     let expected = Some(options.columns.len()).filter(|columns| *columns > 0);
-    let sniffed = sniff(&sample(path)?, &options, expected).map_err(|fault| wrong(path, fault))?;
+    let sample = sample(path)?;
+    let sniffed = sniff(&sample, &options, expected).map_err(|fault| wrong(path, fault))?;
     if sniffed.columns > MAX_FILE_COLUMNS {
         return Err(named(path, too_wide()));
     }
@@ -51,7 +62,8 @@ pub(super) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<Arc<
         true => options
             .types
             .iter()
-            .map(|(name, ty)| name.is_none().then_some(ty))
+            .filter(|(name, _)| name.is_none())
+            .map(|(_, ty)| Some(ty))
             .collect(),
         false => options.columns.iter().map(|(_, ty)| Some(ty)).collect(),
     };
@@ -70,6 +82,9 @@ pub(super) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<Arc<
         name.clone_from(given);
     }
     let types = types_of(&options, &names, &positional)?;
+    let without_values = names.iter().zip(&types).zip(&shape.without_values);
+    let without_values = without_values.filter(|((_, ty), none)| **none && ty.is_none());
+    let without_values = without_values.map(|((name, _), _)| name.clone()).collect();
     let columns = names.iter().zip(&types).zip(shape.kinds);
     let columns = columns.map(|((name, ty), kind)| ReadColumn {
         name: name.clone(),
@@ -82,7 +97,11 @@ pub(super) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<Arc<
     });
     let columns = columns.collect();
     let file = CsvFile::new(path, options, sniffed.dialect, shape.header, columns);
-    typed(table(file)?, &names, &types)
+    Ok(CsvTable {
+        source: typed(table(file)?, &names, &types)?,
+        without_values,
+        is_empty: sample.bytes.is_empty(),
+    })
 }
 
 /// A CSV file with the columns of a table, as text or what a given form makes of it; `None` for a file without a record.

@@ -1,5 +1,6 @@
 //! What a statement says of a CSV file, with DuckDB's names; what it leaves open is found out from the file.
 
+use super::super::option_values::{flag, pairs, text, texts};
 use super::kinds::is_form;
 use hushdb_sql::OptionValue;
 use hushdb_sql::type_names::named_type;
@@ -114,42 +115,6 @@ impl Options {
         self.not_null
             .iter()
             .any(|name| name.eq_ignore_ascii_case(column))
-    }
-}
-
-fn text<'a>(name: &str, value: &'a OptionValue) -> Result<&'a str> {
-    match value {
-        OptionValue::Text(text) => Ok(text),
-        _ => Err(Error::binder(format!("the option {name} takes one value"))),
-    }
-}
-
-fn texts(name: &str, value: &OptionValue) -> Result<Vec<String>> {
-    match value {
-        OptionValue::List(texts) => Ok(texts.clone()),
-        _ => Ok(vec![text(name, value)?.to_string()]),
-    }
-}
-
-fn pairs<'a>(name: &str, value: &'a OptionValue) -> Result<&'a [(String, String)]> {
-    match value {
-        OptionValue::Pairs(pairs) => Ok(pairs),
-        _ => Err(Error::binder(format!(
-            "the option {name} takes names with types, as in {{'a': 'INTEGER'}}"
-        ))),
-    }
-}
-
-/// An option that is on when it is named alone.
-fn flag(name: &str, value: &OptionValue) -> Result<bool> {
-    let text = match value {
-        OptionValue::None => return Ok(true),
-        value => text(name, value)?.to_ascii_lowercase(),
-    };
-    match text.as_str() {
-        "true" | "1" | "on" => Ok(true),
-        "false" | "0" | "off" => Ok(false),
-        _ => Err(Error::binder(format!("the option {name} is true or false"))),
     }
 }
 

@@ -186,6 +186,8 @@ pub(super) struct Shape {
     pub(super) header: bool,
     pub(super) names: Vec<String>,
     pub(super) kinds: Vec<Kind>,
+    /// Which columns have nothing but NULL.
+    pub(super) without_values: Vec<bool>,
 }
 
 impl Sniffed {
@@ -218,6 +220,9 @@ impl Sniffed {
             header,
             names: self.names(first),
             kinds: self.kinds(data, options)?,
+            without_values: (0..self.columns)
+                .map(|at| data.iter().all(|row| value(row, at, options).is_none()))
+                .collect(),
         })
     }
 
