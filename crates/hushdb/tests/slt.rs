@@ -57,6 +57,30 @@ fn everything_spills() {
     run_all("spill");
 }
 
+#[test]
+fn examples_of_functions_run() {
+    let database = Database::open_in_memory().unwrap();
+    let connection = database.connect().unwrap();
+    let rows = "(VALUES (1, 2, 'a'), (3, 4, 'b'), (NULL, NULL, NULL)) t(x, y, s)";
+    let count = |sql: &str| {
+        let batches = connection.execute(sql)?.collect_batches()?;
+        Ok::<_, Error>(batches.iter().map(|batch| batch.num_rows()).sum::<usize>())
+    };
+    for (name, _, example) in hushdb_query::functions::DESCRIPTIONS {
+        let found = format!("SELECT 1 FROM duckdb_functions() WHERE function_name = '{name}'");
+        assert!(count(&found).unwrap() > 0, "{name} is not there");
+        // Names alone, where one is the last argument.
+        let of_rows = ["x", "s"]
+            .iter()
+            .any(|name| example.contains(&format!("({name}")));
+        let sql = match of_rows {
+            true => format!("SELECT {example} FROM {rows} WHERE s IS NOT NULL"),
+            false => format!("SELECT {example}"),
+        };
+        count(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+}
+
 /// What a file of `tests/configs` says.
 struct Config {
     file: bool,

@@ -12,7 +12,8 @@ use sqlparser::ast::{
 const OF_WINDOWS: [&str; 3] = ["first_value", "last_value", "nth_value"];
 
 /// Aggregates that read it.
-const READ: [&str; 12] = [
+const READ: [&str; 13] = [
+    "mode",
     "first",
     "last",
     "array_agg",
@@ -28,7 +29,19 @@ const READ: [&str; 12] = [
 ];
 
 /// Aggregates that are the same in any order.
-const SAME: [&str; 32] = [
+const SAME: [&str; 44] = [
+    "entropy",
+    "histogram",
+    "mad",
+    "quantile",
+    "quantile_disc",
+    "product",
+    "skewness",
+    "kurtosis",
+    "kurtosis_pop",
+    "sem",
+    "fsum",
+    "favg",
     "count",
     "sum",
     "min",

@@ -1,9 +1,10 @@
 //! `HushDialect`: sqlparser's DuckDB dialect with what it lacks: `^` and `**` as powers, which bind tighter than `*` and
 //! looser than a sign, `||`, `|`, `&`, `<<` and `>>` at one level below `+`, units of INTERVAL, numbers like `1_000`,
 //! strings of the form `E'\n'`, USING in ALTER COLUMN, NOT before EXISTS as looser than comparisons, and EXPLAIN of a query in
-//! brackets.
+//! brackets. Operators that the parser lacks are in `operators.rs`.
 
 use super::interval_syntax;
+use super::operators;
 use sqlparser::ast::{BinaryOperator, DescribeAlias, Expr, Statement, UnaryOperator};
 use sqlparser::dialect::{Dialect, DuckDbDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -184,6 +185,10 @@ impl Dialect for HushDialect {
         supports_comma_separated_trim
     }
 
+    fn supports_select_wildcard_rename(&self) -> bool {
+        true
+    }
+
     fn supports_string_escape_constant(&self) -> bool {
         true
     }
@@ -211,6 +216,9 @@ impl Dialect for HushDialect {
         if power(parser).is_some() {
             return Some(Ok(POWER_PRECEDENCE));
         }
+        if let Some(precedence) = operators::precedence(parser, OTHER_PRECEDENCE) {
+            return Some(Ok(precedence));
+        }
         match parser.peek_nth_token_ref(0).token {
             Token::StringConcat
             | Token::Pipe
@@ -230,7 +238,9 @@ impl Dialect for HushDialect {
         if let Some(comparison) = distinct(parser, left, precedence) {
             return Some(comparison);
         }
-        let (op, tokens) = power(parser)?;
+        let Some((op, tokens)) = power(parser) else {
+            return operators::infix(parser, left, precedence);
+        };
         // The parser lends the left side only, which has to be copied: a chain takes the square of its length.
         if powers(left) >= MAX_POWERS {
             return Some(Err(ParserError::RecursionLimitExceeded));
@@ -256,6 +266,9 @@ impl Dialect for HushDialect {
         }
         if let Some(not_exists) = not_exists(parser) {
             return Some(not_exists);
+        }
+        if let Some(prefix) = operators::prefix(parser, SIGN_PRECEDENCE) {
+            return Some(prefix);
         }
         if !parser.consume_token(&Token::Minus) {
             return None;

@@ -1,8 +1,8 @@
 //! Names of a statement in lower case, as the planner knows them, and what they look like.
 
+use crate::calls::call;
 use crate::error::{Error, Result};
 use crate::names::folded;
-use crate::nested_calls::call;
 use crate::walk::finish;
 use hushdb_storage::same_name;
 use sqlparser::ast::{

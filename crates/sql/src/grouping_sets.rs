@@ -1,8 +1,8 @@
 //! GROUP BY with several elements of which one is GROUPING SETS, ROLLUP or CUBE: the planner keeps one of them alone, and reads
 //! no tuples within them. All become one list of sets: each set of an element with each of the others.
 
+use super::calls::quoted_call as called;
 use super::folding::SPELLED;
-use super::nested_calls::called;
 use super::template::template;
 use crate::error::{Error, Result};
 use sqlparser::ast::{

@@ -9,6 +9,7 @@
 
 mod aggregate_order;
 mod balance;
+mod calls;
 mod column_names;
 mod cut_divide;
 #[doc(hidden)]
@@ -30,6 +31,7 @@ mod named_windows;
 mod names;
 mod namesakes;
 mod nested_calls;
+mod operators;
 mod parameters;
 mod parser;
 mod patterns;
@@ -62,10 +64,12 @@ pub use integer_literals::{
     DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, SAME_TYPE_FUNCTIONS,
 };
 pub use interval_text::{interval, unreadable_interval};
+pub use macros::{QUANTILE_BETWEEN, QUANTILE_OF, functions_by_text};
 pub use names::{
     alike, find_named, folded, name_in_text, name_parts, planned_names, position_of, quote, quoted,
 };
-pub use nested_calls::unnest_table;
+pub use nested_calls::{STRUCT_UPDATE, unnest_table};
+pub use operators::{GLOB_MATCH, PLACE};
 pub use parameters::{number_parameters, substitute_parameters};
 pub use parser::{
     AttachOption, CopyTarget, DatabaseChange, DatabaseParts, OnConflict, OptionValue, ROWS_OF,
@@ -73,8 +77,8 @@ pub use parser::{
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;
-pub use reading::{parse_data_type, parse_expr};
-pub use rewrite::{Place, rewrite, rewrite_expr};
+pub use reading::{parse_data_type, parse_expr, query_of};
+pub use rewrite::{AS_JSON, BIT_NOT, Place, TRY_AS_JSON, rewrite, rewrite_expr};
 pub use secrets::may_hold_secret;
 pub use set_operations::{SetOperation, set_operation};
 pub use split::{StatementSplit, split_statements};
@@ -82,4 +86,4 @@ pub use sql_text::sql_text;
 pub use truth_marks::TRUTH;
 pub use using_joins::{MERGED, merges, single};
 pub use value_names::BRACKETS;
-pub use wildcards::IN_PLACE_OF;
+pub use wildcards::{IN_PLACE_OF, excluded_names};

@@ -1,5 +1,9 @@
 //! DuckDB's functions that are other functions under another name.
 
+mod aggregates;
+
+pub use aggregates::{QUANTILE_BETWEEN, QUANTILE_OF};
+
 use super::nested_calls;
 use super::template::template;
 use crate::error::{Error, Result};
@@ -21,6 +25,9 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("grouping_id", "grouping"),
     ("list_apply", "list_transform"),
     ("array_apply", "list_transform"),
+    ("apply", "list_transform"),
+    ("filter", "list_filter"),
+    ("approx_quantile", "approx_percentile_cont"),
 ];
 
 /// Name, number of arguments, meaning.
@@ -49,6 +56,44 @@ const MACROS: &[(&str, usize, &str)] = &[
         "CAST(date_trunc('month', $1) + INTERVAL '1 month' - INTERVAL '1 day' AS DATE)",
     ),
     ("struct_extract", 2, "($1)[$2]"),
+    ("add", 2, "($1 + $2)"),
+    ("subtract", 2, "($1 - $2)"),
+    ("multiply", 2, "($1 * $2)"),
+    ("divide", 2, "($1 // $2)"),
+    ("fdiv", 2, "floor($1 / $2)"),
+    ("fmod", 2, "($1 - ($2 * floor($1 / $2)))"),
+    (
+        "constant_or_null",
+        2,
+        "CASE WHEN $2 IS NULL THEN NULL ELSE $1 END",
+    ),
+    ("pg_size_pretty", 1, "format_bytes($1)"),
+    (
+        "julian",
+        1,
+        "(CAST(date_part('epoch', $1) AS DOUBLE) / 86400.0 + 2440588.0)",
+    ),
+    (
+        "era",
+        1,
+        "CAST(CASE WHEN date_part('year', $1) > 0 THEN 1 WHEN date_part('year', $1) <= 0 THEN 0 END AS BIGINT)",
+    ),
+    ("map_contains", 2, "contains($1, $2)"),
+    ("map_contains_value", 2, "contains(map_values($1), $2)"),
+    ("map_extract_value", 2, "\"$map_value\"($1, $2)"),
+    ("list_count", 1, "CAST(len(list_compact($1)) AS BIGINT)"),
+    ("list_first", 1, "array_element($1, 1)"),
+    ("list_last", 1, "array_element($1, -1)"),
+    ("list_any_value", 1, "array_element(list_compact($1), 1)"),
+    ("list_bool_and", 1, LIST_BOOL_AND),
+    ("list_bool_or", 1, LIST_BOOL_OR),
+    ("list_string_agg", 1, LIST_STRING_AGG),
+    (
+        "list_approx_count_distinct",
+        1,
+        "CAST(len(list_distinct($1)) AS BIGINT)",
+    ),
+    ("array_unique", 1, "CAST(len(list_distinct($1)) AS UBIGINT)"),
     ("list_unique", 1, "CAST(len(list_distinct($1)) AS UBIGINT)"),
     ("list_min", 1, "array_min($1)"),
     ("array_push_front", 2, "list_prepend($2, $1)"),
@@ -103,6 +148,11 @@ const MACROS: &[(&str, usize, &str)] = &[
     ("arg_min", 2, ARG_MIN),
     ("argmin", 2, ARG_MIN),
     ("min_by", 2, ARG_MIN),
+    (
+        "wavg",
+        2,
+        "(sum($1 * $2) / sum(CASE WHEN $1 IS NOT NULL THEN $2 END))",
+    ),
     ("geomean", 1, "exp(avg(ln($1)))"),
     ("geometric_mean", 1, "exp(avg(ln($1)))"),
     (
@@ -130,6 +180,23 @@ const MILLENNIUM: &str = "CASE WHEN date_part('year', $1) > 0 \
 
 /// How often something is true; `$truth` takes a BOOLEAN alone.
 const COUNT_IF: &str = "sum(\"$truth\"($1))";
+
+const LIST_BOOL_AND: &str = "CASE WHEN list_contains($1, false) THEN false \
+     WHEN list_contains($1, true) THEN true END";
+const LIST_BOOL_OR: &str = "CASE WHEN list_contains($1, true) THEN true \
+     WHEN list_contains($1, false) THEN false END";
+const LIST_STRING_AGG: &str =
+    "CASE WHEN len(list_compact($1)) > 0 THEN array_to_string(list_compact($1), ',') END";
+
+/// Functions that are known by their text alone, with what they are: scalars, aggregates or macros.
+pub fn functions_by_text() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let others = OTHER_NAMES.iter().map(|(name, _)| (*name, "macro"));
+    let macros = MACROS.iter().map(|(name, ..)| (*name, "macro"));
+    others
+        .chain(macros)
+        .chain(aggregates::names().map(|name| (name, "aggregate")))
+        .chain(nested_calls::NAMES.map(|name| (name, "scalar")))
+}
 
 /// The value of the row where another is greatest, or least: rows where one of them is NULL do not count.
 const ARG_MAX: &str =
@@ -249,6 +316,9 @@ pub(super) fn expand(function: &mut Function, place: &[Expr; 2]) -> Result<Optio
         return Ok(None);
     };
     if let Some(meaning) = nested_calls::expand(&name, function)? {
+        return Ok(Some(meaning));
+    }
+    if let Some(meaning) = aggregates::expand(&name, function)? {
         return Ok(Some(meaning));
     }
     let mut args = vec![];

@@ -1,7 +1,7 @@
 //! `read_csv('f.csv', header = false)`: options by name in calls of FROM, which the planner takes by position alone.
 
+use super::calls::call;
 use super::folded;
-use super::nested_calls::call;
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArgOperator, TableFactor, Value,
 };

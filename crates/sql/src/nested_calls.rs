@@ -1,19 +1,19 @@
 //! What makes and takes apart lists and structs: calls under DuckDB's names, fields, slices, `unnest` in FROM.
 
+use super::calls::{call, quoted_call};
 use super::column_names::name;
 use super::folded;
 use super::template::template;
 use super::type_names::row_field;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
-    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, Subscript, TableAlias, TableAliasColumnDef, TableFactor,
-    UnaryOperator, Value,
+    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
+    Subscript, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator, Value,
 };
 use std::collections::HashSet;
 
 /// Aggregates that `list_aggregate` takes, and what they are of a list.
-const AGGREGATES: [(&str, &str); 9] = [
+const AGGREGATES: [(&str, &str); 38] = [
     ("min", "array_min($1)"),
     ("max", "array_max($1)"),
     ("sum", "list_sum($1)"),
@@ -23,7 +23,63 @@ const AGGREGATES: [(&str, &str); 9] = [
     ("first", "array_element($1, 1)"),
     ("last", "array_element($1, -1)"),
     ("any_value", "array_element(list_compact($1), 1)"),
+    ("arbitrary", "array_element($1, 1)"),
+    (
+        "string_agg",
+        "CASE WHEN len(list_compact($1)) > 0 THEN array_to_string(list_compact($1), ',') END",
+    ),
+    (
+        "string_agg",
+        "CASE WHEN len(list_compact($1)) > 0 THEN array_to_string(list_compact($1), $2) END",
+    ),
+    ("median", "list_median($1)"),
+    ("mode", "list_mode($1)"),
+    ("mad", "list_mad($1)"),
+    ("entropy", "list_entropy($1)"),
+    ("histogram", "list_histogram($1)"),
+    ("product", "list_product($1)"),
+    ("skewness", "list_skewness($1)"),
+    ("kurtosis", "list_kurtosis($1)"),
+    ("kurtosis_pop", "list_kurtosis_pop($1)"),
+    ("sem", "list_sem($1)"),
+    ("fsum", "list_fsum($1)"),
+    ("sumkahan", "list_fsum($1)"),
+    ("kahan_sum", "list_fsum($1)"),
+    ("favg", "list_favg($1)"),
+    ("var_pop", "list_var_pop($1)"),
+    ("var_samp", "list_var_samp($1)"),
+    ("variance", "list_var_samp($1)"),
+    ("stddev_pop", "list_stddev_pop($1)"),
+    ("stddev_samp", "list_stddev_samp($1)"),
+    ("stddev", "list_stddev_samp($1)"),
+    ("bit_and", "list_bit_and($1)"),
+    ("bit_or", "list_bit_or($1)"),
+    ("bit_xor", "list_bit_xor($1)"),
+    ("quantile", "\"$quantile_of\"($1, $2)"),
+    ("quantile_disc", "\"$quantile_of\"($1, $2)"),
+    ("quantile_cont", "\"$quantile_between\"($1, $2)"),
 ];
+
+/// Functions that are read here.
+pub(super) const NAMES: [&str; 14] = [
+    "list",
+    "unnest",
+    "struct_pack",
+    "struct_extract",
+    "struct_insert",
+    "struct_update",
+    "row",
+    "list_value",
+    "list_pack",
+    "list_aggregate",
+    "list_aggr",
+    "array_aggregate",
+    "array_aggr",
+    "aggregate",
+];
+
+/// A struct with other values, or more of them.
+pub const STRUCT_UPDATE: &str = "$struct_update";
 
 /// What a call of one of these functions means; `None` for all others.
 pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Expr>> {
@@ -60,6 +116,7 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
             refuse_names_twice(named.iter().map(|(name, _)| name.as_str()))?;
             Ok(Some(fields(named)))
         }
+        "struct_insert" | "struct_update" => with_fields(called, &list.args),
         "row" => {
             let Some(values) = plain_args(&list.args) else {
                 return Ok(None);
@@ -88,26 +145,50 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
         "list_value" | "list_pack" => {
             Ok(plain_args(&list.args).map(|values| call("make_array", values)))
         }
-        "list_aggregate" | "list_aggr" | "array_aggregate" | "aggregate" => {
-            let args = plain_args(&list.args);
-            let Some([of, Expr::Value(aggregate)]) = args.as_deref() else {
-                return Ok(None);
-            };
-            let Value::SingleQuotedString(aggregate) = &aggregate.value else {
-                return Ok(None);
-            };
-            let found = AGGREGATES
-                .iter()
-                .find(|(name, _)| aggregate.eq_ignore_ascii_case(name));
-            match found {
-                Some((_, meaning)) => template(meaning, std::slice::from_ref(of)).map(Some),
-                None => Err(Error::unsupported(format!(
-                    "list_aggregate takes {}; unnest the list for {aggregate}",
-                    AGGREGATES.map(|(name, _)| name).join(", ")
-                ))),
-            }
+        "list_aggregate" | "list_aggr" | "array_aggregate" | "array_aggr" | "aggregate" => {
+            aggregate_of_list(plain_args(&list.args).as_deref())
         }
         _ => Ok(None),
+    }
+}
+
+/// `struct_insert(struct, name := value)` and `struct_update`.
+fn with_fields(called: &str, args: &[FunctionArg]) -> Result<Option<Expr>> {
+    let Some((FunctionArg::Unnamed(FunctionArgExpr::Expr(of)), added)) = args.split_first() else {
+        return Ok(None);
+    };
+    let named = added.iter().map(packed).collect::<Result<Vec<_>>>()?;
+    refuse_names_twice(named.iter().map(|(name, _)| name.as_str()))?;
+    let text = |text: String| Expr::value(Value::SingleQuotedString(text));
+    let fields = named.into_iter();
+    let fields = fields.flat_map(|(name, value)| [text(name), value]);
+    let fields = call("named_struct", fields.collect());
+    let own = match called {
+        "struct_insert" => "struct_concat",
+        _ => STRUCT_UPDATE,
+    };
+    Ok(Some(quoted_call(own, vec![of.clone(), fields])))
+}
+
+/// `list_aggregate(list, 'name', more)`.
+fn aggregate_of_list(args: Option<&[Expr]>) -> Result<Option<Expr>> {
+    let Some([of, Expr::Value(aggregate), more @ ..]) = args else {
+        return Ok(None);
+    };
+    let Value::SingleQuotedString(aggregate) = &aggregate.value else {
+        return Ok(None);
+    };
+    let args = [std::slice::from_ref(of), more].concat();
+    let found = AGGREGATES.iter().find(|(name, meaning)| {
+        let takes = if meaning.contains("$2") { 2 } else { 1 };
+        aggregate.eq_ignore_ascii_case(name) && takes == args.len()
+    });
+    match found {
+        Some((_, meaning)) => template(meaning, &args).map(Some),
+        None => Err(Error::unsupported(format!(
+            "list_aggregate takes {}; unnest the list for {aggregate}",
+            AGGREGATES.map(|(name, _)| name).join(", ")
+        ))),
     }
 }
 
@@ -247,32 +328,4 @@ fn plain_args(args: &[FunctionArg]) -> Option<Vec<Expr>> {
         _ => None,
     });
     plain.collect()
-}
-
-/// A call of a function whose name no query can write without quotes.
-pub(super) fn called(name: &str, args: Vec<Expr>) -> Expr {
-    let mut call = call(name, args);
-    if let Expr::Function(function) = &mut call {
-        function.name = ObjectName::from(vec![Ident::with_quote('"', name)]);
-    }
-    call
-}
-
-/// A call of a function with arguments without names.
-pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
-    let args = args.into_iter().map(FunctionArgExpr::Expr);
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: args.map(FunctionArg::Unnamed).collect(),
-            clauses: vec![],
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
 }

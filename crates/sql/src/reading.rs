@@ -6,9 +6,12 @@
 
 use super::balance::bring_into_shape;
 use super::dialect::HushDialect;
+use super::operators::COMPREHENSION;
 use crate::error::{Error, Result};
 use crate::stack;
-use sqlparser::ast::{DataType, Expr, ObjectName, Query, VisitMut};
+use sqlparser::ast::{
+    DataType, Expr, ObjectName, Query, SelectItem, SetExpr, TableWithJoins, VisitMut,
+};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
@@ -74,6 +77,19 @@ pub(super) fn parse_query(text: &str) -> Result<Box<Query>> {
     piece(text, |parser| parser.parse_query())
 }
 
+/// `SELECT item FROM tables`.
+pub fn query_of(tables: Vec<TableWithJoins>, item: SelectItem) -> Result<Box<Query>> {
+    let mut query = parse_query("SELECT 1")?;
+    match query.body.as_mut() {
+        SetExpr::Select(select) => {
+            select.from = tables;
+            select.projection = vec![item];
+            Ok(query)
+        }
+        _ => Err(Error::internal("a query was read otherwise")),
+    }
+}
+
 /// Parses the name of a type.
 pub fn parse_data_type(text: &str) -> Result<DataType> {
     piece(text, |parser| parser.parse_data_type())
@@ -124,7 +140,7 @@ fn room(tokens: &[TokenWithSpan]) -> Result<usize> {
                 here -= level.expressions;
                 level.expressions = 0;
             }
-            Token::LParen | Token::LBracket | Token::LBrace => {
+            opens if is_bracket(opens) => {
                 levels.push(Level::default());
                 here += 1;
             }
@@ -161,6 +177,15 @@ fn bytes_for(tokens: usize) -> Result<usize> {
              put the values into a table",
         )),
         false => Ok(bytes),
+    }
+}
+
+/// Whether a bracket opens; that of a list comprehension is a mark.
+fn is_bracket(token: &Token) -> bool {
+    match token {
+        Token::LParen | Token::LBracket | Token::LBrace => true,
+        Token::Placeholder(mark) => mark == COMPREHENSION,
+        _ => false,
     }
 }
 

@@ -1,7 +1,11 @@
 //! Rewrites of parsed SQL before planning, where DuckDB's dialect says what DataFusion's planner reads otherwise or not at
 //! all: `FROM t` without SELECT, names of columns, fields of structs, powers, comparisons with ANY and ALL.
 
+mod distinct_on;
+mod row_values;
+
 use super::aggregate_order;
+use super::calls;
 use super::column_names::name_columns;
 use super::cut_divide::divided;
 use super::dialect::POWER;
@@ -26,10 +30,10 @@ use super::walk::finish;
 use super::wildcards;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
-    FunctionArgumentClause, FunctionArguments, ObjectName, ObjectNamePart, OrderByExpr,
-    OrderByKind, Query, Select, SelectFlavor, SelectItem, Statement, TableFactor, UnaryOperator,
-    Value, VisitMut, VisitorMut, WildcardAdditionalOptions, WindowType,
+    BinaryOperator, CastKind, DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgOperator, FunctionArgumentClause, FunctionArguments, ObjectName, ObjectNamePart,
+    OrderByExpr, OrderByKind, Query, Select, SelectFlavor, SelectItem, Statement, TableFactor,
+    UnaryOperator, Value, VisitMut, VisitorMut, WildcardAdditionalOptions, WindowType,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -69,6 +73,13 @@ pub fn rewrite_expr(expr: &mut Expr, place: &Place<'_>, alike: HashSet<String>) 
     fold_expr(expr, alike)
 }
 
+/// `CAST(x AS JSON)`.
+pub const AS_JSON: &str = "$as_json";
+/// `TRY_CAST(x AS JSON)`.
+pub const TRY_AS_JSON: &str = "$try_as_json";
+/// The function that `~` is.
+pub const BIT_NOT: &str = "$bit_not";
+
 struct Rewriter<'a> {
     place: &'a Place<'a>,
     /// Current database and schema as literals.
@@ -98,6 +109,7 @@ impl<'a> Rewriter<'a> {
 
     /// What a query says beside its SELECT.
     fn query(&mut self, query: &mut Query) -> Result<()> {
+        distinct_on::number_rows(query)?;
         named_windows::resolve_in_order(query)?;
         match query.order_by.as_mut().map(|order_by| &mut order_by.kind) {
             Some(OrderByKind::Expressions(expressions)) => {
@@ -204,6 +216,29 @@ impl<'a> Rewriter<'a> {
     }
 }
 
+/// `~x` and CASTs to JSON as calls of functions of ours.
+fn call_of_ours(expr: &Expr) -> Option<Expr> {
+    match expr {
+        Expr::UnaryOp {
+            op: UnaryOperator::BitwiseNot,
+            expr: of,
+        } => Some(calls::quoted_call(BIT_NOT, vec![of.as_ref().clone()])),
+        Expr::Cast {
+            kind,
+            expr: of,
+            data_type: SqlType::JSON,
+            ..
+        } => {
+            let name = match kind {
+                CastKind::TryCast | CastKind::SafeCast => TRY_AS_JSON,
+                CastKind::Cast | CastKind::DoubleColon => AS_JSON,
+            };
+            Some(calls::quoted_call(name, vec![of.as_ref().clone()]))
+        }
+        _ => None,
+    }
+}
+
 /// `left op ALL (...)`: no item for which the opposite holds.
 fn all(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Expr>> {
     let Some(opposite) = opposite(op) else {
@@ -241,11 +276,16 @@ impl VisitorMut for Rewriter<'_> {
         {
             return ControlFlow::Break(Box::new(error));
         }
-        ControlFlow::Continue(())
+        flow(row_values::in_query(expr))
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        flow(self.replacement(expr).map(|new| {
+        row_values::as_call(expr);
+        let new = match call_of_ours(expr) {
+            None => self.replacement(expr),
+            call => Ok(call),
+        };
+        flow(new.map(|new| {
             if let Some(new) = new {
                 *expr = new;
             }
@@ -314,6 +354,8 @@ fn select_as_planned(select: &mut Select) -> Result<()> {
     }
     select.flavor = SelectFlavor::Standard;
     named_windows::resolve_in_select(select)?;
+    row_values::group_by_columns(select);
+    row_values::keep_rows(select)?;
     wildcards::plain(select)?;
     using_joins::name_singles(select);
     name_columns(select);

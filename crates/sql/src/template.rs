@@ -8,7 +8,18 @@ use std::ops::ControlFlow;
 
 /// An expression from text in which `$1`, `$2`... stand for expressions.
 pub(super) fn template(text: &str, args: &[Expr]) -> Result<Expr> {
-    let mut expr = parse_expr(text).map_err(|e| Error::internal(e.message()))?;
+    let mut expr = parse(text)?;
+    put_in(&mut expr, args)?;
+    Ok(expr)
+}
+
+/// An expression from text of ours.
+pub(super) fn parse(text: &str) -> Result<Expr> {
+    parse_expr(text).map_err(|e| Error::internal(e.message()))
+}
+
+/// Puts arguments where `$1`, `$2`... stand.
+pub(super) fn put_in(expr: &mut Expr, args: &[Expr]) -> Result<()> {
     let nested: Vec<Expr> = args
         .iter()
         .map(|arg| match arg {
@@ -16,16 +27,16 @@ pub(super) fn template(text: &str, args: &[Expr]) -> Result<Expr> {
             other => Expr::Nested(Box::new(other.clone())),
         })
         .collect();
-    substitute(&mut expr, &nested)?;
+    substitute(expr, &nested)?;
     // What repeats an argument doubles with each level of nesting.
     let given = args.iter().map(parts_of).sum::<usize>();
-    let parts = parts_of(&expr);
+    let parts = parts_of(expr);
     match parts > MAX_PARTS && parts > given + MAX_PARTS / 2 {
         true => Err(Error::binder(
             "the statement is too large to be planned: xor, ANY, ALL and date_diff repeat what they are given, which is large \
              itself; compute that in a subquery first",
         )),
-        false => Ok(expr),
+        false => Ok(()),
     }
 }
 

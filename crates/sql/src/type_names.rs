@@ -18,6 +18,9 @@ use std::sync::Arc;
 const UUID_EXTENSION: &str = "arrow.uuid";
 const EXTENSION_KEY: &str = "ARROW:extension:name";
 
+/// Arrow's extension name for JSON in a text.
+const JSON_EXTENSION: &str = "arrow.json";
+
 /// DuckDB's default for a bare `DECIMAL`.
 const DEFAULT_DECIMAL: (u8, i8) = (18, 3);
 
@@ -262,6 +265,20 @@ pub fn is_called_uuid(field: &Field) -> bool {
         .is_some_and(|name| name == UUID_EXTENSION)
 }
 
+/// Whether a text is known to be JSON.
+pub fn is_called_json(field: &Field) -> bool {
+    field.data_type().is_string()
+        && field
+            .metadata()
+            .get(EXTENSION_KEY)
+            .is_some_and(|name| name == JSON_EXTENSION)
+}
+
+/// The field, as one of texts that are JSON.
+pub fn called_json(field: Field) -> Field {
+    field.with_metadata([(EXTENSION_KEY.to_string(), JSON_EXTENSION.to_string())].into())
+}
+
 /// The Arrow field of a column: its type, nullability and, for a UUID, the extension that says so.
 pub fn arrow_field(name: &str, ty: &ColumnType, nullable: bool) -> Field {
     let field = Field::new(name, ty.arrow(), nullable);
@@ -274,7 +291,10 @@ pub fn arrow_field(name: &str, ty: &ColumnType, nullable: bool) -> Field {
 
 /// DuckDB's name of a result column's type, such as `BIGINT`, `DECIMAL(15,2)` or `TIMESTAMP WITH TIME ZONE`.
 pub fn display_type(field: &Field) -> String {
-    type_name(field.data_type())
+    match is_called_json(field) {
+        true => "JSON".into(),
+        false => type_name(field.data_type()),
+    }
 }
 
 /// DuckDB's name of an Arrow type.
@@ -325,7 +345,13 @@ pub fn type_name(data_type: &DataType) -> String {
             format!("STRUCT({})", inner.collect::<Vec<_>>().join(", "))
         }
         DataType::Dictionary(_, value) => type_name(value),
-        DataType::Map(entries, _) => format!("MAP({})", display_type(entries)),
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) => {
+                let both = fields.iter().map(|field| display_type(field));
+                format!("MAP({})", both.collect::<Vec<_>>().join(", "))
+            }
+            other => format!("MAP({})", type_name(other)),
+        },
         other => other.to_string().to_uppercase(),
     }
 }

@@ -1,7 +1,7 @@
 //! Brackets around CASTs, in the names of what is made of them: the planner leaves a CAST out of a name, so that `sum(1::BIGINT)` and
 //! `sum(1::DOUBLE)` had the same one, and a query cannot have two of one name as aggregates or keys.
 
-use super::nested_calls::called;
+use super::calls::quoted_call as called;
 use sqlparser::ast::{
     Expr, Function, GroupByExpr, Query, Select, SelectItem, VisitMut, VisitorMut, visit_expressions,
 };

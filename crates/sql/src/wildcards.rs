@@ -68,6 +68,17 @@ fn plain_options(options: &mut WildcardAdditionalOptions, table: &[Ident]) -> Re
     Ok(())
 }
 
+/// The names after EXCLUDE, in lower case.
+pub fn excluded_names(options: &WildcardAdditionalOptions) -> Vec<String> {
+    let names = match &options.opt_exclude {
+        None => &[],
+        Some(ExcludeSelectItem::Single(name)) => std::slice::from_ref(name),
+        Some(ExcludeSelectItem::Multiple(names)) => names.as_slice(),
+    };
+    let names = names.iter().filter_map(|name| name.0.last()?.as_ident());
+    names.map(|name| folded(&name.value)).collect()
+}
+
 fn unique(taken: &mut Vec<String>, name: &str, list: &str) -> Result<()> {
     let key = folded(name);
     if taken.contains(&key) {

@@ -17,6 +17,7 @@ mod dml;
 mod export;
 mod file_paths;
 mod for_update;
+mod function_table;
 mod import;
 mod index_tables;
 mod indexes;

@@ -17,7 +17,8 @@ use std::sync::Arc;
 type Row<'a> = (&'a String, &'a DatabaseSnapshot, StoreInfo);
 
 /// What the tables here are called.
-pub(super) const NAMES: [&str; 8] = [
+pub(super) const NAMES: [&str; 9] = [
+    "duckdb_functions",
     "databases",
     "duckdb_databases",
     "data_keys",
@@ -28,10 +29,11 @@ pub(super) const NAMES: [&str; 8] = [
     "duckdb_settings",
 ];
 
-/// What one of [`NAMES`] stands for: settings, locks, key slots, or databases.
+/// What one of [`NAMES`] stands for: functions, settings, locks, key slots, or databases.
 pub(super) fn named(name: &str, session: &Session, planner: &Planner<'_>) -> Columns {
     match name {
         "settings" | "duckdb_settings" => settings(session),
+        "duckdb_functions" => super::function_table::functions(planner),
         "locks" => locks(planner),
         "data_keys" => super::rekey::data_keys(planner),
         "key_slots" => key_slots(planner),

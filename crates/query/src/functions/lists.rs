@@ -218,7 +218,7 @@ pub(super) fn null_if_any(types: &[DataType], _: &[Option<&ScalarValue>]) -> Opt
 }
 
 /// Values as bytes that compare as they do, with NULL behind all others.
-fn comparable(arrays: &[&ArrayRef]) -> Result<Vec<Rows>> {
+pub(super) fn comparable(arrays: &[&ArrayRef]) -> Result<Vec<Rows>> {
     let keyed = arrays.iter().map(|array| keys(array));
     let keyed = keyed.collect::<Result<Vec<_>>>()?;
     let data_type = keyed
@@ -254,7 +254,7 @@ fn found(list: &ListArray, value: &ArrayRef) -> Result<Vec<Option<usize>>> {
 }
 
 /// Takes room for what long lists become when their values are compared: bytes of about four times their length.
-fn room_to_compare(call: &Call<'_>, room: &mut Room) -> Result<()> {
+pub(super) fn room_to_compare(call: &Call<'_>, room: &mut Room) -> Result<()> {
     let bytes = call.columns().iter().map(|c| c.get_array_memory_size());
     let of_row = bytes.sum::<usize>() / call.rows().max(1);
     room.take_if_long(of_row.saturating_mul(4))
@@ -281,7 +281,7 @@ fn position(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
 }
 
 /// The items of one list that are not NULL.
-fn items(list: &ListArray, row: usize) -> impl Iterator<Item = usize> + Clone {
+pub(super) fn items(list: &ListArray, row: usize) -> impl Iterator<Item = usize> + Clone {
     let nulls = list.values().logical_nulls();
     items_of(list, row).filter(move |item| nulls.as_ref().is_none_or(|n| n.is_valid(*item)))
 }
@@ -310,7 +310,7 @@ fn has(call: &Call<'_>, all: bool) -> Result<ArrayRef> {
 }
 
 /// Lists of some of the values, by where these lie.
-fn picked(values: &ArrayRef, lists: Vec<Option<Vec<u32>>>) -> Result<ArrayRef> {
+pub(super) fn picked(values: &ArrayRef, lists: Vec<Option<Vec<u32>>>) -> Result<ArrayRef> {
     let valid = lists.iter().map(Option::is_some).collect();
     let lengths: Vec<_> = lists
         .iter()

@@ -2,11 +2,15 @@
 //!
 //! As in DuckDB, a deviation that is not finite is an error.
 
+use super::sums::Sums;
+
 /// What is asked of the values of one column, or of the pairs of two.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Of {
     One(fn(&One) -> Answer),
     Two(fn(&Two) -> Answer),
+    /// Of one column.
+    Sums(fn(&Sums) -> Answer),
 }
 
 /// A number, or what is out of range.
@@ -15,7 +19,7 @@ pub(super) type Number = std::result::Result<f64, &'static str>;
 pub(super) type Answer = std::result::Result<Option<f64>, &'static str>;
 
 /// Name, other names, and what is answered.
-pub(super) const STATISTICS: [(&str, &[&str], Of); 16] = [
+pub(super) const STATISTICS: [(&str, &[&str], Of); 23] = [
     ("var_pop", &[], Of::One(|x| x.known(x.var_pop("VARPOP")))),
     (
         "var_samp",
@@ -68,6 +72,24 @@ pub(super) const STATISTICS: [(&str, &[&str], Of); 16] = [
     ("regr_slope", &[], Of::Two(|both| both.known(both.slope()))),
     ("regr_intercept", &[], Of::Two(Two::intercept)),
     ("regr_r2", &[], Of::Two(Two::r2)),
+    (
+        "sem",
+        &[],
+        Of::One(|x| {
+            let deviation = x.known(x.var_pop("SEM"))?.map(f64::sqrt);
+            Ok(deviation.map(|deviation| deviation / x.count.sqrt()))
+        }),
+    ),
+    ("product", &[], Of::Sums(Sums::product)),
+    ("skewness", &[], Of::Sums(Sums::skewness)),
+    ("kurtosis", &[], Of::Sums(|x| x.kurtosis(true))),
+    ("kurtosis_pop", &[], Of::Sums(|x| x.kurtosis(false))),
+    (
+        "fsum",
+        &["sumkahan", "kahan_sum"],
+        Of::Sums(Sums::exact_sum),
+    ),
+    ("favg", &[], Of::Sums(Sums::exact_mean)),
 ];
 
 /// The values of a column so far, added up by Welford's way.
@@ -218,7 +240,7 @@ impl Moments for One {
     fn answer(&self, of: Of) -> Answer {
         match of {
             Of::One(answer) => answer(self),
-            Of::Two(_) => Ok(None),
+            Of::Two(_) | Of::Sums(_) => Ok(None),
         }
     }
 }
@@ -297,7 +319,7 @@ impl Moments for Two {
     fn answer(&self, of: Of) -> Answer {
         match of {
             Of::Two(answer) => answer(self),
-            Of::One(_) => Ok(None),
+            Of::One(_) | Of::Sums(_) => Ok(None),
         }
     }
 }

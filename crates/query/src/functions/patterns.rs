@@ -52,7 +52,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     ]
 }
 
-fn invalid(what: impl Into<String>) -> Error {
+pub(super) fn invalid(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidInput, what)
 }
 
@@ -83,7 +83,7 @@ fn like_pattern(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
 
 /// What letters after a pattern ask for.
 #[derive(Clone, Copy, Default)]
-struct Options {
+pub(super) struct Options {
     ignores_case: bool,
     literal: bool,
     dot_matches_line_end: bool,
@@ -130,13 +130,13 @@ impl Options {
 
 /// The expressions of a batch: the last is kept, since most calls have one for all rows.
 #[derive(Default)]
-struct Compiled {
+pub(super) struct Compiled {
     last: Option<(String, String, Options, Regex)>,
     whole: bool,
 }
 
 impl Compiled {
-    fn get(&mut self, pattern: &str, letters: &str) -> Result<(&Regex, Options)> {
+    pub(super) fn get(&mut self, pattern: &str, letters: &str) -> Result<(&Regex, Options)> {
         let known = self
             .last
             .as_ref()
@@ -178,7 +178,7 @@ fn is_match(columns: &Columns, whole: bool) -> Result<ArrayRef> {
 }
 
 /// Letters after a pattern are read whatever the text is.
-fn options_are_read(columns: &Columns, row: Row<'_>, place: usize) -> Result<()> {
+pub(super) fn options_are_read(columns: &Columns, row: Row<'_>, place: usize) -> Result<()> {
     if columns.count() <= place {
         return Ok(());
     }

@@ -9,8 +9,9 @@ use super::whole::listed;
 use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, RecordBatch,
+    new_empty_array,
 };
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::{cast, concat};
 use datafusion::arrow::datatypes::{
     DataType, Decimal128Type, Field, FieldRef, Float64Type, Schema,
 };
@@ -205,8 +206,55 @@ impl Asked {
         }
     }
 
+    fn of_all<N: Number>(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        let answer = self.of(N::read(values)?.flatten().collect());
+        self.answers::<N>(vec![answer])
+    }
+
     fn answers<N: Number>(&self, answers: Vec<Option<N>>) -> Result<ArrayRef> {
         Ok(cast(&N::column(answers, &self.to), &self.to)?)
+    }
+}
+
+/// The numbers at shares of all, or between two of them; NULL for each share where there are none.
+pub(super) fn between(values: &ArrayRef, shares: &[f64]) -> Result<ArrayRef> {
+    let answers = |asked: &Asked| match asked.to.is_decimal() {
+        true => asked.of_all::<i128>(values),
+        false => asked.of_all::<f64>(values),
+    };
+    let arrays = shares.iter().map(|share| {
+        answers(&Asked {
+            share: share.abs(),
+            descends: *share < 0.0,
+            distinct: false,
+            to: values.data_type().clone(),
+        })
+    });
+    let arrays = arrays.collect::<Result<Vec<_>>>()?;
+    let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+    match arrays.is_empty() {
+        true => Ok(new_empty_array(values.data_type())),
+        false => Ok(concat(&arrays)?),
+    }
+}
+
+/// The number in the middle of all distances from one.
+pub(super) fn median_distance(values: &ArrayRef, from: &ArrayRef) -> Result<ArrayRef> {
+    fn distances<N: Number>(
+        values: &ArrayRef,
+        from: &ArrayRef,
+        distance: fn(N, N) -> N,
+    ) -> Result<ArrayRef> {
+        let Some(from) = N::read(from)?.flatten().next() else {
+            return Ok(Arc::clone(from));
+        };
+        let distances = N::read(values)?.map(|value| value.map(|value| distance(value, from)));
+        let distances = N::column(distances.collect(), values.data_type());
+        between(&cast(&distances, values.data_type())?, &[0.5])
+    }
+    match values.data_type().is_decimal() {
+        true => distances::<i128>(values, from, |a, b| (a - b).abs()),
+        false => distances::<f64>(values, from, |a, b| (a - b).abs()),
     }
 }
 

@@ -3,6 +3,7 @@
 //! What must hold: whatever the number of threads and the way a frame moves, an answer is that of the values in it, up to rounding.
 
 use super::moments::{Answer, Moments, Of, One, STATISTICS, Two};
+use super::sums::Sums;
 use crate::heed::check;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array};
 use datafusion::arrow::compute::cast;
@@ -63,6 +64,7 @@ impl Statistic {
         match self.of {
             Of::One(_) => One::NUMBERS,
             Of::Two(_) => Two::NUMBERS,
+            Of::Sums(_) => Sums::NUMBERS,
         }
     }
 }
@@ -82,7 +84,7 @@ impl AggregateUDFImpl for Statistic {
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let number = |t: &DataType| t.is_numeric() || t.is_null();
-        let places = if let Of::One(_) = self.of { 1 } else { 2 };
+        let places = if let Of::Two(_) = self.of { 2 } else { 1 };
         match types.len() == places && types.iter().all(number) {
             true => Ok(vec![DataType::Float64; places]),
             false => plan_err!(
@@ -130,6 +132,8 @@ impl AggregateUDFImpl for Statistic {
         Ok(match (self.of, args.is_distinct) {
             (Of::One(_), false) => Box::new(Total::<One>::new(self)),
             (Of::Two(_), false) => Box::new(Total::<Two>::new(self)),
+            (Of::Sums(_), false) => Box::new(Total::<Sums>::new(self)),
+            (Of::Sums(_), true) => Box::new(Distinct::<Sums>::new(self)),
             (Of::One(_), true) => Box::new(Distinct::<One>::new(self)),
             (Of::Two(_), true) => Box::new(Distinct::<Two>::new(self)),
         })
@@ -139,6 +143,7 @@ impl AggregateUDFImpl for Statistic {
         Ok(match self.of {
             Of::One(_) => Box::new(Frame::<One>::new(self)),
             Of::Two(_) => Box::new(Frame::<Two>::new(self)),
+            Of::Sums(_) => Box::new(Frame::<Sums>::new(self)),
         })
     }
 
@@ -150,6 +155,7 @@ impl AggregateUDFImpl for Statistic {
         Ok(match self.of {
             Of::One(_) => Box::new(Groups::<One>::new(self.of, self.is_count())),
             Of::Two(_) => Box::new(Groups::<Two>::new(self.of, self.is_count())),
+            Of::Sums(_) => Box::new(Groups::<Sums>::new(self.of, self.is_count())),
         })
     }
 
@@ -265,7 +271,7 @@ impl<M: Moments> Frame<M> {
             older: vec![],
             newer: vec![],
             of_newer: M::default(),
-            arguments: if let Of::One(_) = statistic.of { 1 } else { 2 },
+            arguments: if let Of::Two(_) = statistic.of { 2 } else { 1 },
         }
     }
 
@@ -334,7 +340,7 @@ impl<M: Moments> Distinct<M> {
         Self {
             total: Total::new(statistic),
             seen: HashSet::new(),
-            arguments: if let Of::One(_) = statistic.of { 1 } else { 2 },
+            arguments: if let Of::Two(_) = statistic.of { 2 } else { 1 },
         }
     }
 

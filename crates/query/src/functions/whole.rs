@@ -2,6 +2,7 @@
 //!
 //! What must hold: an argument of the untyped NULL comes as its own type, so that the function says what it makes of it.
 
+use super::json::gives_json;
 use super::plain::called;
 use super::room::Room;
 use datafusion::arrow::array::{Array, ArrayRef, new_null_array};
@@ -13,6 +14,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 use hushdb_sql::Error;
+use hushdb_sql::type_names::called_json;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -26,6 +28,7 @@ pub(super) type Run = for<'a> fn(&Call<'a>, &mut Room) -> Result<ArrayRef>;
 /// Columns of one length.
 pub(super) struct Call<'a> {
     columns: Vec<ArrayRef>,
+    fields: &'a [FieldRef],
     /// The type of the result.
     pub(super) to: &'a DataType,
 }
@@ -33,6 +36,11 @@ pub(super) struct Call<'a> {
 impl Call<'_> {
     pub(super) fn columns(&self) -> &[ArrayRef] {
         &self.columns
+    }
+
+    /// The field of an argument.
+    pub(super) fn field(&self, at: usize) -> Option<&Field> {
+        self.fields.get(at).map(AsRef::as_ref)
     }
 
     /// As many columns as the function takes.
@@ -140,7 +148,14 @@ impl ScalarUDFImpl for Registered {
             .map(|field| field.data_type().clone());
         let types: Vec<_> = types.collect();
         match (self.gives)(&types, args.scalar_arguments) {
-            Some(result) => Ok(Arc::new(Field::new(self.name(), result, true))),
+            Some(result) => {
+                let is_json = gives_json(self.name()) && result.is_string();
+                let field = Field::new(self.name(), result, true);
+                Ok(Arc::new(match is_json {
+                    true => called_json(field),
+                    false => field,
+                }))
+            }
             None => plan_err!(
                 "No function matches '{}' with these constants",
                 called(self.name(), &types)
@@ -164,6 +179,7 @@ impl ScalarUDFImpl for Registered {
         });
         let call = Call {
             columns: columns.collect::<Result<_>>()?,
+            fields: &args.arg_fields,
             to: args.return_field.data_type(),
         };
         let made = (self.run)(&call, &mut room)?;

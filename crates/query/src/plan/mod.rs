@@ -7,6 +7,7 @@ mod dependent_joins;
 mod dependent_plans;
 mod flat_plans;
 mod flat_unions;
+mod from_columns;
 mod given_files;
 mod growth;
 mod guarded_aggregates;

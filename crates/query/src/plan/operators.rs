@@ -8,8 +8,8 @@ use crate::functions::arithmetic::{MAX_DIGITS_64, Op};
 use crate::functions::arithmetic_chain::{self, type_of_chain};
 use crate::functions::number_kind::{Number, float_type, int_fits, int_literal};
 use crate::functions::{
-    ELEMENT, LIST_AND_LIST, MAP_VALUE, POSITION, SLICE, SUBSTRING, date_part, in_brackets, rounds,
-    within_brackets,
+    ELEMENT, INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, LIST_AND_LIST, MAP_VALUE, POSITION,
+    SLICE, SUBSTRING, date_part, in_brackets, rounds, within_brackets,
 };
 use crate::heed;
 use datafusion::arrow::datatypes::{DataType, Field};
@@ -40,6 +40,7 @@ pub(super) struct DuckOperators {
     substring: Option<Arc<ScalarUDF>>,
     position: Option<Arc<ScalarUDF>>,
     element: Option<Arc<ScalarUDF>>,
+    products: Vec<Arc<ScalarUDF>>,
 }
 
 impl DuckOperators {
@@ -102,7 +103,45 @@ impl DuckOperators {
             substring: named(SUBSTRING),
             position: named(POSITION),
             element: named(ELEMENT),
+            products: [INTERVAL_TIMES, INTERVAL_SCALED, INTERVAL_DIVIDED]
+                .into_iter()
+                .filter_map(named)
+                .collect(),
         }
+    }
+
+    /// Arithmetic with dates, times and intervals; `None` for all else.
+    fn temporal(
+        &self,
+        op: Op,
+        expr: &RawBinaryExpr,
+        left: &DataType,
+        right: &DataType,
+    ) -> Option<Expr> {
+        let product = match op {
+            Op::Multiply => self.interval(temporal::product(expr, left, right)),
+            _ => None,
+        };
+        product.or_else(|| temporal::arithmetic(op, expr, left, right))
+    }
+
+    fn divided(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        match self.interval(temporal::quotient(&expr, schema)) {
+            Some(quotient) => Ok(PlannerResult::Planned(quotient)),
+            None => divide(expr, schema),
+        }
+    }
+
+    /// A call of one of the functions of intervals.
+    fn interval(&self, call: Option<(&str, Vec<Expr>)>) -> Option<Expr> {
+        let (name, args) = call?;
+        let function = self.products.iter().find(|f| f.name() == name)?;
+        let call = ScalarFunction::new_udf(Arc::clone(function), args);
+        Some(Expr::ScalarFunction(call))
     }
 
     /// Lists as one list, everything else as text.
@@ -190,7 +229,7 @@ impl ExprPlanner for DuckOperators {
             B::DuckIntegerDivide => Op::IntegerDivide,
             B::PGBitwiseShiftLeft => Op::ShiftLeft,
             B::PGBitwiseShiftRight => Op::ShiftRight,
-            B::Divide => return divide(expr, schema),
+            B::Divide => return self.divided(expr, schema),
             B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => {
                 return Ok(PlannerResult::Original(comparable(expr, schema)));
             }
@@ -205,7 +244,7 @@ impl ExprPlanner for DuckOperators {
         else {
             return Ok(PlannerResult::Original(expr));
         };
-        if let Some(planned) = temporal::arithmetic(op, &expr, &left, &right) {
+        if let Some(planned) = self.temporal(op, &expr, &left, &right) {
             return Ok(PlannerResult::Planned(planned));
         }
         match (Number::of(&left), Number::of(&right)) {

@@ -1,5 +1,6 @@
 //! `Planner`: plans one statement's queries against one snapshot. It is the name resolution that DataFusion asks for.
 
+use super::from_columns;
 use super::growth;
 use super::lateral_unnest::LateralUnnest;
 use super::order::{NullOrder, OrderDefaults};
@@ -18,7 +19,7 @@ use crate::scan::{ScanProgress, TableScan};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::cte_worktable::CteWorkTable;
 use datafusion::common::{
-    Column, DFSchema, DFSchemaRef, DataFusionError, Result as DfResult, TableReference,
+    Column, DFSchema, DFSchemaRef, DataFusionError, Result as DfResult, SchemaError, TableReference,
 };
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::{ViewTable, provider_as_source};
@@ -60,6 +61,41 @@ pub struct DmlTarget {
 enum Target {
     Table(DmlTarget),
     Rows(Arc<dyn TableSource>),
+}
+
+/// Why a statement was not planned.
+pub(super) enum PlanError {
+    /// A name is not that of a column.
+    UnknownColumn(Error),
+    Other(Error),
+}
+
+impl PlanError {
+    fn of(error: DataFusionError) -> Self {
+        let is_unknown = matches!(
+            error.find_root(),
+            DataFusionError::SchemaError(schema, _)
+                if matches!(schema.as_ref(), SchemaError::FieldNotFound { .. })
+        );
+        match is_unknown {
+            true => Self::UnknownColumn(error.into()),
+            false => Self::Other(error.into()),
+        }
+    }
+}
+
+impl From<Error> for PlanError {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::UnknownColumn(error) | PlanError::Other(error) => error,
+        }
+    }
 }
 
 /// Views by database, schema and name.
@@ -191,6 +227,30 @@ impl<'a> Planner<'a> {
         &self,
         mut statement: ast::Statement,
     ) -> Result<(LogicalPlan, Vec<Option<String>>)> {
+        from_columns::expand(self, &mut statement)?;
+        self.plan_named(statement)
+    }
+
+    /// The plan of a statement in which no `COLUMNS` is left; names of select lists may be.
+    fn plan_named(&self, statement: ast::Statement) -> Result<(LogicalPlan, Vec<Option<String>>)> {
+        let named = from_columns::gives_names(&statement).then(|| statement.clone());
+        match (self.plan_written(statement), named) {
+            // A name of a select list may have been meant.
+            (Err(PlanError::UnknownColumn(error)), Some(mut statement)) => {
+                match from_columns::name_what_is_meant(self, &mut statement)? {
+                    true => Ok(self.plan_written(statement)?),
+                    false => Err(error),
+                }
+            }
+            (planned, _) => Ok(planned?),
+        }
+    }
+
+    /// The plan of a statement as it is written: nothing is put in.
+    pub(super) fn plan_written(
+        &self,
+        mut statement: ast::Statement,
+    ) -> std::result::Result<(LogicalPlan, Vec<Option<String>>), PlanError> {
         let found = self.in_place(|place| sql::rewrite(&mut statement, place))?;
         let mut spellings = self.spellings.lock();
         for name in found.known.values() {
@@ -199,7 +259,9 @@ impl<'a> Planner<'a> {
         drop(spellings);
         growth::hold_text(&statement)?;
         values::unify(self, &mut statement);
-        let plan = SqlToRel::new(self).sql_statement_to_plan(statement)?;
+        let plan = SqlToRel::new(self)
+            .sql_statement_to_plan(statement)
+            .map_err(PlanError::of)?;
         growth::hold(&plan)?;
         Ok((plan, found.listed))
     }

@@ -4,7 +4,7 @@ use super::operators::{binary, call, cast};
 use super::rewrite_expressions::rewrite_expressions;
 use crate::functions::arithmetic::Op;
 use crate::functions::number_kind::int_literal;
-use crate::functions::time_difference;
+use crate::functions::{INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, time_difference};
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
@@ -61,6 +61,41 @@ pub(super) fn arithmetic(
         (Op::Subtract, T::Timestamp(..), T::Timestamp(..) | T::Date32)
         | (Op::Subtract, T::Date32, T::Timestamp(..)) => difference(expr, left, right),
         _ => return None,
+    })
+}
+
+/// An interval so many times: the function, and what it is called with.
+pub(super) fn product(
+    expr: &RawBinaryExpr,
+    left: &DataType,
+    right: &DataType,
+) -> Option<(&'static str, Vec<Expr>)> {
+    let (interval, (by, of)) = match (left, right) {
+        (DataType::Interval(_), by) => (&expr.left, (by, &expr.right)),
+        (by, DataType::Interval(_)) => (&expr.right, (by, &expr.left)),
+        _ => return None,
+    };
+    let function = match by {
+        by if by.is_integer() || by.is_null() => INTERVAL_TIMES,
+        by if by.is_numeric() => INTERVAL_SCALED,
+        _ => return None,
+    };
+    Some((function, vec![interval.clone(), of.clone()]))
+}
+
+/// A part of an interval.
+pub(super) fn quotient(
+    expr: &RawBinaryExpr,
+    schema: &DFSchema,
+) -> Option<(&'static str, Vec<Expr>)> {
+    let left = expr.left.get_type(schema).ok()?;
+    let right = expr.right.get_type(schema).ok()?;
+    let divides = matches!(left, DataType::Interval(_)) && (right.is_numeric() || right.is_null());
+    divides.then(|| {
+        (
+            INTERVAL_DIVIDED,
+            vec![expr.left.clone(), expr.right.clone()],
+        )
     })
 }
 

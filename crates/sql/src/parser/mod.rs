@@ -7,6 +7,7 @@ mod before_parsing;
 mod call_and_set;
 mod copy;
 mod databases;
+mod phrases;
 mod show;
 mod statement;
 mod tokens;
@@ -24,6 +25,7 @@ use before_parsing::{plain_numbers, plain_strings, statements_in_from, take_by_n
 use call_and_set::{call, pragma, set};
 use copy::copy;
 use databases::{copy_database, export_database, import_database};
+use phrases::{PlainPhrases, plain_phrases};
 use show::{describe, show, summarize};
 use tokens::{object_name, parser_error, parts, syntax_error, word, words};
 
@@ -53,6 +55,7 @@ pub fn parse(sql: &str) -> Result<Statement> {
     plain_numbers(&mut tokens);
     let by_name = take_by_name(&mut tokens);
     statements_in_from(&mut tokens);
+    plain_phrases(&mut tokens);
     read(tokens, |parser| {
         let mut statement = parsed(parser, by_name, &keys).map_err(|error| match quiet {
             true if error.kind() == ErrorKind::Parser => {
@@ -86,6 +89,7 @@ fn parsed(parser: &mut Parser, by_name: bool, keys: &KeyLiterals) -> Result<Stat
             other => other,
         };
     }
+    statement.visit(&mut PlainPhrases)?;
     while parser.consume_token(&Token::SemiColon) {}
     match parser.peek_token().token {
         Token::EOF => read_or_refuse::check(&statement).map(|()| statement),

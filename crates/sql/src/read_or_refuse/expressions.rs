@@ -5,7 +5,7 @@ use super::{Result, not_there, refuse};
 use sqlparser::ast::{
     AccessExpr, Array, CeilFloorKind, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Interval, LambdaFunction,
-    Subscript, TypedString, WindowFrame, WindowSpec, WindowType,
+    ObjectName, Subscript, TypedString, WindowFrame, WindowSpec, WindowType,
 };
 
 pub(super) fn expr(expr: &Expr) -> Result<()> {
@@ -214,7 +214,7 @@ fn access(access: &AccessExpr) {
 
 fn function(function: &Function) -> Result<()> {
     let Function {
-        name: _,
+        name,
         // How it is written.
         uses_odbc_syntax: _,
         parameters,
@@ -244,7 +244,10 @@ fn function(function: &Function) -> Result<()> {
         args,
         clauses,
     } = list;
-    arguments(args)?;
+    match is_columns(name) {
+        true => columns(args)?,
+        false => arguments(args)?,
+    }
     clauses.iter().try_for_each(|clause| match clause {
         FunctionArgumentClause::IgnoreOrRespectNulls(_) => Ok(()),
         FunctionArgumentClause::OrderBy(expressions) => order(expressions),
@@ -257,6 +260,21 @@ fn function(function: &Function) -> Result<()> {
             Err(not_there("RETURNING among a function's arguments"))
         }
     })
+}
+
+fn is_columns(name: &ObjectName) -> bool {
+    match name.0.as_slice() {
+        [part] => (part.as_ident()).is_some_and(|name| name.value.eq_ignore_ascii_case("columns")),
+        _ => false,
+    }
+}
+
+/// `COLUMNS(* EXCLUDE (a))` is written out column by column.
+fn columns(args: &[FunctionArg]) -> Result<()> {
+    match args {
+        [FunctionArg::Unnamed(FunctionArgExpr::WildcardWithOptions(options))] => wildcard(options),
+        args => arguments(args),
+    }
 }
 
 pub(super) fn arguments(args: &[FunctionArg]) -> Result<()> {

@@ -275,13 +275,13 @@ pub(super) fn wildcard(options: &WildcardAdditionalOptions) -> Result<()> {
         opt_exclude: _,
         opt_except,
         opt_replace,
-        opt_rename,
+        // Written out column by column.
+        opt_rename: _,
         opt_alias,
     } = options;
     refuse(&[
         (opt_ilike, "* ILIKE"),
         (opt_except, "* EXCEPT; write EXCLUDE"),
-        (opt_rename, "* RENAME"),
         (opt_alias, "an alias of *"),
     ])?;
     let replaced = opt_replace

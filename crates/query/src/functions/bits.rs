@@ -1,0 +1,146 @@
+//! Bits of whole numbers: `~x` and `bit_count(x)`, each as its type has them; and some of a DOUBLE.
+
+use super::plain::{Form, Kind, Run, plain};
+use super::whole::{Call, Whole, registered};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int8Array, PrimitiveArray};
+use datafusion::arrow::datatypes::{
+    ArrowNativeTypeOp, ArrowPrimitiveType, DataType, Int8Type, Int16Type, Int32Type, Int64Type,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::ScalarUDF;
+use hushdb_sql::BIT_NOT;
+use std::sync::Arc;
+
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let functions: [Whole; 2] = [
+        (
+            &[BIT_NOT],
+            integer,
+            |types, _| types.first().cloned(),
+            inverted,
+        ),
+        (
+            &["bit_count"],
+            integer,
+            |_, _| Some(DataType::Int8),
+            counted,
+        ),
+    ];
+    let mut all = registered(functions, memory);
+    all.extend(of_doubles(memory));
+    all
+}
+
+fn of_doubles(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    const D: &[Kind] = &[Kind::Double];
+    vec![
+        plain(
+            &["even"],
+            vec![Form::new(
+                D,
+                Run::Double(|row| {
+                    let away = row.double(0).abs().ceil();
+                    let even = if away % 2.0 == 0.0 { away } else { away + 1.0 };
+                    Ok(Some(even.copysign(row.double(0))))
+                }),
+            )],
+            memory,
+        ),
+        plain(
+            &["signbit"],
+            vec![Form::new(
+                D,
+                Run::Bool(|row| Ok(Some(row.double(0).is_sign_negative()))),
+            )],
+            memory,
+        ),
+        plain(
+            &["nextafter"],
+            vec![Form::new(
+                &[Kind::Double, Kind::Double],
+                Run::Double(|row| Ok(Some(next_after(row.double(0), row.double(1))))),
+            )],
+            memory,
+        ),
+    ]
+}
+
+/// The next number on the way to another.
+fn next_after(from: f64, to: f64) -> f64 {
+    match from.partial_cmp(&to) {
+        None => f64::NAN,
+        Some(std::cmp::Ordering::Equal) => to,
+        Some(std::cmp::Ordering::Less) => from.next_up(),
+        Some(std::cmp::Ordering::Greater) => from.next_down(),
+    }
+}
+
+/// A whole number, which stays of its type; NULL is a BIGINT.
+fn integer(types: &[DataType]) -> Option<Vec<DataType>> {
+    match types {
+        [DataType::Null] => Some(vec![DataType::Int64]),
+        [of] if of.is_integer() => Some(types.to_vec()),
+        _ => None,
+    }
+}
+
+/// Does the same with a column of any integers.
+macro_rules! of_integers {
+    ($array:expr, $run:ident) => {
+        match $array.data_type() {
+            DataType::Int8 => $run($array.as_primitive::<Int8Type>()),
+            DataType::Int16 => $run($array.as_primitive::<Int16Type>()),
+            DataType::Int32 => $run($array.as_primitive::<Int32Type>()),
+            DataType::Int64 => $run($array.as_primitive::<Int64Type>()),
+            DataType::UInt8 => $run($array.as_primitive::<UInt8Type>()),
+            DataType::UInt16 => $run($array.as_primitive::<UInt16Type>()),
+            DataType::UInt32 => $run($array.as_primitive::<UInt32Type>()),
+            DataType::UInt64 => $run($array.as_primitive::<UInt64Type>()),
+            other => internal_err!("{other} is no integer"),
+        }
+    };
+}
+
+fn inverted(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
+    fn run<T: ArrowPrimitiveType>(values: &PrimitiveArray<T>) -> Result<ArrayRef>
+    where
+        T::Native: std::ops::Not<Output = T::Native>,
+    {
+        Ok(Arc::new(values.unary::<_, T>(|value| !value)))
+    }
+    let [values] = call.take()?;
+    of_integers!(values, run)
+}
+
+fn counted(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
+    fn run<T: ArrowPrimitiveType>(values: &PrimitiveArray<T>) -> Result<ArrayRef>
+    where
+        T::Native: ToBits,
+    {
+        let ones = values
+            .iter()
+            .map(|value| value.map(|value| value.ones() as i8));
+        Ok(Arc::new(ones.collect::<Int8Array>()))
+    }
+    let [values] = call.take()?;
+    of_integers!(values, run)
+}
+
+/// How many bits of a number are set.
+trait ToBits: ArrowNativeTypeOp {
+    fn ones(self) -> u32;
+}
+
+macro_rules! to_bits {
+    ($($integer:ty)*) => {
+        $(impl ToBits for $integer {
+            fn ones(self) -> u32 {
+                self.count_ones()
+            }
+        })*
+    };
+}
+
+to_bits!(i8 i16 i32 i64 u8 u16 u32 u64);

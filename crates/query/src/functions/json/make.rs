@@ -1,0 +1,282 @@
+//! JSON made of values: `to_json`, `json_object`, `json_array`, `json_merge_patch`, and CASTs to JSON.
+
+use super::super::room::Room;
+use super::super::value_text;
+use super::super::whole::{Call, Whole, registered};
+use super::value::{Kind, Value, double, write_string};
+use crate::heed::check;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewBuilder};
+use datafusion::arrow::datatypes::{DataType, Field, Float32Type, Float64Type};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::ScalarUDF;
+use hushdb_sql::type_names::is_called_json;
+use hushdb_sql::{AS_JSON, Error, TRY_AS_JSON};
+use std::sync::Arc;
+
+/// What a value takes beside its text.
+const VALUE_BYTES: usize = 32;
+/// Rows between two looks at the statement.
+const LOOK_ROWS: usize = 256;
+
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let one = |types: &[DataType]| (types.len() == 1).then(|| types.to_vec());
+    let functions: [Whole; 6] = [
+        (
+            &["to_json", "json_quote", "row_to_json", "array_to_json"],
+            one,
+            json,
+            |call, room| {
+                of_rows(call, room, |call, row, out| {
+                    let [value] = call.take()?;
+                    if is_null(value.as_ref(), row) {
+                        return Ok(false);
+                    }
+                    write(call.field(0), value.as_ref(), row, out)?;
+                    Ok(true)
+                })
+            },
+        ),
+        (&["json_object"], pairs, json, |call, room| {
+            of_rows(call, room, object)
+        }),
+        (
+            &["json_array"],
+            |types| Some(types.to_vec()),
+            json,
+            |call, room| of_rows(call, room, array),
+        ),
+        (&["json_merge_patch"], texts, json, |call, room| {
+            of_rows(call, room, patched)
+        }),
+        (&[AS_JSON], one, json, |call, room| {
+            of_rows(call, room, |call, row, out| cast(call, row, out, true))
+        }),
+        (&[TRY_AS_JSON], one, json, |call, room| {
+            of_rows(call, room, |call, row, out| cast(call, row, out, false))
+        }),
+    ];
+    registered(functions, memory)
+}
+
+fn json(_: &[DataType], _: &[Option<&ScalarValue>]) -> Option<DataType> {
+    Some(DataType::Utf8View)
+}
+
+/// Names that are texts, each with a value.
+fn pairs(types: &[DataType]) -> Option<Vec<DataType>> {
+    let is_pair = |pair: &[DataType]| pair.len() == 2 && pair[0].is_string();
+    types.chunks(2).all(is_pair).then(|| types.to_vec())
+}
+
+fn texts(types: &[DataType]) -> Option<Vec<DataType>> {
+    let is_text = |t: &DataType| t.is_string() || t.is_null();
+    let fits = types.len() > 1 && types.iter().all(is_text);
+    fits.then(|| vec![DataType::Utf8View; types.len()])
+}
+
+/// The text of each row; `false` is NULL.
+fn of_rows(
+    call: &Call<'_>,
+    room: &mut Room,
+    write: impl Fn(&Call<'_>, usize, &mut String) -> Result<bool>,
+) -> Result<ArrayRef> {
+    let mut out = StringViewBuilder::new();
+    let mut text = String::new();
+    for row in 0..call.rows().max(1) {
+        if row.is_multiple_of(LOOK_ROWS) {
+            check()?;
+        }
+        text.clear();
+        match write(call, row, &mut text)? {
+            true => {
+                room.take_all(VALUE_BYTES + text.len())?;
+                out.try_append_value(&text)?;
+            }
+            false => out.append_null(),
+        }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+/// Arrays of the untyped NULL say that they have none.
+fn is_null(values: &dyn Array, row: usize) -> bool {
+    values.data_type().is_null() || values.is_null(row)
+}
+
+/// A value as JSON; one that is JSON stays what it is.
+fn write(field: Option<&Field>, values: &dyn Array, row: usize, out: &mut String) -> Result<()> {
+    if is_null(values, row) {
+        out.push_str("null");
+        return Ok(());
+    }
+    match values.data_type() {
+        DataType::List(_) => list(values.as_list::<i32>().value(row).as_ref(), out)?,
+        DataType::LargeList(_) => list(values.as_list::<i64>().value(row).as_ref(), out)?,
+        DataType::FixedSizeList(..) => list(values.as_fixed_size_list().value(row).as_ref(), out)?,
+        DataType::Struct(fields) => {
+            for (at, (field, column)) in fields.iter().zip(values.as_struct().columns()).enumerate()
+            {
+                out.push(if at == 0 { '{' } else { ',' });
+                write_string(field.name(), out);
+                out.push(':');
+                write(Some(field), column.as_ref(), row, out)?;
+            }
+            out.push_str(if fields.is_empty() { "{}" } else { "}" });
+        }
+        DataType::Map(..) => {
+            let entries = values.as_map().value(row);
+            out.push('{');
+            for entry in 0..entries.len() {
+                if entry > 0 {
+                    out.push(',');
+                }
+                let key = value_text(entries.column(0).as_ref(), entry)?;
+                write_string(&key.unwrap_or_default(), out);
+                out.push(':');
+                write(None, entries.column(1).as_ref(), entry, out)?;
+            }
+            out.push('}');
+        }
+        DataType::Float32 => out.push_str(&double(
+            values.as_primitive::<Float32Type>().value(row).into(),
+        )),
+        DataType::Float64 => {
+            out.push_str(&double(values.as_primitive::<Float64Type>().value(row)));
+        }
+        of => {
+            let text = value_text(values, row)?.unwrap_or_default();
+            let is_json = field.is_some_and(is_called_json);
+            // A sum of integers is one, and no decimal.
+            let is_whole = of.is_integer() || matches!(of, DataType::Decimal128(38, 0));
+            match of {
+                DataType::Boolean => out.push_str(&text),
+                _ if is_whole || is_json => out.push_str(&text),
+                of if of.is_decimal() => {
+                    out.push_str(&text.parse().map_or(text, double));
+                }
+                _ => write_string(&text, out),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn list(items: &dyn Array, out: &mut String) -> Result<()> {
+    out.push('[');
+    for item in 0..items.len() {
+        if item > 0 {
+            out.push(',');
+        }
+        write(None, items, item, out)?;
+    }
+    out.push(']');
+    Ok(())
+}
+
+fn object(call: &Call<'_>, row: usize, out: &mut String) -> Result<bool> {
+    out.push('{');
+    for (at, pair) in call.columns().chunks(2).enumerate() {
+        let [name, value] = pair else { continue };
+        let Some(name) = value_text(name.as_ref(), row)? else {
+            let what = "the names in json_object must not be NULL";
+            return Err(Error::invalid(what).into());
+        };
+        if at > 0 {
+            out.push(',');
+        }
+        write_string(&name, out);
+        out.push(':');
+        write(call.field(2 * at + 1), value.as_ref(), row, out)?;
+    }
+    out.push('}');
+    Ok(true)
+}
+
+fn array(call: &Call<'_>, row: usize, out: &mut String) -> Result<bool> {
+    out.push('[');
+    for (at, value) in call.columns().iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        write(call.field(at), value.as_ref(), row, out)?;
+    }
+    out.push(']');
+    Ok(true)
+}
+
+/// A text that is JSON as it is written; all else as `to_json` has it.
+fn cast(call: &Call<'_>, row: usize, out: &mut String, strict: bool) -> Result<bool> {
+    let [values] = call.take()?;
+    if is_null(values.as_ref(), row) {
+        return Ok(false);
+    }
+    if !values.data_type().is_string() {
+        write(call.field(0), values.as_ref(), row, out)?;
+        return Ok(true);
+    }
+    let text = value_text(values.as_ref(), row)?.unwrap_or_default();
+    match Value::read(&text) {
+        Ok(_) => out.push_str(&text),
+        Err(_) if !strict => return Ok(false),
+        Err(error) => {
+            let kind = hushdb_sql::ErrorKind::Conversion;
+            return Err(Error::new(kind, error.message()).into());
+        }
+    }
+    Ok(true)
+}
+
+/// RFC 7396, from left to right; a patch that is NULL makes all NULL until the next.
+fn patched(call: &Call<'_>, row: usize, out: &mut String) -> Result<bool> {
+    let mut all: Option<String> = None;
+    for column in call.columns() {
+        let column = column.as_string_view();
+        if column.is_null(row) {
+            all = None;
+            continue;
+        }
+        let patch = Value::read(column.value(row))?;
+        let mut new = String::new();
+        match &all {
+            Some(old) if Value::read(old)?.kind() == Kind::Object => {
+                patch_into(Some(Value::read(old)?), patch, &mut new);
+            }
+            // What is no object is replaced as a whole.
+            _ => patch.write(&mut new),
+        }
+        all = Some(new);
+    }
+    out.push_str(all.as_deref().unwrap_or_default());
+    Ok(all.is_some())
+}
+
+fn patch_into(of: Option<Value<'_>>, patch: Value<'_>, out: &mut String) {
+    if patch.kind() != Kind::Object {
+        return patch.write(out);
+    }
+    let of = of.filter(|of| of.kind() == Kind::Object);
+    out.push('{');
+    let mut is_first = true;
+    let mut name_written = |name: &str, out: &mut String| {
+        if !std::mem::take(&mut is_first) {
+            out.push(',');
+        }
+        write_string(name, out);
+        out.push(':');
+    };
+    for (name, value) in of.iter().flat_map(|of| of.members()) {
+        if !patch.members().any(|(own, _)| own == name) {
+            name_written(&name, out);
+            value.write(out);
+        }
+    }
+    for (name, new) in patch.members() {
+        if new.kind() != Kind::Null {
+            let old = of.and_then(|of| of.members().find(|(own, _)| *own == name));
+            name_written(&name, out);
+            patch_into(old.map(|(_, value)| value), new, out);
+        }
+    }
+    out.push('}');
+}

@@ -1,0 +1,37 @@
+//! JSON in texts: what is in a value (`read.rs`), and values made of others (`make.rs`).
+//!
+//! What must hold: a text that is JSON is known by its field's metadata, so that it is put into other JSON as it is, and shown as
+//! JSON by `typeof`. What a column stores is a text.
+
+mod make;
+mod path;
+mod read;
+mod value;
+
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::ScalarUDF;
+use std::sync::Arc;
+
+/// Functions whose texts are JSON.
+const GIVE_JSON: [&str; 9] = [
+    "json_extract",
+    "json",
+    "to_json",
+    "json_object",
+    "json_array",
+    "json_merge_patch",
+    "json_structure",
+    hushdb_sql::AS_JSON,
+    hushdb_sql::TRY_AS_JSON,
+];
+
+/// Whether the texts of a function are JSON.
+pub(super) fn gives_json(function: &str) -> bool {
+    GIVE_JSON.contains(&function)
+}
+
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let mut functions = read::all(memory);
+    functions.extend(make::all(memory));
+    functions
+}

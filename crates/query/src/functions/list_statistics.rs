@@ -1,0 +1,446 @@
+//! What aggregates say of lists: `list_mode`, `list_histogram`, `list_stddev_pop`, quantiles. `mode(x)` and its kind, which need all
+//! values at once, are these of `list(x)`.
+//!
+//! What must hold: NULL is left out; values are the same if SQL's `IS NOT DISTINCT FROM` says so, and ordered as ORDER BY has them.
+
+use super::lists::{comparable, items, picked, room_to_compare};
+use super::moments::{Moments, Of, One, STATISTICS};
+use super::quantile::between;
+use super::room::Room;
+use super::sums::Sums;
+use super::whole::{Call, Whole, item, list_of, listed, registered};
+use crate::heed::check;
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, Int64Array, ListArray, MapArray, StructArray,
+    UInt32Array, UInt64Array,
+};
+use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::arrow::compute::{cast, take};
+use datafusion::arrow::datatypes::{DataType, Field, Fields, Float64Type, Int64Type};
+use datafusion::arrow::row::Rows;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::ScalarUDF;
+use hushdb_sql::{Error, ErrorKind, QUANTILE_BETWEEN, QUANTILE_OF};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A function of the numbers of a list, by the name of its statistic.
+macro_rules! of_numbers {
+    ($names:expr, $statistic:expr) => {
+        (
+            $names,
+            numbers,
+            |_, _| Some(DataType::Float64),
+            |call, _| statistic(call, $statistic),
+        )
+    };
+}
+
+/// A function of the bits of a list's integers.
+macro_rules! of_bits {
+    ($names:expr, $both:expr) => {
+        (
+            $names,
+            |types| match types {
+                [list] if item(list)?.is_integer() => Some(vec![list_of(item(list)?)]),
+                _ => None,
+            },
+            |types, _| item(types.first()?),
+            |call, _| bits(call, $both),
+        )
+    };
+}
+
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let mut all = of_any_values(memory);
+    let of_numbers: [Whole; 14] = [
+        of_numbers!(&["list_var_pop"], "var_pop"),
+        of_numbers!(&["list_var_samp", "list_variance"], "var_samp"),
+        of_numbers!(&["list_stddev_pop"], "stddev_pop"),
+        of_numbers!(&["list_stddev_samp", "list_stddev"], "stddev_samp"),
+        of_numbers!(&["list_sem"], "sem"),
+        of_numbers!(&["list_product"], "product"),
+        of_numbers!(&["list_skewness"], "skewness"),
+        of_numbers!(&["list_kurtosis"], "kurtosis"),
+        of_numbers!(&["list_kurtosis_pop"], "kurtosis_pop"),
+        of_numbers!(&["list_fsum"], "fsum"),
+        of_numbers!(&["list_favg"], "favg"),
+        of_bits!(&["list_bit_and"], |a, b| a & b),
+        of_bits!(&["list_bit_or"], |a, b| a | b),
+        of_bits!(&["list_bit_xor"], |a, b| a ^ b),
+    ];
+    all.extend(registered(of_numbers, memory));
+    all
+}
+
+fn of_any_values(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let functions: [Whole; 7] = [
+        (&["list_mode"], plain, |types, _| item(types.first()?), mode),
+        (
+            &["list_entropy"],
+            plain,
+            |_, _| Some(DataType::Float64),
+            entropy,
+        ),
+        (
+            &["list_histogram"],
+            plain,
+            |types, _| histogram_type(types),
+            histogram,
+        ),
+        (
+            &["list_median"],
+            measured,
+            |types, _| item(types.first()?),
+            |call, _| of_measures(call, |values| between(values, &[0.5])),
+        ),
+        (
+            &["list_mad"],
+            measured,
+            |types, _| item(types.first()?),
+            |call, _| {
+                of_measures(call, |values| {
+                    let middle = between(values, &[0.5])?;
+                    super::quantile::median_distance(values, &middle)
+                })
+            },
+        ),
+        (&[QUANTILE_OF], with_shares, share_type, |call, room| {
+            quantiles(call, room, true)
+        }),
+        (
+            &[QUANTILE_BETWEEN],
+            measured_with_shares,
+            share_type,
+            |call, room| quantiles(call, room, false),
+        ),
+    ];
+    registered(functions, memory)
+}
+
+/// A list of anything; of untyped NULL it is one of integers.
+fn plain(types: &[DataType]) -> Option<Vec<DataType>> {
+    match types {
+        [list] => {
+            let of = item(list)?;
+            Some(vec![list_of(if of.is_null() {
+                DataType::Int32
+            } else {
+                of
+            })])
+        }
+        _ => None,
+    }
+}
+
+fn numbers(types: &[DataType]) -> Option<Vec<DataType>> {
+    match types {
+        [list] => {
+            let of = item(list)?;
+            (of.is_numeric() || of.is_null()).then(|| vec![list_of(DataType::Float64)])
+        }
+        _ => None,
+    }
+}
+
+/// A list of numbers that have others between them: decimals, or DOUBLE.
+fn measured(types: &[DataType]) -> Option<Vec<DataType>> {
+    match types {
+        [list] => Some(vec![list_of(measure(&item(list)?)?)]),
+        _ => None,
+    }
+}
+
+fn measure(of: &DataType) -> Option<DataType> {
+    match of {
+        of if of.is_decimal() || *of == DataType::Float32 => Some(of.clone()),
+        of if of.is_numeric() || of.is_null() => Some(DataType::Float64),
+        _ => None,
+    }
+}
+
+/// A share, or a list of some.
+fn shares(of: &DataType) -> Option<DataType> {
+    let number = |t: &DataType| t.is_numeric() || t.is_null();
+    match of {
+        of if number(of) => Some(DataType::Float64),
+        of => number(&item(of)?).then(|| list_of(DataType::Float64)),
+    }
+}
+
+fn with_shares(types: &[DataType]) -> Option<Vec<DataType>> {
+    let [list, of] = types else { return None };
+    let mut all = plain(std::slice::from_ref(list))?;
+    all.push(shares(of)?);
+    Some(all)
+}
+
+fn measured_with_shares(types: &[DataType]) -> Option<Vec<DataType>> {
+    let [list, of] = types else { return None };
+    Some(vec![list_of(measure(&item(list)?)?), shares(of)?])
+}
+
+fn share_type(types: &[DataType], _: &[Option<&ScalarValue>]) -> Option<DataType> {
+    let [list, shares] = types else { return None };
+    let of = item(list)?;
+    Some(if shares.is_list() { list_of(of) } else { of })
+}
+
+fn statistic(call: &Call<'_>, name: &str) -> Result<ArrayRef> {
+    let [lists] = call.take()?;
+    let lists = lists.as_list::<i32>();
+    let values = lists.values().as_primitive::<Float64Type>();
+    let found = STATISTICS.iter().find(|(own, ..)| *own == name);
+    let Some((.., of)) = found else {
+        return Err(Error::internal("a statistic that is not there").into());
+    };
+    let answers = (0..lists.len()).map(|row| {
+        if lists.is_null(row) {
+            return Ok(None);
+        }
+        let numbers = items(lists, row).map(|item| values.value(item));
+        let answer = match of {
+            Of::One(_) => added::<One>(numbers, *of),
+            _ => added::<Sums>(numbers, *of),
+        };
+        answer.map_err(|name| Error::new(ErrorKind::OutOfRange, format!("{name} is out of range!")))
+    });
+    Ok(Arc::new(answers.collect::<Result<Float64Array, Error>>()?))
+}
+
+fn added<M: Moments>(numbers: impl Iterator<Item = f64>, of: Of) -> super::moments::Answer {
+    let mut moments = M::default();
+    numbers.for_each(|number| moments.add(&[number]));
+    moments.answer(of)
+}
+
+fn bits(call: &Call<'_>, both: fn(i64, i64) -> i64) -> Result<ArrayRef> {
+    let [lists] = call.take()?;
+    let lists = lists.as_list::<i32>();
+    // Those of UBIGINT are read as the numbers that have the same bits.
+    let wraps = lists.value_type() == DataType::UInt64;
+    let values: Vec<i64> = match wraps {
+        true => {
+            let values = lists
+                .values()
+                .as_primitive::<datafusion::arrow::datatypes::UInt64Type>();
+            values.values().iter().map(|v| v.cast_signed()).collect()
+        }
+        false => {
+            let values = cast(lists.values(), &DataType::Int64)?;
+            values.as_primitive::<Int64Type>().values().to_vec()
+        }
+    };
+    let of = |row: usize| {
+        let bits = items(lists, row).filter_map(|item| values.get(item).copied());
+        lists.is_valid(row).then(|| bits.reduce(both)).flatten()
+    };
+    let found: Vec<Option<i64>> = (0..lists.len()).map(of).collect();
+    if wraps {
+        let found = found.into_iter().map(|v| v.map(i64::cast_unsigned));
+        return Ok(Arc::new(found.collect::<UInt64Array>()));
+    }
+    Ok(cast(&Int64Array::from(found), &lists.value_type())?)
+}
+
+/// The different values of one list: where each was first, and how often it is there.
+fn counted<'a>(list: &ListArray, rows: &'a Rows, row: usize) -> Vec<(usize, u64)> {
+    let mut places: HashMap<&'a [u8], usize> = HashMap::new();
+    let mut counts: Vec<(usize, u64)> = vec![];
+    for item in items(list, row) {
+        let place = *places.entry(rows.row(item).data()).or_insert(counts.len());
+        match counts.get_mut(place) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((item, 1)),
+        }
+    }
+    counts
+}
+
+/// The comparable values of the lists of a call.
+fn compared(call: &Call<'_>, room: &mut Room) -> Result<(ListArray, Rows)> {
+    room_to_compare(call, room)?;
+    let list = call.columns().first();
+    let Some(list) = list.map(|list| list.as_list::<i32>().clone()) else {
+        return Err(Error::internal("a function of a list without one").into());
+    };
+    let mut rows = comparable(&[list.values()])?;
+    match rows.pop() {
+        Some(rows) => Ok((list, rows)),
+        None => Err(Error::internal("a list was not compared").into()),
+    }
+}
+
+/// The value that is there most often; of several the one that comes first.
+fn mode(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    let (list, rows) = compared(call, room)?;
+    let most = (0..list.len()).map(|row| {
+        check()?;
+        let counts = counted(&list, &rows, row).into_iter();
+        let most = counts.reduce(|a, b| if b.1 > a.1 { b } else { a });
+        Ok(most.map(|(item, _)| item as u32))
+    });
+    let most = most.collect::<Result<UInt32Array>>()?;
+    Ok(take(list.values(), &most, None)?)
+}
+
+fn entropy(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    let (list, rows) = compared(call, room)?;
+    let entropies = (0..list.len()).map(|row| {
+        check()?;
+        let counts = counted(&list, &rows, row);
+        let all: u64 = counts.iter().map(|(_, count)| count).sum();
+        let bits = counts.iter().map(|(_, count)| {
+            let share = *count as f64 / all as f64;
+            share * -share.log2()
+        });
+        Ok(Some(bits.fold(0.0, |sum, bits| sum + bits)))
+    });
+    Ok(Arc::new(entropies.collect::<Result<Float64Array>>()?))
+}
+
+fn histogram_type(types: &[DataType]) -> Option<DataType> {
+    let fields = Fields::from(vec![
+        Field::new("key", item(types.first()?)?, false),
+        Field::new("value", DataType::UInt64, true),
+    ]);
+    let entries = Field::new("entries", DataType::Struct(fields), false);
+    Some(DataType::Map(Arc::new(entries), false))
+}
+
+/// How often each value is there, in their order.
+fn histogram(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    let (list, rows) = compared(call, room)?;
+    let DataType::Map(entries, _) = call.to else {
+        return Err(Error::internal("a histogram is a map").into());
+    };
+    let DataType::Struct(fields) = entries.data_type() else {
+        return Err(Error::internal("a map has keys and values").into());
+    };
+    let (mut keys, mut counts, mut lengths, mut valid) = (vec![], vec![], vec![], vec![]);
+    for row in 0..list.len() {
+        check()?;
+        let mut of_row = counted(&list, &rows, row);
+        of_row.sort_by(|(a, _), (b, _)| rows.row(*a).cmp(&rows.row(*b)));
+        lengths.push(of_row.len());
+        valid.push(!of_row.is_empty());
+        keys.extend(of_row.iter().map(|(item, _)| *item as u32));
+        counts.extend(of_row.iter().map(|(_, count)| *count));
+    }
+    let keys = take(list.values(), &UInt32Array::from(keys), None)?;
+    let values: ArrayRef = Arc::new(UInt64Array::from(counts));
+    let pairs = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    let maps = MapArray::try_new(
+        Arc::clone(entries),
+        offsets,
+        pairs,
+        Some(valid.into()),
+        false,
+    )?;
+    Ok(Arc::new(maps))
+}
+
+/// One value of the numbers of each list; of none it is NULL.
+fn of_measures(call: &Call<'_>, of: impl Fn(&ArrayRef) -> Result<ArrayRef>) -> Result<ArrayRef> {
+    let [lists] = call.take()?;
+    let lists = lists.as_list::<i32>();
+    let mut answers = vec![];
+    for row in 0..lists.len() {
+        check()?;
+        answers.push(of(&known_values(lists, row)?)?);
+    }
+    let answers: Vec<&dyn Array> = answers.iter().map(AsRef::as_ref).collect();
+    match answers.is_empty() {
+        true => Ok(datafusion::arrow::array::new_empty_array(call.to)),
+        false => Ok(datafusion::arrow::compute::concat(&answers)?),
+    }
+}
+
+/// The values of one list that are not NULL.
+fn known_values(lists: &ListArray, row: usize) -> Result<ArrayRef> {
+    let places: Vec<u32> = match lists.is_valid(row) {
+        true => items(lists, row).map(|item| item as u32).collect(),
+        false => vec![],
+    };
+    Ok(take(lists.values(), &UInt32Array::from(places), None)?)
+}
+
+/// The shares of a row, and whether they are a list.
+fn shares_of(shares: &ArrayRef, row: usize) -> Result<Vec<f64>> {
+    let wrong = |text: &str| Error::binder(text);
+    let values = match shares.data_type() {
+        DataType::List(_) if shares.is_valid(row) => shares.as_list::<i32>().value(row),
+        DataType::List(_) => return Err(wrong("QUANTILE argument must not be NULL").into()),
+        _ => shares.slice(row, 1),
+    };
+    let shares = values.as_primitive::<Float64Type>().iter().map(|share| {
+        let share = share.ok_or_else(|| wrong("QUANTILE argument must not be NULL"))?;
+        match (-1.0..=1.0).contains(&share) {
+            true => Ok(share),
+            false => Err(wrong(
+                "QUANTILE can only take parameters in the range [-1, 1]",
+            )),
+        }
+    });
+    Ok(shares.collect::<Result<Vec<_>, Error>>()?)
+}
+
+/// The values at shares of all, or between two of them.
+fn quantiles(call: &Call<'_>, room: &mut Room, of_values: bool) -> Result<ArrayRef> {
+    let [_, shares] = call.take()?;
+    let (list, rows) = compared(call, room)?;
+    let as_list = call.to.is_list() && shares.data_type().is_list();
+    let (mut picks, mut between_them, mut lengths) = (vec![], vec![], vec![]);
+    for row in 0..list.len() {
+        check()?;
+        let shares = shares_of(shares, row)?;
+        let mut order: Vec<usize> = match list.is_valid(row) {
+            true => items(&list, row).collect(),
+            false => vec![],
+        };
+        lengths.push((!order.is_empty()).then_some(shares.len()));
+        if !of_values {
+            between_them.push(between(&known_values(&list, row)?, &shares)?);
+            continue;
+        }
+        order.sort_unstable_by(|a, b| rows.row(*a).cmp(&rows.row(*b)));
+        picks.push((!order.is_empty()).then(|| {
+            let places = shares.iter().map(|share| place(order.len(), *share));
+            places.map(|place| order[place] as u32).collect()
+        }));
+    }
+    if of_values && as_list {
+        return picked(list.values(), picks);
+    }
+    if of_values {
+        let picks: Vec<Option<Vec<u32>>> = picks;
+        let first = picks.iter().map(|pick| pick.as_ref()?.first().copied());
+        return Ok(take(list.values(), &first.collect::<UInt32Array>(), None)?);
+    }
+    let arrays: Vec<&dyn Array> = between_them.iter().map(AsRef::as_ref).collect();
+    let all = match arrays.is_empty() {
+        true => datafusion::arrow::array::new_empty_array(&list.value_type()),
+        false => datafusion::arrow::compute::concat(&arrays)?,
+    };
+    if !as_list {
+        return Ok(all);
+    }
+    let valid = lengths.iter().map(Option::is_some).collect();
+    let counts = between_them.iter().map(|values| values.len());
+    listed(all, counts, valid)
+}
+
+/// Where the value at a share of all lies; a negative share counts from the end.
+fn place(count: usize, share: f64) -> usize {
+    let all = count as f64;
+    let behind = (all - all * share.abs()).floor() as usize;
+    let place = count.saturating_sub(behind).max(1) - 1;
+    let place = place.min(count - 1);
+    if share < 0.0 {
+        count - 1 - place
+    } else {
+        place
+    }
+}

@@ -1,0 +1,565 @@
+//! What of a SELECT depends on the columns of its FROM, and is written out before it is planned: `COLUMNS(...)`, `* RENAME`, `#1`,
+//! and names of the select list that are used further on in it.
+//!
+//! What must hold: a column goes before a name of the select list; what is written out does not grow without end; each select list is
+//! visited once.
+
+mod walk;
+
+use super::planner::Planner;
+use datafusion::arrow::array::{AsArray, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::Schema;
+use datafusion::common::DFSchema;
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::sql::sqlparser::ast::{
+    self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, RenameSelectItem,
+    Select, SelectItem, Value, Visit, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
+};
+use hushdb_sql::{Error, PLACE, Result, excluded_names, folded};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use walk::{Column, Walker, Work};
+
+/// Parts that the expressions of a select list may have, when names stand for what they mean.
+const MAX_PARTS: usize = 10_000;
+
+/// Writes out `COLUMNS`, `* RENAME` and places, where a statement has some.
+pub(super) fn expand(planner: &Planner<'_>, statement: &mut ast::Statement) -> Result<()> {
+    if Visit::visit(statement, &mut Marks).is_continue() {
+        return Ok(());
+    }
+    walk::walk(planner, statement, Work::Columns).map(drop)
+}
+
+/// Puts in what names of select lists mean; `false` when there is nothing to put in.
+pub(super) fn name_what_is_meant(
+    planner: &Planner<'_>,
+    statement: &mut ast::Statement,
+) -> Result<bool> {
+    walk::walk(planner, statement, Work::Names)
+}
+
+/// Whether a select list gives names at all.
+pub(super) fn gives_names(statement: &ast::Statement) -> bool {
+    Visit::visit(statement, &mut Names).is_break()
+}
+
+struct Marks;
+
+impl Visitor for Marks {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        let renames =
+            |item: &SelectItem| options(item).is_some_and(|options| options.opt_rename.is_some());
+        match select.projection.iter().any(renames) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match columns_of(expr).is_some() || place(expr).is_some() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+struct Names;
+
+impl Visitor for Names {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        let named = |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { .. });
+        match select.projection.iter().any(named) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+fn options(item: &SelectItem) -> Option<&WildcardAdditionalOptions> {
+    match item {
+        SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => Some(options),
+        _ => None,
+    }
+}
+
+/// The arguments of `COLUMNS(...)`.
+fn columns_of(expr: &Expr) -> Option<&[FunctionArg]> {
+    match call(expr)? {
+        (name, args) if name.eq_ignore_ascii_case("columns") => Some(args),
+        _ => None,
+    }
+}
+
+/// The number in `#1`.
+fn place(expr: &Expr) -> Option<usize> {
+    match call(expr)? {
+        (PLACE, [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))]) => {
+            match &value.value {
+                Value::Number(number, _) => number.parse().ok(),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn call(expr: &Expr) -> Option<(&str, &[FunctionArg])> {
+    let Expr::Function(function) = expr else {
+        return None;
+    };
+    match (function.name.0.as_slice(), &function.args) {
+        ([name], FunctionArguments::List(list)) if function.over.is_none() => {
+            Some((name.as_ident()?.value.as_str(), &list.args))
+        }
+        _ => None,
+    }
+}
+
+impl Walker<'_> {
+    fn write_out(&mut self, select: &mut Select) -> Result<()> {
+        self.write_out_places(select)?;
+        let mut items = vec![];
+        for item in std::mem::take(&mut select.projection) {
+            match &item {
+                SelectItem::Wildcard(with) | SelectItem::QualifiedWildcard(_, with)
+                    if with.opt_rename.is_some() =>
+                {
+                    items.extend(self.renamed(select, &item)?);
+                }
+                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+                    let alias = match &item {
+                        SelectItem::ExprWithAlias { alias, .. } => Some(alias),
+                        _ => None,
+                    };
+                    match find_columns(expr)? {
+                        None => items.push(item),
+                        Some(args) => items.extend(self.for_each(select, expr, &args, alias)?),
+                    }
+                }
+                _ => items.push(item),
+            }
+        }
+        select.projection = items;
+        let conditions = [&select.selection, &select.having, &select.qualify];
+        let conditions = conditions.map(|condition| match condition {
+            Some(condition) => self.all_hold(select, condition),
+            None => Ok(None),
+        });
+        let [selection, having, qualify] = conditions;
+        select.selection = selection?;
+        select.having = having?;
+        select.qualify = qualify?;
+        Ok(())
+    }
+
+    /// A condition for each column, all of which must hold.
+    fn all_hold(&mut self, select: &Select, condition: &Expr) -> Result<Option<Expr>> {
+        let Some(args) = find_columns(condition)? else {
+            return Ok(Some(condition.clone()));
+        };
+        let each = self.for_each(select, condition, &args, None)?.into_iter();
+        let each = each.filter_map(|item| match item {
+            SelectItem::UnnamedExpr(expr) => Some(Expr::Nested(Box::new(expr))),
+            _ => None,
+        });
+        Ok(each.reduce(|left, right| Expr::BinaryOp {
+            left: Box::new(left),
+            op: ast::BinaryOperator::And,
+            right: Box::new(right),
+        }))
+    }
+
+    /// An expression once for each column that its COLUMNS stands for.
+    fn for_each(
+        &mut self,
+        select: &Select,
+        expr: &Expr,
+        args: &[FunctionArg],
+        alias: Option<&Ident>,
+    ) -> Result<Vec<SelectItem>> {
+        let chosen = self.chosen(select, args)?;
+        let items = chosen.iter().map(|(column, pattern)| {
+            let mut expr = expr.clone();
+            let _: ControlFlow<()> = VisitMut::visit(&mut expr, &mut Replace(column.expr()));
+            match (alias, pattern) {
+                (None, _) => SelectItem::UnnamedExpr(expr),
+                (Some(alias), pattern) => {
+                    let name = pattern.as_ref().and_then(|pattern| {
+                        let found = pattern.captures(&column.name)?;
+                        let mut name = alias.value.clone();
+                        for (n, group) in found.iter().enumerate().take(10) {
+                            let group = group.map_or("", |group| group.as_str());
+                            name = name.replace(&format!("\\{n}"), group);
+                        }
+                        Some(name)
+                    });
+                    let name = name.unwrap_or_else(|| alias.value.clone());
+                    let alias = Ident::with_quote('"', name);
+                    SelectItem::ExprWithAlias { expr, alias }
+                }
+            }
+        });
+        Ok(items.collect())
+    }
+
+    /// The columns that the arguments of COLUMNS choose, with the pattern that did.
+    fn chosen(
+        &mut self,
+        select: &Select,
+        args: &[FunctionArg],
+    ) -> Result<Vec<(Column, Option<regex::Regex>)>> {
+        let wrong = || {
+            Error::binder(
+                "COLUMNS takes *, a regular expression, a list of names, or a lambda of a name: COLUMNS(c -> c LIKE 'a%')",
+            )
+        };
+        let [FunctionArg::Unnamed(arg)] = args else {
+            return Err(wrong());
+        };
+        let star = |with: &WildcardAdditionalOptions| SelectItem::Wildcard(with.clone());
+        let none = WildcardAdditionalOptions::default();
+        let plain = |columns: Vec<Column>| columns.into_iter().map(|column| (column, None));
+        let expr = match arg {
+            FunctionArgExpr::Wildcard => {
+                return Ok(plain(self.columns(select, star(&none))?).collect());
+            }
+            FunctionArgExpr::WildcardWithOptions(with) => {
+                return Ok(plain(self.columns(select, star(with))?).collect());
+            }
+            FunctionArgExpr::QualifiedWildcard(table) => {
+                let table = ast::SelectItemQualifiedWildcardKind::ObjectName(table.clone());
+                let star = SelectItem::QualifiedWildcard(table, none);
+                return Ok(plain(self.columns(select, star)?).collect());
+            }
+            FunctionArgExpr::Expr(expr) => expr,
+        };
+        let all = self.all_columns(select)?;
+        let chosen: Vec<(Column, Option<regex::Regex>)> = match expr {
+            Expr::Value(value) => {
+                let Value::SingleQuotedString(pattern) = &value.value else {
+                    return Err(wrong());
+                };
+                let pattern = regex::Regex::new(pattern)
+                    .map_err(|_| Error::invalid("COLUMNS takes a regular expression"))?;
+                let all = all.into_iter();
+                let found = all.filter(|column| pattern.is_match(&column.name));
+                found
+                    .map(|column| (column, Some(pattern.clone())))
+                    .collect()
+            }
+            Expr::Array(list) => listed(all, &list.elem)?
+                .into_iter()
+                .map(|c| (c, None))
+                .collect(),
+            Expr::Lambda(lambda) => {
+                let ast::OneOrManyWithParens::One(name) = &lambda.params else {
+                    return Err(wrong());
+                };
+                let mut chosen = vec![];
+                for column in all {
+                    if self.holds(&lambda.body, &name.name, &column.name)? {
+                        chosen.push((column, None));
+                    }
+                }
+                chosen
+            }
+            _ => return Err(wrong()),
+        };
+        match chosen.is_empty() {
+            true => Err(Error::binder(
+                "No matching columns found that match the expression of COLUMNS",
+            )),
+            false => Ok(chosen),
+        }
+    }
+
+    /// Whether a condition on a name holds for a column's.
+    fn holds(&self, condition: &Expr, parameter: &Ident, name: &str) -> Result<bool> {
+        let mut condition = condition.clone();
+        let text = Expr::value(Value::SingleQuotedString(name.to_owned()));
+        let _: ControlFlow<()> = VisitMut::visit(
+            &mut condition,
+            &mut PutIn::one(folded(&parameter.value), text),
+        );
+        let nothing = std::sync::Arc::new(DFSchema::empty());
+        let planned = self.planner.plan_expr(condition, &nothing)?;
+        let planned = self.planner.physical_expr(planned, &nothing)?;
+        let one = RecordBatchOptions::new().with_row_count(Some(1));
+        let row = RecordBatch::try_new_with_options(Schema::empty().into(), vec![], &one)?;
+        let value = planned
+            .evaluate(&row)
+            .and_then(|value| ColumnarValue::into_array(value, 1))?;
+        match value.as_boolean_opt() {
+            Some(value) => Ok(value.iter().next().flatten() == Some(true)),
+            None => Err(Error::binder(
+                "the lambda of COLUMNS must say true or false",
+            )),
+        }
+    }
+
+    /// `* RENAME (a AS b)`, column by column.
+    fn renamed(&mut self, select: &Select, item: &SelectItem) -> Result<Vec<SelectItem>> {
+        let mut star = item.clone();
+        let (SelectItem::Wildcard(with) | SelectItem::QualifiedWildcard(_, with)) = &mut star
+        else {
+            return Ok(vec![star]);
+        };
+        let renames = match with.opt_rename.take() {
+            Some(RenameSelectItem::Single(one)) => vec![one],
+            Some(RenameSelectItem::Multiple(all)) => all,
+            None => vec![],
+        };
+        let excluded = excluded_names(with);
+        let replaced = with.opt_replace.take();
+        let columns = self.columns(select, star)?;
+        let named = |name: &str| {
+            renames
+                .iter()
+                .find(|r| folded(&r.ident.value) == folded(name))
+        };
+        for rename in &renames {
+            let name = folded(&rename.ident.value);
+            if excluded.contains(&name) {
+                return Err(Error::parser(format!(
+                    "Column \"{}\" cannot occur in both EXCLUDE and RENAME list",
+                    rename.ident.value
+                )));
+            }
+        }
+        let of = |name: &str| {
+            let items = replaced.iter().flat_map(|replaced| &replaced.items);
+            items
+                .filter(|item| folded(&item.column_name.value) == folded(name))
+                .map(|item| item.expr.clone())
+                .next()
+        };
+        let items = columns.iter().map(|column| {
+            let given = of(&column.name);
+            match (named(&column.name), given) {
+                (None, None) => SelectItem::UnnamedExpr(column.expr()),
+                (rename, given) => SelectItem::ExprWithAlias {
+                    expr: given.unwrap_or_else(|| column.expr()),
+                    alias: rename.map_or_else(
+                        || Ident::with_quote('"', &column.name),
+                        |rename| rename.alias.clone(),
+                    ),
+                },
+            }
+        });
+        Ok(items.collect())
+    }
+
+    /// `#1` is the first column of FROM.
+    fn write_out_places(&mut self, select: &mut Select) -> Result<()> {
+        let mut found = Places(vec![]);
+        let _: ControlFlow<()> = Visit::visit(select, &mut found);
+        if found.0.is_empty() {
+            return Ok(());
+        }
+        let columns = self.all_columns(select)?;
+        let wrong = found.0.iter().find(|n| !(1..=columns.len()).contains(*n));
+        if let Some(wrong) = wrong {
+            return Err(Error::binder(format!(
+                "Positional reference {wrong} out of range (total {} columns)",
+                columns.len()
+            )));
+        }
+        let _: ControlFlow<()> = VisitMut::visit(select, &mut FillPlaces(columns));
+        Ok(())
+    }
+
+    fn put_in(&mut self, select: &mut Select) -> Result<()> {
+        let named = |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { .. });
+        if !select.projection.iter().any(named) {
+            return Ok(());
+        }
+        // Of what cannot be planned by itself, such as a lateral join, nobody knows which names are columns.
+        let Ok(columns) = self.all_columns(select) else {
+            return Ok(());
+        };
+        let columns: HashSet<String> = columns.iter().map(|c| folded(&c.name)).collect();
+        let mut names = PutIn::default();
+        for item in &mut select.projection {
+            match item {
+                SelectItem::UnnamedExpr(expr) => {
+                    let _: ControlFlow<()> = VisitMut::visit(expr, &mut names);
+                }
+                SelectItem::ExprWithAlias { expr, alias } => {
+                    let _: ControlFlow<()> = VisitMut::visit(expr, &mut names);
+                    let name = folded(&alias.value);
+                    if !columns.contains(&name) {
+                        names.means.push((name, expr.clone()));
+                    }
+                }
+                _ => {}
+            }
+            if names.parts > MAX_PARTS {
+                return Err(Error::binder(
+                    "the select list is too large, when each name in it stands for what it means: use a subquery",
+                ));
+            }
+        }
+        let _: ControlFlow<()> = VisitMut::visit(&mut select.selection, &mut names);
+        let _: ControlFlow<()> = VisitMut::visit(&mut select.having, &mut names);
+        let _: ControlFlow<()> = VisitMut::visit(&mut select.qualify, &mut names);
+        self.changed |= names.parts > 0;
+        Ok(())
+    }
+}
+
+/// The columns of a list of names.
+fn listed(all: Vec<Column>, names: &[Expr]) -> Result<Vec<Column>> {
+    let mut chosen = HashSet::new();
+    for name in names {
+        let wanted = match name {
+            Expr::Value(value) => match &value.value {
+                Value::SingleQuotedString(name) => name,
+                _ => return Err(Error::binder("COLUMNS takes a list of texts")),
+            },
+            _ => return Err(Error::binder("COLUMNS takes a list of texts")),
+        };
+        let wanted_name = folded(wanted);
+        if !all.iter().any(|c| folded(&c.name) == wanted_name) {
+            return Err(Error::binder(format!(
+                "Column \"{wanted}\" was selected but was not found in the FROM clause"
+            )));
+        }
+        chosen.insert(wanted_name);
+    }
+    let all = all.into_iter();
+    Ok(all.filter(|c| chosen.contains(&folded(&c.name))).collect())
+}
+
+/// The arguments of an expression's COLUMNS, if it has one: two that are not the same make no sense.
+fn find_columns(expr: &Expr) -> Result<Option<Vec<FunctionArg>>> {
+    let mut found = Found(vec![]);
+    let _: ControlFlow<()> = Visit::visit(expr, &mut found);
+    let mut all = found.0.into_iter();
+    let first = all.next();
+    match first
+        .as_ref()
+        .is_none_or(|first| all.all(|other| other == *first))
+    {
+        true => Ok(first),
+        false => Err(Error::binder(
+            "Multiple different STAR/COLUMNS in the same expression are not supported",
+        )),
+    }
+}
+
+/// Collects the arguments of COLUMNS, but for those of queries within.
+struct Found(Vec<Vec<FunctionArg>>);
+
+impl Visitor for Found {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Some(args) = columns_of(expr) {
+            self.0.push(args.to_vec());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Puts a column where COLUMNS stands.
+struct Replace(Expr);
+
+impl VisitorMut for Replace {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if columns_of(expr).is_some() {
+            *expr = self.0.clone();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+struct Places(Vec<usize>);
+
+impl Visitor for Places {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.0.extend(place(expr));
+        ControlFlow::Continue(())
+    }
+}
+
+struct FillPlaces(Vec<Column>);
+
+impl VisitorMut for FillPlaces {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let column = place(expr).and_then(|n| self.0.get(n.checked_sub(1)?));
+        if let Some(column) = column {
+            *expr = column.expr();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Puts in what names mean, outside of queries within.
+#[derive(Default)]
+struct PutIn {
+    means: Vec<(String, Expr)>,
+    queries: usize,
+    /// Parts that were put in.
+    parts: usize,
+}
+
+impl PutIn {
+    fn one(name: String, meaning: Expr) -> Self {
+        Self {
+            means: vec![(name, meaning)],
+            ..Self::default()
+        }
+    }
+}
+
+impl VisitorMut for PutIn {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.queries -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let Expr::Identifier(name) = &expr else {
+            return ControlFlow::Continue(());
+        };
+        if self.queries > 0 {
+            return ControlFlow::Continue(());
+        }
+        let wanted = folded(&name.value);
+        let meaning = self.means.iter().rev().find(|(name, _)| *name == wanted);
+        if let Some((_, meaning)) = meaning {
+            self.parts += 1;
+            let _: ControlFlow<()> = ast::visit_expressions(meaning, |_| {
+                self.parts += 1;
+                ControlFlow::Continue(())
+            });
+            *expr = match meaning {
+                Expr::Identifier(_) | Expr::Value(_) | Expr::Function(_) => meaning.clone(),
+                other => Expr::Nested(Box::new(other.clone())),
+            };
+            // What is too large is refused when the item is done.
+            if self.parts > MAX_PARTS {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,34 @@
+//! Calls of functions, as the parser makes them.
+
+use sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    ObjectName,
+};
+
+/// A call of a function whose name may be no word.
+pub(super) fn quoted_call(name: &str, args: Vec<Expr>) -> Expr {
+    let mut call = call(name, args);
+    if let Expr::Function(function) = &mut call {
+        function.name = ObjectName::from(vec![Ident::with_quote('"', name)]);
+    }
+    call
+}
+
+/// A call of a function with arguments without names.
+pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter().map(FunctionArgExpr::Expr);
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: args.map(FunctionArg::Unnamed).collect(),
+            clauses: vec![],
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
+}

@@ -1,0 +1,152 @@
+//! Aggregates that are functions of others: `mode(x)` is what `list_mode` says of `list(x)`.
+//!
+//! What must hold: FILTER, OVER, DISTINCT and ORDER BY belong to the aggregate within, whose rows they choose.
+
+use crate::error::{Error, Result};
+use crate::template::{parse, put_in};
+use sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, VisitMut, VisitorMut,
+};
+use std::ops::ControlFlow;
+
+/// The values that lie at shares of all: `quantile_disc`.
+pub const QUANTILE_OF: &str = "$quantile_of";
+/// The values at shares of all, or between two of them: `quantile_cont`.
+pub const QUANTILE_BETWEEN: &str = "$quantile_between";
+
+/// Name, number of arguments, meaning.
+const MEANINGS: &[(&str, usize, &str)] = &[
+    ("mode", 1, "list_mode(array_agg($1))"),
+    ("entropy", 1, "list_entropy(array_agg($1))"),
+    ("mad", 1, "list_mad(array_agg($1))"),
+    ("histogram", 1, "list_histogram(array_agg($1))"),
+    ("quantile", 2, "\"$quantile_of\"(array_agg($1), $2)"),
+    ("quantile_disc", 2, "\"$quantile_of\"(array_agg($1), $2)"),
+    (
+        "quantile_cont",
+        2,
+        "\"$quantile_between\"(array_agg($1), $2)",
+    ),
+    (
+        "arg_max_null",
+        2,
+        "first_value($1 ORDER BY $2 DESC) FILTER (WHERE $2 IS NOT NULL)",
+    ),
+    (
+        "arg_min_null",
+        2,
+        "first_value($1 ORDER BY $2) FILTER (WHERE $2 IS NOT NULL)",
+    ),
+    ("max", 2, FIRST_OF_MOST),
+    ("min", 2, FIRST_OF_LEAST),
+    ("arg_max", 3, OF_MOST),
+    ("max_by", 3, OF_MOST),
+    ("arg_min", 3, OF_LEAST),
+    ("min_by", 3, OF_LEAST),
+    (
+        "json_group_array",
+        1,
+        "\"$as_json\"('[' || string_agg(coalesce(to_json($1), 'null'), ',') || ']')",
+    ),
+    (
+        "json_group_object",
+        2,
+        "\"$as_json\"('{' || string_agg(left(right(json_object(CAST($1 AS VARCHAR), $2), -1), -1), ',') || '}')",
+    ),
+];
+
+/// Their names.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    MEANINGS.iter().map(|(name, ..)| *name)
+}
+
+const FIRST_OF_MOST: &str = "(array_agg($1 ORDER BY $1 DESC) FILTER (WHERE $1 IS NOT NULL))[1:$2]";
+const FIRST_OF_LEAST: &str = "(array_agg($1 ORDER BY $1) FILTER (WHERE $1 IS NOT NULL))[1:$2]";
+const OF_MOST: &str =
+    "(array_agg($1 ORDER BY $2 DESC) FILTER (WHERE $1 IS NOT NULL AND $2 IS NOT NULL))[1:$3]";
+const OF_LEAST: &str =
+    "(array_agg($1 ORDER BY $2) FILTER (WHERE $1 IS NOT NULL AND $2 IS NOT NULL))[1:$3]";
+
+/// Aggregates that stand in the meanings.
+const WITHIN: [&str; 3] = ["array_agg", "string_agg", "first_value"];
+
+/// What a call of an aggregate means, if it is one of these.
+pub(super) fn expand(name: &str, function: &Function) -> Result<Option<Expr>> {
+    let FunctionArguments::List(list) = &function.args else {
+        return Ok(None);
+    };
+    let args = list.args.iter().map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    });
+    let Some(args) = args.collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    let is_meant = |known: &&(&str, usize, &str)| known.0 == name && known.1 == args.len();
+    let Some((.., text)) = MEANINGS.iter().find(is_meant) else {
+        return Ok(None);
+    };
+    match (name, args.last()) {
+        // One share goes without a list of all values.
+        ("quantile_cont", Some(share)) if !matches!(share, Expr::Array(_)) => return Ok(None),
+        ("max" | "min" | "arg_max" | "arg_min" | "max_by" | "min_by", Some(count)) => {
+            check_count(count)?;
+        }
+        _ => {}
+    }
+    let mut meaning = parse(text)?;
+    let _: ControlFlow<()> = VisitMut::visit(&mut meaning, &mut HandOver(function));
+    put_in(&mut meaning, &args)?;
+    Ok(Some(meaning))
+}
+
+/// The number of values that are asked for.
+fn check_count(count: &Expr) -> Result<()> {
+    match count {
+        Expr::Value(value) => match &value.value {
+            Value::Number(number, _) if number.parse().is_ok_and(|n: u64| n > 0) => Ok(()),
+            Value::Null => Err(Error::invalid(
+                "Invalid input for MIN/MAX: n value cannot be NULL",
+            )),
+            Value::Placeholder(_) => Ok(()),
+            _ => Err(Error::invalid(
+                "Invalid input for MIN/MAX: n value must be > 0",
+            )),
+        },
+        _ => Err(Error::unsupported(
+            "the number of values in max(x, n) and its kind is a constant, as in max(x, 3)",
+        )),
+    }
+}
+
+/// Gives the aggregates within what is said of the call.
+struct HandOver<'a>(&'a Function);
+
+impl VisitorMut for HandOver<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let Expr::Function(inner) = expr else {
+            return ControlFlow::Continue(());
+        };
+        if !WITHIN.contains(&inner.name.to_string().as_str()) {
+            return ControlFlow::Continue(());
+        }
+        inner.over = self.0.over.clone();
+        inner.filter = match (inner.filter.take(), self.0.filter.clone()) {
+            (Some(own), Some(given)) => Some(Box::new(Expr::BinaryOp {
+                left: Box::new(Expr::Nested(own)),
+                op: sqlparser::ast::BinaryOperator::And,
+                right: Box::new(Expr::Nested(given)),
+            })),
+            (own, given) => own.or(given),
+        };
+        if let (FunctionArguments::List(own), FunctionArguments::List(given)) =
+            (&mut inner.args, &self.0.args)
+        {
+            own.duplicate_treatment = given.duplicate_treatment;
+            own.clauses.extend(given.clauses.iter().cloned());
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,165 @@
+//! Operators of DuckDB that the parser lacks, as calls of the functions that they are: `@x`, `x!`, `GLOB`, `^@`, `&&`, `@>`, `<@`,
+//! `x IN list`; names before a colon, and list comprehensions.
+
+use super::calls::{call, quoted_call};
+use sqlparser::ast::{
+    Expr, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax, OneOrManyWithParens,
+    UnaryOperator,
+};
+use sqlparser::dialect::{Dialect, DuckDbDialect, Precedence};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
+
+type Parsed = Option<Result<Expr, ParserError>>;
+
+/// The mark of a list comprehension, in place of its bracket. No parameter has a space in its name.
+pub(super) const COMPREHENSION: &str = "$for ";
+/// The mark of a name before a colon; the name follows behind a quote or a space.
+pub(super) const NAMED: &str = "$as";
+/// The column of FROM, or of the select list, at a place: `#1`.
+pub const PLACE: &str = "#";
+/// Whether a text matches a pattern of files' names.
+pub const GLOB_MATCH: &str = "~~~";
+/// Of `json -> path`, which is looser than OR.
+const JSON_ARROW: u8 = 4;
+/// Of `!`, which is as close as a cast.
+const POSTFIX: u8 = 49;
+
+/// What begins with one of them.
+pub(super) fn prefix(parser: &mut Parser, sign_precedence: u8) -> Parsed {
+    match &parser.peek_token_ref().token {
+        Token::AtSign => {
+            parser.next_token();
+            let of = parser.parse_subexpr(sign_precedence);
+            Some(of.map(|of| call("abs", vec![of])))
+        }
+        Token::Sharp => match &parser.peek_nth_token_ref(1).token {
+            Token::Number(..) => {
+                parser.next_token();
+                let number = parser.parse_number_value().map(Expr::Value);
+                Some(number.map(|number| quoted_call(PLACE, vec![number])))
+            }
+            _ => None,
+        },
+        Token::Placeholder(mark) if mark == COMPREHENSION => {
+            parser.next_token();
+            Some(comprehension(parser))
+        }
+        Token::Placeholder(mark) => {
+            let name = mark.strip_prefix(NAMED)?;
+            let name = match name.strip_prefix('"') {
+                Some(name) => Ident::with_quote('"', name),
+                None => Ident::new(name.trim_start()),
+            };
+            parser.next_token();
+            let expr = parser.parse_expr().map(Box::new);
+            Some(expr.map(|expr| Expr::Named { expr, name }))
+        }
+        _ => None,
+    }
+}
+
+/// How tightly the operator binds that comes next, if it is one of them.
+pub(super) fn precedence(parser: &Parser, other: u8) -> Option<u8> {
+    match &parser.peek_token_ref().token {
+        Token::ExclamationMark => Some(POSTFIX),
+        Token::HashArrow => Some(JSON_ARROW),
+        Token::LongArrow => Some(other),
+        Token::Overlap | Token::AtArrow | Token::ArrowAt | Token::CaretAt => Some(other),
+        Token::Word(word) if is_glob(word) => Some(DuckDbDialect.prec_value(Precedence::Like)),
+        _ => None,
+    }
+}
+
+fn is_glob(word: &sqlparser::tokenizer::Word) -> bool {
+    word.quote_style.is_none() && word.value.eq_ignore_ascii_case("glob")
+}
+
+/// What an operand becomes together with one of them, and what is to the operator's right.
+pub(super) fn infix(parser: &mut Parser, left: &Expr, precedence: u8) -> Parsed {
+    let (name, turned) = match &parser.peek_token_ref().token {
+        Token::ExclamationMark => {
+            parser.next_token();
+            return Some(Ok(call("factorial", vec![left.clone()])));
+        }
+        Token::Overlap => ("list_has_any", false),
+        Token::AtArrow => ("list_has_all", false),
+        Token::ArrowAt => ("list_has_all", true),
+        Token::CaretAt => ("starts_with", false),
+        Token::Word(word) if is_glob(word) => (GLOB_MATCH, false),
+        _ => return in_list(parser, left, precedence),
+    };
+    parser.next_token();
+    let right = parser.parse_subexpr(precedence);
+    let call = |name, args| match name == GLOB_MATCH {
+        true => quoted_call(name, args),
+        false => call(name, args),
+    };
+    Some(right.map(|right| match turned {
+        true => call(name, vec![right, left.clone()]),
+        false => call(name, vec![left.clone(), right]),
+    }))
+}
+
+/// `x IN list`, without brackets.
+fn in_list(parser: &mut Parser, left: &Expr, precedence: u8) -> Parsed {
+    let is = |n: usize, wanted| match &parser.peek_nth_token_ref(n).token {
+        Token::Word(word) => word.keyword == wanted,
+        _ => false,
+    };
+    let negated = is(0, Keyword::NOT);
+    let at = usize::from(negated);
+    if !is(at, Keyword::IN)
+        || parser.peek_nth_token_ref(at + 1).token == Token::LParen
+        || is(at + 1, Keyword::UNNEST)
+    {
+        return None;
+    }
+    (0..=at).for_each(|_| drop(parser.next_token()));
+    let list = parser.parse_subexpr(precedence);
+    Some(list.map(|list| {
+        let found = call("contains", vec![list, left.clone()]);
+        match negated {
+            true => Expr::UnaryOp {
+                op: UnaryOperator::Not,
+                expr: Box::new(found),
+            },
+            false => found,
+        }
+    }))
+}
+
+/// `value FOR x IN list IF condition]`, or with `x, n` for the value and its place.
+fn comprehension(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let value = parser.parse_expr()?;
+    parser.expect_keyword_is(Keyword::FOR)?;
+    let mut names = vec![parser.parse_identifier()?];
+    if parser.consume_token(&Token::Comma) {
+        names.push(parser.parse_identifier()?);
+    }
+    parser.expect_keyword_is(Keyword::IN)?;
+    let mut list = parser.parse_expr()?;
+    if parser.parse_keyword(Keyword::IF) {
+        let condition = parser.parse_expr()?;
+        list = call("list_filter", vec![list, lambda(names.clone(), condition)]);
+    }
+    parser.expect_token(&Token::RBracket)?;
+    Ok(call("list_transform", vec![list, lambda(names, value)]))
+}
+
+fn lambda(names: Vec<Ident>, body: Expr) -> Expr {
+    let mut names = names.into_iter().map(|name| LambdaFunctionParameter {
+        name,
+        data_type: None,
+    });
+    let params = match (names.next(), names.next()) {
+        (Some(only), None) => OneOrManyWithParens::One(only),
+        (first, second) => OneOrManyWithParens::Many(first.into_iter().chain(second).collect()),
+    };
+    Expr::Lambda(LambdaFunction {
+        params,
+        body: Box::new(body),
+        syntax: LambdaSyntax::Arrow,
+    })
+}
