@@ -11,6 +11,7 @@ use std::path::Path;
 
 use crate::dot_command::{self, quoted};
 use crate::output::Mode;
+use crate::session::Session;
 
 /// Words that statements are made of, as a person types them.
 const KEYWORDS: &str = "ADD ALL ALTER ANALYZE AND AS ASC ATTACH BEGIN BETWEEN BIGINT BLOB BOOLEAN BY CALL CASE CAST CHECK \
@@ -34,6 +35,32 @@ pub(crate) struct TableNames {
     pub(crate) schema: String,
     pub(crate) name: String,
     pub(crate) columns: Vec<String>,
+}
+
+impl Session {
+    /// What Tab offers of the databases; none within a transaction, of which a question would be the first statement.
+    pub(crate) fn names(&self) -> Option<Names> {
+        if self.connection.in_transaction() {
+            return None;
+        }
+        let rows = self.ask(
+            "SELECT database, schema, name, array_to_string(column_names, chr(0)) FROM (SHOW ALL TABLES)",
+        );
+        let rows = rows.ok()?;
+        let tables = rows.into_iter().filter_map(|row| {
+            let [database, schema, name, columns] = <[String; 4]>::try_from(row).ok()?;
+            let columns = columns.split('\0').filter(|name| !name.is_empty());
+            Some(TableNames {
+                database,
+                schema,
+                name,
+                columns: columns.map(str::to_owned).collect(),
+            })
+        });
+        Some(Names {
+            tables: tables.collect(),
+        })
+    }
 }
 
 /// What may stand instead of `input[start..]`, for a cursor behind `input`.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
-use crate::completion::{Names, TableNames};
 use crate::failure::Failure;
 use crate::freshness_options::FreshnessOptions;
 use crate::key_options::KeyOptions;
@@ -132,30 +131,6 @@ impl Session {
             }
         }
         Ok(())
-    }
-
-    /// What Tab offers of the databases; none within a transaction, of which a question would be the first statement.
-    pub(crate) fn names(&self) -> Option<Names> {
-        if self.connection.in_transaction() {
-            return None;
-        }
-        let rows = self.ask(
-            "SELECT database, schema, name, array_to_string(column_names, chr(0)) FROM (SHOW ALL TABLES)",
-        );
-        let rows = rows.ok()?;
-        let tables = rows.into_iter().filter_map(|row| {
-            let [database, schema, name, columns] = <[String; 4]>::try_from(row).ok()?;
-            let columns = columns.split('\0').filter(|name| !name.is_empty());
-            Some(TableNames {
-                database,
-                schema,
-                name,
-                columns: columns.map(str::to_owned).collect(),
-            })
-        });
-        Some(Names {
-            tables: tables.collect(),
-        })
     }
 
     /// A name as it must be written to be found: with its database and schema where the bare name would not do.

@@ -5,7 +5,6 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
@@ -52,38 +51,21 @@ fn has_aggregate_below(node: &Arc<dyn ExecutionPlan>) -> Result<bool> {
 }
 
 /// The rule that groups by what the one DISTINCT aggregate counts; it takes it for one of a single argument.
-#[derive(Debug)]
-pub(super) struct SingleDistinct(pub(super) Arc<dyn OptimizerRule + Send + Sync>);
-
-impl OptimizerRule for SingleDistinct {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let has_several = |expr: &Expr| match expr {
-            Expr::AggregateFunction(AggregateFunction { params, .. }) => {
-                params.distinct && params.args.len() != 1
-            }
-            _ => false,
-        };
-        match &plan {
-            LogicalPlan::Aggregate(aggregate) if aggregate.aggr_expr.iter().any(has_several) => {
-                Ok(Transformed::no(plan))
-            }
-            _ => self.0.rewrite(plan, config),
+pub(super) fn single_distinct(
+    rule: &dyn OptimizerRule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    let has_several = |expr: &Expr| match expr {
+        Expr::AggregateFunction(AggregateFunction { params, .. }) => {
+            params.distinct && params.args.len() != 1
         }
+        _ => false,
+    };
+    match &plan {
+        LogicalPlan::Aggregate(aggregate) if aggregate.aggr_expr.iter().any(has_several) => {
+            Ok(Transformed::no(plan))
+        }
+        _ => rule.rewrite(plan, config),
     }
 }

@@ -9,7 +9,7 @@
 use super::flat_plans::all_of;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{NullEquality, Result, ScalarValue};
-use datafusion::logical_expr::utils::split_conjunction_owned;
+use datafusion::logical_expr::utils::{split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Expr, Filter, GroupingSet, LogicalPlan, Operator, lit};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
@@ -17,17 +17,29 @@ use std::sync::Arc;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
-/// The rule that pushes filters down.
-#[derive(Debug)]
-pub(super) struct PushDownFilters(pub(super) Rule);
+/// What is done in place of a rule's rewriting, which it is given to call.
+type Rewrite =
+    fn(&dyn OptimizerRule, LogicalPlan, &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>>;
 
-impl OptimizerRule for PushDownFilters {
+/// One of DataFusion's rules by its name and in its order, but for what it rewrites.
+#[derive(Debug)]
+struct Guarded {
+    rule: Rule,
+    rewrite: Rewrite,
+}
+
+/// The rule with another rewriting.
+pub(super) fn guarded(rule: Rule, rewrite: Rewrite) -> Rule {
+    Arc::new(Guarded { rule, rewrite })
+}
+
+impl OptimizerRule for Guarded {
     fn name(&self) -> &str {
-        self.0.name()
+        self.rule.name()
     }
 
     fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
+        self.rule.apply_order()
     }
 
     fn supports_rewrite(&self) -> bool {
@@ -39,55 +51,91 @@ impl OptimizerRule for PushDownFilters {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        let filter = match constants_right(plan)? {
-            LogicalPlan::Filter(filter) if always_has_a_row(below_filters(&filter.input)) => filter,
-            other => return self.0.rewrite(other, config),
-        };
-        // The library's rule takes filters above each other for one.
-        let mut terms = split_conjunction_owned(filter.predicate);
-        let mut input = Arc::unwrap_or_clone(filter.input);
-        while let LogicalPlan::Filter(Filter {
-            predicate,
-            input: next,
-            ..
-        }) = input
-        {
-            terms.extend(split_conjunction_owned(predicate));
-            input = Arc::unwrap_or_clone(next);
-        }
-        let terms = terms.into_iter();
-        let (moving, staying): (Vec<_>, Vec<_>) = terms.partition(Expr::any_column_refs);
-        let with = |terms, input| match all_of(terms) {
-            None => Ok(input),
-            Some(predicate) => Filter::try_new(predicate, Arc::new(input)).map(LogicalPlan::Filter),
-        };
-        if moving.is_empty() {
-            return with(staying, input).map(Transformed::no);
-        }
-        let pushed = self.0.rewrite(with(moving, input)?, config)?;
-        pushed.map_data(|plan| with(staying, plan))
+        (self.rewrite)(self.rule.as_ref(), plan, config)
     }
+}
+
+/// The rule that pushes filters down.
+pub(super) fn push_down_filters(
+    rule: &dyn OptimizerRule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    let filter = match constants_right(plan)? {
+        LogicalPlan::Filter(filter) if always_has_a_row(below_filters(&filter.input)) => filter,
+        other => return rule.rewrite(other, config),
+    };
+    // The library's rule takes filters above each other for one.
+    let mut terms = split_conjunction_owned(filter.predicate);
+    let mut input = Arc::unwrap_or_clone(filter.input);
+    while let LogicalPlan::Filter(Filter {
+        predicate,
+        input: next,
+        ..
+    }) = input
+    {
+        terms.extend(split_conjunction_owned(predicate));
+        input = Arc::unwrap_or_clone(next);
+    }
+    let terms = terms.into_iter();
+    let (moving, staying): (Vec<_>, Vec<_>) = terms.partition(Expr::any_column_refs);
+    let with = |terms, input| match all_of(terms) {
+        None => Ok(input),
+        Some(predicate) => Filter::try_new(predicate, Arc::new(input)).map(LogicalPlan::Filter),
+    };
+    if moving.is_empty() {
+        return with(staying, input).map(Transformed::no);
+    }
+    let pushed = rule.rewrite(with(moving, input)?, config)?;
+    pushed.map_data(|plan| with(staying, plan))
 }
 
 /// The comparisons of filters that lie on each other, which the rule takes for one.
 fn constants_right(plan: LogicalPlan) -> Result<LogicalPlan> {
+    match has_to_turn(&plan) {
+        true => turned(plan),
+        false => Ok(plan),
+    }
+}
+
+fn has_to_turn(mut plan: &LogicalPlan) -> bool {
+    while let LogicalPlan::Filter(filter) = plan {
+        let mut conjuncts = split_conjunction(&filter.predicate).into_iter();
+        let turns = |term: &Expr| match term {
+            Expr::BinaryExpr(comparison) if is_grouped(comparison.op) => {
+                constant_right(term.clone()) != *term
+            }
+            _ => false,
+        };
+        if conjuncts.any(turns) {
+            return true;
+        }
+        plan = &filter.input;
+    }
+    false
+}
+
+fn turned(plan: LogicalPlan) -> Result<LogicalPlan> {
     let LogicalPlan::Filter(filter) = plan else {
         return Ok(plan);
     };
-    let input = constants_right(Arc::unwrap_or_clone(filter.input))?;
+    let input = turned(Arc::unwrap_or_clone(filter.input))?;
     let conjuncts = split_conjunction_owned(filter.predicate).into_iter();
     let predicate = all_of(conjuncts.map(constant_right)).unwrap_or_default();
     Filter::try_new(predicate, Arc::new(input)).map(LogicalPlan::Filter)
+}
+
+/// Whether the rule keeps the strictest of several such comparisons.
+fn is_grouped(op: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, Lt, LtEq};
+    matches!(op, Eq | Lt | LtEq | Gt | GtEq)
 }
 
 fn constant_right(condition: Expr) -> Expr {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else {
         return condition;
     };
-    let is_grouped = matches!(
-        op,
-        Operator::Eq | Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq
-    );
+    let is_grouped = is_grouped(op);
     let (left, op, mut right) = match (left.as_literal(), right.as_literal(), op.swap()) {
         (Some(_), None, Some(swapped)) if is_grouped => (right, swapped, left),
         _ => (left, op, right),
@@ -125,45 +173,28 @@ fn always_has_a_row(plan: &LogicalPlan) -> bool {
 }
 
 /// The rule that makes keys of a join of the equalities in its condition.
-#[derive(Debug)]
-pub(super) struct ExtractKeys(pub(super) Rule);
-
-impl OptimizerRule for ExtractKeys {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let had = match &plan {
-            LogicalPlan::Join(join) if join.null_equality == NullEquality::NullEqualsNull => {
-                join.on.len()
-            }
-            _ => return self.0.rewrite(plan, config),
-        };
-        let extracted = self.0.rewrite(plan, config)?;
-        Ok(extracted.update_data(|plan| match plan {
-            LogicalPlan::Join(mut join) => {
-                let known = join
-                    .on
-                    .iter()
-                    .skip(had)
-                    .map(|(key, _)| key.clone().is_not_null());
-                join.filter = all_of(known.chain(join.filter.take()));
-                LogicalPlan::Join(join)
-            }
-            other => other,
-        }))
-    }
+pub(super) fn extract_keys(
+    rule: &dyn OptimizerRule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    let had = match &plan {
+        LogicalPlan::Join(join) if join.null_equality == NullEquality::NullEqualsNull => {
+            join.on.len()
+        }
+        _ => return rule.rewrite(plan, config),
+    };
+    let extracted = rule.rewrite(plan, config)?;
+    Ok(extracted.update_data(|plan| match plan {
+        LogicalPlan::Join(mut join) => {
+            let known = join
+                .on
+                .iter()
+                .skip(had)
+                .map(|(key, _)| key.clone().is_not_null());
+            join.filter = all_of(known.chain(join.filter.take()));
+            LogicalPlan::Join(join)
+        }
+        other => other,
+    }))
 }

@@ -10,8 +10,8 @@ use super::dependent_joins::DependentJoins;
 use super::flat_plans::{FlatFilters, GroupedUnions};
 use super::flat_unions::FlatUnions;
 use super::given_files::GivenFiles;
-use super::guarded_aggregates::{KnownAggregates, SingleDistinct};
-use super::guarded_rules::{ExtractKeys, PushDownFilters};
+use super::guarded_aggregates::{KnownAggregates, single_distinct};
+use super::guarded_rules::{extract_keys, guarded, push_down_filters};
 use super::in_order::InsertionOrder;
 use super::in_turn::FewerReaders;
 use super::join_order::JoinOrder;
@@ -141,9 +141,9 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let rules = rules.filter(|rule| !lose_names.contains(&rule.name()));
     let rules = rules.map(|rule| -> Arc<dyn OptimizerRule + Send + Sync> {
         match rule.name() {
-            "push_down_filter" => Arc::new(PushDownFilters(rule)),
-            "extract_equijoin_predicate" => Arc::new(ExtractKeys(rule)),
-            "single_distinct_aggregation_to_group_by" => Arc::new(SingleDistinct(rule)),
+            "push_down_filter" => guarded(rule, push_down_filters),
+            "extract_equijoin_predicate" => guarded(rule, extract_keys),
+            "single_distinct_aggregation_to_group_by" => guarded(rule, single_distinct),
             "eliminate_cross_join" => Arc::new(CrossJoins),
             _ => rule,
         }
