@@ -15,8 +15,8 @@ mod nested_values;
 pub mod wire;
 
 pub use codec::{
-    CodecError, EncodedSegment, MAX_ROW_GROUP_ROWS, OpenSegment, SegmentCodec, SegmentHeader,
-    VortexCodec, plain_values,
+    CodecError, EncodedSegment, MAX_ROW_GROUP_ROWS, OpenSegment, SegmentHeader, VortexCodec,
+    plain_values,
 };
 pub use column_type::{
     Bounds, ColumnType, MAX_DECIMAL_PRECISION, MAX_DECIMAL64_PRECISION, MAX_TYPE_DEPTH,

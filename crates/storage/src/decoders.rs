@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
-use hushdb_encoding::{ColumnType, OpenSegment, SegmentCodec, SegmentHeader, VortexCodec};
+use hushdb_encoding::{ColumnType, OpenSegment, SegmentHeader, VortexCodec};
 use hushdb_keys::{HEADER_LEN, UnverifiedHeader};
 
 use crate::block::{BlockRef, Protection, Role, SECTOR_BYTES, SealedFile};

@@ -4,6 +4,7 @@
 //! no panic of the compression library passes this module.
 //! Refuses: segments of another type or row count, unknown codecs and encodings, lengths that do not add up.
 
+mod encoded_segment;
 mod encoding_set;
 mod nested;
 mod open_segment;
@@ -11,12 +12,11 @@ mod parts;
 pub mod plain_values;
 #[cfg(test)]
 mod random_values;
-mod segment_codec;
 mod segment_header;
 mod verify;
 mod vortex_codec;
 
+pub use encoded_segment::{CodecError, EncodedSegment, MAX_ROW_GROUP_ROWS};
 pub use open_segment::OpenSegment;
-pub use segment_codec::{CodecError, EncodedSegment, MAX_ROW_GROUP_ROWS, SegmentCodec};
 pub use segment_header::SegmentHeader;
 pub use vortex_codec::VortexCodec;

@@ -18,8 +18,8 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer, OffsetBuffer
 use bytes::Bytes;
 use vortex_session::registry::ReadContext;
 
+use super::encoded_segment::CodecError;
 use super::parts::{part_types, split};
-use super::segment_codec::CodecError;
 use super::vortex_codec::VortexCodec;
 use crate::column_type::{ColumnType, Values};
 use crate::nested_values::{list_parts, struct_parts};
@@ -216,7 +216,6 @@ mod tests {
 
     use super::super::plain_values;
     use super::super::random_values::Random;
-    use super::super::segment_codec::SegmentCodec;
     use super::*;
     use crate::wire::{Reader, Writer};
 

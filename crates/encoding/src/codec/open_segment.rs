@@ -24,9 +24,9 @@ use vortex_buffer::ByteBuffer;
 use vortex_error::{VortexResult, vortex_bail};
 use vortex_session::registry::ReadContext;
 
+use super::encoded_segment::CodecError;
+use super::encoded_segment::MAX_ROW_GROUP_ROWS;
 use super::parts::{join, part_types};
-use super::segment_codec::MAX_ROW_GROUP_ROWS;
-use super::segment_codec::{CodecError, SegmentCodec};
 use super::segment_header::SegmentHeader;
 use super::vortex_codec::VortexCodec;
 use crate::column_type::ColumnType;

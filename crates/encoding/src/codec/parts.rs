@@ -19,7 +19,7 @@ use arrow_array::{
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
-use super::segment_codec::CodecError;
+use super::encoded_segment::CodecError;
 use crate::column_type::{ColumnType, Parts};
 
 /// The most parts a type is split into.

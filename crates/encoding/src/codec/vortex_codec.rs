@@ -25,17 +25,17 @@ use vortex_mask::Mask;
 use vortex_session::VortexSession;
 use vortex_session::registry::{Id, ReadContext};
 
+use super::encoded_segment::MAX_ROW_GROUP_ROWS;
+use super::encoded_segment::{CodecError, EncodedSegment};
 use super::encoding_set::code_of;
 use super::nested::{FlatPart, flatten};
 use super::parts::{join, part_types, split};
-use super::segment_codec::MAX_ROW_GROUP_ROWS;
-use super::segment_codec::{CodecError, EncodedSegment, SegmentCodec};
 use super::segment_header::{PART_ALIGNMENT, SegmentHeader};
 use super::verify;
 use crate::column_type::{ColumnType, Values};
 use crate::expected_panics::expect_panics;
 
-/// The codec of format 1.
+/// The codec of format 1. Two threads may use one at once.
 #[derive(Clone)]
 pub struct VortexCodec {
     pub(super) session: VortexSession,
@@ -248,8 +248,13 @@ impl VortexCodec {
     }
 }
 
-impl SegmentCodec for VortexCodec {
-    fn encode(&self, ty: &ColumnType, array: &ArrayRef) -> Result<EncodedSegment, CodecError> {
+/// Columns of row groups to segments and back (FORMAT.md, "Segments").
+impl VortexCodec {
+    /// Compresses `array`, whose type must be `ty.arrow()`.
+    ///
+    /// # Errors
+    /// [`CodecError::WrongType`] for another type, [`CodecError::TooLarge`] if it does not fit a segment.
+    pub fn encode(&self, ty: &ColumnType, array: &ArrayRef) -> Result<EncodedSegment, CodecError> {
         let rows = u32::try_from(array.len()).map_err(|_| CodecError::TooLarge)?;
         if rows > MAX_ROW_GROUP_ROWS {
             return Err(CodecError::TooLarge);
@@ -274,7 +279,11 @@ impl SegmentCodec for VortexCodec {
             .ok_or(CodecError::TooLarge)
     }
 
-    fn decode(
+    /// Decodes the rows that `mask` selects (all rows if there is none) of a segment of `rows` rows.
+    ///
+    /// # Errors
+    /// [`CodecError::Malformed`] if the bytes are not such a segment.
+    pub fn decode(
         &self,
         ty: &ColumnType,
         rows: u32,

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::Array;
-use hushdb_encoding::SegmentCodec;
 
 use super::catalog_version::CatalogVersion;
 use super::check_index::check_index;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::{Array, ArrayRef, BooleanArray, new_empty_array, new_null_array};
 use arrow_buffer::BooleanBuffer;
-use hushdb_encoding::{CodecError, MAX_ROW_GROUP_ROWS, SegmentCodec, VortexCodec};
+use hushdb_encoding::{CodecError, MAX_ROW_GROUP_ROWS, VortexCodec};
 use hushdb_keys::{KdfBudget, KeyAttempt, KeyProvider, UnverifiedHeader};
 use parking_lot::{Mutex, RwLock};
 

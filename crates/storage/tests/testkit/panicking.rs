@@ -4,7 +4,7 @@ use std::panic::{set_hook, take_hook};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
 
-use hushdb_storage::{CodecError, ColumnType, SegmentCodec, VortexCodec, is_panic_expected};
+use hushdb_storage::{CodecError, ColumnType, VortexCodec, is_panic_expected};
 
 use super::arrays::{ArrayRef, StringViewArray};
 

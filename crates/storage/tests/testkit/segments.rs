@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryViewArray, Int64Array};
-use hushdb_storage::{ColumnType, Role, SegmentCodec, VortexCodec};
+use hushdb_storage::{ColumnType, Role, VortexCodec};
 
 use super::cases::Cases;
 use super::forge::{Forge, find, put};

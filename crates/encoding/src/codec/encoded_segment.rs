@@ -1,12 +1,4 @@
-//! The joint to the compression library.
-//!
-//! What must hold: an implementation is stateless towards the data; two threads may use it at once.
-
-use arrow_array::ArrayRef;
-use arrow_buffer::BooleanBuffer;
-use bytes::Bytes;
-
-use crate::column_type::ColumnType;
+//! `EncodedSegment`: a column of a row group in bytes, and why there may be none.
 
 /// The most rows that a segment, and so a row group, can have, whatever the options say.
 pub const MAX_ROW_GROUP_ROWS: u32 = 1 << 20;
@@ -52,25 +44,4 @@ impl EncodedSegment {
         }
         out
     }
-}
-
-/// Compresses one column of one row group (FORMAT.md, "Segments").
-pub trait SegmentCodec: Send + Sync {
-    /// Compresses `array`, whose type must be `ty.arrow()`.
-    ///
-    /// # Errors
-    /// [`CodecError::WrongType`] for another type, [`CodecError::TooLarge`] if it does not fit a segment.
-    fn encode(&self, ty: &ColumnType, array: &ArrayRef) -> Result<EncodedSegment, CodecError>;
-
-    /// Decodes the rows that `mask` selects (all rows if there is none) of a segment of `rows` rows.
-    ///
-    /// # Errors
-    /// [`CodecError::Malformed`] if the bytes are not such a segment.
-    fn decode(
-        &self,
-        ty: &ColumnType,
-        rows: u32,
-        bytes: &Bytes,
-        mask: Option<&BooleanBuffer>,
-    ) -> Result<ArrayRef, CodecError>;
 }
