@@ -1,8 +1,10 @@
 //! `hush inspect`: what a database file says about itself.
 //!
 //! Without a key that is its header, of which nothing is verified. With the key (a plain file needs none) it is also
-//! what the key vouches for: generation, root, tables, and the blocks by role. No secret is printed: neither wrapped
-//! keys nor salts. `--entropy` and `--picture` look at the bytes alone.
+//! what the key vouches for: generation, root, tables, and the blocks by role. `--entropy` and `--picture`
+//! look at the bytes alone.
+//!
+//! What must hold: no secret is printed, neither wrapped keys nor salts.
 #![expect(clippy::disallowed_methods, reason = "it looks at files from outside")]
 
 use std::fs::File;

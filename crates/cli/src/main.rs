@@ -1,7 +1,7 @@
 //! `hush`: the HushDB shell, its demo, and the commands that look at and after database files.
 //!
-//! Nothing here reads or writes a database file by itself: all of it goes through the library, as any other program's
-//! work would. Results go to standard output, everything else to standard error.
+//! What must hold: nothing here reads or writes what a database file holds by itself: that goes through the library, as any other
+//! program's work would. Results go to standard output, everything else to standard error.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod arguments;

@@ -1,5 +1,6 @@
-//! ALTER TABLE: columns added, dropped, renamed and of another type, tables renamed, defaults and NOT NULL set. All operations
-//! of a statement are done, or none.
+//! ALTER TABLE: columns added, dropped, renamed and of another type, tables renamed, defaults and NOT NULL set.
+//!
+//! What must hold: all operations of a statement are done, or none; no CHECK names a column that is there no more.
 
 use super::change_type::change_type;
 use super::ddl::{Definition, column_definition, default_value, table_columns, validate};

@@ -1,4 +1,7 @@
 //! ATTACH, DETACH and USE.
+//!
+//! What must hold: no error repeats a key, however it was given; a database that is attached already is checked against the key,
+//! the cipher and the anchor that it is asked for with.
 
 use crate::anchor_file::AnchorFile;
 use crate::instance::{Attached, MEMORY, check_cipher, database_name, takes_no_key};

@@ -1,4 +1,6 @@
 //! COPY FROM and COPY TO, CSV, Parquet and JSON, and the same files in FROM.
+//!
+//! What must hold: files are written as [`OutputFile`], which is never a database's; errors of Parquet files repeat no values.
 
 use super::csv;
 use super::json;

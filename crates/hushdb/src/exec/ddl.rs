@@ -1,4 +1,6 @@
 //! CREATE and DROP of tables, views and schemas.
+//!
+//! What must hold: what is refused leaves nothing behind: all changes of a statement are one [`Write`], which `commit` keeps.
 
 use super::indexes::{self, Key};
 use super::load::{self, RowRules};

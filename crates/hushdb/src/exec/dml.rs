@@ -1,7 +1,9 @@
 //! INSERT, UPDATE, DELETE and TRUNCATE.
 //!
-//! Each is planned as a SELECT of row ids and new values, run, and fed to the storage transaction; DataFusion's own DML
-//! hooks are never used. An UPDATE deletes rows and inserts them under new row ids.
+//! Each is planned as a SELECT of row ids and new values, run, and fed to the storage transaction. An UPDATE deletes rows and
+//! inserts them under new row ids.
+//!
+//! What must hold: DataFusion's own DML hooks are never used.
 
 use super::load::{self, RowRules};
 use super::query;

@@ -1,4 +1,7 @@
 //! Running statements: which part of this folder a statement goes to.
+//!
+//! What must hold: in a transaction that an error has aborted nothing runs but what ends it; what makes a plan gets the room on
+//! the stack that a plan takes.
 
 mod alter;
 mod append;

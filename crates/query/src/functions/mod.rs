@@ -1,5 +1,7 @@
 //! Functions whose meaning differs from DataFusion's: arithmetic that fails on overflow, sums that cannot wrap, and
 //! conversions that Arrow does not have. Names and results follow DuckDB's.
+//!
+//! What must hold: a function whose result can be many times its arguments asks for the memory first (`room.rs`).
 
 pub(crate) mod arithmetic;
 pub(crate) mod arithmetic_chain;
