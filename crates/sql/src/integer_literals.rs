@@ -4,6 +4,7 @@
 //! What must hold: a literal that says something else than a value has no mark: a position in ORDER BY or GROUP BY, a limit,
 //! the bound of a window's frame, the length of an interval.
 
+use super::marks::{mark, mark_with};
 use super::truth_marks::{mark_changed, mark_condition, mark_joins, mark_select};
 use super::walk::finish;
 use crate::error::{Error, Result};
@@ -52,23 +53,6 @@ pub(super) fn mark_expr(expr: &mut Expr) -> Result<()> {
 struct Marker {
     /// How many INTERVALs are around.
     intervals: usize,
-}
-
-pub(super) fn mark(expr: &mut Expr, mark: &str) {
-    mark_with(
-        expr,
-        BinaryOperator::Custom(mark.into()),
-        Expr::value(Value::Null),
-    );
-}
-
-fn mark_with(expr: &mut Expr, op: BinaryOperator, right: Expr) {
-    let marked = std::mem::replace(expr, Expr::value(Value::Null));
-    *expr = Expr::BinaryOp {
-        left: Box::new(marked),
-        op,
-        right: Box::new(right),
-    };
 }
 
 /// Takes the mark of a literal away again.

@@ -26,6 +26,7 @@ mod intervals;
 mod key_literals;
 mod lateral_unnest;
 mod macros;
+mod marks;
 mod named_options;
 mod named_windows;
 mod names;

@@ -1,7 +1,7 @@
 //! Marks behind what stands for a condition and may be no BOOLEAN: `WHERE 'true'`, `NOT 1`, `HAVING sum(x)`. Numbers and texts are
 //! read as BOOLEAN there, as by a CAST; which types there are, the planner knows.
 
-use super::integer_literals::mark;
+use super::marks::mark;
 use sqlparser::ast::{
     BinaryOperator, Expr, JoinConstraint, JoinOperator, Select, Statement, TableWithJoins,
     UnaryOperator,
