@@ -38,8 +38,8 @@ pub use block::{
 };
 pub use catalog::{
     CatalogVersion, CheckReport, Checkpoint, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, FreeRows,
-    KeyUsage, LockOwner, Lost, MAIN_SCHEMA, OnLongWait, PendingRowGroup, RekeyProgress, RekeyState,
-    Salvage, SalvageReport, SalvagedTable, Savepoint, SchemaVersion, Store, Transaction, View,
+    LockOwner, Lost, MAIN_SCHEMA, OnLongWait, PendingRowGroup, RekeyProgress, RekeyState, Salvage,
+    SalvageReport, SalvagedTable, Savepoint, SchemaVersion, Store, Transaction, View,
 };
 pub use error::{Error, ErrorKind, Place, Result};
 pub use file::{

@@ -5,6 +5,7 @@
 use super::csv;
 use super::json;
 use super::load::{self, RowRules};
+use super::packed_files::Packing;
 use super::query;
 use crate::result::QueryResult;
 use crate::statement::Statement;
@@ -31,7 +32,7 @@ use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{ColumnType, OutputFile, input_path, open_input};
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter, parquet_to_arrow_schema};
-use parquet::basic::{Compression, LogicalType, Type as PhysicalType, ZstdLevel};
+use parquet::basic::{Compression, GzipLevel, LogicalType, Type as PhysicalType, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -51,7 +52,7 @@ pub(super) enum Format {
 impl Format {
     /// The format that a file's name tells, if any.
     pub(super) fn of_name(path: &str) -> Option<Self> {
-        let lower = path.to_ascii_lowercase();
+        let lower = Packing::of_name(path).1.to_ascii_lowercase();
         let ends = |endings: &[&str]| endings.iter().any(|ending| lower.ends_with(ending));
         if ends(&[".csv", ".tsv"]) {
             Some(Self::Csv)
@@ -65,6 +66,9 @@ impl Format {
     }
 }
 
+/// Rows of a group of a Parquet file at most: they are in memory until it is written.
+const MAX_GROUP_ROWS: usize = 1 << 20;
+
 /// Options of COPY, with DuckDB's names.
 struct Options {
     format: Format,
@@ -75,12 +79,20 @@ struct Options {
     escape: Option<u8>,
     null: String,
     compression: Compression,
+    /// Rows of a group of a Parquet file.
+    group_rows: Option<usize>,
+    /// Of files of text.
+    packing: Packing,
+    date_form: Option<String>,
+    timestamp_form: Option<String>,
     /// JSON as one array.
     array: bool,
 }
 
 fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
-    let lower = path.to_ascii_lowercase();
+    let (packing, name) = Packing::of_name(path);
+    let lower = name.to_ascii_lowercase();
+    let mut compression = None;
     let mut options = Options {
         format: Format::of_name(path).unwrap_or(Format::Csv),
         header: None,
@@ -89,12 +101,17 @@ fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
         escape: None,
         null: String::new(),
         compression: Compression::SNAPPY,
+        packing,
+        group_rows: None,
+        date_form: None,
+        timestamp_form: None,
         array: false,
     };
     for (name, value) in given {
         let text = match value {
             OptionValue::Text(text) => Some(text.as_str()),
             OptionValue::None => None,
+            OptionValue::List(_) | OptionValue::Pairs(_) if name == "partition_by" => None,
             OptionValue::List(_) | OptionValue::Pairs(_) => {
                 return Err(Error::binder(format!("the option {name} takes one value")));
             }
@@ -112,19 +129,8 @@ fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
             "quote" => options.quote = one_byte(name, required()?)?,
             "escape" => options.escape = Some(one_byte(name, required()?)?),
             "null" | "nullstr" => options.null = required()?.to_string(),
-            "compression" | "codec" => {
-                options.compression = match required()?.to_ascii_lowercase().as_str() {
-                    "snappy" => Compression::SNAPPY,
-                    "zstd" => Compression::ZSTD(ZstdLevel::default()),
-                    "lz4" | "lz4_raw" => Compression::LZ4_RAW,
-                    "uncompressed" | "none" => Compression::UNCOMPRESSED,
-                    other => {
-                        return Err(Error::unsupported(format!(
-                            "compression {other} is not supported"
-                        )));
-                    }
-                }
-            }
+            "compression" | "codec" => compression = Some(required()?.to_ascii_lowercase()),
+            _ if options.take_of_writers(name, text)? => {}
             "auto_detect" => {}
             "encryption_config" | "encryption_key" => {
                 return Err(Error::unsupported(
@@ -138,7 +144,91 @@ fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
             }
         }
     }
+    match (compression, options.format) {
+        (None, _) => {}
+        (Some(name), Format::Parquet) => options.compression = parquet_compression(&name)?,
+        (Some(name), Format::Csv | Format::Json) => {
+            let name = OptionValue::Text(name);
+            options.packing = Packing::named("compression", &name)?.unwrap_or(packing);
+        }
+    }
+    options.check_forms()?;
     Ok(options)
+}
+
+impl Options {
+    fn check_forms(&self) -> Result<()> {
+        let has_form = self.date_form.is_some() || self.timestamp_form.is_some();
+        match has_form && self.format != Format::Csv {
+            true => Err(Error::unsupported(
+                "the options dateformat and timestampformat are for CSV files",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes an option of COPY TO, if it is one of these.
+    fn take_of_writers(&mut self, name: &str, text: Option<&str>) -> Result<bool> {
+        match name {
+            "row_group_size" => {
+                let rows = text.and_then(|rows| rows.parse::<usize>().ok());
+                let rows = rows.filter(|rows| (1..=MAX_GROUP_ROWS).contains(rows));
+                self.group_rows = Some(rows.ok_or_else(|| {
+                    Error::binder(format!(
+                        "the option row_group_size takes a number of rows, {MAX_GROUP_ROWS} at most"
+                    ))
+                })?);
+            }
+            "dateformat" | "date_format" => self.date_form = Some(written_form(name, text)?),
+            "timestampformat" | "timestamp_format" => {
+                self.timestamp_form = Some(written_form(name, text)?);
+            }
+            // A file that is there is written over as a whole, from a temporary one.
+            "overwrite" | "overwrite_or_ignore" | "use_tmp_file" if is_on(text) => {}
+            "per_thread_output" | "return_files" | "return_stats" | "append"
+                if text.is_some() && !is_on(text) => {}
+            "overwrite"
+            | "overwrite_or_ignore"
+            | "use_tmp_file"
+            | "per_thread_output"
+            | "return_files"
+            | "return_stats"
+            | "append"
+            | "partition_by" => {
+                return Err(Error::unsupported(format!(
+                    "this value of the option {name} of COPY is not there yet"
+                )));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn parquet_compression(name: &str) -> Result<Compression> {
+    Ok(match name {
+        "snappy" => Compression::SNAPPY,
+        "zstd" => Compression::ZSTD(ZstdLevel::default()),
+        "gzip" => Compression::GZIP(GzipLevel::default()),
+        "lz4" | "lz4_raw" => Compression::LZ4_RAW,
+        "uncompressed" | "none" => Compression::UNCOMPRESSED,
+        other => {
+            return Err(Error::unsupported(format!(
+                "compression {other} is not supported"
+            )));
+        }
+    })
+}
+
+/// A format of dates as the writer has it, whose fractions have nine digits where DuckDB's have six.
+fn written_form(name: &str, text: Option<&str>) -> Result<String> {
+    let form = text.unwrap_or_default();
+    match csv::is_form(form) {
+        true => Ok(form.replace("%f", "%6f").replace("%n", "%9f")),
+        false => Err(Error::binder(format!(
+            "the option {name} takes a format such as '%d.%m.%Y'"
+        ))),
+    }
 }
 
 /// The format that the options say, or the file's name.
@@ -386,9 +476,15 @@ pub(super) fn copy_to(
     let mut file = output_file(path)?;
     let out = BufWriter::new(&mut file);
     let rows = match options.format {
-        Format::Csv => write_csv(result, out, &options),
+        Format::Csv => {
+            let packed = options.packing;
+            packed.write(out, |out| write_csv(result, out, &options))
+        }
         Format::Parquet => write_parquet(result, out, &options),
-        Format::Json => json::write(result, out, options.array),
+        Format::Json => {
+            let packed = options.packing;
+            packed.write(out, |out| json::write(result, out, options.array))
+        }
     };
     let rows = rows?;
     commit(file, path)?;
@@ -414,6 +510,7 @@ fn not_written(path: &str, error: hushdb_storage::Error) -> Error {
 
 fn write_csv(result: QueryResult, out: impl Write, options: &Options) -> Result<u64> {
     let schema = result.schema();
+    let or = |form: &Option<String>, usual: &str| form.clone().unwrap_or_else(|| usual.into());
     let escape = options.escape.unwrap_or(options.quote);
     let mut writer = WriterBuilder::new()
         .with_header(options.header.unwrap_or(true))
@@ -422,10 +519,10 @@ fn write_csv(result: QueryResult, out: impl Write, options: &Options) -> Result<
         .with_escape(escape)
         .with_double_quote(escape == options.quote)
         .with_null(options.null.clone())
-        .with_date_format("%Y-%m-%d".into())
+        .with_date_format(or(&options.date_form, "%Y-%m-%d"))
         .with_time_format("%H:%M:%S%.f".into())
-        .with_timestamp_format("%Y-%m-%d %H:%M:%S%.f".into())
-        .with_timestamp_tz_format("%Y-%m-%d %H:%M:%S%.f%:::z".into())
+        .with_timestamp_format(or(&options.timestamp_form, "%Y-%m-%d %H:%M:%S%.f"))
+        .with_timestamp_tz_format(or(&options.timestamp_form, "%Y-%m-%d %H:%M:%S%.f%:::z"))
         .build(out);
     let mut rows = 0;
     let mut wrote = false;
@@ -514,6 +611,7 @@ fn parquet_schema(schema: &Schema) -> Result<SchemaDescriptor, ParquetError> {
 fn write_parquet(result: QueryResult, out: impl Write + Send, options: &Options) -> Result<u64> {
     let properties = WriterProperties::builder()
         .set_compression(options.compression)
+        .set_max_row_group_row_count(Some(options.group_rows.unwrap_or(MAX_GROUP_ROWS)))
         .build();
     let failed = |e: parquet::errors::ParquetError| Error::new(ErrorKind::Io, e.to_string());
     let options = ArrowWriterOptions::new()

@@ -3,11 +3,14 @@
 //! What must hold: a file's columns are those of its first records, in the order in which they first appear. Reading takes
 //! memory for some thousand records, not for the file.
 
+mod options;
 mod records;
 mod shape;
 
+pub(super) use self::options::JsonOptions;
 use self::records::Records;
 use self::shape::Shape;
+use super::packed_files::{Packing, Unpacked};
 use crate::result::QueryResult;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::json::ReaderBuilder;
@@ -22,8 +25,7 @@ use hushdb_query::functions::{json_string, json_value};
 use hushdb_query::heed::heeding;
 use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
 use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::{Column, ColumnType, open_input};
-use std::fs::File;
+use hushdb_storage::{Column, ColumnType};
 use std::io::{BufReader, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,11 +44,24 @@ const SAMPLED_FILES: usize = 32;
 ///
 /// # Errors
 /// `Io` when one cannot be read, `Conversion` when it is not JSON.
-pub(super) fn sources(paths: &[String], by_all: bool) -> Result<Vec<Arc<dyn TableSource>>> {
+pub(super) fn sources(
+    paths: &[String],
+    given: &JsonOptions,
+    by_all: bool,
+) -> Result<Vec<Arc<dyn TableSource>>> {
+    let packing = given.packing;
+    if !given.columns.is_empty() {
+        let fields = given.columns.iter();
+        let fields = fields.map(|(name, ty)| Field::new(name, read_as(ty), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let tables = paths.iter();
+        let tables = tables.map(|path| table(path, packing, Arc::clone(&schema)));
+        return tables.collect();
+    }
     let looked_at = if by_all { paths.len() } else { SAMPLED_FILES };
     let mut whole = Shape::Unknown;
     for path in paths.iter().take(looked_at) {
-        whole = merged(path, whole)?;
+        whole = merged(path, packing, whole)?;
     }
     let Shape::Struct(fields) = whole else {
         let path = paths.first().map_or("", String::as_str);
@@ -58,13 +73,15 @@ pub(super) fn sources(paths: &[String], by_all: bool) -> Result<Vec<Arc<dyn Tabl
         .iter()
         .map(|(name, shape)| Field::new(name, shape.arrow(), true));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let tables = paths.iter().map(|path| table(path, Arc::clone(&schema)));
+    let tables = paths
+        .iter()
+        .map(|path| table(path, packing, Arc::clone(&schema)));
     tables.collect()
 }
 
 /// The shape of a file's records and of those before it.
-fn merged(path: &str, mut whole: Shape) -> Result<Shape> {
-    let records = serde_json::Deserializer::from_reader(open(path)?);
+fn merged(path: &str, packing: Option<Packing>, mut whole: Shape) -> Result<Shape> {
+    let records = serde_json::Deserializer::from_reader(open(path, packing)?);
     for record in records.into_iter::<Shape>().take(SAMPLED) {
         let record = record.map_err(|error| malformed(path, &error))?;
         if !matches!(record, Shape::Struct(_)) {
@@ -92,7 +109,8 @@ pub(super) fn source_for(path: &str, columns: &[&Column]) -> Result<Arc<dyn Tabl
     let fields = columns
         .iter()
         .map(|column| Field::new(&column.name, read_as(&column.ty), true));
-    table(path, Arc::new(Schema::new(fields.collect::<Vec<_>>())))
+    let schema = Schema::new(fields.collect::<Vec<_>>());
+    table(path, None, Arc::new(schema))
 }
 
 /// The type in which values of a column's type are read.
@@ -126,19 +144,21 @@ fn read_as(ty: &ColumnType) -> DataType {
     }
 }
 
-fn table(path: &str, schema: SchemaRef) -> Result<Arc<dyn TableSource>> {
+fn table(path: &str, packing: Option<Packing>, schema: SchemaRef) -> Result<Arc<dyn TableSource>> {
     // Asked for here so that a file that is not there is known before the statement runs.
-    open(path)?;
+    open(path, packing)?;
     let partition = JsonFile {
         path: path.into(),
+        packing,
         schema: Arc::clone(&schema),
     };
     let table = StreamingTable::try_new(schema, vec![Arc::new(partition)])?;
     Ok(provider_as_source(Arc::new(table)))
 }
 
-fn open(path: &str) -> Result<BufReader<Records<File>>> {
-    let file = open_input(path).map_err(|error| {
+fn open(path: &str, packing: Option<Packing>) -> Result<BufReader<Records<Unpacked>>> {
+    let packing = packing.unwrap_or(Packing::of_name(path).0);
+    let file = packing.open(path).map_err(|error| {
         Error::new(
             ErrorKind::Io,
             format!("Cannot open file \"{path}\": {error}"),
@@ -173,6 +193,7 @@ fn without_json(message: &str) -> String {
 #[derive(Debug)]
 struct JsonFile {
     path: PathBuf,
+    packing: Option<Packing>,
     schema: SchemaRef,
 }
 
@@ -188,7 +209,7 @@ impl PartitionStream for JsonFile {
             let builder = ReaderBuilder::new(Arc::clone(&self.schema))
                 .with_batch_size(BATCH.min(BATCH_VALUES / columns.max(1)).max(1))
                 .with_coerce_primitive(true);
-            Ok(builder.build(open(&path)?)?)
+            Ok(builder.build(open(&path, self.packing)?)?)
         };
         let schema = Arc::clone(&self.schema);
         match reader() {

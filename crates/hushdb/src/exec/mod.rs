@@ -30,6 +30,7 @@ mod literal_rows;
 mod load;
 mod lock_table;
 mod option_values;
+mod packed_files;
 mod point;
 mod pragma;
 mod process_tables;

@@ -150,7 +150,7 @@ pub(super) fn kind_of<'a>(
 }
 
 /// Whether a form of dates or timestamps is one.
-pub(super) fn is_form(form: &str) -> bool {
+pub(in super::super) fn is_form(form: &str) -> bool {
     !form.is_empty() && StrftimeItems::new(form).all(|item| !matches!(item, Item::Error))
 }
 

@@ -8,10 +8,12 @@ mod options;
 mod records;
 mod sniff;
 
+pub(super) use self::kinds::is_form;
 use self::kinds::{Kind, TEXT};
 use self::options::Options;
 use self::records::{Dialect, Fault, Record, Records};
 use self::sniff::{OTHER_COUNT, SAMPLE_BYTES, Sample, is_row, sniff};
+use super::packed_files::Unpacked;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
@@ -19,7 +21,7 @@ use datafusion::catalog::streaming::StreamingTable;
 use datafusion::common::DataFusionError;
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::{Cast, Expr, LogicalPlanBuilder, TableSource};
+use datafusion::logical_expr::{Cast, Expr, LogicalPlanBuilder, TableSource, TryCast};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use hushdb_query::heed::heeding;
@@ -27,9 +29,8 @@ use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
 use hushdb_sql::OptionValue;
 use hushdb_sql::type_names::{arrow_field, column_type_name};
 use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::{Column, ColumnType, open_input};
+use hushdb_storage::{Column, ColumnType};
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::sync::Arc;
 
@@ -53,7 +54,7 @@ pub(super) struct CsvTable {
 pub(super) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<CsvTable> {
     let options = Options::new(path, given)?;
     let expected = Some(options.columns.len()).filter(|columns| *columns > 0);
-    let sample = sample(path)?;
+    let sample = sample(path, &options)?;
     let sniffed = sniff(&sample, &options, expected).map_err(|fault| wrong(path, fault))?;
     if sniffed.columns > MAX_FILE_COLUMNS {
         return Err(named(path, too_wide()));
@@ -96,9 +97,10 @@ pub(super) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<CsvT
         is_sniffed: ty.is_none(),
     });
     let columns = columns.collect();
+    let ignore_errors = options.ignore_errors;
     let file = CsvFile::new(path, options, sniffed.dialect, shape.header, columns);
     Ok(CsvTable {
-        source: typed(table(file)?, &names, &types)?,
+        source: typed(table(file)?, &names, &types, ignore_errors)?,
         without_values,
         is_empty: sample.bytes.is_empty(),
     })
@@ -114,7 +116,7 @@ pub(super) fn source_for(
     columns: &[&Column],
 ) -> Result<Option<Arc<dyn TableSource>>> {
     let options = Options::new(path, given)?;
-    let sample = sample(path)?;
+    let sample = sample(path, &options)?;
     if sample.bytes.is_empty() {
         return Ok(None);
     }
@@ -196,16 +198,29 @@ fn kind_for(ty: &ColumnType, options: &Options) -> Kind {
     }
 }
 
-/// The table with its columns cast to the types that were given.
+/// The table with its columns cast to the types that were given; rows with values that are of another are left out, if so.
 fn typed(
     source: Arc<dyn TableSource>,
     names: &[String],
     types: &[Option<ColumnType>],
+    ignore_errors: bool,
 ) -> Result<Arc<dyn TableSource>> {
     if types.iter().flatten().all(|ty| *ty == ColumnType::Varchar) {
         return Ok(source);
     }
-    let plan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
+    let mut plan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
+    if ignore_errors {
+        let columns = plan.schema().columns().into_iter().zip(names).zip(types);
+        let casts = columns.filter_map(|((column, name), ty)| {
+            let field = Arc::new(arrow_field(name, ty.as_ref()?, true));
+            let column = Expr::Column(column);
+            let cast = TryCast::new_from_field(Box::new(column.clone()), field);
+            Some(column.is_null().or(Expr::TryCast(cast).is_not_null()))
+        });
+        if let Some(all) = casts.reduce(Expr::and) {
+            plan = LogicalPlanBuilder::from(plan).filter(all)?.build()?;
+        }
+    }
     let columns = plan.schema().columns().into_iter().zip(names).zip(types);
     let columns = columns.map(|((column, name), ty)| {
         let column = Expr::Column(column);
@@ -228,13 +243,14 @@ fn table(file: CsvFile) -> Result<Arc<dyn TableSource>> {
     Ok(provider_as_source(Arc::new(table)))
 }
 
-fn open(path: &str) -> Result<File> {
-    open_input(path).map_err(|error| wrong(path, Fault::Io(error)))
+fn open(path: &str, options: &Options) -> Result<Unpacked> {
+    let opened = options.packing.open(path);
+    opened.map_err(|error| wrong(path, Fault::Io(error)))
 }
 
-fn sample(path: &str) -> Result<Sample> {
+fn sample(path: &str, options: &Options) -> Result<Sample> {
     let mut bytes = vec![];
-    let read = open(path)?
+    let read = open(path, options)?
         .take(SAMPLE_BYTES as u64)
         .read_to_end(&mut bytes);
     read.map_err(|error| wrong(path, Fault::Io(error)))?;
@@ -309,6 +325,17 @@ impl CsvFile {
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), arrays)?)
     }
 
+    /// Whether the values of a record are what its columns have.
+    fn fits(&self, record: &Record) -> bool {
+        self.columns.iter().enumerate().all(|(at, column)| {
+            let bytes = record.get(at);
+            let mut nulls = self.options.nulls.iter();
+            let is_null = nulls.any(|null| null.as_bytes() == bytes);
+            is_null && !self.options.is_not_null(&column.name)
+                || str::from_utf8(bytes).is_ok_and(|text| column.kind.fits(text))
+        })
+    }
+
     fn array(&self, records: &[Record], at: usize) -> Result<ArrayRef> {
         let Some(column) = self.columns.get(at) else {
             return Err(Error::internal("a column of a file is not there"));
@@ -355,13 +382,13 @@ impl CsvFile {
 struct Batches {
     file: Arc<CsvFile>,
     /// `None` behind the last batch, and behind an error.
-    records: Option<Records<BufReader<File>>>,
+    records: Option<Records<BufReader<Unpacked>>>,
     read: Vec<Record>,
 }
 
 impl Batches {
     fn new(file: Arc<CsvFile>) -> Result<Self> {
-        let input = BufReader::with_capacity(1 << 18, open(&file.path)?);
+        let input = BufReader::with_capacity(1 << 18, open(&file.path, &file.options)?);
         let records = Records::new(input, file.dialect, file.options.skip);
         let mut this = Self {
             records: Some(records.map_err(|fault| wrong(&file.path, fault))?),
@@ -369,10 +396,22 @@ impl Batches {
             read: vec![],
         };
         if this.file.header {
-            let mut header = Record::default();
-            this.record(&mut header)?;
+            this.header()?;
         }
         Ok(this)
+    }
+
+    /// Reads past the names of the columns.
+    fn header(&mut self) -> Result<()> {
+        let mut header = Record::default();
+        while let Some(records) = &mut self.records {
+            match records.next(&mut header) {
+                Ok(true) if header.is_blank() && self.file.columns.len() > 1 => {}
+                Ok(_) => break,
+                Err(fault) => return Err(wrong(&self.file.path, fault)),
+            }
+        }
+        Ok(())
     }
 
     /// The next record that is a row.
@@ -381,7 +420,12 @@ impl Batches {
         while let Some(records) = &mut self.records {
             match records.next(record) {
                 Ok(true) if record.is_blank() && columns > 1 => {}
-                Ok(true) if is_row(record, columns, &self.file.options) => return Ok(true),
+                Ok(true) if is_row(record, columns, &self.file.options) => {
+                    if !self.file.options.ignore_errors || self.file.fits(record) {
+                        return Ok(true);
+                    }
+                }
+                Ok(true) if self.file.options.ignore_errors => {}
                 Ok(true) => {
                     let fault = Fault::Line(record.line, OTHER_COUNT);
                     return Err(wrong(&self.file.path, fault));

@@ -1,6 +1,7 @@
 //! What a statement says of a CSV file, with DuckDB's names; what it leaves open is found out from the file.
 
 use super::super::option_values::{flag, pairs, text, texts};
+use super::super::packed_files::Packing;
 use super::kinds::is_form;
 use hushdb_sql::OptionValue;
 use hushdb_sql::type_names::named_type;
@@ -32,12 +33,17 @@ pub(super) struct Options {
     pub(super) timestamp_form: Option<String>,
     /// Records may end early.
     pub(super) null_padding: bool,
+    /// Records that are none are left out.
+    pub(super) ignore_errors: bool,
+    pub(super) packing: Packing,
 }
 
 impl Options {
     pub(super) fn new(path: &str, given: &[(String, OptionValue)]) -> Result<Self> {
+        let (packing, path) = Packing::of_name(path);
         let mut options = Self {
             nulls: vec![String::new()],
+            packing,
             ..Self::default()
         };
         if path.to_ascii_lowercase().ends_with(".tsv") {
@@ -94,11 +100,21 @@ impl Options {
                 self.timestamp_form = Some(form(name, value)?);
             }
             "null_padding" => self.null_padding = flag(name, value)?,
-            "compression" | "codec" => only(name, value, &["none", "uncompressed", "auto"])?,
+            "compression" | "codec" => {
+                self.packing = Packing::named(name, value)?.unwrap_or(self.packing);
+            }
+            "ignore_errors" => self.ignore_errors = flag(name, value)?,
+            // Any end of a line is known, and a quoted NULL is one.
+            "new_line" => only(name, value, &["\n", "\r\n", "\r", "\\n", "\\r\\n", "\\r"])?,
+            "allow_quoted_nulls" => only(name, value, &["true", "1"])?,
+            "max_line_size" | "maximum_line_size" => {
+                let wrong = |_| Error::binder(format!("the option {name} takes a number of bytes"));
+                text(name, value)?.parse::<u64>().map(drop).map_err(wrong)?;
+            }
             "encoding" => only(name, value, &["utf-8", "utf8"])?,
             "decimal_separator" => only(name, value, &["."])?,
             "strict_mode" => only(name, value, &["true", "1"])?,
-            "ignore_errors" | "union_by_name" | "filename" | "store_rejects" => {
+            "union_by_name" | "filename" | "store_rejects" | "normalize_names" => {
                 only(name, value, &["false", "0"])?;
             }
             other => {

@@ -78,12 +78,12 @@ pub(super) fn sniff(
             };
             splits |= rows.first().is_some_and(|first| first.len() > 1);
             let columns = columns_of(&rows, options, expected);
-            if first_other(&rows, columns, options).is_some()
+            if is_other(&rows, columns, options)
                 || best.as_ref().is_some_and(|best| best.columns >= columns)
             {
                 continue;
             }
-            rows.retain(|row| columns == 1 || !row.is_blank());
+            rows.retain(|row| (columns == 1 || !row.is_blank()) && is_row(row, columns, options));
             best = Some(Sniffed {
                 dialect,
                 columns,
@@ -146,6 +146,15 @@ fn columns_of(rows: &[Record], options: &Options, expected: Option<usize>) -> us
         false => lens.next(),
     };
     expected.or(found).unwrap_or(1)
+}
+
+/// Whether records are not those of a file with so many columns: one of them, or half if errors are to be ignored.
+fn is_other(rows: &[Record], columns: usize, options: &Options) -> bool {
+    let others = rows.iter().filter(|row| !is_row(row, columns, options));
+    match options.ignore_errors {
+        true => others.count() * 2 > rows.len(),
+        false => others.count() > 0,
+    }
 }
 
 /// The first record that has another number of values.

@@ -43,6 +43,16 @@ pub(super) struct Layout {
     pub(super) hive: Vec<HiveColumn>,
 }
 
+impl Layout {
+    /// Whether a file has these columns already.
+    pub(super) fn is_of(&self, table: &FileTable) -> bool {
+        let own = table.source.schema();
+        let typed = |field: &FieldRef| (field.name().clone(), field.data_type().clone());
+        let own = own.fields().iter().map(typed);
+        self.filename.is_none() && self.hive.is_empty() && own.eq(self.fields.iter().map(typed))
+    }
+}
+
 /// The first file's columns, or those of all files in the order in which they first appear; a column's type is what `common` makes of
 /// those that it has; of files that have no value of it, NULL's.
 pub(super) fn fields_of(

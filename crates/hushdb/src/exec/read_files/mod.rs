@@ -13,6 +13,7 @@ use super::{csv, json};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::TableSource;
 use hushdb_query::plan::{Planner, column_type};
+use hushdb_sql::type_names::arrow_field;
 use hushdb_sql::{Error, OptionValue, Result, folded};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -76,8 +77,8 @@ pub(super) fn source(
             (tables, fields)
         }
         Format::Parquet => {
-            if let Some((name, _)) = given.first() {
-                return Err(unknown(name, "read_parquet"));
+            for (name, value) in &given {
+                parquet_option(name, value)?;
             }
             let tables = paths.iter().map(|path| {
                 let source = parquet_source(planner, path)?;
@@ -92,14 +93,17 @@ pub(super) fn source(
             (tables, fields)
         }
         Format::Json => {
-            if let Some((name, _)) = given.first() {
-                return Err(unknown(name, "read_json"));
-            }
-            let sources = json::sources(&paths, by_all)?;
+            let given = json::JsonOptions::new(&given)?;
+            let sources = json::sources(&paths, &given, by_all)?;
             let tables = paths.iter().zip(sources);
             let tables = tables.map(|(path, source)| FileTable::new(path, source));
             let tables: Vec<FileTable> = tables.collect();
-            let fields = fields_of(&tables, false, common_of);
+            let declared = given.columns.iter();
+            let declared = declared.map(|(name, ty)| Arc::new(arrow_field(name, ty, true)));
+            let fields = match given.columns.is_empty() {
+                true => fields_of(&tables, false, common_of),
+                false => declared.collect(),
+            };
             (tables, fields)
         }
     };
@@ -110,17 +114,30 @@ pub(super) fn source(
         hive: options.hive.columns(&paths)?,
     };
     match tables.as_slice() {
-        [only] if layout.filename.is_none() && layout.hive.is_empty() => {
-            Ok(Arc::clone(&only.source))
-        }
+        [only] if layout.is_of(only) => Ok(Arc::clone(&only.source)),
         _ => combined(tables, &layout),
     }
 }
 
-fn unknown(option: &str, function: &str) -> Error {
-    Error::binder(format!(
-        "Invalid named parameter \"{option}\" for function {function}"
-    ))
+/// An option of Parquet files: those that change nothing of what is read, and those that are refused.
+fn parquet_option(name: &str, value: &OptionValue) -> Result<()> {
+    let is_wanted = match name {
+        "binary_as_string" | "file_row_number" | "can_have_nan" => flag(name, value)?,
+        // What the file says is what counts.
+        "compression" | "parquet_version" | "explicit_cardinality" => false,
+        "encryption_config" | "schema" => true,
+        _ => {
+            return Err(Error::binder(format!(
+                "Invalid named parameter \"{name}\" for function read_parquet"
+            )));
+        }
+    };
+    match is_wanted && name != "can_have_nan" {
+        false => Ok(()),
+        true => Err(Error::unsupported(format!(
+            "the option {name} of Parquet files is not there yet"
+        ))),
+    }
 }
 
 /// CSV files, of which those without a byte are left out if there are others. What is text in one of them is read as text in all.
