@@ -19,6 +19,7 @@ mod describe;
 mod dml;
 mod export;
 mod file_paths;
+mod file_tables;
 mod for_update;
 mod function_table;
 mod import;

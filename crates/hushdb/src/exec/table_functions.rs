@@ -1,9 +1,10 @@
-//! Functions in FROM: `read_csv`, `read_parquet`, `read_json`, `range`, `generate_series`, `tpch_queries`, `databases`,
+//! Functions in FROM: `read_csv`, `read_parquet`, `read_json`, `glob`, `read_text`, `read_blob`, `range`, `generate_series`, `tpch_queries`, `databases`,
 //! `duckdb_settings`, `locks`, `database_anchor`, `key_slots`, `key_memory`, `data_keys`, `rekey_progress`, `spill_files`, `duckdb_indexes`, `duckdb_constraints`,
 //! `pragma_table_info`, and what catalogs have (`catalog_tables.rs`).
 
 use super::confined;
 use super::copy::Format;
+use super::file_tables;
 use super::read_files;
 use super::series::series;
 use super::settings;
@@ -44,6 +45,7 @@ fn call(
         return files(planner, name, format, &args);
     }
     match name {
+        "glob" | "read_text" | "read_blob" => file_rows(name, &args),
         sql::ROWS_OF => {
             let text = args.first().and_then(text).unwrap_or_default();
             let result = super::show::rows_of(statement, planner, &text)?;
@@ -123,6 +125,20 @@ fn files(
     let options = options.iter().map(|option| named_option(function, option));
     let options = options.collect::<Result<Vec<_>>>()?;
     read_files::source(planner, format, &paths, options)
+}
+
+/// Files as rows.
+fn file_rows(function: &str, args: &[ScalarValue]) -> Result<Arc<dyn TableSource>> {
+    let [patterns] = args else {
+        return Err(Error::binder(format!(
+            "{function} takes a path or a list of paths"
+        )));
+    };
+    let patterns = paths_in(function, patterns)?;
+    match function {
+        "glob" => file_tables::listed(&patterns),
+        _ => file_tables::contents(&patterns, function == "read_text"),
+    }
 }
 
 /// A text, or the texts of a list that is not empty.
