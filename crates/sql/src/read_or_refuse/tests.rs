@@ -4,7 +4,7 @@ use super::super::parse;
 
 /// Statements that say more than is read, and the word by which they are refused.
 const REFUSED: &[(&str, &str)] = &[
-    ("SELECT * FROM t FETCH FIRST 1 ROW ONLY", "FETCH"),
+    ("SELECT * FROM t FETCH FIRST 1 ROW WITH TIES", "FETCH"),
     ("SELECT * FROM (SELECT * FROM t FOR UPDATE)", "FOR UPDATE"),
     (
         "WITH u AS (SELECT a FROM t FOR SHARE) SELECT * FROM u",
