@@ -1,7 +1,9 @@
 //! `PlainRows`: stands where DataFusion says of rows what is not true of them.
 //!
 //! What must hold: no plan relies on it that a column is constant, sorted or tells partitions apart where the column may be NULL
-//! after all: as one of grouping sets, which is NULL in the sets without it, or of the side of an outer join that is filled up.
+//! after all: as one of grouping sets, which is NULL in the sets without it, or of the side of an outer join that is filled up. Nor
+//! that a column is constant, or equal to another, where it is so within one of the inputs of a UNION ALL: another input has another
+//! constant, and a sort of each input that leaves the column out is none of all rows.
 
 use crate::memory::over;
 use datafusion::common::config::ConfigOptions;
@@ -12,6 +14,7 @@ use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
+use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
     Partitioning, PlanProperties, ReplaceChildrenOptions,
@@ -37,6 +40,12 @@ impl PhysicalOptimizerRule for NoFalseClaims {
             if node.downcast_ref::<AggregateExec>().is_some_and(makes_sets) {
                 return Ok(Transformed::yes(PlainRows::of(node)));
             }
+            if node
+                .downcast_ref::<UnionExec>()
+                .is_some_and(tells_inputs_apart)
+            {
+                return Ok(Transformed::yes(PlainRows::of(node)));
+            }
             Ok(match with_plain_sides(&node) {
                 Some(sides) => Transformed::yes(over(&node, sides)?),
                 None => Transformed::no(node),
@@ -52,6 +61,12 @@ impl PhysicalOptimizerRule for NoFalseClaims {
 
 fn makes_sets(aggregate: &AggregateExec) -> bool {
     !aggregate.group_expr().is_single() && aggregate.mode().input_mode() == AggregateInputMode::Raw
+}
+
+/// Whether an input of several has constants or columns that are equal.
+fn tells_inputs_apart(union: &UnionExec) -> bool {
+    let mut inputs = union.inputs().iter();
+    inputs.any(|input| !input.equivalence_properties().eq_group().is_empty())
 }
 
 /// The inputs of an outer join of which one has constants where rows without a partner have NULL.
