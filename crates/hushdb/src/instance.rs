@@ -360,7 +360,7 @@ impl Instance {
         let ended = self.ended.lock();
         let missing = matches!(error.kind(), ErrorKind::Catalog | ErrorKind::Binder);
         let text = error.to_string();
-        let of = |name: &str| name == current || text.contains(name);
+        let of = |name: &str| name == current || is_named(&text, name);
         let mut found = ended.iter().filter(|(name, _)| missing && of(name));
         match found.next() {
             Some((_, why)) => Error::new(ErrorKind::KeyRefused, why.clone()),
@@ -608,4 +608,30 @@ fn default_memory_bytes() -> usize {
     hushdb_pages::physical_memory_bytes().map_or(1 << 30, |bytes| {
         (bytes as f64 * DEFAULT_MEMORY_SHARE) as usize
     })
+}
+
+/// Whether a text has the name, whole: no letter, digit or underscore before or behind it.
+fn is_named(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let behind = text[at + name.len()..].chars().next();
+        !before.is_some_and(is_part) && !behind.is_some_and(is_part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_named;
+
+    #[test]
+    fn a_name_within_another_is_not_named() {
+        let text = "Catalog \"shop\" does not exist! Table shop_2.main.workshop";
+        assert!(is_named(text, "shop"));
+        assert!(is_named("shop", "shop"));
+        for other in ["work", "op", "sho", "shop_", "Shop"] {
+            assert!(!is_named(text, other), "{other}");
+        }
+        assert!(!is_named("Table shop_2.main.t", "shop"));
+    }
 }
