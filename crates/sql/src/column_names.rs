@@ -1,12 +1,14 @@
-//! Names of result columns as DuckDB gives them: `count_star()`, `(a + 1)`, and `a_1` for a second `a`.
+//! Names of result columns as DuckDB gives them: `count_star()`, `(a + 1)`, and `a_1` for a second `a`, which is the one beside
+//! `*` in `SELECT a, *`.
 //!
 //! What must hold: only names are added. Columns of different tables that share a name keep it. The case of letters tells no
 //! names apart.
 
 use super::{folded, quote};
 use sqlparser::ast::{
-    CastKind, DictionaryField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, Select, SelectItem, TableFactor, UnaryOperator,
+    CastKind, DictionaryField, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    TableFactor, UnaryOperator, WildcardAdditionalOptions,
 };
 use std::collections::HashSet;
 
@@ -14,7 +16,17 @@ use std::collections::HashSet;
 pub(super) fn name_columns(select: &mut Select) {
     let mut taken = HashSet::new();
     let tables = tables(select);
+    let wildcards = Wildcards::of(select);
     for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(expr) = item
+            && let Some(column) = wildcards.column(expr, &tables)
+        {
+            taken.insert(folded(&column));
+            let alias = Ident::with_quote('"', unique(&mut taken, column));
+            let expr = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
+            *item = SelectItem::ExprWithAlias { expr, alias };
+            continue;
+        }
         match item {
             SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts))
                 if !is_field(parts, &tables) => {}
@@ -45,6 +57,77 @@ pub(super) fn name_columns(select: &mut Select) {
             _ => {}
         }
     }
+}
+
+/// The `*` and `t.*` of a select list.
+struct Wildcards {
+    /// The table of each, and what it says beside it.
+    all: Vec<(Option<String>, WildcardAdditionalOptions)>,
+    /// Whether FROM is one table.
+    of_one_table: bool,
+}
+
+impl Wildcards {
+    fn of(select: &Select) -> Self {
+        let mut all = vec![];
+        for item in &select.projection {
+            match item {
+                SelectItem::Wildcard(options) => all.push((None, options.clone())),
+                SelectItem::QualifiedWildcard(
+                    SelectItemQualifiedWildcardKind::ObjectName(name),
+                    options,
+                ) => {
+                    let table = name.0.last().and_then(|part| part.as_ident());
+                    let table = table.map(|table| folded(&table.value));
+                    all.push((table, options.clone()));
+                }
+                _ => {}
+            }
+        }
+        let of_one_table = matches!(select.from.as_slice(), [from] if from.joins.is_empty());
+        Self { all, of_one_table }
+    }
+
+    /// The name of a column of `tables` that is one of a wildcard, too.
+    fn column(&self, expr: &Expr, tables: &HashSet<String>) -> Option<String> {
+        let (table, column) = match expr {
+            Expr::Identifier(column) => (None, column),
+            Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+                [table, column] => (Some(folded(&table.value)), column),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        // A row's number is in no `*`.
+        let is_shown = !column.value.eq_ignore_ascii_case("rowid");
+        let is_here = table.as_ref().is_none_or(|table| tables.contains(table));
+        let mut all = self.all.iter();
+        let is_in = all.any(|(of, options)| {
+            let of_table = match (of, &table) {
+                (None, _) => true,
+                (Some(_), None) => self.of_one_table,
+                (Some(of), Some(table)) => of == table,
+            };
+            of_table && keeps(options, column)
+        });
+        (is_shown && is_here && is_in).then(|| column.value.clone())
+    }
+}
+
+/// Whether a `*` with these options has a column of the name.
+fn keeps(options: &WildcardAdditionalOptions, column: &Ident) -> bool {
+    let others =
+        options.opt_ilike.is_some() || options.opt_except.is_some() || options.opt_rename.is_some();
+    let excluded = match &options.opt_exclude {
+        None => &[],
+        Some(ExcludeSelectItem::Single(name)) => std::slice::from_ref(name),
+        Some(ExcludeSelectItem::Multiple(names)) => names.as_slice(),
+    };
+    let is_it = |name: &ObjectName| {
+        let name = name.0.last().and_then(|part| part.as_ident());
+        name.is_some_and(|name| folded(&name.value) == folded(&column.value))
+    };
+    !others && !excluded.iter().any(is_it)
 }
 
 /// The names that the tables of a FROM go by there.
