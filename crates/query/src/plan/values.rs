@@ -79,11 +79,23 @@ impl Unifier<'_> {
             let ty = cell.get_type(&nothing).ok()?;
             Some((cell, ty))
         });
+        let planned = planned.zip(cells).map(|(planned, cell)| {
+            let (planned, ty) = planned?;
+            // A text that is written out is read as one of the others.
+            let ty = if is_text(cell) { DataType::Null } else { ty };
+            Some((planned, ty))
+        });
         let planned: Vec<(Expr, DataType)> = planned.collect::<Option<_>>()?;
         let common = common_of(
             planned.iter().map(|(cell, ty)| (Some(cell), ty.clone())),
             For::Value,
-        )?;
+        );
+        let common = common.or_else(|| {
+            let mut known = planned.iter().map(|(_, ty)| ty).filter(|ty| !ty.is_null());
+            let first = known.next()?;
+            let texts = cells.iter().any(|cell| is_text(cell));
+            (texts && known.all(|ty| ty == first)).then(|| first.clone())
+        })?;
         sql_type(&stored_type(&Field::new("", common, true)).ok()?).ok()
     }
 }
@@ -97,6 +109,11 @@ fn may_be_mixed(cells: &[&ast::Expr]) -> bool {
         ast::Expr::UnaryOp { expr, .. } => matches!(expr.as_ref(), ast::Expr::Value(_)),
         cell => matches!(cell, ast::Expr::Value(_)),
     };
+    let is_boolean = |cell: &ast::Expr| matches!(cell, ast::Expr::Value(v) if matches!(v.value, Value::Boolean(_)));
+    let any = |kind: &dyn Fn(&ast::Expr) -> bool| cells.iter().any(|cell| kind(cell));
+    if any(&is_boolean) && any(&is_text) {
+        return true;
+    }
     let is_null = |cell: &ast::Expr| matches!(cell, ast::Expr::Value(v) if v.value == Value::Null);
     let mut others = cells.iter().filter(|cell| !is_null(cell));
     let Some(first) = others.next() else {
@@ -105,6 +122,10 @@ fn may_be_mixed(cells: &[&ast::Expr]) -> bool {
     let of_one_type =
         |cell: &&ast::Expr| type_named(cell).is_some() && type_named(cell) == type_named(first);
     !cells.iter().all(|cell| is_plain(cell)) && !others.all(of_one_type)
+}
+
+fn is_text(cell: &ast::Expr) -> bool {
+    matches!(cell, ast::Expr::Value(v) if matches!(v.value, Value::SingleQuotedString(_)))
 }
 
 /// The type that a value says it is of.
