@@ -41,6 +41,9 @@ pub const TRY_INTERVAL_FROM_TEXT: &str = "$try_interval_from_text";
 /// Rounds a DOUBLE to the nearest whole number, ties to even, as DuckDB does before a CAST to an integer.
 pub const ROUND_EVEN: &str = "$round_even";
 
+/// The same before a CAST to a type without a sign, which nothing below 0 fits: its fractions round to -1.
+pub const ROUND_UNSIGNED: &str = "$round_unsigned";
+
 pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
     [
         (UUID_FROM_TEXT, DataType::Utf8View, ColumnType::Uuid),
@@ -61,6 +64,7 @@ pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
             ColumnType::Interval,
         ),
         (ROUND_EVEN, DataType::Float64, ColumnType::Double),
+        (ROUND_UNSIGNED, DataType::Float64, ColumnType::Double),
     ]
     .into_iter()
     .map(|(name, from, to)| {
@@ -117,6 +121,8 @@ impl ScalarUDFImpl for Convert {
         let input = args.args[0].to_array(if scalar { 1 } else { rows })?;
         let output = if self.name == ROUND_EVEN {
             round_even(&cast(&input, &self.from)?)
+        } else if self.name == ROUND_UNSIGNED {
+            round_unsigned(&cast(&input, &self.from)?)
         } else if input.data_type() == &self.to.arrow() {
             input
         } else if self.name == TEXT_FROM_VALUE {
@@ -256,6 +262,22 @@ pub(super) fn round_even(input: &ArrayRef) -> ArrayRef {
             .as_primitive::<Float64Type>()
             .unary::<_, Float64Type>(f64::round_ties_even),
     )
+}
+
+/// A float rounded for an integer of that type.
+pub(super) fn rounded_for(to: &DataType, input: &ArrayRef) -> ArrayRef {
+    match to.is_unsigned_integer() {
+        true => round_unsigned(input),
+        false => round_even(input),
+    }
+}
+
+fn round_unsigned(input: &ArrayRef) -> ArrayRef {
+    let input = input.as_primitive::<Float64Type>();
+    Arc::new(input.unary::<_, Float64Type>(|v| match v < 0.0 {
+        true => v.floor(),
+        false => v.round_ties_even(),
+    }))
 }
 
 pub(super) fn text_from_blob(input: &ArrayRef) -> ArrayRef {

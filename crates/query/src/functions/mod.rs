@@ -71,9 +71,9 @@ use std::sync::Arc;
 pub use comparison_key::{key_of, key_type, may_differ, one_nan};
 pub use concat::LIST_AND_LIST;
 pub use convert::{
-    BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID,
-    TEXT_FROM_VALUE, TRY_INTERVAL_FROM_TEXT, UUID_FROM_TEXT, UUID_OR_NULL, format_blob,
-    format_uuid,
+    BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, ROUND_UNSIGNED, TEXT_FROM_BLOB,
+    TEXT_FROM_UUID, TEXT_FROM_VALUE, TRY_INTERVAL_FROM_TEXT, UUID_FROM_TEXT, UUID_OR_NULL,
+    format_blob, format_uuid,
 };
 pub use date_part::date_part;
 pub use descriptions::DESCRIPTIONS;

@@ -3,7 +3,7 @@
 //! What must hold: structs are matched by the names of their fields, in any case; a field that is not there is NULL. Values that
 //! `row(...)` made have no names and are matched in order.
 
-use super::convert::{blob_from_text, round_even, text_from_blob, text_from_uuid, uuid_from_text};
+use super::convert::{blob_from_text, rounded_for, text_from_blob, text_from_uuid, uuid_from_text};
 use super::nested_text::{Fields, Item, list_items, struct_items};
 use super::rounding_cast::{cast_rounding, rounds};
 use super::value_text;
@@ -323,7 +323,7 @@ fn cast_leaf(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef>
             cast(&out, to)?
         }
         (from, to) if from.is_floating() && to.is_integer() => {
-            cast(&round_even(&cast(array, &DataType::Float64)?), to)?
+            cast(&rounded_for(to, &cast(array, &DataType::Float64)?), to)?
         }
         (DataType::Decimal64(p, s) | DataType::Decimal128(p, s), to)
             if to.is_integer() && *s > 0 =>

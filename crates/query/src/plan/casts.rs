@@ -3,9 +3,9 @@
 
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::functions::{
-    BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, TEXT_FROM_BLOB, TEXT_FROM_UUID,
-    TEXT_FROM_VALUE, TRY_INTERVAL_FROM_TEXT, UUID_FROM_TEXT, UUID_OR_NULL, check_nested_cast,
-    has_no_whole, nested_cast, rounding_cast, rounds,
+    BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, ROUND_UNSIGNED, TEXT_FROM_BLOB,
+    TEXT_FROM_UUID, TEXT_FROM_VALUE, TRY_INTERVAL_FROM_TEXT, UUID_FROM_TEXT, UUID_OR_NULL,
+    check_nested_cast, has_no_whole, nested_cast, rounding_cast, rounds,
 };
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -111,7 +111,7 @@ impl DuckCasts {
             self.call(TEXT_FROM_VALUE, inner)
         } else if from.is_floating() && to.is_integer() {
             let is_constant = is_constant(&inner)?;
-            let rounded = self.rounded(inner);
+            let rounded = self.rounded(inner, to);
             match is_constant {
                 true => {
                     let cast = ScalarFunction::new_udf(rounding_cast(to, false), vec![rounded]);
@@ -138,7 +138,7 @@ impl DuckCasts {
             _ if uuid(from) && text(to) => TEXT_FROM_UUID,
             _ if text(to) && writes(from) => TEXT_FROM_VALUE,
             _ if from.is_floating() && to.is_integer() => {
-                let rounded = Box::new(self.rounded(inner.clone()));
+                let rounded = Box::new(self.rounded(inner.clone(), to));
                 let cast = TryCast::new_from_field(rounded, Arc::clone(field));
                 return Some(Expr::TryCast(cast));
             }
@@ -147,10 +147,14 @@ impl DuckCasts {
         Some(self.call(function, inner.clone()))
     }
 
-    /// A float as a whole number, still a float.
-    fn rounded(&self, float: Expr) -> Expr {
+    /// A float as a whole number for an integer of that type, still a float.
+    fn rounded(&self, float: Expr, to: &DataType) -> Expr {
         let double = Expr::Cast(Cast::new(Box::new(float), DataType::Float64));
-        self.call(ROUND_EVEN, double)
+        let name = match to.is_unsigned_integer() {
+            true => ROUND_UNSIGNED,
+            false => ROUND_EVEN,
+        };
+        self.call(name, double)
     }
 }
 
