@@ -106,6 +106,15 @@ fn as_values(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         return Ok(Transformed::no(plan));
     }
     match plan {
+        LogicalPlan::Filter(filter)
+            if filter.predicate.exists(|expr| Ok(tests_a_test(expr)))? =>
+        {
+            let columns = filter.input.schema().columns();
+            let plan = as_values(LogicalPlan::Filter(with_left_sides(filter)?))?.data;
+            let columns = columns.into_iter().map(Expr::Column);
+            let plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
+            Ok(Transformed::yes(plan))
+        }
         LogicalPlan::Filter(filter) => {
             let schema = Arc::clone(filter.input.schema());
             let conjuncts = split_conjunction_owned(filter.predicate).into_iter();
@@ -128,6 +137,31 @@ fn as_values(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) | LogicalPlan::Sort(_) => below(plan),
         other => Ok(Transformed::no(other)),
     }
+}
+
+/// Whether it is `x IN (SELECT ...)` where `x` has such a test in it.
+fn tests_a_test(expr: &Expr) -> bool {
+    match expr {
+        Expr::InSubquery(test) => test.expr.exists(|expr| Ok(is_below(expr))).unwrap_or(false),
+        _ => false,
+    }
+}
+
+/// A filter over a projection that has what such tests are made of as columns.
+fn with_left_sides(filter: Filter) -> Result<Filter> {
+    let schema = Arc::clone(filter.input.schema());
+    let mut columns: Vec<Expr> = schema.columns().into_iter().map(Expr::Column).collect();
+    let predicate = filter.predicate.transform_up(|expr| match expr {
+        Expr::InSubquery(mut test) if test.expr.exists(|expr| Ok(is_below(expr)))? => {
+            let name = format!("$left{}", columns.len());
+            columns.push(values(*test.expr, &schema)?.data.alias(&name));
+            test.expr = Box::new(Expr::Column(Column::new_unqualified(name)));
+            Ok(Transformed::yes(Expr::InSubquery(test)))
+        }
+        other => Ok(Transformed::no(other)),
+    })?;
+    let input = LogicalPlanBuilder::from(filter.input.as_ref().clone()).project(columns)?;
+    Filter::try_new(predicate.data, Arc::new(input.build()?))
 }
 
 /// Values in a projection below a node, which then knows them as columns.
