@@ -9,7 +9,6 @@ use super::load::{self, RowRules};
 use super::query;
 use super::returning::{returning, select};
 use super::row_ids::RowIds;
-use super::upsert;
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use crate::transaction::Write;
@@ -28,19 +27,6 @@ use hushdb_sql::{self as sql, Error, Result, name_parts, position_of, sqlstate};
 use hushdb_storage::TableVersion;
 use std::sync::Arc;
 
-pub(super) fn insert(
-    statement: &Statement<'_>,
-    insert: ast::Insert,
-    by_name: bool,
-) -> Result<QueryResult> {
-    match upsert::rule(&insert)? {
-        None => add_all(statement, incoming(statement, insert, by_name)?),
-        Some(rule) => upsert::run(statement, &rule, |statement| {
-            incoming(statement, insert.clone(), by_name)
-        }),
-    }
-}
-
 /// Rows that an INSERT is about to add.
 pub(super) struct Incoming<'a> {
     pub(super) name: TableName,
@@ -53,7 +39,7 @@ pub(super) struct Incoming<'a> {
     pub(super) returning: Option<Vec<SelectItem>>,
 }
 
-fn incoming<'a>(
+pub(super) fn incoming<'a>(
     statement: &Statement<'a>,
     insert: ast::Insert,
     by_name: bool,
@@ -111,7 +97,7 @@ fn incoming<'a>(
 }
 
 /// Adds all rows of an INSERT.
-fn add_all(statement: &Statement<'_>, incoming: Incoming<'_>) -> Result<QueryResult> {
+pub(super) fn add_all(statement: &Statement<'_>, incoming: Incoming<'_>) -> Result<QueryResult> {
     let Incoming {
         name,
         table,

@@ -222,7 +222,7 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
     let session = statement.session;
     match parsed {
         Parsed::Sql(ast) => run_sql(statement, *ast),
-        Parsed::InsertByName(insert) => dml::insert(statement, *insert, true),
+        Parsed::InsertByName(insert) => upsert::insert(statement, *insert, true),
         Parsed::Attach {
             path,
             name,
@@ -307,7 +307,7 @@ fn run_sql(statement: &Statement<'_>, parsed: ast::Statement) -> Result<QueryRes
                 _ => Err(Error::internal("a SELECT was parsed as something else")),
             }
         }
-        S::Insert(insert) => dml::insert(statement, insert, false),
+        S::Insert(insert) => upsert::insert(statement, insert, false),
         S::Update(update) => dml::update(statement, update),
         S::Delete(delete) => dml::delete(statement, delete),
         S::Truncate(truncate) => dml::truncate(statement, &truncate),

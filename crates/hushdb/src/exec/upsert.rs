@@ -45,8 +45,22 @@ const TRIES: usize = 64;
 /// The column that pairs an existing row with the one that was to be inserted.
 const PAIR: &str = "$pair";
 
+/// An INSERT, with a rule for keys that are there already or without.
+pub(super) fn insert(
+    statement: &Statement<'_>,
+    insert: ast::Insert,
+    by_name: bool,
+) -> Result<QueryResult> {
+    match rule(&insert)? {
+        None => dml::add_all(statement, dml::incoming(statement, insert, by_name)?),
+        Some(rule) => run(statement, &rule, |statement| {
+            dml::incoming(statement, insert.clone(), by_name)
+        }),
+    }
+}
+
 /// What an INSERT does about keys that are there already.
-pub(super) struct Rule {
+struct Rule {
     /// Columns of the one key that counts.
     target: Option<Vec<String>>,
     action: Action,
@@ -63,7 +77,7 @@ enum Action {
 }
 
 /// The rule that a statement gives, if it gives one.
-pub(super) fn rule(insert: &ast::Insert) -> Result<Option<Rule>> {
+fn rule(insert: &ast::Insert) -> Result<Option<Rule>> {
     let action = match insert.or {
         None => None,
         Some(SqliteOnConflict::Ignore) => Some(Action::Nothing),
@@ -167,7 +181,7 @@ impl Rule {
 }
 
 /// Runs an INSERT with a rule, again when it was overtaken. `incoming` begins it.
-pub(super) fn run<'a>(
+fn run<'a>(
     statement: &Statement<'a>,
     rule: &Rule,
     incoming: impl Fn(&Statement<'a>) -> Result<Incoming<'a>>,
