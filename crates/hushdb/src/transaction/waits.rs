@@ -90,6 +90,9 @@ impl Waits {
         if let Some(report) = &self.on_long_wait {
             owner.report_long_waits(Arc::clone(report));
         }
+        if let Some(first) = owners.first() {
+            owner.join(first);
+        }
         owners.push(Arc::clone(&owner));
         owner
     }

@@ -5,6 +5,7 @@
 mod definitions;
 mod histories;
 mod row_locks;
+mod two_databases;
 
 use hushdb::{Connection, Database, Error, Isolation};
 use std::sync::atomic::{AtomicUsize, Ordering};

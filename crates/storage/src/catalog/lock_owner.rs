@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use crate::block::{BufferPool, Lent};
 use crate::error::{Error, Result};
 use crate::interrupt::check_interrupt;
-use crate::locks::{LockError, LockKey, LockMode, LockTable, LockView, Patience, Wanted};
+use crate::locks::{Kin, LockError, LockKey, LockMode, LockTable, LockView, Patience, Wanted};
 
 /// About what a lock takes: its entry, its holder and its place among what the owner holds.
 const LOCK_BYTES: usize = 192;
@@ -27,6 +27,7 @@ pub struct LockOwner {
     held: Mutex<Held>,
     patience: Mutex<Patience>,
     on_long_wait: OnceLock<OnLongWait>,
+    kin: OnceLock<Arc<Kin>>,
 }
 
 #[derive(Debug, Default)]
@@ -44,12 +45,26 @@ impl LockOwner {
             held: Mutex::default(),
             patience: Mutex::new(patience),
             on_long_wait: OnceLock::new(),
+            kin: OnceLock::new(),
         }
     }
 
     /// Has somebody hear of each wait that has gone on for a second: of what, and for whom. Once for an owner.
     pub fn report_long_waits(&self, to: OnLongWait) {
         let _ = self.on_long_wait.set(to);
+    }
+
+    /// Both are of one transaction: who waits for one in its store waits for the other in its own. Of any number, the first is
+    /// joined by each other one.
+    pub fn join(&self, first: &Self) {
+        let kin = first.kin.get_or_init(|| {
+            let kin = Arc::<Kin>::default();
+            kin.join(&first.table, first.id);
+            kin
+        });
+        if self.kin.set(Arc::clone(kin)).is_ok() {
+            kin.join(&self.table, self.id);
+        }
     }
 
     /// From now on it waits this long for each lock.
@@ -113,7 +128,11 @@ impl LockOwner {
                     report(wait);
                 }
             },
+            kin: self.kin.get(),
         };
+        if let Some(kin) = wanted.kin {
+            kin.waits_again();
+        }
         let is_new = self.table.acquire(wanted, key, mode).map_err(refused)?;
         if is_new {
             self.held.lock().keys.push(key);
@@ -165,6 +184,9 @@ impl Drop for LockOwner {
         let held = self.held.get_mut();
         if !held.keys.is_empty() {
             self.table.release(self.id, &held.keys);
+        }
+        if self.kin.get().is_some() {
+            self.table.forget(self.id);
         }
     }
 }
@@ -298,6 +320,33 @@ mod tests {
         let (_, others) = wait.waits.clone().unwrap();
         assert_eq!(others, [holder.id]);
         assert_eq!(table.waiting(), 0);
+    }
+
+    #[test]
+    fn one_of_two_that_wait_for_each_other_in_two_stores_is_told() {
+        for _ in 0..3 {
+            let (one, [first, second]) = owners(Patience::Endless);
+            let (two, [first_there, second_there]) = owners(Patience::Endless);
+            first_there.join(&first);
+            second_there.join(&second);
+            first.lock(KEY, LockMode::All).unwrap();
+            second_there.lock(KEY, LockMode::All).unwrap();
+            let told = thread::scope(|scope| {
+                let end = |waited: Result<()>, owners: [LockOwner; 2]| {
+                    drop(owners);
+                    usize::from(matches!(waited, Err(Error::Deadlock)))
+                };
+                let other = scope.spawn(move || {
+                    let waited = first_there.lock(KEY, LockMode::All);
+                    end(waited, [first, first_there])
+                });
+                let waited = second.lock(KEY, LockMode::All);
+                end(waited, [second, second_there]) + other.join().unwrap()
+            });
+            assert_eq!(told, 1);
+            assert_eq!((one.held(), one.waiting()), (0, 0));
+            assert_eq!((two.held(), two.waiting()), (0, 0));
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::deadlock;
+use super::kin::Kin;
 use super::lock_key::{KeyHash, LockKey, LockMode};
 use crate::clock;
 
@@ -50,6 +51,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) is_cancelled: &'a dyn Fn() -> bool,
     /// Hears once of a wait that has gone on for a second. The locks are not held while it does.
     pub(crate) on_long_wait: &'a dyn Fn(LockView),
+    /// The owners that its transaction has in other stores.
+    pub(crate) kin: Option<&'a Arc<Kin>>,
 }
 
 /// The locks of one store.
@@ -64,6 +67,8 @@ pub(super) struct LockState {
     pub(super) locks: HashMap<LockKey, Lock>,
     /// What each owner waits for that does.
     pub(super) waits: HashMap<u64, LockKey>,
+    /// Owners whose transactions have others in other stores.
+    kin: HashMap<u64, Arc<Kin>>,
     last_owner: u64,
 }
 
@@ -210,6 +215,29 @@ impl LockTable {
         }
     }
 
+    /// Says which others an owner's transaction has in other stores.
+    pub(super) fn has_kin(&self, owner: u64, kin: Option<Arc<Kin>>) {
+        let mut state = self.state.lock();
+        match kin {
+            Some(kin) => state.kin.insert(owner, kin),
+            None => state.kin.remove(&owner),
+        };
+    }
+
+    pub(super) fn kin_of(&self, owner: u64) -> Option<Arc<Kin>> {
+        self.state.lock().kin.get(&owner).cloned()
+    }
+
+    /// Those that an owner waits for here.
+    pub(super) fn waits_for(&self, owner: u64) -> Vec<u64> {
+        deadlock::waits_for(&self.state.lock(), owner)
+    }
+
+    /// An owner is gone.
+    pub(crate) fn forget(&self, owner: u64) {
+        self.has_kin(owner, None);
+    }
+
     /// All locks that somebody holds or waits for.
     pub(crate) fn view(&self) -> Vec<LockView> {
         let state = self.state.lock();
@@ -289,6 +317,14 @@ fn wait(
         if waited >= look {
             look = waited + DEADLOCK_AFTER;
             if deadlock::is_in_cycle(state, wanted.owner) {
+                return Err(LockError::Deadlock);
+            }
+            if let Some(kin) = wanted.kin
+                && MutexGuard::unlocked(state, || kin.waits_for_itself())
+            {
+                if !state.waits.contains_key(&wanted.owner) {
+                    continue;
+                }
                 return Err(LockError::Deadlock);
             }
             if !std::mem::replace(&mut is_told, true)

@@ -4,6 +4,7 @@
 //! lock_key      what is locked: a key of a table's row, a table, the definitions; and how
 //! lock_table    which owner holds which lock and which wait: first come, first served
 //! deadlock      which owner waits for which
+//! kin           the same over several stores
 //! ```
 //!
 //! What one transaction holds is `catalog/lock_owner.rs`. Knows nothing else of this crate.
@@ -12,9 +13,11 @@
 //! held, nor takes one of those while the table's own is.
 
 mod deadlock;
+mod kin;
 mod lock_key;
 mod lock_table;
 
+pub(crate) use kin::Kin;
 pub(crate) use lock_key::LockKey;
 pub use lock_key::LockMode;
 pub(crate) use lock_table::{LockError, LockTable, Wanted};
