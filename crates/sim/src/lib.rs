@@ -4,6 +4,7 @@
 //! campaign   many worlds, each from a seed
 //! world      one database through crashes and faults, held against a model
 //! changes    random changes, made to the database and to the model
+//! histories  clients that wait for each other, one running at a time, held against what each level promises
 //! disk       the simulated disk behind `StorageFile`
 //! mutants    checks of the other crates, each to be taken out once
 //! ```
@@ -16,6 +17,7 @@ mod campaign;
 mod changes;
 mod dice;
 mod disk;
+mod histories;
 mod model;
 mod mutants;
 mod old_key;
@@ -25,6 +27,10 @@ pub use campaign::{CRASHES_PER_WORLD, Campaign, CampaignReport, Failure};
 pub use dice::Dice;
 pub use disk::{
     Breakage, BrokenFile, DiskOptions, DiskStats, Fault, FaultKind, SimDisk, SimFile, SimFiles,
+};
+pub use histories::{
+    History, HistoryReport,
+    anomalies::{Done, End, anomaly},
 };
 pub use model::{COLUMN_TYPES, Model, SchemaModel, TableModel, Value};
 pub use mutants::{MUTANTS, Mutant, Tests};

@@ -29,6 +29,8 @@ pub enum Tests {
     Storage(&'static str),
     /// Storage, then crashes on the simulated disk.
     Crashes(&'static str),
+    /// Histories of clients that wait for each other.
+    Histories,
 }
 
 /// Test targets of `hushdb-storage`; its unit tests are one.
@@ -47,6 +49,7 @@ impl Tests {
         match self {
             Self::Crypto => vec![of("hushdb-crypto", &["lib"])],
             Self::Keys => vec![of("hushdb-keys", &["lib"])],
+            Self::Histories => vec![of("hushdb-sim", &["histories"])],
             Self::Storage(first) => {
                 let others: Vec<&str> = STORAGE.into_iter().filter(|of| *of != first).collect();
                 vec![
@@ -288,5 +291,23 @@ mutants! {
         "the log of an open database is not held against an anchor": "Some(last) => freshness.check_open_log(last.sequence, last.end)," => "Some(last) => freshness.check_last_log(last.sequence),";
         "the closed log of an open database is not held against an anchor": "None => freshness.check_last_log(self.blocks.log_state().sequence)," => "None => Ok(()),";
         "a new database takes the next log of another": "is_there(LOG_NAME)? || is_there(NEXT_LOG_NAME)?" => "is_there(LOG_NAME)?";
+    }
+    Tests::Histories, "crates/storage/src/catalog/rebase.rs" {
+        "own rows melt into those of others when a transaction goes on": "change.apply_apart(theirs, own)?;" => "change.apply_apart(theirs, own.min(0))?;";
+        "a transaction that has gone on commits as if it had not": "self.base = newest;" => "drop(newest);";
+        "who goes on takes its own state of a table that others changed": ".is_some_and(|now| Arc::ptr_eq(now, base))" => ".is_some()";
+        "who goes on does not see keys that others have added": "change.apply_apart(theirs, own)?;\n            if !is_base {" => "change.apply_apart(theirs, own)?;\n            if !is_base && own == 0 {";
+        "own rows keep the ids that others have taken": "group.first_row_id.saturating_add(shift)" => "group.first_row_id.saturating_add(shift.min(0))";
+    }
+    Tests::Histories, "crates/storage/src/catalog/transaction.rs" {
+        "going back to a savepoint keeps what was read since": "        self.base = Arc::clone(&savepoint.base);\n" => "";
+        "own rows are merged with those that were there": "let merge_from = self.first_own_row(id);" => "let merge_from = self.first_own_row(id).min(0);";
+    }
+    Tests::Histories, "crates/storage/src/catalog/transaction_locks.rs" {
+        "who has waited does not look again": ".try_for_each(|table| self.still_holds(table, &newest))" => ".try_for_each(|table| self.still_holds(table, &self.base))";
+    }
+    Tests::Histories, "crates/storage/src/locks/lock_table.rs" {
+        "a lock is had by all who ask": "if is_first && lock.is_free(owner, mode)" => "if is_first || lock.is_free(owner, mode)";
+        "nobody looks who waits for whom": "if deadlock::is_in_cycle(state, wanted.owner) {\n                return Err(LockError::Deadlock);\n            }\n            if (wanted" => "if (wanted";
     }
 }

@@ -39,7 +39,7 @@ pub use block::{
 pub use catalog::{
     CatalogVersion, CheckReport, Checkpoint, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, FreeRows,
     LockOwner, Lost, MAIN_SCHEMA, OnLongWait, PendingRowGroup, RekeyProgress, RekeyState, Salvage,
-    SalvageReport, SalvagedTable, Savepoint, SchemaVersion, Store, Transaction, View,
+    SalvageReport, SalvagedTable, Savepoint, SchemaVersion, Store, Transaction, Turn, View,
 };
 pub use error::{Error, ErrorKind, Place, Result};
 pub use file::{

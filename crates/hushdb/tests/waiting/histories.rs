@@ -1,14 +1,15 @@
-//! Histories from a seed: transactions on threads that append to lists and read them, and what Adya calls anomalies in what they saw
-//! (Adya, Liskov and O'Neil, "Generalized Isolation Level Definitions", 2000; lists as in Kingsbury and Alvaro, "Elle", 2020).
+//! Histories from a seed: transactions on threads that append to lists and read them, and what is wrong with what they saw.
 //!
-//! What must hold: each append is of one transaction and one place, so a list tells the order of those who wrote it. Appends of
-//! transactions that were rolled back are in no list (G1a), a read sees all or none that another appended to it (G1b), what is read
-//! is the beginning of what is there in the end, and an acknowledged append is there once (G0, lost update); who saw or followed
-//! whom makes no circle (G1c), for REPEATABLE READ also not with one read that missed what came (G-single).
+//! What must hold: what `anomalies.rs` says, which the simulator has too.
 
+#[path = "../../../sim/src/histories/anomalies.rs"]
+#[expect(dead_code, unreachable_pub, reason = "it is a part of the simulator")]
+mod anomalies;
+
+use self::anomalies::{Done, End, anomaly};
 use super::{RC, RR, nothing_is_locked, run, value};
 use hushdb::{Connection, Database, Error, Isolation};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,14 +28,6 @@ impl Dice {
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (mixed ^ (mixed >> 31)) % end
     }
-}
-
-/// What a transaction did: appends by key, in order, and the lists that it read, without what it had appended itself by then.
-#[derive(Default)]
-struct Done {
-    committed: bool,
-    appends: Vec<(u64, u64)>,
-    reads: Vec<(u64, Vec<u64>)>,
 }
 
 fn list(connection: &Connection, sql: &str) -> Result<Vec<u64>, Error> {
@@ -102,15 +95,20 @@ fn history(
             scope.spawn(move || {
                 let mut dice = Dice(seed * 1000 + thread);
                 for _ in 0..TRANSACTIONS {
-                    let mut done = Done::default();
+                    let mut done = Done {
+                        sees_one_state: isolation == RR,
+                        ..Done::default()
+                    };
                     let begun = transaction(&connection, &mut dice, ids, &mut done);
                     let ended = begun.and_then(|commits| {
-                        done.committed = commits;
+                        if commits {
+                            done.end = End::Committed;
+                        }
                         let end = if commits { "COMMIT" } else { "ROLLBACK" };
                         run(&connection, end)
                     });
                     if let Err(error) = ended {
-                        done.committed = false;
+                        done.end = End::Undone;
                         let state = error.sqlstate();
                         let expected = state == "55P03" || isolation == RR && state == "40001";
                         assert!(expected, "seed {seed}: {error}");
@@ -131,72 +129,6 @@ fn history(
     (all.into_inner().unwrap(), lists.collect())
 }
 
-/// What is wrong with a history; nothing if it is as its level promises.
-fn anomaly(all: &[Done], lists: &BTreeMap<u64, Vec<u64>>, isolation: Isolation) -> Option<String> {
-    let mut writer = BTreeMap::new();
-    for (number, done) in all.iter().enumerate() {
-        for (key, id) in &done.appends {
-            writer.insert(*id, number);
-            let there = lists[key].iter().filter(|known| *known == id).count();
-            if there != usize::from(done.committed) {
-                return Some(format!("lost update or G1a: {id} is there {there} times"));
-            }
-        }
-    }
-    // Edges from one transaction to another that must come after it; those of reads that missed what came.
-    let (mut after, mut missed) = (BTreeSet::new(), BTreeSet::new());
-    for ids in lists.values() {
-        for pair in ids.windows(2) {
-            let Some((before, next)) = writer.get(&pair[0]).zip(writer.get(&pair[1])) else {
-                return Some(format!(
-                    "G1a: a list has an append that was undone: {pair:?}"
-                ));
-            };
-            after.insert((*before, *next));
-        }
-    }
-    for (number, done) in all.iter().enumerate().filter(|(_, done)| done.committed) {
-        for (key, read) in &done.reads {
-            // Its own are in the list in the end, and were taken out of what it read.
-            let ids = lists[key].iter().filter(|id| writer[id] != number);
-            let ids: Vec<u64> = ids.copied().collect();
-            if !ids.starts_with(read) {
-                return Some(format!("G0 or G1a: {read:?} was read, {ids:?} came of it"));
-            }
-            let next = ids.get(read.len()).map(|id| writer[id]);
-            let Some(last) = read.last().map(|id| writer[id]) else {
-                missed.extend(next.map(|next| (number, next)));
-                continue;
-            };
-            if next == Some(last) {
-                return Some(format!("G1b: {read:?} ends within a transaction"));
-            }
-            after.insert((last, number));
-            missed.extend(next.map(|next| (number, next)));
-        }
-    }
-    after.retain(|(before, next)| before != next);
-    let all = all.len();
-    let follows = |from: usize| {
-        let (mut seen, mut next) = (vec![false; all], vec![from]);
-        while let Some(at) = next.pop() {
-            for (_, to) in after.range((at, 0)..(at + 1, 0)) {
-                if !std::mem::replace(&mut seen[*to], true) {
-                    next.push(*to);
-                }
-            }
-        }
-        seen
-    };
-    let reach: Vec<Vec<bool>> = (0..all).map(follows).collect();
-    if let Some(at) = (0..all).find(|at| reach[*at][*at]) {
-        return Some(format!("G1c: transaction {at} comes after itself"));
-    }
-    let mut single = missed.iter().filter(|_| isolation == RR);
-    let single = single.find(|(reader, writer)| reader != writer && reach[*writer][*reader]);
-    single.map(|(reader, writer)| format!("G-single: {reader} missed {writer} and came after it"))
-}
-
 fn database() -> Database {
     let setup = format!(
         "CREATE TABLE t (k INTEGER PRIMARY KEY, v VARCHAR); INSERT INTO t SELECT range, '' FROM range({KEYS});
@@ -212,9 +144,9 @@ fn histories_have_no_anomaly_that_their_level_excludes() {
         for isolation in [RC, RR] {
             let database = database();
             let (all, lists) = history(&database, seed, isolation);
-            let committed = all.iter().filter(|done| done.committed).count() as u64;
+            let committed = all.iter().filter(|done| done.end == End::Committed).count() as u64;
             assert!(committed > THREADS * TRANSACTIONS / 8, "{committed}");
-            let found = anomaly(&all, &lists, isolation);
+            let found = anomaly(&all, &lists);
             assert!(
                 found.is_none(),
                 "seed {seed}, {isolation:?}: {}",
@@ -222,84 +154,6 @@ fn histories_have_no_anomaly_that_their_level_excludes() {
             );
             nothing_is_locked(&database);
             assert!(value(&database.connect().unwrap(), "SELECT count(*) FROM u") >= 0);
-        }
-    }
-}
-
-/// A transaction for the checker.
-fn done(appends: &[(u64, u64)], reads: &[(u64, &[u64])]) -> Done {
-    Done {
-        committed: true,
-        appends: appends.to_vec(),
-        reads: reads
-            .iter()
-            .map(|(key, read)| (*key, read.to_vec()))
-            .collect(),
-    }
-}
-
-#[test]
-fn the_checker_finds_each_anomaly() {
-    let lists = |a: &[u64], b: &[u64]| BTreeMap::from([(0, a.to_vec()), (1, b.to_vec())]);
-    let mut undone = done(&[(0, 1)], &[]);
-    undone.committed = false;
-    let cases: [(&str, Vec<Done>, _, Isolation); 7] = [
-        (
-            "lost update",
-            vec![done(&[(0, 1)], &[]), done(&[(0, 2)], &[])],
-            lists(&[2], &[]),
-            RC,
-        ),
-        ("G1a", vec![undone], lists(&[1], &[]), RC),
-        (
-            "G0 or G1a",
-            vec![
-                done(&[(0, 1)], &[]),
-                done(&[(0, 2)], &[]),
-                done(&[], &[(0, &[2])]),
-            ],
-            lists(&[1, 2], &[]),
-            RC,
-        ),
-        (
-            "G1b",
-            vec![done(&[(0, 1), (0, 2)], &[]), done(&[], &[(0, &[1])])],
-            lists(&[1, 2], &[]),
-            RC,
-        ),
-        (
-            "G1c",
-            vec![done(&[(0, 1), (1, 2)], &[]), done(&[(0, 3), (1, 4)], &[])],
-            lists(&[1, 3], &[4, 2]),
-            RC,
-        ),
-        (
-            "G-single",
-            vec![
-                done(&[(0, 1), (1, 2)], &[]),
-                done(&[], &[(0, &[]), (1, &[2])]),
-            ],
-            lists(&[1], &[2]),
-            RR,
-        ),
-        (
-            "",
-            vec![
-                done(&[(0, 1), (1, 2)], &[]),
-                done(&[], &[(0, &[]), (1, &[2])]),
-            ],
-            lists(&[1], &[2]),
-            RC,
-        ),
-    ];
-    for (name, all, lists, isolation) in cases {
-        let found = anomaly(&all, &lists, isolation);
-        match name {
-            "" => assert!(found.is_none(), "{found:?}"),
-            _ => assert!(
-                found.as_ref().is_some_and(|found| found.contains(name)),
-                "{name}: {found:?}"
-            ),
         }
     }
 }

@@ -19,6 +19,9 @@ const LOCKS_AT_ONCE: usize = 256;
 /// Hears of waits that go on for a second.
 pub type OnLongWait = Arc<dyn Fn(LockView) + Send + Sync>;
 
+/// Returns when it is the turn of who calls it.
+pub type Turn = Arc<dyn Fn() + Send + Sync>;
+
 /// What holds locks, for a transaction and all that is done for it.
 pub struct LockOwner {
     table: Arc<LockTable>,
@@ -27,6 +30,7 @@ pub struct LockOwner {
     held: Mutex<Held>,
     patience: Mutex<Patience>,
     on_long_wait: OnceLock<OnLongWait>,
+    turn: OnceLock<Turn>,
     kin: OnceLock<Arc<Kin>>,
 }
 
@@ -45,6 +49,7 @@ impl LockOwner {
             held: Mutex::default(),
             patience: Mutex::new(patience),
             on_long_wait: OnceLock::new(),
+            turn: OnceLock::new(),
             kin: OnceLock::new(),
         }
     }
@@ -52,6 +57,12 @@ impl LockOwner {
     /// Has somebody hear of each wait that has gone on for a second: of what, and for whom. Once for an owner.
     pub fn report_long_waits(&self, to: OnLongWait) {
         let _ = self.on_long_wait.set(to);
+    }
+
+    /// Has its waits be turns of others, as long as it takes, instead of time: for one who runs owners one after the other. A wait
+    /// looks at each turn whether it ends, and whether those that are waited for wait for it. Once for an owner.
+    pub fn wait_by_turns(&self, turn: Turn) {
+        let _ = self.turn.set(turn);
     }
 
     /// Both are of one transaction: who waits for one in its store waits for the other in its own. Of any number, the first is
@@ -128,6 +139,7 @@ impl LockOwner {
                     report(wait);
                 }
             },
+            turn: self.turn.get().map(|turn| turn.as_ref() as &dyn Fn()),
             kin: self.kin.get(),
         };
         if let Some(kin) = wanted.kin {

@@ -41,7 +41,7 @@ pub use catalog_version::{CatalogVersion, MAIN_SCHEMA, SchemaVersion};
 pub use check::{CheckReport, Finding};
 pub use checkpoint_steps::Checkpoint;
 pub use commit_log::DEFAULT_AUTOCHECKPOINT_BYTES;
-pub use lock_owner::{LockOwner, OnLongWait};
+pub use lock_owner::{LockOwner, OnLongWait, Turn};
 pub use pending_row_group::PendingRowGroup;
 pub use rekey::{RekeyProgress, RekeyState};
 pub use row_locks::FreeRows;

@@ -51,6 +51,9 @@ pub(crate) struct Wanted<'a> {
     pub(crate) is_cancelled: &'a dyn Fn() -> bool,
     /// Hears once of a wait that has gone on for a second. The locks are not held while it does.
     pub(crate) on_long_wait: &'a dyn Fn(LockView),
+    /// What a wait does again and again in the place of sleeping, where somebody says whose turn it is. The locks are not held while it
+    /// does.
+    pub(crate) turn: Option<&'a dyn Fn()>,
     /// The owners that its transaction has in other stores.
     pub(crate) kin: Option<&'a Arc<Kin>>,
 }
@@ -306,6 +309,17 @@ fn wait(
     let mut look = DEADLOCK_AFTER;
     let mut is_told = false;
     while state.waits.contains_key(&wanted.owner) {
+        if let Some(turn) = wanted.turn {
+            // No time passes here: it looks at each turn.
+            if deadlock::is_in_cycle(state, wanted.owner) {
+                return Err(LockError::Deadlock);
+            }
+            if (wanted.is_cancelled)() {
+                return Err(LockError::Cancelled);
+            }
+            MutexGuard::unlocked(state, turn);
+            continue;
+        }
         let waited = began.elapsed();
         let left = match wanted.patience {
             Patience::Until(most) => most.saturating_sub(waited),
