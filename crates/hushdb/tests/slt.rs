@@ -4,7 +4,8 @@
 //! must hold beside the answers: after the script, a file passes the check of all its blocks.
 
 use hushdb::{
-    Cipher, Connection, Database, DatabaseOptions, Error, KeySource, QueryResult, ResultKind,
+    Cipher, Connection, Database, DatabaseOptions, Error, Isolation, KeySource, QueryResult,
+    ResultKind,
 };
 use hushdb_keys::providers::KeyText;
 use hushdb_storage::{Store, StoreOptions};
@@ -81,8 +82,22 @@ fn examples_of_functions_run() {
     }
 }
 
+#[test]
+fn read_committed() {
+    run_all("read_committed");
+}
+
+#[test]
+fn repeatable_read() {
+    run_all("repeatable_read");
+}
+
 /// What a file of `tests/configs` says.
 struct Config {
+    /// Of connections that wait. Their records are under `onlyif waiting` and the level's name, with `_` for the space.
+    isolation: Option<Isolation>,
+    /// The folder whose scripts it runs; empty: all.
+    only: String,
     file: bool,
     key: Option<String>,
     cipher: Option<Cipher>,
@@ -106,6 +121,12 @@ impl Config {
             .map(|(name, value)| (name.trim(), value.trim().trim_matches('"')))
             .collect();
         let config = Self {
+            isolation: values.remove("isolation").map(|name| match name {
+                "read committed" => Isolation::ReadCommitted,
+                "repeatable read" => Isolation::RepeatableRead,
+                other => panic!("no level: {other}"),
+            }),
+            only: values.remove("only").unwrap_or_default().to_string(),
             file: values.remove("file") == Some("true"),
             key: values.remove("key").map(str::to_string),
             cipher: values
@@ -123,6 +144,15 @@ impl Config {
         };
         assert!(values.is_empty(), "{}: unknown {values:?}", path.display());
         config
+    }
+
+    /// What records may be `onlyif` and `skipif`.
+    fn labels(&self) -> &'static [&'static str] {
+        match self.isolation {
+            Some(Isolation::ReadCommitted) => &["waiting", "read_committed"],
+            Some(Isolation::RepeatableRead) => &["waiting", "repeatable_read"],
+            _ => &[],
+        }
     }
 }
 
@@ -152,7 +182,9 @@ fn run_all(config: &str) {
     paths.retain(|path| {
         let name = path.strip_prefix(&root).unwrap().with_extension("");
         let name = name.to_string_lossy();
-        name.contains(&only) && !config.skip.iter().any(|skip| *skip == name)
+        name.contains(&only)
+            && name.starts_with(&config.only)
+            && !config.skip.iter().any(|skip| *skip == name)
     });
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(vec![]);
@@ -202,6 +234,9 @@ fn run_script(config: &Config, path: &Path) -> Result<(), String> {
         let engine = script.connect();
         async move { engine }
     });
+    for label in config.labels() {
+        runner.add_label(label);
+    }
     runner.with_column_validator(|actual, expected| {
         actual.len() == expected.len()
             && actual
@@ -231,6 +266,7 @@ fn check(config: &Config, file: &Path) -> Result<(), String> {
 /// The database that a script runs in.
 struct Script {
     database: Database,
+    isolation: Option<Isolation>,
     /// ATTACH of the script's own file, for a restart.
     attach: Option<String>,
     connections: Arc<Mutex<Vec<Arc<Connection>>>>,
@@ -275,13 +311,19 @@ impl Script {
         }
         Ok(Self {
             database,
+            isolation: config.isolation,
             attach,
             connections: Arc::default(),
         })
     }
 
     fn connect(&self) -> hushdb::Result<Engine> {
-        let connection = Arc::new(self.database.connect()?);
+        let isolation = self.isolation.unwrap_or_default();
+        let connection = Arc::new(self.database.connect_with(isolation)?);
+        if self.isolation.is_some() {
+            // A script is one thread: what it waits for does not come.
+            connection.execute("SET lock_timeout = 50")?;
+        }
         let all = Arc::clone(&self.connections);
         all.lock().unwrap().push(Arc::clone(&connection));
         Ok(Engine {
