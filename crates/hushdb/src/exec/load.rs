@@ -50,27 +50,11 @@ impl RowRules {
         columns: &[Column],
         checks: &[Check],
     ) -> Result<Self> {
-        let schema_of = |names: Vec<String>| {
-            let fields = columns.iter().zip(names);
-            let fields = fields.map(|(c, name)| arrow_field(&name, &c.ty, true));
-            Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-        };
-        let schema = schema_of(columns.iter().map(|c| c.name.clone()).collect());
-        let df_schema = Arc::new(DFSchema::try_from(schema_of(planned_names(columns)))?);
-        let checks = checks
-            .iter()
-            .map(|check| {
-                let expr = planner.plan_expr(sql::parse_expr(&check.sql)?, &df_schema)?;
-                let expr = Expr::Cast(Cast::new(Box::new(expr), DataType::Boolean));
-                let name = check.name.clone().unwrap_or_else(|| check.sql.clone());
-                Ok((name, planner.physical_expr(expr, &df_schema)?))
-            })
-            .collect::<Result<_>>()?;
         Ok(Self {
-            schema,
+            schema: schema_of(columns),
             columns: columns.to_vec(),
             table: table.to_string(),
-            checks,
+            checks: conditions(planner, columns, checks)?,
         })
     }
 
@@ -121,6 +105,34 @@ impl RowRules {
         }
         Ok(())
     }
+}
+
+/// A schema of columns, each of which may be NULL.
+pub(super) fn schema_of(columns: &[Column]) -> SchemaRef {
+    named_schema(columns, columns.iter().map(|column| column.name.clone()))
+}
+
+fn named_schema(columns: &[Column], names: impl IntoIterator<Item = String>) -> SchemaRef {
+    let fields = columns.iter().zip(names);
+    let fields = fields.map(|(column, name)| arrow_field(&name, &column.ty, true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// CHECKs over rows of columns, by their names or texts.
+pub(super) fn conditions(
+    planner: &Planner<'_>,
+    columns: &[Column],
+    checks: &[Check],
+) -> Result<Vec<(String, Arc<dyn PhysicalExpr>)>> {
+    let schema = named_schema(columns, planned_names(columns));
+    let schema = Arc::new(DFSchema::try_from(schema)?);
+    let condition = |check: &Check| {
+        let expr = planner.plan_expr(sql::parse_expr(&check.sql)?, &schema)?;
+        let expr = Expr::Cast(Cast::new(Box::new(expr), DataType::Boolean));
+        let name = check.name.clone().unwrap_or_else(|| check.sql.clone());
+        Ok((name, planner.physical_expr(expr, &schema)?))
+    };
+    checks.iter().map(condition).collect()
 }
 
 /// Projects a plan to a table's columns. `sources[i]` is the plan's column for table column `i`; `None` takes the default.

@@ -9,6 +9,7 @@ mod attach;
 mod catalog_tables;
 mod change_type;
 mod computed;
+mod conditions;
 mod confined;
 mod copy;
 mod copy_database;

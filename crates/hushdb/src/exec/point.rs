@@ -4,6 +4,7 @@
 //! would refuse, gives `None` and has changed nothing.
 
 use super::computed::{computed, values_of};
+use super::conditions;
 use super::dml::{insert_targets, table_of};
 use super::for_update::RowLock;
 use super::literal::{Argument, Literal, array};
@@ -41,7 +42,7 @@ pub(super) fn run(
         (Shape::Update { place, set }, _) => change(statement, place, Some(set), arguments, kept),
         (Shape::Delete { place }, _) => change(statement, place, None, arguments, kept),
         (Shape::Insert { table, columns }, ast::Statement::Insert(insert)) => {
-            self::insert(statement, table, columns, insert, arguments)
+            self::insert(statement, table, columns, insert, arguments, kept)
         }
         _ => Ok(None),
     }
@@ -122,6 +123,9 @@ fn change(
         if new_values.put_into(table, &mut arrays, arguments).is_none() {
             return Ok(None);
         }
+        if conditions::hold(statement, table, &arrays, kept).is_none() {
+            return Ok(None);
+        }
         let arrays: Vec<ArrayRef> = arrays.into_iter().map(compact).collect();
         write.delete_rows(&name.schema, &name.name, &row_ids)?;
         load::add(&mut write, &name, &table.columns, &arrays)?;
@@ -148,7 +152,7 @@ fn assigned<'a>(
     arguments: &'a [Argument<'a>],
     kept: Kept<'_>,
 ) -> Option<Assigned<'a>> {
-    if !table.checks.is_empty() {
+    if !table.checks.is_empty() && kept.is_none() {
         return None;
     }
     let (mut literals, mut others) = (vec![], vec![]);
@@ -211,6 +215,7 @@ fn insert(
     columns: &[ObjectName],
     insert: &ast::Insert,
     arguments: &[Argument<'_>],
+    kept: Kept<'_>,
 ) -> Result<Option<QueryResult>> {
     let Some(values) = insert_values(insert) else {
         return Ok(None);
@@ -225,6 +230,9 @@ fn insert(
     let Some(arrays) = literal_rows(values, &table, &targets, arguments, now) else {
         return Ok(None);
     };
+    if conditions::hold(statement, &table, &arrays, kept).is_none() {
+        return Ok(None);
+    }
     let rows = load::add(&mut write, &name, &table.columns, &arrays)?;
     write.commit()?;
     QueryResult::count(rows).map(Some)

@@ -3,6 +3,7 @@
 //! What must hold: there is one way to bind. An execution gives what the statement would with its values spelled out.
 
 mod computed;
+mod conditions;
 mod parameter_types;
 mod resolved;
 mod shape;
@@ -13,6 +14,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 
 pub(crate) use computed::Computed;
+pub(crate) use conditions::Conditions;
 pub(crate) use parameter_types::parameter_types;
 pub(crate) use resolved::Resolved;
 pub(crate) use shape::{Item, Place, Shape, insert_values, recognise};
@@ -27,6 +29,8 @@ pub(crate) struct Prepared {
     pub(crate) resolved: Mutex<Option<Arc<Resolved>>>,
     /// What its SET computes, likewise.
     pub(crate) computed: Mutex<Option<Arc<Computed>>>,
+    /// The CHECKs of its table, likewise.
+    pub(crate) conditions: Mutex<Option<Arc<Conditions>>>,
 }
 
 impl Prepared {
@@ -44,6 +48,7 @@ impl Prepared {
             shape,
             resolved: Mutex::default(),
             computed: Mutex::default(),
+            conditions: Mutex::default(),
         })
     }
 
