@@ -14,4 +14,14 @@ SELECT :n = 4 AS all_rows \gset
 \else
     SELECT * FROM rows_are_missing;
 \endif
+\d
+\d p
+\d+ p
+\dt+ *.*
+\di
+\dn+
+\du
+\l+
+\df
+\z
 DROP TABLE p;

@@ -1,6 +1,7 @@
 //! `Connection`: a session as a program sees it, with calls that wait.
 
 use crate::exec;
+use crate::host::Host;
 use crate::instance::Instance;
 use crate::prepared::Prepared;
 use crate::prepared_statement::PreparedStatement;
@@ -85,7 +86,10 @@ impl Connection {
     /// Whatever is wrong with it; nothing of it has taken effect then.
     pub fn run(&self, statement: &str) -> Result<QueryResult> {
         let session = &self.session;
-        session.in_turn(|progress| exec::run(session, self.parsed(statement)?, progress))
+        session.in_turn(|progress| {
+            let (parsed, names) = self.parsed(statement)?;
+            Ok(exec::run(session, parsed, progress)?.called(&names))
+        })
     }
 
     /// Has exactly one statement run, and does not wait: the database's own threads run it, and its rows are awaited. Works
@@ -94,7 +98,7 @@ impl Connection {
     /// # Errors
     /// `Parser` when it is not well formed. All else comes with the rows.
     pub fn start(&self, statement: &str) -> Result<Running> {
-        let parsed = caught(|| self.parsed(statement))?;
+        let (parsed, _) = caught(|| self.parsed(statement))?;
         Running::start(&self.session, |session, progress| {
             exec::run(session, parsed, progress)
         })
@@ -105,8 +109,11 @@ impl Connection {
     /// # Errors
     /// `Parser` when it is not well formed. Whether it fits the tables that there are shows when it is executed.
     pub fn prepare(&self, statement: &str) -> Result<PreparedStatement> {
-        let prepared = caught(|| Prepared::new(self.parsed(statement)?))?;
-        Ok(PreparedStatement::new(&self.session, prepared))
+        let (prepared, names) = caught(|| {
+            let (parsed, names) = self.parsed(statement)?;
+            Ok((Prepared::new(parsed)?, names))
+        })?;
+        Ok(PreparedStatement::new(&self.session, prepared, names))
     }
 
     /// Adds rows to a table: columns of text are read as literals are, others must be of the columns' types or go into them. Part of
@@ -124,13 +131,19 @@ impl Connection {
         }
     }
 
-    /// The one statement of a text, in the session's dialect.
-    fn parsed(&self, statement: &str) -> Result<sql::Statement> {
+    /// The one statement of a text, in the session's dialect, and what that says of the names of its columns.
+    fn parsed(&self, statement: &str) -> Result<(sql::Statement, Vec<sql::ColumnName>)> {
         let mut parsed = sql::parse(statement.trim().trim_end_matches(';'))?;
-        if self.session.settings.lock().postgres {
-            sql::as_postgres(&mut parsed)?;
-        }
-        Ok(parsed)
+        let names = match self.session.settings.lock().postgres {
+            true => sql::as_postgres(&mut parsed)?,
+            false => vec![],
+        };
+        Ok((parsed, names))
+    }
+
+    /// Says which server the connection is a session of: its statements find it in `pg_catalog`.
+    pub fn set_host(&self, host: Arc<dyn Host>) {
+        *self.session.host.lock() = Some(host);
     }
 
     /// Whether a transaction over several statements is open, also one that an error has aborted.

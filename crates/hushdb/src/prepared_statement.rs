@@ -2,12 +2,12 @@
 
 use crate::exec::{self, Argument};
 use crate::prepared::Prepared;
-use crate::result::QueryResult;
+use crate::result::{QueryResult, called};
 use crate::running::Running;
 use crate::session::Session;
 use crate::value::Value;
 use datafusion::arrow::datatypes::SchemaRef;
-use hushdb_sql::Result;
+use hushdb_sql::{ColumnName, Result};
 use hushdb_storage::ColumnType;
 use std::fmt;
 use std::sync::Arc;
@@ -20,13 +20,16 @@ use std::sync::Arc;
 pub struct PreparedStatement {
     session: Arc<Session>,
     prepared: Arc<Prepared>,
+    /// What its text says of the names of its columns, in a dialect that names them itself.
+    names: Vec<ColumnName>,
 }
 
 impl PreparedStatement {
-    pub(crate) fn new(session: &Arc<Session>, prepared: Prepared) -> Self {
+    pub(crate) fn new(session: &Arc<Session>, prepared: Prepared, names: Vec<ColumnName>) -> Self {
         Self {
             session: Arc::clone(session),
             prepared: Arc::new(prepared),
+            names,
         }
     }
 
@@ -65,7 +68,7 @@ impl PreparedStatement {
             session.in_turn(|progress| exec::describe(session, &self.prepared, given, progress))?;
         Ok(Description {
             parameters,
-            columns,
+            columns: columns.map(|columns| called(columns, &self.names)),
         })
     }
 

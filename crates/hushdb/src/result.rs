@@ -9,7 +9,7 @@ use hushdb_query::engine::Threads;
 use hushdb_query::heed::AskOnDrop;
 use hushdb_query::memory::KeepRows;
 use hushdb_query::scan::ScanProgress;
-use hushdb_sql::{Error, Result};
+use hushdb_sql::{ColumnName, Error, Result, postgres_columns};
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -48,7 +48,25 @@ pub struct QueryResult {
     source: Source,
 }
 
+/// Columns under the names that the text of their query gives them.
+pub(crate) fn called(schema: SchemaRef, names: &[ColumnName]) -> SchemaRef {
+    if names.is_empty() {
+        return schema;
+    }
+    let planned = schema.fields().iter().map(|field| field.name().clone());
+    let names = postgres_columns(names, &planned.collect::<Vec<_>>());
+    let fields = schema.fields().iter().zip(names);
+    let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(name));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
 impl QueryResult {
+    /// The same rows; their columns are called as the text of the query says.
+    pub(crate) fn called(mut self, names: &[ColumnName]) -> Self {
+        self.schema = called(self.schema, names);
+        self
+    }
+
     pub(crate) fn done() -> Self {
         Self {
             schema: Arc::new(Schema::empty()),

@@ -2,6 +2,7 @@
 //!
 //! What must hold: one statement runs at a time, whichever threads they come from; each sees one state of all databases.
 
+use crate::host::Host;
 use crate::instance::Instance;
 use crate::prepared::Prepared;
 use crate::transaction::{Isolation, OpenTransaction, Waits};
@@ -21,6 +22,8 @@ pub(crate) struct Session {
     pub(crate) instance: Arc<Instance>,
     /// The one database that it sees, if it does not see all.
     pub(crate) only: Option<String>,
+    /// The server that it is one of.
+    pub(crate) host: Mutex<Option<Arc<dyn Host>>>,
     pub(crate) settings: Mutex<SessionSettings>,
     /// What it was opened with.
     pub(crate) default_isolation: Isolation,
@@ -79,6 +82,7 @@ impl Session {
         Self {
             instance,
             only,
+            host: Mutex::default(),
             settings: Mutex::new(settings),
             default_isolation: isolation,
             transaction: Mutex::default(),

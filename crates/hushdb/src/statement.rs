@@ -1,5 +1,6 @@
 //! `Statement`: one statement while it runs, as the code that runs it sees it.
 
+use crate::pg_catalog::Seen;
 use crate::session::Session;
 use crate::transaction::{Waits, Write};
 use datafusion::sql::sqlparser::ast::ObjectName;
@@ -18,6 +19,8 @@ pub(crate) struct Statement<'a> {
     snapshot: OnceCell<Snapshot>,
     /// How it waits for others who change the same rows; `None`: it does not.
     waits: Option<Arc<Waits>>,
+    /// What it has asked of `pg_catalog`.
+    pub(crate) catalog: Seen,
 }
 
 impl<'a> Statement<'a> {
@@ -27,6 +30,7 @@ impl<'a> Statement<'a> {
             progress,
             snapshot: OnceCell::new(),
             waits: None,
+            catalog: Seen::default(),
         }
     }
 

@@ -1,7 +1,8 @@
 //! The door: accepts, counts, and turns away whoever is too many. A thread for each session.
 
-use crate::server::Server;
-use crate::session::{self, stream::Socket};
+use crate::session;
+use crate::shared::Server;
+use crate::stream::Socket;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::net::{IpAddr, TcpListener};

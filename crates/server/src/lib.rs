@@ -13,9 +13,15 @@ mod clock;
 mod door;
 mod failure;
 mod instance;
+mod registry;
 mod server;
 mod session;
+mod shared;
+mod sql_error;
+mod stream;
+mod violation;
 mod wire;
+mod words;
 
 pub use failure::{FailureKind, ServeError};
 pub use instance::init::{InitOptions, init};

@@ -10,12 +10,12 @@ use crate::door;
 use crate::failure::{FailureKind, Result, ServeError};
 use crate::instance::Instance;
 use crate::instance::catalog::MOCK_SECRET;
-use crate::session::registry::Registry;
+use crate::registry::Registry;
+use crate::shared::Server;
 use hushdb::KeySource;
 use hushdb::crypto::CryptoProvider;
 use hushdb::keys::SecretKey;
 use parking_lot::Mutex;
-use rustls::ServerConfig;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -46,23 +46,6 @@ pub struct ServeOptions {
     pub threads: Option<usize>,
     /// Is told what a person who runs the server should read: never a text of a statement, a value or a secret.
     pub say: fn(&str),
-}
-
-/// What all sessions share.
-pub(crate) struct Server {
-    pub(crate) instance: Instance,
-    pub(crate) crypto: CryptoProvider,
-    pub(crate) tls: Arc<ServerConfig>,
-    /// SHA-256 of the certificate, which clients bind their password to.
-    pub(crate) certificate: [u8; 32],
-    pub(crate) mock: SecretKey,
-    pub(crate) throttle: Throttle,
-    pub(crate) registry: Registry,
-    pub(crate) max_connections: usize,
-    /// Set once nobody is let in any more.
-    pub(crate) stopping: AtomicBool,
-    /// Held while a role is changed, so that changes do not undo one another.
-    pub(crate) roles: Mutex<()>,
 }
 
 /// How long running statements have when the server stops.

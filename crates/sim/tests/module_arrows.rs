@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders below `crates` whose modules are judged.
-const FOLDERS: [&str; 17] = [
+const FOLDERS: [&str; 18] = [
     "bench/src",
     "cli/src",
     "crypto/src",
@@ -23,6 +23,7 @@ const FOLDERS: [&str; 17] = [
     "pages/src",
     "query/src",
     "querygen/src",
+    "server/src",
     "sim/src",
     "sql/src",
     "storage/src",

@@ -78,6 +78,46 @@ fn distinct(parser: &mut Parser, left: &Expr, precedence: u8) -> Option<Result<E
     Some(right.map(|right| compare(Box::new(left.clone()), Box::new(right))))
 }
 
+/// `left OPERATOR(schema.op) right`: PostgreSQL's long way to write an operator of any schema, which binds as `||` does.
+fn named_operator(parser: &mut Parser, left: &Expr) -> Option<Result<Expr, ParserError>> {
+    if !parser.peek_keyword(Keyword::OPERATOR)
+        || parser.peek_nth_token_ref(1).token != Token::LParen
+    {
+        return None;
+    }
+    (0..2).for_each(|_| drop(parser.next_token()));
+    while parser.peek_nth_token_ref(1).token == Token::Period {
+        (0..2).for_each(|_| drop(parser.next_token()));
+    }
+    let op = match parser.next_token().token {
+        Token::Tilde => BinaryOperator::PGRegexMatch,
+        Token::TildeAsterisk => BinaryOperator::PGRegexIMatch,
+        Token::ExclamationMarkTilde => BinaryOperator::PGRegexNotMatch,
+        Token::ExclamationMarkTildeAsterisk => BinaryOperator::PGRegexNotIMatch,
+        Token::Eq => BinaryOperator::Eq,
+        Token::Neq => BinaryOperator::NotEq,
+        Token::Lt => BinaryOperator::Lt,
+        Token::LtEq => BinaryOperator::LtEq,
+        Token::Gt => BinaryOperator::Gt,
+        Token::GtEq => BinaryOperator::GtEq,
+        Token::Plus => BinaryOperator::Plus,
+        Token::Minus => BinaryOperator::Minus,
+        Token::Mul => BinaryOperator::Multiply,
+        other => {
+            let text = format!("OPERATOR({other}) is not supported");
+            return Some(Err(ParserError::ParserError(text)));
+        }
+    };
+    let right = parser
+        .expect_token(&Token::RParen)
+        .and_then(|_| parser.parse_subexpr(OTHER_PRECEDENCE));
+    Some(right.map(|right| Expr::BinaryOp {
+        left: Box::new(left.clone()),
+        op,
+        right: Box::new(right),
+    }))
+}
+
 /// `NOT EXISTS (...)`: the library would compare it, and not EXISTS, with what comes next.
 fn not_exists(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
     if !parser.parse_keyword(Keyword::NOT) {
@@ -225,6 +265,12 @@ impl Dialect for HushDialect {
             | Token::Ampersand
             | Token::ShiftLeft
             | Token::ShiftRight => Some(Ok(OTHER_PRECEDENCE)),
+            Token::Word(ref word)
+                if word.keyword == Keyword::OPERATOR
+                    && parser.peek_nth_token_ref(1).token == Token::LParen =>
+            {
+                Some(Ok(OTHER_PRECEDENCE))
+            }
             _ => None,
         }
     }
@@ -237,6 +283,9 @@ impl Dialect for HushDialect {
     ) -> Option<Result<Expr, ParserError>> {
         if let Some(comparison) = distinct(parser, left, precedence) {
             return Some(comparison);
+        }
+        if let Some(named) = named_operator(parser, left) {
+            return Some(named);
         }
         let Some((op, tokens)) = power(parser) else {
             return operators::infix(parser, left, precedence);

@@ -37,6 +37,8 @@ mod parameters;
 mod parser;
 mod patterns;
 mod postgres;
+mod postgres_names;
+mod postgres_types;
 mod read_or_refuse;
 mod reading;
 mod recursive_queries;
@@ -67,7 +69,8 @@ pub use integer_literals::{
 pub use interval_text::{interval, unreadable_interval};
 pub use macros::{QUANTILE_BETWEEN, QUANTILE_OF, functions_by_text};
 pub use names::{
-    alike, find_named, folded, name_in_text, name_parts, planned_names, position_of, quote, quoted,
+    alike, find_named, folded, keywords, name_in_text, name_parts, planned_names, position_of,
+    quote, quoted,
 };
 pub use nested_calls::{STRUCT_UPDATE, unnest_table};
 pub use operators::{GLOB_MATCH, PLACE};
@@ -78,6 +81,8 @@ pub use parser::{
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;
+pub use postgres_names::{ColumnName, postgres_columns};
+pub use postgres_types::{OID_OF, TEXT_OF};
 pub use reading::{parse_data_type, parse_expr, query_of};
 pub use rewrite::{AS_JSON, BIT_NOT, Place, TRY_AS_JSON, rewrite, rewrite_expr};
 pub use secrets::may_hold_secret;

@@ -106,3 +106,10 @@ pub fn quote(name: &str) -> String {
         false => quoted(name),
     }
 }
+
+/// Words that the parser knows, in lower case.
+pub fn keywords() -> impl Iterator<Item = String> {
+    sqlparser::keywords::ALL_KEYWORDS
+        .iter()
+        .map(|word| word.to_lowercase())
+}

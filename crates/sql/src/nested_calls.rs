@@ -3,14 +3,18 @@
 use super::calls::{call, quoted_call};
 use super::column_names::name;
 use super::folded;
+use super::operators::lambda;
+use super::sql_text::sql_text;
 use super::template::template;
 use super::type_names::row_field;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
-    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
-    Subscript, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator, Value,
+    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
+    Ident, ObjectName, OrderByKind, Query, SelectItem, SetExpr, Subscript, TableAlias,
+    TableAliasColumnDef, TableFactor, UnaryOperator, Value, visit_expressions,
 };
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 /// Aggregates that `list_aggregate` takes, and what they are of a list.
 const AGGREGATES: [(&str, &str); 38] = [
@@ -328,4 +332,95 @@ fn plain_args(args: &[FunctionArg]) -> Option<Vec<Expr>> {
         _ => None,
     });
     plain.collect()
+}
+
+/// `SELECT f(x) FROM unnest(list) x` as a call that needs no rows, so that the list may be a column of the query around.
+fn of_list(query: &Query) -> Option<Expr> {
+    let SetExpr::Select(select) = query.body.as_ref() else {
+        return None;
+    };
+    let [SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }] =
+        select.projection.as_slice()
+    else {
+        return None;
+    };
+    let [table] = select.from.as_slice() else {
+        return None;
+    };
+    let mut factor = table.relation.clone();
+    unnest_table(&mut factor);
+    let TableFactor::UNNEST {
+        alias: Some(alias),
+        array_exprs,
+        ..
+    } = &factor
+    else {
+        return None;
+    };
+    let ([list], [name]) = (array_exprs.as_slice(), alias.columns.as_slice()) else {
+        return None;
+    };
+    // The same with other words: nothing but the list and what is made of each of its values.
+    let plain =
+        crate::reading::query_of(select.from.clone(), SelectItem::UnnamedExpr(item.clone()));
+    let mut said = query.clone();
+    if let SetExpr::Select(select) = said.body.as_mut() {
+        select.projection = vec![SelectItem::UnnamedExpr(item.clone())];
+    }
+    let is_plain = plain.is_ok_and(|plain| plain.to_string() == said.to_string());
+    let is_call = visit_expressions(item, |expr| match expr {
+        Expr::Subquery(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+        Expr::Function(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    (is_plain && is_call.is_continue()).then(|| {
+        let each = lambda(vec![name.name.clone()], item.clone());
+        call("list_transform", vec![list.clone(), each])
+    })
+}
+
+/// `ARRAY(SELECT ...)`: what is selected as one list, which is empty where nothing is.
+pub(super) fn array_of(query: &Query) -> Result<Expr> {
+    let order = match query.order_by.as_ref().map(|order| &order.kind) {
+        None => None,
+        Some(OrderByKind::Expressions(by)) if by.len() == 1 => by.first(),
+        Some(_) => {
+            return Err(Error::unsupported(
+                "ARRAY of a query that is ordered by several columns",
+            ));
+        }
+    };
+    if let Some(list) = of_list(query) {
+        return template("coalesce($1, [])", &[list]);
+    }
+    let mut query = query.clone();
+    query.order_by = None;
+    // Nothing but rows and a condition: the query itself may gather them, and name columns of the one around it.
+    if let SetExpr::Select(select) = query.body.as_mut()
+        && select.distinct.is_none()
+        && matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty())
+        && query.limit_clause.is_none()
+        && let [SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }] =
+            select.projection.as_slice()
+    {
+        let by = order.map(|order| match &order.expr {
+            Expr::Value(_) => item.clone(),
+            other => other.clone(),
+        });
+        let all = match by {
+            None => template("array_agg($1)", std::slice::from_ref(item))?,
+            Some(by) => template("array_agg($1 ORDER BY $2)", &[item.clone(), by])?,
+        };
+        select.projection = vec![SelectItem::UnnamedExpr(all)];
+        return template("coalesce($1, [])", &[Expr::Subquery(Box::new(query))]);
+    }
+    let by = match order {
+        Some(_) => " ORDER BY \"$item\"",
+        None => "",
+    };
+    let query = sql_text(&query);
+    let text = format!(
+        "coalesce((SELECT array_agg(\"$item\"{by}) FROM ({query}) AS \"$array\"(\"$item\")), [])"
+    );
+    template(&text, &[])
 }

@@ -148,7 +148,8 @@ fn comprehension(parser: &mut Parser) -> Result<Expr, ParserError> {
     Ok(call("list_transform", vec![list, lambda(names, value)]))
 }
 
-fn lambda(names: Vec<Ident>, body: Expr) -> Expr {
+/// `name -> body`, or `(name, other) -> body`.
+pub(crate) fn lambda(names: Vec<Ident>, body: Expr) -> Expr {
     let mut names = names.into_iter().map(|name| LambdaFunctionParameter {
         name,
         data_type: None,

@@ -1,5 +1,6 @@
-//! PostgreSQL's meaning of what DuckDB's dialect reads otherwise, put into a parsed statement: `/` of whole numbers cuts, and names behind
-//! `pg_catalog.` are those of functions.
+//! PostgreSQL's meaning of what DuckDB's dialect reads otherwise, put into a parsed statement: `/` of whole numbers cuts, `~` finds a
+//! pattern anywhere, names behind `pg_catalog.` are those of functions and types, `regclass` and its kin read and show names, and
+//! columns without a name are called as PostgreSQL calls them.
 //!
 //! What must hold: what the catalog stores of such a statement, a view's query or a default, means the same in every dialect: it has
 //! a call there that both read alike.
@@ -7,17 +8,21 @@
 use crate::cut_divide::{CUT_DIVIDE, CUT_DIVIDE_CALL};
 use crate::error::{Error, Result};
 use crate::parser::Statement;
+use crate::postgres_names::{ColumnName, name_calls, names};
+use crate::postgres_types::{self, OID_OF, TEXT_OF};
+use crate::template::template;
 use sqlparser::ast::{
     self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, VisitorMut,
+    FunctionArguments, Ident, ObjectName, Query, Select, SelectItem, TableAlias,
+    TableAliasColumnDef, TableFactor, Value, VisitorMut,
 };
 use std::ops::ControlFlow;
 
-/// Gives a statement PostgreSQL's meaning.
+/// Gives a statement PostgreSQL's meaning. Gives the names of the columns that it has, if it is a query.
 ///
 /// # Errors
 /// None now.
-pub fn as_postgres(statement: &mut Statement) -> Result<()> {
+pub fn as_postgres(statement: &mut Statement) -> Result<Vec<ColumnName>> {
     let is_stored = matches!(
         statement,
         Statement::Sql(statement) if matches!(
@@ -25,49 +30,330 @@ pub fn as_postgres(statement: &mut Statement) -> Result<()> {
             ast::Statement::CreateView(_) | ast::Statement::CreateTable(_) | ast::Statement::AlterTable(_)
         )
     );
-    statement.visit(&mut Meaning { is_stored })
+    let names = match statement {
+        Statement::Sql(statement) => match statement.as_ref() {
+            ast::Statement::Query(query) => names(query),
+            _ => vec![],
+        },
+        _ => vec![],
+    };
+    let depth = 0;
+    statement.visit(&mut Meaning { is_stored, depth })?;
+    Ok(names)
 }
 
 struct Meaning {
     /// Whether the catalog keeps the text.
     is_stored: bool,
+    /// How many queries stand around.
+    depth: usize,
 }
 
 impl VisitorMut for Meaning {
     type Break = Box<Error>;
 
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        name_calls(select, self.depth == 1 && !self.is_stored);
+        if let Err(error) = series_of_columns(select) {
+            return ControlFlow::Break(Box::new(error));
+        }
+        for item in &mut select.projection {
+            if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
+                show_name(expr);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        table_function(factor);
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        match expr {
-            Expr::BinaryOp { left, op, right } if *op == BinaryOperator::Divide => {
-                match self.is_stored {
-                    false => *op = BinaryOperator::Custom(CUT_DIVIDE.into()),
-                    true => *expr = call(left.as_ref().clone(), right.as_ref().clone()),
-                }
-            }
-            Expr::Function(function) => {
-                if let [schema, name] = function.name.0.as_slice()
-                    && schema
-                        .as_ident()
-                        .is_some_and(|schema| schema.value.eq_ignore_ascii_case("pg_catalog"))
-                {
-                    function.name = ObjectName(vec![name.clone()]);
-                }
-            }
-            _ => {}
+        match self.replacement(expr) {
+            Ok(Some(new)) => *expr = new,
+            Ok(None) => {}
+            Err(error) => return ControlFlow::Break(Box::new(error)),
         }
         ControlFlow::Continue(())
     }
 }
 
-fn call(left: Expr, right: Expr) -> Expr {
+impl Meaning {
+    /// What an expression becomes, if anything.
+    fn replacement(&self, expr: &mut Expr) -> Result<Option<Expr>> {
+        Ok(match expr {
+            Expr::BinaryOp { left, op, right } if *op == BinaryOperator::Divide => {
+                match self.is_stored {
+                    false => {
+                        *op = BinaryOperator::Custom(CUT_DIVIDE.into());
+                        None
+                    }
+                    true => {
+                        let args = vec![left.as_ref().clone(), right.as_ref().clone()];
+                        Some(call(CUT_DIVIDE_CALL, args))
+                    }
+                }
+            }
+            Expr::BinaryOp { left, op, right } => found_anywhere(left, op, right)?,
+            Expr::Cast {
+                expr, data_type, ..
+            } => cast(expr, data_type),
+            Expr::Identifier(name) if name.quote_style.is_none() => known_word(name)?,
+            Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => {
+                if let Some(list) = array_literal(right) {
+                    **right = list;
+                }
+                None
+            }
+            Expr::Function(function) => self::function(function)?,
+            _ => None,
+        })
+    }
+}
+
+/// A value of a type that stands for a name is shown as that name.
+fn show_name(expr: &mut Expr) {
+    let shown = match expr {
+        Expr::Cast {
+            expr, data_type, ..
+        } => postgres_types::named(data_type).map(|kind| {
+            call(
+                TEXT_OF[kind],
+                vec![call(OID_OF[kind], vec![expr.as_ref().clone()])],
+            )
+        }),
+        _ => None,
+    };
+    if let Some(shown) = shown {
+        *expr = shown;
+    }
+}
+
+/// A cast to a type that only PostgreSQL has.
+fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
+    if let Some(kind) = postgres_types::named(data_type) {
+        return Some(call(OID_OF[kind], vec![expr.clone()]));
+    }
+    if postgres_types::is_text(data_type)
+        && let Expr::Function(function) = expr
+        && let Some(kind) = OID_OF
+            .iter()
+            .position(|name| function.name.to_string() == *name)
+    {
+        return Some(call(TEXT_OF[kind], vec![expr.clone()]));
+    }
+    if let Some(plain) = postgres_types::plain(data_type) {
+        *data_type = plain;
+    }
+    None
+}
+
+/// `~` and its kin, which find a pattern anywhere in a text.
+fn found_anywhere(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Expr>> {
+    let text = match op {
+        BinaryOperator::PGRegexMatch => "regexp_matches($1, $2)",
+        BinaryOperator::PGRegexNotMatch => "(NOT regexp_matches($1, $2))",
+        BinaryOperator::PGRegexIMatch => "regexp_matches($1, $2, 'i')",
+        BinaryOperator::PGRegexNotIMatch => "(NOT regexp_matches($1, $2, 'i'))",
+        _ => return Ok(None),
+    };
+    template(text, &[left.clone(), right.clone()]).map(Some)
+}
+
+/// Words that are calls without brackets.
+fn known_word(name: &Ident) -> Result<Option<Expr>> {
+    let text = match name.value.to_ascii_lowercase().as_str() {
+        "current_user" | "session_user" | "user" | "current_role" => "session_user_name()",
+        "current_catalog" => "current_database()",
+        "current_schema" => "current_schema()",
+        _ => return Ok(None),
+    };
+    template(text, &[]).map(Some)
+}
+
+/// PostgreSQL's functions that are ours under another name, with the number of their arguments.
+const MACROS: [(&str, usize, &str); 10] = [
+    ("version", 0, "postgres_version()"),
+    ("current_setting", 1, "setting_of_session($1)"),
+    ("current_setting", 2, "setting_of_session($1, $2)"),
+    ("array_upper", 2, "nullif(len($1), 0)"),
+    ("array_lower", 2, "CASE WHEN len($1) > 0 THEN 1 END"),
+    ("array_length", 2, "nullif(len($1), 0)"),
+    ("cardinality", 1, "len($1)"),
+    ("array_position", 2, "list_position($1, $2)"),
+    ("generate_subscripts", 2, "unnest(range(1, len($1) + 1))"),
+    ("btrim", 1, "trim($1)"),
+];
+
+/// What a call means.
+fn function(function: &mut Function) -> Result<Option<Expr>> {
+    if let [schema, name] = function.name.0.as_slice()
+        && schema
+            .as_ident()
+            .is_some_and(|schema| schema.value.eq_ignore_ascii_case("pg_catalog"))
+    {
+        function.name = ObjectName(vec![name.clone()]);
+    }
+    let [part] = function.name.0.as_slice() else {
+        return Ok(None);
+    };
+    let name = part.as_ident().map(|name| name.value.to_lowercase());
+    let name = name.unwrap_or_default();
+    let args = match &function.args {
+        FunctionArguments::List(list) if list.clauses.is_empty() => &list.args,
+        _ => return Ok(None),
+    };
+    let plain = args.iter().map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    });
+    let Some(args) = plain.collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    let mut known = MACROS.iter();
+    match known.find(|(known, count, _)| *known == name && *count == args.len()) {
+        Some((.., text)) if function.over.is_none() => template(text, &args).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// `'{a,b}'` as a list.
+fn array_literal(expr: &Expr) -> Option<Expr> {
+    let Expr::Value(value) = expr else {
+        return None;
+    };
+    let Value::SingleQuotedString(text) = &value.value else {
+        return None;
+    };
+    let inner = text.strip_prefix('{')?.strip_suffix('}')?;
+    if inner.contains(['{', '\\']) {
+        return None;
+    }
+    let items = inner.split(',').filter(|_| !inner.is_empty());
+    let items = items.map(|item| item.trim().trim_matches('"').to_owned());
+    let are_numbers = items.clone().all(|item| item.parse::<i64>().is_ok());
+    let items = items.map(|item| match are_numbers {
+        true => Expr::Value(Value::Number(item, false).into()),
+        false => Expr::Value(Value::SingleQuotedString(item).into()),
+    });
+    Some(Expr::Array(ast::Array {
+        elem: items.collect(),
+        named: true,
+    }))
+}
+
+/// A function in FROM: its schema is left out, and its one column goes by its alias.
+fn table_function(factor: &mut TableFactor) {
+    let TableFactor::Table {
+        name,
+        alias,
+        args: Some(_),
+        ..
+    } = factor
+    else {
+        return;
+    };
+    if let [schema, function] = name.0.as_slice()
+        && schema
+            .as_ident()
+            .is_some_and(|schema| schema.value.eq_ignore_ascii_case("pg_catalog"))
+    {
+        *name = ObjectName(vec![function.clone()]);
+    }
+    let called = name.to_string().to_ascii_lowercase();
+    let of_one = ["generate_series", "range", "unnest"].contains(&called.as_str());
+    if let Some(TableAlias { name, columns, .. }) = alias
+        && of_one
+        && columns.is_empty()
+    {
+        columns.push(TableAliasColumnDef {
+            name: name.clone(),
+            data_type: None,
+        });
+    }
+}
+
+/// `generate_series` in FROM whose ends are columns: of the tables to its left, or, where it is the first, of the query around.
+fn series_of_columns(select: &mut Select) -> Result<()> {
+    for (at, table) in select.from.iter_mut().enumerate() {
+        series_of_column(&mut table.relation, at == 0)?;
+        for join in &mut table.joins {
+            series_of_column(&mut join.relation, false)?;
+        }
+    }
+    Ok(())
+}
+
+fn series_of_column(factor: &mut TableFactor, is_first: bool) -> Result<()> {
+    let TableFactor::Table {
+        name,
+        alias,
+        args: Some(args),
+        ..
+    } = factor
+    else {
+        return Ok(());
+    };
+    let last = name.0.last().and_then(|part| part.as_ident());
+    let is_series = last.is_some_and(|name| name.value.eq_ignore_ascii_case("generate_series"));
+    let has_columns = ast::visit_expressions(&args.args, |expr| match expr {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    if !is_series || has_columns.is_continue() {
+        return Ok(());
+    }
+    let ends = args.args.iter().map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    });
+    let Some(ends) = ends.collect::<Option<Vec<_>>>() else {
+        return Ok(());
+    };
+    let series = call("generate_series", ends);
+    if !is_first {
+        *name = ObjectName::from(vec![Ident::new("unnest")]);
+        args.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(series))];
+        return Ok(());
+    }
+    let given = alias.as_ref().map(|alias| {
+        let column = alias.columns.first();
+        column.map_or_else(|| alias.name.clone(), |column| column.name.clone())
+    });
+    let item = SelectItem::ExprWithAlias {
+        expr: call("unnest", vec![series]),
+        alias: given.unwrap_or_else(|| Ident::new("generate_series")),
+    };
+    *factor = TableFactor::Derived {
+        lateral: false,
+        subquery: crate::reading::query_of(vec![], item)?,
+        alias: alias.clone(),
+        sample: None,
+    };
+    Ok(())
+}
+
+fn call(name: &str, args: Vec<Expr>) -> Expr {
     let argument = |expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
     Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(CUT_DIVIDE_CALL)]),
+        name: ObjectName::from(vec![Ident::new(name)]),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
         args: FunctionArguments::List(FunctionArgumentList {
             duplicate_treatment: None,
-            args: vec![argument(left), argument(right)],
+            args: args.into_iter().map(argument).collect(),
             clauses: vec![],
         }),
         filter: None,
@@ -97,5 +383,86 @@ mod tests {
             panic!()
         };
         assert_eq!(query.to_string(), "SELECT count(*) / 2 FROM t");
+    }
+
+    fn meant(sql: &str) -> (String, Vec<ColumnName>) {
+        let mut statement = crate::parse(sql).unwrap();
+        let names = as_postgres(&mut statement).unwrap();
+        match statement {
+            Statement::Sql(statement) => (statement.to_string(), names),
+            _ => panic!("{sql}"),
+        }
+    }
+
+    #[test]
+    fn the_catalogs_types_and_operators_are_read() {
+        for (sql, means) in [
+            (
+                "SELECT a FROM t WHERE a OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default AND b",
+                "SELECT a FROM t WHERE regexp_matches(a, ('^(t)$' COLLATE pg_catalog.default)) AND b",
+            ),
+            (
+                "SELECT a FROM t WHERE o = 't'::pg_catalog.regclass",
+                "SELECT a FROM t WHERE o = oid_of_regclass('t')",
+            ),
+            (
+                "SELECT a FROM t WHERE o::regtype::text = 'x'",
+                "SELECT a FROM t WHERE text_of_regtype(oid_of_regtype(o)) = 'x'",
+            ),
+            (
+                "SELECT o::regclass AS r FROM t",
+                "SELECT text_of_regclass(oid_of_regclass(o)) AS r FROM t",
+            ),
+            (
+                "SELECT a FROM t WHERE k = ANY('{r,p}')",
+                "SELECT a FROM t WHERE k = ANY(ARRAY['r', 'p'])",
+            ),
+            (
+                "SELECT a FROM t WHERE user = b::pg_catalog.oid",
+                "SELECT a FROM t WHERE session_user_name() = b::BIGINT",
+            ),
+            (
+                "SELECT (SELECT max(s) FROM pg_catalog.generate_series(0, t.a) s, u) FROM t",
+                "SELECT (SELECT max(s) AS \"max\" FROM (SELECT unnest(generate_series(0, t.a)) AS s) s, u) AS \"max\" FROM t",
+            ),
+            (
+                "SELECT s FROM t, generate_series(1, t.a) s",
+                "SELECT s FROM t, unnest(generate_series(1, t.a)) s (s)",
+            ),
+        ] {
+            assert_eq!(meant(sql).0, means);
+        }
+    }
+
+    #[test]
+    fn columns_are_called_as_in_postgresql() {
+        let names = |sql: &str| meant(sql).1;
+        let some = |name: &str| ColumnName::Called(name.to_owned());
+        assert_eq!(
+            names(
+                "SELECT count(*), 1, a::text, '1'::int, CASE WHEN a THEN b END, t.*, (SELECT max(x) FROM u), true FROM t"
+            ),
+            [
+                some("count"),
+                some("?column?"),
+                some("a"),
+                some("int4"),
+                some("case"),
+                ColumnName::Star,
+                some("max"),
+                some("bool")
+            ]
+        );
+        let said = names("SELECT t.*, b, 2, b FROM t");
+        let planned = ["x", "y", "b", "2", "b_1"].map(str::to_owned);
+        assert_eq!(
+            crate::postgres_columns(&said, &planned),
+            ["x", "y", "b", "?column?", "b"]
+        );
+        let inner = meant("SELECT count FROM (SELECT count(*) FROM t) s").0;
+        assert_eq!(
+            inner,
+            "SELECT count FROM (SELECT count(*) AS \"count\" FROM t) s"
+        );
     }
 }

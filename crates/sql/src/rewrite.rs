@@ -180,6 +180,7 @@ impl<'a> Rewriter<'a> {
                 template("timezone($1, $2)", &operands).map(Some)
             }
             Expr::Interval(interval) => intervals::plain(interval),
+            Expr::Collate { expr, .. } => Ok(Some(expr.as_ref().clone())),
             Expr::Dictionary(fields) => {
                 let names = fields.iter().map(|field| field.key.value.as_str());
                 nested_calls::refuse_names_twice(names).map(|()| None)
@@ -192,9 +193,10 @@ impl<'a> Rewriter<'a> {
                 nested_calls::plain_access(root, access_chain);
                 Ok(None)
             }
-            Expr::Function(function) => match divided(function) {
-                None => self.call(function),
-                divided => Ok(divided),
+            Expr::Function(function) => match (&function.args, divided(function)) {
+                (FunctionArguments::Subquery(query), _) => nested_calls::array_of(query).map(Some),
+                (_, None) => self.call(function),
+                (_, divided) => Ok(divided),
             },
             Expr::Cast { expr: of, .. } if !is_value(of) => Ok(Some(in_brackets(expr.clone()))),
             Expr::AnyOp {

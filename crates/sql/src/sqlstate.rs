@@ -37,7 +37,7 @@ const AMBIGUOUS_COLUMN: &str = "42702";
 /// `undefined_column`.
 pub const UNDEFINED_COLUMN: &str = "42703";
 /// `undefined_object`: a type, an index, a setting.
-const UNDEFINED_OBJECT: &str = "42704";
+pub const UNDEFINED_OBJECT: &str = "42704";
 /// `duplicate_object`: an index, a constraint.
 pub const DUPLICATE_OBJECT: &str = "42710";
 /// `wrong_object_type`: a view where a table is needed.

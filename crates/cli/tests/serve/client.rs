@@ -126,6 +126,24 @@ impl Client {
         self.until_ready()
     }
 
+    /// Runs a text, of which a COPY FROM STDIN gets nothing.
+    pub(crate) fn query_or_copy(&mut self, sql: &str) -> Result<(), Refusal> {
+        self.send(&message(b'Q', format!("{sql}\0").as_bytes()));
+        let mut error = None;
+        loop {
+            match self.next() {
+                Some((b'Z', body)) => {
+                    self.status = body[0];
+                    return error.map_or(Ok(()), Err);
+                }
+                Some((b'E', body)) => error = Some(refusal(&body)),
+                Some((b'G', _)) => self.send(&message(b'c', b"")),
+                Some(_) => {}
+                None => return Err(error.expect("the server says why it goes")),
+            }
+        }
+    }
+
     /// Runs a text; gives the tags.
     pub(crate) fn run(&mut self, sql: &str) -> Result<Vec<String>, Refusal> {
         let all = self.query(sql)?;

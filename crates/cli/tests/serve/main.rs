@@ -5,6 +5,7 @@
 mod client;
 mod hostile;
 mod instance;
+mod recorded;
 
 use client::Client;
 use instance::{KEY, PASSWORD, Running, hush, made, psql};
@@ -139,6 +140,7 @@ fn databases_have_keys_and_rows_of_their_own() {
         );
     }
     assert_eq!(bob.rows("SHOW DATABASES"), [["b"]]);
+    catalogs_are_apart(&mut bob);
     assert_eq!(hush.run("DROP DATABASE a").unwrap_err().sqlstate, "55006");
     alice.close();
     while hush.run("DROP DATABASE a").is_err() {
@@ -151,6 +153,83 @@ fn databases_have_keys_and_rows_of_their_own() {
         "3D000"
     );
     assert_eq!(instance::databases(place.path()), 2);
+    server.stop();
+}
+
+/// What bob, of the database b, sees of alice's database a: its name, and that it is hers.
+fn catalogs_are_apart(bob: &mut Client) {
+    for sql in [
+        "SELECT relname FROM pg_class WHERE relname LIKE '%alice%'",
+        "SELECT attname FROM pg_attribute JOIN pg_class c ON c.oid = attrelid WHERE relname LIKE '%alice%'",
+        "SELECT table_name FROM information_schema.tables WHERE table_catalog <> 'b' OR table_name LIKE '%alice%'",
+        "SELECT pid FROM pg_stat_activity WHERE usename <> 'bob'",
+        "SELECT to_regclass('a.public.secret_of_alice') AS r WHERE to_regclass('a.public.secret_of_alice') IS NOT NULL",
+    ] {
+        assert!(bob.rows(sql).is_empty(), "{sql}");
+    }
+    let databases = bob.rows("SELECT datname FROM pg_database ORDER BY 1");
+    assert_eq!(databases, [["a"], ["b"], ["hush"]]);
+    let sizes = "SELECT datname FROM pg_database WHERE pg_database_size(datname) IS NOT NULL";
+    assert_eq!(bob.rows(sizes), [["b"]]);
+    let may = "SELECT datname FROM pg_database WHERE has_database_privilege(datname, 'CONNECT')";
+    assert_eq!(bob.rows(may), [["b"]]);
+    let passwords = "SELECT rolpassword FROM pg_authid WHERE rolpassword IS NOT NULL";
+    assert!(bob.rows(passwords).is_empty());
+}
+
+#[test]
+fn what_psql_asks_about_tables_is_answered() {
+    let place = made();
+    let server = Running::start(place.path());
+    let url = server.url("hush", "hush", "sslmode=require");
+    let Some(made) = psql(
+        &url,
+        PASSWORD,
+        &[
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, n NUMERIC(9,2) DEFAULT 1, c TEXT UNIQUE, CHECK (n > 0))",
+            "CREATE INDEX t_n ON t (n)",
+            "CREATE VIEW v AS SELECT id FROM t",
+        ],
+    ) else {
+        return;
+    };
+    made.ok();
+    // Footers, which psql leaves out beside tuples alone.
+    let shown = |command: &str| psql(&url, PASSWORD, &["\\t off", command]).unwrap().ok();
+    let table = shown("\\d t");
+    for line in [
+        "id|integer||not null|",
+        "n|numeric(9,2)|||1",
+        "c|text|||",
+        "\"t_pkey\" PRIMARY KEY, btree (id)",
+        "\"t_n\" btree (n)",
+        "UNIQUE CONSTRAINT, btree (c)",
+        "CHECK (n > 0)",
+    ] {
+        assert!(table.contains(line), "{line} in {table}");
+    }
+    for (command, line) in [
+        ("\\d", "public|t|table|hush"),
+        ("\\d+", "public|v|view|hush"),
+        ("\\dt", "public|t|table|hush"),
+        ("\\dv", "public|v|view|hush"),
+        ("\\di", "public|t_n|index|hush|t"),
+        ("\\d v", "id|integer|||"),
+        ("\\d+ v", "SELECT id FROM t"),
+        ("\\l", "hush|hush|UTF8"),
+        ("\\l+", "pg_default"),
+        ("\\dn", "public|hush"),
+        ("\\du", "hush|Superuser, Create role, Create DB"),
+        ("\\df", ""),
+        ("\\dT", ""),
+        ("\\z", "public|t|table"),
+    ] {
+        let said = shown(command);
+        assert!(said.contains(line), "{command}: {said}");
+    }
+    let names = "SELECT count(*), 1, n::text FROM t GROUP BY n \\gdesc";
+    let names = psql(&url, PASSWORD, &[names]).unwrap().ok();
+    assert_eq!(names, "count|bigint\n?column?|integer\nn|text\n");
     server.stop();
 }
 

@@ -7,7 +7,7 @@ use crate::session::Session;
 use hushdb_sql::{Error, ErrorKind, ROWS_OF, Result, Statement as Parsed, sqlstate};
 
 /// Table functions that show nothing but the session's database, or nothing of any.
-const FUNCTIONS: [&str; 14] = [
+const FUNCTIONS: [&str; 15] = [
     ROWS_OF,
     "range",
     "generate_series",
@@ -22,6 +22,7 @@ const FUNCTIONS: [&str; 14] = [
     "duckdb_constraints",
     "pragma_table_info",
     "table_info",
+    "pg_get_keywords",
 ];
 
 /// Settings that a session has for itself.

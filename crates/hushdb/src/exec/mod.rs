@@ -47,6 +47,7 @@ mod show;
 mod slot_options;
 mod slots;
 mod summarize;
+mod system_tables;
 pub(crate) mod table_functions;
 mod tpch_load;
 mod transaction;

@@ -17,13 +17,14 @@ use std::sync::Arc;
 type Row<'a> = (&'a String, &'a DatabaseSnapshot, StoreInfo);
 
 /// What the tables here are called.
-pub(super) const NAMES: [&str; 9] = [
+pub(super) const NAMES: [&str; 10] = [
     "duckdb_functions",
     "databases",
     "duckdb_databases",
     "data_keys",
     "key_slots",
     "locks",
+    "pg_get_keywords",
     "rekey_progress",
     "settings",
     "duckdb_settings",
@@ -37,6 +38,10 @@ pub(super) fn named(name: &str, session: &Session, planner: &Planner<'_>) -> Col
         "locks" => locks(planner),
         "data_keys" => super::rekey::data_keys(planner),
         "key_slots" => key_slots(planner),
+        "pg_get_keywords" => {
+            let words = hushdb_sql::keywords().map(Some);
+            vec![("word", Arc::new(words.collect::<StringArray>()))]
+        }
         "rekey_progress" => super::rekey::progress(planner),
         _ => databases(planner),
     }

@@ -8,7 +8,7 @@ use super::file_tables;
 use super::read_files;
 use super::series::series;
 use super::settings;
-use super::{catalog_tables, index_tables, process_tables};
+use super::{catalog_tables, index_tables, process_tables, system_tables};
 use crate::statement::Statement;
 use datafusion::arrow::array::{
     Array, ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array,
@@ -19,7 +19,7 @@ use datafusion::catalog::MemTable;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::{Expr, TableSource};
+use datafusion::logical_expr::{Expr, ScalarUDF, TableSource};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::sqlparser::ast;
 use hushdb_query::engine::Engine;
@@ -187,6 +187,18 @@ impl Surroundings for Statement<'_> {
     ) -> Result<Arc<dyn TableSource>> {
         confined::check_function(self.session, name)?;
         call(self, planner, name, args)
+    }
+
+    fn system_table(
+        &self,
+        planner: &Planner<'_>,
+        parts: &[String],
+    ) -> Result<Option<Arc<dyn TableSource>>> {
+        system_tables::table(self, planner, parts)
+    }
+
+    fn function(&self, planner: &Planner<'_>, name: &str) -> Option<Arc<ScalarUDF>> {
+        system_tables::function(self, planner, name)
     }
 
     fn file(&self, planner: &Planner<'_>, name: &str) -> Result<Option<Arc<dyn TableSource>>> {

@@ -280,6 +280,10 @@ impl Visitor for Pass<'_> {
             Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
                 self.alike(left, &[right]);
             }
+            Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => {
+                let list = self.type_of(left).map(Box::new).map(ColumnType::List);
+                self.set(right, list);
+            }
             _ => {}
         }
         ControlFlow::Continue(())

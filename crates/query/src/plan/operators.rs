@@ -206,6 +206,40 @@ fn fit_literal(expr: &mut RawBinaryExpr, left: &DataType, right: &DataType) {
     }
 }
 
+/// A comparison, whose sides are made comparable.
+fn compared(mut expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+    read_lists(&mut expr, schema)?;
+    Ok(PlannerResult::Original(comparable(expr, schema)))
+}
+
+/// Lists that are written as text beside lists.
+fn read_lists(expr: &mut RawBinaryExpr, schema: &DFSchema) -> Result<()> {
+    let types = (expr.left.get_type(schema), expr.right.get_type(schema));
+    if let (Ok(left), Ok(right)) = types {
+        read_list(&mut expr.right, &left)?;
+        read_list(&mut expr.left, &right)?;
+    }
+    Ok(())
+}
+
+/// `'{1,2}'` beside a list is that list, as PostgreSQL writes it.
+fn read_list(literal: &mut Expr, beside: &DataType) -> Result<()> {
+    let (DataType::List(item), Expr::Literal(value, _)) = (beside, &*literal) else {
+        return Ok(());
+    };
+    let text = value.try_as_str().flatten();
+    let inner = text.and_then(|text| text.strip_prefix('{')?.strip_suffix('}'));
+    let Some(inner) = inner.filter(|inner| !inner.contains(['{', '"', '\\'])) else {
+        return Ok(());
+    };
+    let items = inner.split(',').filter(|_| !inner.is_empty());
+    let items = items.map(|text| ScalarValue::from(text.trim()).cast_to(item.data_type()));
+    let items = items.collect::<Result<Vec<_>>>()?;
+    let list = ScalarValue::new_list_nullable(&items, item.data_type());
+    *literal = lit(ScalarValue::List(list));
+    Ok(())
+}
+
 /// Whether `/` gives a whole number in PostgreSQL: both sides are whole.
 fn cuts(expr: &RawBinaryExpr, schema: &DFSchema) -> bool {
     let is_whole = |side| type_of(side, schema).is_ok_and(|ty| ty.is_integer());
@@ -230,9 +264,7 @@ impl ExprPlanner for DuckOperators {
             B::PGBitwiseShiftLeft => Op::ShiftLeft,
             B::PGBitwiseShiftRight => Op::ShiftRight,
             B::Divide => return self.divided(expr, schema),
-            B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => {
-                return Ok(PlannerResult::Original(comparable(expr, schema)));
-            }
+            B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => return compared(expr, schema),
             B::And | B::Or => return Ok(PlannerResult::Original(truths(expr, schema))),
             B::StringConcat => return self.concatenated(expr, schema),
             B::BitwiseAnd | B::BitwiseOr => {

@@ -362,11 +362,23 @@ impl<'a> Planner<'a> {
         match self.snapshot.relation(&parts) {
             Ok((name, Relation::Table(table))) => self.scan(&name.database, &table, false),
             Ok((name, Relation::View(view))) => self.view(&name, &view),
-            // As in DuckDB, a name that looks like a file is one.
-            Err(error) => match self.surroundings.file(self, reference.table())? {
-                Some(source) if parts.len() == 1 => self.folded(source),
-                _ => Err(error),
-            },
+            Err(error) => self.beside(reference, &parts, error),
+        }
+    }
+
+    /// What a name stands for that no table has: a table of the system's catalog or, as in DuckDB, the file that it looks like.
+    fn beside(
+        &self,
+        reference: &TableReference,
+        parts: &[String],
+        error: Error,
+    ) -> Result<Arc<dyn TableSource>> {
+        if let Some(source) = self.surroundings.system_table(self, parts)? {
+            return Ok(source);
+        }
+        match self.surroundings.file(self, reference.table())? {
+            Some(source) if parts.len() == 1 => self.folded(source),
+            _ => Err(error),
         }
     }
 
@@ -445,7 +457,10 @@ impl ContextProvider for Planner<'_> {
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         let known = || self.state().scalar_functions().get(name).cloned();
-        instant_function(name, self.snapshot.now).or_else(known)
+        let own = || self.surroundings.function(self, name);
+        instant_function(name, self.snapshot.now)
+            .or_else(known)
+            .or_else(own)
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

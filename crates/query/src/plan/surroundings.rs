@@ -3,7 +3,7 @@
 use super::order::OrderDefaults;
 use super::planner::Planner;
 use crate::engine::Engine;
-use datafusion::logical_expr::{Expr, TableSource};
+use datafusion::logical_expr::{Expr, ScalarUDF, TableSource};
 use datafusion::sql::sqlparser::ast;
 use hushdb_sql::Result;
 use std::sync::Arc;
@@ -38,4 +38,17 @@ pub trait Surroundings {
     /// # Errors
     /// What reading the file gives.
     fn file(&self, planner: &Planner<'_>, name: &str) -> Result<Option<Arc<dyn TableSource>>>;
+
+    /// The table of the system's catalog that a name of several parts stands for, if it does.
+    ///
+    /// # Errors
+    /// What making its rows gives.
+    fn system_table(
+        &self,
+        planner: &Planner<'_>,
+        parts: &[String],
+    ) -> Result<Option<Arc<dyn TableSource>>>;
+
+    /// The function of the session itself of that name, if it is one.
+    fn function(&self, planner: &Planner<'_>, name: &str) -> Option<Arc<ScalarUDF>>;
 }

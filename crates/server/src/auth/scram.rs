@@ -4,7 +4,7 @@
 //! the server has no channel binding is refused where it has one, since somebody between them may have taken the offer away.
 
 use super::verifier::Verifier;
-use crate::wire::violation::Violation;
+use crate::violation::Violation;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use hushdb::crypto::CryptoProvider;
 use hushdb::keys::SecretKey;

@@ -2,9 +2,10 @@
 //!
 //! What must hold: what neither of them can do is refused by name; a password is taken out here and stands in nothing that is kept.
 
-use super::sql_error::SqlError;
-use super::words::{Kind, Token, Words, tokens};
+use super::set;
+use crate::sql_error::SqlError;
 use crate::wire::copy_options::CopyOptions;
+use crate::words::{Kind, Token, Words, tokens};
 
 /// A statement.
 #[derive(Clone, Debug)]
@@ -23,6 +24,12 @@ pub(crate) enum Command {
         local: bool,
         name: String,
         value: Option<String>,
+    },
+    /// `SELECT set_config('name', 'value', local)`, which gives a row.
+    SetConfig {
+        local: bool,
+        name: String,
+        value: String,
     },
     /// SET TRANSACTION, of the open one, and SET SESSION CHARACTERISTICS, of those to come.
     SetTransaction {
@@ -153,9 +160,10 @@ pub(crate) fn read(sql: &str) -> Result<Option<Command>, SqlError> {
         "prepare" if words.take(&["transaction"]) => {
             return Err(SqlError::missing("two-phase commit"));
         }
-        "set" => set(&mut words)?,
-        "reset" => reset(&mut words)?,
-        "show" => return show(sql, &mut words).map(Some),
+        "set" => set::set(&mut words)?,
+        "reset" => set::reset(&mut words)?,
+        "show" => return set::show(sql, &mut words).map(Some),
+        "select" => set::set_config(&mut words).unwrap_or_else(|| engine(sql)),
         "discard" => Command::Discard,
         "deallocate" => deallocate(&mut words)?,
         "copy" => copy(sql, &mut words)?,
@@ -176,7 +184,7 @@ pub(crate) fn read(sql: &str) -> Result<Option<Command>, SqlError> {
     Ok(Some(command))
 }
 
-fn engine(sql: &str) -> Command {
+pub(super) fn engine(sql: &str) -> Command {
     Command::Engine {
         sql: sql.to_owned(),
         notice: None,
@@ -184,7 +192,7 @@ fn engine(sql: &str) -> Command {
 }
 
 /// Modes of a transaction: whether it only reads, and its level if one is said.
-fn modes(words: &mut Words<'_>) -> Result<(bool, Option<&'static str>), SqlError> {
+pub(super) fn modes(words: &mut Words<'_>) -> Result<(bool, Option<&'static str>), SqlError> {
     let (mut read_only, mut isolation) = (false, None);
     while !words.is_empty() {
         if words.take(&["isolation", "level"]) {
@@ -243,81 +251,6 @@ fn rollback(sql: &str, words: &mut Words<'_>) -> Result<Command, SqlError> {
     match words.take(&["to"]) {
         true => Ok(Command::RollbackTo(sql.to_owned())),
         false => end(words, Command::Rollback),
-    }
-}
-
-fn set(words: &mut Words<'_>) -> Result<Command, SqlError> {
-    let session = words.take(&["session", "characteristics", "as", "transaction"]);
-    if session || words.take(&["transaction"]) {
-        let (read_only, isolation) = modes(words)?;
-        return match read_only {
-            true => Err(SqlError::missing("SET TRANSACTION READ ONLY")
-                .with_hint("BEGIN READ ONLY is there")),
-            false => Ok(Command::SetTransaction { session, isolation }),
-        };
-    }
-    if words.take(&["constraints"]) {
-        return Err(SqlError::missing("SET CONSTRAINTS"));
-    }
-    let local = words.take(&["local"]);
-    let _ = words.take(&["session"]);
-    if words.take(&["role"]) || words.take(&["authorization"]) {
-        return Err(SqlError::missing("SET ROLE"));
-    }
-    let wrong = || SqlError::syntax("SET reads: SET name = value");
-    let name = match words.take(&["time", "zone"]) {
-        true => "timezone".to_owned(),
-        false => {
-            let name = words.names().ok_or_else(wrong)?.join(".");
-            if !(words.mark('=') || words.take(&["to"])) {
-                return Err(wrong());
-            }
-            name
-        }
-    };
-    let mut values = vec![];
-    while !words.is_empty() {
-        if !words.mark(',') {
-            values.push(words.value().ok_or_else(wrong)?);
-        }
-    }
-    let value = match values.as_slice() {
-        [] => return Err(wrong()),
-        [default] if default == "default" => None,
-        values => Some(values.join(", ")),
-    };
-    Ok(Command::Set { local, name, value })
-}
-
-fn reset(words: &mut Words<'_>) -> Result<Command, SqlError> {
-    if words.take(&["all"]) {
-        return Ok(Command::Reset(None));
-    }
-    let names = words
-        .names()
-        .ok_or_else(|| SqlError::syntax("RESET takes a name, or ALL"))?;
-    Ok(Command::Reset(Some(names.join("."))))
-}
-
-fn show(sql: &str, words: &mut Words<'_>) -> Result<Command, SqlError> {
-    for (words_of, name) in [
-        (
-            ["transaction", "isolation", "level"].as_slice(),
-            "transaction_isolation",
-        ),
-        (&["time", "zone"], "timezone"),
-        (&["session", "authorization"], "session_authorization"),
-    ] {
-        if words.take(words_of) {
-            return Ok(Command::Show(name.into()));
-        }
-    }
-    let name = words.names().unwrap_or_default().join(".");
-    match words.is_empty() && super::settings::is_known(&name) {
-        true => Ok(Command::Show(name)),
-        false if matches!(name.as_str(), "tables" | "databases") => Ok(engine(sql)),
-        false if name.is_empty() => Err(SqlError::syntax("SHOW takes the name of a setting")),
-        false => Err(super::settings::unknown(&name)),
     }
 }
 

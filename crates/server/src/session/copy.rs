@@ -3,13 +3,13 @@
 //! What must hold: all rows of a COPY are added, or none; an error names the line and the column, never the value.
 
 use super::command::Copy;
-use super::sql_error::SqlError;
 use super::{End, Fail, Session};
+use crate::sql_error::SqlError;
+use crate::violation::Violation;
 use crate::wire::copy_options::CopyOptions;
 use crate::wire::copy_text::{Lines, NotText};
 use crate::wire::front::Front;
 use crate::wire::row::Rows;
-use crate::wire::violation::Violation;
 use crate::wire::{copy_csv, copy_text, parameter};
 use arrow::array::{ArrayRef, BinaryViewBuilder, RecordBatch, StringViewBuilder};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};

@@ -1,9 +1,9 @@
 //! Carrying a command out: by the server itself, or by the engine, whose rows are sent as they come.
 
 use super::command::Command;
-use super::sql_error::SqlError;
 use super::transaction::{Block, failed_block};
 use super::{Fail, Session};
+use crate::sql_error::SqlError;
 use crate::wire::back::ColumnHead;
 use crate::wire::front::Formats;
 use crate::wire::oids;
@@ -67,7 +67,7 @@ impl Session {
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Fail>,
     ) -> Result<T, Fail> {
-        let timeout = self.settings.milliseconds("statement_timeout");
+        let timeout = self.settings.lock().milliseconds("statement_timeout");
         let timeout = (timeout > 0).then(|| Duration::from_millis(timeout));
         self.seen.begin(timeout);
         let done = work(self);
@@ -92,10 +92,18 @@ impl Session {
         match command {
             _ if command.is_control() => done(self.control(command)?),
             Command::Set { local, name, value } => {
-                let changed = self.settings.set(name, value.as_deref(), *local)?;
+                let changed = self.settings.lock().set(name, value.as_deref(), *local)?;
                 self.tell(changed);
                 self.apply(name)?;
                 done("SET")
+            }
+            Command::SetConfig { local, name, value } => {
+                let changed = self.settings.lock().set(name, Some(value), *local)?;
+                self.tell(changed);
+                self.apply(name)?;
+                let value = self.settings.lock().get(name).unwrap_or_default();
+                let rows = text_rows("set_config", vec![value])?;
+                Ok(Some(Answer::Rows("SELECT 1", rows)))
             }
             Command::SetTransaction { session, isolation } => {
                 self.set_transaction(*session, *isolation)?;
@@ -106,7 +114,7 @@ impl Session {
                 done("RESET")
             }
             Command::Show(name) => {
-                let value = self.settings.get(name).unwrap_or_default();
+                let value = self.settings.lock().get(name).unwrap_or_default();
                 Ok(Some(Answer::Rows("SHOW", text_rows(name, vec![value])?)))
             }
             Command::Discard => {
@@ -191,8 +199,13 @@ impl Session {
 
     fn reset(&mut self, name: Option<&str>) -> Result<(), SqlError> {
         let changed = match name {
-            None => self.settings.reset_all(),
-            Some(name) => self.settings.set(name, None, false)?.into_iter().collect(),
+            None => self.settings.lock().reset_all(),
+            Some(name) => self
+                .settings
+                .lock()
+                .set(name, None, false)?
+                .into_iter()
+                .collect(),
         };
         self.tell(changed);
         for engines in [
@@ -216,14 +229,14 @@ impl Session {
     pub(super) fn apply(&mut self, name: &str) -> Result<(), SqlError> {
         for engines in ["lock_timeout", "default_transaction_isolation"] {
             if name.eq_ignore_ascii_case(engines) {
-                let value = self.settings.get(engines).unwrap_or_default();
+                let value = self.settings.lock().get(engines).unwrap_or_default();
                 self.connection.run(&format!("SET {engines} = '{value}'"))?;
             }
         }
         if !name.eq_ignore_ascii_case("search_path") {
             return Ok(());
         }
-        let path = self.settings.get("search_path").unwrap_or_default();
+        let path = self.settings.lock().get("search_path").unwrap_or_default();
         let schemas = path
             .split(',')
             .map(|part| part.trim().trim_matches('"').replace("\"\"", "\""));

@@ -4,15 +4,15 @@
 
 use super::command::{self, Command};
 use super::execute::{Answer, heads, tag};
-use super::sql_error::SqlError;
 use super::transaction::{Block, failed_block};
 use super::{Fail, Session};
+use crate::sql_error::SqlError;
+use crate::violation::Violation;
 use crate::wire::back::ColumnHead;
 use crate::wire::front::{Bind, Format, Formats, Front, Named};
 use crate::wire::oids;
 use crate::wire::parameter;
 use crate::wire::row::Rows;
-use crate::wire::violation::Violation;
 use arrow::array::RecordBatch;
 use arrow::compute::cast;
 use arrow::datatypes::SchemaRef;
@@ -168,6 +168,11 @@ impl Session {
                 });
                 prepared.statement = Some(statement);
             }
+            Some(Command::SetConfig { .. }) => {
+                let schema = super::execute::text_rows("set_config", vec![])?.schema();
+                let heads = heads(&schema);
+                prepared.columns = Some((schema, heads));
+            }
             Some(Command::Show(name)) => {
                 let schema = super::execute::text_rows(name, vec![])?.schema();
                 let heads = heads(&schema);
@@ -299,7 +304,7 @@ impl Session {
             State::Bound => None,
             State::Done(tag) => Some(tag.clone()),
             State::Reading(reading) => {
-                let described = portal.prepared.columns.as_ref().map(|(schema, _)| schema);
+                let described = portal.prepared.columns.as_ref();
                 let ended = self.read(reading, described, &portal.results, most)?;
                 ended.then(|| tag(&reading.command, reading.sent))
             }
@@ -353,7 +358,7 @@ impl Session {
     fn read(
         &mut self,
         reading: &mut Reading,
-        described: Option<&SchemaRef>,
+        described: Option<&(SchemaRef, Vec<ColumnHead>)>,
         formats: &Formats,
         most: usize,
     ) -> Result<bool, Fail> {
@@ -371,7 +376,8 @@ impl Session {
             let Some(batch) = reading.batches.next() else {
                 return Ok(true);
             };
-            let rows = Rows::new(&as_described(batch?, described)?)?;
+            let (schema, heads) = described.ok_or_else(other_columns)?;
+            let rows = Rows::new(&as_described(batch?, schema)?)?.told(heads)?;
             reading.current = Some((rows, 0));
         }
     }
@@ -396,13 +402,13 @@ fn of_result(mut result: QueryResult) -> State {
     }
 }
 
+fn other_columns() -> SqlError {
+    SqlError::new("0A000", "cached plan must not change result type")
+}
+
 /// A batch with the types that the client was told.
-fn as_described(
-    batch: RecordBatch,
-    described: Option<&SchemaRef>,
-) -> Result<RecordBatch, SqlError> {
-    let changed = || SqlError::new("0A000", "cached plan must not change result type");
-    let described = described.ok_or_else(changed)?;
+fn as_described(batch: RecordBatch, described: &SchemaRef) -> Result<RecordBatch, SqlError> {
+    let changed = other_columns;
     if described.fields().len() != batch.num_columns() {
         return Err(changed());
     }

@@ -2,21 +2,23 @@
 //!
 //! What must hold: nothing is answered about roles or databases before the password was right; all of it takes ten seconds at most.
 
-use super::registry::{Registry, Seen};
+use super::host::ServerHost;
 use super::settings::{Settings, of_options};
-use super::sql_error::SqlError;
 use super::transaction::Block;
 use super::{End, Leaving, Session, Talk, WRITE_TIMEOUT};
 use crate::auth::scram::{Exchange, Outcome, SCRAM, SCRAM_PLUS};
 use crate::auth::verifier::Verifier;
 use crate::clock;
 use crate::instance::catalog::Role;
-use crate::server::Server;
+use crate::registry::{Registry, Seen};
+use crate::shared::Server;
+use crate::sql_error::SqlError;
+use crate::violation::Violation;
 use crate::wire::body::Body;
 use crate::wire::frame::Expected;
 use crate::wire::startup::{self, FirstPacket, Startup};
-use crate::wire::violation::Violation;
 use hushdb::Connection;
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io::Write;
 use std::net::IpAddr;
@@ -138,7 +140,7 @@ fn first_packets(server: &Server, talk: &mut Talk, until: Instant) -> Result<Opt
 
 fn into_tls(server: &Server, talk: &mut Talk) -> Result<(), End> {
     let socket = talk.stream.socket().try_clone().map_err(|_| End::Closed)?;
-    let stream = super::stream::Stream::Plain(socket);
+    let stream = crate::stream::Stream::Plain(socket);
     talk.stream = stream.into_tls(&server.tls).map_err(|_| End::Closed)?;
     Ok(())
 }
@@ -248,7 +250,8 @@ fn enter(server: &Server, talk: &Talk, startup: Startup, role: Role) -> Result<A
         .filter(|_| !role.superuser);
     let entered = talk.stream.socket().try_clone().ok().and_then(|socket| {
         let interrupt = connection.interrupt_handle();
-        Registry::enter(&server.registry, interrupt, socket, &role.name, most, limit)
+        let place = [&role.name, &row.name];
+        Registry::enter(&server.registry, interrupt, socket, place, most, limit)
     });
     let Some((number, secret, seen)) = entered else {
         server.instance.disconnected(&row.name);
@@ -270,6 +273,14 @@ fn enter(server: &Server, talk: &Talk, startup: Startup, role: Role) -> Result<A
 
 impl Session {
     pub(super) fn new(server: &Arc<Server>, talk: Talk, admitted: Admitted) -> Self {
+        let settings = Arc::new(Mutex::new(Settings::default()));
+        admitted.connection.set_host(Arc::new(ServerHost {
+            server: Arc::clone(server),
+            user: admitted.role.name.clone(),
+            superuser: admitted.role.superuser,
+            number: admitted.number,
+            settings: Arc::clone(&settings),
+        }));
         Self {
             server: Arc::clone(server),
             talk,
@@ -284,7 +295,7 @@ impl Session {
             block_isolation: None,
             startup: admitted.startup,
             secret: admitted.secret,
-            settings: Settings::default(),
+            settings,
             statements: HashMap::new(),
             portals: HashMap::new(),
             recent: HashMap::new(),
@@ -300,8 +311,11 @@ impl Session {
     /// Takes the settings of the startup packet, and says all that a client waits for.
     pub(super) fn begin(&mut self) -> Result<(), End> {
         self.settings
+            .lock()
             .fix("is_superuser", if self.superuser { "on" } else { "off" });
-        self.settings.fix("session_authorization", &self.user);
+        self.settings
+            .lock()
+            .fix("session_authorization", &self.user);
         let mut given = std::mem::take(&mut self.startup.settings);
         if let Some(at) = given.iter().position(|(name, _)| name == "options") {
             let (_, options) = given.remove(at);
@@ -316,7 +330,7 @@ impl Session {
         for (name, value) in &given {
             // Instants are shown in UTC, with their offset: who lives elsewhere reads them rightly, and is told.
             if name.eq_ignore_ascii_case("timezone")
-                && self.settings.set_at_start(name, value).is_err()
+                && self.settings.lock().set_at_start(name, value).is_err()
             {
                 let notice = SqlError::new(
                     "00000",
@@ -325,13 +339,11 @@ impl Session {
                 self.talk.report("NOTICE", &notice);
                 continue;
             }
-            let set = self
-                .settings
-                .set_at_start(name, value)
-                .and_then(|()| self.apply(name));
+            let set = self.settings.lock().set_at_start(name, value);
+            let set = set.and_then(|()| self.apply(name));
             set.map_err(|error| End::Fatal("22023", error.message))?;
         }
-        let reported = self.settings.all_reported();
+        let reported = self.settings.lock().all_reported();
         self.tell(reported);
         self.talk.out.key_data(self.number, self.secret);
         self.notices();

@@ -7,35 +7,33 @@ pub(crate) mod command;
 mod copy;
 mod execute;
 mod extended;
+mod host;
 mod login;
-pub(crate) mod registry;
 mod roles;
+mod set;
 pub(crate) mod settings;
 mod simple;
-pub(crate) mod sql_error;
-pub(crate) mod stream;
 mod transaction;
-pub(crate) mod words;
 
-use crate::door::Place;
-use crate::server::Server;
+use crate::registry::Seen;
+use crate::shared::Server;
+use crate::sql_error::SqlError;
+use crate::stream::{Socket, Stream};
+use crate::violation::Violation;
 use crate::wire::back::{Out, Report};
 use crate::wire::frame::{Expected, FrameError, Frames};
 use crate::wire::front::{self, Front};
 use crate::wire::startup::Startup;
-use crate::wire::violation::Violation;
 use extended::{Portal, Prepared};
 use hushdb::Connection;
-use registry::Seen;
+use parking_lot::Mutex;
 use settings::Settings;
-use sql_error::SqlError;
 use std::collections::HashMap;
 use std::io::{ErrorKind, Write};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use stream::{Socket, Stream};
 use transaction::Block;
 
 /// A client that does not take what it is sent is given up after this.
@@ -158,7 +156,7 @@ pub(crate) struct Session {
     /// What the client said first, until it is answered.
     startup: Startup,
     secret: u32,
-    settings: Settings,
+    settings: Arc<Mutex<Settings>>,
     statements: HashMap<String, Arc<Prepared>>,
     portals: HashMap<String, Portal>,
     /// Texts that were prepared of late, with what is known of them.
@@ -182,8 +180,13 @@ pub(crate) fn turn_away(mut socket: Socket, sqlstate: &'static str, message: &st
     let _ = socket.write_all(out.bytes());
 }
 
-/// A session from its first byte to its last.
-pub(crate) fn run(server: &Arc<Server>, socket: Socket, address: Option<IpAddr>, place: Place) {
+/// A session from its first byte to its last. Its place at the door is given back when it has said a right password.
+pub(crate) fn run(
+    server: &Arc<Server>,
+    socket: Socket,
+    address: Option<IpAddr>,
+    place: impl Sized,
+) {
     let mut talk = Talk {
         stream: Stream::Plain(socket),
         frames: Frames::default(),
@@ -252,6 +255,7 @@ impl Session {
     fn next(&mut self) -> Result<Front, End> {
         let in_block = self
             .settings
+            .lock()
             .milliseconds("idle_in_transaction_session_timeout");
         let timeout = match self.block.is_open() && in_block > 0 {
             true => Some(Duration::from_millis(in_block)),

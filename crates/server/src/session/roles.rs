@@ -4,10 +4,10 @@
 
 use super::Session;
 use super::command::RoleChange;
-use super::sql_error::SqlError;
 use crate::auth::verifier::Verifier;
 use crate::failure::ServeError;
 use crate::instance::catalog::Role;
+use crate::sql_error::SqlError;
 use zeroize::Zeroizing;
 
 fn failed(error: ServeError) -> SqlError {

@@ -2,7 +2,8 @@
 //!
 //! What must hold: a value that would mean something else than it says is refused, not kept.
 
-use super::sql_error::SqlError;
+use crate::sql_error::SqlError;
+use hushdb::HostSetting;
 use std::collections::BTreeMap;
 
 /// A setting: its name as clients see it, what it is at the start, and whether its change is told them.
@@ -48,7 +49,7 @@ const ON: &[&str] = &["on", "true", "yes", "1"];
 const OFF: &[&str] = &["off", "false", "no", "0"];
 const ISOLATION: &[&str] = &["read committed", "repeatable read"];
 
-const KNOWN: [Known; 31] = [
+const KNOWN: [Known; 32] = [
     known("application_name", "", true, Rule::Any),
     known("bytea_output", "hex", false, Rule::Only(&["hex"])),
     known("check_function_bodies", "on", false, Rule::Any),
@@ -83,6 +84,7 @@ const KNOWN: [Known; 31] = [
     known("jit", "off", false, Rule::Any),
     known("lc_messages", "C", false, Rule::Any),
     known("lock_timeout", "0", false, Rule::Milliseconds),
+    known("max_index_keys", "32", false, Rule::Fixed),
     known("max_identifier_length", "63", false, Rule::Fixed),
     known("row_security", "on", false, Rule::Any),
     known("search_path", "\"$user\", public", false, Rule::Any),
@@ -265,6 +267,22 @@ impl Settings {
             told.extend(self.reported(&name));
         }
         told
+    }
+
+    /// All that there are.
+    pub(crate) fn all(&self) -> Vec<HostSetting> {
+        let of_start = |known: &Known| {
+            let set = self.at_start.get(&known.name.to_lowercase()).cloned();
+            set.unwrap_or_else(|| known.default.to_owned())
+        };
+        KNOWN
+            .iter()
+            .map(|known| HostSetting {
+                name: known.name.to_owned(),
+                value: self.get(known.name).unwrap_or_default(),
+                reset_value: of_start(known),
+            })
+            .collect()
     }
 
     /// All that clients are told at the start.

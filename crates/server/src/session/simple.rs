@@ -2,8 +2,8 @@
 
 use super::command::{self, Command};
 use super::execute::{Answer, heads};
-use super::sql_error::SqlError;
 use super::{End, Fail, Session};
+use crate::sql_error::SqlError;
 use crate::wire::front::Formats;
 use crate::wire::row::Rows;
 use hushdb::split_statements;

@@ -1,8 +1,8 @@
 //! Transactions as a client sees them: blocks that it begins, and those around a pipeline or several statements of one text.
 
 use super::command::Command;
-use super::sql_error::SqlError;
 use super::{End, Fail, Session};
+use crate::sql_error::SqlError;
 
 /// What is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Session {
             "BEGIN"
         });
         if isolation.is_some() {
-            let own = self.settings.get("default_transaction_isolation");
+            let own = self.settings.lock().get("default_transaction_isolation");
             self.engine(&level(&own.unwrap_or_default()))?;
         }
         self.block_isolation = isolation;
@@ -80,11 +80,13 @@ impl Session {
         };
         if session {
             self.settings
+                .lock()
                 .set("default_transaction_isolation", Some(level), false)?;
             return self.apply("default_transaction_isolation");
         }
         let own = self
             .settings
+            .lock()
             .get("default_transaction_isolation")
             .unwrap_or_default();
         match self.block_isolation.unwrap_or(&own) == level || !self.block.is_open() {
@@ -118,7 +120,7 @@ impl Session {
     fn ended(&mut self) {
         self.block = Block::None;
         self.portals.clear();
-        let changed = self.settings.end_transaction();
+        let changed = self.settings.lock().end_transaction();
         self.tell(changed);
     }
 

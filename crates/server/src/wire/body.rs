@@ -1,6 +1,6 @@
 //! `Body`: reads the fields of one message, and demands that nothing is left.
 
-use super::violation::Violation;
+use crate::violation::Violation;
 
 /// What of a message has not been read yet.
 pub(crate) struct Body<'a>(&'a [u8]);

@@ -88,7 +88,7 @@ pub(crate) fn write(values: &[Option<String>], options: &CopyOptions, line: &mut
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::words::{Words, tokens};
+    use crate::words::{Words, tokens};
 
     #[test]
     fn values_come_back() {

@@ -1,8 +1,8 @@
 //! Options of COPY FROM STDIN and TO STDOUT, in the new spelling and the old one.
 
-use crate::session::sql_error::SqlError;
-use crate::session::words::{Kind, Words};
+use crate::sql_error::SqlError;
 use crate::wire::parameter::boolean;
+use crate::words::{Kind, Words};
 
 /// How rows of COPY are written.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -176,7 +176,7 @@ fn without_return(line: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::words::{Words, tokens};
+    use crate::words::{Words, tokens};
 
     fn options(text: &str) -> CopyOptions {
         CopyOptions::read(&mut Words::new(&tokens(text).unwrap()), true).unwrap()

@@ -3,7 +3,7 @@
 //! What must hold: a message is its length and not a byte more or less; a length is checked before its bytes are waited for; the
 //! buffer grows as bytes come, and shrinks back when it is empty.
 
-use super::violation::Violation;
+use crate::violation::Violation;
 use std::io::{self, Read};
 
 /// Bytes that an idle session keeps.

@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use super::frame::Frame;
-use super::violation::Violation;
+use crate::violation::Violation;
 
 /// Values that a Bind may carry; the count is of 16 bits.
 pub(crate) const MOST_PARAMETERS: usize = 65_535;

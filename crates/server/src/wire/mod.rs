@@ -15,4 +15,3 @@ pub(crate) mod oids;
 pub(crate) mod parameter;
 pub(crate) mod row;
 pub(crate) mod startup;
-pub(crate) mod violation;

@@ -6,6 +6,7 @@ use hushdb::ColumnType;
 
 pub(crate) const BOOL: u32 = 16;
 pub(crate) const BYTEA: u32 = 17;
+pub(crate) const CHAR: u32 = 18;
 pub(crate) const NAME: u32 = 19;
 pub(crate) const INT8: u32 = 20;
 pub(crate) const INT2: u32 = 21;
@@ -27,12 +28,14 @@ pub(crate) const NUMERIC: u32 = 1700;
 pub(crate) const UUID: u32 = 2950;
 
 /// Types and those of their arrays.
-const ARRAYS: [(u32, u32); 17] = [
+const ARRAYS: [(u32, u32); 19] = [
     (BOOL, 1000),
     (BYTEA, 1001),
+    (NAME, 1003),
     (INT2, 1005),
     (INT4, 1007),
     (TEXT, 1009),
+    (OID, 1028),
     (VARCHAR, 1015),
     (INT8, 1016),
     (FLOAT4, 1021),
@@ -47,48 +50,15 @@ const ARRAYS: [(u32, u32); 17] = [
     (UUID, 2951),
 ];
 
-/// The type under which values of an Arrow type go over the wire. What PostgreSQL has not goes as the next wider type, structs as JSON.
+/// The type under which values of an Arrow type go over the wire.
 pub(crate) fn of(ty: &DataType) -> u32 {
-    match ty {
-        DataType::Boolean => BOOL,
-        DataType::Int8 | DataType::Int16 | DataType::UInt8 => INT2,
-        DataType::Int32 | DataType::UInt16 => INT4,
-        DataType::Int64 | DataType::UInt32 => INT8,
-        DataType::UInt64
-        | DataType::Decimal32(..)
-        | DataType::Decimal64(..)
-        | DataType::Decimal128(..)
-        | DataType::Decimal256(..) => NUMERIC,
-        DataType::Float16 | DataType::Float32 => FLOAT4,
-        DataType::Float64 => FLOAT8,
-        DataType::FixedSizeBinary(16) => UUID,
-        DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-        | DataType::FixedSizeBinary(_) => BYTEA,
-        DataType::Date32 | DataType::Date64 => DATE,
-        DataType::Time32(_) | DataType::Time64(_) => TIME,
-        DataType::Timestamp(_, None) => TIMESTAMP,
-        DataType::Timestamp(_, Some(_)) => TIMESTAMPTZ,
-        DataType::Interval(_) | DataType::Duration(_) => INTERVAL,
-        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            array_of(of(item.data_type()))
-        }
-        DataType::Struct(_) | DataType::Map(..) => JSON,
-        _ => TEXT,
-    }
-}
-
-/// The type of arrays of a type; an array of arrays has that of its own items.
-fn array_of(item: u32) -> u32 {
-    let found = ARRAYS.iter().find(|(of, _)| *of == item);
-    found.map_or(item, |(_, array)| *array)
+    hushdb::postgres_type(ty)
 }
 
 /// Bytes of a value, -1 where they differ.
 fn size(oid: u32) -> i16 {
     match oid {
-        BOOL => 1,
+        BOOL | CHAR => 1,
         INT2 => 2,
         INT4 | FLOAT4 | DATE | OID => 4,
         INT8 | FLOAT8 | TIME | TIMESTAMP | TIMESTAMPTZ => 8,
@@ -100,7 +70,9 @@ fn size(oid: u32) -> i16 {
 
 /// What RowDescription says of a column.
 pub(crate) fn head(field: &Field) -> ColumnHead {
-    let oid = of(field.data_type());
+    let told = field.metadata().get(hushdb::POSTGRES_TYPE);
+    let told = told.and_then(|oid| oid.parse().ok());
+    let oid = told.unwrap_or_else(|| of(field.data_type()));
     let modifier = match field.data_type() {
         DataType::Decimal32(p, s)
         | DataType::Decimal64(p, s)

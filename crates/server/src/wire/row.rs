@@ -1,5 +1,6 @@
 //! Rows on the wire: each value as PostgreSQL writes its type, in text or in binary.
 
+use super::back::ColumnHead;
 use super::front::{Format, Formats};
 use super::moments::{EPOCH_DAYS, EPOCH_MICROS};
 use super::oids;
@@ -8,7 +9,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Date32Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
     IntervalMonthDayNanoType, IntervalUnit, Time64MicrosecondType, TimeUnit,
-    TimestampMicrosecondType,
+    TimestampMicrosecondType, UInt32Type,
 };
 use arrow::error::ArrowError;
 use std::io::Write;
@@ -28,6 +29,19 @@ impl Rows {
             columns: columns.collect::<Result<_, _>>()?,
             rows: batch.num_rows(),
         })
+    }
+
+    /// The same with numbers of four bytes where the client was told of an OID.
+    ///
+    /// # Errors
+    /// A number that is none.
+    pub(crate) fn told(mut self, heads: &[ColumnHead]) -> Result<Self, ArrowError> {
+        for (column, head) in self.columns.iter_mut().zip(heads) {
+            if head.oid == oids::OID && column.data_type() == &DataType::Int64 {
+                *column = cast(column, &DataType::UInt32)?;
+            }
+        }
+        Ok(self)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -262,6 +276,9 @@ fn binary_into(column: &dyn Array, row: usize, body: &mut Vec<u8>) -> Result<(),
         DataType::Int16 => body.extend(column.as_primitive::<Int16Type>().value(row).to_be_bytes()),
         DataType::Int32 => body.extend(column.as_primitive::<Int32Type>().value(row).to_be_bytes()),
         DataType::Int64 => body.extend(column.as_primitive::<Int64Type>().value(row).to_be_bytes()),
+        DataType::UInt32 => {
+            body.extend(column.as_primitive::<UInt32Type>().value(row).to_be_bytes());
+        }
         DataType::Float32 => {
             body.extend(
                 column

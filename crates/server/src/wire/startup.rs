@@ -1,7 +1,7 @@
 //! The first packet of a connection: a wish for TLS, a cancel, or who wants to talk to which database.
 
 use super::body::Body;
-use super::violation::Violation;
+use crate::violation::Violation;
 
 const SSL: u32 = 80_877_103;
 const GSS: u32 = 80_877_104;

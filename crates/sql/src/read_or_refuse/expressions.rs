@@ -175,8 +175,26 @@ pub(super) fn expr(expr: &Expr) -> Result<()> {
             (last_field, "an INTERVAL from one unit TO another"),
             (fractional_seconds_precision, "a precision of an INTERVAL"),
         ]),
+        other => sorted_or_foreign(other),
+    }
+}
+
+fn sorted_or_foreign(expr: &Expr) -> Result<()> {
+    match expr {
+        Expr::Collate { expr: _, collation } if sorts_by_bytes(collation) => Ok(()),
         other => Err(not_there(foreign(other))),
     }
+}
+
+/// Whether a collation sorts texts by their bytes, as all are sorted here.
+fn sorts_by_bytes(collation: &ObjectName) -> bool {
+    let last = collation.0.last().and_then(|part| part.as_ident());
+    let known = ["default", "c", "posix", "ucs_basic"];
+    last.is_some_and(|name| {
+        known
+            .iter()
+            .any(|known| name.value.eq_ignore_ascii_case(known))
+    })
 }
 
 /// Expressions of other dialects.
@@ -226,7 +244,8 @@ fn function(function: &Function) -> Result<()> {
         within_group,
     } = function;
     let has_parameters = !matches!(parameters, FunctionArguments::None);
-    let is_query = matches!(args, FunctionArguments::Subquery(_));
+    let is_array = name.to_string().eq_ignore_ascii_case("array");
+    let is_query = matches!(args, FunctionArguments::Subquery(_)) && !is_array;
     refuse(&[
         (&has_parameters, "a function with parameters of its own"),
         (&is_query, "a query in the place of a function's arguments"),

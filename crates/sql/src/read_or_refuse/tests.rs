@@ -63,7 +63,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("SELECT a FROM t CLUSTER BY a", "CLUSTER BY"),
     ("SELECT a FROM t DISTRIBUTE BY a", "DISTRIBUTE BY"),
     ("SELECT 1 EXCEPT BY NAME SELECT 1", "BY NAME"),
-    ("SELECT array(SELECT 1)", "a query in the place"),
     ("SELECT trim('abc', 'a', 'c')", "trim"),
     ("SELECT floor(a TO day) FROM t", "FLOOR"),
     ("SELECT 'a' COLLATE nocase", "COLLATE"),

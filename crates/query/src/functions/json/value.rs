@@ -506,7 +506,7 @@ mod tests {
 
     #[test]
     fn what_is_malformed_is_refused() {
-        let deep = "[".repeat(MAX_DEPTH + 1) + &"]".repeat(MAX_DEPTH + 1);
+        let deep = "[".repeat(MAX_DEPTH + 2) + &"]".repeat(MAX_DEPTH + 2);
         for text in [
             "",
             " ",

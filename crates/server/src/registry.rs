@@ -4,9 +4,9 @@
 
 use super::stream::Socket;
 use crate::clock;
-use hushdb::InterruptHandle;
 use hushdb::crypto::CryptoProvider;
 use hushdb::keys::SecretBytes;
+use hushdb::{HostSession, InterruptHandle};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ pub(crate) struct Seen {
     interrupt: InterruptHandle,
     socket: Socket,
     user: String,
+    database: String,
     /// Whether a statement runs.
     busy: AtomicBool,
     /// When the statement that runs has taken too long.
@@ -64,7 +65,7 @@ impl Registry {
         &self,
         interrupt: InterruptHandle,
         socket: Socket,
-        user: &str,
+        [user, database]: [&String; 2],
         most: usize,
         most_of_user: Option<usize>,
     ) -> Option<(u32, u32, Arc<Seen>)> {
@@ -72,7 +73,7 @@ impl Registry {
         self.crypto.random(&mut secret).ok()?;
         let secret = u32::from_be_bytes(secret);
         let mut sessions = self.sessions.lock();
-        let of_user = sessions.values().filter(|seen| seen.user == user).count();
+        let of_user = sessions.values().filter(|seen| seen.user == *user).count();
         if sessions.len() >= most || most_of_user.is_some_and(|most| of_user >= most) {
             return None;
         }
@@ -84,7 +85,8 @@ impl Registry {
             secret,
             interrupt,
             socket,
-            user: user.to_owned(),
+            user: user.clone(),
+            database: database.clone(),
             busy: AtomicBool::new(false),
             deadline: Mutex::default(),
             late: AtomicBool::new(false),
@@ -110,6 +112,21 @@ impl Registry {
     pub(crate) fn of_user(&self, user: &str) -> usize {
         let sessions = self.sessions.lock();
         sessions.values().filter(|seen| seen.user == user).count()
+    }
+
+    /// What there is to be said of sessions: of all, or of those of one role.
+    pub(crate) fn shown(&self, of: Option<&str>) -> Vec<HostSession> {
+        let sessions = self.sessions.lock();
+        let shown = sessions
+            .iter()
+            .filter(|(_, seen)| of.is_none_or(|user| seen.user == user));
+        let shown = shown.map(|(number, seen)| HostSession {
+            number: *number,
+            user: seen.user.clone(),
+            database: seen.database.clone(),
+            busy: seen.busy.load(Ordering::Acquire),
+        });
+        shown.collect()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

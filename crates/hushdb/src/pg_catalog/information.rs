@@ -1,0 +1,269 @@
+//! Rows of `information_schema`: what is the database's own, and not the catalog's.
+
+use super::attributes::Attribute;
+use super::base_types;
+use super::rows::{Cell, row};
+use super::tables::{is_of_users, relkind};
+use super::world::{Constraint, Kind, Relation, World};
+
+type Rows = Vec<Vec<Cell>>;
+
+const NULL: Cell = Cell::Null;
+
+/// Rows of a view of `information_schema`; none for one that is empty.
+pub(super) fn rows(world: &World, name: &str, attributes: &dyn Fn() -> Vec<Attribute>) -> Rows {
+    match name {
+        "character_sets" => vec![row![
+            NULL,
+            NULL,
+            "UTF8",
+            "UCS",
+            "UTF8",
+            world.database.as_str(),
+            "pg_catalog",
+            "C"
+        ]],
+        "check_constraints" => check_constraints(world),
+        "columns" => columns(world, &attributes()),
+        "constraint_column_usage" => {
+            let used = of_keys(world, &attributes());
+            used.into_iter().map(|key| usage(world, &key)).collect()
+        }
+        "key_column_usage" => {
+            let used = of_keys(world, &attributes());
+            used.into_iter().map(|key| key_usage(world, &key)).collect()
+        }
+        "schemata" => schemata(world),
+        "table_constraints" => table_constraints(world),
+        "tables" => tables(world),
+        "views" => views(world),
+        _ => vec![],
+    }
+}
+
+fn yes(is: bool) -> &'static str {
+    if is { "YES" } else { "NO" }
+}
+
+/// Tables and views, those of the catalog too, with database and schema.
+fn relations(world: &World) -> impl Iterator<Item = (&Relation, [&str; 3])> {
+    let relations = world.relations.iter();
+    let relations = relations.filter(|r| !matches!(r.kind, Kind::Index(..)));
+    relations.map(|relation| {
+        let (_, schema) = world.schema_of(relation);
+        let name = [world.database.as_str(), schema, relation.name.as_str()];
+        (relation, name)
+    })
+}
+
+fn tables(world: &World) -> Rows {
+    let tables = relations(world).map(|(relation, [database, schema, name])| {
+        let (kind, insertable) = match relkind(relation) {
+            "v" => ("VIEW", false),
+            _ => ("BASE TABLE", is_of_users(world, relation)),
+        };
+        row![
+            database,
+            schema,
+            name,
+            kind,
+            NULL,
+            NULL,
+            NULL,
+            NULL,
+            NULL,
+            yes(insertable),
+            "NO",
+            NULL
+        ]
+    });
+    tables.collect()
+}
+
+fn views(world: &World) -> Rows {
+    let views = relations(world).filter(|(relation, _)| relkind(relation) == "v");
+    let views = views.map(|(relation, [database, schema, name])| {
+        let text = match &relation.kind {
+            Kind::View(view) => Cell::from(format!("{};", view.sql)),
+            _ => NULL,
+        };
+        row![
+            database, schema, name, text, "NONE", "NO", "NO", "NO", "NO", "NO"
+        ]
+    });
+    views.collect()
+}
+
+/// How many digits the numbers of a type have, to which base, and how many of them are behind the point.
+fn digits((ty, modifier): (i64, i64)) -> [Cell; 3] {
+    match ty {
+        21 => row![16_i64, 2_i64, 0_i64],
+        23 => row![32_i64, 2_i64, 0_i64],
+        20 => row![64_i64, 2_i64, 0_i64],
+        700 => row![24_i64, 2_i64, NULL],
+        701 => row![53_i64, 2_i64, NULL],
+        base_types::NUMERIC if modifier >= 4 => {
+            let digits = modifier - 4;
+            row![digits >> 16, 10_i64, digits & 0xffff]
+        }
+        base_types::NUMERIC => row![NULL, 10_i64, NULL],
+        _ => vec![],
+    }
+    .try_into()
+    .unwrap_or([NULL; 3])
+}
+
+fn columns(world: &World, attributes: &[Attribute]) -> Rows {
+    let columns = attributes.iter().filter_map(|attribute| {
+        let relation = world.relation(attribute.relation)?;
+        if matches!(relation.kind, Kind::Index(..)) {
+            return None;
+        }
+        let (_, schema) = world.schema_of(relation);
+        let (ty, _) = attribute.ty;
+        let known = base_types::TYPES.iter().find(|known| known.oid == ty);
+        let data_type = known.map_or("ARRAY", |known| known.sql_name());
+        let array = base_types::TYPES.iter().find(|known| known.array == ty);
+        let short = match (known, array) {
+            (Some(known), _) => Cell::from(known.name),
+            (_, Some(item)) => Cell::from(format!("_{}", item.name)),
+            _ => NULL,
+        };
+        let mut cells = row![
+            world.database.as_str(),
+            schema,
+            relation.name.as_str(),
+            attribute.name.as_str(),
+            attribute.number,
+            attribute.default.as_deref(),
+            yes(!attribute.not_null),
+            data_type,
+            NULL,
+            (ty == base_types::TEXT).then_some(1_073_741_824_i64),
+        ];
+        cells.extend(digits(attribute.ty));
+        cells.push(match ty {
+            1083 | 1114 | 1184 | 1186 => Cell::Int(6),
+            1082 => Cell::Int(0),
+            _ => NULL,
+        });
+        cells.extend(vec![NULL; 11]);
+        cells.extend(row![world.database.as_str(), "pg_catalog", short]);
+        cells.extend(vec![NULL; 4]);
+        cells.extend(row![attribute.number.to_string(), "NO", "NO"]);
+        cells.extend(vec![NULL; 5]);
+        let updatable = matches!(relation.kind, Kind::Table(_));
+        cells.extend(row!["NO", "NEVER", NULL, yes(updatable)]);
+        Some(cells)
+    });
+    columns.collect()
+}
+
+fn schemata(world: &World) -> Rows {
+    let owner = world.owner();
+    let mut roles = world.roles().iter();
+    let owner = roles.find(|(oid, _)| *oid == owner);
+    let owner = owner.map(|(_, role)| role.name.clone());
+    let schemas = world.schemas.iter().map(|schema| {
+        row![
+            world.database.as_str(),
+            schema.name.as_str(),
+            owner.clone(),
+            NULL,
+            NULL,
+            NULL,
+            NULL
+        ]
+    });
+    schemas.collect()
+}
+
+/// Database, schema and name of a constraint, and of its table.
+fn names<'a>(world: &'a World, constraint: &'a Constraint) -> Option<[&'a str; 3]> {
+    let table = world.relations.get(constraint.relation)?;
+    let (_, schema) = world.schema_of(table);
+    Some([schema, constraint.name.as_str(), table.name.as_str()])
+}
+
+fn table_constraints(world: &World) -> Rows {
+    let constraints = world.constraints.iter().filter_map(|constraint| {
+        let [schema, name, table] = names(world, constraint)?;
+        let kind = match constraint.kind {
+            "p" => "PRIMARY KEY",
+            "u" => "UNIQUE",
+            _ => "CHECK",
+        };
+        let database = world.database.as_str();
+        let distinct = (constraint.kind == "u").then_some("YES");
+        Some(row![
+            database, schema, name, database, schema, table, kind, "NO", "NO", "YES", distinct
+        ])
+    });
+    constraints.collect()
+}
+
+fn check_constraints(world: &World) -> Rows {
+    let checks = world.constraints.iter().filter(|c| c.kind == "c");
+    let checks = checks.filter_map(|constraint| {
+        let [schema, name, _] = names(world, constraint)?;
+        let clause = constraint.definition.strip_prefix("CHECK ");
+        Some(row![world.database.as_str(), schema, name, clause])
+    });
+    checks.collect()
+}
+
+/// A column of a key.
+struct KeyColumn<'a> {
+    constraint: &'a Constraint,
+    column: String,
+    at: i64,
+}
+
+fn of_keys<'a>(world: &'a World, attributes: &[Attribute]) -> Vec<KeyColumn<'a>> {
+    let mut found = vec![];
+    for constraint in &world.constraints {
+        let table = world.relations.get(constraint.relation);
+        for (at, key) in (1..).zip(&constraint.keys) {
+            let column = attributes.iter().find(|attribute| {
+                table.is_some_and(|table| table.oid == attribute.relation)
+                    && attribute.number == *key
+            });
+            found.extend(column.map(|column| KeyColumn {
+                constraint,
+                column: column.name.clone(),
+                at,
+            }));
+        }
+    }
+    found
+}
+
+fn usage(world: &World, key: &KeyColumn<'_>) -> Vec<Cell> {
+    let database = world.database.as_str();
+    let [schema, name, table] = names(world, key.constraint).unwrap_or_default();
+    row![
+        database,
+        schema,
+        table,
+        key.column.as_str(),
+        database,
+        schema,
+        name
+    ]
+}
+
+fn key_usage(world: &World, key: &KeyColumn<'_>) -> Vec<Cell> {
+    let database = world.database.as_str();
+    let [schema, name, table] = names(world, key.constraint).unwrap_or_default();
+    row![
+        database,
+        schema,
+        name,
+        database,
+        schema,
+        table,
+        key.column.as_str(),
+        key.at,
+        NULL
+    ]
+}

@@ -1,0 +1,65 @@
+//! `ServerHost`: what the server says of itself to a session's statements, in `pg_catalog`.
+//!
+//! What must hold: who is no superuser sees no session of another role; of other databases everybody sees the names, as in PostgreSQL.
+
+use super::settings::Settings;
+use crate::instance::catalog::State;
+use crate::shared::Server;
+use hushdb::{Host, HostDatabase, HostRole, HostSession, HostSetting};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// See the module.
+pub(super) struct ServerHost {
+    pub(super) server: Arc<Server>,
+    pub(super) user: String,
+    pub(super) superuser: bool,
+    pub(super) number: u32,
+    pub(super) settings: Arc<Mutex<Settings>>,
+}
+
+impl Host for ServerHost {
+    fn user(&self) -> String {
+        self.user.clone()
+    }
+
+    fn session(&self) -> u32 {
+        self.number
+    }
+
+    fn roles(&self) -> Vec<HostRole> {
+        let roles = self.server.instance.catalog.roles().unwrap_or_default();
+        let roles = roles.into_iter().map(|role| HostRole {
+            name: role.name,
+            superuser: role.superuser,
+            create_database: role.create_database,
+            login: role.login,
+            connection_limit: role.connection_limit,
+        });
+        roles.collect()
+    }
+
+    fn databases(&self) -> Vec<HostDatabase> {
+        let databases = self.server.instance.catalog.databases();
+        let databases = databases.unwrap_or_default().into_iter();
+        let databases = databases.filter(|row| row.state == State::Online);
+        let databases = databases.map(|row| HostDatabase {
+            name: row.name,
+            owner: row.owner,
+        });
+        databases.collect()
+    }
+
+    fn settings(&self) -> Vec<HostSetting> {
+        self.settings.lock().all()
+    }
+
+    fn setting(&self, name: &str) -> Option<String> {
+        self.settings.lock().get(name)
+    }
+
+    fn sessions(&self) -> Vec<HostSession> {
+        let of = (!self.superuser).then_some(self.user.as_str());
+        self.server.registry.shown(of)
+    }
+}
