@@ -14,6 +14,9 @@ SELECT :n = 4 AS all_rows \gset
 \else
     SELECT * FROM rows_are_missing;
 \endif
+\set FETCH_COUNT 2
+SELECT * FROM p;
+\unset FETCH_COUNT
 \d
 \d p
 \d+ p

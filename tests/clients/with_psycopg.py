@@ -37,4 +37,11 @@ c.commit()
 with cur.copy("COPY (SELECT id, t FROM py WHERE id >= 109) TO STDOUT") as copy:
     assert list(copy.rows()) == [("109", "t109\n\t\\")]
 assert cur.execute("SELECT count(*) FROM py").fetchone() == (22,)
+for binary in (False, True):
+    with c.cursor("a cursor", binary=binary) as served:
+        served.itersize = 7
+        served.execute("SELECT id FROM py WHERE id < %s ORDER BY id", (20,))
+        assert served.description[0].name == "id"
+        assert [i for i, in served] == [1, 2, *range(10, 20)]
+c.commit()
 c.close()

@@ -3,6 +3,7 @@
 //! psql is run where it is installed; a test that needs it says so and passes where it is not.
 
 mod client;
+mod cursors;
 mod hostile;
 mod instance;
 mod recorded;

@@ -2,7 +2,7 @@
 //!
 //! What must hold: what neither of them can do is refused by name; a password is taken out here and stands in nothing that is kept.
 
-use super::set;
+use super::{cursor, set};
 use crate::sql_error::SqlError;
 use crate::wire::copy_options::CopyOptions;
 use crate::words::{Kind, Token, Words, tokens};
@@ -66,6 +66,19 @@ pub(crate) enum Command {
     },
     /// Tables that are emptied together.
     Truncate(Vec<Vec<String>>),
+    Declare {
+        name: String,
+        query: String,
+        hold: bool,
+    },
+    /// FETCH, and MOVE, which gives no rows.
+    Fetch {
+        name: String,
+        rows: u64,
+        moves: bool,
+    },
+    /// `None` for all.
+    CloseCursor(Option<String>),
     /// Nothing to do, and this to say.
     Nothing {
         tag: &'static str,
@@ -174,7 +187,9 @@ pub(crate) fn read(sql: &str) -> Result<Option<Command>, SqlError> {
         "unlisten" => Command::Nothing { tag: "UNLISTEN" },
         "listen" | "notify" => return Err(SqlError::missing("LISTEN and NOTIFY")),
         "grant" | "revoke" => return Err(SqlError::missing("GRANT and REVOKE")),
-        "declare" | "fetch" | "move" | "close" => return Err(SqlError::missing("a cursor in SQL")),
+        "declare" => cursor::declare(sql, &mut words)?,
+        "fetch" | "move" => cursor::fetch(&mut words, first == "move")?,
+        "close" => cursor::close(&mut words)?,
         "analyze" => Command::Nothing { tag: "ANALYZE" },
         "cluster" | "reindex" | "comment" | "security" | "refresh" | "import" | "do" => {
             return Err(SqlError::missing(&first.to_uppercase()));
@@ -573,7 +588,6 @@ mod tests {
             "BEGIN ISOLATION LEVEL SERIALIZABLE",
             "CREATE FUNCTION f() ...",
             "COMMIT AND CHAIN",
-            "DECLARE c CURSOR FOR SELECT 1",
             "ALTER SYSTEM SET a = 1",
         ] {
             assert_eq!(read(sql).unwrap_err().sqlstate, "0A000", "{sql}");

@@ -1,6 +1,7 @@
 //! Carrying a command out: by the server itself, or by the engine, whose rows are sent as they come.
 
 use super::command::Command;
+use super::cursor::Fetched;
 use super::transaction::{Block, failed_block};
 use super::{Fail, Session};
 use crate::sql_error::SqlError;
@@ -18,6 +19,8 @@ use std::time::Duration;
 pub(super) enum Answer {
     /// Rows of the server's own.
     Rows(&'static str, RecordBatch),
+    /// The next rows of a cursor, with their columns.
+    Fetched(SchemaRef, Fetched),
     /// A tag alone.
     Tag(String),
 }
@@ -25,7 +28,7 @@ pub(super) enum Answer {
 /// The tag of a command that has sent or changed so many rows.
 pub(super) fn tag(command: &str, rows: u64) -> String {
     match command {
-        "SELECT" | "UPDATE" | "DELETE" | "COPY" => format!("{command} {rows}"),
+        "SELECT" | "UPDATE" | "DELETE" | "COPY" | "FETCH" | "MOVE" => format!("{command} {rows}"),
         "INSERT" => format!("INSERT 0 {rows}"),
         // Statements of DuckDB's that give rows.
         "DESCRIBE" | "SUMMARIZE" | "" => format!("SELECT {rows}"),
@@ -140,7 +143,37 @@ impl Session {
                 }
                 done("DEALLOCATE")
             }
+            Command::Declare { .. } | Command::Fetch { .. } | Command::CloseCursor(_) => {
+                self.of_cursor(command)
+            }
             other => self.of_instance(other),
+        }
+    }
+
+    fn of_cursor(&mut self, command: &Command) -> Result<Option<Answer>, Fail> {
+        let done = |tag: &str| Ok(Some(Answer::Tag(tag.into())));
+        match command {
+            Command::Declare { name, query, hold } => {
+                self.may_declare(name, *hold)?;
+                let result = self.connection.run(query)?;
+                self.declared(name, *hold, result)?;
+                done("DECLARE CURSOR")
+            }
+            Command::Fetch { name, rows, moves } => match moves {
+                true => done(&tag("MOVE", self.skip(name, *rows)?)),
+                false => {
+                    let (schema, fetched) = self.fetch(name, *rows)?;
+                    Ok(Some(Answer::Fetched(schema, fetched)))
+                }
+            },
+            Command::CloseCursor(name) => {
+                self.close_cursor(name.as_deref())?;
+                done(match name {
+                    Some(_) => "CLOSE CURSOR",
+                    None => "CLOSE CURSOR ALL",
+                })
+            }
+            _ => Ok(None),
         }
     }
 
@@ -221,6 +254,7 @@ impl Session {
     fn forget_statements(&mut self) {
         self.statements.clear();
         self.portals.clear();
+        self.cursors.clear();
         self.recent.clear();
         self.kept_bytes = 0;
     }

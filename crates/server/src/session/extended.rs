@@ -117,7 +117,10 @@ impl Session {
                 if self.recent.len() >= MOST_RECENT {
                     self.recent.clear();
                 }
-                self.recent.insert(key, Arc::clone(&prepared));
+                // Cursors of one name may have other columns every time.
+                if !matches!(prepared.command, Some(Command::Fetch { .. })) {
+                    self.recent.insert(key, Arc::clone(&prepared));
+                }
                 prepared
             }
         };
@@ -150,7 +153,7 @@ impl Session {
             command,
         };
         match &prepared.command {
-            Some(Command::Engine { sql, .. }) => {
+            Some(command @ (Command::Engine { sql, .. } | Command::Declare { query: sql, .. })) => {
                 let statement = self.connection.prepare(sql)?;
                 let given: Vec<_> = types.iter().map(|oid| oids::column_type(*oid)).collect();
                 let described = self.timed(|_| Ok(statement.describe(&given)?))?;
@@ -162,21 +165,21 @@ impl Session {
                         Some(given) => *given,
                     })
                     .collect();
-                prepared.columns = described.columns.map(|schema| {
-                    let heads = heads(&schema);
-                    (schema, heads)
-                });
+                let gives_rows = matches!(command, Command::Engine { .. });
+                let columns = described.columns.filter(|_| gives_rows);
+                prepared.columns = columns.map(with_heads);
                 prepared.statement = Some(statement);
             }
             Some(Command::SetConfig { .. }) => {
                 let schema = super::execute::text_rows("set_config", vec![])?.schema();
-                let heads = heads(&schema);
-                prepared.columns = Some((schema, heads));
+                prepared.columns = Some(with_heads(schema));
             }
             Some(Command::Show(name)) => {
                 let schema = super::execute::text_rows(name, vec![])?.schema();
-                let heads = heads(&schema);
-                prepared.columns = Some((schema, heads));
+                prepared.columns = Some(with_heads(schema));
+            }
+            Some(Command::Fetch { name, moves, .. }) if !moves => {
+                prepared.columns = self.cursor_columns(name).map(with_heads);
             }
             _ => {}
         }
@@ -250,6 +253,10 @@ impl Session {
     }
 
     fn describe_portal(&mut self, name: &str) -> Result<(), Fail> {
+        if let Some(schema) = self.cursor_columns(name) {
+            self.talk.out.row_description(&heads(&schema), |_| false);
+            return Ok(());
+        }
         let portal = self.portals.get(name).ok_or_else(|| unknown_portal(name))?;
         let (prepared, results) = (Arc::clone(&portal.prepared), portal.results.clone());
         self.describe_columns(&prepared, &results);
@@ -325,8 +332,22 @@ impl Session {
     }
 
     fn open(&mut self, portal: &Portal, command: &Command) -> Result<State, Fail> {
+        if let (Some(statement), Command::Declare { name, hold, .. }) =
+            (&portal.prepared.statement, command)
+        {
+            self.may_declare(name, *hold)?;
+            let result = statement.execute(&portal.values)?;
+            self.declared(name, *hold, result)?;
+            return Ok(State::Done("DECLARE CURSOR".to_owned()));
+        }
         if let Some(answer) = self.of_server(command)? {
             return Ok(match answer {
+                Answer::Fetched(_, fetched) => State::Reading(Reading {
+                    batches: Box::new(fetched),
+                    current: None,
+                    sent: 0,
+                    command: "FETCH".to_owned(),
+                }),
                 Answer::Tag(tag) => State::Done(tag),
                 Answer::Rows(command, batch) => State::Reading(Reading {
                     batches: Box::new(std::iter::once(Ok(batch))),
@@ -381,6 +402,11 @@ impl Session {
             reading.current = Some((rows, 0));
         }
     }
+}
+
+fn with_heads(schema: SchemaRef) -> (SchemaRef, Vec<ColumnHead>) {
+    let heads = heads(&schema);
+    (schema, heads)
 }
 
 fn unknown_portal(name: &str) -> SqlError {

@@ -298,6 +298,7 @@ impl Session {
             settings,
             statements: HashMap::new(),
             portals: HashMap::new(),
+            cursors: HashMap::new(),
             recent: HashMap::new(),
             kept_bytes: 0,
             _leaving: Leaving {

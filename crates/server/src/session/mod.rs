@@ -5,6 +5,7 @@
 
 pub(crate) mod command;
 mod copy;
+mod cursor;
 mod execute;
 mod extended;
 mod host;
@@ -24,6 +25,7 @@ use crate::wire::back::{Out, Report};
 use crate::wire::frame::{Expected, FrameError, Frames};
 use crate::wire::front::{self, Front};
 use crate::wire::startup::Startup;
+use cursor::Cursor;
 use extended::{Portal, Prepared};
 use hushdb::Connection;
 use parking_lot::Mutex;
@@ -159,6 +161,7 @@ pub(crate) struct Session {
     settings: Arc<Mutex<Settings>>,
     statements: HashMap<String, Arc<Prepared>>,
     portals: HashMap<String, Portal>,
+    cursors: HashMap<String, Cursor>,
     /// Texts that were prepared of late, with what is known of them.
     recent: HashMap<(String, Vec<u32>), Arc<Prepared>>,
     /// Bytes of texts that named statements keep.

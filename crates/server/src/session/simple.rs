@@ -1,7 +1,7 @@
 //! The simple protocol: a text of statements, each answered with text values.
 
 use super::command::{self, Command};
-use super::execute::{Answer, heads};
+use super::execute::{Answer, heads, tag};
 use super::{End, Fail, Session};
 use crate::sql_error::SqlError;
 use crate::wire::front::Formats;
@@ -54,8 +54,12 @@ impl Session {
 
     fn simple(&mut self, command: &Command) -> Result<(), Fail> {
         self.may_run(command)?;
-        if let Some(answer) = self.timed(|session| session.of_server(command))? {
-            return self.answer(answer);
+        let answered = self.timed(|session| match session.of_server(command)? {
+            Some(answer) => session.answer(answer).map(|()| true),
+            None => Ok(false),
+        });
+        if answered? {
+            return Ok(());
         }
         let Command::Engine { sql, notice } = command else {
             return Err(SqlError::missing("this statement").into());
@@ -72,13 +76,23 @@ impl Session {
     fn answer(&mut self, answer: Answer) -> Result<(), Fail> {
         match answer {
             Answer::Tag(tag) => self.talk.out.complete(&tag),
-            Answer::Rows(tag, batch) => {
+            Answer::Rows(said, batch) => {
                 self.talk
                     .out
                     .row_description(&heads(&batch.schema()), |_| false);
                 let rows = Rows::new(&batch)?;
                 self.send_rows(&rows, 0, usize::MAX, &Formats::default())?;
-                self.talk.out.complete(tag);
+                self.talk.out.complete(said);
+            }
+            Answer::Fetched(schema, fetched) => {
+                self.talk.out.row_description(&heads(&schema), |_| false);
+                let mut count = 0;
+                for batch in fetched {
+                    let rows = Rows::new(&batch?)?;
+                    count += self.send_rows(&rows, 0, usize::MAX, &Formats::default())? as u64;
+                }
+                self.notices();
+                self.talk.out.complete(&tag("FETCH", count));
             }
         }
         Ok(())

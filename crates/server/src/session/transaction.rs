@@ -109,17 +109,27 @@ impl Session {
 
     /// Commits the transaction around what came.
     pub(super) fn end_implicit(&mut self) -> Result<(), SqlError> {
-        if self.block == Block::Implicit {
-            self.ended();
-            self.engine("COMMIT")?;
+        match self.block {
+            Block::Implicit => self.commit_engine(),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    fn commit_engine(&mut self) -> Result<(), SqlError> {
+        self.hold_cursors();
+        self.ended();
+        let done = self.engine("COMMIT");
+        if done.is_err() {
+            self.cursors.clear();
+        }
+        done
     }
 
     /// The transaction is over, however it went.
     fn ended(&mut self) {
         self.block = Block::None;
         self.portals.clear();
+        self.end_cursors();
         let changed = self.settings.lock().end_transaction();
         self.tell(changed);
     }
@@ -200,6 +210,8 @@ impl Session {
                 }
                 self.engine(sql)?;
                 self.block = Block::Explicit;
+                // Which of them are of the part that is undone is not kept.
+                self.end_cursors();
                 Ok("ROLLBACK")
             }
             _ => Ok(""),
@@ -218,8 +230,7 @@ impl Session {
                 Ok("ROLLBACK")
             }
             Block::Implicit | Block::Explicit => {
-                self.ended();
-                let done = self.engine("COMMIT");
+                let done = self.commit_engine();
                 if done.is_err() && self.connection.in_transaction() {
                     let _ = self.engine("ROLLBACK");
                 }
