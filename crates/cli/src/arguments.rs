@@ -163,6 +163,14 @@ pub(crate) struct InitArguments {
     pub(crate) directory: PathBuf,
     #[command(flatten)]
     pub(crate) key: KeyOptions,
+    #[command(flatten)]
+    pub(crate) password: PasswordOptions,
+}
+
+/// Where the password of a new instance's superuser comes from; the terminal, where nothing is said.
+#[derive(Args, Debug)]
+#[group(skip)]
+pub(crate) struct PasswordOptions {
     /// Take the password of the superuser `hush` from this environment variable
     #[arg(long, value_name = "VAR", group = "password")]
     pub(crate) password_env: Option<String>,
@@ -193,6 +201,11 @@ pub(crate) struct ServeArguments {
     /// Threads that run queries
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    /// Make the instance first, with pgbench's tables in it, and show how psql comes in
+    #[arg(long)]
+    pub(crate) demo: bool,
+    #[command(flatten)]
+    pub(crate) password: PasswordOptions,
 }
 
 /// `hush demo`.

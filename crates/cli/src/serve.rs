@@ -9,24 +9,28 @@ use std::process::ExitCode;
 use hushdb::keys::SecretBytes;
 use hushdb_server::{InitOptions, ServeError, ServeOptions};
 
-use crate::arguments::{InitArguments, ServeArguments};
+use crate::arguments::{InitArguments, PasswordOptions, ServeArguments};
 use crate::failure::{Failure, say};
 use crate::key_options::terminal;
 
 /// `hush init`.
 pub(crate) fn init(arguments: &InitArguments) -> Result<ExitCode, Failure> {
-    let options = InitOptions {
+    make(InitOptions {
         directory: arguments.directory.clone(),
         key: arguments.key.required()?,
-        password: password(arguments)?,
-    };
+        password: password(&arguments.password)?,
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn make(options: InitOptions) -> Result<(), Failure> {
     let certificate = hushdb_server::init(&options)?;
     say(&format!(
         "made the instance {}, with the superuser and the database hush",
         options.directory.display()
     ));
     say(&format!("SHA-256 of its certificate: {certificate}"));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// `hush serve`.
@@ -35,21 +39,37 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
         (None, None) => Some(([127, 0, 0, 1], 5432).into()),
         (listen, _) => listen,
     };
+    let key = arguments.key.required()?;
+    let given = &arguments.password;
+    match arguments.demo {
+        true => make(InitOptions {
+            directory: arguments.directory.clone(),
+            key: key.clone(),
+            password: password(given)?,
+        })?,
+        false if given.password_env.is_some() || given.password_file.is_some() => {
+            let text =
+                "the password is that of a new instance: give it to hush init, or with --demo";
+            return Err(Failure::Message(text.into()));
+        }
+        false => {}
+    }
     hushdb_server::serve(ServeOptions {
         directory: arguments.directory.clone(),
-        key: arguments.key.required()?,
+        key,
         listen,
         socket_directory: arguments.socket_dir.clone(),
         max_connections: arguments.max_connections,
         memory_bytes: arguments.memory_limit.map(|mib| mib << 20),
         threads: arguments.threads,
+        demo: arguments.demo,
         say: |line| say(&format!("hush serve: {line}")),
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The password of the superuser, without the end of its line.
-fn password(arguments: &InitArguments) -> Result<SecretBytes, Failure> {
+fn password(arguments: &PasswordOptions) -> Result<SecretBytes, Failure> {
     let message = |text: String| Failure::Message(text);
     let mut bytes = if let Some(variable) = &arguments.password_env {
         let value = std::env::var(variable);

@@ -8,8 +8,8 @@ use crate::auth::throttle::Throttle;
 use crate::clock;
 use crate::door;
 use crate::failure::{FailureKind, Result, ServeError};
-use crate::instance::Instance;
 use crate::instance::catalog::MOCK_SECRET;
+use crate::instance::{FIRST, Instance};
 use crate::registry::Registry;
 use crate::shared::Server;
 use hushdb::KeySource;
@@ -44,6 +44,8 @@ pub struct ServeOptions {
     pub memory_bytes: Option<usize>,
     /// Threads that run queries; one for each core when not given.
     pub threads: Option<usize>,
+    /// Whether pgbench's tables are loaded first, which a new instance alone takes.
+    pub demo: bool,
     /// Is told what a person who runs the server should read: never a text of a statement, a value or a secret.
     pub say: fn(&str),
 }
@@ -69,6 +71,9 @@ pub fn serve(options: ServeOptions) -> Result<()> {
     };
     signals().map_err(|error| ServeError::other(format!("signals cannot be heard: {error}")))?;
     let server = Arc::new(open(&options)?);
+    if options.demo {
+        server.instance.load_demo()?;
+    }
     let sockets = listen(&server, &options)?;
     (options.say)("ready");
     while !stop.load(Ordering::Acquire) {
@@ -130,6 +135,12 @@ fn listen(server: &Arc<Server>, options: &ServeOptions) -> Result<Vec<PathBuf>> 
         port = address.port();
         (options.say)(&format!("listening on {address}"));
         door::tcp(server, listener);
+        if options.demo {
+            (options.say)(&format!(
+                "psql 'host={} port={port} user={FIRST} dbname={FIRST} sslmode=require'",
+                address.ip()
+            ));
+        }
     }
     if let Some(directory) = &options.socket_directory {
         let path = directory.join(format!(".s.PGSQL.{port}"));
@@ -138,6 +149,12 @@ fn listen(server: &Arc<Server>, options: &ServeOptions) -> Result<Vec<PathBuf>> 
         })?;
         (options.say)(&format!("listening on {}", path.display()));
         door::unix(server, listener);
+        if options.demo {
+            (options.say)(&format!(
+                "psql 'host={} port={port} user={FIRST} dbname={FIRST}'",
+                directory.display()
+            ));
+        }
         sockets.push(path);
     }
     match options.listen.is_none() && sockets.is_empty() {

@@ -63,6 +63,10 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(directory: &Path) -> Self {
+        Self::start_with(directory, &[])
+    }
+
+    pub(crate) fn start_with(directory: &Path, more: &[&str]) -> Self {
         let sockets = tempfile::tempdir().unwrap();
         let mut child = hush(&[
             "serve",
@@ -75,7 +79,8 @@ impl Running {
         .arg("--socket-dir")
         .arg(sockets.path())
         .args(["--threads", "2", "--memory-limit", "512"])
-        .env("K", KEY)
+        .args(more)
+        .envs([("K", KEY), ("P", PASSWORD)])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();

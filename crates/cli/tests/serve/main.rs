@@ -95,6 +95,34 @@ fn a_wrong_key_is_refused_with_its_own_exit_code() {
 }
 
 #[test]
+fn a_demo_is_an_instance_with_pgbenchs_tables() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("demo");
+    let server = Running::start_with(&directory, &["--demo", "--password-env", "P"]);
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    let sql = "SELECT count(*), min(aid), max(aid), sum(abalance) FROM pgbench_accounts";
+    assert_eq!(client.rows(sql), [["100000", "1", "100000", "0"]]);
+    let sql = "SELECT count(*) FROM pgbench_tellers JOIN pgbench_branches USING (bid)";
+    assert_eq!(client.rows(sql), [["10"]]);
+    client.close();
+    server.stop();
+    // It is there now: no second one is made over it, and without --demo it is served.
+    let again = hush(&["serve", directory.to_str().unwrap(), "--key-env", "K"])
+        .args(["--demo", "--password-env", "P"])
+        .envs([("K", KEY), ("P", PASSWORD)])
+        .output()
+        .unwrap();
+    assert_eq!(again.status.code(), Some(2));
+    let server = Running::start(&directory);
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    assert_eq!(
+        client.rows("SELECT count(*) FROM pgbench_branches"),
+        [["1"]]
+    );
+    server.stop();
+}
+
+#[test]
 fn databases_have_keys_and_rows_of_their_own() {
     let place = made();
     let server = Running::start(place.path());
@@ -228,9 +256,8 @@ fn what_psql_asks_about_tables_is_answered() {
         let said = shown(command);
         assert!(said.contains(line), "{command}: {said}");
     }
-    let names = "SELECT count(*), 1, n::text FROM t GROUP BY n \\gdesc";
-    let names = psql(&url, PASSWORD, &[names]).unwrap().ok();
-    assert_eq!(names, "count|bigint\n?column?|integer\nn|text\n");
+    let names = shown("SELECT count(*), 1, n::text FROM t GROUP BY n");
+    assert!(names.contains("count|?column?|n\n"), "{names}");
     server.stop();
 }
 

@@ -8,6 +8,7 @@
 )]
 
 pub(crate) mod catalog;
+mod demo;
 pub(crate) mod init;
 mod keyring;
 
