@@ -7,6 +7,7 @@ use crate::instance::Instance;
 use crate::prepared::Prepared;
 use crate::transaction::{Isolation, OpenTransaction, Waits};
 use hushdb_query::engine::Engine;
+use hushdb_query::functions::Variables;
 use hushdb_query::plan::{OrderDefaults, Snapshot};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{Error, Result, caught, folded, sqlstate};
@@ -25,6 +26,8 @@ pub(crate) struct Session {
     /// The server that it is one of.
     pub(crate) host: Mutex<Option<Arc<dyn Host>>>,
     pub(crate) settings: Mutex<SessionSettings>,
+    /// What SET VARIABLE has set.
+    pub(crate) variables: Mutex<Variables>,
     /// What it was opened with.
     pub(crate) default_isolation: Isolation,
     /// The transaction between BEGIN and COMMIT.
@@ -84,6 +87,7 @@ impl Session {
             only,
             host: Mutex::default(),
             settings: Mutex::new(settings),
+            variables: Mutex::default(),
             default_isolation: isolation,
             transaction: Mutex::default(),
             prepared: Mutex::default(),

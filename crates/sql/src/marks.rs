@@ -1,6 +1,24 @@
-//! Marks that the text's rewriting leaves in an expression for the planner, which knows types: operators that no dialect has.
+//! Marks that the text's rewriting leaves in an expression for the planner, which knows types and columns: operators that no dialect
+//! has, and names of functions that no text has.
 
 use sqlparser::ast::{BinaryOperator, Expr, Value};
+
+/// What PIVOT has ON, as a statement.
+pub const PIVOT: &str = "$pivot";
+/// What PIVOT has behind FOR, where it follows a table: each with its values.
+pub const PIVOT_FOR: &str = "$pivot_for";
+/// A value of PIVOT, and the name that it has in place of its own.
+pub const PIVOT_NAMED: &str = "$pivot_named";
+/// The columns that UNPIVOT makes, as a statement: name and values.
+pub const UNPIVOT: &str = "$unpivot";
+/// Those that it makes where it follows a table: values, name, and whether NULL is one.
+pub const UNPIVOT_FOR: &str = "$unpivot_for";
+/// What stands in the condition of an ASOF JOIN.
+pub const ASOF: &str = "$asof";
+/// What is the condition of a POSITIONAL JOIN.
+pub const POSITIONAL: &str = "$positional";
+/// What a LIMIT in percent is.
+pub const PERCENT: &str = "$percent";
 
 /// Puts a mark behind an expression.
 pub(super) fn mark(expr: &mut Expr, mark: &str) {

@@ -4,9 +4,11 @@
 
 use super::column_names::tables_of;
 use super::folded;
+use super::marks::{ASOF, POSITIONAL};
 use sqlparser::ast::{
-    Distinct, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectNamePart, OrderByKind, Query,
-    Select, SelectItem, SetExpr, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    BinaryOperator, Distinct, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
+    ObjectNamePart, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins,
+    VisitMut, VisitorMut,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -156,24 +158,40 @@ fn is_wild(select: &Select) -> bool {
     })
 }
 
-/// Whether the column that a join merges is of neither table.
+/// The columns of an ASOF JOIN's USING.
+fn asof(join: &Join) -> Option<&[ObjectName]> {
+    use JoinOperator as J;
+    let (J::Join(on) | J::Inner(on) | J::Left(on) | J::LeftOuter(on)) = &join.join_operator else {
+        return None;
+    };
+    match on {
+        JoinConstraint::Using(columns) if columns.first().is_some_and(is_mark) => Some(columns),
+        _ => None,
+    }
+}
+
+fn is_mark(name: &ObjectName) -> bool {
+    matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(|part| part.value == ASOF))
+}
+
+/// Whether the single tables' columns of a join are hidden by the merged one.
 fn merges_both(join: &Join) -> bool {
     use JoinOperator as J;
     let outer = matches!(
         join.join_operator,
         J::Right(_) | J::RightOuter(_) | J::FullOuter(_)
     );
-    outer && merges(join)
+    (outer && merges(join)) || asof(join).is_some()
 }
 
 /// The columns of USING.
-fn using(join: &Join) -> Option<&[sqlparser::ast::ObjectName]> {
+fn using(join: &Join) -> Option<&[ObjectName]> {
     use JoinOperator as J;
     match &join.join_operator {
         J::Right(JoinConstraint::Using(columns))
         | J::RightOuter(JoinConstraint::Using(columns))
         | J::FullOuter(JoinConstraint::Using(columns)) => Some(columns),
-        _ => None,
+        _ => asof(join),
     }
 }
 
@@ -213,7 +231,42 @@ pub fn merges(join: &Join) -> bool {
         J::RightSemi(on) | J::Anti(on) | J::LeftAnti(on) | J::RightAnti(on) => on,
         _ => return false,
     };
-    matches!(on, JoinConstraint::Using(_) | JoinConstraint::Natural)
+    match on {
+        JoinConstraint::Using(_) | JoinConstraint::Natural => true,
+        // Those that `parser/more_joins.rs` has marked are planned there, too.
+        JoinConstraint::On(on) => has_call(on, ASOF) || has_call(on, POSITIONAL),
+        JoinConstraint::None => false,
+    }
+}
+
+/// Whether a condition, or one of those that must all hold, is a call of ours.
+pub fn has_call(condition: &Expr, name: &str) -> bool {
+    match condition {
+        Expr::Nested(inner) => has_call(inner, name),
+        // A mark stands behind it.
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::Custom(_),
+            ..
+        } => has_call(left, name),
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::And,
+            right,
+        } => has_call(left, name) || has_call(right, name),
+        other => is_call(other, name),
+    }
+}
+
+/// Whether an expression is the call of a function that no text has.
+pub fn is_call(expr: &Expr, name: &str) -> bool {
+    match expr {
+        Expr::Function(function) => match function.name.0.as_slice() {
+            [part] => part.as_ident().is_some_and(|part| part.value == name),
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// Whether a SELECT has a `*` of all tables, or any.

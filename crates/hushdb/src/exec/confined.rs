@@ -53,6 +53,9 @@ pub(super) fn check(session: &Session, parsed: &Parsed) -> Result<()> {
         | Parsed::Use(_)
         | Parsed::Set { .. }
         | Parsed::Reset(_)
+        | Parsed::SetVariable { .. }
+        | Parsed::ResetVariable(_)
+        | Parsed::RenameView { .. }
         | Parsed::Summarize(_)
         | Parsed::Describe(_)
         | Parsed::ShowTables(_)
@@ -60,8 +63,7 @@ pub(super) fn check(session: &Session, parsed: &Parsed) -> Result<()> {
         | Parsed::Show(_)
         | Parsed::Checkpoint(_)
         | Parsed::Vacuum(_)
-        | Parsed::Transaction(_)
-        | Parsed::NotYet(_) => return Ok(()),
+        | Parsed::Transaction(_) => return Ok(()),
         Parsed::Attach { .. } => "ATTACH",
         Parsed::Detach { .. } => "DETACH",
         // Places of keys are files, programs and services of the host.

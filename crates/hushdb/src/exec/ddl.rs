@@ -317,6 +317,58 @@ pub(super) fn create_view(statement: &Statement<'_>, view: ast::CreateView) -> R
     Ok(QueryResult::done())
 }
 
+/// `ALTER VIEW name RENAME TO new_name`.
+pub(super) fn rename_view(
+    statement: &Statement<'_>,
+    name: &ObjectName,
+    if_exists: bool,
+    new_name: String,
+) -> Result<QueryResult> {
+    let (resolved, mut write) = match statement.resolve_for_write(name) {
+        Err(error) if if_exists && error.kind() == crate::ErrorKind::Catalog => {
+            return Ok(QueryResult::done());
+        }
+        other => other?,
+    };
+    let view = match statement.snapshot().find(&resolved) {
+        Some(Relation::View(view)) => view,
+        Some(Relation::Table(_)) => {
+            return Err(Error::catalog(format!(
+                "{} is a table; use ALTER TABLE",
+                resolved.name
+            )));
+        }
+        None if if_exists => return Ok(QueryResult::done()),
+        None => {
+            return Err(Error::catalog(format!(
+                "View with name {} does not exist!",
+                resolved.name
+            ))
+            .with_sqlstate(sqlstate::UNDEFINED_TABLE));
+        }
+    };
+    let taken = TableName {
+        name: new_name.clone(),
+        ..resolved.clone()
+    };
+    let is_own = sql::folded(&new_name) == sql::folded(&resolved.name);
+    if !is_own && statement.snapshot().find(&taken).is_some() {
+        return Err(Error::catalog(format!(
+            "Could not rename \"{}\" to \"{new_name}\": another entry with this name already exists!",
+            resolved.name
+        ))
+        .with_sqlstate(sqlstate::DUPLICATE_TABLE));
+    }
+    write.drop_view(&resolved.schema, &resolved.name)?;
+    let renamed = View {
+        name: new_name,
+        ..View::clone(&view)
+    };
+    write.create_view(&resolved.schema, renamed)?;
+    write.commit()?;
+    Ok(QueryResult::done())
+}
+
 /// `schema` or `database.schema`.
 fn schema_parts(snapshot: &Snapshot, parts: Vec<String>) -> Result<(String, String)> {
     match <[String; 2]>::try_from(parts) {

@@ -85,7 +85,7 @@ fn plain_column(column: &IndexColumn) -> Result<String> {
             Ok(ident.value.clone())
         }
         _ => Err(Error::unsupported(
-            "an index takes columns, in ascending order; expressions, DESC and NULLS FIRST are not there yet",
+            "a key or index takes columns; expressions, and DESC in a key, are not there yet",
         )),
     }
 }
@@ -237,7 +237,12 @@ pub(super) fn create_index(
         ));
     };
     refuse_other_forms(create)?;
-    let columns = create.columns.iter().map(plain_column);
+    // Rows are looked up by all columns of an index; no query takes its order.
+    let columns = create.columns.iter().map(|column| {
+        let mut column = column.clone();
+        column.column.options = OrderByOptions::default();
+        plain_column(&column)
+    });
     let columns: Vec<String> = columns.collect::<Result<_>>()?;
     let (table, mut write) = statement.resolve_for_write(&create.table_name)?;
     let version = match statement.snapshot().find(&table) {

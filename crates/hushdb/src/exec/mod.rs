@@ -53,6 +53,7 @@ mod tpch_load;
 mod transaction;
 mod upsert;
 mod vacuum;
+mod variables;
 mod waiting;
 
 use crate::prepared::{Prepared, recognise};
@@ -249,6 +250,13 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
         Parsed::Pragma(name) => pragma::pragma(statement, &name),
         Parsed::Set { name, value } => settings::set(session, &name, &value),
         Parsed::Reset(name) => settings::reset(session, &name),
+        Parsed::SetVariable { name, value } => variables::set(statement, &name, *value),
+        Parsed::ResetVariable(name) => Ok(variables::reset(session, &name)),
+        Parsed::RenameView {
+            name,
+            if_exists,
+            new_name,
+        } => ddl::rename_view(statement, &name, if_exists, new_name),
         Parsed::CopyFrom {
             table,
             columns,
@@ -274,21 +282,23 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
         Parsed::ShowTables(from) => show::tables(statement.snapshot(), from.as_deref()),
         Parsed::ShowDatabases => show::databases(statement),
         Parsed::Show(name) => show::setting_or_table(statement, &name),
-        Parsed::Checkpoint(name) => {
-            if session.has_changes() {
-                return Err(Error::transaction(
-                    "Cannot CHECKPOINT: the current transaction has transaction local changes",
-                ));
-            }
-            let name = name.unwrap_or_else(|| session.current_database());
-            statement.snapshot().database(&name)?.store.checkpoint()?;
-            Ok(QueryResult::done())
-        }
+        Parsed::Checkpoint(name) => checkpoint(statement, name),
         Parsed::Vacuum(table) => vacuum::vacuum(statement, table.as_ref()),
         Parsed::Transaction(parsed) => transaction::run(session, parsed),
         Parsed::Extension(name) => pragma::extension(statement, &name),
-        Parsed::NotYet(text) => Err(Error::unsupported(text)),
     }
+}
+
+fn checkpoint(statement: &Statement<'_>, name: Option<String>) -> Result<QueryResult> {
+    let session = statement.session;
+    if session.has_changes() {
+        return Err(Error::transaction(
+            "Cannot CHECKPOINT: the current transaction has transaction local changes",
+        ));
+    }
+    let name = name.unwrap_or_else(|| session.current_database());
+    statement.snapshot().database(&name)?.store.checkpoint()?;
+    Ok(QueryResult::done())
 }
 
 fn run_sql(statement: &Statement<'_>, parsed: ast::Statement) -> Result<QueryResult> {

@@ -8,7 +8,7 @@ use super::file_tables;
 use super::read_files;
 use super::series::series;
 use super::settings;
-use super::{catalog_tables, index_tables, process_tables, system_tables};
+use super::{catalog_tables, index_tables, process_tables, query, system_tables};
 use crate::statement::Statement;
 use datafusion::arrow::array::{
     Array, ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array,
@@ -19,10 +19,11 @@ use datafusion::catalog::MemTable;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::{Expr, ScalarUDF, TableSource};
+use datafusion::logical_expr::{Expr, LogicalPlan, ScalarUDF, TableSource};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::sqlparser::ast;
 use hushdb_query::engine::Engine;
+use hushdb_query::functions::Variables;
 use hushdb_query::plan::{OrderDefaults, Planner, Surroundings};
 use hushdb_sql::sqlstate;
 use hushdb_sql::{self as sql, OptionValue};
@@ -177,6 +178,14 @@ impl Surroundings for Statement<'_> {
 
     fn setting(&self, name: &str) -> Result<ast::Expr> {
         settings::literal(self.session, name)
+    }
+
+    fn variables(&self) -> Variables {
+        Arc::clone(&self.session.variables.lock())
+    }
+
+    fn rows(&self, plan: &LogicalPlan) -> Result<Vec<RecordBatch>> {
+        query::collect(self, plan)
     }
 
     fn table_function(

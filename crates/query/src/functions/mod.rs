@@ -61,6 +61,7 @@ mod texts;
 mod time_difference;
 mod time_zone;
 mod type_of;
+mod variables;
 mod vectors;
 mod whole;
 
@@ -95,6 +96,8 @@ pub(crate) use text::has_no_whole;
 pub use text::value_text;
 pub use texts::{POSITION, SUBSTRING};
 pub use time_difference::time_difference;
+pub use variables::Variables;
+pub(crate) use variables::getvariable;
 
 /// Functions of DataFusion that DuckDB has not, and that allocate what they are told to.
 pub const LEFT_OUT: [&str; 1] = ["array_repeat"];

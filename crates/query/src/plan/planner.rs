@@ -4,6 +4,7 @@ use super::from_columns;
 use super::growth;
 use super::lateral_unnest::LateralUnnest;
 use super::order::{NullOrder, OrderDefaults};
+use super::pivots;
 use super::set_operations::SetOperations;
 use super::snapshot::{Relation, Snapshot, TableName};
 use super::spelling::{folded_column, folded_source, spelled};
@@ -13,10 +14,11 @@ use super::unnested_keys::UnnestedKeys;
 use super::using_joins::UsingJoins;
 use super::values;
 use crate::engine::Engine;
-use crate::functions::instant_function;
+use crate::functions::{getvariable, instant_function};
 use crate::heed;
 use crate::scan::{ScanProgress, TableScan};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::cte_worktable::CteWorkTable;
 use datafusion::common::{
     Column, DFSchema, DFSchemaRef, DataFusionError, Result as DfResult, SchemaError, TableReference,
@@ -227,6 +229,7 @@ impl<'a> Planner<'a> {
         &self,
         mut statement: ast::Statement,
     ) -> Result<(LogicalPlan, Vec<Option<String>>)> {
+        pivots::write_out(self, &mut statement)?;
         from_columns::expand(self, &mut statement)?;
         self.plan_named(statement)
     }
@@ -269,6 +272,11 @@ impl<'a> Planner<'a> {
     /// The logical plan of a query.
     pub fn plan_query(&self, query: ast::Query) -> Result<LogicalPlan> {
         self.plan_statement(ast::Statement::Query(Box::new(query)))
+    }
+
+    /// The rows of a plan, on which another depends.
+    pub(super) fn rows(&self, plan: &LogicalPlan) -> Result<Vec<RecordBatch>> {
+        self.surroundings.rows(plan)
     }
 
     /// A scalar expression over a schema.
@@ -456,6 +464,9 @@ impl ContextProvider for Planner<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        if name == "getvariable" {
+            return Some(getvariable(self.surroundings.variables()));
+        }
         let known = || self.state().scalar_functions().get(name).cloned();
         let own = || self.surroundings.function(self, name);
         instant_function(name, self.snapshot.now)

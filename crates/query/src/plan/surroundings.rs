@@ -3,7 +3,9 @@
 use super::order::OrderDefaults;
 use super::planner::Planner;
 use crate::engine::Engine;
-use datafusion::logical_expr::{Expr, ScalarUDF, TableSource};
+use crate::functions::Variables;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::logical_expr::{Expr, LogicalPlan, ScalarUDF, TableSource};
 use datafusion::sql::sqlparser::ast;
 use hushdb_sql::Result;
 use std::sync::Arc;
@@ -21,6 +23,15 @@ pub trait Surroundings {
     /// # Errors
     /// `Catalog` when there is none of that name.
     fn setting(&self, name: &str) -> Result<ast::Expr>;
+
+    /// What SET VARIABLE has set.
+    fn variables(&self) -> Variables;
+
+    /// The rows of a plan, where another plan depends on them.
+    ///
+    /// # Errors
+    /// What running it gives.
+    fn rows(&self, plan: &LogicalPlan) -> Result<Vec<RecordBatch>>;
 
     /// The table that a call in FROM stands for.
     ///

@@ -5,6 +5,7 @@
 //! of a right join the right one's, of a full join the one of both that is not NULL. Columns of the single tables that a right or
 //! full join has merged go by names of their own, and there are none where a `*` would show them.
 
+use super::marked_joins::{self, Asof};
 use super::spelling::written;
 use crate::functions::spelled;
 use datafusion::common::{
@@ -14,11 +15,12 @@ use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
-use datafusion::logical_expr::{Expr, Join, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, Join, LogicalPlan, LogicalPlanBuilder, Operator};
 use datafusion::sql::sqlparser::ast::{
     self, JoinOperator, ObjectName, TableFactor, TableWithJoins,
 };
-use hushdb_sql::{MERGED, merges, single};
+use hushdb_sql::{ASOF, MERGED, POSITIONAL, has_call, is_call, merges, single};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -67,10 +69,20 @@ fn joined(
         other => return not_impl_err!("this join beside one with USING: {other:?}"),
     };
     let by_name = matches!(on, ast::JoinConstraint::Using(_));
+    let is_asof =
+        matches!(&on, ast::JoinConstraint::Using(names) if names.first().is_some_and(is_mark));
     let keys = match on {
+        ast::JoinConstraint::On(on) if has_call(&on, POSITIONAL) => {
+            return marked_joins::positional(left, right);
+        }
         ast::JoinConstraint::On(on) => {
+            let (on, is_asof) = without_mark(on);
             let both = left.schema().join(right.schema())?;
             let on = context.sql_to_expr(on, &both)?;
+            if is_asof {
+                let asof = Asof::of(on, left.schema(), right.schema())?;
+                return asof.plan(&left, &right, join_type);
+            }
             let builder = LogicalPlanBuilder::from(left);
             return builder.join_on(right, join_type, Some(on))?.build();
         }
@@ -79,13 +91,37 @@ fn joined(
             return builder.join_on(right, join_type, [])?.build();
         }
         ast::JoinConstraint::Using(names) => {
-            let names = names.into_iter().map(|name| key(name, context));
+            let names = names.into_iter().skip(usize::from(is_asof));
+            let names = names.map(|name| key(name, context));
             names.collect::<Result<Vec<_>>>()?
         }
         ast::JoinConstraint::Natural => shared(&left, &right)?,
     };
     let merge = Merge::new(left, right, &keys)?;
-    merge.plan(join_type, join.global, by_name && !join.global)
+    let singles = by_name && !join.global;
+    match is_asof {
+        true => merge.asof(join_type, singles),
+        false => merge.plan(join_type, join.global, singles),
+    }
+}
+
+/// Whether a name in USING says that the join is an ASOF JOIN.
+fn is_mark(name: &ObjectName) -> bool {
+    matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(|part| part.value == ASOF))
+}
+
+/// A condition without what says that the join is an ASOF JOIN, and whether it did.
+fn without_mark(mut on: ast::Expr) -> (ast::Expr, bool) {
+    let found = has_call(&on, ASOF);
+    if found {
+        let _: ControlFlow<()> = ast::visit_expressions_mut(&mut on, |expr| {
+            if is_call(expr, ASOF) {
+                *expr = ast::Expr::value(ast::Value::Boolean(true));
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    (on, found)
 }
 
 fn key(name: ObjectName, context: &dyn RelationPlannerContext) -> Result<String> {
@@ -233,6 +269,42 @@ impl Merge {
         Ok(())
     }
 
+    /// An ASOF JOIN, whose last column in USING is the one of which the nearest is wanted. The left side's columns are shown.
+    fn asof(self, join_type: JoinType, singles: bool) -> Result<LogicalPlan> {
+        let column = |column: &Column| Expr::Column(column.clone());
+        let pairs = self.left_keys.iter().zip(&self.right_keys);
+        let mut equal: Vec<(Expr, Expr)> = pairs.map(|(l, r)| (column(l), column(r))).collect();
+        let Some((left, right)) = equal.pop() else {
+            return plan_err!("Missing ASOF JOIN inequality");
+        };
+        let asof = Asof {
+            equal,
+            nearest: (left, Operator::GtEq, right),
+        };
+        let plan = asof.plan(&self.left, &self.right, join_type)?;
+        let shown = plan.schema().columns().into_iter();
+        let shown = shown.filter(|column| !self.right_keys.contains(column));
+        let columns: Vec<Expr> = shown
+            .map(Expr::Column)
+            .chain(self.singles(singles))
+            .collect();
+        LogicalPlanBuilder::from(plan).project(columns)?.build()
+    }
+
+    /// Columns of the single tables beside the merged ones, if they may be named.
+    fn singles(&self, singles: bool) -> Vec<Expr> {
+        let merged = self.left_keys.iter().chain(&self.right_keys);
+        let merged = merged.filter(|key| {
+            let table = key.relation.as_ref().map(TableReference::table);
+            singles && table != Some(MERGED)
+        });
+        let named = merged.map(|key| {
+            let name = single(&key.name);
+            Expr::Column(key.clone()).alias_qualified(key.relation.clone(), name)
+        });
+        named.collect()
+    }
+
     /// A right or full join: the merged column is of neither table. Those of the tables have names of their own.
     fn outer(self, join_type: JoinType, singles: bool) -> Result<LogicalPlan> {
         let of_left = self.left.schema().columns().into_iter().enumerate();
@@ -257,16 +329,8 @@ impl Merge {
         });
         let of_right = self.right.schema().columns().into_iter();
         let of_right = of_right.filter(|column| !self.right_keys.contains(column));
-        let merged = self.left_keys.iter().chain(&self.right_keys);
-        let merged = merged.filter(|key| {
-            let table = key.relation.as_ref().map(TableReference::table);
-            singles && table != Some(MERGED)
-        });
-        let merged = merged.map(|key| {
-            let name = single(&key.name);
-            Expr::Column(key.clone()).alias_qualified(key.relation.clone(), name)
-        });
-        let columns = of_left.chain(of_right.map(Expr::Column)).chain(merged);
+        let singles = self.singles(singles);
+        let columns = of_left.chain(of_right.map(Expr::Column)).chain(singles);
         let columns: Vec<Expr> = columns.collect();
         let join = self.join(join_type, JoinConstraint::On)?;
         LogicalPlanBuilder::from(join).project(columns)?.build()

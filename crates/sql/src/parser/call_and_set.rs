@@ -68,6 +68,28 @@ pub(super) fn set(parser: &mut Parser) -> Result<Statement> {
     })
 }
 
+/// `RESET name` and `RESET VARIABLE name`.
+pub(super) fn reset(parser: &mut Parser) -> Result<Statement> {
+    parser.next_token();
+    let name = word(parser)?;
+    let is_variable = name.eq_ignore_ascii_case("variable");
+    match is_variable && matches!(parser.peek_token().token, Token::Word(_)) {
+        true => Ok(Statement::ResetVariable(word(parser)?)),
+        false => Ok(Statement::Reset(name)),
+    }
+}
+
+/// `SET VARIABLE name = expression`.
+pub(super) fn set_variable(parser: &mut Parser) -> Result<Statement> {
+    (0..2).for_each(|_| drop(parser.next_token()));
+    let name = word(parser)?;
+    if !parser.consume_token(&Token::Eq) && !parser.parse_keyword(Keyword::TO) {
+        return Err(syntax_error(&parser.peek_token().token));
+    }
+    let value = Box::new(parser.parse_expr().map_err(parser_error)?);
+    Ok(Statement::SetVariable { name, value })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::parse;

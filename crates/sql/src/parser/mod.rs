@@ -7,7 +7,9 @@ mod before_parsing;
 mod call_and_set;
 mod copy;
 mod databases;
+mod more_joins;
 mod phrases;
+mod pivots;
 mod show;
 mod statement;
 mod tokens;
@@ -22,7 +24,7 @@ pub use statement::{
 use alter_database::alter_database;
 use attach::{attach, detach};
 use before_parsing::{plain_numbers, plain_strings, statements_in_from, take_by_name};
-use call_and_set::{call, pragma, set};
+use call_and_set::{call, pragma, reset, set, set_variable};
 use copy::copy;
 use databases::{copy_database, export_database, import_database};
 use phrases::{PlainPhrases, plain_phrases};
@@ -55,6 +57,8 @@ pub fn parse(sql: &str) -> Result<Statement> {
     plain_numbers(&mut tokens);
     let by_name = take_by_name(&mut tokens);
     statements_in_from(&mut tokens);
+    more_joins::as_joins(&mut tokens);
+    pivots::as_queries(&mut tokens);
     plain_phrases(&mut tokens);
     read(tokens, |parser| {
         let mut statement = parsed(parser, by_name, &keys).map_err(|error| match quiet {
@@ -112,6 +116,7 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
         ["ATTACH", ..] => attach(parser, keys),
         ["DETACH", ..] => detach(parser),
         ["ALTER", "DATABASE", ..] => alter_database(parser, keys),
+        ["ALTER", "VIEW", ..] => rename_view(parser),
         // sqlparser prepares statements that it knows.
         ["PREPARE", _, "AS", "ATTACH"] => {
             parser.next_token();
@@ -133,12 +138,9 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
         ["PRAGMA", ..] => pragma(parser),
         ["COPY", "FROM", "DATABASE", ..] => copy_database(parser),
         ["COPY", ..] => copy(parser),
-        ["SET", "VARIABLE", ..] => Ok(not_yet(parser, "SET VARIABLE is not there yet")),
+        ["SET", "VARIABLE", ..] => set_variable(parser),
         ["SET", ..] => set(parser),
-        ["RESET", ..] => {
-            parser.next_token();
-            Ok(Statement::Reset(word(parser)?))
-        }
+        ["RESET", ..] => reset(parser),
         ["SHOW", ..] => show(parser),
         ["DESCRIBE" | "DESC", ..] => describe(parser),
         ["SUMMARIZE", ..] => summarize(parser),
@@ -184,11 +186,20 @@ fn extension(parser: &mut Parser) -> Result<Statement> {
     }))
 }
 
-fn not_yet(parser: &mut Parser, text: &'static str) -> Statement {
-    while parser.peek_token().token != Token::EOF {
-        parser.next_token();
+/// `ALTER VIEW [IF EXISTS] a RENAME TO b`.
+fn rename_view(parser: &mut Parser) -> Result<Statement> {
+    (0..2).for_each(|_| drop(parser.next_token()));
+    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+    let name = object_name(parser)?;
+    if !parser.parse_keywords(&[Keyword::RENAME, Keyword::TO]) {
+        return Err(syntax_error(&parser.peek_token().token));
     }
-    Statement::NotYet(text)
+    let new_name = word(parser)?;
+    Ok(Statement::RenameView {
+        name,
+        if_exists,
+        new_name,
+    })
 }
 
 fn sql(parser: &mut Parser) -> Result<Statement> {

@@ -6,6 +6,7 @@
 use super::super::calls::call;
 use super::super::operators::{COMPREHENSION, NAMED, PLACE};
 use crate::error::Error;
+use crate::marks::PERCENT;
 use sqlparser::ast::{
     BinaryOperator, Expr, Fetch, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     LimitClause, OrderBy, OrderByKind, Query, Select, SelectItem, Value, VisitorMut,
@@ -24,13 +25,14 @@ pub(super) fn plain_phrases(tokens: &mut Vec<TokenWithSpan>) {
     names_before_colons(tokens);
     comprehensions(tokens);
     json_arrows(tokens);
+    percents(tokens);
 }
 
 fn is_space(token: &TokenWithSpan) -> bool {
     matches!(token.token, Token::Whitespace(_))
 }
 
-fn keyword(token: &TokenWithSpan) -> Keyword {
+pub(super) fn keyword(token: &TokenWithSpan) -> Keyword {
     match &token.token {
         Token::Word(word) if word.quote_style.is_none() => word.keyword,
         _ => Keyword::NoKeyword,
@@ -38,7 +40,7 @@ fn keyword(token: &TokenWithSpan) -> Keyword {
 }
 
 /// The places of tokens that are no space.
-fn places(tokens: &[TokenWithSpan]) -> Vec<usize> {
+pub(super) fn places(tokens: &[TokenWithSpan]) -> Vec<usize> {
     let all = tokens.iter().enumerate();
     all.filter(|(_, token)| !is_space(token))
         .map(|(at, _)| at)
@@ -72,7 +74,7 @@ fn hints_of_with(tokens: &mut Vec<TokenWithSpan>) {
     remove(tokens, &gone);
 }
 
-fn remove(tokens: &mut Vec<TokenWithSpan>, gone: &[usize]) {
+pub(super) fn remove(tokens: &mut Vec<TokenWithSpan>, gone: &[usize]) {
     let mut gone = gone.iter().peekable();
     let mut at = 0;
     tokens.retain(|_| {
@@ -83,7 +85,7 @@ fn remove(tokens: &mut Vec<TokenWithSpan>, gone: &[usize]) {
 }
 
 /// Puts tokens before those at their places, which ascend.
-fn insert(tokens: &mut Vec<TokenWithSpan>, new: Vec<(usize, Token)>) {
+pub(super) fn insert(tokens: &mut Vec<TokenWithSpan>, new: Vec<(usize, Token)>) {
     if new.is_empty() {
         return;
     }
@@ -103,7 +105,7 @@ fn insert(tokens: &mut Vec<TokenWithSpan>, new: Vec<(usize, Token)>) {
     *tokens = all;
 }
 
-fn word(text: &str) -> Token {
+pub(super) fn word(text: &str) -> Token {
     Token::make_word(text, None)
 }
 
@@ -190,6 +192,56 @@ fn values_in_from(tokens: &mut Vec<TokenWithSpan>) {
     }
     insert(tokens, new);
 }
+
+/// `LIMIT 10%` and `LIMIT 10 PERCENT` are `LIMIT "$percent"(10)`.
+fn percents(tokens: &mut Vec<TokenWithSpan>) {
+    let places = places(tokens);
+    // Of each bracket: where the expression of its LIMIT begins.
+    let mut levels = vec![None];
+    let mut new = vec![];
+    let mut signs = vec![];
+    for (n, at) in places.iter().enumerate() {
+        let token = &tokens[*at];
+        match &token.token {
+            Token::LParen | Token::LBracket | Token::LBrace => levels.push(None),
+            Token::RParen | Token::RBracket | Token::RBrace if levels.len() > 1 => {
+                levels.pop();
+            }
+            Token::Word(_) if keyword(token) == Keyword::LIMIT => {
+                if let Some(level) = levels.last_mut() {
+                    *level = places.get(n + 1).copied();
+                }
+            }
+            sign if *sign == Token::Mod || is_word(token, "percent") => {
+                let next = places.get(n + 1).map(|at| &tokens[*at]);
+                let ends = next.is_none_or(|next| {
+                    matches!(next.token, Token::RParen | Token::SemiColon)
+                        || ENDS_OF_LIMIT.contains(&keyword(next))
+                });
+                let begin = levels.last().copied().flatten();
+                if let Some(begin) = begin.filter(|begin| ends && begin < at) {
+                    new.push((begin, Token::make_word(PERCENT, Some('"'))));
+                    new.push((begin, Token::LParen));
+                    signs.push(*at);
+                }
+            }
+            _ => {}
+        }
+    }
+    for sign in signs {
+        tokens[sign].token = Token::RParen;
+    }
+    new.sort_by_key(|(at, _)| *at);
+    insert(tokens, new);
+}
+
+/// What may follow the number of a LIMIT.
+const ENDS_OF_LIMIT: [Keyword; 4] = [
+    Keyword::OFFSET,
+    Keyword::UNION,
+    Keyword::EXCEPT,
+    Keyword::INTERSECT,
+];
 
 /// What a select list does not go on behind.
 const ENDS_OF_LISTS: [Keyword; 8] = [
@@ -302,7 +354,7 @@ fn stars_like(tokens: &mut Vec<TokenWithSpan>) {
     insert(tokens, new);
 }
 
-fn is_word(token: &TokenWithSpan, wanted: &str) -> bool {
+pub(super) fn is_word(token: &TokenWithSpan, wanted: &str) -> bool {
     matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
 }
 

@@ -70,6 +70,24 @@ pub enum Statement {
     },
     /// `RESET name`.
     Reset(String),
+    /// `SET VARIABLE name = value`.
+    SetVariable {
+        /// As it is written.
+        name: String,
+        /// Over nothing but queries of its own; a name alone is a text.
+        value: Box<ast::Expr>,
+    },
+    /// `RESET VARIABLE name`.
+    ResetVariable(String),
+    /// `ALTER VIEW [IF EXISTS] name RENAME TO new_name`.
+    RenameView {
+        /// The view.
+        name: ObjectName,
+        /// Whether it may be missing.
+        if_exists: bool,
+        /// Without a schema: a view stays in its own.
+        new_name: String,
+    },
     /// `COPY table [(columns)] FROM path [(options)]`.
     CopyFrom {
         /// The table that takes the rows.
@@ -128,8 +146,6 @@ pub enum Statement {
     Transaction(TransactionStatement),
     /// `INSTALL x`, `LOAD x`.
     Extension(String),
-    /// Known, and not there yet; the text says what to do instead.
-    NotYet(&'static str),
 }
 
 impl Statement {
@@ -146,8 +162,9 @@ impl Statement {
             Self::Use(_) => "USE",
             Self::Call { .. } => "CALL",
             Self::Pragma(_) => "PRAGMA",
-            Self::Set { .. } => "SET",
-            Self::Reset(_) => "RESET",
+            Self::Set { .. } | Self::SetVariable { .. } => "SET",
+            Self::Reset(_) | Self::ResetVariable(_) => "RESET",
+            Self::RenameView { .. } => "ALTER VIEW",
             Self::CopyFrom { .. } | Self::CopyTo { .. } => "COPY",
             Self::CopyDatabase { .. } => "COPY FROM DATABASE",
             Self::ExportDatabase { .. } => "EXPORT DATABASE",
@@ -163,7 +180,6 @@ impl Statement {
             Self::Transaction(T::Savepoint(_)) => "SAVEPOINT",
             Self::Transaction(T::Release(_)) => "RELEASE",
             Self::Extension(_) => "LOAD",
-            Self::NotYet(_) => "",
         }
     }
 
@@ -226,7 +242,9 @@ impl Statement {
             }
             | Self::Describe(query)
             | Self::Summarize(query) => finish(VisitMut::visit(query.as_mut(), visitor)),
-            Self::Set { value, .. } => finish(VisitMut::visit(value.as_mut(), visitor)),
+            Self::Set { value, .. } | Self::SetVariable { value, .. } => {
+                finish(VisitMut::visit(value.as_mut(), visitor))
+            }
             Self::Call { args, named, .. } => {
                 let named = named.iter_mut().map(|(_, value)| value);
                 let mut all = args.iter_mut().chain(named);

@@ -1,11 +1,15 @@
 //! CREATE TABLE and CREATE VIEW.
 
 use super::{Result, not_there, refuse};
+use crate::error::Error;
+use crate::marks::{PIVOT, PIVOT_FOR};
 use sqlparser::ast::{
     CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef, CreateTable, CreateTableOptions,
-    CreateView, HiveDistributionStyle, PrimaryKeyConstraint, TableConstraint, UniqueConstraint,
-    ViewColumnDef,
+    CreateView, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    HiveDistributionStyle, PrimaryKeyConstraint, TableConstraint, UniqueConstraint, ViewColumnDef,
+    Visit, Visitor,
 };
+use std::ops::ControlFlow;
 
 pub(super) fn table(table: &CreateTable) -> Result<()> {
     let CreateTable {
@@ -226,7 +230,7 @@ pub(super) fn view(view: &CreateView) -> Result<()> {
         name: _,
         name_before_not_exists: _,
         columns,
-        query: _,
+        query,
         options,
         cluster_by,
         comment,
@@ -238,6 +242,11 @@ pub(super) fn view(view: &CreateView) -> Result<()> {
     } = view;
     if has_options(options) {
         return Err(not_there("options of a view"));
+    }
+    if query.visit(&mut PivotsByData).is_break() {
+        return Err(Error::parser(
+            "PIVOT statements with pivot elements extracted from the data cannot be used in views; name the values: ON x IN (...)",
+        ));
     }
     refuse(&[
         (or_alter, "CREATE OR ALTER"),
@@ -260,4 +269,39 @@ pub(super) fn view(view: &CreateView) -> Result<()> {
             (options, "an option of a view's column"),
         ])
     })
+}
+
+/// Finds a PIVOT whose columns its rows say.
+struct PivotsByData;
+
+impl Visitor for PivotsByData {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let Expr::Function(function) = expr else {
+            return ControlFlow::Continue(());
+        };
+        let (is_pivot, FunctionArguments::List(list)) = (pivots_on(function), &function.args)
+        else {
+            return ControlFlow::Continue(());
+        };
+        let is_named = |arg: &FunctionArg| {
+            matches!(
+                arg,
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::InList { .. }))
+            )
+        };
+        match is_pivot && !list.args.iter().all(is_named) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+fn pivots_on(function: &Function) -> bool {
+    let [name] = function.name.0.as_slice() else {
+        return false;
+    };
+    name.as_ident()
+        .is_some_and(|name| [PIVOT, PIVOT_FOR].contains(&name.value.as_str()))
 }

@@ -37,7 +37,7 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
             args.iter().try_for_each(tree)?;
             named.iter().try_for_each(|(_, value)| tree(value))
         }
-        S::Set { value, .. } => tree(value.as_ref()),
+        S::Set { value, .. } | S::SetVariable { value, .. } => tree(value.as_ref()),
         S::Describe(query) | S::Summarize(query) => tree(query.as_ref()),
         S::CopyTo { what, .. } => match what {
             CopyTarget::Query(query) => tree(query.as_ref()),
@@ -50,6 +50,8 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         | S::Use(_)
         | S::Pragma(_)
         | S::Reset(_)
+        | S::ResetVariable(_)
+        | S::RenameView { .. }
         | S::CopyFrom { .. }
         | S::CopyDatabase { .. }
         | S::ExportDatabase { .. }
@@ -60,8 +62,7 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         | S::Checkpoint(_)
         | S::Vacuum(_)
         | S::Transaction(_)
-        | S::Extension(_)
-        | S::NotYet(_) => Ok(()),
+        | S::Extension(_) => Ok(()),
     }
 }
 

@@ -7,34 +7,21 @@ use sqlparser::ast::{
     TableFunctionArgs, TableWithJoins,
 };
 
-/// Joins that the parser takes for the alias of the table before them.
-const JOINS: [&str; 2] = ["POSITIONAL", "ASOF"];
-
 pub(super) fn from(tables: &[TableWithJoins]) -> Result<()> {
     tables.iter().try_for_each(joins)
 }
 
 /// The joins of a table; the tables themselves are visited by themselves.
 pub(super) fn joins(table: &TableWithJoins) -> Result<()> {
-    let TableWithJoins { relation, joins } = table;
-    let mut left = relation;
+    let TableWithJoins { relation: _, joins } = table;
     for join in joins {
         let Join {
-            relation,
+            relation: _,
             global,
             join_operator,
         } = join;
         refuse(&[(global, "GLOBAL JOIN")])?;
-        let alias = alias_of(left).filter(|alias| !alias.explicit && alias.columns.is_empty());
-        let taken = alias.and_then(|alias| {
-            let is_named = |join: &&&str| alias.name.value.eq_ignore_ascii_case(join);
-            JOINS.iter().find(is_named)
-        });
-        if let Some(name) = taken {
-            return Err(not_there(&format!("{name} JOIN")));
-        }
         operator(join_operator)?;
-        left = relation;
     }
     Ok(())
 }

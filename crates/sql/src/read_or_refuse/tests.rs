@@ -52,8 +52,6 @@ const REFUSED: &[(&str, &str)] = &[
         "SUMMARIZE SELECT * FROM t TABLESAMPLE (1 ROWS)",
         "TABLESAMPLE",
     ),
-    ("SELECT * FROM a POSITIONAL JOIN b", "POSITIONAL JOIN"),
-    ("SELECT * FROM a, (b POSITIONAL JOIN c)", "POSITIONAL JOIN"),
     ("SELECT * FROM a JOIN b", "CROSS JOIN"),
     ("SELECT * FROM a LEFT JOIN b", "CROSS JOIN"),
     ("SELECT * FROM a CROSS APPLY b", "APPLY"),
