@@ -133,6 +133,7 @@ mod tests {
             "SELECT * FROM read_text('/etc/passwd')",
             "SELECT * FROM read_blob('/etc/passwd')",
             "SELECT * FROM glob('/etc/*')",
+            "SELECT * FROM parquet_schema('/etc/passwd')",
             "FROM spill_files()",
             "CALL dbgen(sf = 0.01)",
             "PRAGMA disable_checkpoint_on_shutdown",

@@ -33,6 +33,7 @@ mod load;
 mod lock_table;
 mod option_values;
 mod packed_files;
+mod parquet_tables;
 mod point;
 mod pragma;
 mod process_tables;

@@ -5,6 +5,7 @@
 use super::confined;
 use super::copy::Format;
 use super::file_tables;
+use super::parquet_tables;
 use super::read_files;
 use super::series::series;
 use super::settings;
@@ -44,6 +45,9 @@ fn call(
         .collect::<Result<Vec<_>>>()?;
     if let Some(format) = format_read(name) {
         return files(planner, name, format, &args);
+    }
+    if parquet_tables::NAMES.contains(&name) {
+        return parquet_rows(name, &args);
     }
     match name {
         "glob" | "read_text" | "read_blob" => file_rows(name, &args),
@@ -126,6 +130,19 @@ fn files(
     let options = options.iter().map(|option| named_option(function, option));
     let options = options.collect::<Result<Vec<_>>>()?;
     read_files::source(planner, format, &paths, options)
+}
+
+/// What Parquet files say of themselves.
+fn parquet_rows(function: &str, args: &[ScalarValue]) -> Result<Arc<dyn TableSource>> {
+    let [patterns] = args else {
+        return Err(Error::binder(format!(
+            "{function} takes a path or a list of paths"
+        )));
+    };
+    table(parquet_tables::named(
+        function,
+        &paths_in(function, patterns)?,
+    )?)
 }
 
 /// Files as rows.
