@@ -13,7 +13,7 @@ const NAMED: [&[&str]; 5] = [
     &["regrole"],
 ];
 
-/// The functions that a cast to each of [`NAMED`] becomes: from a name, or a number, to the number.
+/// The functions that a cast to each of these types becomes: from a name, or a number, to the number.
 pub const OID_OF: [&str; 5] = [
     "oid_of_regclass",
     "oid_of_regtype",
