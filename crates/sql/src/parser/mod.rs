@@ -7,6 +7,7 @@ mod before_parsing;
 mod call_and_set;
 mod copy;
 mod databases;
+mod from_first;
 mod more_joins;
 mod phrases;
 mod pivots;
@@ -60,6 +61,7 @@ pub fn parse(sql: &str) -> Result<Statement> {
     more_joins::as_joins(&mut tokens);
     pivots::as_queries(&mut tokens);
     plain_phrases(&mut tokens);
+    from_first::with_their_stars(&mut tokens);
     read(tokens, |parser| {
         let mut statement = parsed(parser, by_name, &keys).map_err(|error| match quiet {
             true if error.kind() == ErrorKind::Parser => {
