@@ -15,6 +15,7 @@ mod outofcore;
 mod planning;
 mod points;
 mod recovery;
+mod rekey;
 mod report;
 mod rival;
 mod samples;
@@ -114,6 +115,8 @@ enum Benchmark {
         #[command(flatten)]
         place: Place,
     },
+    /// A new master key: queries and commits beside it, and it against a copy into a new file.
+    Rekey(Rekey),
     /// Opening a file whose process was killed, with a log of so many bytes.
     Recovery(Recovery),
     /// Seal and open 256 KiB through the block path and through the bare cipher.
@@ -185,6 +188,19 @@ struct Tpcb {
     scale: i64,
     /// Of each measurement.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: u64,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// How much is sealed anew.
+#[derive(Args)]
+struct Rekey {
+    /// Scale factor of TPC-H.
+    #[arg(long, default_value_t = 1.0)]
+    sf: f64,
+    /// Of each measurement of commits.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
     #[command(flatten)]
     place: Place,
@@ -266,6 +282,7 @@ fn run(benchmark: Benchmark) -> Result<()> {
             megabytes,
             place,
         } => tails::measure(&place.dir, count, megabytes, place.runs)?.print(),
+        Benchmark::Rekey(rekey) => rekey.run(),
         Benchmark::Recovery(recovery) => recovery.run(),
         Benchmark::Commits { count, rounds } => {
             commits::measure(&rounds.stage(None)?, count, rounds.runs)?.print()
@@ -332,6 +349,18 @@ impl Recovery {
         let only = self.only.as_deref().unwrap_or_default();
         let stage = self.rounds.stage(None)?;
         recovery::measure(&stage, self.mebibytes << 20, only, self.rounds.runs)?.print()
+    }
+}
+
+impl Rekey {
+    fn run(&self) -> Result<()> {
+        let plan = rekey::Plan {
+            sf: self.sf,
+            seconds: self.seconds,
+            runs: self.place.runs,
+        };
+        let reports = rekey::measure(&self.place.dir, &plan)?;
+        reports.iter().try_for_each(report::Report::print)
     }
 }
 

@@ -137,6 +137,9 @@ mutants! {
         "a block may lie behind the end": "end.is_none_or(|end| end.number() > end_sector)" => "end.is_none_or(|end| end_sector == 0 && end.number() > 0)";
         "a superblock's checksum is not looked at": "if !raw.is_intact() {\n            return Err(Error::SuperblockDamaged);" => "if raw.body.is_empty() {\n            return Err(Error::SuperblockDamaged);";
     }
+    Tests::Storage("tables"), "crates/storage/src/block/sealed_file.rs" {
+        "a block is opened with the cipher of new blocks": "let known = suites.iter().find(|(id, _)| *id == key_id);" => "let known = suites.iter().find(|(id, _)| *id == self.key_id());";
+    }
     Tests::Storage("lib"), "crates/storage/src/block/key_epochs.rs" {
         "a key of before a fork seals on": "(epoch.process == process" => "((epoch.process == process || process > 0)";
         "seals of a key are not counted": "epoch.seals.fetch_add(1, Ordering::Relaxed)" => "epoch.seals.fetch_add(0, Ordering::Relaxed)";
@@ -279,6 +282,7 @@ mutants! {
         "an old key is given up while blocks under it are on their way in": "oldest < clean_since || !self.blocks.is_aside_under_newest()?" => "oldest < clean_since";
         "an old key is given up while a snapshot needs it": "oldest < clean_since || !self" => "!self";
         "what is free stays as it was": "self.blocks.scrub_unused()?;" => "";
+        "an old key is given up while a log is under it": "if !is_log_newest || !own_is_newest" => "if !own_is_newest";
         "an old key is given up while the file's own blocks are under it": "let own_is_newest = self.blocks.own_is_under(key_id)?;" => "let own_is_newest = true;";
     }
     Tests::Crashes("tables"), "crates/storage/src/catalog/store.rs" {

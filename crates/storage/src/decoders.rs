@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
 use hushdb_encoding::{ColumnType, OpenSegment, SegmentHeader, VortexCodec};
-use hushdb_keys::{HEADER_LEN, UnverifiedHeader};
+use hushdb_keys::{HEADER_LEN, KeyRing, UnverifiedHeader};
 
 use crate::block::{BlockRef, Protection, Role, SECTOR_BYTES, SealedFile};
 use crate::catalog::{CatalogVersion, Replay, Store};
@@ -24,8 +24,9 @@ use crate::table::{ColumnDef, DistinctSketch, Page, RowGroup, TableVersion};
 pub type Decoder = (&'static str, fn(&[u8]));
 
 /// All of them. The names are those of the fuzz targets and of the folders of their corpora.
-pub const ALL: [Decoder; 13] = [
+pub const ALL: [Decoder; 14] = [
     ("file_header", file_header),
+    ("key_ring", key_ring),
     ("superblock", superblock),
     ("block_ref", block_ref),
     ("free_list", free_list),
@@ -47,6 +48,13 @@ pub fn file_header(bytes: &[u8]) {
     page[..len].copy_from_slice(&bytes[..len]);
     if let Ok(header) = UnverifiedHeader::parse(&page) {
         let _ = (header.slots(), header.open_plain());
+    }
+}
+
+/// The payload of a key ring, which is written as it was read.
+pub fn key_ring(bytes: &[u8]) {
+    if let Ok(ring) = KeyRing::from_bytes(bytes) {
+        assert_eq!(ring.to_bytes(), bytes, "it reads what nobody writes");
     }
 }
 

@@ -38,8 +38,9 @@ pub use block::{
 };
 pub use catalog::{
     CatalogVersion, CheckReport, Checkpoint, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, FreeRows,
-    LockOwner, Lost, MAIN_SCHEMA, OnLongWait, PendingRowGroup, RekeyProgress, RekeyState, Salvage,
-    SalvageReport, SalvagedTable, Savepoint, SchemaVersion, Store, Transaction, Turn, View,
+    KeyUsage, LockOwner, Lost, MAIN_SCHEMA, OnLongWait, PendingRowGroup, RekeyProgress, RekeyState,
+    Salvage, SalvageReport, SalvagedTable, Savepoint, SchemaVersion, Store, Transaction, Turn,
+    View,
 };
 pub use error::{Error, ErrorKind, Place, Result};
 pub use file::{

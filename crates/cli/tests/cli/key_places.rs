@@ -6,10 +6,10 @@ use std::process::Stdio;
 use crate::place::{Place, Run};
 use crate::vault_stub::{Mood, TOKEN, VaultStub};
 
-const URL: &str = "vault:///transit/hr?timeout=2";
+pub(crate) const URL: &str = "vault:///transit/hr?timeout=2";
 
 /// The program, told of a Vault.
-fn hush(place: &Place, vault: &VaultStub, arguments: &[&str]) -> Run {
+pub(crate) fn hush(place: &Place, vault: &VaultStub, arguments: &[&str]) -> Run {
     let mut command = place.command(arguments);
     command
         .env("VAULT_ADDR", vault.url())

@@ -6,6 +6,9 @@ mod deep;
 mod faults;
 mod interrupts;
 mod key_places;
+mod key_recheck;
+#[path = "../../../kms/tests/key_servers/mod.rs"]
+mod key_servers;
 mod kills;
 mod memory;
 mod notices;

@@ -14,7 +14,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use hushdb_keys::{DataKeyInfo, KeyProvider, SlotOptions, SlotPlan};
 use hushdb_query::plan::Planner;
 use hushdb_sql::{Error, RekeySlot, Result};
-use hushdb_storage::{RekeyProgress, RekeyState, Store, check_interrupt, clock};
+use hushdb_storage::{KeyUsage, RekeyProgress, RekeyState, Store, check_interrupt, clock};
 
 use super::attach::unknown_cipher;
 use super::index_tables::Columns;
@@ -268,39 +268,47 @@ fn table_of(rows: &[(&str, RekeyProgress)]) -> Columns {
     ]
 }
 
+/// A data key of an attached database, and what is under it: `None` where a block does not open that says so.
+type KeyRow<'a> = (&'a str, DataKeyInfo, Option<KeyUsage>);
+
 /// One row a data key of an attached database.
 pub(super) fn data_keys(planner: &Planner<'_>) -> Columns {
     let databases = planner.snapshot.databases.iter();
-    let rows: Vec<(&str, DataKeyInfo)> = databases
+    let rows: Vec<KeyRow<'_>> = databases
         .flat_map(|(name, database)| {
             let keys = database.store.blocks().data_keys();
-            keys.into_iter().map(|key| (name.as_str(), key))
+            let usage = match keys.is_empty() {
+                true => None,
+                false => database.store.key_usage().ok(),
+            };
+            keys.into_iter().map(move |key| {
+                let used = usage.as_ref();
+                let used = used.map(|used| used.get(&key.id).copied().unwrap_or_default());
+                (name.as_str(), key, used)
+            })
         })
         .collect();
     let rows = rows.iter();
-    let texts = |of: &dyn Fn(&(&str, DataKeyInfo)) -> String| -> ArrayRef {
-        Arc::new(
-            rows.clone()
-                .map(|row| Some(of(row)))
-                .collect::<StringArray>(),
-        )
+    let texts = |of: &dyn Fn(&KeyRow<'_>) -> String| -> ArrayRef {
+        let texts = rows.clone().map(|row| Some(of(row)));
+        Arc::new(texts.collect::<StringArray>())
     };
     let times = |of: &dyn Fn(&DataKeyInfo) -> Option<i64>| -> ArrayRef {
-        let seconds = rows.clone().map(|(_, key)| of(key));
+        let seconds = rows.clone().map(|(_, key, _)| of(key));
         Arc::new(seconds.collect::<TimestampSecondArray>())
     };
+    let numbers = |of: &dyn Fn(&KeyUsage) -> u64| -> ArrayRef {
+        let numbers = rows.clone().map(|(.., used)| used.as_ref().map(of));
+        Arc::new(numbers.collect::<UInt64Array>())
+    };
+    let ids = rows.clone().map(|(_, key, _)| Some(key.id));
     vec![
-        ("database_name", texts(&|(name, _)| (*name).to_owned())),
-        (
-            "key_id",
-            Arc::new(
-                rows.clone()
-                    .map(|(_, key)| Some(key.id))
-                    .collect::<UInt32Array>(),
-            ),
-        ),
-        ("cipher", texts(&|(_, key)| key.suite.to_string())),
+        ("database_name", texts(&|(name, ..)| (*name).to_owned())),
+        ("key_id", Arc::new(ids.collect::<UInt32Array>())),
+        ("cipher", texts(&|(_, key, _)| key.suite.to_string())),
         ("made", times(&|key| key.made)),
         ("retired", times(&|key| key.ended)),
+        ("blocks", numbers(&|used| used.blocks)),
+        ("bytes", numbers(&|used| used.bytes)),
     ]
 }

@@ -219,7 +219,7 @@ impl Reseal {
 }
 
 /// The blocks that only a row group has, with their roles.
-fn roles_of(group: &RowGroup) -> impl Iterator<Item = (Role, BlockRef)> {
+pub(super) fn roles_of(group: &RowGroup) -> impl Iterator<Item = (Role, BlockRef)> {
     let segments = group.segments.iter().map(|segment| segment.block);
     let segments = segments.map(|block| (Role::ColumnData, block));
     let deletes = group.deletes_block.map(|block| (Role::Metadata, block));

@@ -149,9 +149,16 @@ fn the_cipher_changes_and_changes_back_beside_a_snapshot() {
             keys.iter().map(|key| key.suite).collect()
         };
         assert_eq!(suites(&store), [first, other]);
+        let used = |store: &Arc<Store>| -> Vec<u32> {
+            let usage = store.key_usage().unwrap();
+            assert!(usage.values().all(|of| of.bytes >= of.blocks * 4096));
+            usage.into_keys().collect()
+        };
+        assert_eq!(used(&store), [1, 2]);
         assert!(!store.change_cipher(first).unwrap(), "it goes on");
         assert_eq!(steps(&store), RekeyState::Done);
         assert_eq!(suites(&store), [other]);
+        assert_eq!(used(&store), [2]);
         assert!(store.change_cipher(first).unwrap());
         assert_eq!(steps(&store), RekeyState::Done);
         drop(store);
