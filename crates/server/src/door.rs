@@ -16,8 +16,9 @@ use std::time::Duration;
 const MOST_WAITING: usize = 64;
 /// Of these, from one address.
 const MOST_OF_ADDRESS: usize = 16;
-/// The most of a stack that a session may take; planning goes deep, and gets more where it needs it.
-const STACK: usize = 8 << 20;
+/// The most of a stack that a session may take; pages that it never touches take no memory. It is what statements ask for and more:
+/// a session with less has a stack made and thrown away for each of them, for which all other sessions wait.
+const STACK: usize = 16 << 20;
 
 /// Somebody who has not said a right password yet.
 struct Waiting {
