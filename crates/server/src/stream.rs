@@ -115,6 +115,14 @@ impl Stream {
             Self::Tls(tls) => &tls.sock,
         }
     }
+
+    /// What comes on it, below TLS.
+    pub(crate) fn socket_mut(&mut self) -> &mut Socket {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(tls) => &mut tls.sock,
+        }
+    }
 }
 
 impl Read for Stream {

@@ -137,6 +137,12 @@ impl Running {
         assert!(self.child.wait().unwrap().success());
     }
 
+    /// How many threads it has.
+    pub(crate) fn threads(&self) -> usize {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        tasks.map_or(0, Iterator::count)
+    }
+
     pub(crate) fn is_alive(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }

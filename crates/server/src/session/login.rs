@@ -9,6 +9,7 @@ use super::{End, Leaving, Session, Talk, WRITE_TIMEOUT};
 use crate::auth::scram::{Exchange, Outcome, SCRAM, SCRAM_PLUS};
 use crate::auth::verifier::Verifier;
 use crate::clock;
+use crate::door::Place;
 use crate::instance::catalog::Role;
 use crate::registry::{Registry, Seen};
 use crate::shared::Server;
@@ -20,7 +21,7 @@ use crate::wire::startup::{self, FirstPacket, Startup};
 use hushdb::Connection;
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,6 +29,8 @@ use std::time::{Duration, Instant};
 
 /// How long a client may take until it is in.
 const LOGIN: Duration = Duration::from_secs(10);
+/// Bytes that are read and not looked at while a wrong password waits for its answer.
+const MOST_IGNORED: usize = 4096;
 /// Sessions of superusers beside the most that there may be.
 const RESERVED: usize = 3;
 
@@ -47,6 +50,7 @@ pub(super) fn login(
     server: &Arc<Server>,
     talk: &mut Talk,
     address: Option<IpAddr>,
+    place: &Place,
 ) -> Result<Option<Admitted>, End> {
     let until = clock::now() + LOGIN;
     let Some(startup) = first_packets(server, talk, until)? else {
@@ -61,7 +65,16 @@ pub(super) fn login(
     if startup.minor > 0 || !startup.unknown.is_empty() {
         talk.out.negotiate(&startup.unknown);
     }
-    let role = authenticate(server, talk, &startup, address, until)?;
+    let role = match authenticate(server, talk, &startup, address, until)? {
+        Ok(role) => role,
+        Err(wait) => {
+            place.wrong();
+            outwait(talk, wait)?;
+            let user = &startup.user;
+            let wrong = format!("password authentication failed for user \"{user}\"");
+            return Err(End::Fatal("28P01", wrong));
+        }
+    };
     let admitted = enter(server, talk, startup, role)?;
     let _ = talk.stream.socket().set_timeouts(None, Some(WRITE_TIMEOUT));
     Ok(Some(admitted))
@@ -159,14 +172,37 @@ fn answer(talk: &mut Talk, until: Instant) -> Result<Vec<u8>, End> {
     }
 }
 
-/// The role whose password the client knows.
+/// Waits before a wrong password is answered, unless the client goes, or is hung up for others who come.
+fn outwait(talk: &mut Talk, wait: Duration) -> Result<(), End> {
+    let until = clock::now() + wait;
+    let mut ignored = 0;
+    while ignored <= MOST_IGNORED {
+        let left = until.saturating_duration_since(clock::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        let _ = talk.stream.socket().set_timeouts(Some(left), Some(LOGIN));
+        match talk.stream.socket_mut().read(&mut [0; 512]) {
+            Ok(0) => return Err(End::Closed),
+            Ok(bytes) => ignored += bytes,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                return Ok(());
+            }
+            Err(_) => return Err(End::Closed),
+        }
+    }
+    Err(End::Closed)
+}
+
+/// The role whose password the client knows; or how long the answer to a wrong one waits.
 fn authenticate(
     server: &Server,
     talk: &mut Talk,
     startup: &Startup,
     address: Option<IpAddr>,
     until: Instant,
-) -> Result<Role, End> {
+) -> Result<Result<Role, Duration>, End> {
     let unavailable = || End::Fatal("58000", "the instance catalog cannot be read".into());
     let role = server
         .instance
@@ -202,18 +238,11 @@ fn authenticate(
             server.throttle.right(&startup.user, address);
             talk.out.authentication(12, proof.as_bytes());
             talk.out.authentication(0, &[]);
-            Ok(role)
+            Ok(Ok(role))
         }
         _ => {
-            let wait = server.throttle.wrong(&startup.user, address, clock::now());
-            std::thread::sleep(wait);
-            Err(End::Fatal(
-                "28P01",
-                format!(
-                    "password authentication failed for user \"{}\"",
-                    startup.user
-                ),
-            ))
+            let throttle = &server.throttle;
+            Ok(Err(throttle.wrong(&startup.user, address, clock::now())))
         }
     }
 }

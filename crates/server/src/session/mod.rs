@@ -16,6 +16,7 @@ pub(crate) mod settings;
 mod simple;
 mod transaction;
 
+use crate::door::Place;
 use crate::registry::Seen;
 use crate::shared::Server;
 use crate::sql_error::SqlError;
@@ -169,33 +170,14 @@ pub(crate) struct Session {
     _leaving: Leaving,
 }
 
-/// Turns somebody away without a thread.
-pub(crate) fn turn_away(mut socket: Socket, sqlstate: &'static str, message: &str) {
-    let mut out = Out::default();
-    out.report(&Report {
-        severity: "FATAL",
-        sqlstate,
-        message,
-        hint: None,
-        context: None,
-    });
-    let _ = socket.set_timeouts(None, Some(Duration::from_millis(100)));
-    let _ = socket.write_all(out.bytes());
-}
-
 /// A session from its first byte to its last. Its place at the door is given back when it has said a right password.
-pub(crate) fn run(
-    server: &Arc<Server>,
-    socket: Socket,
-    address: Option<IpAddr>,
-    place: impl Sized,
-) {
+pub(crate) fn run(server: &Arc<Server>, socket: Socket, address: Option<IpAddr>, place: Place) {
     let mut talk = Talk {
         stream: Stream::Plain(socket),
         frames: Frames::default(),
         out: Out::default(),
     };
-    match login::login(server, &mut talk, address) {
+    match login::login(server, &mut talk, address, &place) {
         Ok(Some(admitted)) => {
             drop(place);
             let mut session = Session::new(server, talk, admitted);
