@@ -108,12 +108,6 @@ impl Registry {
         }
     }
 
-    /// How many sessions a role has.
-    pub(crate) fn of_user(&self, user: &str) -> usize {
-        let sessions = self.sessions.lock();
-        sessions.values().filter(|seen| seen.user == user).count()
-    }
-
     /// What there is to be said of sessions: of all, or of those of one role.
     pub(crate) fn shown(&self, of: Option<&str>) -> Vec<HostSession> {
         let sessions = self.sessions.lock();

@@ -23,7 +23,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 use zeroize::Zeroizing;
@@ -120,6 +120,7 @@ fn open(options: &ServeOptions) -> Result<Server> {
         max_connections: options.max_connections,
         stopping: AtomicBool::new(false),
         roles: Mutex::default(),
+        roles_version: AtomicU64::new(1),
     })
 }
 

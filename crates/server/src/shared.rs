@@ -8,7 +8,7 @@ use hushdb::keys::SecretKey;
 use parking_lot::Mutex;
 use rustls::ServerConfig;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// What all sessions share.
 pub(crate) struct Server {
@@ -25,4 +25,6 @@ pub(crate) struct Server {
     pub(crate) stopping: AtomicBool,
     /// Held while a role is changed, so that changes do not undo one another.
     pub(crate) roles: Mutex<()>,
+    /// Counts changes of roles: sessions look up what theirs may do when it has moved.
+    pub(crate) roles_version: AtomicU64,
 }

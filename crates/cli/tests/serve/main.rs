@@ -7,6 +7,7 @@ mod cursors;
 mod hostile;
 mod instance;
 mod recorded;
+mod rights;
 
 use client::Client;
 use instance::{KEY, PASSWORD, Running, hush, made, psql};

@@ -54,7 +54,7 @@ pub(super) fn heads(schema: &SchemaRef) -> Vec<ColumnHead> {
 
 impl Session {
     /// Whether a command may run as things are.
-    pub(super) fn may_run(&self, command: &Command) -> Result<(), SqlError> {
+    pub(super) fn may_run(&mut self, command: &Command) -> Result<(), SqlError> {
         if self.block == Block::Failed && !command.ends_failure() {
             return Err(failed_block());
         }
@@ -62,7 +62,7 @@ impl Session {
             let message = "this statement cannot run inside a transaction block or pipeline";
             return Err(SqlError::new("25001", message));
         }
-        Ok(())
+        self.heed_rights(command)
     }
 
     /// Runs the engine's part of something, under the statement's deadline.

@@ -13,7 +13,6 @@ use std::sync::Arc;
 pub(super) struct ServerHost {
     pub(super) server: Arc<Server>,
     pub(super) user: String,
-    pub(super) superuser: bool,
     pub(super) number: u32,
     pub(super) settings: Arc<Mutex<Settings>>,
 }
@@ -59,7 +58,9 @@ impl Host for ServerHost {
     }
 
     fn sessions(&self) -> Vec<HostSession> {
-        let of = (!self.superuser).then_some(self.user.as_str());
+        let role = self.server.instance.catalog.role(&self.user);
+        let superuser = role.is_ok_and(|role| role.is_some_and(|role| role.superuser));
+        let of = (!superuser).then_some(self.user.as_str());
         self.server.registry.shown(of)
     }
 }

@@ -3,6 +3,7 @@
 //! What must hold: nothing is answered about roles or databases before the password was right; all of it takes ten seconds at most.
 
 use super::host::ServerHost;
+use super::rights::Rights;
 use super::settings::{Settings, of_options};
 use super::transaction::Block;
 use super::{End, Leaving, Session, Talk, WRITE_TIMEOUT};
@@ -303,10 +304,10 @@ fn enter(server: &Server, talk: &Talk, startup: Startup, role: Role) -> Result<A
 impl Session {
     pub(super) fn new(server: &Arc<Server>, talk: Talk, admitted: Admitted) -> Self {
         let settings = Arc::new(Mutex::new(Settings::default()));
+        let rights = Rights::at_login(server, &admitted.role);
         admitted.connection.set_host(Arc::new(ServerHost {
             server: Arc::clone(server),
             user: admitted.role.name.clone(),
-            superuser: admitted.role.superuser,
             number: admitted.number,
             settings: Arc::clone(&settings),
         }));
@@ -317,8 +318,7 @@ impl Session {
             seen: admitted.seen,
             number: admitted.number,
             user: admitted.role.name,
-            superuser: admitted.role.superuser,
-            create_database: admitted.role.create_database,
+            rights,
             database: admitted.database.clone(),
             block: Block::default(),
             block_isolation: None,
@@ -340,9 +340,10 @@ impl Session {
 
     /// Takes the settings of the startup packet, and says all that a client waits for.
     pub(super) fn begin(&mut self) -> Result<(), End> {
-        self.settings
-            .lock()
-            .fix("is_superuser", if self.superuser { "on" } else { "off" });
+        self.settings.lock().fix(
+            "is_superuser",
+            if self.rights.superuser { "on" } else { "off" },
+        );
         self.settings
             .lock()
             .fix("session_authorization", &self.user);

@@ -10,6 +10,7 @@ mod execute;
 mod extended;
 mod host;
 mod login;
+mod rights;
 mod roles;
 mod set;
 pub(crate) mod settings;
@@ -30,6 +31,7 @@ use cursor::Cursor;
 use extended::{Portal, Prepared};
 use hushdb::Connection;
 use parking_lot::Mutex;
+use rights::Rights;
 use settings::Settings;
 use std::collections::HashMap;
 use std::io::{ErrorKind, Write};
@@ -150,8 +152,7 @@ pub(crate) struct Session {
     seen: Arc<Seen>,
     number: u32,
     user: String,
-    superuser: bool,
-    create_database: bool,
+    rights: Rights,
     database: String,
     block: Block,
     /// The level that the open block began with, if it said one.

@@ -8,6 +8,7 @@ use crate::auth::verifier::Verifier;
 use crate::failure::ServeError;
 use crate::instance::catalog::Role;
 use crate::sql_error::SqlError;
+use std::sync::atomic::Ordering;
 use zeroize::Zeroizing;
 
 fn failed(error: ServeError) -> SqlError {
@@ -16,11 +17,11 @@ fn failed(error: ServeError) -> SqlError {
 
 impl Session {
     pub(super) fn create_database(&self, name: &str, owner: Option<&str>) -> Result<(), SqlError> {
-        if !self.superuser && !self.create_database {
+        if !self.rights.superuser && !self.rights.create_database {
             return Err(SqlError::denied("permission denied to create database"));
         }
         let owner = owner.unwrap_or(&self.user);
-        if owner != self.user && !self.superuser {
+        if owner != self.user && !self.rights.superuser {
             return Err(SqlError::denied(format!(
                 "must be able to SET ROLE \"{owner}\""
             )));
@@ -38,7 +39,7 @@ impl Session {
             }
             Err(refused) => return Err(refused.into()),
         };
-        if !self.superuser && row.owner != self.user {
+        if !self.rights.superuser && row.owner != self.user {
             return Err(SqlError::denied(format!(
                 "must be owner of database {name}"
             )));
@@ -63,7 +64,7 @@ impl Session {
                 .or(change.login)
                 .is_none()
             && change.connection_limit.is_none();
-        if !self.superuser && !own_password {
+        if !self.rights.superuser && !own_password {
             return Err(SqlError::denied(
                 "permission denied: roles are changed by superusers",
             ));
@@ -100,7 +101,9 @@ impl Session {
         if !role.superuser {
             self.keep_a_superuser(&role.name)?;
         }
-        catalog.put_role(&role).map_err(failed)
+        catalog.put_role(&role).map_err(failed)?;
+        self.server.roles_version.fetch_add(1, Ordering::AcqRel);
+        Ok(())
     }
 
     fn verifier(&self, password: Option<&str>) -> Result<Option<String>, SqlError> {
@@ -134,7 +137,7 @@ impl Session {
     }
 
     pub(super) fn drop_roles(&mut self, names: &[String], if_exists: bool) -> Result<(), SqlError> {
-        if !self.superuser {
+        if !self.rights.superuser {
             return Err(SqlError::denied(
                 "permission denied: roles are changed by superusers",
             ));
@@ -151,11 +154,8 @@ impl Session {
                 self.talk.report("NOTICE", &SqlError::new("00000", notice));
                 continue;
             }
-            if *name == self.user || server.registry.of_user(name) > 0 {
-                return Err(SqlError::new(
-                    "55006",
-                    "a role that is connected cannot be dropped",
-                ));
+            if *name == self.user {
+                return Err(SqlError::new("55006", "current user cannot be dropped"));
             }
             let databases = catalog.databases().map_err(failed)?;
             if databases.iter().any(|database| database.owner == *name) {
@@ -165,6 +165,7 @@ impl Session {
             }
             self.keep_a_superuser(name)?;
             catalog.drop_role(name).map_err(failed)?;
+            server.roles_version.fetch_add(1, Ordering::AcqRel);
         }
         Ok(())
     }
