@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use hushdb::Cipher;
 
 use crate::freshness_options::FreshnessOptions;
-use crate::key_options::{KeyOptions, NewKeyOptions};
+use crate::key_options::{KeyOptions, NewKeyOptions, SourceKeyOptions};
 use crate::output::Mode;
 
 /// What was asked for.
@@ -43,8 +43,8 @@ impl Arguments {
     }
 }
 
-const COMMANDS: [&str; 8] = [
-    "demo", "inspect", "check", "salvage", "keys", "rekey", "init", "serve",
+const COMMANDS: [&str; 9] = [
+    "demo", "inspect", "check", "salvage", "keys", "rekey", "init", "serve", "adopt",
 ];
 
 const COMMANDS_HELP: &str = "\
@@ -58,6 +58,8 @@ Commands (as the first argument; a database file of that name is given as ./NAME
   hush rekey FILE    Seal all blocks anew under another master key, or data key alone
   hush init DIR      Make an instance: a directory of encrypted databases
   hush serve DIR     Serve an instance to psql and other clients of PostgreSQL
+  hush adopt DIR FILE --name NAME
+                     Copy a database file into an instance, under a key of its own
 
 A key is hex: or base64: followed by 32 bytes, pass: followed by a passphrase, or a bare passphrase.";
 
@@ -154,6 +156,8 @@ pub(crate) enum Command {
     Init(InitArguments),
     /// Serve an instance to PostgreSQL's clients, until SIGTERM
     Serve(ServeArguments),
+    /// Copy what is there already into an instance, as a database under a key of its own; no server may run on it
+    Adopt(AdoptArguments),
 }
 
 /// `hush init`.
@@ -206,6 +210,25 @@ pub(crate) struct ServeArguments {
     pub(crate) demo: bool,
     #[command(flatten)]
     pub(crate) password: PasswordOptions,
+}
+
+/// `hush adopt`.
+#[derive(Args, Debug)]
+pub(crate) struct AdoptArguments {
+    /// The instance's directory
+    pub(crate) directory: PathBuf,
+    /// A database file, plain or encrypted, or a directory with schema.sql and a CSV or Parquet file for each table; it is left as it is
+    pub(crate) source: PathBuf,
+    /// What the database is to be called
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: String,
+    /// The role that it is to belong to; hush when left out
+    #[arg(long, value_name = "ROLE")]
+    pub(crate) owner: Option<String>,
+    #[command(flatten)]
+    pub(crate) key: KeyOptions,
+    #[command(flatten)]
+    pub(crate) source_key: SourceKeyOptions,
 }
 
 /// `hush demo`.

@@ -150,6 +150,35 @@ impl NewKeyOptions {
     }
 }
 
+/// The key of a file that is copied.
+#[derive(Args, Clone, Debug, Default)]
+#[group(skip)]
+pub(crate) struct SourceKeyOptions {
+    /// Take the source's key from this environment variable
+    #[arg(long, value_name = "VAR", group = "source_key")]
+    pub(crate) source_key_env: Option<String>,
+    /// Take the source's key from this file
+    #[arg(long, value_name = "PATH", group = "source_key")]
+    pub(crate) source_key_file: Option<PathBuf>,
+    /// Take the source's key from what this command prints
+    #[arg(long, value_name = "CMD", group = "source_key")]
+    pub(crate) source_key_command: Option<String>,
+    /// Take the source's key from this place: vault://, kmip://, aws-kms://, pkcs11: or exec:/
+    #[arg(long, value_name = "URL", group = "source_key")]
+    pub(crate) source_key_url: Option<String>,
+}
+
+impl SourceKeyOptions {
+    /// The place that was named, if one was.
+    ///
+    /// # Errors
+    /// A URL that names none.
+    pub(crate) fn source(&self) -> Result<Option<KeySource>, Failure> {
+        let (env, file) = (&self.source_key_env, &self.source_key_file);
+        source(env, file, &self.source_key_command, &self.source_key_url)
+    }
+}
+
 fn source(
     env: &Option<String>,
     file: &Option<PathBuf>,

@@ -15,6 +15,7 @@ mod failure;
 mod freshness_options;
 mod history;
 mod inspect;
+mod instances;
 mod interrupt;
 mod key_options;
 mod keys;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Arguments::Command(Command::Rekey(arguments)) => rekey::run(&arguments),
         Arguments::Command(Command::Init(arguments)) => serve::init(&arguments),
         Arguments::Command(Command::Serve(arguments)) => serve::serve(&arguments),
+        Arguments::Command(Command::Adopt(arguments)) => instances::adopt(&arguments),
     };
     done.unwrap_or_else(|failure| failure.report())
 }

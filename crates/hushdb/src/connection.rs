@@ -14,6 +14,7 @@ use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{self as sql, Result, caught};
 use parking_lot::Mutex;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A session: current database and schema, settings, prepared statements. Blocking; run one statement at a time. Dropped, it
@@ -129,6 +130,30 @@ impl Connection {
             ResultKind::Count(rows) => Ok(rows),
             _ => Ok(0),
         }
+    }
+
+    /// Copies all of an attached database into another one, as COPY FROM DATABASE does; but what is in schema `main` goes to the
+    /// schema `main_as` of the copy. Neither of them has to be reached by statements.
+    ///
+    /// # Errors
+    /// `Catalog` where one of them is not there, or a name is taken; and as SELECT and INSERT. Nothing is copied then.
+    pub fn copy_database(&self, from: &str, to: &str, main_as: &str) -> Result<()> {
+        let session = &self.session;
+        session
+            .in_turn(|progress| exec::copy_database(session, from, to, main_as, progress).map(drop))
+    }
+
+    /// Takes in a directory with a `schema.sql`, in one transaction: what EXPORT DATABASE has written, or, without a `load.sql`, a CSV
+    /// file with a header or a Parquet file for each table, under its name. Bare names are of the schema `main_as`.
+    ///
+    /// # Errors
+    /// `Io` of files; `InvalidInput` for a statement that defines nothing, a table without a file, a file without a table; and as
+    /// CREATE and INSERT. Nothing is taken in then.
+    pub fn import_directory(&self, directory: &Path, main_as: &str) -> Result<()> {
+        let session = &self.session;
+        session.in_turn(|progress| {
+            exec::import_directory(session, directory, main_as, progress).map(drop)
+        })
     }
 
     /// The one statement of a text, in the session's dialect, and what that says of the names of its columns.

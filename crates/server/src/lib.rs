@@ -24,5 +24,6 @@ mod wire;
 mod words;
 
 pub use failure::{FailureKind, ServeError};
+pub use instance::adopt::{AdoptOptions, Adopted, adopt};
 pub use instance::init::{InitOptions, init};
 pub use server::{ServeOptions, serve};

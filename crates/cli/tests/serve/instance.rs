@@ -67,6 +67,10 @@ impl Running {
     }
 
     pub(crate) fn start_with(directory: &Path, more: &[&str]) -> Self {
+        Self::start_by(directory, KEY, more)
+    }
+
+    pub(crate) fn start_by(directory: &Path, key: &str, more: &[&str]) -> Self {
         let sockets = tempfile::tempdir().unwrap();
         let mut child = hush(&[
             "serve",
@@ -80,7 +84,7 @@ impl Running {
         .arg(sockets.path())
         .args(["--threads", "2", "--memory-limit", "512"])
         .args(more)
-        .envs([("K", KEY), ("P", PASSWORD)])
+        .envs([("K", key), ("P", PASSWORD)])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();

@@ -17,11 +17,35 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+/// What is copied, and where it goes.
+pub(super) struct Copied<'a> {
+    pub(super) from: &'a str,
+    pub(super) to: &'a str,
+    pub(super) parts: DatabaseParts,
+    /// The schema of the target that what is in `main` goes to.
+    pub(super) main_as: &'a str,
+}
+
+impl<'a> Copied<'a> {
+    /// Every schema goes to that of its name.
+    pub(super) fn same(from: &'a str, to: &'a str, parts: DatabaseParts) -> Self {
+        Self {
+            from,
+            to,
+            parts,
+            main_as: MAIN_SCHEMA,
+        }
+    }
+}
+
 pub(super) fn copy_database(
     statement: &Statement<'_>,
-    from: &str,
-    to: &str,
-    parts: DatabaseParts,
+    Copied {
+        from,
+        to,
+        parts,
+        main_as,
+    }: Copied<'_>,
 ) -> Result<QueryResult> {
     let snapshot = statement.snapshot();
     let (from, source) = snapshot.known_database(from)?;
@@ -33,11 +57,11 @@ pub(super) fn copy_database(
     }
     let mut write = statement.write(to)?;
     match parts {
-        DatabaseParts::Data => require_tables(&source.version, write.catalog())?,
-        _ => refuse_taken_names(&source.version, write.catalog())?,
+        DatabaseParts::Data => require_tables(&source.version, write.catalog(), main_as)?,
+        _ => refuse_taken_names(&source.version, write.catalog(), main_as)?,
     }
     if parts != DatabaseParts::Data {
-        define(&mut write, from, source)?;
+        define(&mut write, from, source, main_as)?;
     }
     let mut rows = 0;
     if parts != DatabaseParts::Schema {
@@ -51,6 +75,7 @@ pub(super) fn copy_database(
                 schema: schema.into(),
                 name: table.name.clone(),
             };
+            let schema = schema_in(schema, main_as);
             let (schema, name) = place_in(write.catalog(), schema, &table.name)?;
             let to = TableName {
                 database: to.into(),
@@ -70,6 +95,7 @@ pub(super) fn copy_database(
                     columns: super::indexes::column_names(table, index),
                 };
                 statement.progress.check()?;
+                let schema = schema_in(schema, main_as);
                 let (schema, name) = place_in(write.catalog(), schema, &table.name)?;
                 write.create_index(&schema, &name, index)?;
             }
@@ -82,9 +108,21 @@ pub(super) fn copy_database(
     }
 }
 
-fn refuse_taken_names(source: &CatalogVersion, target: &CatalogVersion) -> Result<()> {
+/// The schema of the target that one of the source becomes.
+fn schema_in<'a>(schema: &'a str, main_as: &'a str) -> &'a str {
+    match schema {
+        MAIN_SCHEMA => main_as,
+        other => other,
+    }
+}
+
+fn refuse_taken_names(
+    source: &CatalogVersion,
+    target: &CatalogVersion,
+    main_as: &str,
+) -> Result<()> {
     for (name, schema) in &source.schemas {
-        let Some((_, there)) = known_as(&target.schemas, name) else {
+        let Some((_, there)) = known_as(&target.schemas, schema_in(name, main_as)) else {
             continue;
         };
         let kind =
@@ -132,9 +170,9 @@ fn place_in(target: &CatalogVersion, schema: &str, table: &str) -> Result<(Strin
     })
 }
 
-fn require_tables(source: &CatalogVersion, target: &CatalogVersion) -> Result<()> {
+fn require_tables(source: &CatalogVersion, target: &CatalogVersion, main_as: &str) -> Result<()> {
     for (schema, table) in source.named_tables() {
-        let (schema, name) = place_in(target, schema, &table.name)?;
+        let (schema, name) = place_in(target, schema_in(schema, main_as), &table.name)?;
         let there = target.table(&schema, &name);
         let there = there.ok_or_else(|| Error::internal("a table that was found is gone"))?;
         if let Some(column) = table
@@ -153,13 +191,19 @@ fn require_tables(source: &CatalogVersion, target: &CatalogVersion) -> Result<()
 }
 
 /// Makes schemas, tables without their keys, and views.
-fn define(write: &mut Write<'_>, from: &str, source: &DatabaseSnapshot) -> Result<()> {
+fn define(
+    write: &mut Write<'_>,
+    from: &str,
+    source: &DatabaseSnapshot,
+    main_as: &str,
+) -> Result<()> {
     for (name, schema) in &source.version.schemas {
+        let name = schema_in(name, main_as);
         let known = known_as(&write.catalog().schemas, name).map(|(known, _)| known.clone());
         if known.is_none() {
             write.create_schema(name)?;
         }
-        let name = known.as_ref().unwrap_or(name);
+        let name = known.as_deref().unwrap_or(name);
         for table in schema.tables.values() {
             let columns = table.columns.iter().map(|column| ColumnDef {
                 name: column.name.clone(),
@@ -171,7 +215,7 @@ fn define(write: &mut Write<'_>, from: &str, source: &DatabaseSnapshot) -> Resul
         }
         for view in schema.views.values() {
             let view = View {
-                sql: sql_without_database(view, from, &source.version)?,
+                sql: view_sql(view, from, &source.version, main_as)?,
                 ..View::clone(view)
             };
             write.create_view(name, view)?;
@@ -215,10 +259,24 @@ pub(super) fn sql_without_database(
     database: &str,
     catalog: &CatalogVersion,
 ) -> Result<String> {
+    view_sql(view, database, catalog, MAIN_SCHEMA)
+}
+
+/// The same where schema `main` is called otherwise.
+fn view_sql(
+    view: &View,
+    database: &str,
+    catalog: &CatalogVersion,
+    main_as: &str,
+) -> Result<String> {
     let ast::Statement::Query(mut query) = sql::parse_one(&view.sql)? else {
         return Ok(view.sql.clone());
     };
-    let mut unqualify = Unqualify { database, catalog };
+    let mut unqualify = Unqualify {
+        database,
+        catalog,
+        main_as,
+    };
     let ControlFlow::Continue(()) = VisitMut::visit(query.as_mut(), &mut unqualify);
     Ok(sql::sql_text(query.as_ref()))
 }
@@ -226,6 +284,14 @@ pub(super) fn sql_without_database(
 struct Unqualify<'a> {
     database: &'a str,
     catalog: &'a CatalogVersion,
+    main_as: &'a str,
+}
+
+impl Unqualify<'_> {
+    /// Whether a name of a schema is that of `main`, which is called otherwise in the target.
+    fn is_renamed(&self, schema: &str) -> bool {
+        self.main_as != MAIN_SCHEMA && same_name(schema, MAIN_SCHEMA)
+    }
 }
 
 impl VisitorMut for Unqualify<'_> {
@@ -244,9 +310,15 @@ impl VisitorMut for Unqualify<'_> {
             [] => false,
         };
         if qualified && parts.len() == 2 {
-            relation.0[0] = ObjectNamePart::Identifier(Ident::new(MAIN_SCHEMA));
-        } else if qualified && parts.len() == 3 {
+            relation.0[0] = ObjectNamePart::Identifier(Ident::new(self.main_as));
+            return ControlFlow::Continue(());
+        }
+        if qualified && parts.len() == 3 {
             relation.0.remove(0);
+        }
+        let schema = parts.len().checked_sub(2).and_then(|at| parts.get(at));
+        if relation.0.len() == 2 && schema.is_some_and(|schema| self.is_renamed(schema)) {
+            relation.0[0] = ObjectNamePart::Identifier(Ident::new(self.main_as));
         }
         ControlFlow::Continue(())
     }
@@ -260,10 +332,19 @@ impl VisitorMut for Unqualify<'_> {
             && known_as(&self.catalog.schemas, self.database).is_none()
         {
             match parts.len() {
-                3 => parts[0] = Ident::new(MAIN_SCHEMA),
+                3 => parts[0] = Ident::new(self.main_as),
                 4 => drop(parts.remove(0)),
                 _ => {}
             }
+        }
+        // `main.table.column`.
+        if let Expr::CompoundIdentifier(parts) = expr
+            && parts.len() == 3
+            && parts
+                .first()
+                .is_some_and(|first| self.is_renamed(&first.value))
+        {
+            parts[0] = Ident::new(self.main_as);
         }
         ControlFlow::Continue(())
     }

@@ -68,6 +68,7 @@ use hushdb_sql::sqlstate;
 use hushdb_sql::stack::with_room;
 use hushdb_sql::{self as sql, Statement as Parsed, quote};
 use hushdb_sql::{Error, Result};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -134,6 +135,39 @@ pub(crate) fn append(
                 })
             }
         }
+    })
+}
+
+/// Copies a database into another one, of which what is in `main` goes to a schema of another name.
+pub(crate) fn copy_database(
+    session: &Session,
+    from: &str,
+    to: &str,
+    main_as: &str,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    let copied = copy_database::Copied {
+        from,
+        to,
+        parts: sql::DatabaseParts::All,
+        main_as,
+    };
+    in_transaction(session, false, || {
+        let statement = Statement::new(session, progress);
+        with_room(|| copy_database::copy_database(&statement, copied))
+    })
+}
+
+/// Takes in what a directory defines and holds, as IMPORT DATABASE; bare names are of a schema of the caller's.
+pub(crate) fn import_directory(
+    session: &Session,
+    directory: &Path,
+    main_as: &str,
+    progress: &Arc<ScanProgress>,
+) -> Result<QueryResult> {
+    in_transaction(session, false, || {
+        let statement = Statement::new(session, progress);
+        with_room(|| import::import_directory(&statement, directory, main_as))
     })
 }
 
@@ -270,7 +304,7 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
             options,
         } => copy::copy_to(statement, what, &path, &options),
         Parsed::CopyDatabase { from, to, parts } => {
-            copy_database::copy_database(statement, &from, &to, parts)
+            copy_database::copy_database(statement, copy_database::Copied::same(&from, &to, parts))
         }
         Parsed::ExportDatabase {
             database,

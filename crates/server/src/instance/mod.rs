@@ -7,7 +7,9 @@
     reason = "this is the room of the server's directory"
 )]
 
+pub(crate) mod adopt;
 pub(crate) mod catalog;
+mod compare;
 mod demo;
 pub(crate) mod init;
 mod keyring;
@@ -71,6 +73,21 @@ impl Instance {
         memory_bytes: Option<usize>,
         threads: Option<usize>,
     ) -> Result<Self> {
+        let served = DatabaseOptions {
+            external_access: false,
+            memory_limit_bytes: memory_bytes,
+            threads,
+            ..DatabaseOptions::default()
+        };
+        Self::open_with(directory, key, served)
+    }
+
+    /// Opens it for work on the host: no session is there, and files may be read that a person has named.
+    fn open_on_host(directory: &Path, key: KeySource) -> Result<Self> {
+        Self::open_with(directory, key, DatabaseOptions::default())
+    }
+
+    fn open_with(directory: &Path, key: KeySource, options: DatabaseOptions) -> Result<Self> {
         let mark = fs::read_to_string(directory.join(MARK)).map_err(|_| {
             ServeError::new(
                 FailureKind::Usage,
@@ -97,13 +114,10 @@ impl Instance {
         let databases = Database::open_with(
             None,
             DatabaseOptions {
-                external_access: false,
                 enforce_encryption: true,
                 owns_process: true,
-                memory_limit_bytes: memory_bytes,
-                threads,
                 temp_directory: Some(directory.join(FILES)),
-                ..DatabaseOptions::default()
+                ..options
             },
         )?;
         let instance = Self {
@@ -153,6 +167,16 @@ impl Instance {
 
     /// Makes a database with a key of its own.
     pub(crate) fn create(&self, name: &str, owner: &str) -> std::result::Result<(), Refused> {
+        self.create_filled(name, owner, |_| Ok(()))
+    }
+
+    /// Makes a database with a key of its own, which is there once it was filled; whatever comes between leaves none.
+    fn create_filled<T>(
+        &self,
+        name: &str,
+        owner: &str,
+        fill: impl FnOnce(&str) -> Result<T>,
+    ) -> std::result::Result<T, Refused> {
         let is_plain = !name.is_empty() && name.len() <= 63 && !name.contains('\0');
         if !is_plain
             || RESERVED
@@ -180,16 +204,20 @@ impl Instance {
         self.catalog
             .begin_create(&id, name, owner, &wrapped)
             .map_err(failed)?;
-        let made = self.make_file(&id, name);
-        if let Err(error) = made {
-            // As the next start would: nothing has been told to be there.
-            let _ = self.databases.detach(name);
-            if self.remove_files(&id).is_ok() {
-                self.catalog.forget(&id).map_err(failed)?;
+        let made = self.make_file(&id, name).and_then(|()| fill(&id));
+        let made = match made {
+            Ok(made) => made,
+            Err(error) => {
+                // As the next start would: nothing has been told to be there.
+                let _ = self.databases.detach(name);
+                if self.remove_files(&id).is_ok() {
+                    self.catalog.forget(&id).map_err(failed)?;
+                }
+                return Err(failed(error));
             }
-            return Err(failed(error));
-        }
-        self.catalog.set_state(&id, State::Online).map_err(failed)
+        };
+        self.catalog.set_state(&id, State::Online).map_err(failed)?;
+        Ok(made)
     }
 
     fn make_file(&self, id: &str, name: &str) -> Result<()> {
@@ -202,6 +230,17 @@ impl Instance {
         directory
             .and_then(|directory| directory.sync_all())
             .map_err(|error| ServeError::other(format!("the directory cannot be synced: {error}")))
+    }
+
+    /// Opens a database that is there: a file that is not is no reason to make one.
+    fn attach_there(&self, id: &str, name: &str) -> Result<()> {
+        if !self.file(id).exists() {
+            return Err(ServeError::new(
+                FailureKind::Damaged,
+                "the database's file is not there: put it back from a backup",
+            ));
+        }
+        self.attach(id, name)
     }
 
     /// Opens a database's file with its key of the keyring, or makes it.
@@ -261,7 +300,7 @@ impl Instance {
         let connection = match connect() {
             Ok(connection) => connection,
             Err(_) => {
-                self.attach(&row.id, &row.name).map_err(failed)?;
+                self.attach_there(&row.id, &row.name).map_err(failed)?;
                 connect().map_err(failed)?
             }
         };

@@ -1,0 +1,282 @@
+//! `hush adopt`: what was a file becomes a database of an instance, wholly or not at all.
+
+use crate::client::Client;
+use crate::instance::{self, KEY, PASSWORD, Running, hush, made};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const MARKER: &str = "marker-that-is-adopted";
+const SOURCE_KEY: &str = "pass:of the source";
+
+/// A database file with what a database may have.
+fn source(place: &Path, key: bool, rows: u32) -> PathBuf {
+    let path = place.join(if key { "sealed.hushdb" } else { "plain.hushdb" });
+    let sql = format!(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL, at TIMESTAMP DEFAULT TIMESTAMP '2020-01-01', \
+           some DOUBLE[], CHECK (id >= 0)); \
+         CREATE INDEX t_name ON t (name); \
+         INSERT INTO t (id, name, some) SELECT i, '{MARKER} ' || i, [i / 2, NULL] FROM range({rows}) r(i); \
+         DELETE FROM t WHERE id = 1; \
+         CREATE SCHEMA other; \
+         CREATE TABLE other.empty (a DECIMAL(9, 2), b BLOB); \
+         CREATE VIEW v AS SELECT main.t.id, name FROM main.t WHERE t.id < 3; \
+         CREATE VIEW other.w AS SELECT count(*) AS n FROM main.v"
+    );
+    let mut command = hush(&[]);
+    if key {
+        command.args(["--key-env", "S"]).env("S", SOURCE_KEY);
+    }
+    let done = command.arg(&path).arg(sql).output().unwrap();
+    assert!(done.status.success(), "{}", said(&done));
+    path
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn adopt(directory: &Path, source: &Path, name: &str, more: &[&str]) -> Output {
+    let mut command = hush(&["adopt"]);
+    command.args([directory, source]);
+    command.args(["--name", name, "--key-env", "K"]).args(more);
+    let keys = [("K", KEY), ("S", SOURCE_KEY), ("W", "pass:another")];
+    command.envs(keys).output().unwrap()
+}
+
+#[test]
+fn a_file_becomes_a_database_with_all_that_it_had() {
+    let (place, files) = (made(), tempfile::tempdir().unwrap());
+    for key in [false, true] {
+        let source = source(files.path(), key, 5000);
+        let before = std::fs::read(&source).unwrap();
+        let name = if key { "sealed" } else { "Plain one" };
+        let options: &[&str] = if key { &["--source-key-env", "S"] } else { &[] };
+        let done = adopt(place.path(), &source, name, options);
+        assert!(done.status.success(), "{}", said(&done));
+        assert!(
+            said(&done).contains("2 tables with 4999 rows and 2 views"),
+            "{}",
+            said(&done)
+        );
+        assert_eq!(said(&done).contains("plain: whoever"), !key);
+        assert!(
+            before == std::fs::read(&source).unwrap(),
+            "the source has changed"
+        );
+        // It is there now.
+        assert_eq!(
+            adopt(place.path(), &source, name, options).status.code(),
+            Some(2)
+        );
+    }
+    let server = Running::start(place.path());
+    for name in ["Plain one", "sealed"] {
+        let mut client = Client::connect(&server, "hush", name, PASSWORD);
+        let sql = "SELECT count(*), max(id), min(name), count(at), sum(some[1]) FROM t";
+        assert_eq!(
+            client.rows(sql),
+            [[
+                "4999",
+                "4999",
+                "marker-that-is-adopted 0",
+                "4999",
+                "6248749.5"
+            ]]
+        );
+        assert_eq!(client.rows("SELECT id FROM v ORDER BY id"), [["0"], ["2"]]);
+        assert_eq!(client.rows("SELECT n FROM other.w"), [["2"]]);
+        assert_eq!(client.rows("SELECT count(*) FROM other.empty"), [["0"]]);
+        for (sql, sqlstate) in [
+            ("INSERT INTO t (id, name) VALUES (7, '')", "23505"),
+            ("INSERT INTO t (id, name) VALUES (-7, '')", "23514"),
+            ("INSERT INTO t (id) VALUES (9999)", "23502"),
+        ] {
+            assert_eq!(client.run(sql).unwrap_err().sqlstate, sqlstate, "{sql}");
+        }
+        client
+            .run("INSERT INTO t (id, name) VALUES (9999, '')")
+            .unwrap();
+        client.close();
+    }
+    server.stop();
+    for file in instance::files(place.path()) {
+        let bytes = std::fs::read(&file).unwrap();
+        let mut windows = bytes.windows(MARKER.len());
+        assert!(
+            !windows.any(|window| window == MARKER.as_bytes()),
+            "{}",
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn a_directory_becomes_a_database() {
+    let (place, files) = (made(), tempfile::tempdir().unwrap());
+    let exported = files.path().join("exported");
+    let source = source(files.path(), false, 100);
+    let export = |options: &str| {
+        let sql = format!("EXPORT DATABASE '{}' {options}", exported.display());
+        let done = hush(&[source.to_str().unwrap(), &sql]).output().unwrap();
+        assert!(done.status.success(), "{}", said(&done));
+    };
+    // Bare names are of `public`; one that says `main` means that schema.
+    let views = "CREATE OR REPLACE VIEW v AS SELECT id, name FROM t WHERE id < 3; DROP VIEW other.w; CREATE VIEW other.w AS SELECT 1 AS n";
+    let done = hush(&[source.to_str().unwrap(), views]).output().unwrap();
+    assert!(done.status.success(), "{}", said(&done));
+    export("(FORMAT parquet)");
+    let done = adopt(place.path(), &exported, "exported", &[]);
+    assert!(
+        said(&done).contains("2 tables with 99 rows and 2 views"),
+        "{}",
+        said(&done)
+    );
+    // Without load.sql, by the names of files.
+    std::fs::remove_file(exported.join("load.sql")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(exported.join(name), text).unwrap();
+    std::fs::remove_file(exported.join("t.parquet")).unwrap();
+    write("t.csv", "name,id\n007,1\n\"a,\"\"b\",2\n");
+    let done = adopt(place.path(), &exported, "named", &[]);
+    assert!(
+        said(&done).contains("2 tables with 2 rows and 2 views"),
+        "{}",
+        said(&done)
+    );
+    for (name, text) in [
+        ("t.csv", "id,nobody\n1,2\n"),
+        ("t.csv", "id,name\nx,2\n"),
+        ("schema.sql", "COPY (SELECT 1) TO 'x.csv'"),
+        ("schema.sql", "CREATE TABLE nowhere (i INT)"),
+        ("more.csv", "a\n1\n"),
+    ] {
+        let before = std::fs::read(exported.join(name)).ok();
+        write(name, text);
+        let done = adopt(place.path(), &exported, "refused", &[]);
+        assert_eq!(
+            done.status.code(),
+            Some(1),
+            "{name} {text}: {}",
+            said(&done)
+        );
+        match before {
+            Some(before) => std::fs::write(exported.join(name), before).unwrap(),
+            None => std::fs::remove_file(exported.join(name)).unwrap(),
+        }
+    }
+    assert_eq!(instance::databases(place.path()), 3);
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "named", PASSWORD);
+    let rows = client.rows("SELECT id, name, at, some IS NULL FROM t ORDER BY id");
+    let at = "2020-01-01 00:00:00";
+    assert_eq!(rows, [["1", "007", at, "t"], ["2", "a,\"b", at, "t"]]);
+    server.stop();
+}
+
+#[test]
+fn what_cannot_be_adopted_leaves_nothing() {
+    let (place, files) = (made(), tempfile::tempdir().unwrap());
+    let sealed = source(files.path(), true, 10);
+    let nothing = files.path().join("nothing");
+    let text = files.path().join("text");
+    std::fs::write(&text, "no database").unwrap();
+    let damaged = files.path().join("damaged.hushdb");
+    let mut bytes = std::fs::read(&sealed).unwrap();
+    // Beyond both copies of the header and both superblocks.
+    bytes[70_000..].iter_mut().for_each(|byte| *byte ^= 1);
+    std::fs::write(&damaged, bytes).unwrap();
+    let key = ["--source-key-env", "S"];
+    for (source, name, options, code) in [
+        (&sealed, "x", [].as_slice(), 1),
+        (&sealed, "x", &["--source-key-env", "W"], 3),
+        (&sealed, "hush", &key, 2),
+        (&sealed, "memory", &key, 2),
+        (
+            &sealed,
+            "x",
+            &["--source-key-env", "S", "--owner", "nobody"],
+            2,
+        ),
+        (&nothing, "x", &[], 1),
+        (&text, "x", &[], 1),
+        (&damaged, "x", &key, 5),
+    ] {
+        let done = adopt(place.path(), source, name, options);
+        assert_eq!(
+            done.status.code(),
+            Some(code),
+            "{options:?}: {}",
+            said(&done)
+        );
+        assert!(!said(&done).contains("of the source"));
+        assert!(!nothing.exists());
+        assert_eq!(instance::databases(place.path()), 1);
+    }
+    let server = Running::start(place.path());
+    assert_eq!(
+        adopt(place.path(), &sealed, "x", &key).status.code(),
+        Some(6)
+    );
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    assert_eq!(client.rows("SELECT datname FROM pg_database"), [["hush"]]);
+    server.stop();
+}
+
+/// An instance that opens fast.
+fn with_raw_key() -> (TempDir, String) {
+    let (place, key) = (
+        tempfile::tempdir().unwrap(),
+        format!("hex:{}", "5a".repeat(32)),
+    );
+    let mut command = hush(&["init", place.path().to_str().unwrap()]);
+    command.args(["--key-env", "K", "--password-env", "P"]);
+    let done = command
+        .envs([("K", &*key), ("P", PASSWORD)])
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", said(&done));
+    (place, key)
+}
+
+#[test]
+fn an_adoption_that_is_killed_happened_or_did_not() {
+    let files = tempfile::tempdir().unwrap();
+    let source = source(files.path(), false, 20_000);
+    let (place, key) = with_raw_key();
+    let (mut wait, mut undone, mut done) = (Duration::ZERO, 0, 0);
+    while done < 2 {
+        let mut child = hush(&["adopt"])
+            .args([place.path(), &source])
+            .args(["--name", "x", "--key-env", "K"])
+            .env("K", &key)
+            .spawn()
+            .unwrap();
+        std::thread::sleep(wait);
+        let _ = child.kill();
+        let status = child.wait().unwrap();
+        wait += Duration::from_millis(25);
+        let server = Running::start_by(place.path(), &key, &[]);
+        let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+        let there = client.rows("SELECT datname FROM pg_database WHERE datname = 'x'");
+        let files = 1 + there.len();
+        assert_eq!(instance::databases(place.path()), files);
+        assert!(!status.success() || there.len() == 1);
+        match there.is_empty() {
+            true => undone += 1,
+            false => {
+                let mut x = Client::connect(&server, "hush", "x", PASSWORD);
+                let sql = "SELECT count(*) FROM t UNION ALL SELECT n FROM other.w";
+                assert_eq!(x.rows(sql), [["19999"], ["2"]]);
+                x.close();
+                while client.run("DROP DATABASE x").is_err() {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                done += 1;
+            }
+        }
+        client.close();
+        server.stop();
+    }
+    assert!(undone > 2, "{undone} kills came before the end");
+}
