@@ -43,8 +43,9 @@ impl Arguments {
     }
 }
 
-const COMMANDS: [&str; 9] = [
-    "demo", "inspect", "check", "salvage", "keys", "rekey", "init", "serve", "adopt",
+const COMMANDS: [&str; 11] = [
+    "demo", "inspect", "check", "salvage", "keys", "rekey", "init", "serve", "adopt", "backup",
+    "rotate",
 ];
 
 const COMMANDS_HELP: &str = "\
@@ -60,6 +61,9 @@ Commands (as the first argument; a database file of that name is given as ./NAME
   hush serve DIR     Serve an instance to psql and other clients of PostgreSQL
   hush adopt DIR FILE --name NAME
                      Copy a database file into an instance, under a key of its own
+  hush backup DIR --to OUT
+                     Copy an instance, sealed as it is, also while it is served
+  hush rotate DIR    Give a database, or the keyring, a new random key
 
 A key is hex: or base64: followed by 32 bytes, pass: followed by a passphrase, or a bare passphrase.";
 
@@ -158,6 +162,10 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Copy what is there already into an instance, as a database under a key of its own; no server may run on it
     Adopt(AdoptArguments),
+    /// Copy an instance, sealed as it is, into another directory; a server that runs on it does so itself, and no key is needed
+    Backup(BackupArguments),
+    /// Give a database of an instance a new random key, or the instance's keyring a new root; no server may run on it
+    Rotate(RotateArguments),
 }
 
 /// `hush init`.
@@ -229,6 +237,33 @@ pub(crate) struct AdoptArguments {
     pub(crate) key: KeyOptions,
     #[command(flatten)]
     pub(crate) source_key: SourceKeyOptions,
+}
+
+/// `hush backup`.
+#[derive(Args, Debug)]
+pub(crate) struct BackupArguments {
+    /// The instance's directory
+    pub(crate) directory: PathBuf,
+    /// A directory that is empty, or not there yet
+    #[arg(long, value_name = "OUT")]
+    pub(crate) to: PathBuf,
+    /// The instance catalog alone, with roles and all keys: small, and no database opens without it
+    #[arg(long)]
+    pub(crate) instance: bool,
+    #[command(flatten)]
+    pub(crate) key: KeyOptions,
+}
+
+/// `hush rotate`.
+#[derive(Args, Debug)]
+pub(crate) struct RotateArguments {
+    /// The instance's directory
+    pub(crate) directory: PathBuf,
+    /// The database that gets another key; the keyring's root when left out
+    #[arg(long, value_name = "NAME")]
+    pub(crate) database: Option<String>,
+    #[command(flatten)]
+    pub(crate) key: KeyOptions,
 }
 
 /// `hush demo`.

@@ -1,13 +1,13 @@
-//! `hush adopt`: what is done to an instance on its host while no server runs on it.
+//! `hush adopt`, `hush backup` and `hush rotate`: what is done to an instance on its host.
 //!
 //! What must hold: what is said names files and databases, never a value or a key.
 
 use std::process::ExitCode;
 
 use hushdb::maintenance::FileHeader;
-use hushdb_server::AdoptOptions;
+use hushdb_server::{AdoptOptions, Backup};
 
-use crate::arguments::AdoptArguments;
+use crate::arguments::{AdoptArguments, BackupArguments, RotateArguments};
 use crate::failure::{Failure, say};
 
 /// `hush adopt`.
@@ -44,5 +44,46 @@ pub(crate) fn adopt(arguments: &AdoptArguments) -> Result<ExitCode, Failure> {
             arguments.source.display()
         ));
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `hush backup`.
+pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, Failure> {
+    let to = std::path::absolute(&arguments.to);
+    let backup = Backup {
+        to: to.map_err(|error| Failure::file(&arguments.to, error))?,
+        instance_alone: arguments.instance,
+    };
+    let done = match hushdb_server::backup_by_server(&arguments.directory, &backup)? {
+        Some(done) => done,
+        None => hushdb_server::backup(&arguments.directory, arguments.key.required()?, &backup)?,
+    };
+    say(&match arguments.instance {
+        true => {
+            "copied the instance catalog: roles, names of databases, and all their keys".to_owned()
+        }
+        false => format!(
+            "copied {} databases with {} rows, and the instance catalog; each block was opened",
+            done.databases, done.rows
+        ),
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `hush rotate`.
+pub(crate) fn rotate(arguments: &RotateArguments) -> Result<ExitCode, Failure> {
+    let key = arguments.key.required()?;
+    let database = arguments.database.as_deref();
+    let bytes = hushdb_server::rotate(&arguments.directory, key, database)?;
+    say(&match database {
+        Some(name) => format!(
+            "{name} has another random key and another master key, and {:.1} MiB were sealed anew under it",
+            bytes as f64 / f64::from(1 << 20)
+        ),
+        None => {
+            "the keyring has another root: all keys of databases are wrapped under it".to_owned()
+        }
+    });
+    say("a backup that was made before opens with the keys of its own time alone: make another");
     Ok(ExitCode::SUCCESS)
 }

@@ -66,6 +66,8 @@ fn main() -> ExitCode {
         Arguments::Command(Command::Init(arguments)) => serve::init(&arguments),
         Arguments::Command(Command::Serve(arguments)) => serve::serve(&arguments),
         Arguments::Command(Command::Adopt(arguments)) => instances::adopt(&arguments),
+        Arguments::Command(Command::Backup(arguments)) => instances::backup(&arguments),
+        Arguments::Command(Command::Rotate(arguments)) => instances::rotate(&arguments),
     };
     done.unwrap_or_else(|failure| failure.report())
 }

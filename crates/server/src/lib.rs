@@ -10,6 +10,7 @@
 
 mod auth;
 mod clock;
+mod control;
 mod door;
 mod failure;
 mod instance;
@@ -23,7 +24,10 @@ mod violation;
 mod wire;
 mod words;
 
+pub use control::backup_by_server;
 pub use failure::{FailureKind, ServeError};
 pub use instance::adopt::{AdoptOptions, Adopted, adopt};
+pub use instance::backup::{BackedUp, Backup, backup};
 pub use instance::init::{InitOptions, init};
+pub use instance::rotate::rotate;
 pub use server::{ServeOptions, serve};

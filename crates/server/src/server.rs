@@ -6,6 +6,7 @@
 
 use crate::auth::throttle::Throttle;
 use crate::clock;
+use crate::control;
 use crate::door;
 use crate::failure::{FailureKind, Result, ServeError};
 use crate::instance::catalog::MOCK_SECRET;
@@ -74,7 +75,13 @@ pub fn serve(options: ServeOptions) -> Result<()> {
     if options.demo {
         server.instance.load_demo()?;
     }
-    let sockets = listen(&server, &options)?;
+    let mut sockets = listen(&server, &options)?;
+    match control::listen(&server, &options.directory) {
+        Ok(socket) => sockets.push(socket),
+        Err(error) => (options.say)(&format!(
+            "no control socket, so no backup while this server runs: {error}"
+        )),
+    }
     (options.say)("ready");
     while !stop.load(Ordering::Acquire) {
         server.registry.end_late_statements(clock::now());

@@ -1,11 +1,11 @@
 //! `hush adopt`: what was a file becomes a database of an instance, wholly or not at all.
 
+use crate::backups::with_raw_key;
 use crate::client::Client;
 use crate::instance::{self, KEY, PASSWORD, Running, hush, made};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
-use tempfile::TempDir;
 
 const MARKER: &str = "marker-that-is-adopted";
 const SOURCE_KEY: &str = "pass:of the source";
@@ -221,22 +221,6 @@ fn what_cannot_be_adopted_leaves_nothing() {
     let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
     assert_eq!(client.rows("SELECT datname FROM pg_database"), [["hush"]]);
     server.stop();
-}
-
-/// An instance that opens fast.
-fn with_raw_key() -> (TempDir, String) {
-    let (place, key) = (
-        tempfile::tempdir().unwrap(),
-        format!("hex:{}", "5a".repeat(32)),
-    );
-    let mut command = hush(&["init", place.path().to_str().unwrap()]);
-    command.args(["--key-env", "K", "--password-env", "P"]);
-    let done = command
-        .envs([("K", &*key), ("P", PASSWORD)])
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{}", said(&done));
-    (place, key)
 }
 
 #[test]

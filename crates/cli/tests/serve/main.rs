@@ -3,6 +3,7 @@
 //! psql is run where it is installed; a test that needs it says so and passes where it is not.
 
 mod adopt;
+mod backups;
 mod client;
 mod cursors;
 mod hostile;

@@ -238,14 +238,62 @@ impl Catalog {
         self.blob("SELECT value FROM secrets WHERE name = $1", name)
     }
 
+    /// A secret that may be there.
+    pub(super) fn secret_if_any(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        self.blob_if_any("SELECT value FROM secrets WHERE name = $1", name)
+    }
+
+    pub(super) fn forget_secret(&self, name: &str) -> Result<()> {
+        self.commit(&[("DELETE FROM secrets WHERE name = $1", &[name.into()])])
+    }
+
+    /// Gives a database the key that was kept as a secret until now.
+    pub(super) fn put_key(&self, id: &str, wrapped: &[u8], secret: &str) -> Result<()> {
+        self.commit(&[
+            (
+                "UPDATE keyring SET wrapped = $1 WHERE database_id = $2",
+                &[wrapped.into(), id.into()],
+            ),
+            ("DELETE FROM secrets WHERE name = $1", &[secret.into()]),
+        ])
+    }
+
+    /// Another root of the keyring, and all keys as it wraps them.
+    pub(super) fn change_root(
+        &self,
+        name: &str,
+        root: &[u8],
+        wrapped: &[(String, Vec<u8>)],
+    ) -> Result<()> {
+        let values = [root.into(), name.into()];
+        let rows: Vec<[Value; 2]> = wrapped
+            .iter()
+            .map(|(id, key)| [key.as_slice().into(), id.as_str().into()])
+            .collect();
+        let mut statements: Vec<(&str, &[Value])> =
+            vec![("UPDATE secrets SET value = $1 WHERE name = $2", &values)];
+        let update = "UPDATE keyring SET wrapped = $1 WHERE database_id = $2";
+        statements.extend(rows.iter().map(|row| (update, row.as_slice())));
+        self.commit(&statements)
+    }
+
+    /// Does something while all of the catalog lies in its files and nobody changes it.
+    pub(super) fn at_rest<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _connection = self.connection.lock();
+        self.database.checkpoint(self.database.name())?;
+        work()
+    }
+
     fn blob(&self, sql: &str, name: &str) -> Result<Vec<u8>> {
-        match self
-            .rows(sql, &[name.into()])?
-            .pop()
-            .and_then(|mut row| row.pop())
-        {
-            Some(Value::Blob(bytes)) => Ok(bytes),
-            _ => Err(damaged()),
+        self.blob_if_any(sql, name)?.ok_or_else(damaged)
+    }
+
+    fn blob_if_any(&self, sql: &str, name: &str) -> Result<Option<Vec<u8>>> {
+        let row = self.rows(sql, &[name.into()])?.pop();
+        match row.and_then(|mut row| row.pop()) {
+            None => Ok(None),
+            Some(Value::Blob(bytes)) => Ok(Some(bytes)),
+            Some(_) => Err(damaged()),
         }
     }
 

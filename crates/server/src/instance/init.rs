@@ -76,7 +76,11 @@ pub fn init(options: &InitOptions) -> Result<String> {
     Ok(hex::encode(crypto.sha256(&[&identity.certificate])))
 }
 
-fn make_directory(directory: &Path) -> Result<()> {
+/// Makes a directory for an instance.
+///
+/// # Errors
+/// One with something in it, and what the system gives.
+pub(super) fn make_directory(directory: &Path) -> Result<()> {
     let failed = |error: io::Error| {
         ServeError::other(format!("cannot make {}: {error}", directory.display()))
     };

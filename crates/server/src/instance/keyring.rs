@@ -25,6 +25,14 @@ impl Keyring {
         Ok(Self { crypto, root })
     }
 
+    /// The same with another root.
+    pub(super) fn with_root(&self, root: SecretKey) -> Self {
+        Self {
+            crypto: self.crypto,
+            root,
+        }
+    }
+
     /// A new database id: 32 hexadecimal digits.
     pub(super) fn new_id(&self) -> Result<String> {
         let mut id = [0; 16];
@@ -52,8 +60,15 @@ impl Keyring {
     /// # Errors
     /// `Damaged` when the row is missing, or belongs to another database.
     pub(super) fn unwrap(&self, catalog: &Catalog, id: &str) -> Result<SecretKey> {
-        let wrapped = catalog.wrapped_key(id)?;
-        let wrapped = wrapped.as_slice().try_into().map_err(|_| damaged())?;
+        self.unwrap_bytes(id, &catalog.wrapped_key(id)?)
+    }
+
+    /// The same of bytes that are at hand.
+    ///
+    /// # Errors
+    /// `Damaged` when they are no key, or one of another database.
+    pub(super) fn unwrap_bytes(&self, id: &str, wrapped: &[u8]) -> Result<SecretKey> {
+        let wrapped = wrapped.try_into().map_err(|_| damaged())?;
         let key = self.crypto.unwrap_key(&self.wrapping_key(id), wrapped);
         key.map_err(|_| damaged())
     }

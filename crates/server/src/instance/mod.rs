@@ -8,11 +8,13 @@
 )]
 
 pub(crate) mod adopt;
+pub(crate) mod backup;
 pub(crate) mod catalog;
 mod compare;
 mod demo;
 pub(crate) mod init;
 mod keyring;
+pub(crate) mod rotate;
 
 use crate::auth::tls::Identity;
 use crate::failure::{FailureKind, Result, ServeError};
@@ -25,12 +27,15 @@ use std::collections::HashMap;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use zeroize::Zeroizing;
 
 /// The schema in which sessions begin, in every database.
 pub(crate) const PUBLIC: &str = "public";
 /// The superuser and the database that an instance begins with.
 pub(crate) const FIRST: &str = "hush";
+/// How long a statement waits for others that make or drop databases.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Names that the engine has for itself.
 const RESERVED: [&str; 3] = ["memory", "system", "temp"];
 
@@ -51,6 +56,8 @@ pub(crate) struct Instance {
     sessions: Mutex<HashMap<String, usize>>,
     /// Held while a database is made, opened or dropped.
     changing: Mutex<()>,
+    /// Held from the first step to the last of what makes or drops databases, or copies them all.
+    steps: Mutex<()>,
     _lock: File,
 }
 
@@ -59,6 +66,14 @@ pub(crate) type Refused = (String, String);
 
 fn refused(sqlstate: &str, message: impl Into<String>) -> Refused {
     (sqlstate.to_owned(), message.into())
+}
+
+/// A backup goes on for as long as it takes.
+fn busy() -> Refused {
+    refused(
+        "55006",
+        "a backup is being made: databases are made and dropped when it has ended",
+    )
 }
 
 fn failed(error: impl Into<ServeError>) -> Refused {
@@ -127,13 +142,14 @@ impl Instance {
             databases,
             sessions: Mutex::default(),
             changing: Mutex::default(),
+            steps: Mutex::default(),
             _lock: lock,
         };
         instance.put_right()?;
         Ok(instance)
     }
 
-    /// What a crash within CREATE or DROP DATABASE left: neither of them has happened, or the second has.
+    /// What a crash within CREATE or DROP DATABASE left: neither of them has happened, or the second has. Or within a rotation: one key is left.
     fn put_right(&self) -> Result<()> {
         for row in self.catalog.databases()? {
             if row.state != State::Online {
@@ -145,7 +161,7 @@ impl Instance {
                 self.catalog.forget(&row.id)?;
             }
         }
-        Ok(())
+        self.settle_rotations()
     }
 
     fn file(&self, id: &str) -> PathBuf {
@@ -188,6 +204,7 @@ impl Instance {
                 "a database is called by 1 to 63 bytes, and not memory, system or temp",
             ));
         }
+        let _steps = self.steps.try_lock_for(PATIENCE).ok_or_else(busy)?;
         let _changing = self.changing.lock();
         if self.catalog.database(name).map_err(failed)?.is_some() {
             return Err(refused(
@@ -255,6 +272,7 @@ impl Instance {
 
     /// Drops a database that nobody is connected to.
     pub(crate) fn drop_database(&self, name: &str) -> std::result::Result<(), Refused> {
+        let _steps = self.steps.try_lock_for(PATIENCE).ok_or_else(busy)?;
         let _changing = self.changing.lock();
         let row = self.online(name)?;
         if self

@@ -1,0 +1,124 @@
+//! `hush rotate`: another random key for a database, or another root for the keyring.
+//!
+//! What must hold: at every step one of the keys that the catalog has opens the file. The new key is kept beside the old one before the
+//! file knows it; the old one goes when the new one has opened the file. A keyring's root changes with all that it wraps, in one commit.
+
+use super::catalog::KEYRING_ROOT;
+use super::keyring;
+use super::{Instance, State};
+use crate::failure::{FailureKind, Result, ServeError};
+use hushdb::keys::{KeyProvider, SecretKey, SlotOptions, SlotPlan};
+use hushdb::maintenance::{DatabaseFile, FileHeader};
+use hushdb::{Freshness, KeySource};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A secret of the catalog, by its prefix: a wrapped key that a database is to get.
+const NEXT: &str = "next key ";
+
+/// Gives a database of an instance another random key, under which all of it is sealed anew; or the instance's keyring another root. Gives
+/// the bytes that were sealed anew.
+///
+/// # Errors
+/// `Busy` while a server has the instance, `Usage` for a database that is not there or has key slots beside the instance's, and what reading and
+/// writing give. What was interrupted is put right by whoever opens the instance next.
+pub fn rotate(directory: &Path, key: KeySource, database: Option<&str>) -> Result<u64> {
+    let mut instance = Instance::open_on_host(directory, key)?;
+    let bytes = match database {
+        Some(name) => instance.rotate_database(name)?,
+        None => {
+            instance.rotate_keyring()?;
+            0
+        }
+    };
+    instance.catalog.checkpoint()?;
+    Ok(bytes)
+}
+
+fn provider(key: &SecretKey) -> Arc<dyn KeyProvider> {
+    KeySource::Text(keyring::key_text(key)).provider()
+}
+
+impl Instance {
+    fn rotate_database(&self, name: &str) -> Result<u64> {
+        let row = self.online(name);
+        let row = row.map_err(|(_, message)| ServeError::new(FailureKind::Usage, message))?;
+        let file = self.file(&row.id);
+        let slots = FileHeader::read(&file)?.slots;
+        let [slot] = slots.as_slice() else {
+            return Err(ServeError::new(
+                FailureKind::Usage,
+                "the database has key slots beside the instance's, whose keys a new master key would have to be given: remove them first",
+            ));
+        };
+        let old = self.keyring.unwrap(&self.catalog, &row.id)?;
+        let new = self.keyring.new_key()?;
+        let wrapped = self.keyring.wrap(&row.id, &new);
+        self.catalog
+            .keep_secret(&format!("{NEXT}{}", row.id), &wrapped)?;
+        let opened = DatabaseFile::open_for_keys(&file, &*provider(&old), Freshness::default())?;
+        let new = provider(&new);
+        let plan = [
+            SlotPlan::Drop { slot: slot.number },
+            SlotPlan::Add {
+                key: &*new,
+                options: SlotOptions {
+                    label: slot.label.clone(),
+                    ..SlotOptions::default()
+                },
+            },
+        ];
+        let change = opened.rekey(&plan, &mut |_| {})?;
+        drop(opened);
+        self.settle(&row.id)?;
+        Ok(change.bytes)
+    }
+
+    fn rotate_keyring(&mut self) -> Result<()> {
+        let root = self.keyring.new_key()?;
+        let next = self.keyring.with_root(root.duplicate());
+        let mut wrapped = vec![];
+        for row in self.catalog.databases()? {
+            if self
+                .catalog
+                .secret_if_any(&format!("{NEXT}{}", row.id))?
+                .is_some()
+            {
+                return Err(ServeError::other(
+                    "the rotation of a database's key has not ended, and its file cannot be read: see to that first",
+                ));
+            }
+            let key = self.keyring.unwrap(&self.catalog, &row.id)?;
+            wrapped.push((row.id.clone(), next.wrap(&row.id, &key).to_vec()));
+        }
+        self.catalog
+            .change_root(KEYRING_ROOT, root.expose(), &wrapped)?;
+        self.keyring = next;
+        Ok(())
+    }
+
+    /// Puts right what a crash within a rotation left.
+    pub(super) fn settle_rotations(&self) -> Result<()> {
+        let rows = self.catalog.databases()?.into_iter();
+        rows.filter(|row| row.state == State::Online)
+            .try_for_each(|row| self.settle(&row.id))
+    }
+
+    /// The next key of a database becomes its key if the file opens with it, and is forgotten if it does not.
+    fn settle(&self, id: &str) -> Result<()> {
+        let name = format!("{NEXT}{id}");
+        let Some(wrapped) = self.catalog.secret_if_any(&name)? else {
+            return Ok(());
+        };
+        let next = self.keyring.unwrap_bytes(id, &wrapped)?;
+        let file = self.file(id);
+        match DatabaseFile::open_read_only(&file, Some(&*provider(&next)), Freshness::default()) {
+            Ok(_) => self.catalog.put_key(id, &wrapped, &name),
+            Err(error) if error.kind() == hushdb::ErrorKind::WrongKey => {
+                self.catalog.forget_secret(&name)
+            }
+            // Which of them opens it is found when it can be read again.
+            Err(_) => Ok(()),
+        }
+    }
+}
