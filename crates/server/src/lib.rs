@@ -14,6 +14,7 @@ mod control;
 mod door;
 mod failure;
 mod instance;
+mod places;
 mod registry;
 mod server;
 mod session;

@@ -17,7 +17,7 @@ pub(crate) mod settings;
 mod simple;
 mod transaction;
 
-use crate::door::Place;
+use crate::places::Place;
 use crate::registry::Seen;
 use crate::shared::Server;
 use crate::sql_error::SqlError;
