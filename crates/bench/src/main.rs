@@ -94,7 +94,8 @@ enum Benchmark {
         #[command(flatten)]
         rounds: Rounds,
     },
-    /// TPC-B as pgbench has it, from 4 and 64 connections under READ COMMITTED, on one branch and on many.
+    /// TPC-B as pgbench has it, from 4 and 64 connections under READ COMMITTED, on one branch and on many; 64 also with locks that go
+    /// when a commit is durable.
     Tpcb(Tpcb),
     /// Updates of one key, with nothing that heals what they leave behind: the last thousand against the first.
     Updates {

@@ -14,8 +14,8 @@ use crate::failure::{Failure, Result};
 use crate::report::Report;
 use crate::samples::Samples;
 
-/// Connections at once.
-const CONNECTIONS: [usize; 2] = [4, 64];
+/// Connections at once, and whether locks go when a commit is queued.
+const CASES: [(usize, bool); 3] = [(4, true), (64, true), (64, false)];
 /// Updates that make one measurement of `updates`.
 const THOUSAND: u32 = 1000;
 
@@ -34,16 +34,21 @@ struct Seen {
 /// When a statement fails with anything but 40001 or 40P01, and when the balances do not agree at the end.
 pub(crate) fn measure(dir: &Path, scale: i64, seconds: u64, runs: u32) -> Result<Report> {
     let conditions = json!({"scale": scale, "seconds": seconds, "rounds": runs, "encrypted": true});
-    let subjects = vec!["4 connections", "64 connections"];
-    let mut report = Report::new("tpcb", conditions, subjects, vec![(1, 0)]);
+    let subjects = vec![
+        "4 connections",
+        "64 connections",
+        "64 connections, early_release off",
+    ];
+    let mut report = Report::new("tpcb", conditions, subjects, vec![(1, 0), (1, 2)]);
     let mut scales = vec![1, scale];
     scales.dedup();
     for scale in scales {
-        let mut figures: [Vec<Samples>; 4] = std::array::from_fn(|_| vec![Samples::default(); 2]);
+        let none = vec![Samples::default(); CASES.len()];
+        let mut figures: [Vec<Samples>; 4] = std::array::from_fn(|_| none.clone());
         for round in 0..runs {
-            for (at, connections) in CONNECTIONS.into_iter().enumerate() {
-                eprintln!("tpcb, scale {scale}, {connections} connections, round {round}");
-                let seen = one_round(dir, scale, connections, Duration::from_secs(seconds))?;
+            for (at, case) in CASES.into_iter().enumerate() {
+                eprintln!("tpcb, scale {scale}, {case:?}, round {round}");
+                let seen = one_round(dir, scale, case, Duration::from_secs(seconds))?;
                 let committed = seen.times.len() as f64;
                 let values = [
                     committed / seconds as f64,
@@ -87,8 +92,14 @@ pub(crate) fn fresh(dir: &Path) -> Result<(Database, Connection)> {
     Ok((database, connection))
 }
 
-fn one_round(dir: &Path, scale: i64, connections: usize, length: Duration) -> Result<Seen> {
+fn one_round(
+    dir: &Path,
+    scale: i64,
+    (connections, is_early): (usize, bool),
+    length: Duration,
+) -> Result<Seen> {
     let (database, first) = fresh(dir)?;
+    first.execute(&format!("SET early_release = {is_early}"))?;
     for sql in [
         "CREATE TABLE branches (bid INTEGER PRIMARY KEY, bbalance INTEGER)",
         "CREATE TABLE tellers (tid INTEGER PRIMARY KEY, bid INTEGER, tbalance INTEGER)",

@@ -111,6 +111,8 @@ pub(crate) struct Durability {
     pub(crate) checkpoint_on_shutdown: bool,
     /// Bytes a second that are sealed anew at most; 0: as many as it can.
     pub(crate) rekey_bytes_per_second: u64,
+    /// Whether locks go when a commit is queued, or when it is durable.
+    pub(crate) early_release: bool,
 }
 
 impl Default for Durability {
@@ -120,6 +122,7 @@ impl Default for Durability {
             autocheckpoint_bytes: hushdb_storage::DEFAULT_AUTOCHECKPOINT_BYTES,
             checkpoint_on_shutdown: true,
             rekey_bytes_per_second: 0,
+            early_release: true,
         }
     }
 }
@@ -136,6 +139,7 @@ impl Durability {
         store.set_most_log_bytes(most);
         store.set_checkpoint_on_close(self.checkpoint_on_shutdown);
         store.set_rekey_bytes_per_second(self.rekey_bytes_per_second);
+        store.set_early_release(self.early_release);
     }
 }
 

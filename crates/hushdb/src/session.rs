@@ -171,9 +171,13 @@ impl Session {
         self.settings.lock().database.clone()
     }
 
-    /// What a statement that begins now sees.
-    pub(crate) fn snapshot(&self) -> Snapshot {
-        let newest = self.newest();
+    /// What a statement that begins now sees, and waits for others so.
+    pub(crate) fn snapshot(&self, waits: Option<&Waits>) -> Snapshot {
+        let mut newest = self.newest();
+        if let Some(waits) = waits {
+            // Its end fails if some of that is given up now.
+            let _ = waits.catch_up(&mut newest);
+        }
         match self.transaction.lock().as_mut() {
             Some(open) => open.view(newest),
             None => newest,

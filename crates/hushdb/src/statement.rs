@@ -60,7 +60,8 @@ impl<'a> Statement<'a> {
 
     /// The databases as the statement sees them.
     pub(crate) fn snapshot(&self) -> &Snapshot {
-        self.snapshot.get_or_init(|| self.session.snapshot())
+        let waits = self.waits.as_deref();
+        self.snapshot.get_or_init(|| self.session.snapshot(waits))
     }
 
     /// Plans parts of the statement.

@@ -310,6 +310,25 @@ mutants! {
     Tests::Histories, "crates/storage/src/catalog/transaction_locks.rs" {
         "who has waited does not look again": ".try_for_each(|table| self.still_holds(table, &newest))" => ".try_for_each(|table| self.still_holds(table, &self.base))";
     }
+    Tests::Storage("tables"), "crates/storage/src/catalog/queued_states.rs" {
+        "who takes no locks sees what is queued": "        state.newest = newest;" => "        state.newest = self.publish_shared(newest);";
+        "who holds locks sees what is durable": "if !self.releases_early() && owner.looked_at() == 0 {" => "if owner.looked_at() < u64::MAX {";
+        "what is looked at is forgotten": "owner.has_looked_at(ticket);" => "";
+        "blocks of what is queued may be reused while it is read": "self.keep(&newest);" => "";
+    }
+    Tests::Histories, "crates/storage/src/catalog/queued_states.rs" {
+        "nobody waits for what was looked at": "if ticket == 0 {" => "if ticket < u64::MAX {";
+        "a statement sees less than the one before": "            false => self.look(owner),\n" => "            false => Ok(self.snapshot()),\n";
+    }
+    Tests::Storage("tables"), "crates/storage/src/catalog/commit_queue.rs" {
+        "who has looked at what was given up goes on": "[before, now].iter().any(" => "[before, now].iter().all(|_| false) && [before, now].iter().any(";
+    }
+    Tests::Storage("tables"), "crates/storage/src/catalog/commit.rs" {
+        "what builds on what was given up is committed": "            self.store.still_counts(owner)?;" => "            drop(Arc::clone(owner));";
+        "who moves the root lets go of its locks first": "        let (version, _) = self.rebase_on(&state)?;" => "        let (version, _) = self.rebase_on(&state)?;\n        self.release_early();";
+        "who queues keeps its locks": "        transaction.release_early();\n" => "";
+        "what a commit failed by is told before it is durable": "            let _ = self.newest();" => "";
+    }
     Tests::Histories, "crates/storage/src/locks/lock_table.rs" {
         "a lock is had by all who ask": "if is_first && lock.is_free(owner, mode)" => "if is_first || lock.is_free(owner, mode)";
         "nobody looks who waits for whom": "if deadlock::is_in_cycle(state, wanted.owner) {\n                return Err(LockError::Deadlock);\n            }\n            if (wanted" => "if (wanted";

@@ -303,7 +303,7 @@ fn let_go(session: &Session, name: &str) -> Result<Option<Arc<Attached>>> {
 }
 
 pub(super) fn use_database(session: &Session, parts: &[String]) -> Result<QueryResult> {
-    let snapshot = session.snapshot();
+    let snapshot = session.snapshot(None);
     let database_of =
         |name: &str| known_as(&snapshot.databases, name).map(|(known, _)| known.clone());
     let schema_of = |database: &str, schema: &str| {

@@ -31,8 +31,8 @@ pub(super) fn run(statement: &Statement<'_>, lock: &Lock) -> Result<QueryResult>
                 break;
             }
             // While it was waited for, another table may have got the name.
-            let owner = waits.owner(&seen.database(&name.database)?.store);
-            owner.lock_table(table.id, mode, !lock.nowait)?;
+            let store = &seen.database(&name.database)?.store;
+            store.lock_table(&waits.owner(store), table.id, mode, !lock.nowait)?;
             held = Some(table.id);
         }
     }

@@ -200,8 +200,12 @@ fn in_transaction(
         Err(error) => {
             if error.aborts() {
                 aborted.store(true, Ordering::Release);
-                if let Some(open) = session.transaction.lock().as_mut() {
+                let waits = session.transaction.lock().as_mut().and_then(|open| {
                     open.abandon();
+                    open.waits().cloned()
+                });
+                if let Some(waits) = waits {
+                    return waits.told(Err(error));
                 }
             }
             Err(error)

@@ -37,7 +37,7 @@ pub(super) struct Setting {
     default: fn(&Session) -> String,
 }
 
-const SETTINGS: [Setting; 27] = [
+const SETTINGS: [Setting; 28] = [
     Setting {
         name: "debug_force_external",
         aliases: &[],
@@ -129,6 +129,20 @@ const SETTINGS: [Setting; 27] = [
             })
         },
         default: |_| "false".into(),
+    },
+    Setting {
+        name: "early_release",
+        aliases: &[],
+        input_type: "BOOLEAN",
+        is_local: false,
+        description: "Whether a commit lets go of its locks when it is queued for the disk, or when it is there",
+        get: |session| session.instance.durability.lock().early_release.to_string(),
+        set: |session, text| {
+            let on = flag("early_release", text)?;
+            session.instance.set_durability(|d| d.early_release = on);
+            Ok(())
+        },
+        default: |_| "true".into(),
     },
     Setting {
         name: "enable_progress_bar",

@@ -28,7 +28,10 @@ pub(super) fn run(session: &Session, statement: TransactionStatement) -> Result<
             }
         },
         T::Commit => current.take().ok_or_else(|| none("commit"))?.commit()?,
-        T::Rollback => drop(current.take().ok_or_else(|| none("rollback"))?),
+        T::Rollback => {
+            let open = current.take().ok_or_else(|| none("rollback"))?;
+            open.rollback()?;
+        }
         T::Savepoint(name) => {
             let open = current.as_mut().ok_or_else(|| none("set a savepoint"))?;
             open.set_savepoint(name);

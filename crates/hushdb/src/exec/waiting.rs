@@ -1,7 +1,7 @@
 //! Statements that wait for others: each attempt is on the newest state, until no other transaction was faster.
 //!
 //! What must hold: an attempt that was overtaken has changed nothing, and its locks are kept, so that only rows which it had not
-//! locked can disturb the next.
+//! locked can disturb the next. A statement that stands alone is answered, with an error too, once what it looked at is durable.
 
 use crate::prepared::{Shape, recognise};
 use crate::result::QueryResult;
@@ -69,13 +69,28 @@ pub(super) fn settled(
     sight: Sight,
     mut work: impl FnMut(&Statement<'_>) -> Result<QueryResult>,
 ) -> Result<QueryResult> {
-    let alone = !session.in_transaction();
     if sight == Sight::None {
         return work(&Statement::new(session, progress));
     }
+    if session.in_transaction() {
+        return attempts(session, progress, waits, sight, false, work);
+    }
+    let done = attempts(session, progress, waits, sight, true, work);
+    waits.answered(done)
+}
+
+fn attempts(
+    session: &Session,
+    progress: &Arc<ScanProgress>,
+    waits: &Arc<Waits>,
+    sight: Sight,
+    alone: bool,
+    mut work: impl FnMut(&Statement<'_>) -> Result<QueryResult>,
+) -> Result<QueryResult> {
     let mut tries = TRIES;
     let mut keep = sight == Sight::AsItIs;
     loop {
+        waits.still_count()?;
         session.renew(keep)?;
         let statement = Statement::new(session, progress).waiting(waits);
         let result = work(&statement);

@@ -63,8 +63,7 @@ impl OpenTransaction {
         match &mut self.write {
             Some((_, write)) if write.is_changed() => {
                 if !keep {
-                    let newest = write.store().snapshot();
-                    write.advance(newest)?;
+                    write.advance_to_newest()?;
                 }
             }
             // Begun anew on what the statement sees.
@@ -142,6 +141,10 @@ impl OpenTransaction {
             return Err(Error::transaction(format!(
                 "Cannot detach database \"{database}\": the current transaction has changed it; COMMIT or ROLLBACK first"
             )));
+        }
+        if let Some(waits) = &self.waits {
+            // While there is a log that says what of it stays.
+            waits.until_durable_but(None)?;
         }
         self.seen.remove(database);
         if self.write.take_if(|(name, _)| name == database).is_some() {
@@ -232,14 +235,37 @@ impl OpenTransaction {
 
     /// Makes the changes durable and visible to others.
     pub(crate) fn commit(self) -> Result<()> {
-        if self.is_aborted() {
-            return Err(Error::transaction(
-                "Failed to commit: an error has aborted the transaction, and it has been rolled back",
-            ));
-        }
-        if let Some((_, write)) = self.write {
+        let is_aborted = self.is_aborted();
+        let Self { write, waits, .. } = self;
+        let write = write.map(|(_, write)| write);
+        let work = || {
+            if is_aborted {
+                return Err(Error::transaction(
+                    "Failed to commit: an error has aborted the transaction, and it has been rolled back",
+                ));
+            }
+            let Some(write) = write else { return Ok(()) };
+            if let Some(waits) = waits.as_ref().filter(|_| write.is_changed()) {
+                // A crash must not leave here what was made of something that it takes back there.
+                waits.until_durable_but(Some(write.store()))?;
+            }
             write.commit()?;
+            Ok(())
+        };
+        let done = work();
+        match &waits {
+            Some(waits) => waits.answered(done),
+            None => done,
         }
-        Ok(())
+    }
+
+    /// Undoes everything.
+    ///
+    /// # Errors
+    /// `Conflict` when what the transaction has seen is not durable and never will be.
+    pub(crate) fn rollback(self) -> Result<()> {
+        let Self { write, waits, .. } = self;
+        drop(write);
+        waits.map_or(Ok(()), |waits| waits.answered(Ok(())))
     }
 }

@@ -1,11 +1,14 @@
 //! `Isolation`, and `Waits`: how the statements of a transaction wait for others, and the locks that they hold.
 //!
-//! What must hold: locks stay until the transaction has ended, and is durable if it committed.
+//! What must hold: locks stay until the transaction has ended, and will be durable if anything that builds on it is. Nobody is told how it
+//! ended, nor of an error that ends it, before all that it looked at is durable.
 
+use hushdb_query::plan::Snapshot;
+use hushdb_sql::{ErrorKind, Result};
 use hushdb_storage::{LockOwner, OnLongWait, Patience, Store};
 use parking_lot::Mutex;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// What the transactions of a connection see of others, and what they do when they meet.
@@ -50,9 +53,12 @@ pub(crate) struct Waits {
     patience: Mutex<Patience>,
     /// Hears of long waits, if anybody is to.
     on_long_wait: Option<OnLongWait>,
-    /// Of each database that is written to.
-    owners: Mutex<Vec<Arc<LockOwner>>>,
+    /// Of each database that is written to, or of which something is locked.
+    owners: Mutex<Vec<Owner>>,
 }
+
+/// What holds the locks of a database, which may be detached meanwhile.
+type Owner = (Weak<Store>, Arc<LockOwner>);
 
 impl Waits {
     /// None: nobody waits. `timeout` is for each lock; zero is none.
@@ -76,30 +82,96 @@ impl Waits {
         let patience = patience(timeout);
         if std::mem::replace(&mut *self.patience.lock(), patience) != patience {
             let owners = self.owners.lock();
-            owners.iter().for_each(|owner| owner.set_patience(patience));
+            owners
+                .iter()
+                .for_each(|(_, owner)| owner.set_patience(patience));
         }
     }
 
     /// What holds the locks of a database.
-    pub(crate) fn owner(&self, store: &Store) -> Arc<LockOwner> {
+    pub(crate) fn owner(&self, store: &Arc<Store>) -> Arc<LockOwner> {
         let mut owners = self.owners.lock();
-        if let Some(owner) = owners.iter().find(|owner| store.is_of(owner)) {
+        if let Some((_, owner)) = owners.iter().find(|(_, owner)| store.is_of(owner)) {
             return Arc::clone(owner);
         }
         let owner = store.lock_owner(*self.patience.lock());
         if let Some(report) = &self.on_long_wait {
             owner.report_long_waits(Arc::clone(report));
         }
-        if let Some(first) = owners.first() {
+        if let Some((_, first)) = owners.first() {
             owner.join(first);
         }
-        owners.push(Arc::clone(&owner));
+        owners.push((Arc::downgrade(store), Arc::clone(&owner)));
         owner
     }
 
     /// Lets go of all locks.
     pub(super) fn let_go(&self) {
-        self.owners.lock().clear();
+        let owners = self.owners.lock();
+        owners.iter().for_each(|(_, owner)| owner.let_go());
+    }
+
+    /// Owners with their databases, without those that are gone.
+    fn open(&self) -> Vec<(Arc<Store>, Arc<LockOwner>)> {
+        let owners = self.owners.lock();
+        let open = owners.iter();
+        open.filter_map(|(store, owner)| Some((store.upgrade()?, Arc::clone(owner))))
+            .collect()
+    }
+
+    /// Whether all that was looked at may become durable.
+    ///
+    /// # Errors
+    /// `Conflict` if some of it was given up: the transaction can not go on.
+    pub(crate) fn still_count(&self) -> Result<()> {
+        for (store, owner) in self.open() {
+            store.still_counts(&owner)?;
+        }
+        Ok(())
+    }
+
+    /// Has a statement see no less than what was looked at before.
+    ///
+    /// # Errors
+    /// As [`Waits::still_count`].
+    pub(crate) fn catch_up(&self, snapshot: &mut Snapshot) -> Result<()> {
+        for (store, owner) in self.open() {
+            let mut seen = snapshot.databases.values_mut();
+            if let Some(seen) = seen.find(|seen| Arc::ptr_eq(&seen.store, &store)) {
+                seen.version = store.snapshot_for(&owner)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns once what was looked at is durable, in all databases but one.
+    ///
+    /// # Errors
+    /// As [`Waits::still_count`]; what the disk says where a log can not be written.
+    pub(super) fn until_durable_but(&self, one: Option<&Arc<Store>>) -> Result<()> {
+        for (store, owner) in self.open() {
+            if !one.is_some_and(|one| Arc::ptr_eq(one, &store)) {
+                store.until_durable(&owner)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of all locks; gives what came of the work, as [`Waits::told`].
+    pub(crate) fn answered<T>(&self, done: Result<T>) -> Result<T> {
+        self.let_go();
+        self.told(done)
+    }
+
+    /// Gives what came of the work once what it looked at is durable, or that it is not.
+    pub(crate) fn told<T>(&self, done: Result<T>) -> Result<T> {
+        match (done, self.until_durable_but(None)) {
+            (done, Ok(())) => done,
+            (Ok(_), Err(error)) => Err(error),
+            // What it failed by is not so.
+            (Err(_), Err(error)) if error.kind() == ErrorKind::Conflict => Err(error),
+            (done, Err(_)) => done,
+        }
     }
 }
 

@@ -31,7 +31,8 @@ pub struct Done {
     pub sees_one_state: bool,
     /// Appends: the list's key and what was appended, in order.
     pub appends: Vec<(u64, u64)>,
-    /// Lists that it read, by key, without what it had appended itself by then.
+    /// Lists that it read, by key, without what it had appended itself by then; none where nobody was told how it ended, and what it
+    /// read need not be so.
     pub reads: Vec<(u64, Vec<u64>)>,
 }
 
@@ -92,6 +93,10 @@ fn order(all: &[Done], lists: &BTreeMap<u64, Vec<u64>>) -> Result<Order, String>
             .extend(numbers.windows(2).map(|pair| (pair[0], pair[1])));
     }
     for (number, done) in all.iter().enumerate() {
+        // What it built on may have gone down with it, and nobody was told how it ended.
+        if done.end == End::Unknown && !is_there(done, lists) {
+            continue;
+        }
         for (key, read) in &done.reads {
             order_of_read(number, done, read, &lists[key], &writers, lists, &mut order)?;
         }

@@ -19,6 +19,7 @@ use super::anomalies::{Done, End};
 use super::turns::Turns;
 use super::{ACCOUNTS, HistoryReport, KEYS, Level, PLACES, START};
 use crate::dice::Dice;
+use crate::disk::SimDisk;
 
 /// Attempts of a statement until it fails.
 const TRIES: usize = 10;
@@ -44,7 +45,7 @@ pub(super) struct Client<'a> {
     turns: &'a Arc<Turns>,
     dice: Dice,
     level: Level,
-    is_down: &'a (dyn Fn() -> bool + Sync),
+    disk: &'a SimDisk,
     /// Whether others do not wait, whose commits may come between.
     is_mixed: bool,
     next_id: u64,
@@ -77,7 +78,7 @@ impl<'a> Client<'a> {
         turns: &'a Arc<Turns>,
         dice: Dice,
         (level, is_mixed): (Level, bool),
-        is_down: &'a (dyn Fn() -> bool + Sync),
+        disk: &'a SimDisk,
     ) -> Self {
         Self {
             me,
@@ -85,7 +86,7 @@ impl<'a> Client<'a> {
             turns,
             dice,
             level,
-            is_down,
+            disk,
             is_mixed,
             next_id: 1 + me as u64 * 100_000,
             transaction: None,
@@ -109,16 +110,16 @@ impl<'a> Client<'a> {
     fn transactions(&mut self, transactions: u64) -> std::result::Result<(), String> {
         for _ in 0..transactions {
             self.deed.done.sees_one_state = self.level != Level::Committed;
-            let done = self.transaction();
+            let ends = [self.transaction(), self.told()];
             (self.transaction, self.seen, self.locks) = (None, None, None);
             self.deeds.push(std::mem::take(&mut self.deed));
-            if let Err(Stop::Wrong(what)) = done {
+            if let Some(Stop::Wrong(what)) = ends.into_iter().find_map(wrong) {
                 return Err(format!("client {} ({:?}): {what}", self.me, self.level));
             }
-            if (self.is_down)() {
+            if self.is_down() {
                 return Ok(());
             }
-            if self.dice.chance(8) && self.store.checkpoint().is_err() && !(self.is_down)() {
+            if self.dice.chance(8) && self.store.checkpoint().is_err() && !self.has_been_full() {
                 return Err("a checkpoint fails".into());
             }
         }
@@ -158,7 +159,7 @@ impl<'a> Client<'a> {
                 self.report.commits += 1;
                 Ok(())
             }
-            Err(_) if (self.is_down)() => {
+            Err(_) if self.is_down() => {
                 self.deed.done.end = End::Unknown;
                 Ok(())
             }
@@ -166,10 +167,51 @@ impl<'a> Client<'a> {
         }
     }
 
+    /// Whoever runs the transaction is told how it ended. If nobody can be, what it has read need not be so.
+    fn told(&mut self) -> Step<()> {
+        self.transaction = None;
+        let Some(owner) = self
+            .locks
+            .take()
+            .filter(|_| self.deed.done.end == End::Undone)
+        else {
+            return Ok(());
+        };
+        owner.let_go();
+        let told = self.store.until_durable(&owner);
+        self.locks = Some(owner);
+        told.map_err(|error| {
+            self.deed.done.reads.clear();
+            self.stopped(&error)
+        })
+    }
+
+    /// Whether the machine is down, or the store writes nothing more.
+    fn is_down(&self) -> bool {
+        self.disk.is_down() || self.store.begin().is_err()
+    }
+
+    /// Whether there was no room for something, or will not be any more.
+    fn has_been_full(&self) -> bool {
+        self.is_down() || self.disk.stats().faults > 0
+    }
+
     /// What an error ends.
     fn stopped(&mut self, error: &Error) -> Stop {
         let is_allowed = match error {
-            _ if (self.is_down)() => true,
+            _ if self.is_down() => true,
+            Error::Full(_) => {
+                self.report.full += 1;
+                // Mostly before others have ended what they built on it.
+                if self.dice.chance(70) {
+                    self.disk.make_room();
+                }
+                self.has_been_full()
+            }
+            Error::Conflict(_) if self.is_taken_back() => {
+                self.report.taken_back += 1;
+                self.has_been_full()
+            }
             Error::Deadlock => {
                 self.report.deadlocks += 1;
                 self.level != Level::Snapshot
@@ -251,13 +293,22 @@ impl<'a> Client<'a> {
         let renews = self.level == Level::Committed;
         match &mut self.transaction {
             Some(open) if open.is_changed() && renews => {
-                return open.advance(self.store.snapshot());
+                return open.advance_to_newest();
             }
             Some(_) if !renews => return Ok(()),
             _ => (),
         }
-        self.seen = Some(self.store.snapshot());
+        self.seen = Some(match &self.locks {
+            Some(owner) => self.store.snapshot_for(owner)?,
+            None => self.store.snapshot(),
+        });
         self.begin()
+    }
+
+    /// Whether what it has seen was given up.
+    fn is_taken_back(&self) -> bool {
+        let owner = self.locks.as_ref();
+        owner.is_some_and(|owner| self.store.still_counts(owner).is_err())
     }
 
     /// Begins on what was seen.
@@ -429,6 +480,11 @@ impl<'a> Client<'a> {
             false => Err(Stop::Wrong(format!("there is {sum} of money"))),
         }
     }
+}
+
+/// What does not hold, of a step.
+fn wrong(step: Step<()>) -> Option<Stop> {
+    step.err().filter(|stop| matches!(stop, Stop::Wrong(_)))
 }
 
 /// Fills the tables with what they have at first.

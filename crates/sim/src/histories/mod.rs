@@ -1,7 +1,8 @@
 //! `History`: clients that read and write one database side by side, wait for each other's locks, and go down with the machine.
 //!
 //! Each client is a thread, but one runs at a time: the dice say who goes on at each statement, between its look and its locks, at
-//! each wait for a lock and before each commit. So a seed replays, with its crash at one write or at each.
+//! each wait for a lock, before each commit and between its place in the queue and the log. So a seed replays, with its crash at one
+//! write or at each. In some, locks go when a commit is queued, or the disk is full for a while.
 //!
 //! What must hold, at every level and after a crash at any write: what `anomalies.rs` says; no place has two rows, and each as many
 //! as were put there less those that were taken away; no money comes or goes; nothing that was counted is lost; each table that
@@ -25,7 +26,7 @@ use self::anomalies::{Done, End, anomaly};
 use self::client::{Client, Deed};
 use self::turns::Turns;
 use crate::dice::Dice;
-use crate::disk::{Breakage, DiskOptions, SimDisk, SimFiles};
+use crate::disk::{Breakage, DiskOptions, Fault, FaultKind, SimDisk, SimFiles};
 
 const NAME: &str = "history.hush";
 /// Lists that are appended to.
@@ -35,6 +36,8 @@ const PLACES: u64 = 3;
 /// Accounts, and the money in each at first.
 const ACCOUNTS: u64 = 4;
 const START: i64 = 100;
+/// A disk that gets full does within so many operations.
+const OPERATIONS: u64 = 300;
 
 /// One history.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +67,10 @@ pub struct HistoryReport {
     pub crashes: u64,
     /// Commits in flight then that turned out to be there.
     pub found_in_flight: u64,
+    /// Commits for which there was no room.
+    pub full: u64,
+    /// Transactions that failed since there was no room for what they had seen.
+    pub taken_back: u64,
     /// A digest of all that the disk did.
     pub trace: u64,
 }
@@ -87,6 +94,8 @@ impl AddAssign for HistoryReport {
         self.conflicts += other.conflicts;
         self.crashes += other.crashes;
         self.found_in_flight += other.found_in_flight;
+        self.full += other.full;
+        self.taken_back += other.taken_back;
         self.trace ^= other.trace;
     }
 }
@@ -109,6 +118,12 @@ impl History {
         store.set_checkpoint_on_close(dice.chance(50));
         let log_bytes = *dice.pick(&[1, 1 << 10, 4 << 10, 1 << 30]);
         store.set_autocheckpoint_bytes(log_bytes);
+        store.set_early_release(dice.chance(75));
+        let at = dice.between(1, OPERATIONS);
+        if dice.chance(30) {
+            let kind = FaultKind::Full;
+            disk.order(Fault { at, kind });
+        }
         if let Some(at) = self.crash_at {
             disk.crash_after(at);
         }
@@ -208,14 +223,13 @@ fn side_by_side(
 ) -> Result<(HistoryReport, Vec<Vec<Deed>>), String> {
     let is_mixed = levels.contains(&Level::Snapshot);
     let turns = Arc::new(Turns::new(dice.fork(), levels.len()));
-    let is_down = || disk.is_down();
     let transactions = dice.between(2, 6);
     let mut clients: Vec<Client<'_>> = levels
         .iter()
         .enumerate()
         .map(|(me, level)| {
             let how = (*level, is_mixed);
-            Client::new(me, store, &turns, dice.fork(), how, &is_down)
+            Client::new(me, store, &turns, dice.fork(), how, disk)
         })
         .collect();
     let ends: Vec<Result<(), String>> = std::thread::scope(|scope| {

@@ -174,14 +174,19 @@ impl Checkpoint<'_> {
         store.move_root(&mut stored, &self.before, &mut self.fresh, named)?;
         let generation = stored.catalog.generation;
         version.generation = generation;
-        let version = store.publish(version);
+        let version = Arc::new(version);
         state.stored = Arc::new(stored.catalog);
-        state.newest = newest.map_or(version, |newest| {
-            Arc::new(CatalogVersion {
-                generation,
-                ..newest
-            })
-        });
+        let newest = newest.map_or_else(
+            || Arc::clone(&version),
+            |newest| {
+                Arc::new(CatalogVersion {
+                    generation,
+                    ..newest
+                })
+            },
+        );
+        store.show(&mut state, newest);
+        store.publish_shared(version);
         log.end_at_cut();
         store.checkpointer.look_at(&log);
         Ok(())

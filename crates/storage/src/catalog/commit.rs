@@ -54,7 +54,7 @@ pub(super) struct CommitState {
     pub(super) queue: Vec<Queued>,
     queued_bytes: usize,
     /// The last ticket given to one that waits.
-    tickets: u64,
+    pub(super) tickets: u64,
 }
 
 impl CommitState {
@@ -85,6 +85,7 @@ impl Transaction {
             ));
         }
         if !self.is_changed() {
+            self.until_durable()?;
             return Ok(self.store.snapshot());
         }
         let store = Arc::clone(&self.store);
@@ -98,8 +99,21 @@ impl Transaction {
         let _alone = wait_for(&store.checkpointing)?;
         let mut log = wait_for(&store.log)?;
         let mut state = wait_for(&store.commit)?;
-        let (version, _) = self.rebase(&state.newest)?;
+        let (version, _) = self.rebase_on(&state)?;
         store.flip(&mut log, &mut state, version, &mut self.fresh)
+    }
+}
+
+impl Transaction {
+    /// As `rebase`, by who holds the lock of the newest state.
+    fn rebase_on(&self, state: &CommitState) -> Result<(CatalogVersion, Vec<TableChange>)> {
+        if let Some(owner) = &self.locks {
+            self.store.still_counts(owner)?;
+        }
+        self.rebase(&state.newest).inspect_err(|_| {
+            // What it fails by may not be durable yet, and is told.
+            let _ = self.newest();
+        })
     }
 }
 
@@ -108,7 +122,7 @@ impl Store {
     fn commit_small(&self, transaction: &Transaction) -> Result<Option<Arc<CatalogVersion>>> {
         let ticket = {
             let mut state = wait_for(&self.commit)?;
-            let (version, changes) = transaction.rebase(&state.newest)?;
+            let (version, changes) = transaction.rebase_on(&state)?;
             if self.is_volatile {
                 let rows = rows_of(&changes);
                 let large = bytes_of(&changes) > MAX_LOGGED_BYTES;
@@ -116,8 +130,9 @@ impl Store {
                     return Ok(None);
                 }
                 state.unstored_rows += rows;
-                state.newest = self.publish(version);
-                return Ok(Some(Arc::clone(&state.newest)));
+                let version = Arc::new(version);
+                self.show(&mut state, Arc::clone(&version));
+                return Ok(Some(self.publish_shared(version)));
             }
             if !self.is_logged {
                 return Ok(None);
@@ -127,17 +142,18 @@ impl Store {
             {
                 return Ok(None);
             }
-            state.newest = Arc::new(version);
             state.queued_bytes += entry.len();
             state.queue.push(Queued { entry, changes });
             state.tickets += 1;
+            self.show(&mut state, Arc::new(version));
             state.tickets
         };
+        transaction.release_early();
         self.write_log(ticket).map(Some)
     }
 
     /// Returns once the ticket is durable: writes what is queued, unless somebody did so while this one waited.
-    fn write_log(&self, ticket: u64) -> Result<Arc<CatalogVersion>> {
+    pub(super) fn write_log(&self, ticket: u64) -> Result<Arc<CatalogVersion>> {
         let Some(lead) = self.queue.wait(ticket)? else {
             return Ok(self.snapshot());
         };
@@ -187,10 +203,12 @@ impl Store {
             return;
         }
         let mut state = self.commit.lock();
-        state.newest = self.snapshot();
+        // First: who has looked at what is taken back here finds that out, and not the same row ids with other rows.
+        self.queue.failed(state.tickets);
         state.queue.clear();
         state.queued_bytes = 0;
-        self.queue.failed(state.tickets);
+        let published = self.snapshot();
+        self.show(&mut state, published);
     }
 
     /// Moves what opening replayed into the file and removes the logs that it was in.
@@ -250,12 +268,13 @@ impl Store {
         let closed = log.closed(self.blocks.log_state());
         let mut stored = self.store_version(version, &state.stored, fresh)?;
         self.move_root(&mut stored, &state.stored, fresh, closed)?;
-        let stored = self.publish(stored.catalog);
-        state.newest = Arc::clone(&stored);
+        let stored = Arc::new(stored.catalog);
         state.stored = Arc::clone(&stored);
         state.unstored_rows = 0;
         state.queue.clear();
         state.queued_bytes = 0;
+        self.show(state, Arc::clone(&stored));
+        let stored = self.publish_shared(stored);
         self.queue.durable(state.tickets);
         if log.is_open() {
             log.end();

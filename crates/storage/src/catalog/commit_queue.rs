@@ -25,6 +25,12 @@ struct QueueState {
     is_led: bool,
 }
 
+impl QueueState {
+    fn has_failed(&self, ticket: u64) -> bool {
+        self.failed.iter().any(|failed| failed.contains(&ticket))
+    }
+}
+
 /// The right to write the log for all who wait; given up when dropped.
 pub(super) struct Lead<'a>(&'a CommitQueue);
 
@@ -36,7 +42,7 @@ impl CommitQueue {
     pub(super) fn wait(&self, ticket: u64) -> Result<Option<Lead<'_>>> {
         let mut state = self.state.lock();
         loop {
-            if state.failed.iter().any(|failed| failed.contains(&ticket)) {
+            if state.has_failed(ticket) {
                 return Err(Error::Full(std::io::ErrorKind::StorageFull.into()));
             }
             if state.durable >= ticket {
@@ -48,6 +54,20 @@ impl CommitQueue {
             }
             self.moved.wait(&mut state);
         }
+    }
+
+    /// Whether a state is durable, which has the ticket `now`, for who has looked at one with the ticket `before`.
+    ///
+    /// # Errors
+    /// Conflict if one of the two was given up.
+    pub(super) fn look(&self, before: u64, now: u64) -> Result<bool> {
+        let state = self.state.lock();
+        if [before, now].iter().any(|ticket| state.has_failed(*ticket)) {
+            return Err(Error::Conflict(
+                "there was no room on the disk for a change that this transaction builds on".into(),
+            ));
+        }
+        Ok(state.durable >= now)
     }
 
     /// Tickets up to this one that are not durable never will be: there was no room for them.

@@ -1,29 +1,32 @@
 //! Which catalog versions are still read.
 //!
-//! What must hold: the oldest generation reported is not above that of any version alive. A version dies with its last `Arc`.
+//! What must hold: the oldest generation reported is not above that of any version alive that somebody could get. A version dies with
+//! its last `Arc`.
 
 use std::sync::{Arc, Weak};
 
 use super::catalog_version::CatalogVersion;
 use crate::block::Generation;
 
-/// Published versions that may still be in use.
+/// Versions that were published, or shown to those who hold locks, and may still be in use.
 #[derive(Default)]
 pub(crate) struct LiveVersions {
-    published: Vec<(Generation, Weak<CatalogVersion>)>,
+    shown: Vec<(Generation, Weak<CatalogVersion>)>,
 }
 
 impl LiveVersions {
     pub(crate) fn add(&mut self, version: &Arc<CatalogVersion>) {
-        self.published
-            .push((Generation::new(version.generation), Arc::downgrade(version)));
+        let last = self.shown.last().map(|(_, last)| last.as_ptr());
+        if last != Some(Arc::as_ptr(version)) {
+            let generation = Generation::new(version.generation);
+            self.shown.push((generation, Arc::downgrade(version)));
+        }
     }
 
     /// The oldest generation in use, or `newest` if none older is.
     pub(crate) fn oldest(&mut self, newest: Generation) -> Generation {
-        self.published
-            .retain(|(_, version)| version.strong_count() > 0);
-        self.published
+        self.shown.retain(|(_, version)| version.strong_count() > 0);
+        self.shown
             .iter()
             .map(|(generation, _)| *generation)
             .min()

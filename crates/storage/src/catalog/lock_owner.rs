@@ -2,6 +2,7 @@
 //!
 //! What must hold: dropped, it holds none. What its locks take in memory is counted.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -32,6 +33,8 @@ pub struct LockOwner {
     on_long_wait: OnceLock<OnLongWait>,
     turn: OnceLock<Turn>,
     kin: OnceLock<Arc<Kin>>,
+    /// The highest ticket of the states that it looked at before they were durable; 0: none.
+    looked_at: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +54,7 @@ impl LockOwner {
             on_long_wait: OnceLock::new(),
             turn: OnceLock::new(),
             kin: OnceLock::new(),
+            looked_at: AtomicU64::new(0),
         }
     }
 
@@ -87,7 +91,7 @@ impl LockOwner {
     ///
     /// # Errors
     /// `LockTimeout`, also where the lock is not free and nobody is to wait; `Deadlock`, `TooManyLocks`, `Interrupted`.
-    pub fn lock_table(&self, table_id: u64, mode: LockMode, waits: bool) -> Result<()> {
+    pub(super) fn lock_table(&self, table_id: u64, mode: LockMode, waits: bool) -> Result<()> {
         let key = LockKey::Table(table_id);
         match waits {
             true => self.lock(key, mode),
@@ -166,6 +170,31 @@ impl LockOwner {
         Ok(())
     }
 
+    /// Lets go of all its locks.
+    pub fn let_go(&self) {
+        let held = std::mem::take(&mut *self.held.lock());
+        if !held.keys.is_empty() {
+            self.table.release(self.id, &held.keys);
+        }
+    }
+
+    /// The highest ticket of the states that it looked at before they were durable; 0: none.
+    pub(super) fn looked_at(&self) -> u64 {
+        self.looked_at.load(Ordering::Acquire)
+    }
+
+    /// It looks at a state that is not durable.
+    pub(super) fn has_looked_at(&self, ticket: u64) {
+        self.looked_at.fetch_max(ticket, Ordering::AcqRel);
+    }
+
+    /// Lets others go on, where somebody says whose turn it is.
+    pub(super) fn take_turn(&self) {
+        if let Some(turn) = self.turn.get() {
+            turn();
+        }
+    }
+
     /// Whether its locks are of this table of locks.
     pub(super) fn is_of(&self, table: &Arc<LockTable>) -> bool {
         Arc::ptr_eq(&self.table, table)
@@ -193,10 +222,7 @@ impl std::fmt::Debug for LockOwner {
 
 impl Drop for LockOwner {
     fn drop(&mut self) {
-        let held = self.held.get_mut();
-        if !held.keys.is_empty() {
-            self.table.release(self.id, &held.keys);
-        }
+        self.let_go();
         if self.kin.get().is_some() {
             self.table.forget(self.id);
         }

@@ -21,6 +21,7 @@ mod live_versions;
 mod lock_owner;
 mod pending_row_group;
 mod point_reads;
+mod queued_states;
 mod rebase;
 mod recovery;
 mod rekey;

@@ -57,7 +57,7 @@ impl Transaction {
             let keys: BTreeSet<LockKey> = self.row_locks(owner, base, &ids)?.into_iter().collect();
             keys.into_iter().try_for_each(|key| lock(key, mode))?;
         }
-        let newest = self.store.snapshot();
+        let newest = self.newest()?;
         let read = Touched {
             base,
             gone: ids,
@@ -110,7 +110,7 @@ impl Transaction {
                 Some(key) => owner.take_if_free(key, mode)?,
                 None => Some(false),
             };
-            let newest = self.store.snapshot();
+            let newest = self.newest()?;
             let is_there = is_own || taken.is_some() && is_still_there(base, *id, &newest)?;
             if taken == Some(true) && !is_there {
                 owner.let_go_of_last();

@@ -22,6 +22,7 @@ use super::fresh_blocks::FreshBlocks;
 use super::live_versions::LiveVersions;
 use super::lock_owner::LockOwner;
 use super::pending_row_group::PendingRowGroup;
+use super::queued_states::QueuedStates;
 use super::recovery::{Recovered, recover};
 use super::rekey::RekeyWork;
 use super::transaction::Transaction;
@@ -43,6 +44,7 @@ pub struct Store {
     pub(super) log: Mutex<CommitLog>,
     pub(super) commit: Mutex<CommitState>,
     pub(super) queue: CommitQueue,
+    pub(super) queued: QueuedStates,
     pub(super) checkpointer: Checkpointer,
     locks: Arc<LockTable>,
     /// Nothing outlives the process: commits are not written one by one.
@@ -249,6 +251,7 @@ impl Store {
             log: Mutex::new(CommitLog::new(files, recovered.last_sequence)),
             commit: Mutex::new(CommitState::new(&stored, &newest)),
             queue: CommitQueue::default(),
+            queued: QueuedStates::new(&newest),
             checkpointer: Checkpointer::default(),
             locks: Arc::default(),
             is_volatile,
@@ -602,16 +605,16 @@ impl Store {
         self.live.lock().oldest(Generation::new(newest))
     }
 
-    /// Makes a committed version the newest one.
-    pub(super) fn publish(&self, version: CatalogVersion) -> Arc<CatalogVersion> {
-        self.publish_shared(Arc::new(version))
-    }
-
-    /// As [`Store::publish`].
+    /// Makes a committed version the one that all see.
     pub(super) fn publish_shared(&self, version: Arc<CatalogVersion>) -> Arc<CatalogVersion> {
-        self.live.lock().add(&version);
+        self.keep(&version);
         *self.current.write() = Arc::clone(&version);
         version
+    }
+
+    /// Keeps the blocks of a version from being reused while somebody has it.
+    pub(super) fn keep(&self, version: &Arc<CatalogVersion>) {
+        self.live.lock().add(version);
     }
 }
 

@@ -64,7 +64,7 @@ impl Transaction {
         for key in keys {
             owner.lock(key, LockMode::All)?;
         }
-        let newest = self.store.snapshot();
+        let newest = self.newest()?;
         match Arc::ptr_eq(&newest, &self.base) {
             true => Ok(()),
             false => touched
@@ -83,7 +83,7 @@ impl Transaction {
             return Ok(());
         };
         owner.lock(LockKey::Definitions, LockMode::All)?;
-        if self.store.snapshot().definitions != self.base.definitions {
+        if self.newest()?.definitions != self.base.definitions {
             return Err(Error::Overtaken);
         }
         table_id.map_or(Ok(()), |id| self.lock_whole(id))
@@ -99,7 +99,7 @@ impl Transaction {
             return Ok(());
         };
         owner.lock(LockKey::Table(table_id), LockMode::All)?;
-        let newest = self.store.snapshot();
+        let newest = self.newest()?;
         let now = find(&newest, table_id).filter(|now| now.is_defined_as(base));
         match now.is_some_and(|now| now.changes == base.changes) {
             true => Ok(()),
@@ -255,7 +255,7 @@ impl Transaction {
         for key in keys {
             owner.lock(key, LockMode::All)?;
         }
-        let newest = self.store.snapshot();
+        let newest = self.newest()?;
         let Some(now) = find(&newest, id).filter(|now| now.is_defined_as(base)) else {
             return Ok(true);
         };

@@ -157,7 +157,7 @@ impl Store {
         let mut attempt = 1;
         let owner = self.lock_owner(Patience::Endless);
         loop {
-            let mut txn = self.begin()?;
+            let mut txn = self.begin_on(self.look(&owner)?)?;
             txn.wait_by(&owner);
             if !must_be && txn.catalog().table(schema, name).is_none() {
                 return Ok(());

@@ -174,9 +174,9 @@ fn stores_and_transactions_may_move_between_threads() {
 
 /// Files in memory that have room for so many more bytes of logs.
 #[derive(Debug)]
-struct SmallDisk {
-    files: MemFiles,
-    room: Arc<AtomicU64>,
+pub(super) struct SmallDisk {
+    pub(super) files: MemFiles,
+    pub(super) room: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]

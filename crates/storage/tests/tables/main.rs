@@ -7,6 +7,7 @@ mod commits;
 mod damage;
 mod dead_rows;
 mod definitions;
+mod early_release;
 mod failures;
 mod fixture;
 mod histories;
