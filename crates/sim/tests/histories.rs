@@ -41,7 +41,8 @@ fn histories_are_as_their_levels_promise() {
     }
     let _ = writeln!(
         std::io::stdout(),
-        "{:.0} histories a second: {sum:?}",
+        "seeds {first} to {}: {:.0} histories a second: {sum:?}",
+        first + histories - 1,
         2.0 * histories as f64 / began.elapsed().as_secs_f64()
     );
     if histories >= HISTORIES {

@@ -94,7 +94,7 @@ fn order(all: &[Done], lists: &BTreeMap<u64, Vec<u64>>) -> Result<Order, String>
     }
     for (number, done) in all.iter().enumerate() {
         // What it built on may have gone down with it, and nobody was told how it ended.
-        if done.end == End::Unknown && !is_there(done, lists) {
+        if matches!(done.end, End::Unknown) && !is_there(done, lists) {
             continue;
         }
         for (key, read) in &done.reads {

@@ -60,6 +60,9 @@ fn durable_value(store: &Arc<Store>, key: i64) -> Option<i64> {
     value(store, &store.snapshot(), key)
 }
 
+/// A transaction with the locks that it holds.
+type Open = (Arc<LockOwner>, Transaction);
+
 /// One that fails where another has a lock.
 fn owner(store: &Arc<Store>) -> Arc<LockOwner> {
     store.lock_owner(Patience::None)
@@ -180,7 +183,7 @@ fn who_has_looked_at_it_is_answered_when_it_is_durable() {
 fn who_has_looked_at_what_finds_no_room_fails() {
     let room = roomy();
     let store = database(&room);
-    let kept: Arc<Mutex<Vec<(Arc<LockOwner>, Transaction)>>> = Arc::default();
+    let kept: Arc<Mutex<Vec<Open>>> = Arc::default();
     let (there, keeps, full) = (Arc::clone(&store), Arc::clone(&kept), Arc::clone(&room));
     let failed = commit(&store, 1, 5, move || {
         // One that has changed another row, goes on from what is queued and would commit that; one that has only seen it.
