@@ -213,6 +213,12 @@ pub(crate) struct ServeArguments {
     /// Threads that run queries
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    /// Answer /metrics, /health and /ready by HTTP on this address, which is of this machine; 127.0.0.1:9433 when none is said
+    #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1:9433")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Write the log as a JSON object a line, with each session and each failed statement
+    #[arg(long)]
+    pub(crate) log_json: bool,
     /// Make the instance first, with pgbench's tables in it, and show how psql comes in
     #[arg(long)]
     pub(crate) demo: bool,

@@ -63,7 +63,9 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
         memory_bytes: arguments.memory_limit.map(|mib| mib << 20),
         threads: arguments.threads,
         demo: arguments.demo,
-        say: |line| say(&format!("hush serve: {line}")),
+        metrics: arguments.metrics,
+        json_log: arguments.log_json,
+        say,
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -18,7 +18,7 @@ const STACK: usize = 16 << 20;
 /// Accepts on TCP.
 pub(crate) fn tcp(server: &Arc<Server>, listener: TcpListener) {
     let server = Arc::clone(server);
-    let door = Arc::new(Door::default());
+    let door = Door::counting(&server.metrics);
     accept(move || {
         let (stream, from) = listener.accept()?;
         let _ = stream.set_nodelay(true);
@@ -30,7 +30,7 @@ pub(crate) fn tcp(server: &Arc<Server>, listener: TcpListener) {
 /// Accepts on a Unix socket, whose door is its own: who is on the machine is not kept out by who is not.
 pub(crate) fn unix(server: &Arc<Server>, listener: UnixListener) {
     let server = Arc::clone(server);
-    let door = Arc::new(Door::default());
+    let door = Door::counting(&server.metrics);
     accept(move || {
         let (stream, _) = listener.accept()?;
         admit(&server, &door, Socket::Unix(stream), None);

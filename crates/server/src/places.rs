@@ -3,6 +3,7 @@
 //! What must hold: there are never more than so many; who said a wrong password goes before who said none, and an address that has many
 //! before one that has few.
 
+use crate::monitor::metrics::Metrics;
 use crate::stream::Socket;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
@@ -27,6 +28,7 @@ struct Waiting {
 pub(crate) struct Door {
     waiting: Mutex<VecDeque<Waiting>>,
     next: AtomicU64,
+    metrics: Arc<Metrics>,
 }
 
 /// A place at the door, given back when it is dropped.
@@ -70,6 +72,14 @@ fn goes(waiting: &VecDeque<Waiting>) -> Option<usize> {
 }
 
 impl Door {
+    /// One that counts whom it hangs up.
+    pub(crate) fn counting(metrics: &Arc<Metrics>) -> Arc<Self> {
+        Arc::new(Self {
+            metrics: Arc::clone(metrics),
+            ..Self::default()
+        })
+    }
+
     /// A place for a newcomer: somebody else goes if there is none left.
     pub(crate) fn enter(
         self: &Arc<Self>,
@@ -82,6 +92,7 @@ impl Door {
             && let Some(gone) = goes(&waiting).and_then(|at| waiting.remove(at))
         {
             gone.socket.hang_up();
+            self.metrics.hung_up();
         }
         waiting.push_back(Waiting {
             number,

@@ -123,6 +123,16 @@ impl Registry {
         shown.collect()
     }
 
+    /// How many run a statement, and how many wait for their client.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let sessions = self.sessions.lock();
+        let busy = sessions
+            .values()
+            .filter(|seen| seen.busy.load(Ordering::Acquire));
+        let busy = busy.count();
+        (busy, sessions.len() - busy)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.sessions.lock().is_empty()
     }

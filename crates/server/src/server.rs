@@ -9,8 +9,11 @@ use crate::clock;
 use crate::control;
 use crate::door;
 use crate::failure::{FailureKind, Result, ServeError};
+use crate::http;
 use crate::instance::catalog::MOCK_SECRET;
 use crate::instance::{FIRST, Instance};
+use crate::monitor::log::Log;
+use crate::monitor::notify::notify;
 use crate::registry::Registry;
 use crate::shared::Server;
 use hushdb::KeySource;
@@ -47,7 +50,11 @@ pub struct ServeOptions {
     pub threads: Option<usize>,
     /// Whether pgbench's tables are loaded first, which a new instance alone takes.
     pub demo: bool,
-    /// Is told what a person who runs the server should read: never a text of a statement, a value or a secret.
+    /// Where `/metrics`, `/health` and `/ready` are answered by HTTP, if anywhere: an address of this machine alone.
+    pub metrics: Option<SocketAddr>,
+    /// Whether the log is a JSON object a line, with each session and each failure.
+    pub json_log: bool,
+    /// Is told the lines of the log: never a text of a statement, a value, a secret, or a name of a database or role.
     pub say: fn(&str),
 }
 
@@ -71,36 +78,45 @@ pub fn serve(options: ServeOptions) -> Result<()> {
         Ok(())
     };
     signals().map_err(|error| ServeError::other(format!("signals cannot be heard: {error}")))?;
-    let server = Arc::new(open(&options)?);
+    let log = Log {
+        say: options.say,
+        json: options.json_log,
+    };
+    let server = Arc::new(open(&options, log)?);
     if options.demo {
         server.instance.load_demo()?;
     }
     let mut sockets = listen(&server, &options)?;
     match control::listen(&server, &options.directory) {
         Ok(socket) => sockets.push(socket),
-        Err(error) => (options.say)(&format!(
+        Err(error) => log.server(&format!(
             "no control socket, so no backup while this server runs: {error}"
         )),
     }
-    (options.say)("ready");
+    if let Some(address) = options.metrics {
+        listen_for_metrics(&server, address)?;
+    }
+    log.server("ready");
+    notify("READY=1");
     while !stop.load(Ordering::Acquire) {
         server.registry.end_late_statements(clock::now());
         for notice in server.instance.take_notices() {
-            (options.say)(&notice);
+            log.server(&notice);
         }
         thread::sleep(TICK);
     }
-    (options.say)("stopping");
+    log.server("stopping");
+    notify("STOPPING=1");
     end_sessions(&server);
     server.instance.checkpoint();
     for socket in sockets {
         let _ = std::fs::remove_file(socket);
     }
-    (options.say)("stopped");
+    log.server("stopped");
     Ok(())
 }
 
-fn open(options: &ServeOptions) -> Result<Server> {
+fn open(options: &ServeOptions, log: Log) -> Result<Server> {
     let instance = Instance::open(
         &options.directory,
         options.key.clone(),
@@ -108,7 +124,7 @@ fn open(options: &ServeOptions) -> Result<Server> {
         options.threads,
     )?;
     for notice in instance.take_notices() {
-        (options.say)(&notice);
+        log.server(&notice);
     }
     let crypto = CryptoProvider::aws_lc();
     let identity = instance.identity()?;
@@ -125,10 +141,31 @@ fn open(options: &ServeOptions) -> Result<Server> {
         throttle: Throttle::default(),
         registry: Registry::new(crypto),
         max_connections: options.max_connections,
+        metrics: Arc::default(),
+        log,
+        began: clock::now(),
         stopping: AtomicBool::new(false),
         roles: Mutex::default(),
         roles_version: AtomicU64::new(1),
     })
+}
+
+fn listen_for_metrics(server: &Arc<Server>, address: SocketAddr) -> Result<()> {
+    if !address.ip().is_loopback() {
+        return Err(ServeError::new(
+            FailureKind::Usage,
+            "metrics are for this machine alone: give an address such as 127.0.0.1:9433, and have a proxy show them elsewhere",
+        ));
+    }
+    let failed =
+        |error: io::Error| ServeError::other(format!("cannot listen on {address}: {error}"));
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    server
+        .log
+        .server(&format!("metrics on http://{address}/metrics"));
+    http::serve(server, listener);
+    Ok(())
 }
 
 /// Listens; gives the sockets that are to be removed at the end.
@@ -141,10 +178,10 @@ fn listen(server: &Arc<Server>, options: &ServeOptions) -> Result<Vec<PathBuf>> 
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         port = address.port();
-        (options.say)(&format!("listening on {address}"));
+        server.log.server(&format!("listening on {address}"));
         door::tcp(server, listener);
         if options.demo {
-            (options.say)(&format!(
+            server.log.server(&format!(
                 "psql 'host={} port={port} user={FIRST} dbname={FIRST} sslmode=require'",
                 address.ip()
             ));
@@ -155,10 +192,12 @@ fn listen(server: &Arc<Server>, options: &ServeOptions) -> Result<Vec<PathBuf>> 
         let listener = unix_listener(&path).map_err(|error| {
             ServeError::other(format!("cannot listen on {}: {error}", path.display()))
         })?;
-        (options.say)(&format!("listening on {}", path.display()));
+        server
+            .log
+            .server(&format!("listening on {}", path.display()));
         door::unix(server, listener);
         if options.demo {
-            (options.say)(&format!(
+            server.log.server(&format!(
                 "psql 'host={} port={port} user={FIRST} dbname={FIRST}'",
                 directory.display()
             ));

@@ -2,6 +2,8 @@
 
 use crate::auth::throttle::Throttle;
 use crate::instance::Instance;
+use crate::monitor::log::Log;
+use crate::monitor::metrics::Metrics;
 use crate::registry::Registry;
 use hushdb::crypto::CryptoProvider;
 use hushdb::keys::SecretKey;
@@ -9,6 +11,7 @@ use parking_lot::Mutex;
 use rustls::ServerConfig;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Instant;
 
 /// What all sessions share.
 pub(crate) struct Server {
@@ -21,6 +24,9 @@ pub(crate) struct Server {
     pub(crate) throttle: Throttle,
     pub(crate) registry: Registry,
     pub(crate) max_connections: usize,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) log: Log,
+    pub(crate) began: Instant,
     /// Set once nobody is let in any more.
     pub(crate) stopping: AtomicBool,
     /// Held while a role is changed, so that changes do not undo one another.

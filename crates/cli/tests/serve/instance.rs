@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 pub(crate) const KEY: &str = "pass:the key of the instance";
@@ -59,6 +60,7 @@ pub(crate) struct Running {
     child: Child,
     port: u16,
     sockets: TempDir,
+    lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl Running {
@@ -89,29 +91,42 @@ impl Running {
         .spawn()
         .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let mut port = 0;
+        let (mut port, kept) = (0, Arc::new(Mutex::new(vec![])));
         loop {
             let line = lines
                 .next()
                 .expect("the server is ready some time")
                 .unwrap();
             if let Some((_, number)) = line.split_once("listening on 127.0.0.1:") {
-                port = number.parse().unwrap();
+                port = number.trim_end_matches("\"}").parse().unwrap();
             }
-            if line.ends_with(": ready") {
+            let is_ready = line.ends_with(": ready") || line.ends_with("\"ready\"}");
+            kept.lock().unwrap().push(line);
+            if is_ready {
                 break;
             }
         }
-        std::thread::spawn(move || lines.for_each(drop));
+        let later = Arc::clone(&kept);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                later.lock().unwrap().push(line);
+            }
+        });
         Self {
             child,
             port,
             sockets,
+            lines: kept,
         }
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
         self.sockets.path().join(format!(".s.PGSQL.{}", self.port))
+    }
+
+    /// What it has written to standard error.
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.lines.lock().unwrap().clone()
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -132,13 +147,14 @@ impl Running {
         self.child.wait().unwrap();
     }
 
-    /// By SIGTERM, after which it has stored everything.
-    pub(crate) fn stop(mut self) {
+    /// By SIGTERM, after which it has stored everything. Gives all that it has written.
+    pub(crate) fn stop(mut self) -> Vec<String> {
         let kill = Command::new("kill")
             .args(["-TERM", &self.child.id().to_string()])
             .status();
         assert!(kill.unwrap().success());
         assert!(self.child.wait().unwrap().success());
+        self.log()
     }
 
     /// How many threads it has.

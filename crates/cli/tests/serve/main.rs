@@ -2,6 +2,7 @@
 //!
 //! psql is run where it is installed; a test that needs it says so and passes where it is not.
 
+mod admin;
 mod adopt;
 mod backups;
 mod client;

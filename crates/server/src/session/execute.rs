@@ -4,6 +4,7 @@ use super::command::Command;
 use super::cursor::Fetched;
 use super::transaction::{Block, failed_block};
 use super::{Fail, Session};
+use crate::clock;
 use crate::sql_error::SqlError;
 use crate::wire::back::ColumnHead;
 use crate::wire::front::Formats;
@@ -72,9 +73,11 @@ impl Session {
     ) -> Result<T, Fail> {
         let timeout = self.settings.lock().milliseconds("statement_timeout");
         let timeout = (timeout > 0).then(|| Duration::from_millis(timeout));
+        let began = clock::now();
         self.seen.begin(timeout);
         let done = work(self);
         let late = self.seen.end();
+        self.server.metrics.statement(began.elapsed());
         match done {
             Err(Fail::Sql(error)) if error.sqlstate == "57014" => {
                 let why = if late {

@@ -42,7 +42,7 @@ pub(super) struct Admitted {
     database: String,
     connection: Connection,
     seen: Arc<Seen>,
-    number: u32,
+    pub(super) number: u32,
     secret: u32,
 }
 
@@ -70,6 +70,7 @@ pub(super) fn login(
         Ok(role) => role,
         Err(wait) => {
             place.wrong();
+            server.metrics.wrong_password();
             outwait(talk, wait)?;
             let user = &startup.user;
             let wrong = format!("password authentication failed for user \"{user}\"");
@@ -144,6 +145,7 @@ fn first_packets(server: &Server, talk: &mut Talk, until: Instant) -> Result<Opt
                 )));
             }
             FirstPacket::Cancel { session, secret } => {
+                server.metrics.cancel();
                 server.registry.cancel(session, secret);
                 return Ok(None);
             }

@@ -17,6 +17,8 @@ pub(crate) mod settings;
 mod simple;
 mod transaction;
 
+use crate::clock;
+use crate::monitor::log::Event;
 use crate::places::Place;
 use crate::registry::Seen;
 use crate::shared::Server;
@@ -38,7 +40,7 @@ use std::io::{ErrorKind, Write};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use transaction::Block;
 
 /// A client that does not take what it is sent is given up after this.
@@ -53,6 +55,17 @@ pub(crate) enum End {
     Violation(Violation),
     /// The client is told why: a SQLSTATE and a sentence.
     Fatal(&'static str, String),
+}
+
+impl End {
+    /// What the client is told, if anything.
+    fn sqlstate(&self) -> Option<&'static str> {
+        match self {
+            Self::Closed => None,
+            Self::Violation(violation) => Some(violation.sqlstate),
+            Self::Fatal(sqlstate, _) => Some(sqlstate),
+        }
+    }
 }
 
 impl From<FrameError> for End {
@@ -181,12 +194,48 @@ pub(crate) fn run(server: &Arc<Server>, socket: Socket, address: Option<IpAddr>,
     match login::login(server, &mut talk, address, &place) {
         Ok(Some(admitted)) => {
             drop(place);
+            let (began, session) = (clock::now(), admitted.number);
+            let tls = talk.stream.is_tls();
+            server.metrics.session();
+            server.log.event(Event::SessionBegan {
+                session,
+                address,
+                tls,
+            });
+            let ended = Ended {
+                server,
+                session,
+                began,
+            };
             let mut session = Session::new(server, talk, admitted);
             let end = session.begin().map_or_else(|end| end, |()| session.serve());
             say_goodbye(server, &mut session.talk, end);
+            drop(ended);
         }
         Ok(None) => {}
-        Err(end) => say_goodbye(server, &mut talk, end),
+        Err(end) => {
+            if let Some(sqlstate) = end.sqlstate() {
+                server.metrics.error(sqlstate);
+                server.log.event(Event::Refused { address, sqlstate });
+            }
+            say_goodbye(server, &mut talk, end);
+        }
+    }
+}
+
+/// Tells the log of a session's end, also of one that a panic ends.
+struct Ended<'a> {
+    server: &'a Server,
+    session: u32,
+    began: Instant,
+}
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.server.log.event(Event::SessionEnded {
+            session: self.session,
+            lasted: self.began.elapsed(),
+        });
     }
 }
 
@@ -272,6 +321,11 @@ impl Session {
 
     /// Tells of an error, which fails the transaction.
     fn failed(&mut self, error: &SqlError) {
+        self.server.metrics.error(&error.sqlstate);
+        self.server.log.event(Event::Failed {
+            session: self.number,
+            sqlstate: &error.sqlstate,
+        });
         self.talk.report("ERROR", error);
         self.fail_block();
     }
