@@ -194,6 +194,11 @@ impl Store {
         Ok(version)
     }
 
+    /// How many commits were queued so far.
+    pub(super) fn queued_commits(&self) -> u64 {
+        self.commit.lock().tickets
+    }
+
     /// What was queued could not be logged, nor what was queued behind it, which builds on it.
     fn give_up(&self, log: &CommitLog, error: &Error) {
         let is_nothing_written = matches!(error, Error::Full(_) | Error::Log(_));

@@ -19,6 +19,7 @@ mod gathered_rows;
 mod key_usage;
 mod live_versions;
 mod lock_owner;
+mod pace;
 mod pending_row_group;
 mod point_reads;
 mod queued_states;

@@ -13,17 +13,18 @@
 //! sector is under it. Nothing here starts a thread: someone calls [`Store::rekey_step`].
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hushdb_keys::{NewMaster, Suite};
 use parking_lot::MutexGuard;
 
+use super::pace::{Pace, wait_until};
 use super::reseal::{Cursor, Reseal};
 use super::store::Store;
 use crate::block::Generation;
 use crate::clock;
 use crate::error::Result;
-use crate::interrupt::{check_interrupt, wait_for};
+use crate::interrupt::wait_for;
 
 /// Bytes that one step seals anew, at most but for one block: with what commits meanwhile keep, what the file grows by.
 const STEP_BYTES: u64 = 32 << 20;
@@ -201,11 +202,12 @@ impl Store {
         let stored = Arc::clone(&self.commit.lock().stored);
         let began_at = self.rekey.lock().cursor;
         let mut cursor = began_at;
-        let mut reseal = Reseal::of(self, &stored, &mut cursor, at_most)?;
+        let mut pace = Pace::of(self);
+        let mut reseal = Reseal::of(&mut pace, &stored, &mut cursor, at_most)?;
         if reseal.is_empty() && began_at != Cursor::default() {
             // What others committed meanwhile may lie before.
             cursor = Cursor::default();
-            reseal = Reseal::of(self, &stored, &mut cursor, at_most)?;
+            reseal = Reseal::of(&mut pace, &stored, &mut cursor, at_most)?;
         }
         if reseal.is_empty() {
             self.rekey.lock().cursor = Cursor::default();
@@ -246,7 +248,8 @@ impl Store {
             return Ok(RekeyState::Draining);
         }
         self.blocks.release(oldest.number())?;
-        self.blocks.scrub_unused()?;
+        let mut pace = Pace::of(self);
+        self.blocks.scrub_unused(&mut |bytes| pace.took(bytes))?;
         self.blocks.release(oldest.number())?;
         let mut log = wait_for(&self.log)?;
         let state = wait_for(&self.commit)?;
@@ -270,16 +273,4 @@ impl Store {
         self.blocks.mend_ring(oldest)?;
         self.blocks.overwrite_reserved()
     }
-}
-
-/// Waits until so much time has gone by.
-fn wait_until(began: Instant, due: Duration) -> Result<()> {
-    while let Some(left) = due
-        .checked_sub(began.elapsed())
-        .filter(|left| !left.is_zero())
-    {
-        check_interrupt()?;
-        std::thread::sleep(left.min(Duration::from_millis(50)));
-    }
-    Ok(())
 }

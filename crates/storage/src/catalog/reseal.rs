@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::catalog_version::CatalogVersion;
 use super::fresh_blocks::FreshBlocks;
+use super::pace::Pace;
 use super::store::Store;
 use crate::block::{BlockRef, Role, SECTOR_BYTES};
 use crate::error::Result;
@@ -43,11 +44,12 @@ impl Reseal {
     /// # Errors
     /// Full and Io of the file, and what reading a block reports: nothing was changed.
     pub(super) fn of(
-        store: &Store,
+        pace: &mut Pace<'_>,
         stored: &CatalogVersion,
         cursor: &mut Cursor,
         at_most: u64,
     ) -> Result<Self> {
+        let store = pace.store();
         let mut this = Self {
             moved: HashMap::new(),
             pages: HashSet::new(),
@@ -66,7 +68,7 @@ impl Reseal {
             if table.id > cursor.table_id {
                 (cursor.table_id, cursor.row_id) = (table.id, 0);
             }
-            if !this.table(store, table, cursor)? {
+            if !this.table(pace, table, cursor)? {
                 return Ok(this);
             }
             (cursor.table_id, cursor.row_id) = (table.id + 1, 0);
@@ -89,7 +91,12 @@ impl Reseal {
     }
 
     /// `false`: it is enough for one step.
-    fn table(&mut self, store: &Store, table: &TableVersion, cursor: &mut Cursor) -> Result<bool> {
+    fn table(
+        &mut self,
+        pace: &mut Pace<'_>,
+        table: &TableVersion,
+        cursor: &mut Cursor,
+    ) -> Result<bool> {
         if table.block.is_some_and(|block| self.is_stale(&block)) {
             self.tables.insert(table.id);
         }
@@ -103,7 +110,7 @@ impl Reseal {
             for (role, block) in groups.flat_map(|group| roles_of(group)) {
                 if self.is_stale(&block) {
                     stale = true;
-                    enough = !self.block(store, role, &block)?;
+                    enough = !self.block(pace, role, &block)?;
                     if enough {
                         break;
                     }
@@ -119,14 +126,15 @@ impl Reseal {
             cursor.row_id = page.end_row_id;
         }
         for index in table.indexes() {
-            if !self.index(store, table.id, index)? {
+            if !self.index(pace, table.id, index)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn index(&mut self, store: &Store, table_id: u64, index: &Index) -> Result<bool> {
+    fn index(&mut self, pace: &mut Pace<'_>, table_id: u64, index: &Index) -> Result<bool> {
+        let store = pace.store();
         let Some(tree) = index.tree() else {
             return Ok(true);
         };
@@ -137,14 +145,14 @@ impl Reseal {
             self.tables.insert(table_id);
             // Blocks above leaves are written anew with the table.
             match is_leaf {
-                true => self.block(store, Role::Index, block),
+                true => self.block(pace, Role::Index, block),
                 false => Ok(true),
             }
         })
     }
 
     /// Seals one anew, unless it was. `false`: it was enough before.
-    fn block(&mut self, store: &Store, role: Role, block: &BlockRef) -> Result<bool> {
+    fn block(&mut self, pace: &mut Pace<'_>, role: Role, block: &BlockRef) -> Result<bool> {
         if self.bytes >= self.at_most {
             return Ok(false);
         }
@@ -152,11 +160,12 @@ impl Reseal {
             return Ok(true);
         }
         check_interrupt()?;
-        let sealed = store.blocks.reseal_aside(role, block)?;
+        let sealed = pace.store().blocks.reseal_aside(role, block)?;
         self.fresh.insert(sealed);
         self.moved.insert(*block, sealed);
         let bytes = block.sectors().map_or(0, u64::from) * SECTOR_BYTES as u64;
         self.bytes += bytes;
+        pace.took(bytes)?;
         Ok(true)
     }
 

@@ -23,11 +23,12 @@ impl BlockStore {
         Ok(self.space()?.lock().is_aside_under(key_id))
     }
 
-    /// Overwrites all free sectors with zeros, and what the file has behind its end. Returns when that is durable.
+    /// Overwrites all free sectors with zeros, and what the file has behind its end. Returns when that is durable. `written` hears
+    /// of the bytes.
     ///
     /// # Errors
-    /// `Io`, `Full`, `Interrupted`; what is free stays free.
-    pub(crate) fn scrub_unused(&self) -> Result<()> {
+    /// `Io`, `Full`, `Interrupted`, those of `written`; what is free stays free.
+    pub(crate) fn scrub_unused(&self, written: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
         let zeros = vec![0; WRITE_SECTORS as usize * SECTOR_BYTES];
         loop {
             let unwritten = self.unwritten.load(Ordering::Acquire);
@@ -42,18 +43,21 @@ impl BlockStore {
                     break;
                 };
                 let end = piece.sector + piece.sectors;
-                let mut written = Ok(());
+                let mut scrubbed = Ok(());
                 for done in (0..piece.sectors).step_by(WRITE_SECTORS as usize) {
                     let len = WRITE_SECTORS.min(piece.sectors - done) as usize * SECTOR_BYTES;
                     let offset = (piece.sector + done).number() * SECTOR_BYTES as u64;
-                    written = file.write_all_at(offset, &zeros[..len]);
-                    if written.is_err() {
+                    let zeroed = file.write_all_at(offset, &zeros[..len]);
+                    scrubbed = zeroed.map_err(Into::into).and_then(|()| {
+                        check_interrupt()?;
+                        written(len as u64)
+                    });
+                    if scrubbed.is_err() {
                         break;
                     }
                 }
                 self.give_back(piece);
-                written?;
-                check_interrupt()?;
+                scrubbed?;
                 from = end;
             }
             // A block that got a place and did not reach it left there what was there before.
