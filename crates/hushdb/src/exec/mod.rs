@@ -213,7 +213,7 @@ fn in_transaction(
     }
 }
 
-/// A statement about one key is run where it is; all others get the room that a plan takes.
+/// A statement about one key, or about the transaction, is run where it is; all others get the room that a plan takes.
 fn dispatch(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult> {
     let command = parsed.command();
     confined::check(statement.session, &parsed)?;
@@ -223,7 +223,9 @@ fn dispatch(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult> {
     {
         return Ok(result.of_command(command));
     }
-    Ok(with_room(|| run_planned(statement, parsed))?.of_command(command))
+    let is_flat = matches!(parsed, Parsed::Transaction(_));
+    let run = || run_planned(statement, parsed);
+    Ok(if is_flat { run()? } else { with_room(run)? }.of_command(command))
 }
 
 /// Binds a prepared statement and runs it.

@@ -3,7 +3,7 @@
 //! What must hold: an attempt that was overtaken has changed nothing, and its locks are kept, so that only rows which it had not
 //! locked can disturb the next. A statement that stands alone is answered, with an error too, once what it looked at is durable.
 
-use crate::prepared::{Shape, recognise};
+use crate::prepared::{Shape, insert_values, recognise};
 use crate::result::QueryResult;
 use crate::session::Session;
 use crate::statement::Statement;
@@ -45,6 +45,15 @@ pub(super) fn sight(parsed: &Parsed) -> Sight {
 
 /// Whether a statement has a query within its values.
 fn looks(statement: &ast::Statement) -> bool {
+    if let ast::Statement::Insert(insert) = statement
+        && let Some(values) = insert_values(insert)
+        && values
+            .rows
+            .iter()
+            .all(|row| row.content.iter().all(is_plain))
+    {
+        return false;
+    }
     struct Queries;
     impl Visitor for Queries {
         type Break = ();
@@ -59,6 +68,19 @@ fn looks(statement: &ast::Statement) -> bool {
         }
     }
     statement.visit(&mut Queries).is_break()
+}
+
+/// Whether an expression has nothing within it. Most values are such, and need no walk, which takes a stack of its own.
+fn is_plain(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(_) => true,
+        Expr::Function(function) => match &function.args {
+            ast::FunctionArguments::None => true,
+            ast::FunctionArguments::List(list) => list.args.is_empty() && list.clauses.is_empty(),
+            ast::FunctionArguments::Subquery(_) => false,
+        },
+        _ => false,
+    }
 }
 
 /// Does the work of a statement that looks and waits as is said, again when it was overtaken.

@@ -46,6 +46,9 @@ use sqlparser::tokenizer::{Location, Token, Tokenizer};
 
 /// Parses a text that holds exactly one statement.
 pub fn parse(sql: &str) -> Result<Statement> {
+    if let Some(known) = transaction::of_one_word(sql) {
+        return Ok(known);
+    }
     let (sql, keys) = KeyLiterals::take_out_of(sql);
     let quiet = is_quiet(&sql);
     let mut tokens = Tokenizer::new(&HushDialect::default(), &sql)

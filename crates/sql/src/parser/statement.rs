@@ -269,7 +269,7 @@ impl Statement {
 }
 
 /// A statement about the connection's transaction.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum TransactionStatement {
     /// `BEGIN [TRANSACTION] [READ ONLY | READ WRITE] [ISOLATION LEVEL level]`.
     Begin {

@@ -9,6 +9,25 @@ use sqlparser::tokenizer::Token;
 
 const NOISE: [Keyword; 2] = [Keyword::TRANSACTION, Keyword::WORK];
 
+/// BEGIN, COMMIT and ROLLBACK as programs write them around each transaction: a parser would take a stack of its own for them.
+pub(super) fn of_one_word(sql: &str) -> Option<Statement> {
+    let begin = TransactionStatement::Begin {
+        read_only: false,
+        isolation: None,
+    };
+    let known = [
+        ("BEGIN", begin.clone()),
+        ("BEGIN TRANSACTION", begin.clone()),
+        ("START TRANSACTION", begin),
+        ("COMMIT", TransactionStatement::Commit),
+        ("END", TransactionStatement::Commit),
+        ("ROLLBACK", TransactionStatement::Rollback),
+    ];
+    let mut known = known.into_iter();
+    let found = known.find(|(text, _)| text.eq_ignore_ascii_case(sql));
+    found.map(|(_, statement)| Statement::Transaction(statement))
+}
+
 /// `BEGIN [TRANSACTION | WORK] [READ ONLY | READ WRITE | ISOLATION LEVEL level], ...`, `START TRANSACTION ...`.
 pub(super) fn begin(parser: &mut Parser) -> Result<Statement> {
     parser.next_token();
@@ -94,4 +113,38 @@ pub(super) fn release(parser: &mut Parser) -> Result<Statement> {
     let _ = parser.parse_keyword(Keyword::SAVEPOINT);
     let name = word(parser)?;
     Ok(Statement::Transaction(TransactionStatement::Release(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::{Statement, TransactionStatement, of_one_word};
+
+    #[test]
+    fn what_needs_no_parser_is_what_the_parser_reads() {
+        let said = |statement: &Statement| match statement {
+            Statement::Transaction(statement) => format!("{statement:?}"),
+            _ => panic!("no transaction"),
+        };
+        for sql in [
+            "BEGIN",
+            "begin transaction",
+            "START TRANSACTION",
+            "Commit",
+            "END",
+            "rollback",
+        ] {
+            let known = of_one_word(sql).expect(sql);
+            // A blank before it sends it to the parser.
+            assert_eq!(said(&known), said(&parse(&format!(" {sql}")).unwrap()));
+        }
+        for sql in ["BEGIN READ ONLY", "ROLLBACK TO a", "", "COMMITS", "BEGIN;"] {
+            assert!(of_one_word(sql).is_none(), "{sql}");
+        }
+        let rollback = TransactionStatement::Rollback;
+        assert_ne!(
+            said(&Statement::Transaction(rollback)),
+            said(&parse("COMMIT").unwrap())
+        );
+    }
 }
