@@ -218,14 +218,14 @@ mutants! {
     Tests::Storage("tables"), "crates/storage/src/store/history.rs" {
         "an anchor may be of another run": "run != anchor.run" => "run.len() != anchor.run.len()";
         "an anchor may have more of a log than the next run found": "Some(past) if !past.has(anchor.log_sequence, anchor.log_end) =>" => "Some(past) if past.last_generation == 0 =>";
-        "any position in the last log of a run is held": "let whole = self.log_end == 0 || log_end <= self.log_end;" => "let whole = true;";
+        "any position in the last log of a run is held": "let whole = self.log_end == Lsn::NONE || log_end <= self.log_end;" => "let whole = true;";
         "a later log than the last of a run is held": "log_sequence == self.log_sequence && whole" => "whole";
         "the last generation of a run is one of the next": "past.last_generation >= generation" => "past.last_generation > generation";
         "entries in the tree are not asked before those in the superblock": "Some(at) => at == 0," => "Some(_) => false,";
         "entries in the tree are not asked where there are no others": "None => self.recent.is_empty()," => "None => false,";
         "a run leaves no entry": "if next.run != run {" => "if next.run == RunId::default() {";
         "an entry does not say where the log ended": "match before.wal.is_open && before.history.run != self.run {" => "match before.wal.is_open && before.wal.sequence == u64::MAX {";
-        "entries of a superblock may be in any order": "match this.is_in_order(&now) {" => "match now.log_end == 0 {";
+        "entries of a superblock may be in any order": "match this.is_in_order(&now) {" => "match now.log_end == Lsn::NONE {";
         "generations of runs may go back": "before.last_generation < self.last_generation\n                && before" => "before";
         "logs of runs may go back": "\n                && before.log_sequence <= self.log_sequence" => "";
         "a superblock may be of no run": "now.run != RunId::default()\n            && pairs" => "pairs";
@@ -240,9 +240,9 @@ mutants! {
         "an anchor of another database is taken": "anchor.database_id != *database_id" => "anchor.database_id.len() != database_id.len()";
         "a generation before the anchor's is taken": "generation < anchor.generation" => "generation == 0";
         "another superblock of the anchor's generation is taken": "generation == anchor.generation && anchor.root_digest != *root_digest" => "generation == 0 && anchor.root_digest != *root_digest";
-        "the anchor's place in a log is not asked for": ".filter(|a| a.log_sequence == sequence && a.log_end > 0)?" => ".filter(|a| a.log_sequence == sequence && a.log_end == u64::MAX)?";
+        "the anchor's place in a log is not asked for": ".filter(|a| a.log_sequence == sequence && a.log_end > Lsn::NONE)?" => ".filter(|a| a.log_sequence == sequence && a.log_end == Lsn::new(u64::MAX))?";
         "the log of an open database may be before the anchor": "Some((expected, _)) if end < expected =>" => "Some((expected, _)) if end == 0 =>";
-        "the anchor's log may be behind the last one": "anchor.log_end > 0 && anchor.log_sequence > sequence =>" => "anchor.log_end > 0 && anchor.log_sequence > sequence.max(u64::MAX) =>";
+        "the anchor's log may be behind the last one": "anchor.log_end > Lsn::NONE && anchor.log_sequence > sequence =>" => "anchor.log_end > Lsn::NONE && anchor.log_sequence > sequence.max(u64::MAX) =>";
         "an anchor with a run may be of none": "let run = bytes(run).filter(|run| *run != [0; 16]);" => "let run = bytes(run);";
     }
     Tests::Storage("tables"), "crates/storage/src/store/block_store.rs" {
@@ -289,7 +289,7 @@ mutants! {
         "an anchor is given for what is not durable": "let last = log.durable_end()?.or(self.replayed_to);" => "let last = log.last().or(self.replayed_to);";
     }
     Tests::Storage("tables"), "crates/storage/src/catalog/store.rs" {
-        "where a log ended is not told to the next superblock": "blocks.log_was_found(last.sequence, last.end);" => "blocks.log_was_found(last.sequence, last.end.max(u64::MAX));";
+        "where a log ended is not told to the next superblock": "blocks.log_was_found(last.sequence, last.end);" => "blocks.log_was_found(last.sequence, last.end.max(Lsn::new(u64::MAX)));";
         "a file with a log is opened without it": "None if blocks.log_state().is_open => {" => "None if blocks.log_state().is_open && is_volatile => {";
         "an open database is not held against an anchor": "self.blocks.holds(freshness)?;" => "";
         "the log of an open database is not held against an anchor": "Some(last) => freshness.check_open_log(last.sequence, last.end)," => "Some(last) => freshness.check_last_log(last.sequence),";

@@ -11,6 +11,7 @@ use hushdb_keys::{HeaderError, KeyError};
 use crate::block::Role;
 use crate::index::IndexKind;
 use crate::log::LogError;
+use crate::numbers::Lsn;
 
 /// Result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -172,8 +173,8 @@ pub enum Error {
          committed up to there is missing"
     )]
     LogCut {
-        /// Where the log ended when the anchor was taken, in bytes.
-        expected: u64,
+        /// Where the log ended when the anchor was taken.
+        expected: Lsn,
     },
     /// Both superblock slots hold an authentic superblock of one generation, and they differ.
     #[error(

@@ -8,6 +8,7 @@
 //! log              sealed, chained records in a file beside it
 //! block            payload <-> sealed sectors; refs that pin a child by its tag; pool of opened blocks
 //! spill            operator state on disk: sealed, nameless, under a key of the process
+//! numbers          LSNs: numbers that mix with no other number
 //! file             the one joint to the disk: StorageFile, StorageFiles
 //! clock            what time it is
 //! ```
@@ -28,6 +29,7 @@ mod index;
 mod interrupt;
 mod locks;
 mod log;
+mod numbers;
 mod spill;
 mod store;
 mod table;
@@ -59,6 +61,7 @@ pub use log::{
     LogBasis, LogEnd, LogError, LogHeader, LogKeySource, LogOwner, LogReader, LogRecord, LogWriter,
     MAX_LOG_PAYLOAD_BYTES, MAX_LOG_RECORD_BYTES, Synchronous, UnverifiedLogHeader,
 };
+pub use numbers::Lsn;
 pub use spill::{SpillFile, SpillSpace, SpillStats};
 pub use store::{
     Anchor, BlockStore, DEFAULT_ROW_GROUP_ROWS, Freshness, HeaderCopies, Notice, StoreInfo,

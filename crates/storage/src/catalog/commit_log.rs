@@ -111,7 +111,9 @@ impl CommitLog {
 
     /// Its bytes.
     pub(super) fn len(&self) -> u64 {
-        self.writer.as_ref().map_or(0, LogWriter::position)
+        self.writer
+            .as_ref()
+            .map_or(0, |log| log.position().number())
     }
 
     /// Whether it is so long that a checkpoint is due.

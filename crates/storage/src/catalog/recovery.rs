@@ -24,6 +24,7 @@ use crate::log::{
     LOG_HEADER_BYTES, LogBasis, LogEnd, LogError, LogHeader, LogPosition, LogReader,
     UnverifiedLogHeader,
 };
+use crate::numbers::Lsn;
 use crate::store::{BlockStore, Freshness, Notice, WalState};
 
 type File = Arc<dyn StorageFile>;
@@ -82,7 +83,7 @@ struct Recovery<'a> {
     /// Whether there is a log to replay.
     began: bool,
     /// Of the last record that was replayed.
-    lsn: u64,
+    lsn: Lsn,
 }
 
 impl<'a> Recovery<'a> {
@@ -98,7 +99,7 @@ impl<'a> Recovery<'a> {
             replay: Replay::new(stored, misfit),
             transactions: 0,
             began: false,
-            lsn: 0,
+            lsn: Lsn::NONE,
         }
     }
 

@@ -32,6 +32,7 @@ use crate::file::{LOG_NAME, MemFile, NEXT_LOG_NAME, OsFiles, StorageFile, Storag
 use crate::interrupt::check_interrupt;
 use crate::locks::{LockTable, LockView, Patience};
 use crate::log::{LogPosition, Synchronous};
+use crate::numbers::Lsn;
 use crate::store::{Anchor, BlockStore, Freshness, Notice, StoreInfo, StoreOptions};
 use crate::table::{Column, DistinctSketch, GatheredRows, RowGroup, Segment, Statistics};
 
@@ -492,7 +493,7 @@ impl Store {
         let info = self.blocks.info();
         let last = last.unwrap_or_else(|| LogPosition {
             sequence: self.blocks.log_state().sequence,
-            end: 0,
+            end: Lsn::NONE,
             tag: [0; 16],
         });
         Ok(Anchor {

@@ -1,8 +1,9 @@
 //! `LogError`: why a log was refused. What a crash can leave behind is none of these.
 
 use crate::error::ErrorKind;
+use crate::numbers::Lsn;
 
-/// Why a log is not replayed, or not written. LSNs are byte positions in the log file.
+/// Why a log is not replayed, or not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
@@ -79,7 +80,7 @@ pub enum LogError {
     )]
     EndDamaged {
         /// Where the replay ended.
-        lsn: u64,
+        lsn: Lsn,
         /// Sequence of the log that goes on.
         next: u64,
     },
@@ -89,7 +90,7 @@ pub enum LogError {
     )]
     NextDoesNotFollow {
         /// Where the log before ends.
-        lsn: u64,
+        lsn: Lsn,
         /// Sequence of the next log.
         next: u64,
     },
@@ -100,9 +101,9 @@ pub enum LogError {
     )]
     RecordDamaged {
         /// Where the record begins.
-        lsn: u64,
+        lsn: Lsn,
         /// Below this a later record says that all was durable.
-        durable_lsn: u64,
+        durable_lsn: Lsn,
     },
     /// A record that was durable when a later one was written does not hold under its tag.
     #[error(
@@ -110,31 +111,31 @@ pub enum LogError {
     )]
     RecordEdited {
         /// Where the record begins.
-        lsn: u64,
+        lsn: Lsn,
         /// Below this a later record says that all was durable.
-        durable_lsn: u64,
+        durable_lsn: Lsn,
     },
     /// A record from further on stands here: what was between was taken out, or records were exchanged.
     #[error("log records were dropped or reordered: at LSN {lsn} stands the record of LSN {found}")]
     RecordsDropped {
         /// Where it stands.
-        lsn: u64,
+        lsn: Lsn,
         /// Where it belongs.
-        found: u64,
+        found: Lsn,
     },
     /// A record from further up stands here.
     #[error("a log record was repeated: at LSN {lsn} stands the record of LSN {found}")]
     RecordRepeated {
         /// Where it stands.
-        lsn: u64,
+        lsn: Lsn,
         /// Where it belongs.
-        found: u64,
+        found: Lsn,
     },
     /// What an intact record says is impossible.
     #[error("the log record at LSN {lsn} is malformed: {what}")]
     Malformed {
         /// Where the record begins.
-        lsn: u64,
+        lsn: Lsn,
         /// Which rule it breaks.
         what: &'static str,
     },

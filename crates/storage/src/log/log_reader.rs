@@ -19,14 +19,15 @@ use super::record_head::{
 use super::{LogBasis, LogError, LogHeader, LogOwner, TAG_BYTES, UnverifiedLogHeader};
 use crate::error::{Error, Result};
 use crate::file::StorageFile;
+use crate::numbers::Lsn;
 
 /// A log that is being replayed.
 pub struct LogReader {
     window: LogWindow,
     seal: LogSeal,
     header: LogHeader,
-    position: u64,
-    durable_lsn: u64,
+    position: Lsn,
+    durable_lsn: Lsn,
     last_tag: [u8; TAG_BYTES],
     records: u64,
     end: Option<LogEnd>,
@@ -36,10 +37,10 @@ pub struct LogReader {
 /// A record that opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogRecord<'a> {
-    /// Where it begins, in bytes from the start of the log.
-    pub lsn: u64,
+    /// Where it begins.
+    pub lsn: Lsn,
     /// Everything below this was durable when the record was sealed.
-    pub durable_lsn: u64,
+    pub durable_lsn: Lsn,
     /// What was appended.
     pub payload: &'a [u8],
 }
@@ -48,7 +49,7 @@ pub struct LogRecord<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogEnd {
     /// Where the first record that is not there would begin.
-    pub lsn: u64,
+    pub lsn: Lsn,
     /// Tag of the last record, or the header's MAC where there is none: what a next log's chain tag is.
     pub last_tag: [u8; TAG_BYTES],
     /// Records that were replayed.
@@ -69,10 +70,10 @@ impl LogReader {
         salt: Option<&[u8; 16]>,
     ) -> Result<Self> {
         let mut window = LogWindow::new(file)?;
-        let unverified = UnverifiedLogHeader::parse(window.at(0, LOG_HEADER_BYTES)?)?;
+        let unverified = UnverifiedLogHeader::parse(window.at(Lsn::NONE, LOG_HEADER_BYTES)?)?;
         let (header, seal) = unverified.verified(owner)?;
         header.expect(basis, salt)?;
-        let position = LOG_HEADER_BYTES as u64;
+        let position = Lsn::new(LOG_HEADER_BYTES as u64);
         Ok(Self {
             window,
             seal,
@@ -119,7 +120,7 @@ impl LogReader {
     }
 
     /// Position behind the last record that was given, and its tag (the header's MAC before the first).
-    pub fn reached(&self) -> (u64, [u8; TAG_BYTES]) {
+    pub fn reached(&self) -> (Lsn, [u8; TAG_BYTES]) {
         (self.position, self.last_tag)
     }
 
@@ -142,7 +143,7 @@ impl LogReader {
     }
 
     /// Opens the record at the position and steps behind it; gives its place and its bytes.
-    fn advance(&mut self) -> Result<Option<(u64, usize)>> {
+    fn advance(&mut self) -> Result<Option<(Lsn, usize)>> {
         if self.end.is_some() {
             return Ok(None);
         }
@@ -153,7 +154,7 @@ impl LogReader {
             return Ok(None);
         };
         let len = self.plausible(&head)?;
-        if len as u64 > self.window.file_len() - lsn || !self.opens(&nonce, len)? {
+        if len as u64 > self.window.end() - lsn || !self.opens(&nonce, len)? {
             self.stop(lsn, Some(len))?;
             return Ok(None);
         }
@@ -213,7 +214,7 @@ impl LogReader {
 
     /// Nothing opens at `lsn`: ends the replay if a crash can have done that. `intact` is the length of a record whose head
     /// is there.
-    fn stop(&mut self, lsn: u64, intact: Option<usize>) -> Result<()> {
+    fn stop(&mut self, lsn: Lsn, intact: Option<usize>) -> Result<()> {
         // An editor can stretch a record over those behind it, so heads are looked for within it, too. In a plain log the
         // payload could hold something that looks like a head, and an intact head's length is not an edited one.
         let skip = match intact {
@@ -222,7 +223,7 @@ impl LogReader {
         };
         let mut torn_bytes = 0;
         let mut at = lsn;
-        while at < self.window.file_len() {
+        while at < self.window.end() {
             let line = self.window.at(at, RECORD_ALIGNMENT)?;
             if let Some(last) = line.iter().rposition(|&byte| byte != 0) {
                 torn_bytes = at - lsn + last as u64 + 1;

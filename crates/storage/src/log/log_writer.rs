@@ -19,6 +19,7 @@ use super::record_head::{
 use super::{LogBasis, LogError, LogHeader, LogOwner, TAG_BYTES};
 use crate::error::{Error, Result};
 use crate::file::StorageFile;
+use crate::numbers::Lsn;
 
 /// Zeros that are written ahead of the records. Overwriting them costs a sync that has no new length and no new place to make
 /// durable: measured on ext4, half as many syncs again in the same time.
@@ -44,13 +45,13 @@ pub struct LogWriter {
     seal: LogSeal,
     header: LogHeader,
     synchronous: Synchronous,
-    position: u64,
-    durable_lsn: u64,
+    position: Lsn,
+    durable_lsn: Lsn,
     last_tag: [u8; TAG_BYTES],
     records: u64,
     process: u32,
     /// Up to here the file has zeros or records.
-    extended_to: u64,
+    extended_to: Lsn,
     extends: bool,
     failed: bool,
     buffer: Vec<u8>,
@@ -72,7 +73,7 @@ impl LogWriter {
         }
         let (header, seal) = LogHeader::create(owner, basis)?;
         file.write_all_at(0, &header.to_bytes(owner))?;
-        let position = LOG_HEADER_BYTES as u64;
+        let position = Lsn::new(LOG_HEADER_BYTES as u64);
         let mut this = Self {
             file,
             seal,
@@ -83,7 +84,7 @@ impl LogWriter {
             last_tag: header.mac,
             records: 0,
             process: std::process::id(),
-            extended_to: 0,
+            extended_to: Lsn::NONE,
             extends: true,
             failed: false,
             buffer: Vec::new(),
@@ -100,7 +101,7 @@ impl LogWriter {
     /// # Errors
     /// [`LogError::TooLarge`] and [`LogError::Exhausted`], with nothing written; `Full`, with nothing left of the record,
     /// unless [`LogWriter::has_failed`]; `Io`; `WriteFailedEarlier` after a failure.
-    pub fn append(&mut self, payload: &[u8]) -> Result<u64> {
+    pub fn append(&mut self, payload: &[u8]) -> Result<Lsn> {
         self.refuse_after_failure()?;
         let len = record_len_for(payload.len()).ok_or(LogError::TooLarge {
             max_bytes: MAX_LOG_PAYLOAD_BYTES,
@@ -114,9 +115,9 @@ impl LogWriter {
         self.records += 1;
         let lsn = self.position;
         let tag = self.seal_record(payload, len)?;
-        if let Err(error) = self.file.write_all_at(lsn, &self.buffer) {
+        if let Err(error) = self.file.write_all_at(lsn.number(), &self.buffer) {
             // Without its end the record is none, also if a crash keeps the file from being cut.
-            let is_undone = is_full(&error) && self.file.set_len(lsn).is_ok();
+            let is_undone = is_full(&error) && self.file.set_len(lsn.number()).is_ok();
             self.extended_to = lsn;
             self.failed |= !is_undone;
             return Err(error.into());
@@ -151,12 +152,12 @@ impl LogWriter {
     }
 
     /// Where the next record begins: the log's length without the zeros ahead of it.
-    pub fn position(&self) -> u64 {
+    pub fn position(&self) -> Lsn {
         self.position
     }
 
     /// Everything below this is durable.
-    pub fn durable_lsn(&self) -> u64 {
+    pub fn durable_lsn(&self) -> Lsn {
         self.durable_lsn
     }
 
@@ -209,7 +210,7 @@ impl LogWriter {
     }
 
     /// Puts zeros ahead of `end`, where a record ended beyond the last ones. Large records go without.
-    fn extend(&mut self, end: u64) -> std::io::Result<()> {
+    fn extend(&mut self, end: Lsn) -> std::io::Result<()> {
         if end <= self.extended_to {
             return Ok(());
         }
@@ -218,7 +219,7 @@ impl LogWriter {
         if !self.extends || large {
             return Ok(());
         }
-        match self.file.write_all_at(end, &vec![0; EXTENT_BYTES]) {
+        match self.file.write_all_at(end.number(), &vec![0; EXTENT_BYTES]) {
             Ok(()) => self.extended_to += EXTENT_BYTES as u64,
             // The record itself found room, and the next one may.
             Err(error) if is_full(&error) => {

@@ -4,6 +4,7 @@
 //! nothing is decided in a record's favour by it.
 
 use super::TAG_BYTES;
+use crate::numbers::Lsn;
 
 /// The largest record, head and tag included.
 pub const MAX_LOG_RECORD_BYTES: usize = 64 << 20;
@@ -29,8 +30,8 @@ pub(super) struct RecordHead {
     pub(super) body_len: u32,
     pub(super) flags: u8,
     pub(super) reserved: [u8; 3],
-    pub(super) lsn: u64,
-    pub(super) durable_lsn: u64,
+    pub(super) lsn: Lsn,
+    pub(super) durable_lsn: Lsn,
 }
 
 impl RecordHead {
@@ -39,8 +40,8 @@ impl RecordHead {
         bytes[0..4].copy_from_slice(&self.body_len.to_le_bytes());
         bytes[4] = self.flags;
         bytes[5..8].copy_from_slice(&self.reserved);
-        bytes[8..16].copy_from_slice(&self.lsn.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.durable_lsn.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.lsn.number().to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.durable_lsn.number().to_le_bytes());
         bytes
     }
 
@@ -54,8 +55,8 @@ impl RecordHead {
             body_len: u32::from_le_bytes(array(bytes, 0)),
             flags: bytes[4],
             reserved: array(bytes, 5),
-            lsn: u64::from_le_bytes(array(bytes, 8)),
-            durable_lsn: u64::from_le_bytes(array(bytes, 16)),
+            lsn: Lsn::new(u64::from_le_bytes(array(bytes, 8))),
+            durable_lsn: Lsn::new(u64::from_le_bytes(array(bytes, 16))),
         };
         Some((head, array(bytes, 24)))
     }
@@ -78,7 +79,7 @@ impl RecordHead {
     }
 
     /// Whether this is the head of a record at `position` that says: everything below a point beyond `lsn` was durable.
-    pub(super) fn proves_durable(&self, position: u64, lsn: u64) -> bool {
+    pub(super) fn proves_durable(&self, position: Lsn, lsn: Lsn) -> bool {
         self.lsn == position && self.durable_lsn <= position && self.durable_lsn > lsn
     }
 }

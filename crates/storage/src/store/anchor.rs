@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
+use crate::numbers::Lsn;
 
 const PREFIX: &str = "hush2";
 /// Of releases that kept no history.
@@ -24,8 +25,8 @@ pub struct Anchor {
     pub run: [u8; 16],
     /// Sequence of the log that was open, or closed last.
     pub log_sequence: u64,
-    /// Where the log ended, in bytes; 0 when none was open.
-    pub log_end: u64,
+    /// Where the log ended; [`Lsn::NONE`] when none was open.
+    pub log_end: Lsn,
     /// Tag of the log's last record, or of its header; zeros when none was open.
     pub log_tag: [u8; 16],
 }
@@ -88,7 +89,7 @@ impl FromStr for Anchor {
             root_digest: bytes(digest).ok_or_else(malformed)?,
             run,
             log_sequence: number(sequence)?,
-            log_end: number(end)?,
+            log_end: Lsn::new(number(end)?),
             log_tag: bytes(tag).ok_or_else(malformed)?,
         })
     }
@@ -152,16 +153,16 @@ impl Freshness {
 
     /// The place and tag that a log of this sequence, if it is open, must reach. Not a question of the generation: slot
     /// changes move the root and leave the log open.
-    pub(crate) fn log_must_reach(&self, sequence: u64) -> Option<(u64, [u8; 16])> {
+    pub(crate) fn log_must_reach(&self, sequence: u64) -> Option<(Lsn, [u8; 16])> {
         let anchor = self
             .min_anchor
-            .filter(|a| a.log_sequence == sequence && a.log_end > 0)?;
+            .filter(|a| a.log_sequence == sequence && a.log_end > Lsn::NONE)?;
         Some((anchor.log_end, anchor.log_tag))
     }
 
     /// Holds a log that is open in this process against what is insisted on: it is the anchor's, if it has its sequence, and has
     /// only grown since.
-    pub(crate) fn check_open_log(&self, sequence: u64, end: u64) -> Result<()> {
+    pub(crate) fn check_open_log(&self, sequence: u64, end: Lsn) -> Result<()> {
         match self.log_must_reach(sequence) {
             Some((expected, _)) if end < expected => Err(Error::LogCut { expected }),
             _ => self.check_last_log(sequence),
@@ -171,7 +172,7 @@ impl Freshness {
     /// Holds the last log that there is, or was, against what is insisted on.
     pub(crate) fn check_last_log(&self, sequence: u64) -> Result<()> {
         match self.min_anchor {
-            Some(anchor) if anchor.log_end > 0 && anchor.log_sequence > sequence => {
+            Some(anchor) if anchor.log_end > Lsn::NONE && anchor.log_sequence > sequence => {
                 Err(Error::LogCut {
                     expected: anchor.log_end,
                 })
@@ -228,7 +229,7 @@ mod tests {
             root_digest: [0xab; 32],
             run: [0xcd; 16],
             log_sequence: 3,
-            log_end: 4096,
+            log_end: Lsn::new(4096),
             log_tag: [9; 16],
         }
     }

@@ -32,6 +32,7 @@ use crate::block::{
 use crate::error::{Error, Result};
 use crate::file::StorageFile;
 use crate::log::{LogBasis, LogKeySource, LogOwner};
+use crate::numbers::Lsn;
 
 const ROOT_LABEL: &[u8] = b"HUSHROOT";
 
@@ -62,7 +63,7 @@ pub struct BlockStore {
     /// Names this opening in the superblocks that it writes; zeros when read-only.
     pub(super) run: RunId,
     /// Sequence of the last log that was found when the file was opened, and where its replay ended.
-    pub(super) found_log: Mutex<Option<(u64, u64)>>,
+    pub(super) found_log: Mutex<Option<(u64, Lsn)>>,
     /// Whether the next commit is to write the blocks of the history anew, wherever there is room.
     pub(super) moves_history: AtomicBool,
     notices: Vec<Notice>,

@@ -16,6 +16,7 @@ use super::block_store::{BlockStore, Root};
 use crate::block::{BlockBuf, BlockRef, Role};
 use crate::error::{Error, Result};
 use crate::index::{Tree, blocks_of, first_from, merge_into};
+use crate::numbers::Lsn;
 
 /// Names a run. Zeros: the superblocks of releases that kept no history.
 pub(crate) type RunId = [u8; 16];
@@ -42,8 +43,8 @@ pub(crate) struct PastRun {
     pub(crate) run: RunId,
     /// The last log that the next run found, or that had been closed.
     pub(crate) log_sequence: u64,
-    /// Where replay of that log ended; 0: it had been closed, and the superblock has all of it.
-    pub(crate) log_end: u64,
+    /// Where replay of that log ended; `NONE`: it had been closed, and the superblock has all of it.
+    pub(crate) log_end: Lsn,
 }
 
 /// What a superblock keeps of the runs that led to it.
@@ -64,7 +65,7 @@ impl PastRun {
         bytes[..8].copy_from_slice(&self.last_generation.to_be_bytes());
         bytes[8..24].copy_from_slice(&self.run);
         bytes[24..32].copy_from_slice(&self.log_sequence.to_be_bytes());
-        bytes[32..].copy_from_slice(&self.log_end.to_be_bytes());
+        bytes[32..].copy_from_slice(&self.log_end.number().to_be_bytes());
         bytes
     }
 
@@ -73,7 +74,7 @@ impl PastRun {
             last_generation: u64::from_be_bytes(part(bytes, 0)),
             run: part(bytes, 8),
             log_sequence: u64::from_be_bytes(part(bytes, 24)),
-            log_end: u64::from_be_bytes(part(bytes, 32)),
+            log_end: Lsn::new(u64::from_be_bytes(part(bytes, 32))),
         }
     }
 
@@ -96,9 +97,9 @@ impl PastRun {
     }
 
     /// Whether the log, as the next run found it, has what it had at a position.
-    fn has(&self, log_sequence: u64, log_end: u64) -> bool {
-        let whole = self.log_end == 0 || log_end <= self.log_end;
-        log_end == 0
+    fn has(&self, log_sequence: u64, log_end: Lsn) -> bool {
+        let whole = self.log_end == Lsn::NONE || log_end <= self.log_end;
+        log_end == Lsn::NONE
             || log_sequence < self.log_sequence
             || log_sequence == self.log_sequence && whole
     }
@@ -158,7 +159,7 @@ impl History {
             last_generation: generation,
             run: this.run,
             log_sequence,
-            log_end: 0,
+            log_end: Lsn::NONE,
         };
         match this.is_in_order(&now) {
             true => Ok(this),
@@ -184,7 +185,7 @@ impl History {
         run: RunId,
         generation: u64,
         log_sequence: u64,
-        log_end: u64,
+        log_end: Lsn,
     ) -> Result<Self> {
         let mut next = self.clone();
         if next.run != run {
@@ -208,7 +209,7 @@ impl History {
     pub(super) fn recent_entries(&self) -> Vec<([u8; KEY_BYTES], u64)> {
         let entry = |past: &PastRun| {
             let bytes = past.to_bytes();
-            (part(&bytes, 0), past.log_end)
+            (part(&bytes, 0), past.log_end.number())
         };
         self.recent.iter().map(entry).collect()
     }
@@ -258,7 +259,7 @@ impl History {
 impl BlockStore {
     /// Opening has replayed the log that the superblock names, and those behind it: the sequence of the last one, and where it
     /// ended. The first superblock of this run says so.
-    pub(crate) fn log_was_found(&self, sequence: u64, end: u64) {
+    pub(crate) fn log_was_found(&self, sequence: u64, end: Lsn) {
         *self.found_log.lock() = Some((sequence, end));
     }
 
@@ -293,7 +294,7 @@ impl BlockStore {
     pub(super) fn history_behind(&self, root: &Root) -> Result<History> {
         let before = &root.sealed.superblock;
         let (sequence, end) = match before.wal.is_open && before.history.run != self.run {
-            false => (before.wal.sequence, 0),
+            false => (before.wal.sequence, Lsn::NONE),
             true => self.found_log.lock().ok_or_else(|| {
                 Error::InvalidInput(
                     "this database has a log: open it by its path, with its log beside it".into(),
@@ -371,7 +372,7 @@ mod tests {
             root_digest: [0; 32],
             run,
             log_sequence,
-            log_end,
+            log_end: Lsn::new(log_end),
             log_tag: [0; 16],
         }
     }
@@ -422,13 +423,13 @@ mod tests {
             run: [1; 16],
             ..History::default()
         };
-        assert_eq!(first.gone_on([1; 16], 7, 2, 640).unwrap(), first);
-        let mut history = first.gone_on([2; 16], 7, 2, 640).unwrap();
+        assert_eq!(first.gone_on([1; 16], 7, 2, Lsn::new(640)).unwrap(), first);
+        let mut history = first.gone_on([2; 16], 7, 2, Lsn::new(640)).unwrap();
         let entered = PastRun {
             last_generation: 7,
             run: [1; 16],
             log_sequence: 2,
-            log_end: 640,
+            log_end: Lsn::new(640),
         };
         assert_eq!(
             (history.run, history.recent.as_slice()),
@@ -436,10 +437,10 @@ mod tests {
         );
         for at in 1..MAX_RECENT as u64 {
             let run = [(at + 2) as u8; 16];
-            history = history.gone_on(run, 7 + at, 2, 0).unwrap();
+            history = history.gone_on(run, 7 + at, 2, Lsn::NONE).unwrap();
         }
         assert_eq!(history.to_bytes().len(), HISTORY_BYTES);
-        assert!(history.gone_on([0xff; 16], 900, 2, 0).is_err());
+        assert!(history.gone_on([0xff; 16], 900, 2, Lsn::NONE).is_err());
     }
 
     #[test]
@@ -459,7 +460,7 @@ mod tests {
         for at in 0..runs {
             let end = 128 + 64 * at;
             history = history
-                .gone_on(run_of(at + 1), 3 * at + 3, at, end)
+                .gone_on(run_of(at + 1), 3 * at + 3, at, Lsn::new(end))
                 .unwrap();
             blocks.store_history(&mut history).unwrap();
         }

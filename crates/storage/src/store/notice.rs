@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::numbers::Lsn;
+
 /// A finding that did not keep the file from opening. Unless the file was opened read-only, it has been put right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -55,8 +57,8 @@ pub enum Notice {
     },
     /// The log ends in what is no whole record: a write that a crash interrupted, or an acknowledged one that was changed.
     LogTornTail {
-        /// Where it begins in the log, in bytes.
-        lsn: u64,
+        /// Where it begins in the log.
+        lsn: Lsn,
         /// How long it is.
         bytes: u64,
     },

@@ -170,6 +170,7 @@ fn array<const N: usize>(bytes: &[u8; FIXED_BYTES], at: usize) -> [u8; N] {
 mod tests {
     use super::*;
     use crate::index::Tree;
+    use crate::numbers::Lsn;
     use crate::store::PastRun;
 
     const BYTES: usize = 4016;
@@ -179,7 +180,7 @@ mod tests {
             last_generation,
             run: [last_generation as u8; 16],
             log_sequence,
-            log_end: 128 * log_sequence,
+            log_end: Lsn::new(128 * log_sequence),
         }
     }
 

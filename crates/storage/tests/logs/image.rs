@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hushdb_crypto::{CryptoProvider, SecretKey};
 use hushdb_keys::{DatabaseId, HeaderError, LogKeys};
 use hushdb_storage::{
-    Error, LogBasis, LogEnd, LogError, LogKeySource, LogOwner, LogReader, LogWriter, MemFile,
+    Error, LogBasis, LogEnd, LogError, LogKeySource, LogOwner, LogReader, LogWriter, Lsn, MemFile,
     StorageFile, Synchronous,
 };
 
@@ -18,6 +18,10 @@ pub(crate) const BASIS: LogBasis = LogBasis {
 /// Payloads of the example, and where their records begin and the last one ends.
 pub(crate) const PAYLOADS: [&[u8]; 5] = [b"one", b"", &[0x5a; 200], b"four and no more", b"five"];
 pub(crate) const LSNS: [u64; 6] = [128, 192, 256, 576, 704, 768];
+
+pub(crate) fn lsn(record: usize) -> Lsn {
+    Lsn::new(LSNS[record])
+}
 
 pub(crate) struct Keys(pub(crate) u8, pub(crate) [u8; 16]);
 
@@ -62,7 +66,7 @@ pub(crate) fn log_with<'a>(
         writer.append(payload).unwrap();
     }
     writer.sync().unwrap();
-    file.set_len(writer.position()).unwrap();
+    file.set_len(writer.position().number()).unwrap();
     file.to_bytes()
 }
 
@@ -76,13 +80,13 @@ pub(crate) fn replay(owner: &LogOwner, bytes: &[u8]) -> Result<LogEnd, Error> {
     let reader = LogReader::open(file.clone(), owner, &BASIS, None)?;
     let mut at = 0;
     let end = reader.replay(|record| {
-        assert_eq!((record.lsn, record.payload), (LSNS[at], PAYLOADS[at]));
+        assert_eq!((record.lsn, record.payload), (lsn(at), PAYLOADS[at]));
         at += 1;
         Ok(())
     });
     assert!(file.to_bytes() == bytes, "a reader writes nothing");
     if let Ok(end) = &end {
-        assert_eq!((end.records, end.lsn), (at as u64, LSNS[at]));
+        assert_eq!((end.records, end.lsn), (at as u64, lsn(at)));
     }
     end
 }

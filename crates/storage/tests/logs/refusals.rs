@@ -1,6 +1,6 @@
 //! Logs that are not replayed.
 
-use hushdb_storage::{ErrorKind, LogBasis, LogError, LogOwner, MAX_LOG_RECORD_BYTES};
+use hushdb_storage::{ErrorKind, LogBasis, LogError, LogOwner, Lsn, MAX_LOG_RECORD_BYTES};
 
 use super::image::*;
 
@@ -138,7 +138,7 @@ fn a_record_dropped() {
         for dropped in 0..4 {
             let mut harmed = bytes.clone();
             harmed.drain(LSNS[dropped] as usize..LSNS[dropped + 1] as usize);
-            let (lsn, found) = (LSNS[dropped], LSNS[dropped + 1]);
+            let (lsn, found) = (lsn(dropped), lsn(dropped + 1));
             let error = refused(&owner, &harmed);
             assert_eq!(error, LogError::RecordsDropped { lsn, found });
         }
@@ -162,7 +162,7 @@ fn a_record_dropped_and_the_places_of_those_behind_rewritten() {
     }
     let error = refused(&encrypted(), &bytes);
     assert!(
-        matches!(error, LogError::RecordEdited { lsn: 192, .. }),
+        matches!(error, LogError::RecordEdited { lsn, .. } if lsn == Lsn::new(192)),
         "{error}"
     );
 }
@@ -173,7 +173,7 @@ fn a_last_record_moved_up_is_no_more_than_a_cut_tail() {
     bytes.drain(LSNS[3] as usize..LSNS[4] as usize);
     move_head(&mut bytes, LSNS[3]);
     let end = replay(&encrypted(), &bytes).unwrap();
-    assert_eq!((end.records, end.lsn), (3, LSNS[3]));
+    assert_eq!((end.records, end.lsn), (3, lsn(3)));
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_record_repeated() {
         for repeated in 0..5 {
             let (at, end) = (LSNS[repeated] as usize, LSNS[repeated + 1] as usize);
             let harmed = [&bytes[..end], &bytes[at..end], &bytes[end..]].concat();
-            let (lsn, found) = (LSNS[repeated + 1], LSNS[repeated]);
+            let (lsn, found) = (lsn(repeated + 1), lsn(repeated));
             let error = refused(&owner, &harmed);
             assert_eq!(error, LogError::RecordRepeated { lsn, found });
         }
@@ -202,8 +202,8 @@ fn two_records_exchanged() {
         assert_eq!(
             error,
             LogError::RecordsDropped {
-                lsn: 256,
-                found: 576
+                lsn: lsn(2),
+                found: lsn(3)
             }
         );
         assert_eq!(error.kind(), ErrorKind::Tampered);
@@ -226,7 +226,7 @@ fn a_record_of_another_log_spliced_in() {
         let (at, end) = (LSNS[i] as usize, LSNS[i + 1] as usize);
         harmed[at..end].copy_from_slice(&theirs[at..end]);
         let error = refused(&encrypted(), &harmed);
-        let (lsn, durable_lsn) = (LSNS[i], LSNS[i + 1]);
+        let (lsn, durable_lsn) = (lsn(i), lsn(i + 1));
         assert_eq!(error, LogError::RecordEdited { lsn, durable_lsn });
     }
 }
@@ -241,7 +241,7 @@ fn a_record_of_another_history_of_this_log_spliced_in() {
     harmed[LSNS[2] as usize..LSNS[3] as usize].copy_from_slice(record(&fork, 2));
     assert!(matches!(
         refused(&plain(), &harmed),
-        LogError::RecordDamaged { lsn: 256, .. }
+        LogError::RecordDamaged { lsn, .. } if lsn == Lsn::new(256)
     ));
 }
 
@@ -259,7 +259,7 @@ fn a_length_stretched_over_the_records_behind() {
         });
         let error = refused(&encrypted(), &harmed);
         assert!(
-            matches!(error, LogError::RecordEdited { lsn: 256, .. }),
+            matches!(error, LogError::RecordEdited { lsn, .. } if lsn == Lsn::new(256)),
             "{error}"
         );
     }
@@ -284,7 +284,7 @@ fn absurd_lengths() {
             });
             let error = refused(&owner, &bytes);
             assert!(
-                matches!(error, LogError::Malformed { lsn: 704, .. }),
+                matches!(error, LogError::Malformed { lsn, .. } if lsn == Lsn::new(704)),
                 "{body_len}: {error}"
             );
             assert_eq!(error.kind(), ErrorKind::Corrupted);
@@ -298,7 +298,7 @@ fn a_durable_lsn_that_lies_ahead() {
     edit_head(&mut bytes, 704, |head| head[16..24].fill(0xff));
     assert!(matches!(
         refused(&encrypted(), &bytes),
-        LogError::Malformed { lsn: 704, .. }
+        LogError::Malformed { lsn, .. } if lsn == Lsn::new(704)
     ));
 }
 
@@ -308,7 +308,7 @@ fn damage_below_a_later_records_durable_lsn() {
         for i in 0..4 {
             let mut bytes = log(&owner);
             bytes[LSNS[i] as usize..LSNS[i + 1] as usize].fill(0);
-            let (lsn, durable_lsn) = (LSNS[i], LSNS[i + 1]);
+            let (lsn, durable_lsn) = (lsn(i), lsn(i + 1));
             let error = refused(&owner, &bytes);
             assert_eq!(error, LogError::RecordDamaged { lsn, durable_lsn });
             assert_eq!(error.kind(), ErrorKind::Corrupted);
