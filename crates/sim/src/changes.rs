@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use hushdb_storage::{
-    CatalogVersion, Column, ColumnDef, ColumnType, Error, IndexDef, IndexKind, MAIN_SCHEMA, Result,
-    Store, Transaction, View,
+    CatalogVersion, Column, ColumnDef, ColumnId, ColumnType, Error, IndexDef, IndexKind,
+    MAIN_SCHEMA, Result, Store, Transaction, View,
 };
 
 use crate::dice::Dice;
@@ -188,7 +188,7 @@ fn definition(name: String, dice: &mut Dice) -> ColumnDef {
     }
 }
 
-fn column(def: &ColumnDef, id: u32) -> Column {
+fn column(def: &ColumnDef, id: ColumnId) -> Column {
     Column {
         id,
         name: def.name.clone(),
@@ -227,9 +227,12 @@ fn create_table(txn: &mut Transaction, model: &mut Model, dice: &mut Dice) -> Re
     let id = txn.create_table(&schema, &name, defs.clone(), Vec::new())?;
     let table = TableModel {
         id,
-        columns: (0..).zip(&defs).map(|(id, def)| column(def, id)).collect(),
+        columns: (0..)
+            .zip(&defs)
+            .map(|(id, def)| column(def, ColumnId::new(id)))
+            .collect(),
         indexes: Vec::new(),
-        next_column_id: defs.len() as u32,
+        next_column_id: ColumnId::new(defs.len() as u32),
         next_row_id: 0,
         rows: Default::default(),
     };
@@ -328,7 +331,7 @@ fn alter(
             txn.add_column(schema, table, def.clone(), filled)?;
             let column = column(&def, target.next_column_id);
             target.columns.push(column);
-            target.next_column_id += 1;
+            target.next_column_id = target.next_column_id.next().expect("few columns");
             for row in target.rows.values_mut() {
                 row.push(fill.clone());
             }
@@ -338,7 +341,7 @@ fn alter(
                 .into_iter()
                 .partition(|(_, columns)| columns.contains(&old.id));
             target.indexes = kept;
-            let needs: Vec<(String, Vec<u32>)> = needs;
+            let needs: Vec<(String, Vec<ColumnId>)> = needs;
             for (index, _) in needs {
                 txn.drop_index(schema, table, &index)?;
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, StringViewArray};
-use hushdb_storage::{CatalogVersion, Column, ColumnType, Result, Store};
+use hushdb_storage::{CatalogVersion, Column, ColumnId, ColumnType, Result, Store, TableId};
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,13 +36,13 @@ pub const COLUMN_TYPES: [ColumnType; 5] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableModel {
     /// Its id.
-    pub id: u64,
+    pub id: TableId,
     /// Columns in order.
     pub columns: Vec<Column>,
     /// Names of indexes, and the ids of their columns. What they say is for `Store::check` to hold against the rows.
-    pub indexes: Vec<(String, Vec<u32>)>,
+    pub indexes: Vec<(String, Vec<ColumnId>)>,
     /// The id that the next column gets.
-    pub next_column_id: u32,
+    pub next_column_id: ColumnId,
     /// The id that the next row gets.
     pub next_row_id: u64,
     /// Values in the order of the columns.
@@ -112,7 +112,7 @@ impl Model {
         Some(merged)
     }
 
-    fn by_id(&self, id: u64) -> Option<&TableModel> {
+    fn by_id(&self, id: TableId) -> Option<&TableModel> {
         let tables = self
             .schemas
             .values()
@@ -144,7 +144,8 @@ impl Model {
                         let row = columns
                             .iter()
                             .map(|column| column.get(at).cloned().unwrap_or(Value::Null));
-                        rows.insert(group.first_row_id + u64::from(offset), row.collect());
+                        let id = group.first_row_id + u64::from(offset);
+                        rows.insert(id.number(), row.collect());
                     }
                 }
                 let indexes = table.indexes().iter();
@@ -154,7 +155,7 @@ impl Model {
                     columns: table.columns.clone(),
                     indexes: indexes.collect(),
                     next_column_id: table.next_column_id,
-                    next_row_id: table.next_row_id,
+                    next_row_id: table.next_row_id.number(),
                     rows,
                 };
                 model.tables.insert(table_name.clone(), Arc::new(table));

@@ -154,9 +154,9 @@ mutants! {
     }
     Tests::Storage("refusals"), "crates/storage/src/store/opening.rs" {
         "a superblock need not name the header": "(named.header_sequence, named.header_mac) != (header.sequence(), header.mac())" => "named.header_sequence > u64::MAX - 1";
-        "two superblocks of one generation are no fork": "a.superblock.generation == b.superblock.generation && a.page != b.page" => "a.superblock.generation == 0 && a.page != b.page";
+        "two superblocks of one generation are no fork": "a.superblock.generation == b.superblock.generation && a.page != b.page" => "a.superblock.generation == Default::default() && a.page != b.page";
         "the older superblock is taken": "b.superblock.generation > a.superblock.generation => b" => "b.superblock.generation < a.superblock.generation => b";
-        "a superblock may have another generation than its envelope": "superblock.generation != block_ref.birth_generation" => "superblock.generation == u64::MAX";
+        "a superblock may have another generation than its envelope": "superblock.generation != block_ref.birth()" => "superblock.generation.number() == u64::MAX";
         "a file may be shorter than its superblock says": "Some(expected_bytes) if expected_bytes <= found_bytes => Ok(())" => "Some(_) => Ok(())";
     }
     Tests::Storage("logs"), "crates/storage/src/log/log_seal.rs" {
@@ -207,7 +207,7 @@ mutants! {
         "a log of the anchor that was closed since need not have been there": "self.freshness.check_last_log(state.sequence)?;" => "";
         "a next log of the anchor need not be there": "self.freshness.check_last_log(recovered.last_sequence)?;" => "";
         "a log may be missing before the next one": "if found.sequence > next {" => "if found.sequence == u64::MAX && next > 0 {";
-        "a next log may build on a later state": "if found.base_generation > blocks.generation() {" => "if found.base_generation == u64::MAX {";
+        "a next log may build on a later state": "if found.base_generation > blocks.generation() {" => "if found.base_generation.number() == u64::MAX {";
         "a next log with records that does not follow is left over": "if reader.next_record()?.is_none() {" => "if reader.next_record().is_ok() {";
         "records behind a damaged header of a next log are left over": "if is_only_a_header(file)? =>" => "if is_only_a_header(file).is_ok() =>";
         "a log may build on the state that names it": "if base >= newest {" => "if base == u64::MAX {";
@@ -217,7 +217,7 @@ mutants! {
     }
     Tests::Storage("tables"), "crates/storage/src/store/history.rs" {
         "an anchor may be of another run": "run != anchor.run" => "run.len() != anchor.run.len()";
-        "an anchor may have more of a log than the next run found": "Some(past) if !past.has(anchor.log_sequence, anchor.log_end) =>" => "Some(past) if past.last_generation == 0 =>";
+        "an anchor may have more of a log than the next run found": "Some(past) if !past.has(anchor.log_sequence, anchor.log_end) =>" => "Some(past) if past.last_generation == Generation::default() =>";
         "any position in the last log of a run is held": "let whole = self.log_end == Lsn::NONE || log_end <= self.log_end;" => "let whole = true;";
         "a later log than the last of a run is held": "log_sequence == self.log_sequence && whole" => "whole";
         "the last generation of a run is one of the next": "past.last_generation >= generation" => "past.last_generation > generation";
@@ -236,10 +236,10 @@ mutants! {
     }
     Tests::Storage("tables"), "crates/storage/src/store/anchor.rs" {
         "any superblock is the expected one": "Some(expected) if expected != *root_digest =>" => "Some(expected) if expected.is_empty() =>";
-        "the superblock that is expected may have a log": "Some(_) if has_log =>" => "Some(_) if has_log && generation == 0 =>";
+        "the superblock that is expected may have a log": "Some(_) if has_log =>" => "Some(_) if has_log && generation == Generation::default() =>";
         "an anchor of another database is taken": "anchor.database_id != *database_id" => "anchor.database_id.len() != database_id.len()";
-        "a generation before the anchor's is taken": "generation < anchor.generation" => "generation == 0";
-        "another superblock of the anchor's generation is taken": "generation == anchor.generation && anchor.root_digest != *root_digest" => "generation == 0 && anchor.root_digest != *root_digest";
+        "a generation before the anchor's is taken": "generation < anchor.generation" => "generation == Generation::default()";
+        "another superblock of the anchor's generation is taken": "generation == anchor.generation && anchor.root_digest != *root_digest" => "generation == Generation::default() && anchor.root_digest != *root_digest";
         "the anchor's place in a log is not asked for": ".filter(|a| a.log_sequence == sequence && a.log_end > Lsn::NONE)?" => ".filter(|a| a.log_sequence == sequence && a.log_end == Lsn::new(u64::MAX))?";
         "the log of an open database may be before the anchor": "Some((expected, _)) if end < expected =>" => "Some((expected, _)) if end == 0 =>";
         "the anchor's log may be behind the last one": "anchor.log_end > Lsn::NONE && anchor.log_sequence > sequence =>" => "anchor.log_end > Lsn::NONE && anchor.log_sequence > sequence.max(u64::MAX) =>";
@@ -247,7 +247,7 @@ mutants! {
     }
     Tests::Storage("tables"), "crates/storage/src/store/block_store.rs" {
         "an anchor is not held against the superblock": "this.holds(&options.freshness)?;" => "";
-        "runs are not asked about an anchor": "Some(anchor) if anchor.generation < superblock.generation => {" => "Some(anchor) if anchor.generation < superblock.generation.min(1) => {";
+        "runs are not asked about an anchor": "Some(anchor) if anchor.generation < superblock.generation => {" => "Some(anchor) if anchor.generation < superblock.generation.min(Generation::new(1)) => {";
         "all openings are one run": "false => new_run(&options.crypto)?," => "false => opening.root.superblock.history.run,";
         "a block may lie in the fixed part of the file": "if r.place() < FIRST_SECTOR {" => "if r.sector == u64::MAX {";
         "a database is made over a file with something in it": "if !file.is_empty()? {" => "if !file.is_empty()? && options.read_only {";
@@ -297,15 +297,15 @@ mutants! {
         "a new database takes the next log of another": "is_there(LOG_NAME)? || is_there(NEXT_LOG_NAME)?" => "is_there(LOG_NAME)?";
     }
     Tests::Histories, "crates/storage/src/catalog/rebase.rs" {
-        "own rows melt into those of others when a transaction goes on": "change.apply_apart(theirs, own)?;" => "change.apply_apart(theirs, own.min(0))?;";
+        "own rows melt into those of others when a transaction goes on": "change.apply_apart(theirs, own)?;" => "change.apply_apart(theirs, own.min(Default::default()))?;";
         "a transaction that has gone on commits as if it had not": "self.base = newest;" => "drop(newest);";
         "who goes on takes its own state of a table that others changed": ".is_some_and(|now| Arc::ptr_eq(now, base))" => ".is_some()";
-        "who goes on does not see keys that others have added": "change.apply_apart(theirs, own)?;\n            if !is_base {" => "change.apply_apart(theirs, own)?;\n            if !is_base && own == 0 {";
+        "who goes on does not see keys that others have added": "change.apply_apart(theirs, own)?;\n            if !is_base {" => "change.apply_apart(theirs, own)?;\n            if !is_base && own == Default::default() {";
         "own rows keep the ids that others have taken": "group.first_row_id.saturating_add(shift)" => "group.first_row_id.saturating_add(shift.min(0))";
     }
     Tests::Histories, "crates/storage/src/catalog/transaction.rs" {
         "going back to a savepoint keeps what was read since": "        self.base = Arc::clone(&savepoint.base);\n" => "";
-        "own rows are merged with those that were there": "let merge_from = self.first_own_row(id);" => "let merge_from = self.first_own_row(id).min(0);";
+        "own rows are merged with those that were there": "let merge_from = self.first_own_row(id);" => "let merge_from = self.first_own_row(id).min(Default::default());";
     }
     Tests::Histories, "crates/storage/src/catalog/transaction_locks.rs" {
         "who has waited does not look again": ".try_for_each(|table| self.still_holds(table, &newest))" => ".try_for_each(|table| self.still_holds(table, &self.base))";

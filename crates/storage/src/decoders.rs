@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::file::MemFile;
 use crate::index::Node;
 use crate::log::{LogBasis, LogOwner, LogReader, UnverifiedLogHeader, plain_log};
+use crate::numbers::{Generation, RowId};
 use crate::store::{BlockStore, StoreOptions, Superblock, read_free_list};
 use crate::table::{ColumnDef, DistinctSketch, Page, RowGroup, TableVersion};
 
@@ -124,7 +125,7 @@ pub fn change(bytes: &[u8]) {
 
 /// The root of the catalog.
 pub fn catalog_root(bytes: &[u8]) {
-    let _ = CatalogVersion::decode(bytes, no_block(), 1);
+    let _ = CatalogVersion::decode(bytes, no_block(), Generation::new(1));
 }
 
 /// A table's record, its columns and indexes.
@@ -154,7 +155,7 @@ pub fn index_node(bytes: &[u8]) {
 
 /// A delete vector, and distinct sketches: which of them the bytes are is for both to find out.
 pub fn row_group_extras(bytes: &[u8]) {
-    let group = RowGroup::in_memory(0, 100_000, Vec::new());
+    let group = RowGroup::in_memory(RowId::default(), 100_000, Vec::new());
     let _ = group.deletes_from_bytes(bytes);
     for (_, sketch) in DistinctSketch::read_all(bytes).unwrap_or_default() {
         let _ = sketch.estimate();

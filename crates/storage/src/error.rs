@@ -11,7 +11,7 @@ use hushdb_keys::{HeaderError, KeyError};
 use crate::block::Role;
 use crate::index::IndexKind;
 use crate::log::LogError;
-use crate::numbers::Lsn;
+use crate::numbers::{Generation, Lsn};
 
 /// Result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -154,9 +154,9 @@ pub enum Error {
     )]
     RolledBack {
         /// The anchor's generation.
-        expected: u64,
+        expected: Generation,
         /// The file's.
-        found: u64,
+        found: Generation,
     },
     /// The superblock of the anchor did not lead to the newest one.
     #[error(
@@ -165,7 +165,7 @@ pub enum Error {
     )]
     OtherHistory {
         /// The anchor's generation.
-        generation: u64,
+        generation: Generation,
     },
     /// The log ends before the anchor that the caller gave, or is another one.
     #[error(
@@ -182,7 +182,7 @@ pub enum Error {
     )]
     SuperblockForked {
         /// The generation that both claim.
-        generation: u64,
+        generation: Generation,
     },
     /// Neither superblock slot opens, and at least one is not merely damaged.
     #[error("the superblock was changed: neither of its two slots opens")]

@@ -8,7 +8,7 @@
 //! log              sealed, chained records in a file beside it
 //! block            payload <-> sealed sectors; refs that pin a child by its tag; pool of opened blocks
 //! spill            operator state on disk: sealed, nameless, under a key of the process
-//! numbers          LSNs: numbers that mix with no other number
+//! numbers          generations, LSNs, ids: numbers that mix with no other number
 //! file             the one joint to the disk: StorageFile, StorageFiles
 //! clock            what time it is
 //! ```
@@ -61,7 +61,7 @@ pub use log::{
     LogBasis, LogEnd, LogError, LogHeader, LogKeySource, LogOwner, LogReader, LogRecord, LogWriter,
     MAX_LOG_PAYLOAD_BYTES, MAX_LOG_RECORD_BYTES, Synchronous, UnverifiedLogHeader,
 };
-pub use numbers::Lsn;
+pub use numbers::{ColumnId, Generation, Lsn, RowId, TableId};
 pub use spill::{SpillFile, SpillSpace, SpillStats};
 pub use store::{
     Anchor, BlockStore, DEFAULT_ROW_GROUP_ROWS, Freshness, HeaderCopies, Notice, StoreInfo,

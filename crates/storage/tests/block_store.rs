@@ -8,8 +8,8 @@ use hushdb_crypto::CryptoProvider;
 use hushdb_keys::providers::KeyText;
 use hushdb_keys::{KeyProvider, SlotOptions};
 use hushdb_storage::{
-    BlockRef, BlockStore, Error, ErrorKind, MemFile, OsFile, Role, SECTOR_BYTES, StorageFile,
-    StoreOptions,
+    BlockRef, BlockStore, Error, ErrorKind, Generation, MemFile, OsFile, Role, SECTOR_BYTES,
+    StorageFile, StoreOptions,
 };
 
 const KEY: &str = "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
@@ -46,12 +46,18 @@ fn what_was_committed_is_there_after_reopening() {
         assert!(store.catalog_ref().is_none());
         let payload: Vec<u8> = (0..300_000u32).map(|i| i as u8).collect();
         let catalog = put(&store, &payload);
-        assert_eq!(store.commit(catalog, store.generation()).unwrap(), 2);
+        assert_eq!(
+            store.commit(catalog, store.generation()).unwrap(),
+            Generation::new(2)
+        );
         let digest = store.root_digest();
         drop(store);
         let store = BlockStore::open(file, key, options).unwrap();
         assert_eq!(store.notices(), []);
-        assert_eq!((store.generation(), store.root_digest()), (2, digest));
+        assert_eq!(
+            (store.generation(), store.root_digest()),
+            (Generation::new(2), digest)
+        );
         let read = store
             .read(Role::Metadata, &store.catalog_ref().unwrap())
             .unwrap();
@@ -74,7 +80,7 @@ fn both_providers_read_each_others_files() {
     )
     .unwrap();
     let catalog = put(&store, b"written by one");
-    store.commit(catalog, 1).unwrap();
+    store.commit(catalog, Generation::new(1)).unwrap();
     drop(store);
     let store = BlockStore::open(file, Some(&key()), &options(CryptoProvider::portable())).unwrap();
     assert_eq!(
@@ -107,12 +113,12 @@ fn blocks_that_a_snapshot_needs_are_not_overwritten() {
     everywhere(|file, key, options| {
         let store = BlockStore::create(file, key, options).unwrap();
         let mut catalog = put(&store, b"generation 2");
-        store.commit(catalog, 1).unwrap();
+        store.commit(catalog, Generation::new(1)).unwrap();
         let held = catalog;
         for round in 0..50 {
             store.free(&catalog);
             catalog = put(&store, format!("round {round}").as_bytes());
-            store.commit(catalog, 2).unwrap();
+            store.commit(catalog, Generation::new(2)).unwrap();
             assert_eq!(
                 store.read_from_disk(Role::Metadata, &held).unwrap(),
                 b"generation 2".as_slice()
@@ -204,7 +210,7 @@ fn many_threads_write_at_once() {
         }
     });
     let catalog = put(&store, b"catalog");
-    store.commit(catalog, 1).unwrap();
+    store.commit(catalog, Generation::new(1)).unwrap();
     for (r, payload) in written.into_inner().unwrap() {
         assert_eq!(store.read(Role::Metadata, &r).unwrap(), payload);
     }
@@ -216,7 +222,7 @@ fn a_key_change_rewrites_no_block() {
         let (file, options) = (Arc::new(MemFile::new()), options(crypto));
         let store = BlockStore::create(file.clone(), Some(&key()), &options).unwrap();
         let catalog = put(&store, &[5; 100_000]);
-        store.commit(catalog, 1).unwrap();
+        store.commit(catalog, Generation::new(1)).unwrap();
         let before = file.to_bytes();
         let second =
             KeyText::new("hex:aa0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1eaa");
@@ -257,7 +263,7 @@ fn a_read_only_store_writes_nothing() {
     let file = Arc::new(MemFile::new());
     let store = BlockStore::create(file.clone(), None, &StoreOptions::default()).unwrap();
     let catalog = put(&store, b"catalog");
-    store.commit(catalog, 1).unwrap();
+    store.commit(catalog, Generation::new(1)).unwrap();
     drop(store);
     let bytes = file.to_bytes();
     let read_only = StoreOptions {
@@ -271,7 +277,10 @@ fn a_read_only_store_writes_nothing() {
         store.write(Role::Metadata, BlockStore::block_buffer(1)),
         Err(Error::ReadOnly)
     ));
-    assert!(matches!(store.commit(catalog, 1), Err(Error::ReadOnly)));
+    assert!(matches!(
+        store.commit(catalog, Generation::new(1)),
+        Err(Error::ReadOnly)
+    ));
     drop(store);
     assert!(file.to_bytes() == bytes);
 }
@@ -283,7 +292,7 @@ enum Event {
     SetLen(u64),
     Sync,
     /// The caller was told that this generation is durable.
-    Acknowledged(u64),
+    Acknowledged(Generation),
 }
 
 /// A file that remembers what was done to it, and fails the n-th sync on demand.
@@ -408,7 +417,7 @@ fn a_crash_at_any_moment_leaves_the_old_or_the_new_state() {
                             panic!("crash at {crash}, subset {subset:b}, torn {torn}: {error}")
                         });
                 assert!(
-                    store.generation() >= acknowledged.unwrap_or(1),
+                    store.generation() >= acknowledged.unwrap_or(Generation::new(1)),
                     "crash at {crash} lost a commit"
                 );
                 if let Some(catalog) = store.catalog_ref() {
@@ -430,18 +439,21 @@ fn after_a_failed_sync_nothing_more_is_written() {
         let options = options(CryptoProvider::aws_lc());
         let store = BlockStore::create(recorder.clone(), Some(&key()), &options).unwrap();
         let catalog = put(&store, b"kept");
-        store.commit(catalog, 1).unwrap();
+        store.commit(catalog, Generation::new(1)).unwrap();
         recorder
             .syncs_until_failure
             .store(failing, Ordering::Relaxed);
         let lost = put(&store, b"not acknowledged");
-        assert!(matches!(store.commit(lost, 2), Err(Error::Io(_))));
+        assert!(matches!(
+            store.commit(lost, Generation::new(2)),
+            Err(Error::Io(_))
+        ));
         let before = recorder.events.lock().unwrap().len();
         let refused = store
             .write(Role::Metadata, BlockStore::block_buffer(1))
             .unwrap_err();
         assert!(matches!(refused, Error::WriteFailedEarlier));
-        assert!(store.commit(catalog, 2).is_err());
+        assert!(store.commit(catalog, Generation::new(2)).is_err());
         assert!(
             store.read(Role::Metadata, &catalog).is_ok(),
             "reading goes on"
@@ -472,7 +484,7 @@ fn a_new_file_is_its_owners_alone() {
         0o600
     );
     let catalog = put(&store, &[3; 500_000]);
-    store.commit(catalog, 1).unwrap();
+    store.commit(catalog, Generation::new(1)).unwrap();
     drop(store);
     assert!(
         matches!(OsFile::create(&path), Err(Error::InvalidInput(_))),

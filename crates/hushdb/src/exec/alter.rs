@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use hushdb_query::plan::{Relation, TableName};
 use hushdb_sql::{self as sql, Error, Result, name_parts, sqlstate};
-use hushdb_storage::{Column, ColumnDef, same_name};
+use hushdb_storage::{Column, ColumnDef, ColumnId, same_name};
 use std::collections::HashSet;
 
 pub(super) fn alter_table(
@@ -129,7 +129,7 @@ impl Alteration<'_, '_> {
         }
         validate(self.statement, std::slice::from_ref(&def), &[])?;
         let column = Column {
-            id: 0,
+            id: ColumnId::default(),
             name: def.name.clone(),
             ty: def.ty.clone(),
             nullable: true,

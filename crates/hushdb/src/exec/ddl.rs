@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 use hushdb_query::plan::{Relation, Snapshot, TableName, known_as};
 use hushdb_sql::type_names::{column_type, stored_type};
 use hushdb_sql::{self as sql, Error, Result, name_parts, sqlstate};
-use hushdb_storage::{Check, Column, ColumnDef, View, same_name};
+use hushdb_storage::{Check, Column, ColumnDef, ColumnId, View, same_name};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -254,7 +254,7 @@ pub(super) fn validate(
     let columns: Vec<Column> = columns
         .iter()
         .map(|c| Column {
-            id: 0,
+            id: ColumnId::default(),
             name: c.name.clone(),
             ty: c.ty.clone(),
             nullable: c.nullable,

@@ -27,7 +27,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use hushdb_query::memory::{KeepRows, KeptRows};
 use hushdb_sql::{Error, Result, name_parts, sqlstate};
-use hushdb_storage::{LockMode, TableVersion, same_name};
+use hushdb_storage::{LockMode, TableId, TableVersion, same_name};
 use std::sync::Arc;
 
 /// Rows that are looked at beside those that are wanted, since some may be locked.
@@ -53,7 +53,7 @@ impl From<&LockClause> for RowLock {
 
 impl RowLock {
     /// Locks rows that were read; gives those that are locked, all unless locked ones are skipped.
-    pub(super) fn take(self, write: &Write<'_>, table: u64, ids: Vec<u64>) -> Result<Vec<u64>> {
+    pub(super) fn take(self, write: &Write<'_>, table: TableId, ids: Vec<u64>) -> Result<Vec<u64>> {
         if self.nonblock != Some(NonBlock::SkipLocked) {
             write.lock_rows(table, &ids, self.mode, self.nonblock.is_none())?;
             return Ok(ids);

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use hushdb_query::plan::{Relation, TableName};
 use hushdb_sql::{self as sql, Error, Result, sqlstate};
-use hushdb_storage::{ColumnDef, Index, IndexDef, IndexKind, TableVersion, same_name};
+use hushdb_storage::{ColumnDef, ColumnId, Index, IndexDef, IndexKind, TableVersion, same_name};
 
 const FOREIGN_KEYS: &str =
     "FOREIGN KEY is not there yet: refused rather than accepted and not enforced";
@@ -178,7 +178,7 @@ pub(super) fn refuse_second_primary(write: &Write<'_>, table: &TableName, key: &
 
 /// Names of an index's columns, in its order.
 pub(super) fn column_names(table: &TableVersion, index: &Index) -> Vec<String> {
-    let name = |id: &u32| table.columns.iter().find(|column| column.id == *id);
+    let name = |id: &ColumnId| table.columns.iter().find(|column| column.id == *id);
     let columns = index.column_ids().iter().filter_map(name);
     columns.map(|column| column.name.clone()).collect()
 }
@@ -414,7 +414,7 @@ pub(super) fn refuse_drop_of_column(
 }
 
 /// Whether a column is part of its table's primary key.
-pub(super) fn is_primary(write: &Write<'_>, table: &TableName, column_id: u32) -> bool {
+pub(super) fn is_primary(write: &Write<'_>, table: &TableName, column_id: ColumnId) -> bool {
     let version = write.catalog().table(&table.schema, &table.name);
     version.is_some_and(|version| {
         let mut indexes = version.indexes().iter();

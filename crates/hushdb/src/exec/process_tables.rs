@@ -66,7 +66,7 @@ fn databases(planner: &Planner<'_>) -> Columns {
         flags
     };
     let generations = rows.iter();
-    let generations = generations.map(|(.., info)| i64::try_from(info.generation).ok());
+    let generations = generations.map(|(.., info)| i64::try_from(info.generation.number()).ok());
     let names = texts(&|(name, ..)| Some((*name).clone()));
     let read_only = flags(&|info| info.read_only);
     vec![

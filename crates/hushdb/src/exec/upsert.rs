@@ -31,7 +31,7 @@ use hushdb_query::memory::{Claim, KeepRows, KeptRows, compact, row_bytes};
 use hushdb_query::plan::{DML_EXCLUDED, DML_TARGET, TableName};
 use hushdb_sql::type_names::arrow_field;
 use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::{Column, Index, TableVersion};
+use hushdb_storage::{Column, ColumnId, Index, TableVersion};
 use roaring::RoaringTreemap;
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -166,7 +166,7 @@ impl Rule {
         let ids = columns
             .iter()
             .map(|name| Ok(table.columns[dml::position(table, name)?].id));
-        let ids: Vec<u32> = ids.collect::<Result<_>>()?;
+        let ids: Vec<ColumnId> = ids.collect::<Result<_>>()?;
         let is_it = |index: &&&Index| {
             index.column_ids().len() == ids.len()
                 && index.column_ids().iter().all(|id| ids.contains(id))

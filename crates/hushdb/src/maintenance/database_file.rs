@@ -162,7 +162,7 @@ impl DatabaseFile {
     pub fn facts(&self) -> Facts {
         let info = self.0.info();
         Facts {
-            generation: info.generation,
+            generation: info.generation.number(),
             root_digest: info.root_digest,
             sectors: info.total_sectors,
             seals: info.seals,

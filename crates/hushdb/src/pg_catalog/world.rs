@@ -7,7 +7,7 @@ use super::{base_types, columns};
 use crate::host::Host;
 use hushdb_query::plan::Snapshot;
 use hushdb_sql::quote;
-use hushdb_storage::{CatalogVersion, Index, IndexKind, Store, TableVersion, View};
+use hushdb_storage::{CatalogVersion, ColumnId, Index, IndexKind, Store, TableVersion, View};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
@@ -190,7 +190,7 @@ impl World {
     fn enter_relations(&mut self, version: &CatalogVersion, numbers: &mut Numbers) {
         for (schema, (schema_name, within)) in (2..).zip(&version.schemas) {
             for table in within.tables.values() {
-                let oid = numbers.of_id(table.id);
+                let oid = numbers.of_id(table.id.number());
                 self.relations.push(Relation {
                     oid,
                     name: table.name.clone(),
@@ -359,7 +359,7 @@ impl World {
 
 /// Names of an index's columns.
 fn column_names(table: &TableVersion, index: &Index) -> Vec<String> {
-    let name = |id: &u32| table.columns.iter().find(|column| column.id == *id);
+    let name = |id: &ColumnId| table.columns.iter().find(|column| column.id == *id);
     let columns = index.column_ids().iter().filter_map(name);
     columns.map(|column| column.name.clone()).collect()
 }
@@ -382,8 +382,8 @@ fn check_name(table: &str, taken: &BTreeSet<String>) -> String {
 }
 
 /// The numbers of columns, from 1.
-pub(super) fn keys(table: &TableVersion, ids: &[u32]) -> Vec<i64> {
-    let place = |id: &u32| {
+pub(super) fn keys(table: &TableVersion, ids: &[ColumnId]) -> Vec<i64> {
+    let place = |id: &ColumnId| {
         let at = table.columns.iter().position(|column| column.id == *id);
         at.and_then(|at| i64::try_from(at + 1).ok())
     };

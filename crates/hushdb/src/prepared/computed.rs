@@ -4,12 +4,12 @@
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::physical_expr::PhysicalExpr;
-use hushdb_storage::{Column, ColumnType, TableVersion};
+use hushdb_storage::{Column, ColumnType, TableId, TableVersion};
 use std::sync::Arc;
 
 /// Values over a table's columns, behind which stand the parameters.
 pub(crate) struct Computed {
-    pub(crate) table_id: u64,
+    pub(crate) table_id: TableId,
     pub(crate) columns: Vec<Column>,
     /// Each parameter that is used, as it is written, and its type.
     pub(crate) parameters: Vec<(String, ColumnType)>,

@@ -6,15 +6,15 @@ use super::shape::{Item, Place};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use hushdb_sql::position_of;
 use hushdb_sql::type_names::arrow_field;
-use hushdb_storage::{Column, ColumnType, Index, TableVersion};
+use hushdb_storage::{Column, ColumnId, ColumnType, Index, TableId, TableVersion};
 use std::sync::Arc;
 
 /// A shape against a table.
 pub(crate) struct Resolved {
-    table_id: u64,
+    table_id: TableId,
     columns: Vec<Column>,
     index_name: String,
-    index_columns: Vec<u32>,
+    index_columns: Vec<ColumnId>,
     /// For each column of the index, the place in the shape's key of its value, and its type.
     pub(crate) key: Vec<(usize, ColumnType)>,
     /// Positions in the table of the columns that come out.

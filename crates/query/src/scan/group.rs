@@ -361,7 +361,7 @@ impl GroupReader {
                 .map_err(Error::from)?),
             // Past the table's columns stands only the row id.
             None => {
-                let first = group.first_row_id;
+                let first = group.first_row_id.number();
                 let ids: UInt64Array = match mask {
                     None => (first..first + u64::from(group.rows)).collect(),
                     Some(mask) => mask.set_indices().map(|row| first + row as u64).collect(),

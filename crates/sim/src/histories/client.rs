@@ -567,7 +567,7 @@ pub(super) fn scan(txn: &Transaction, name: &str, column: usize) -> Result<Vec<(
             .read_column(group, column, group.visible().as_ref())?;
         let gone = group.deletes.as_deref();
         let there = (0..group.rows).filter(|at| !gone.is_some_and(|gone| gone.contains(*at)));
-        let ids = there.map(|at| group.first_row_id + u64::from(at));
+        let ids = there.map(|at| (group.first_row_id + u64::from(at)).number());
         rows.extend(ids.zip(values.as_primitive::<Int64Type>().values().iter().copied()));
     }
     Ok(rows)

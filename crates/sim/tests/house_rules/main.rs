@@ -7,6 +7,7 @@
 
 mod column_types;
 mod dead_items;
+mod number_types;
 mod rooms;
 mod sources;
 

@@ -1,7 +1,8 @@
 //! `BlockRef`: what a parent keeps of a child. It pins the child: place, length, age and tag.
 
+use super::Sector;
 use super::envelope::{ENVELOPE_OVERHEAD_BYTES, MAX_PAYLOAD_BYTES, SECTOR_BYTES};
-use super::{Generation, Sector};
+use crate::numbers::Generation;
 
 /// Where a block is and which one it must be (FORMAT.md, "Block ref").
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,7 +4,8 @@
 //! is. The checksum covers the envelope and the tag, so that after a failure an intact block that does not belong here
 //! can be told from a damaged envelope; nothing is ever decided in a block's favour by it.
 
-use super::{BlockRef, Generation, Role, Sector};
+use super::{BlockRef, Role, Sector};
+use crate::numbers::Generation;
 
 /// Bytes of a sector: blocks begin and end on sector boundaries.
 pub const SECTOR_BYTES: usize = 4096;

@@ -9,7 +9,6 @@ mod block_buf;
 mod block_ref;
 mod buffer_pool;
 mod envelope;
-mod generation;
 mod key_epochs;
 mod opened_block;
 mod role;
@@ -26,5 +25,4 @@ pub use sealed_file::{Protection, SealedBlock, SealedFile};
 
 pub(crate) use buffer_pool::{Lent, PoolKey};
 pub(crate) use envelope::{ENVELOPE_OVERHEAD_BYTES, is_block_of};
-pub(crate) use generation::Generation;
 pub(crate) use sector::Sector;

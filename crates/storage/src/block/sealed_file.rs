@@ -22,9 +22,10 @@ use super::envelope::{
 };
 use super::key_epochs::{BlockKeys, KeyEpochs};
 use super::opened_block::OpenedBlock;
-use super::{BlockBuf, BlockRef, Generation, Role, Sector};
+use super::{BlockBuf, BlockRef, Role, Sector};
 use crate::error::{Error, Place, Result};
 use crate::file::StorageFile;
+use crate::numbers::Generation;
 
 /// Payloads begin on such a boundary in memory: a cache line, and all that vector code asks for.
 const ALIGNMENT: usize = 64;

@@ -12,6 +12,7 @@ use hushdb_encoding::wire::{Reader, WireError, Writer};
 use super::view::View;
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
+use crate::numbers::{Generation, TableId};
 use crate::store::BlockStore;
 use crate::table::TableVersion;
 
@@ -24,11 +25,11 @@ const VERSION: u8 = 1;
 #[derive(Clone, Debug)]
 pub struct CatalogVersion {
     /// The superblock that published it.
-    pub generation: u64,
+    pub generation: Generation,
     /// Schemas by name.
     pub schemas: BTreeMap<String, Arc<SchemaVersion>>,
     /// The id that the next table gets.
-    pub(crate) next_table_id: u64,
+    pub(crate) next_table_id: TableId,
     /// Grows by one with every commit, since the store was opened, that changed what there is rather than rows.
     pub(crate) definitions: u64,
     /// Where the root is stored; `None` for a database that has never been committed to.
@@ -53,12 +54,12 @@ impl SchemaVersion {
 
 impl CatalogVersion {
     /// The catalog of a new database.
-    pub(crate) fn empty(generation: u64) -> Self {
+    pub(crate) fn empty(generation: Generation) -> Self {
         let schemas = BTreeMap::from([(MAIN_SCHEMA.to_owned(), Arc::default())]);
         Self {
             generation,
             schemas,
-            next_table_id: 1,
+            next_table_id: TableId::new(1),
             definitions: 0,
             block: None,
         }
@@ -88,7 +89,11 @@ impl CatalogVersion {
     }
 
     /// Reads the catalog that `root` names, with all table records; row-group directories are left for first use.
-    pub(crate) fn load(blocks: &Arc<BlockStore>, root: BlockRef, generation: u64) -> Result<Self> {
+    pub(crate) fn load(
+        blocks: &Arc<BlockStore>,
+        root: BlockRef,
+        generation: Generation,
+    ) -> Result<Self> {
         Self::load_but(blocks, root, generation, &mut |_, _, error| Err(error))
     }
 
@@ -97,7 +102,7 @@ impl CatalogVersion {
     pub(crate) fn load_but(
         blocks: &Arc<BlockStore>,
         root: BlockRef,
-        generation: u64,
+        generation: Generation,
         refused: &mut dyn FnMut(&str, &BlockRef, Error) -> Result<()>,
     ) -> Result<Self> {
         let malformed = |at: &BlockRef, what| Error::malformed(Role::Metadata, at.sector, what);
@@ -135,7 +140,7 @@ impl CatalogVersion {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
         out.u8(VERSION);
-        out.u64(self.next_table_id);
+        out.u64(self.next_table_id.number());
         out.count(self.schemas.len());
         for (name, schema) in &self.schemas {
             out.text(name);
@@ -155,13 +160,13 @@ impl CatalogVersion {
     pub(crate) fn decode(
         bytes: &[u8],
         block: BlockRef,
-        generation: u64,
+        generation: Generation,
     ) -> Result<Parsed, WireError> {
         let mut reader = Reader::new(bytes);
         if reader.u8()? != VERSION {
             return Err(WireError);
         }
-        let next_table_id = reader.u64()?;
+        let next_table_id = TableId::new(reader.u64()?);
         let mut schemas = BTreeMap::new();
         let mut tables = Vec::new();
         for _ in 0..reader.count(4 + 4 + 4)? {
@@ -212,11 +217,15 @@ mod tests {
     use super::*;
 
     fn decode(bytes: &[u8]) -> Result<Parsed, WireError> {
-        CatalogVersion::decode(bytes, BlockRef::from_bytes(&[0; BlockRef::BYTES]), 1)
+        CatalogVersion::decode(
+            bytes,
+            BlockRef::from_bytes(&[0; BlockRef::BYTES]),
+            Generation::new(1),
+        )
     }
 
     fn sample() -> Vec<u8> {
-        let mut catalog = CatalogVersion::empty(1);
+        let mut catalog = CatalogVersion::empty(Generation::new(1));
         let view = View {
             name: "v".into(),
             sql: "SELECT 1".into(),
@@ -237,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_root_without_main_or_with_absurd_counts_is_refused() {
-        let mut without_main = CatalogVersion::empty(1);
+        let mut without_main = CatalogVersion::empty(Generation::new(1));
         without_main.schemas.clear();
         assert!(decode(&without_main.encode()).is_err());
         let sample = sample();

@@ -16,6 +16,7 @@ use super::catalog_version::CatalogVersion;
 use super::rebase::TableChange;
 use super::transaction::MAX_LOGGED_DELETES;
 use crate::error::{Error, Result as StoreResult};
+use crate::numbers::{ColumnId, RowId, TableId};
 use crate::table::RowGroup;
 
 const VERSION: u8 = 1;
@@ -28,20 +29,20 @@ pub(super) fn encode(changes: &[TableChange], catalog: &CatalogVersion) -> Store
     let mut out = Writer::default();
     out.count(changes.len());
     for change in changes {
-        out.u64(change.table_id);
-        out.u64(change.end_row_id);
+        out.u64(change.table_id.number());
+        out.u64(change.end_row_id.number());
         let mut deleted = Vec::with_capacity(change.deleted.serialized_size());
         // Writing into a vector does not fail.
         let _ = change.deleted.serialize_into(&mut deleted);
         out.bytes(&deleted);
         out.count(change.added.len());
         let table = catalog.tables().find(|table| table.id == change.table_id);
-        let type_of = |id: u32| {
+        let type_of = |id: ColumnId| {
             let columns = table.iter().flat_map(|table| &table.columns);
             columns.into_iter().find(|column| column.id == id)
         };
         for group in &change.added {
-            out.u64(group.first_row_id);
+            out.u64(group.first_row_id.number());
             out.u32(group.rows);
             let deletes = group.deletes.as_deref().map(RowGroup::deletes_to_bytes);
             out.bytes(&deletes.unwrap_or_default());
@@ -53,7 +54,7 @@ pub(super) fn encode(changes: &[TableChange], catalog: &CatalogVersion) -> Store
                 .collect();
             out.count(values.len());
             for (id, ty, array) in values {
-                out.u32(id);
+                out.u32(id.number());
                 ty.write(&mut out);
                 plain_values::write(array.as_ref(), ty, &mut out).map_err(|_| {
                     Error::InvalidInput("values that Arrow cannot pick from their list".into())
@@ -82,22 +83,22 @@ pub(super) fn payload(transactions: &[impl AsRef<[u8]>]) -> Vec<u8> {
 
 /// What a record says of one table in one transaction.
 pub(super) struct LoggedChange<'a> {
-    pub(super) table_id: u64,
+    pub(super) table_id: TableId,
     pub(super) deleted: RoaringTreemap,
     /// Added rows, in order of their ids.
     pub(super) added: Vec<LoggedRows<'a>>,
     /// The id that the next row of the table gets.
-    pub(super) end_row_id: u64,
+    pub(super) end_row_id: RowId,
 }
 
 /// Rows as a record has them, held against their types.
 pub(super) struct LoggedRows<'a> {
-    pub(super) first_row_id: u64,
+    pub(super) first_row_id: RowId,
     pub(super) rows: u32,
     /// Offsets of the rows that are gone.
     pub(super) deletes: Option<Arc<RoaringBitmap>>,
     /// By column id, in ascending order.
-    pub(super) values: Vec<(u32, ColumnType, LoggedValues<'a>)>,
+    pub(super) values: Vec<(ColumnId, ColumnType, LoggedValues<'a>)>,
 }
 
 /// The values of a column.
@@ -125,7 +126,7 @@ impl LoggedChange<'_> {
 
 impl LoggedRows<'_> {
     /// The id behind the last row's.
-    pub(super) fn end_row_id(&self) -> u64 {
+    pub(super) fn end_row_id(&self) -> RowId {
         self.first_row_id.saturating_add(u64::from(self.rows))
     }
 
@@ -176,8 +177,8 @@ pub(super) fn decode(payload: &[u8]) -> Result<(u64, Vec<LoggedChange<'_>>), Wir
 }
 
 fn decode_change<'a>(reader: &mut Reader<'a>) -> Result<LoggedChange<'a>, WireError> {
-    let table_id = reader.u64()?;
-    let end_row_id = reader.u64()?;
+    let table_id = TableId::new(reader.u64()?);
+    let end_row_id = RowId::new(reader.u64()?);
     let mut bytes = reader.bytes()?;
     let deleted = RoaringTreemap::deserialize_from(&mut bytes).map_err(|_| WireError)?;
     if !bytes.is_empty() || deleted.len() > MAX_LOGGED_DELETES {
@@ -197,7 +198,7 @@ fn decode_change<'a>(reader: &mut Reader<'a>) -> Result<LoggedChange<'a>, WireEr
 }
 
 fn decode_rows<'a>(reader: &mut Reader<'a>) -> Result<LoggedRows<'a>, WireError> {
-    let first_row_id = reader.u64()?;
+    let first_row_id = RowId::new(reader.u64()?);
     let rows = reader.u32()?;
     if rows == 0 || rows > MAX_ROW_GROUP_ROWS {
         return Err(WireError);
@@ -210,9 +211,9 @@ fn decode_rows<'a>(reader: &mut Reader<'a>) -> Result<LoggedRows<'a>, WireError>
         }
     };
     let count = reader.count(4 + 3 + 1)?;
-    let mut values: Vec<(u32, ColumnType, LoggedValues<'a>)> = Vec::with_capacity(count);
+    let mut values: Vec<(ColumnId, ColumnType, LoggedValues<'a>)> = Vec::with_capacity(count);
     for _ in 0..count {
-        let id = reader.u32()?;
+        let id = ColumnId::new(reader.u32()?);
         if values.last().is_some_and(|(last, ..)| *last >= id) {
             return Err(WireError);
         }
@@ -264,13 +265,20 @@ mod tests {
         let before = CatalogVersion::clone(&txn.commit().unwrap());
         let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
         let texts = StringViewArray::from(vec![Some("a"), Some("more than twelve bytes"), None]);
-        let mut group = RowGroup::in_memory(0, 3, vec![(0, numbers), (1, Arc::new(texts))]);
+        let mut group = RowGroup::in_memory(
+            RowId::default(),
+            3,
+            vec![
+                (ColumnId::new(0), numbers),
+                (ColumnId::new(1), Arc::new(texts)),
+            ],
+        );
         group.deletes = Some(Arc::new([1].into_iter().collect()));
         let change = TableChange {
             table_id,
             deleted: RoaringTreemap::new(),
             added: vec![group],
-            end_row_id: 4,
+            end_row_id: RowId::new(4),
         };
         let bytes = payload(&[encode(&[change], &before).unwrap()]);
         (before, bytes)
@@ -281,10 +289,10 @@ mod tests {
         let (mut catalog, bytes) = sample();
         assert_eq!(apply(&bytes, &mut catalog), Ok(1));
         let table = catalog.table("main", "t").unwrap();
-        assert_eq!((table.row_count(), table.next_row_id), (2, 4));
+        assert_eq!((table.row_count(), table.next_row_id), (2, RowId::new(4)));
         let group = &table.row_groups().unwrap()[0];
         let texts: Vec<_> = group
-            .memory_values(1)
+            .memory_values(ColumnId::new(1))
             .unwrap()
             .to_data()
             .nulls()
@@ -303,10 +311,10 @@ mod tests {
             let mut deleted = RoaringTreemap::new();
             deleted.insert_range(0..rows);
             TableChange {
-                table_id: 1,
+                table_id: TableId::new(1),
                 deleted,
                 added: vec![],
-                end_row_id: 0,
+                end_row_id: RowId::default(),
             }
         };
         // Few bytes can stand for many rows.

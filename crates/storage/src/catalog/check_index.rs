@@ -6,6 +6,7 @@ use super::store::Store;
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
 use crate::index::{Index, KeyRun, MergedRuns, walk};
+use crate::numbers::RowId;
 use crate::table::TableVersion;
 
 /// Walks the tree of an index, whose blocks `open` gives (`None`: it has said what is wrong with one), and compares what
@@ -31,7 +32,7 @@ pub(super) fn check_index(
     let mut rows = MergedRuns::new(&runs);
     let mut agrees = true;
     let mut compare = |key: &[u8], id: u64| -> Result<()> {
-        if table.is_visible(id)? {
+        if table.is_visible(RowId::new(id))? {
             agrees &= rows.next() == Some((key, id));
         }
         Ok(())

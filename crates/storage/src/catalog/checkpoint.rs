@@ -15,6 +15,7 @@ use super::fresh_blocks::FreshBlocks;
 use super::store::Store;
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
+use crate::numbers::{RowId, TableId};
 use crate::store::WalState;
 use crate::table::{Column, PAGE_GROUPS, Page, RowGroup, RowGroupBuilder, TableVersion};
 
@@ -132,7 +133,7 @@ impl Store {
             index.store(
                 &self.blocks,
                 table.row_count(),
-                &|row_id| table.is_visible(row_id),
+                &|id| table.is_visible(RowId::new(id)),
                 &mut |bytes| self.write_aside(Role::Index, bytes, fresh),
             )?;
         }
@@ -222,15 +223,18 @@ impl Store {
         let mut deleted = RoaringTreemap::new();
         for group in run {
             let offsets = group.deletes.iter().flat_map(|deletes| deletes.iter());
-            deleted.extend(offsets.map(|offset| group.first_row_id + u64::from(offset)));
+            deleted.extend(offsets.map(|offset| (group.first_row_id + u64::from(offset)).number()));
         }
         let mut gone = deleted.iter().peekable();
-        let mut first_row_id = run.first().map_or(0, |group| group.first_row_id);
+        let mut first_row_id = run
+            .first()
+            .map_or(RowId::default(), |group| group.first_row_id);
         for gathered in cut {
             let rows = gathered.rows() as u64;
             let end = first_row_id + rows;
-            let gone = std::iter::from_fn(|| gone.next_if(|id| *id < end));
-            let deletes: RoaringBitmap = gone.map(|id| (id - first_row_id) as u32).collect();
+            let gone = std::iter::from_fn(|| gone.next_if(|id| *id < end.number()));
+            let deletes: RoaringBitmap =
+                gone.map(|id| (id - first_row_id.number()) as u32).collect();
             // A piece of which every row is gone is left out, as a row group is.
             if deletes.len() < rows {
                 let arrays = gathered.into_columns().collect::<Result<_>>()?;
@@ -257,7 +261,7 @@ fn difference(
     new: &CatalogVersion,
     old: &CatalogVersion,
 ) -> Result<(HashSet<BlockRef>, HashSet<BlockRef>)> {
-    let by_id = |catalog: &CatalogVersion| -> BTreeMap<u64, Arc<TableVersion>> {
+    let by_id = |catalog: &CatalogVersion| -> BTreeMap<TableId, Arc<TableVersion>> {
         let tables = catalog.tables().map(|table| (table.id, Arc::clone(table)));
         tables.collect()
     };

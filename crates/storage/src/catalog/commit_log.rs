@@ -17,10 +17,10 @@ use std::sync::Arc;
 use super::catalog_version::CatalogVersion;
 use super::change_record;
 use super::rebase::TableChange;
-use crate::block::Generation;
 use crate::error::Result;
 use crate::file::{LOG_NAME, NEXT_LOG_NAME, StorageFiles};
 use crate::log::{LOG_HEADER_BYTES, LogBasis, LogPosition, LogWriter, Synchronous};
+use crate::numbers::Generation;
 use crate::store::{BlockStore, WalState};
 
 /// A transaction that waits to be logged.

@@ -10,17 +10,18 @@ use hushdb_encoding::plain_values::FlatValues;
 use hushdb_encoding::wire::WireError;
 
 use super::change_record::{LoggedRows, LoggedValues};
+use crate::numbers::{ColumnId, RowId};
 use crate::table::RowGroup;
 
 /// Rows without deletes, of columns that are neither lists nor structs.
 pub(super) struct GatheredRows {
-    first_row_id: u64,
+    first_row_id: RowId,
     rows: u32,
     columns: Vec<GatheredColumn>,
 }
 
 struct GatheredColumn {
-    id: u32,
+    id: ColumnId,
     ty: ColumnType,
     /// A bit for each row, once one is NULL.
     nulls: Option<BooleanBufferBuilder>,
@@ -53,7 +54,7 @@ impl GatheredRows {
 
     /// Adds rows if they have the same columns, and no deletes. `false`: they have not.
     pub(super) fn add(&mut self, more: &LoggedRows<'_>) -> bool {
-        let same = |(column, (id, ty, values)): (&GatheredColumn, &(u32, ColumnType, _))| {
+        let same = |(column, (id, ty, values)): (&GatheredColumn, &(ColumnId, ColumnType, _))| {
             column.id == *id && column.ty == *ty && matches!(values, LoggedValues::Flat(_))
         };
         if more.deletes.is_some()
@@ -143,7 +144,7 @@ mod tests {
             (5..40).map(Some).collect(),
         ];
         let mut gathered: Option<GatheredRows> = None;
-        let mut first_row_id = 7;
+        let mut first_row_id = RowId::new(7);
         for part in &parts {
             let mut columns = vec![];
             for (array, ty) in arrays(part).iter().zip(&TYPES) {
@@ -157,7 +158,11 @@ mod tests {
                 .enumerate()
                 .map(|(id, (bytes, ty))| {
                     let flat = FlatValues::read(ty, part.len(), &mut Reader::new(bytes)).unwrap();
-                    (id as u32, ty.clone(), LoggedValues::Flat(flat))
+                    (
+                        ColumnId::new(id as u32),
+                        ty.clone(),
+                        LoggedValues::Flat(flat),
+                    )
                 });
             let rows = LoggedRows {
                 first_row_id,
@@ -165,7 +170,7 @@ mod tests {
                 deletes: None,
                 values: values.collect(),
             };
-            first_row_id += part.len() as u64;
+            first_row_id = first_row_id + part.len() as u64;
             match &mut gathered {
                 Some(gathered) => assert!(gathered.add(&rows)),
                 None => gathered = GatheredRows::begin(&rows),
@@ -173,9 +178,15 @@ mod tests {
         }
         let group = gathered.unwrap().finish().unwrap();
         let all = parts.concat();
-        assert_eq!((group.first_row_id, group.rows as usize), (7, all.len()));
+        assert_eq!(
+            (group.first_row_id, group.rows as usize),
+            (RowId::new(7), all.len())
+        );
         for (id, expected) in arrays(&all).iter().enumerate() {
-            assert_eq!(group.memory_values(id as u32), Some(expected));
+            assert_eq!(
+                group.memory_values(ColumnId::new(id as u32)),
+                Some(expected)
+            );
         }
     }
 }

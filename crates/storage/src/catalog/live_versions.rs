@@ -6,7 +6,7 @@
 use std::sync::{Arc, Weak};
 
 use super::catalog_version::CatalogVersion;
-use crate::block::Generation;
+use crate::numbers::Generation;
 
 /// Versions that were published, or shown to those who hold locks, and may still be in use.
 #[derive(Default)]
@@ -18,8 +18,8 @@ impl LiveVersions {
     pub(crate) fn add(&mut self, version: &Arc<CatalogVersion>) {
         let last = self.shown.last().map(|(_, last)| last.as_ptr());
         if last != Some(Arc::as_ptr(version)) {
-            let generation = Generation::new(version.generation);
-            self.shown.push((generation, Arc::downgrade(version)));
+            self.shown
+                .push((version.generation, Arc::downgrade(version)));
         }
     }
 

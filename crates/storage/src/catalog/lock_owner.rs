@@ -11,6 +11,7 @@ use crate::block::{BufferPool, Lent};
 use crate::error::{Error, Result};
 use crate::interrupt::check_interrupt;
 use crate::locks::{Kin, LockError, LockKey, LockMode, LockTable, LockView, Patience, Wanted};
+use crate::numbers::{ColumnId, TableId};
 
 /// About what a lock takes: its entry, its holder and its place among what the owner holds.
 const LOCK_BYTES: usize = 192;
@@ -91,7 +92,7 @@ impl LockOwner {
     ///
     /// # Errors
     /// `LockTimeout`, also where the lock is not free and nobody is to wait; `Deadlock`, `TooManyLocks`, `Interrupted`.
-    pub(super) fn lock_table(&self, table_id: u64, mode: LockMode, waits: bool) -> Result<()> {
+    pub(super) fn lock_table(&self, table_id: TableId, mode: LockMode, waits: bool) -> Result<()> {
         let key = LockKey::Table(table_id);
         match waits {
             true => self.lock(key, mode),
@@ -201,7 +202,12 @@ impl LockOwner {
     }
 
     /// The lock of a key as bytes, in the index of these columns of a table.
-    pub(crate) fn lock_of(&self, table_id: u64, column_ids: &[u32], key: &[u8]) -> LockKey {
+    pub(crate) fn lock_of(
+        &self,
+        table_id: TableId,
+        column_ids: &[ColumnId],
+        key: &[u8],
+    ) -> LockKey {
         self.table.lock_of(table_id, column_ids, key)
     }
 }
@@ -238,10 +244,10 @@ mod tests {
     use super::*;
     use crate::interrupt::Interrupt;
 
-    const KEY: LockKey = LockKey::Key(1, 7);
-    const OTHER: LockKey = LockKey::Key(1, 8);
-    const THIRD: LockKey = LockKey::Key(1, 9);
-    const TABLE: LockKey = LockKey::Table(1);
+    const KEY: LockKey = LockKey::Key(TableId::new(1), 7);
+    const OTHER: LockKey = LockKey::Key(TableId::new(1), 8);
+    const THIRD: LockKey = LockKey::Key(TableId::new(1), 9);
+    const TABLE: LockKey = LockKey::Table(TableId::new(1));
 
     fn owners<const N: usize>(patience: Patience) -> (Arc<LockTable>, [LockOwner; N]) {
         let table = Arc::<LockTable>::default();
@@ -353,7 +359,7 @@ mod tests {
         };
         assert_eq!(
             (wait.table_id, wait.kind, wait.mode),
-            (Some(1), "key", "all")
+            (Some(TableId::new(1)), "key", "all")
         );
         let (_, others) = wait.waits.clone().unwrap();
         assert_eq!(others, [holder.id]);
@@ -438,8 +444,11 @@ mod tests {
         let table = Arc::<LockTable>::default();
         let pool = Arc::new(BufferPool::new(4 * LOCKS_AT_ONCE * LOCK_BYTES));
         let owner = LockOwner::new(&table, &pool, Patience::Endless);
-        let refused =
-            (0..10_000).find_map(|at| owner.lock(LockKey::Key(1, at), LockMode::All).err());
+        let refused = (0..10_000).find_map(|at| {
+            owner
+                .lock(LockKey::Key(TableId::new(1), at), LockMode::All)
+                .err()
+        });
         assert!(matches!(refused, Some(Error::TooManyLocks)));
         drop(owner);
         assert_eq!(

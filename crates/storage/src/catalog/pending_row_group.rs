@@ -7,13 +7,14 @@ use std::sync::Arc;
 use hushdb_encoding::ColumnType;
 
 use super::fresh_blocks::FreshBlocks;
+use crate::numbers::ColumnId;
 use crate::store::BlockStore;
 use crate::table::{Column, RowGroup};
 
 /// Result of [`crate::Store::write_row_group`], to be handed to [`crate::Transaction::append`].
 pub struct PendingRowGroup {
     group: RowGroup,
-    columns: Vec<(u32, ColumnType)>,
+    columns: Vec<(ColumnId, ColumnType)>,
     fresh: FreshBlocks,
 }
 

@@ -9,6 +9,7 @@ use arrow_select::concat::concat;
 use super::store::Store;
 use crate::block::Role;
 use crate::error::{Error, Result};
+use crate::numbers::RowId;
 use crate::table::{Column, RowGroup, TableVersion};
 
 impl Store {
@@ -76,7 +77,7 @@ impl Store {
 fn by_group(table: &TableVersion, row_ids: &[u64]) -> Result<Vec<(Arc<RowGroup>, Vec<u32>)>> {
     let mut runs: Vec<(Arc<RowGroup>, Vec<u32>)> = Vec::new();
     for row_id in row_ids {
-        let found = table.group_of(*row_id)?;
+        let found = table.group_of(RowId::new(*row_id))?;
         let (group, offset) = found
             .filter(|(group, offset)| *offset < group.rows)
             .ok_or_else(|| Error::InvalidInput("a row that is not in the table".into()))?;

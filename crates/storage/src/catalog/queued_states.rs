@@ -21,6 +21,7 @@ use super::store::Store;
 use super::transaction::Transaction;
 use crate::error::Result;
 use crate::locks::LockMode;
+use crate::numbers::TableId;
 
 /// The newest state, for those who hold locks.
 pub(super) struct QueuedStates {
@@ -135,7 +136,7 @@ impl Store {
     pub fn lock_table(
         &self,
         owner: &LockOwner,
-        table_id: u64,
+        table_id: TableId,
         mode: LockMode,
         waits: bool,
     ) -> Result<()> {

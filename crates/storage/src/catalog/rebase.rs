@@ -11,16 +11,17 @@ use roaring::RoaringTreemap;
 use super::catalog_version::CatalogVersion;
 use super::transaction::Transaction;
 use crate::error::{Error, Result};
+use crate::numbers::{RowId, TableId};
 use crate::table::{RowGroup, TableVersion};
 
 /// What a transaction does to the rows of one table, with final row ids: what the log says of it.
 pub(crate) struct TableChange {
-    pub(crate) table_id: u64,
+    pub(crate) table_id: TableId,
     pub(crate) deleted: RoaringTreemap,
     /// Added rows, in order of their ids.
     pub(crate) added: Vec<RowGroup>,
     /// The id that the next row of the table gets.
-    pub(crate) end_row_id: u64,
+    pub(crate) end_row_id: RowId,
 }
 
 impl Transaction {
@@ -90,12 +91,12 @@ impl Transaction {
     }
 
     /// Tables of the base whose rows changed, with the rows that are gone.
-    pub(super) fn changed_rows(&self) -> impl Iterator<Item = (u64, &RoaringTreemap)> {
+    pub(super) fn changed_rows(&self) -> impl Iterator<Item = (TableId, &RoaringTreemap)> {
         let rows = self.changes.rows.iter().map(|(id, gone)| (*id, gone));
         rows.filter(|(id, _)| !self.changes.redefined.contains(id))
     }
 
-    fn base_and_own(&self, id: u64) -> Result<(&Arc<TableVersion>, &Arc<TableVersion>)> {
+    fn base_and_own(&self, id: TableId) -> Result<(&Arc<TableVersion>, &Arc<TableVersion>)> {
         find(&self.base, id)
             .zip(find(&self.changes.catalog, id))
             .ok_or_else(|| conflict("a table that this transaction changed is gone"))
@@ -108,7 +109,7 @@ impl Transaction {
                 "another transaction changed tables, views or schemas meanwhile",
             ));
         }
-        let theirs: BTreeMap<u64, &Arc<TableVersion>> =
+        let theirs: BTreeMap<TableId, &Arc<TableVersion>> =
             newest.tables().map(|table| (table.id, table)).collect();
         for id in &self.changes.redefined {
             let (then, now) = (find(&self.base, *id), theirs.get(id));
@@ -187,11 +188,11 @@ impl TableChange {
     /// # Errors
     /// Conflict if a row that goes is not there.
     pub(crate) fn apply(&self, table: &mut TableVersion) -> Result<()> {
-        self.apply_apart(table, 0)
+        self.apply_apart(table, RowId::default())
     }
 
     /// As [`TableChange::apply`]; rows are merged with those from `merge_from` on alone.
-    fn apply_apart(&self, table: &mut TableVersion, merge_from: u64) -> Result<()> {
+    fn apply_apart(&self, table: &mut TableVersion, merge_from: RowId) -> Result<()> {
         if !self.deleted.is_empty() {
             // Few bytes can stand for many ids: they are counted before they are listed.
             if self.deleted.len() > table.row_count() {
@@ -224,7 +225,7 @@ pub(crate) fn replayed_without(
     let ids: Vec<u64> = change.deleted.iter().collect();
     let deleted = table.delete(&ids).map(|_| ());
     let added = change.added.iter().cloned();
-    let applied = deleted.and_then(|()| table.append(added, change.end_row_id, 0));
+    let applied = deleted.and_then(|()| table.append(added, change.end_row_id, RowId::default()));
     applied.map_err(|_| "rows that are not there")
 }
 
@@ -252,11 +253,11 @@ pub(super) fn counted(catalog: &mut CatalogVersion, as_in: &CatalogVersion) {
     }
 }
 
-pub(super) fn find(catalog: &CatalogVersion, id: u64) -> Option<&Arc<TableVersion>> {
+pub(super) fn find(catalog: &CatalogVersion, id: TableId) -> Option<&Arc<TableVersion>> {
     catalog.tables().find(|table| table.id == id)
 }
 
-fn find_mut(catalog: &mut CatalogVersion, id: u64) -> Option<&mut TableVersion> {
+fn find_mut(catalog: &mut CatalogVersion, id: TableId) -> Option<&mut TableVersion> {
     let schema = catalog
         .schemas
         .values_mut()

@@ -24,7 +24,7 @@ use crate::log::{
     LOG_HEADER_BYTES, LogBasis, LogEnd, LogError, LogHeader, LogPosition, LogReader,
     UnverifiedLogHeader,
 };
-use crate::numbers::Lsn;
+use crate::numbers::{Generation, Lsn};
 use crate::store::{BlockStore, Freshness, Notice, WalState};
 
 type File = Arc<dyn StorageFile>;
@@ -293,7 +293,7 @@ fn successor(
 
 /// The generation that a log of this database says it builds on. Slot changes move the root while a log is open, so the
 /// superblock's own generation does not tell; sequence, salt and chain tag pin the log.
-fn base_generation(file: &File, blocks: &BlockStore, sequence: u64) -> Result<u64> {
+fn base_generation(file: &File, blocks: &BlockStore, sequence: u64) -> Result<Generation> {
     let header = verified_header(file, blocks)?;
     let found = header.basis().sequence;
     if found != sequence {
@@ -306,7 +306,7 @@ fn base_generation(file: &File, blocks: &BlockStore, sequence: u64) -> Result<u6
     let (base, newest) = (header.basis().base_generation, blocks.generation());
     if base >= newest {
         return Err(LogError::OtherGeneration {
-            expected: newest.saturating_sub(1),
+            expected: Generation::new(newest.number().saturating_sub(1)),
             found: base,
         }
         .into());

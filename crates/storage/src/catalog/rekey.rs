@@ -21,10 +21,10 @@ use parking_lot::MutexGuard;
 use super::pace::{Pace, wait_until};
 use super::reseal::{Cursor, Reseal};
 use super::store::Store;
-use crate::block::Generation;
 use crate::clock;
 use crate::error::Result;
 use crate::interrupt::wait_for;
+use crate::numbers::Generation;
 
 /// Bytes that one step seals anew, at most but for one block: with what commits meanwhile keep, what the file grows by.
 const STEP_BYTES: u64 = 32 << 20;
@@ -62,7 +62,7 @@ pub struct RekeyProgress {
 pub(super) struct RekeyWork {
     cursor: Cursor,
     /// The generation of the first state in which nothing is under an older key, if there was one and none after it has.
-    clean_since: Option<u64>,
+    clean_since: Option<Generation>,
     is_draining: bool,
     blocks: u64,
     bytes: u64,
@@ -226,7 +226,7 @@ impl Store {
     }
 
     /// No table of the stored state has a block under an older key. Ends it, if nothing else has.
-    fn end_rekey(&self, alone: MutexGuard<'_, ()>, generation: u64) -> Result<RekeyState> {
+    fn end_rekey(&self, alone: MutexGuard<'_, ()>, generation: Generation) -> Result<RekeyState> {
         let key_id = self.blocks.sealing_key_id();
         let is_log_newest = {
             let mut log = wait_for(&self.log)?;
@@ -242,15 +242,14 @@ impl Store {
             return Ok(RekeyState::Running);
         }
         let clean_since = *self.rekey.lock().clean_since.get_or_insert(generation);
-        let clean_since = Generation::new(clean_since);
         let oldest = self.oldest_in_use(generation);
         if oldest < clean_since || !self.blocks.is_aside_under_newest()? {
             return Ok(RekeyState::Draining);
         }
-        self.blocks.release(oldest.number())?;
+        self.blocks.release(oldest)?;
         let mut pace = Pace::of(self);
         self.blocks.scrub_unused(&mut |bytes| pace.took(bytes))?;
-        self.blocks.release(oldest.number())?;
+        self.blocks.release(oldest)?;
         let mut log = wait_for(&self.log)?;
         let state = wait_for(&self.commit)?;
         self.blocks

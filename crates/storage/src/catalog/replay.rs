@@ -15,6 +15,7 @@ use super::gathered_rows::GatheredRows;
 use super::rebase::{TableChange, replayed, replayed_without};
 use crate::error::Result as StoreResult;
 use crate::index::RunKeys;
+use crate::numbers::{RowId, TableId};
 use crate::table::{MERGED_BYTES, MERGED_ROWS, RowGroup, TableVersion, merge};
 
 const UNPARSED: &str = "its payload does not parse";
@@ -35,7 +36,7 @@ pub(crate) struct Replay {
     catalog: CatalogVersion,
     misfit: Misfit,
     /// By the table that they are added to.
-    held: BTreeMap<u64, Held>,
+    held: BTreeMap<TableId, Held>,
 }
 
 /// Rows that follow each other, and rows that go.
@@ -49,9 +50,9 @@ struct Held {
     rows: u32,
     bytes: usize,
     /// The id behind the last row's.
-    rows_end: u64,
+    rows_end: RowId,
     /// The id that the table's next row gets.
-    end_row_id: u64,
+    end_row_id: RowId,
 }
 
 impl Held {
@@ -153,7 +154,7 @@ impl Replay {
     }
 
     /// Puts a change to what is held for its table, which itself has `next_row_id`.
-    fn hold(&mut self, next_row_id: u64, change: LoggedChange<'_>) -> Result<(), &'static str> {
+    fn hold(&mut self, next_row_id: RowId, change: LoggedChange<'_>) -> Result<(), &'static str> {
         const MISSING: &str = "rows that are not there";
         let id = change.table_id;
         let held = self.held.entry(id).or_insert_with(|| Held {
@@ -161,7 +162,11 @@ impl Replay {
             ..Held::default()
         });
         let mut end = held.end_row_id;
-        if change.deleted.max().is_some_and(|last| last >= end) {
+        if change
+            .deleted
+            .max()
+            .is_some_and(|last| last >= end.number())
+        {
             return Err(MISSING);
         }
         let together = held.deleted.len() + change.deleted.len();
@@ -194,7 +199,7 @@ impl Replay {
     }
 
     /// Adds what was held for a table.
-    fn add(&mut self, table_id: u64, mut held: Held) -> Result<(), &'static str> {
+    fn add(&mut self, table_id: TableId, mut held: Held) -> Result<(), &'static str> {
         held.close().map_err(|WireError| UNPARSED)?;
         let mut added = held.groups;
         if added.len() > 1 {

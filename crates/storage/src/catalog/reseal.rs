@@ -15,13 +15,14 @@ use crate::block::{BlockRef, Role, SECTOR_BYTES};
 use crate::error::Result;
 use crate::index::{Index, visit_blocks};
 use crate::interrupt::check_interrupt;
+use crate::numbers::{RowId, TableId};
 use crate::table::{Page, RowGroup, TableVersion};
 
 /// How far a walk through the stored tables has come: what lies before is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Cursor {
-    table_id: u64,
-    row_id: u64,
+    table_id: TableId,
+    row_id: RowId,
 }
 
 /// Blocks that were sealed anew.
@@ -30,7 +31,7 @@ pub(super) struct Reseal {
     /// Directory pages that are to be written anew.
     pages: HashSet<BlockRef>,
     /// Tables with any of these, or whose record is to be written anew.
-    tables: HashSet<u64>,
+    tables: HashSet<TableId>,
     fresh: FreshBlocks,
     key_id: u32,
     bytes: u64,
@@ -66,12 +67,12 @@ impl Reseal {
                 continue;
             }
             if table.id > cursor.table_id {
-                (cursor.table_id, cursor.row_id) = (table.id, 0);
+                (cursor.table_id, cursor.row_id) = (table.id, RowId::default());
             }
             if !this.table(pace, table, cursor)? {
                 return Ok(this);
             }
-            (cursor.table_id, cursor.row_id) = (table.id + 1, 0);
+            (cursor.table_id, cursor.row_id) = (table.id.next(), RowId::default());
         }
         Ok(this)
     }
@@ -133,7 +134,7 @@ impl Reseal {
         Ok(true)
     }
 
-    fn index(&mut self, pace: &mut Pace<'_>, table_id: u64, index: &Index) -> Result<bool> {
+    fn index(&mut self, pace: &mut Pace<'_>, table_id: TableId, index: &Index) -> Result<bool> {
         let store = pace.store();
         let Some(tree) = index.tree() else {
             return Ok(true);

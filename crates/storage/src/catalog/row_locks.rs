@@ -13,6 +13,7 @@ use super::transaction::Transaction;
 use super::transaction_locks::{MANY_ROWS, MOST_ROWS, Touched, row_key};
 use crate::error::{Error, Result};
 use crate::locks::{LockKey, LockMode};
+use crate::numbers::{RowId, TableId};
 use crate::table::TableVersion;
 
 /// Which of some rows were free to be locked.
@@ -30,7 +31,13 @@ impl Transaction {
     /// # Errors
     /// `Overtaken` if others have changed one of them: look again. `LockTimeout`, also where one is not free and nobody is to wait; as
     /// `LockOwner::lock`, and whatever reading keys reports. `InvalidInput` in a transaction that does not wait.
-    pub fn lock_rows(&self, table_id: u64, ids: &[u64], mode: LockMode, waits: bool) -> Result<()> {
+    pub fn lock_rows(
+        &self,
+        table_id: TableId,
+        ids: &[u64],
+        mode: LockMode,
+        waits: bool,
+    ) -> Result<()> {
         let owner = self.lock_owner()?;
         let Some((base, ids)) = self.foreign(table_id, ids) else {
             return Ok(());
@@ -62,7 +69,7 @@ impl Transaction {
             base,
             gone: ids,
             added: vec![],
-            added_from: 0,
+            added_from: RowId::default(),
         };
         self.still_holds(&read, &newest)
     }
@@ -73,7 +80,7 @@ impl Transaction {
     /// As [`Transaction::lock_rows`], but for `LockTimeout`.
     pub fn lock_free_rows(
         &self,
-        table_id: u64,
+        table_id: TableId,
         ids: &[u64],
         mode: LockMode,
         most: usize,
@@ -99,7 +106,7 @@ impl Transaction {
         };
         let mut count = 0;
         for id in ids {
-            let is_own = *id >= base.next_row_id;
+            let is_own = RowId::new(*id) >= base.next_row_id;
             let key = theirs.binary_search(id).ok();
             let key = key.and_then(|at| keys.get(at).copied());
             if count == most {
@@ -129,9 +136,12 @@ impl Transaction {
     }
 
     /// Those of some rows that others see too, in order and each once, and the table that has them.
-    fn foreign(&self, table_id: u64, ids: &[u64]) -> Option<(&Arc<TableVersion>, Vec<u64>)> {
+    fn foreign(&self, table_id: TableId, ids: &[u64]) -> Option<(&Arc<TableVersion>, Vec<u64>)> {
         let base = find(&self.base, table_id)?;
-        let ids = ids.iter().copied().filter(|id| *id < base.next_row_id);
+        let ids = ids
+            .iter()
+            .copied()
+            .filter(|id| RowId::new(*id) < base.next_row_id);
         let mut ids: Vec<u64> = ids.collect();
         ids.sort_unstable();
         ids.dedup();
@@ -170,7 +180,7 @@ fn mode_of_whole(table: &TableVersion, mode: LockMode) -> LockMode {
 /// Whether a state has a row of a table as it was defined.
 fn is_still_there(base: &TableVersion, id: u64, newest: &CatalogVersion) -> Result<bool> {
     match find(newest, base.id).filter(|now| now.is_defined_as(base)) {
-        Some(now) => now.is_visible(id),
+        Some(now) => now.is_visible(RowId::new(id)),
         None => Ok(false),
     }
 }

@@ -30,6 +30,7 @@ use crate::block::{BlockRef, Role};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{OsFiles, StorageFiles};
 use crate::index::IndexDef;
+use crate::numbers::{ColumnId, RowId, TableId};
 use crate::store::{BlockStore, Notice, StoreOptions};
 use crate::table::{
     Column, ColumnDef, GatheredRows, Page, RowGroup, RowGroupBuilder, TableVersion,
@@ -75,9 +76,9 @@ pub struct SalvageReport {
 pub struct Salvage {
     store: Arc<Store>,
     /// Definitions by table id: the tables themselves go without, since what an index says may be lost.
-    indexes: Vec<(u64, IndexDef)>,
+    indexes: Vec<(TableId, IndexDef)>,
     /// Rows that tables say they have, by id, before anything was left out.
-    totals: Vec<(u64, u64)>,
+    totals: Vec<(TableId, u64)>,
     lost: Vec<Lost>,
 }
 
@@ -138,7 +139,7 @@ impl Salvage {
                 keep_what_opens(table, &blocks, &name, &mut lost)?;
             }
         }
-        let kept: Vec<(u64, u64)> = row_counts(&catalog);
+        let kept: Vec<(TableId, u64)> = row_counts(&catalog);
         let (catalog, refused) =
             recover_up_to_damage(files.as_ref(), &blocks, catalog, &options.freshness);
         // What the log adds and deletes counts, too.
@@ -195,7 +196,7 @@ impl Salvage {
         for (schema, content) in &catalog.schemas {
             copy.schema(schema)?;
             for table in content.tables.values() {
-                let of_table = |(id, _): &&(u64, IndexDef)| *id == table.id;
+                let of_table = |(id, _): &&(TableId, IndexDef)| *id == table.id;
                 let indexes = self.indexes.iter().filter(of_table);
                 let total = self.totals.iter().find(|(id, _)| *id == table.id);
                 copy.table(schema, table, total.map_or(0, |(_, rows)| *rows))?;
@@ -226,10 +227,10 @@ fn keep_what_opens(
 ) -> Result<()> {
     let mut pages = Vec::new();
     for page in &table.pages {
-        let of = |rows: Range<u64>, error: Error| -> Result<Lost> {
+        let of = |rows: Range<RowId>, error: Error| -> Result<Lost> {
             Ok(Lost {
                 table: Some(name.to_owned()),
-                rows: Some(rows),
+                rows: Some(rows.start.number()..rows.end.number()),
                 part: None,
                 error: may_be_lost(error)?,
             })
@@ -251,8 +252,8 @@ fn keep_what_opens(
     Ok(())
 }
 
-fn index_defs(table: &TableVersion) -> Vec<(u64, IndexDef)> {
-    let name_of = |id: &u32| {
+fn index_defs(table: &TableVersion) -> Vec<(TableId, IndexDef)> {
+    let name_of = |id: &ColumnId| {
         let mut columns = table.columns.iter();
         columns
             .find(|column| column.id == *id)
@@ -267,7 +268,7 @@ fn index_defs(table: &TableVersion) -> Vec<(u64, IndexDef)> {
     indexes.map(|index| (table.id, of(index))).collect()
 }
 
-fn row_counts(catalog: &CatalogVersion) -> Vec<(u64, u64)> {
+fn row_counts(catalog: &CatalogVersion) -> Vec<(TableId, u64)> {
     let tables = catalog.tables();
     tables.map(|table| (table.id, table.row_count())).collect()
 }
@@ -327,7 +328,7 @@ impl Copy<'_> {
                 }
                 Err((column, error)) => self.report.lost.push(Lost {
                     table: Some(name.clone()),
-                    rows: Some(group.first_row_id..group.end_row_id()),
+                    rows: Some(group.first_row_id.number()..group.end_row_id().number()),
                     part: Some(column),
                     error: may_be_lost(error)?,
                 }),

@@ -26,13 +26,13 @@ use super::queued_states::QueuedStates;
 use super::recovery::{Recovered, recover};
 use super::rekey::RekeyWork;
 use super::transaction::Transaction;
-use crate::block::{BlockBuf, BlockRef, Generation, MAX_PAYLOAD_BYTES, Role};
+use crate::block::{BlockBuf, BlockRef, MAX_PAYLOAD_BYTES, Role};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{LOG_NAME, MemFile, NEXT_LOG_NAME, OsFiles, StorageFile, StorageFiles};
 use crate::interrupt::check_interrupt;
 use crate::locks::{LockTable, LockView, Patience};
 use crate::log::{LogPosition, Synchronous};
-use crate::numbers::Lsn;
+use crate::numbers::{Generation, Lsn, RowId};
 use crate::store::{Anchor, BlockStore, Freshness, Notice, StoreInfo, StoreOptions};
 use crate::table::{Column, DistinctSketch, GatheredRows, RowGroup, Segment, Statistics};
 
@@ -344,7 +344,7 @@ impl Store {
             return Err(unfit());
         }
         let mut group = RowGroup {
-            first_row_id: 0,
+            first_row_id: RowId::default(),
             rows: u32::try_from(rows).unwrap_or(MAX_ROW_GROUP_ROWS),
             segments: Vec::with_capacity(columns.len()),
             memory: None,
@@ -602,8 +602,8 @@ impl Store {
     }
 
     /// The oldest generation that a reader may need once `newest` is published.
-    pub(super) fn oldest_in_use(&self, newest: u64) -> Generation {
-        self.live.lock().oldest(Generation::new(newest))
+    pub(super) fn oldest_in_use(&self, newest: Generation) -> Generation {
+        self.live.lock().oldest(newest)
     }
 
     /// Makes a committed version the one that all see.

@@ -18,6 +18,7 @@ use super::pending_row_group::PendingRowGroup;
 use super::store::Store;
 use crate::error::{Error, Result};
 use crate::index::Index;
+use crate::numbers::{ColumnId, RowId, TableId};
 use crate::table::{RowGroup, TableVersion};
 
 /// More deleted rows than this are written with a flip of the root rather than to the log.
@@ -43,9 +44,9 @@ pub(super) struct Changes {
     /// The base with the changes.
     pub(super) catalog: CatalogVersion,
     /// Tables whose rows changed, by id, with the rows of the base that are gone.
-    pub(super) rows: BTreeMap<u64, RoaringTreemap>,
+    pub(super) rows: BTreeMap<TableId, RoaringTreemap>,
     /// Tables that were made, dropped, renamed or got other columns or conditions.
-    pub(super) redefined: BTreeSet<u64>,
+    pub(super) redefined: BTreeSet<TableId>,
     /// Whether any schema, table or view changed, other than in its rows.
     pub(super) defines: bool,
     /// Whether rows were written to blocks: the commit names these instead of writing the rows again.
@@ -177,14 +178,18 @@ impl Transaction {
         if count == 0 {
             return Ok(0);
         }
-        let mut values: Vec<(u32, ArrayRef)> = target
+        let mut values: Vec<(ColumnId, ArrayRef)> = target
             .columns
             .iter()
             .map(|column| column.id)
             .zip(arrays.iter().cloned())
             .collect();
         values.sort_by_key(|(id, _)| *id);
-        self.append_rows(schema, table, vec![RowGroup::in_memory(0, count, values)])
+        self.append_rows(
+            schema,
+            table,
+            vec![RowGroup::in_memory(RowId::default(), count, values)],
+        )
     }
 
     fn append_rows(&mut self, schema: &str, table: &str, mut groups: Vec<RowGroup>) -> Result<u64> {
@@ -235,7 +240,7 @@ impl Transaction {
             ids = before.visible_of(&ids)?;
         }
         let gone = self.changes.rows.entry(id).or_default();
-        gone.extend(ids.into_iter().take_while(|row| *row < own));
+        gone.extend(ids.into_iter().take_while(|row| RowId::new(*row) < own));
         Ok(deleted)
     }
 
@@ -257,9 +262,9 @@ impl Transaction {
         let mut gone = RoaringTreemap::new();
         for group in target.row_groups()?.iter().filter(|g| g.first_row_id < own) {
             let first = group.first_row_id;
-            gone.insert_range(first..group.end_row_id());
+            gone.insert_range(first.number()..group.end_row_id().number());
             for offset in group.deletes.iter().flat_map(|deletes| deletes.iter()) {
-                gone.remove(first + u64::from(offset));
+                gone.remove((first + u64::from(offset)).number());
             }
         }
         let target = self.table_mut(schema, table)?;
@@ -276,12 +281,12 @@ impl Transaction {
     }
 
     /// Row ids of a table from here on are provisional: rows that this transaction added.
-    pub(super) fn first_own_row(&self, table_id: u64) -> u64 {
+    pub(super) fn first_own_row(&self, table_id: TableId) -> RowId {
         let base = self.base.tables().find(|table| table.id == table_id);
-        base.map_or(0, |table| table.next_row_id)
+        base.map_or(RowId::default(), |table| table.next_row_id)
     }
 
-    fn table_id(&self, schema: &str, table: &str) -> Result<u64> {
+    fn table_id(&self, schema: &str, table: &str) -> Result<TableId> {
         let found = self.catalog().table(schema, table);
         Ok(found.ok_or_else(no_such_table)?.id)
     }

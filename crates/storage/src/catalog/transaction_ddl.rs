@@ -15,6 +15,7 @@ use super::transaction::{Transaction, no_such_table};
 use super::view::View;
 use crate::block::Role;
 use crate::error::{Error, Result};
+use crate::numbers::{ColumnId, TableId};
 use crate::table::{
     Check, Column, ColumnDef, DistinctSketch, Page, RowGroup, TableVersion, raw_bytes, same_name,
 };
@@ -73,19 +74,19 @@ impl Transaction {
         name: &str,
         columns: Vec<ColumnDef>,
         checks: Vec<Check>,
-    ) -> Result<u64> {
+    ) -> Result<TableId> {
         let blocks = Arc::clone(&self.store.blocks);
         let id = self.catalog().next_table_id;
         self.free_name(schema, name)?;
         let mut with_ids: Vec<Column> = Vec::with_capacity(columns.len());
-        for (column_id, column) in (0..).zip(columns) {
+        for (number, column) in (0..).zip(columns) {
             let taken = self.is_taken(with_ids.iter().map(|other| &other.name), &column.name);
             if taken || !column.ty.is_valid() {
                 return Err(invalid(
                     "two columns of one name, or a decimal type that cannot be",
                 ));
             }
-            with_ids.push(column.with_id(column_id));
+            with_ids.push(column.with_id(ColumnId::new(number)));
         }
         if with_ids.is_empty() {
             return Err(invalid("a table has at least one column"));
@@ -95,7 +96,7 @@ impl Transaction {
             .tables
             .insert(name.to_owned(), Arc::new(table));
         self.changes.redefined.insert(id);
-        self.changes.catalog.next_table_id += 1;
+        self.changes.catalog.next_table_id = id.next();
         Ok(id)
     }
 
@@ -164,7 +165,7 @@ impl Transaction {
         }
         let id = target.next_column_id;
         let next = id
-            .checked_add(1)
+            .next()
             .ok_or_else(|| Error::Unsupported("more columns".into()))?;
         let column = column.with_id(id);
         if let Some(fill) = fill {
@@ -226,7 +227,7 @@ impl Transaction {
         self.lock_definition(Some(target.id))?;
         // What segments of the old type say is never asked of the new one.
         let id = target.next_column_id;
-        let next = id.checked_add(1);
+        let next = id.next();
         let next = next.ok_or_else(|| Error::Unsupported("more columns".into()))?;
         let column = Column {
             id,
@@ -454,7 +455,7 @@ impl Transaction {
 }
 
 /// The row group without values of a column; `None` if it has none.
-fn without_column(group: &RowGroup, id: u32) -> Option<RowGroup> {
+fn without_column(group: &RowGroup, id: ColumnId) -> Option<RowGroup> {
     let mut changed = group.clone();
     changed.segments.retain(|segment| segment.column_id != id);
     if let Some(memory) = &group.memory {
@@ -466,7 +467,7 @@ fn without_column(group: &RowGroup, id: u32) -> Option<RowGroup> {
     Some(changed)
 }
 
-fn refuse_indexed(table: &TableVersion, column_id: u32) -> Result<()> {
+fn refuse_indexed(table: &TableVersion, column_id: ColumnId) -> Result<()> {
     let mut indexes = table.indexes.iter();
     match indexes.any(|index| index.column_ids().contains(&column_id)) {
         true => Err(invalid("an index needs the column: drop the index first")),

@@ -14,6 +14,7 @@ use super::transaction_ddl::{invalid, no_such_column};
 use crate::block::Role;
 use crate::error::Result;
 use crate::index::{Index, IndexDef, IndexInfo, IndexKind, RunKeys, can_be_key};
+use crate::numbers::RowId;
 use crate::table::{RowGroup, TableVersion};
 
 /// The share of the memory for blocks that keys of an index take before they are stored.
@@ -139,7 +140,7 @@ impl Store {
         index.store(
             &self.blocks,
             table.row_count(),
-            &|row_id| table.is_visible(row_id),
+            &|id| table.is_visible(RowId::new(id)),
             &mut |bytes| self.write_aside(Role::Index, bytes, fresh),
         )?;
         index.collect_blocks(&self.blocks, None, &mut after)?;

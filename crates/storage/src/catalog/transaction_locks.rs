@@ -20,6 +20,7 @@ use super::transaction::{Savepoint, Transaction};
 use crate::error::{Error, Result};
 use crate::index::{Index, IndexKind, encode_key};
 use crate::locks::{LockKey, LockMode};
+use crate::numbers::{RowId, TableId};
 use crate::table::{Column, RowGroup, TableVersion};
 
 /// Over this many rows a statement takes the whole table if nobody else has any of it.
@@ -34,7 +35,7 @@ pub(super) struct Touched<'a> {
     pub(super) gone: Vec<u64>,
     /// Rows in memory that it added, and the id from which on they are its own.
     pub(super) added: Vec<&'a RowGroup>,
-    pub(super) added_from: u64,
+    pub(super) added_from: RowId,
 }
 
 impl Transaction {
@@ -78,7 +79,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `Overtaken` if others have changed it since the base: go back, advance and do the same again. As `LockOwner::lock`.
-    pub(super) fn lock_definition(&self, table_id: Option<u64>) -> Result<()> {
+    pub(super) fn lock_definition(&self, table_id: Option<TableId>) -> Result<()> {
         let Some(owner) = &self.locks else {
             return Ok(());
         };
@@ -93,7 +94,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `Overtaken` if others have changed it since the base: go back, advance and do the same again. As `LockOwner::lock`.
-    pub fn lock_whole(&self, table_id: u64) -> Result<()> {
+    pub fn lock_whole(&self, table_id: TableId) -> Result<()> {
         // One that this transaction has made is seen by nobody else.
         let (Some(owner), Some(base)) = (&self.locks, find(&self.base, table_id)) else {
             return Ok(());
@@ -196,7 +197,7 @@ impl Transaction {
             return Ok(());
         }
         for id in &table.gone {
-            if !now.is_visible(*id)? {
+            if !now.is_visible(RowId::new(*id))? {
                 return Err(Error::Overtaken);
             }
         }
@@ -208,7 +209,7 @@ impl Transaction {
 
     /// Whether a state of a table has a row, which this transaction leaves there, with a unique key that rows in memory have from an
     /// id on.
-    fn has_any_key(&self, table: &TableVersion, added: &[&RowGroup], from: u64) -> Result<bool> {
+    fn has_any_key(&self, table: &TableVersion, added: &[&RowGroup], from: RowId) -> Result<bool> {
         let gone = self.changes.rows.get(&table.id);
         let is_gone = |id: &u64| gone.is_some_and(|gone| gone.contains(*id));
         let mut has = false;
@@ -218,7 +219,7 @@ impl Transaction {
                 ids.clear();
                 index.find(&table.blocks, key, &mut ids)?;
                 for id in ids.iter().filter(|id| !is_gone(id)) {
-                    has = has || table.is_visible(*id)?;
+                    has = has || table.is_visible(RowId::new(*id))?;
                 }
                 Ok(())
             })?;
@@ -227,7 +228,7 @@ impl Transaction {
     }
 
     /// What to say when rows in memory have a key that is there twice: the other row may be on its way out, which is waited for.
-    pub(super) fn after_waiting(&self, id: u64, rows: &[RowGroup], duplicate: Error) -> Error {
+    pub(super) fn after_waiting(&self, id: TableId, rows: &[RowGroup], duplicate: Error) -> Error {
         let Some(owner) = self.locks.as_ref().filter(|_| is_duplicate(&duplicate)) else {
             return duplicate;
         };
@@ -239,14 +240,14 @@ impl Transaction {
     }
 
     /// Waits for those who have the keys of the rows, and says whether the newest state lacks what the base has of them.
-    fn wait_for_keys(&self, owner: &LockOwner, id: u64, rows: &[RowGroup]) -> Result<bool> {
+    fn wait_for_keys(&self, owner: &LockOwner, id: TableId, rows: &[RowGroup]) -> Result<bool> {
         let Some(base) = find(&self.base, id) else {
             return Ok(false);
         };
         let rows: Vec<&RowGroup> = rows.iter().filter(|g| g.memory.is_some()).collect();
         let mut keys = BTreeSet::new();
         for (_, index) in unique(base) {
-            new_keys(base, index, &rows, 0, &mut |key| {
+            new_keys(base, index, &rows, RowId::default(), &mut |key| {
                 keys.insert(owner.lock_of(id, index.column_ids(), key));
                 Ok(())
             })?;
@@ -259,7 +260,8 @@ impl Transaction {
         let Some(now) = find(&newest, id).filter(|now| now.is_defined_as(base)) else {
             return Ok(true);
         };
-        Ok(self.has_any_key(base, &rows, 0)? && !self.has_any_key(now, &rows, 0)?)
+        Ok(self.has_any_key(base, &rows, RowId::default())?
+            && !self.has_any_key(now, &rows, RowId::default())?)
     }
 }
 
@@ -311,7 +313,7 @@ fn new_keys(
     table: &TableVersion,
     index: &Index,
     groups: &[&RowGroup],
-    from: u64,
+    from: RowId,
     each: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut key = Vec::new();

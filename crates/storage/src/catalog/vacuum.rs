@@ -190,7 +190,7 @@ impl Store {
         let mut state = wait_for(&self.commit)?;
         for _ in 0..ROUNDS {
             let oldest = self.oldest_in_use(state.stored.generation);
-            self.blocks.release(oldest.number())?;
+            self.blocks.release(oldest)?;
             if !self.blocks.has_free_tail() {
                 break;
             }

@@ -5,6 +5,7 @@
 use hushdb_encoding::wire::{Reader, WireError, Writer};
 
 use super::can_be_key;
+use crate::numbers::ColumnId;
 use crate::table::Column;
 
 /// What an index promises about its keys.
@@ -35,7 +36,7 @@ pub(crate) struct IndexInfo {
     pub(crate) name: String,
     pub(crate) kind: IndexKind,
     /// Ids of the columns that make the key, in order.
-    pub(crate) column_ids: Vec<u32>,
+    pub(crate) column_ids: Vec<ColumnId>,
 }
 
 impl IndexKind {
@@ -62,7 +63,7 @@ impl IndexInfo {
         out.u8(self.kind.tag());
         out.count(self.column_ids.len());
         for id in &self.column_ids {
-            out.u32(*id);
+            out.u32(id.number());
         }
     }
 
@@ -77,7 +78,7 @@ impl IndexInfo {
         let count = reader.count(4)?;
         let mut column_ids = Vec::with_capacity(count);
         for _ in 0..count {
-            let id = reader.u32()?;
+            let id = ColumnId::new(reader.u32()?);
             let column = columns.iter().find(|column| column.id == id);
             let column = column.ok_or(WireError)?;
             let fits = can_be_key(&column.ty) && !(kind == IndexKind::Primary && column.nullable);

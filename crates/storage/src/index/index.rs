@@ -21,12 +21,13 @@ use imbl::OrdSet;
 use super::definition::{IndexInfo, IndexKind};
 use super::key::encode_key;
 use super::key_run::{KeyRun, MergedRuns, RunKeys};
-use super::node::{push_row_id, split_entry};
+use super::node::{push_id, split_entry};
 use super::resealed::resealed;
 use super::tree::{Finder, Tree, blocks_of, merge_into};
 use crate::block::BlockRef;
 use crate::error::{Error, Result};
 use crate::interrupt::Steps;
+use crate::numbers::{ColumnId, RowId};
 use crate::store::BlockStore;
 use crate::table::{Column, RowGroup};
 
@@ -65,7 +66,7 @@ impl Index {
     }
 
     /// Ids of the columns that make the key, in order.
-    pub fn column_ids(&self) -> &[u32] {
+    pub fn column_ids(&self) -> &[ColumnId] {
         &self.info.column_ids
     }
 
@@ -104,7 +105,7 @@ impl Index {
                 continue;
             }
             if encode_key(&types, &arrays, row as usize, &mut key)? {
-                push_row_id(&mut key, group.first_row_id + u64::from(row));
+                push_id(&mut key, (group.first_row_id + u64::from(row)).number());
                 self.recent.insert(key.as_slice().into());
             }
         }
@@ -131,13 +132,13 @@ impl Index {
         };
         let mut key = Vec::new();
         for id in ids {
-            let row = id.checked_sub(group.first_row_id);
+            let row = id.checked_sub(group.first_row_id.number());
             let row = row.and_then(|row| usize::try_from(row).ok());
             key.clear();
             if let Some(row) = row
                 && encode_key(&types, &arrays, row, &mut key)?
             {
-                push_row_id(&mut key, *id);
+                push_id(&mut key, *id);
                 self.recent.remove(key.as_slice());
             }
         }
@@ -145,7 +146,7 @@ impl Index {
     }
 
     /// Takes in keys that are in order already.
-    pub(crate) fn add_run(&mut self, first_row_id: u64, keys: Arc<RunKeys>) {
+    pub(crate) fn add_run(&mut self, first_row_id: RowId, keys: Arc<RunKeys>) {
         if keys.len() > 0 {
             self.runs.push(KeyRun { first_row_id, keys });
         }
@@ -402,18 +403,18 @@ mod tests {
         let blocks = BlockStore::create(Arc::new(MemFile::new()), None, &StoreOptions::default());
         let blocks = blocks.unwrap();
         let columns = [Column {
-            id: 3,
+            id: ColumnId::new(3),
             name: "a".into(),
             ty: ColumnType::Int64,
             nullable: true,
             default: None,
         }];
         let values: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), Some(7), None]));
-        let group = RowGroup::in_memory(10, 3, vec![(3, values)]);
+        let group = RowGroup::in_memory(RowId::new(10), 3, vec![(ColumnId::new(3), values)]);
         let mut index = Index::new(IndexInfo {
             name: "i".into(),
             kind: IndexKind::Plain,
-            column_ids: vec![3],
+            column_ids: vec![ColumnId::new(3)],
         });
         index.add(0, &group, &columns).unwrap();
         let before = index.clone();

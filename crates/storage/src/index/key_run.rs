@@ -16,6 +16,7 @@ use super::key::encode_key;
 use crate::block::{BufferPool, Lent};
 use crate::error::{Error, Result};
 use crate::interrupt::Steps;
+use crate::numbers::RowId;
 
 /// Keys of the rows of a row group with their offsets in it, in order, so that who goes through them goes through memory in order.
 #[derive(Debug, Default)]
@@ -136,7 +137,7 @@ impl RunKeys {
 /// Keys of a row group, and where its row ids begin.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyRun {
-    pub(crate) first_row_id: u64,
+    pub(crate) first_row_id: RowId,
     pub(crate) keys: Arc<RunKeys>,
 }
 
@@ -144,7 +145,7 @@ impl KeyRun {
     /// Key and row id at a position in key order.
     pub(crate) fn get(&self, position: usize) -> Option<(&[u8], u64)> {
         let (key, row) = self.keys.get(position)?;
-        Some((key, self.first_row_id + u64::from(row)))
+        Some((key, (self.first_row_id + u64::from(row)).number()))
     }
 
     /// Appends the ids of the rows of a key.
@@ -223,7 +224,7 @@ mod tests {
             let values: ArrayRef = Arc::new(StringViewArray::from(texts.clone()));
             let keys = RunKeys::of(&[&ColumnType::Varchar], &[&values], None, &pool).unwrap();
             let run = KeyRun {
-                first_row_id,
+                first_row_id: RowId::new(first_row_id),
                 keys: Arc::new(keys),
             };
             let mut expected = Vec::new();

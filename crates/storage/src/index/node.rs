@@ -134,8 +134,8 @@ impl Node {
 }
 
 /// Key and row id as an entry.
-pub(super) fn push_row_id(key: &mut Vec<u8>, row_id: u64) {
-    key.extend(row_id.to_be_bytes());
+pub(super) fn push_id(key: &mut Vec<u8>, id: u64) {
+    key.extend(id.to_be_bytes());
 }
 
 /// The row id at the end of an entry, and the key before it.
@@ -154,7 +154,7 @@ mod tests {
         let entries: Vec<Vec<u8>> = (0u8..20)
             .map(|at| {
                 let mut entry = vec![at * 2; 3];
-                push_row_id(&mut entry, u64::from(at));
+                push_id(&mut entry, u64::from(at));
                 entry
             })
             .collect();

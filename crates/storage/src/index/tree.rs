@@ -10,7 +10,7 @@ use std::iter::Peekable;
 use bytes::Bytes;
 use hushdb_encoding::wire::WireError;
 
-use super::node::{MAX_LEVEL, NODE_BYTES, Node, push_row_id, split_entry};
+use super::node::{MAX_LEVEL, NODE_BYTES, Node, push_id, split_entry};
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
 use crate::store::BlockStore;
@@ -305,7 +305,7 @@ pub(crate) fn merge_into<'k>(
     let new = new.map(|(key, id)| {
         let mut entry = Vec::with_capacity(key.len() + 8);
         entry.extend_from_slice(key);
-        push_row_id(&mut entry, id);
+        push_id(&mut entry, id);
         entry
     });
     let mut merge = Merge {
@@ -561,7 +561,7 @@ mod tests {
 
     fn entry(key: &[u8], id: u64) -> Vec<u8> {
         let mut entry = key.to_vec();
-        push_row_id(&mut entry, id);
+        push_id(&mut entry, id);
         entry
     }
 

@@ -3,6 +3,7 @@
 //! What must hold: two rows with one key have one lock. Two keys with one hash wait for each other needlessly, no more; the hash is keyed, so
 //! that nobody can make such keys.
 
+use crate::numbers::{ColumnId, TableId};
 use std::hash::{BuildHasher, RandomState};
 
 /// Something to lock.
@@ -11,14 +12,14 @@ pub(crate) enum LockKey {
     /// Which schemas, tables and views there are, and what they are.
     Definitions,
     /// A table, by its id.
-    Table(u64),
+    Table(TableId),
     /// A key in an index of a table, by the table's id and a hash.
-    Key(u64, u128),
+    Key(TableId, u128),
 }
 
 impl LockKey {
     /// The id of the table that it is, or is in.
-    pub(super) fn table_id(self) -> Option<u64> {
+    pub(super) fn table_id(self) -> Option<TableId> {
         match self {
             Self::Definitions => None,
             Self::Table(id) | Self::Key(id, _) => Some(id),
@@ -85,7 +86,12 @@ pub(super) struct KeyHash(RandomState, RandomState);
 
 impl KeyHash {
     /// The lock of a key as bytes, in the index of these columns of a table.
-    pub(super) fn lock_of(&self, table_id: u64, column_ids: &[u32], key: &[u8]) -> LockKey {
+    pub(super) fn lock_of(
+        &self,
+        table_id: TableId,
+        column_ids: &[ColumnId],
+        key: &[u8],
+    ) -> LockKey {
         let half = |state: &RandomState| u128::from(state.hash_one((column_ids, key)));
         LockKey::Key(table_id, half(&self.0) << 64 | half(&self.1))
     }
@@ -114,13 +120,16 @@ mod tests {
     #[test]
     fn locks_of_other_tables_indexes_and_keys_are_others() {
         let hash = KeyHash::default();
-        let one = hash.lock_of(1, &[0], b"a");
-        assert_eq!(one, hash.lock_of(1, &[0], b"a"));
+        let one = hash.lock_of(TableId::new(1), &[ColumnId::new(0)], b"a");
+        assert_eq!(
+            one,
+            hash.lock_of(TableId::new(1), &[ColumnId::new(0)], b"a")
+        );
         for other in [
-            hash.lock_of(2, &[0], b"a"),
-            hash.lock_of(1, &[1], b"a"),
-            hash.lock_of(1, &[0], b"b"),
-            KeyHash::default().lock_of(1, &[0], b"a"),
+            hash.lock_of(TableId::new(2), &[ColumnId::new(0)], b"a"),
+            hash.lock_of(TableId::new(1), &[ColumnId::new(1)], b"a"),
+            hash.lock_of(TableId::new(1), &[ColumnId::new(0)], b"b"),
+            KeyHash::default().lock_of(TableId::new(1), &[ColumnId::new(0)], b"a"),
         ] {
             assert_ne!(one, other);
         }

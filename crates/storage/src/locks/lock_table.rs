@@ -14,6 +14,7 @@ use super::deadlock;
 use super::kin::Kin;
 use super::lock_key::{KeyHash, LockKey, LockMode};
 use crate::clock;
+use crate::numbers::{ColumnId, TableId};
 
 /// Between two looks at what ends a wait.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -87,7 +88,7 @@ pub(super) struct Lock {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockView {
     /// The id of the table; `None` for definitions.
-    pub table_id: Option<u64>,
+    pub table_id: Option<TableId>,
     /// `definitions`, `table`, or `key` of the table.
     pub kind: &'static str,
     /// `rows`, `change`, `share` or `all`.
@@ -146,7 +147,12 @@ impl Lock {
 
 impl LockTable {
     /// The lock of a key as bytes, in the index of these columns of a table.
-    pub(crate) fn lock_of(&self, table_id: u64, column_ids: &[u32], key: &[u8]) -> LockKey {
+    pub(crate) fn lock_of(
+        &self,
+        table_id: TableId,
+        column_ids: &[ColumnId],
+        key: &[u8],
+    ) -> LockKey {
         self.hash.lock_of(table_id, column_ids, key)
     }
 

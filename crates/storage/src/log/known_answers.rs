@@ -10,12 +10,12 @@ use super::log_owner::OneDataKey;
 use super::record_head::{RECORD_HEAD_BYTES, RecordHead};
 use super::*;
 use crate::file::MemFile;
-use crate::numbers::Lsn;
+use crate::numbers::{Generation, Lsn};
 
 fn basis() -> LogBasis {
     LogBasis {
         sequence: 5,
-        base_generation: 42,
+        base_generation: Generation::new(42),
         chain_tag: std::array::from_fn(|i| {
             hex::decode("fdf51bf0fc76b9e7a05dba5a7ad98754").unwrap()[i]
         }),

@@ -1,7 +1,7 @@
 //! `LogError`: why a log was refused. What a crash can leave behind is none of these.
 
 use crate::error::ErrorKind;
-use crate::numbers::Lsn;
+use crate::numbers::{Generation, Lsn};
 
 /// Why a log is not replayed, or not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,9 +64,9 @@ pub enum LogError {
     )]
     OtherGeneration {
         /// The generation that the file calls for.
-        expected: u64,
+        expected: Generation,
         /// The generation that the log builds on.
-        found: u64,
+        found: Generation,
     },
     /// An authentic log of this database, sequence and generation, out of another history.
     #[error(

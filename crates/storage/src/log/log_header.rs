@@ -7,6 +7,7 @@
 use super::log_seal::LogSeal;
 use super::{LogBasis, LogError, LogOwner, TAG_BYTES};
 use crate::error::{Error, Result};
+use crate::numbers::Generation;
 
 /// Bytes of a log header; the first record begins behind it.
 pub(crate) const LOG_HEADER_BYTES: usize = 128;
@@ -78,7 +79,7 @@ impl LogHeader {
         bytes[5] = u8::from(owner.keys.is_some());
         bytes[8..16].copy_from_slice(&self.basis.sequence.to_le_bytes());
         bytes[16..32].copy_from_slice(&owner.database_id);
-        bytes[32..40].copy_from_slice(&self.basis.base_generation.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.basis.base_generation.number().to_le_bytes());
         bytes[40..56].copy_from_slice(&self.basis.chain_tag);
         bytes[56..60].copy_from_slice(&self.key_id.to_le_bytes());
         bytes[64..80].copy_from_slice(&self.salt);
@@ -175,7 +176,7 @@ impl UnverifiedLogHeader {
         let header = LogHeader {
             basis: LogBasis {
                 sequence: self.sequence(),
-                base_generation: u64::from_le_bytes(self.array(32)),
+                base_generation: Generation::new(u64::from_le_bytes(self.array(32))),
                 chain_tag: self.array(40),
             },
             key_id: u32::from_le_bytes(self.array(56)),

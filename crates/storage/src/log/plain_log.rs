@@ -4,13 +4,14 @@ use super::log_header::{BOUND_BYTES as HEADER_BOUND_BYTES, LogHeader};
 use super::log_seal::LogSeal;
 use super::record_head::{BOUND_BYTES, RECORD_HEAD_BYTES, RECORD_OVERHEAD_BYTES, RecordHead};
 use super::{LogBasis, LogOwner, TAG_BYTES};
+use crate::numbers::Generation;
 
 /// A header, and `records` behind it with the checksums that they need, as far as their lengths lead from one to the next.
 /// Empty where there is no header to be made.
 pub(crate) fn plain_log(owner: &LogOwner, records: &[u8]) -> Vec<u8> {
     let basis = LogBasis {
         sequence: 1,
-        base_generation: 1,
+        base_generation: Generation::new(1),
         chain_tag: [0; TAG_BYTES],
     };
     let Ok((header, seal)) = LogHeader::create(owner, basis) else {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::numbers::Lsn;
+use crate::numbers::{Generation, Lsn};
 
 const PREFIX: &str = "hush2";
 /// Of releases that kept no history.
@@ -17,7 +17,7 @@ pub struct Anchor {
     /// The database.
     pub database_id: [u8; 16],
     /// Generation of the superblock.
-    pub generation: u64,
+    pub generation: Generation,
     /// Digest of the superblock.
     pub root_digest: [u8; 32],
     /// The run that wrote it, by which a later superblock tells whether it goes on from it. Zeros: of a release that kept no
@@ -85,7 +85,7 @@ impl FromStr for Anchor {
         };
         Ok(Self {
             database_id: bytes(id).ok_or_else(malformed)?,
-            generation: number(generation)?,
+            generation: Generation::new(number(generation)?),
             root_digest: bytes(digest).ok_or_else(malformed)?,
             run,
             log_sequence: number(sequence)?,
@@ -124,7 +124,7 @@ impl Freshness {
     pub(super) fn check_root(
         &self,
         database_id: &[u8; 16],
-        generation: u64,
+        generation: Generation,
         root_digest: &[u8; 32],
         has_log: bool,
     ) -> Result<()> {
@@ -225,7 +225,7 @@ mod tests {
     fn anchor() -> Anchor {
         Anchor {
             database_id: [1; 16],
-            generation: 7,
+            generation: Generation::new(7),
             root_digest: [0xab; 32],
             run: [0xcd; 16],
             log_sequence: 3,

@@ -27,12 +27,12 @@ use super::space::{Space, extent_of};
 use super::superblock::{Superblock, WalState};
 use super::{Anchor, Freshness, Notice, StoreInfo, StoreOptions, free_list};
 use crate::block::{
-    BlockBuf, BlockRef, BufferPool, Generation, PoolKey, Role, SECTOR_BYTES, SealedFile, Sector,
+    BlockBuf, BlockRef, BufferPool, PoolKey, Role, SECTOR_BYTES, SealedFile, Sector,
 };
 use crate::error::{Error, Result};
 use crate::file::StorageFile;
 use crate::log::{LogBasis, LogKeySource, LogOwner};
-use crate::numbers::Lsn;
+use crate::numbers::{Generation, Lsn};
 
 const ROOT_LABEL: &[u8] = b"HUSHROOT";
 
@@ -115,7 +115,7 @@ impl BlockStore {
         let sealed = sealed_file(Arc::clone(&file), options.crypto, &header, keys.as_ref())?;
         let run = new_run(&options.crypto)?;
         let superblock = Superblock {
-            generation: 1,
+            generation: Generation::new(1),
             total_sectors: FIRST_SECTOR.number(),
             catalog: None,
             free_list: None,
@@ -409,10 +409,9 @@ impl BlockStore {
         }
     }
 
-    /// Lets freed extents be used again that only readers of generations before `oldest_snapshot_generation` needed.
-    pub fn release(&self, oldest_snapshot_generation: u64) -> Result<()> {
-        let oldest = Generation::new(oldest_snapshot_generation);
-        self.space()?.lock().release(oldest)
+    /// Lets freed extents be used again that only readers of generations before `oldest_snapshot` needed.
+    pub fn release(&self, oldest_snapshot: Generation) -> Result<()> {
+        self.space()?.lock().release(oldest_snapshot)
     }
 
     /// From now on, whether blocks are written as near to the front of the file as they fit.
@@ -535,7 +534,7 @@ impl BlockStore {
     }
 
     /// Generation of the newest superblock.
-    pub fn generation(&self) -> u64 {
+    pub fn generation(&self) -> Generation {
         self.root().sealed.superblock.generation
     }
 
@@ -647,7 +646,7 @@ impl BlockStore {
         sector: Sector,
         buf: BlockBuf,
     ) -> Result<BlockRef> {
-        let birth = Generation::new(self.generation()).next();
+        let birth = self.generation().next();
         let block = self.sealed.seal_under(key_id, role, sector, birth, buf)?;
         self.sealed.write(&block)?;
         Ok(block.block_ref)

@@ -19,22 +19,22 @@ use super::free_list;
 use super::opening::SealedRoot;
 use super::space::{FreeListPlan, extent_of};
 use super::superblock::{Superblock, WalState};
-use crate::block::{BlockBuf, BlockRef, Generation, Role, SECTOR_BYTES, SealedFile};
+use crate::block::{BlockBuf, BlockRef, Role, SECTOR_BYTES, SealedFile};
 use crate::error::{Error, Result};
+use crate::numbers::Generation;
 
 impl BlockStore {
     /// Makes what was written since the last commit durable, with `catalog` as its root. Extents freed by this and
-    /// earlier commits are used again once nobody reads a generation before `oldest_snapshot_generation`: pass the
+    /// earlier commits are used again once nobody reads a generation before `oldest_snapshot`: pass the
     /// oldest generation that a reader has or may still take, which is the current one unless older ones are held.
     /// Returns the new generation.
     ///
     /// # Errors
     /// Before the superblock is written: the commit did not happen, and [`BlockStore::rollback`] gives back its blocks.
     /// After that the handle turns read-only, and opening again tells which of the two states is there.
-    pub fn commit(&self, catalog: BlockRef, oldest_snapshot_generation: u64) -> Result<u64> {
+    pub fn commit(&self, catalog: BlockRef, oldest_snapshot: Generation) -> Result<Generation> {
         let log = self.log_state();
-        let oldest = Generation::new(oldest_snapshot_generation);
-        self.commit_with_log(Some(catalog), oldest, log)
+        self.commit_with_log(Some(catalog), oldest_snapshot, log)
     }
 
     /// As [`BlockStore::commit`], with another log to replay on this state.
@@ -43,7 +43,7 @@ impl BlockStore {
         catalog: Option<BlockRef>,
         oldest: Generation,
         log: WalState,
-    ) -> Result<u64> {
+    ) -> Result<Generation> {
         let space = self.space()?;
         let _flip = self.flip.lock();
         let root = self.root();
@@ -54,7 +54,7 @@ impl BlockStore {
         let (free_list_blocks, total_sectors) = self.write_free_list(key_id, &old_list)?;
         let before = &root.sealed.superblock;
         let superblock = Superblock {
-            generation: before.generation + 1,
+            generation: before.generation.next(),
             // Not the end as it is by now: what others allocated meanwhile is on no list.
             total_sectors,
             catalog,
@@ -75,7 +75,7 @@ impl BlockStore {
             seals_before: root.seals_before,
         });
         let mut space = space.lock();
-        space.committed(Generation::new(generation), &old_list, oldest)?;
+        space.committed(generation, &old_list, oldest)?;
         self.end
             .store(space.extents().end().number(), Ordering::Release);
         Ok(generation)
@@ -116,7 +116,7 @@ impl BlockStore {
         let root = self.root();
         let history = self.history_behind(&root)?;
         let superblock = Superblock {
-            generation: root.sealed.superblock.generation + 1,
+            generation: root.sealed.superblock.generation.next(),
             header_sequence: header.sequence(),
             header_mac: header.mac(),
             history,
@@ -187,7 +187,7 @@ impl BlockStore {
                 ..superblock
             },
         )?;
-        let first = (sealed.superblock.generation & 1) as usize;
+        let first = (sealed.superblock.generation.number() & 1) as usize;
         for slot in [first, 1 - first] {
             self.write_fixed(SUPERBLOCK_OFFSETS[slot], sealed.page.as_slice())?;
         }
@@ -234,7 +234,7 @@ pub(super) fn seal_root(
         key_id,
         Role::Superblock,
         SUPERBLOCK_SECTOR,
-        Generation::new(superblock.generation),
+        superblock.generation,
         buf,
     )?;
     let page = block.bytes.into_boxed_slice().try_into();

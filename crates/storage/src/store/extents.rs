@@ -20,7 +20,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::block::{Generation, Sector};
+use crate::block::Sector;
+use crate::numbers::Generation;
 
 /// A run of sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

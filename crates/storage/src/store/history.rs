@@ -16,7 +16,7 @@ use super::block_store::{BlockStore, Root};
 use crate::block::{BlockBuf, BlockRef, Role};
 use crate::error::{Error, Result};
 use crate::index::{Tree, blocks_of, first_from, merge_into};
-use crate::numbers::Lsn;
+use crate::numbers::{Generation, Lsn};
 
 /// Names a run. Zeros: the superblocks of releases that kept no history.
 pub(crate) type RunId = [u8; 16];
@@ -39,7 +39,7 @@ const KEY_BYTES: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PastRun {
     /// Of the superblock that the next run found.
-    pub(crate) last_generation: u64,
+    pub(crate) last_generation: Generation,
     pub(crate) run: RunId,
     /// The last log that the next run found, or that had been closed.
     pub(crate) log_sequence: u64,
@@ -62,7 +62,7 @@ impl PastRun {
     /// Big-endian, so that entries compare as their generations do.
     fn to_bytes(self) -> [u8; ENTRY_BYTES] {
         let mut bytes = [0; ENTRY_BYTES];
-        bytes[..8].copy_from_slice(&self.last_generation.to_be_bytes());
+        bytes[..8].copy_from_slice(&self.last_generation.number().to_be_bytes());
         bytes[8..24].copy_from_slice(&self.run);
         bytes[24..32].copy_from_slice(&self.log_sequence.to_be_bytes());
         bytes[32..].copy_from_slice(&self.log_end.number().to_be_bytes());
@@ -71,7 +71,7 @@ impl PastRun {
 
     fn from_bytes(bytes: &[u8; ENTRY_BYTES]) -> Self {
         Self {
-            last_generation: u64::from_be_bytes(part(bytes, 0)),
+            last_generation: Generation::new(u64::from_be_bytes(part(bytes, 0))),
             run: part(bytes, 8),
             log_sequence: u64::from_be_bytes(part(bytes, 24)),
             log_end: Lsn::new(u64::from_be_bytes(part(bytes, 32))),
@@ -92,7 +92,7 @@ impl PastRun {
         before.is_none_or(|before| {
             before.last_generation < self.last_generation
                 && before.log_sequence <= self.log_sequence
-        }) && self.last_generation > 0
+        }) && self.last_generation > Generation::default()
             && (first || self.run != RunId::default())
     }
 
@@ -125,7 +125,7 @@ impl History {
     /// Reads it from a superblock of that generation, whose logs have had at most that sequence.
     pub(super) fn from_bytes(
         bytes: &[u8],
-        generation: u64,
+        generation: Generation,
         log_sequence: u64,
     ) -> Result<Self, &'static str> {
         let (head, rest) = bytes
@@ -183,7 +183,7 @@ impl History {
     pub(super) fn gone_on(
         &self,
         run: RunId,
-        generation: u64,
+        generation: Generation,
         log_sequence: u64,
         log_end: Lsn,
     ) -> Result<Self> {
@@ -215,7 +215,7 @@ impl History {
     }
 
     /// The run that wrote a generation before the newest, if it is over; `None`: it is the one that wrote the newest.
-    fn past(&self, blocks: &BlockStore, generation: u64) -> Result<Option<PastRun>> {
+    fn past(&self, blocks: &BlockStore, generation: Generation) -> Result<Option<PastRun>> {
         let after = |past: &&PastRun| past.last_generation >= generation;
         let at = self.recent.iter().position(|past| after(&past));
         let may_be_in_tree = match at {
@@ -223,7 +223,7 @@ impl History {
             Some(at) => at == 0,
         };
         if let Some(tree) = self.tree.as_ref().filter(|_| may_be_in_tree)
-            && let Some((key, id)) = first_from(blocks, tree, &generation.to_be_bytes())?
+            && let Some((key, id)) = first_from(blocks, tree, &generation.number().to_be_bytes())?
         {
             let sector = tree.root.sector;
             let what = "an entry of the file's history is not one";
@@ -368,7 +368,7 @@ mod tests {
     fn anchor(run: RunId, generation: u64, log_sequence: u64, log_end: u64) -> Anchor {
         Anchor {
             database_id: [0; 16],
-            generation,
+            generation: Generation::new(generation),
             root_digest: [0; 32],
             run,
             log_sequence,
@@ -389,8 +389,10 @@ mod tests {
             let words: Vec<&str> = line.split(' ').collect();
             match *words.as_slice() {
                 ["life", _, generation, sequence, hex] => {
-                    let (generation, sequence) =
-                        (generation.parse().unwrap(), sequence.parse().unwrap());
+                    let (generation, sequence) = (
+                        Generation::new(generation.parse().unwrap()),
+                        sequence.parse().unwrap(),
+                    );
                     let mut payload = bytes(hex);
                     let read = History::from_bytes(&payload, generation, sequence).unwrap();
                     assert_eq!(read.to_bytes(), payload);
@@ -423,10 +425,17 @@ mod tests {
             run: [1; 16],
             ..History::default()
         };
-        assert_eq!(first.gone_on([1; 16], 7, 2, Lsn::new(640)).unwrap(), first);
-        let mut history = first.gone_on([2; 16], 7, 2, Lsn::new(640)).unwrap();
+        assert_eq!(
+            first
+                .gone_on([1; 16], Generation::new(7), 2, Lsn::new(640))
+                .unwrap(),
+            first
+        );
+        let mut history = first
+            .gone_on([2; 16], Generation::new(7), 2, Lsn::new(640))
+            .unwrap();
         let entered = PastRun {
-            last_generation: 7,
+            last_generation: Generation::new(7),
             run: [1; 16],
             log_sequence: 2,
             log_end: Lsn::new(640),
@@ -437,10 +446,16 @@ mod tests {
         );
         for at in 1..MAX_RECENT as u64 {
             let run = [(at + 2) as u8; 16];
-            history = history.gone_on(run, 7 + at, 2, Lsn::NONE).unwrap();
+            history = history
+                .gone_on(run, Generation::new(7 + at), 2, Lsn::NONE)
+                .unwrap();
         }
         assert_eq!(history.to_bytes().len(), HISTORY_BYTES);
-        assert!(history.gone_on([0xff; 16], 900, 2, Lsn::NONE).is_err());
+        assert!(
+            history
+                .gone_on([0xff; 16], Generation::new(900), 2, Lsn::NONE)
+                .is_err()
+        );
     }
 
     #[test]
@@ -460,7 +475,12 @@ mod tests {
         for at in 0..runs {
             let end = 128 + 64 * at;
             history = history
-                .gone_on(run_of(at + 1), 3 * at + 3, at, Lsn::new(end))
+                .gone_on(
+                    run_of(at + 1),
+                    Generation::new(3 * at + 3),
+                    at,
+                    Lsn::new(end),
+                )
                 .unwrap();
             blocks.store_history(&mut history).unwrap();
         }

@@ -25,11 +25,10 @@ use super::file_map::{FIRST_SECTOR, HEADER_OFFSETS};
 use super::shared_keys::SharedKeys;
 use super::space::extent_of;
 use super::superblock::Superblock;
-use crate::block::{
-    BlockBuf, BlockRef, Generation, Role, SECTOR_BYTES, SealedFile, Sector, is_block_of,
-};
+use crate::block::{BlockBuf, BlockRef, Role, SECTOR_BYTES, SealedFile, Sector, is_block_of};
 use crate::error::{Error, Place, Result};
 use crate::index::blocks_of;
+use crate::numbers::Generation;
 
 /// What is prepared before a superblock names a ring.
 type Prepared = (NextKeys, Superblock, Vec<BlockRef>, Vec<Extent>);
@@ -321,7 +320,7 @@ impl BlockStore {
             // Under this lock a block gets its place and its key.
             let mut space = self.space()?.lock();
             self.sealed.set_key_id(key_id);
-            space.committed(Generation::new(generation), &freed, oldest)?;
+            space.committed(generation, &freed, oldest)?;
             self.end
                 .store(space.extents().end().number(), Ordering::Release);
         }
@@ -357,7 +356,7 @@ impl BlockStore {
             key_id => key_id,
         };
         let mut superblock = Superblock {
-            generation: before.generation + 1,
+            generation: before.generation.next(),
             total_sectors,
             free_list: free_list_blocks.first().copied(),
             key_ring: Some(copies),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::numbers::Lsn;
+use crate::numbers::{Generation, Lsn};
 
 /// A finding that did not keep the file from opening. Unless the file was opened read-only, it has been put right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +41,9 @@ pub enum Notice {
         /// 0 or 1.
         slot: usize,
         /// The generation that it holds.
-        found: u64,
+        found: Generation,
         /// The newest generation.
-        newest: u64,
+        newest: Generation,
     },
     /// The database was not closed: transactions were taken from its log.
     LogReplayed {
@@ -53,7 +53,7 @@ pub enum Notice {
     /// The anchor that was insisted on is of a release that kept no history.
     AnchorWithoutHistory {
         /// The anchor's generation.
-        generation: u64,
+        generation: Generation,
     },
     /// The log ends in what is no whole record: a write that a crash interrupted, or an acknowledged one that was changed.
     LogTornTail {

@@ -251,7 +251,7 @@ fn read_slot(sealed: &SealedFile, key_id: u32, slot: usize) -> Result<SealedRoot
     let mut opened = page.clone();
     let (block_ref, payload) = sealed.open_superblock(key_id, SUPERBLOCK_SECTOR, &mut opened)?;
     let superblock = Superblock::from_payload(payload)?;
-    if superblock.generation != block_ref.birth_generation {
+    if superblock.generation != block_ref.birth() {
         return Err(Error::SuperblockDamaged);
     }
     Ok(SealedRoot {

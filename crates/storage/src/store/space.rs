@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use super::extents::{Extent, Extents, NotInUse};
 use super::file_map::FIRST_SECTOR;
 use super::free_list::{self, EXTENTS_PER_BLOCK};
-use crate::block::{BlockBuf, BlockRef, Generation, Role, SECTOR_BYTES, Sector};
+use crate::block::{BlockBuf, BlockRef, Role, SECTOR_BYTES, Sector};
 use crate::error::{Error, Result};
 use crate::file::StorageFile;
+use crate::numbers::Generation;
 
 /// Where a file must end: its bytes are still a signed 64-bit offset.
 const END_OF_FILES: Sector = Sector::new(i64::MAX as u64 / SECTOR_BYTES as u64);

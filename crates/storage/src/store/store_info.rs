@@ -1,5 +1,6 @@
 //! `StoreInfo`: what an open file says about itself, without a secret.
 
+use crate::numbers::Generation;
 use hushdb_keys::{DatabaseId, Suite};
 
 /// Facts about an open file.
@@ -12,7 +13,7 @@ pub struct StoreInfo {
     /// Opened without the right to write.
     pub read_only: bool,
     /// Generation of the newest superblock.
-    pub generation: u64,
+    pub generation: Generation,
     /// SHA-256 over that superblock as it stands on disk (FORMAT.md, "Root digest").
     pub root_digest: [u8; 32],
     /// The opening for writing that wrote that superblock; zeros where a release did that kept no history.

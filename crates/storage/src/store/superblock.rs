@@ -5,6 +5,7 @@
 
 use crate::block::{BlockRef, Role, Sector};
 use crate::error::{Error, Result};
+use crate::numbers::Generation;
 
 use super::file_map::{FIRST_SECTOR, SUPERBLOCK_SECTOR};
 use super::history::History;
@@ -37,7 +38,7 @@ pub(crate) struct WalState {
 /// The root of a database file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Superblock {
-    pub(crate) generation: u64,
+    pub(crate) generation: Generation,
     pub(crate) total_sectors: u64,
     pub(crate) catalog: Option<BlockRef>,
     pub(crate) free_list: Option<BlockRef>,
@@ -64,7 +65,7 @@ impl Superblock {
             None => VERSION,
         };
         bytes[0..4].copy_from_slice(&version.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.generation.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.generation.number().to_le_bytes());
         bytes[16..24].copy_from_slice(&self.total_sectors.to_le_bytes());
         bytes[24..64].copy_from_slice(&BlockRef::option_to_bytes(self.catalog.as_ref()));
         bytes[64..104].copy_from_slice(&BlockRef::option_to_bytes(self.free_list.as_ref()));
@@ -114,7 +115,7 @@ impl Superblock {
             1 => true,
             _ => return Err(malformed("its log state is unknown")),
         };
-        let generation = u64::from_le_bytes(array(bytes, 8));
+        let generation = Generation::new(u64::from_le_bytes(array(bytes, 8)));
         let log_sequence = u64::from_le_bytes(array(bytes, 192));
         let history = match version {
             WITHOUT_HISTORY => History::default(),
@@ -177,7 +178,7 @@ mod tests {
 
     fn past(last_generation: u64, log_sequence: u64) -> PastRun {
         PastRun {
-            last_generation,
+            last_generation: Generation::new(last_generation),
             run: [last_generation as u8; 16],
             log_sequence,
             log_end: Lsn::new(128 * log_sequence),
@@ -193,7 +194,7 @@ mod tests {
             tag: [7; 16],
         };
         Superblock {
-            generation: 30,
+            generation: Generation::new(30),
             total_sectors: 40,
             catalog: Some(block),
             free_list: None,
@@ -240,7 +241,7 @@ mod tests {
             Superblock::from_payload(&payload(&superblock)).unwrap(),
             superblock
         );
-        superblock.generation = 200;
+        superblock.generation = Generation::new(200);
         superblock.history.recent = (1..=92).map(|at| past(at, 1)).collect();
         assert_eq!(
             Superblock::from_payload(&payload(&superblock)).unwrap(),
@@ -259,7 +260,7 @@ mod tests {
     #[test]
     fn a_superblock_with_a_key_ring_is_of_the_next_version() {
         let mut superblock = with_ring();
-        superblock.generation = 200;
+        superblock.generation = Generation::new(200);
         superblock.history.recent = (1..=90).map(|at| past(at, 1)).collect();
         for recent in [90, 0] {
             superblock.history.recent.truncate(recent);
@@ -328,9 +329,9 @@ mod tests {
             |history| *history = History::default(),
             |history| history.recent[0].run = [0; 16],
             |history| history.recent.swap(0, 1),
-            |history| history.recent[2].last_generation = 30,
-            |history| history.recent[1].last_generation = 7,
-            |history| history.recent[0].last_generation = 0,
+            |history| history.recent[2].last_generation = Generation::new(30),
+            |history| history.recent[1].last_generation = Generation::new(7),
+            |history| history.recent[0].last_generation = Generation::default(),
             |history| history.recent[1].run = [0; 16],
             |history| history.recent[2].log_sequence = 5,
             |history| history.recent[1].log_sequence = 0,

@@ -3,6 +3,7 @@
 //! What must hold: an id is never given twice within a table, so a segment of a dropped column cannot pass for another's.
 //! Defaults and conditions are SQL text that storage keeps and does not read.
 
+use crate::numbers::ColumnId;
 use hushdb_encoding::ColumnType;
 use hushdb_encoding::wire::{Reader, WireError, Writer};
 
@@ -17,7 +18,7 @@ pub fn same_name(a: &str, b: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Unique within the table, for all its life.
-    pub id: u32,
+    pub id: ColumnId,
     /// As the user wrote it.
     pub name: String,
     /// Type of the values.
@@ -52,7 +53,7 @@ pub struct Check {
 
 impl ColumnDef {
     /// The column that this becomes under `id`.
-    pub(crate) fn with_id(self, id: u32) -> Column {
+    pub(crate) fn with_id(self, id: ColumnId) -> Column {
         let Self {
             name,
             ty,
@@ -74,7 +75,7 @@ impl Column {
     pub(crate) const SMALLEST: usize = 4 + 4 + 3 + 1 + 1;
 
     pub(crate) fn write(&self, out: &mut Writer) {
-        out.u32(self.id);
+        out.u32(self.id.number());
         out.text(&self.name);
         self.ty.write(out);
         out.u8(if self.nullable { FLAG_NULLABLE } else { 0 });
@@ -82,7 +83,7 @@ impl Column {
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let id = reader.u32()?;
+        let id = ColumnId::new(reader.u32()?);
         let name = reader.text()?;
         let ty = ColumnType::read(reader)?;
         let nullable = reader.flag()?;

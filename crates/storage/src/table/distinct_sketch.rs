@@ -6,6 +6,7 @@
 //! What must hold: merging is commutative, associative and idempotent; the hash of a value never changes (FORMAT.md,
 //! "Segments"), so sketches of any age merge.
 
+use crate::numbers::ColumnId;
 use hushdb_encoding::wire::{Reader, WireError, Writer};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -177,19 +178,19 @@ impl DistinctSketch {
 
 impl DistinctSketch {
     /// Bytes of a statistics block: the sketches of a row group's columns.
-    pub(crate) fn write_all(sketches: &[(u32, Self)]) -> Vec<u8> {
+    pub(crate) fn write_all(sketches: &[(ColumnId, Self)]) -> Vec<u8> {
         let mut out = Writer::default();
         out.u8(VERSION);
         out.count(sketches.len());
         for (column_id, sketch) in sketches {
-            out.u32(*column_id);
+            out.u32(column_id.number());
             sketch.write(&mut out);
         }
         out.into_bytes()
     }
 
     /// Parses a statistics block.
-    pub(crate) fn read_all(bytes: &[u8]) -> Result<Vec<(u32, Self)>, WireError> {
+    pub(crate) fn read_all(bytes: &[u8]) -> Result<Vec<(ColumnId, Self)>, WireError> {
         let mut reader = Reader::new(bytes);
         if reader.u8()? != VERSION {
             return Err(WireError);
@@ -197,7 +198,8 @@ impl DistinctSketch {
         let count = reader.count(SMALLEST)?;
         let mut sketches = Vec::new();
         for _ in 0..count {
-            sketches.push((reader.u32()?, Self::read(&mut reader)?));
+            let column_id = ColumnId::new(reader.u32()?);
+            sketches.push((column_id, Self::read(&mut reader)?));
         }
         reader.finish()?;
         Ok(sketches)

@@ -10,6 +10,7 @@ use crate::block::BlockRef;
 use crate::error::Result;
 use crate::index::{Index, KeyRun, MergedRuns, RunKeys, encode_key};
 use crate::interrupt::{Steps, check_interrupt};
+use crate::numbers::RowId;
 
 impl TableVersion {
     /// Its indexes, the primary key first if it has one, else in order of their making.
@@ -40,7 +41,7 @@ impl TableVersion {
     ///
     /// # Errors
     /// Whatever reading the table's directory reports.
-    pub(crate) fn is_visible(&self, row_id: u64) -> Result<bool> {
+    pub(crate) fn is_visible(&self, row_id: RowId) -> Result<bool> {
         let Some((group, offset)) = self.group_of(row_id)? else {
             return Ok(false);
         };
@@ -52,7 +53,7 @@ impl TableVersion {
     ///
     /// # Errors
     /// Whatever reading the table's directory reports.
-    pub(crate) fn group_of(&self, row_id: u64) -> Result<Option<(&Arc<RowGroup>, u32)>> {
+    pub(crate) fn group_of(&self, row_id: RowId) -> Result<Option<(&Arc<RowGroup>, u32)>> {
         let page = self.pages.partition_point(|page| page.end_row_id <= row_id);
         let groups = match self.pages.get(page) {
             Some(page) => self.page_groups(page)?,
@@ -81,7 +82,7 @@ impl TableVersion {
             let Some(id) = ids.get(at).copied() else {
                 break;
             };
-            if self.is_visible(id)? {
+            if self.is_visible(RowId::new(id))? {
                 ids.swap(kept, at);
                 kept += 1;
             }
@@ -146,7 +147,7 @@ impl TableVersion {
         let mut steps = Steps::default();
         for (key, id) in MergedRuns::new(runs) {
             steps.step()?;
-            if !self.is_visible(id)? {
+            if !self.is_visible(RowId::new(id))? {
                 continue;
             }
             rows.clear();

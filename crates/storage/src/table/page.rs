@@ -10,6 +10,7 @@ use hushdb_encoding::wire::{Reader, WireError, Writer};
 use super::{Column, RowGroup};
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
+use crate::numbers::RowId;
 use crate::store::BlockStore;
 
 /// The most row groups in a page: what one small append writes anew.
@@ -25,9 +26,9 @@ type Refused = (RowGroup, Error);
 pub(crate) struct Page {
     /// Where it is stored; `None` while it is not.
     pub(crate) block: Option<BlockRef>,
-    pub(crate) first_row_id: u64,
+    pub(crate) first_row_id: RowId,
     /// Row ids in it are below this.
-    pub(crate) end_row_id: u64,
+    pub(crate) end_row_id: RowId,
     pub(crate) visible_rows: u64,
     groups: OnceLock<Vec<Arc<RowGroup>>>,
 }
@@ -38,10 +39,12 @@ impl Page {
 
     /// A page that is not stored yet. `groups` are in order and not empty.
     pub(crate) fn new(groups: Vec<Arc<RowGroup>>) -> Self {
-        let first_row_id = groups.first().map_or(0, |group| group.first_row_id);
+        let first_row_id = groups
+            .first()
+            .map_or(RowId::default(), |group| group.first_row_id);
         let end_of =
             |group: &Arc<RowGroup>| group.first_row_id.saturating_add(u64::from(group.rows));
-        let end_row_id = groups.last().map_or(0, end_of);
+        let end_row_id = groups.last().map_or(RowId::default(), end_of);
         let visible_rows = groups
             .iter()
             .map(|group| u64::from(group.visible_rows()))
@@ -150,7 +153,7 @@ impl Page {
             return Err(WireError);
         }
         let mut groups = Vec::with_capacity(count);
-        let mut free_id = 0;
+        let mut free_id = RowId::default();
         for _ in 0..count {
             let group = RowGroup::read(&mut reader)?;
             if group.first_row_id < free_id {
@@ -169,15 +172,15 @@ impl Page {
     /// Writes this page's entry of a table's record; the page must be stored.
     pub(crate) fn write_entry(&self, out: &mut Writer) {
         out.raw(&BlockRef::option_to_bytes(self.block.as_ref()));
-        out.u64(self.first_row_id);
-        out.u64(self.end_row_id);
+        out.u64(self.first_row_id.number());
+        out.u64(self.end_row_id.number());
         out.u64(self.visible_rows);
     }
 
     pub(crate) fn read_entry(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let block = BlockRef::option_from_bytes(&reader.array()?).ok_or(WireError)?;
-        let first_row_id = reader.u64()?;
-        let end_row_id = reader.u64()?;
+        let first_row_id = RowId::new(reader.u64()?);
+        let end_row_id = RowId::new(reader.u64()?);
         let visible_rows = reader.u64()?;
         let ids = end_row_id.checked_sub(first_row_id).ok_or(WireError)?;
         if visible_rows == 0 || visible_rows > ids {
@@ -221,12 +224,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::numbers::ColumnId;
     use crate::table::{Segment, StatValue};
 
     fn group(first_row_id: u64, rows: u32) -> Arc<RowGroup> {
         let block = BlockRef::from_bytes(&[7; BlockRef::BYTES]);
         let segment = |column_id| Segment {
-            column_id,
+            column_id: ColumnId::new(column_id),
             block,
             null_count: 1,
             min: Some(StatValue::Bytes(b"abc".to_vec())),
@@ -235,7 +239,7 @@ mod tests {
             raw_bytes: 99,
         };
         Arc::new(RowGroup {
-            first_row_id,
+            first_row_id: RowId::new(first_row_id),
             rows,
             segments: vec![segment(0), segment(4)],
             memory: None,
@@ -252,7 +256,7 @@ mod tests {
         let read = Page::decode(&Page::encode(&groups)).unwrap();
         assert_eq!(read.len(), 3);
         assert_eq!(read[1].segments, groups[1].segments);
-        assert_eq!(read[2].first_row_id, 100);
+        assert_eq!(read[2].first_row_id, RowId::new(100));
         assert_eq!(read[2].deletes_block, groups[2].deletes_block);
     }
 

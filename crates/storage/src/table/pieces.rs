@@ -6,31 +6,32 @@ use std::sync::Arc;
 
 use super::{Page, RowGroup};
 use crate::error::Result;
+use crate::numbers::RowId;
 
 /// A page or row group, which has the rows of a range of ids.
 pub(super) trait Piece {
     /// Ids in it are below this.
-    fn end(&self) -> u64;
+    fn end(&self) -> RowId;
     /// Its least id.
-    fn first(&self) -> u64;
+    fn first(&self) -> RowId;
 }
 
 impl Piece for Page {
-    fn end(&self) -> u64 {
+    fn end(&self) -> RowId {
         self.end_row_id
     }
 
-    fn first(&self) -> u64 {
+    fn first(&self) -> RowId {
         self.first_row_id
     }
 }
 
 impl Piece for RowGroup {
-    fn end(&self) -> u64 {
+    fn end(&self) -> RowId {
         self.end_row_id()
     }
 
-    fn first(&self) -> u64 {
+    fn first(&self) -> RowId {
         self.first_row_id
     }
 }
@@ -57,21 +58,21 @@ pub(super) fn changed_pieces<P: Piece>(
     let (mut ids, mut from) = (ids, 0);
     while let Some(id) = ids.first() {
         let rest = pieces.get(from..).unwrap_or_default();
-        let at = from + rest.partition_point(|piece| piece.end() <= *id);
+        let at = from + rest.partition_point(|piece| piece.end() <= RowId::new(*id));
         let Some(piece) = pieces.get(at) else {
             break;
         };
-        if piece.first() <= *id {
+        if piece.first() <= RowId::new(*id) {
             let (left, gone) = without(piece)?;
             if gone > 0 {
                 changes.push(PieceChange { at, left, gone });
             }
             ids = ids
-                .get(ids.partition_point(|id| *id < piece.end())..)
+                .get(ids.partition_point(|id| RowId::new(*id) < piece.end())..)
                 .unwrap_or_default();
         } else {
             ids = ids
-                .get(ids.partition_point(|id| *id < piece.first())..)
+                .get(ids.partition_point(|id| RowId::new(*id) < piece.first())..)
                 .unwrap_or_default();
         }
         from = at;
@@ -91,9 +92,9 @@ pub(super) fn replace_pieces<P>(pieces: &mut Vec<Arc<P>>, changes: Vec<PieceChan
 }
 
 /// The part of sorted ids in `first..end`.
-pub(super) fn slice_of(ids: &[u64], first: u64, end: u64) -> &[u64] {
-    let from = ids.partition_point(|id| *id < first);
-    let to = ids.partition_point(|id| *id < end);
+pub(super) fn slice_of(ids: &[u64], first: RowId, end: RowId) -> &[u64] {
+    let from = ids.partition_point(|id| RowId::new(*id) < first);
+    let to = ids.partition_point(|id| RowId::new(*id) < end);
     ids.get(from..to).unwrap_or_default()
 }
 
@@ -101,21 +102,22 @@ pub(super) fn slice_of(ids: &[u64], first: u64, end: u64) -> &[u64] {
 mod tests {
     use super::*;
 
-    struct Ids(u64, u64);
+    struct Ids(RowId, RowId);
 
     impl Piece for Ids {
-        fn end(&self) -> u64 {
+        fn end(&self) -> RowId {
             self.1
         }
 
-        fn first(&self) -> u64 {
+        fn first(&self) -> RowId {
             self.0
         }
     }
 
     #[test]
     fn pieces_are_found_by_the_ids_that_they_have() {
-        let pieces = [(0, 4), (4, 5), (9, 12), (12, 20)].map(|(a, b)| Arc::new(Ids(a, b)));
+        let pieces = [(0, 4), (4, 5), (9, 12), (12, 20)]
+            .map(|(a, b)| Arc::new(Ids(RowId::new(a), RowId::new(b))));
         let hits = |ids: &[u64]| -> Vec<usize> {
             let all = |piece: &Arc<Ids>| Ok((None, slice_of(ids, piece.0, piece.1).len() as u64));
             let changes = changed_pieces(ids, &pieces, &all).unwrap();

@@ -15,15 +15,16 @@ use roaring::RoaringBitmap;
 use super::Segment;
 use crate::block::BlockRef;
 use crate::index::RunKeys;
+use crate::numbers::{ColumnId, RowId};
 
 /// Values by column id, each array with a value for every row; a column without one is NULL in every row.
-pub type MemoryRows = Arc<[(u32, ArrayRef)]>;
+pub type MemoryRows = Arc<[(ColumnId, ArrayRef)]>;
 
 /// A row group. Its rows have the ids `first_row_id..first_row_id + rows`.
 #[derive(Clone, Debug)]
 pub struct RowGroup {
     /// Id of the first row.
-    pub first_row_id: u64,
+    pub first_row_id: RowId,
     /// Rows, deleted ones included.
     pub rows: u32,
     /// Segments; a column without one is NULL in every row.
@@ -45,7 +46,11 @@ impl RowGroup {
     pub(crate) const SMALLEST: usize = 8 + 4 + 2 * BlockRef::BYTES + 4;
 
     /// Rows that are in memory only, as values by column id.
-    pub(crate) fn in_memory(first_row_id: u64, rows: u32, values: Vec<(u32, ArrayRef)>) -> Self {
+    pub(crate) fn in_memory(
+        first_row_id: RowId,
+        rows: u32,
+        values: Vec<(ColumnId, ArrayRef)>,
+    ) -> Self {
         Self {
             first_row_id,
             rows,
@@ -59,12 +64,12 @@ impl RowGroup {
     }
 
     /// The id behind the last row's.
-    pub(crate) fn end_row_id(&self) -> u64 {
+    pub(crate) fn end_row_id(&self) -> RowId {
         self.first_row_id.saturating_add(u64::from(self.rows))
     }
 
     /// The values in memory of a column; `None` for a stored row group, and for a column that is NULL in every row.
-    pub(crate) fn memory_values(&self, column_id: u32) -> Option<&ArrayRef> {
+    pub(crate) fn memory_values(&self, column_id: ColumnId) -> Option<&ArrayRef> {
         let memory = self.memory.as_ref()?;
         let found = memory.iter().find(|(id, _)| *id == column_id);
         found.map(|(_, values)| values)
@@ -87,7 +92,7 @@ impl RowGroup {
         let before = deletes.len();
         let offsets = ids
             .iter()
-            .filter_map(|id| id.checked_sub(self.first_row_id));
+            .filter_map(|id| id.checked_sub(self.first_row_id.number()));
         let offsets = offsets.filter_map(|offset| u32::try_from(offset).ok());
         deletes.extend(offsets.filter(|offset| *offset < self.rows));
         let gone = deletes.len() - before;
@@ -106,7 +111,7 @@ impl RowGroup {
     }
 
     /// The segment of a column; `None` means that the column is NULL in every row.
-    pub fn segment(&self, column_id: u32) -> Option<&Segment> {
+    pub fn segment(&self, column_id: ColumnId) -> Option<&Segment> {
         let found = self
             .segments
             .binary_search_by_key(&column_id, |segment| segment.column_id);
@@ -144,7 +149,7 @@ impl RowGroup {
 
     /// Writes what the directory holds. Deletes must have been stored in a block before.
     pub(crate) fn write(&self, out: &mut Writer) {
-        out.u64(self.first_row_id);
+        out.u64(self.first_row_id.number());
         out.u32(self.rows);
         out.raw(&BlockRef::option_to_bytes(self.deletes_block.as_ref()));
         out.raw(&BlockRef::option_to_bytes(self.sketches.as_ref()));
@@ -156,7 +161,7 @@ impl RowGroup {
 
     /// Reads what [`Self::write`] wrote; deletes are not loaded yet.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let first_row_id = reader.u64()?;
+        let first_row_id = RowId::new(reader.u64()?);
         let rows = reader.u32()?;
         let deletes_block = BlockRef::option_from_bytes(&reader.array()?);
         let sketches = BlockRef::option_from_bytes(&reader.array()?);
@@ -213,7 +218,7 @@ mod tests {
 
     fn group(rows: u32) -> RowGroup {
         RowGroup {
-            first_row_id: 0,
+            first_row_id: RowId::default(),
             rows,
             segments: Vec::new(),
             memory: None,

@@ -194,7 +194,7 @@ mod tests {
 
     fn column(name: &str, ty: ColumnType) -> Column {
         Column {
-            id: 0,
+            id: crate::numbers::ColumnId::default(),
             name: name.into(),
             ty,
             nullable: true,

@@ -7,6 +7,7 @@ use hushdb_encoding::wire::{Reader, WireError, Writer};
 
 use super::{Column, StatValue};
 use crate::block::BlockRef;
+use crate::numbers::ColumnId;
 
 const FLAG_EXACT: u8 = 1;
 
@@ -14,7 +15,7 @@ const FLAG_EXACT: u8 = 1;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
     /// The column it belongs to.
-    pub column_id: u32,
+    pub column_id: ColumnId,
     /// Where its compressed values are.
     pub block: BlockRef,
     /// Rows that are NULL, deleted ones included.
@@ -34,7 +35,7 @@ impl Segment {
     pub(crate) const SMALLEST: usize = 4 + BlockRef::BYTES + 4 + 1 + 1 + 1 + 8;
 
     pub(crate) fn write(&self, out: &mut Writer) {
-        out.u32(self.column_id);
+        out.u32(self.column_id.number());
         out.raw(&self.block.to_bytes());
         out.count(usize::try_from(self.null_count).unwrap_or(usize::MAX));
         out.u8(if self.exact { FLAG_EXACT } else { 0 });
@@ -45,7 +46,7 @@ impl Segment {
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(Self {
-            column_id: reader.u32()?,
+            column_id: ColumnId::new(reader.u32()?),
             block: BlockRef::from_bytes(&reader.array()?),
             null_count: u64::from(reader.u32()?),
             exact: reader.flag()?,

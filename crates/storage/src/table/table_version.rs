@@ -22,6 +22,7 @@ use super::{Check, Column, DistinctSketch, Page, RowGroup, same_name};
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
 use crate::index::{Index, IndexKind};
+use crate::numbers::{ColumnId, RowId, TableId};
 use crate::store::BlockStore;
 
 const VERSION: u8 = 1;
@@ -34,7 +35,7 @@ pub(crate) const MERGED_BYTES: usize = 4 << 20;
 #[derive(Clone)]
 pub struct TableVersion {
     /// Unique within the database, for all its life.
-    pub id: u64,
+    pub id: TableId,
     /// As the user wrote it.
     pub name: String,
     /// Columns in order.
@@ -42,9 +43,9 @@ pub struct TableVersion {
     /// Conditions on every row.
     pub checks: Vec<Check>,
     /// The id that the next row gets.
-    pub next_row_id: u64,
+    pub next_row_id: RowId,
     /// The id that the next column gets.
-    pub next_column_id: u32,
+    pub next_column_id: ColumnId,
     /// Where its record is stored; `None` while it is not.
     pub(crate) block: Option<BlockRef>,
     pub(crate) pages: Vec<Arc<Page>>,
@@ -57,7 +58,7 @@ pub struct TableVersion {
     pub(crate) changes: u64,
     /// Shared by clones: a write begins with one.
     groups: OnceLock<Arc<[Arc<RowGroup>]>>,
-    sketches: OnceLock<Arc<BTreeMap<u32, DistinctSketch>>>,
+    sketches: OnceLock<Arc<BTreeMap<ColumnId, DistinctSketch>>>,
 }
 
 impl std::fmt::Debug for TableVersion {
@@ -78,7 +79,7 @@ impl TableVersion {
 
     /// A table without rows that is not stored yet.
     pub(crate) fn new(
-        id: u64,
+        id: TableId,
         name: String,
         columns: Vec<Column>,
         checks: Vec<Check>,
@@ -86,15 +87,15 @@ impl TableVersion {
     ) -> Self {
         let next_column_id = columns
             .iter()
-            .map(|column| column.id + 1)
+            .filter_map(|column| column.id.next())
             .max()
-            .unwrap_or(0);
+            .unwrap_or_default();
         Self {
             id,
             name,
             columns,
             checks,
-            next_row_id: 0,
+            next_row_id: RowId::default(),
             next_column_id,
             block: None,
             pages: Vec::new(),
@@ -149,7 +150,7 @@ impl TableVersion {
     ///
     /// # Errors
     /// When a statistics block does not open or does not parse.
-    pub fn distinct_count(&self, column_id: u32) -> Result<Option<u64>> {
+    pub fn distinct_count(&self, column_id: ColumnId) -> Result<Option<u64>> {
         let column = self.columns.iter().find(|column| column.id == column_id);
         if column.is_none_or(|column| column.ty.is_nested()) {
             return Ok(None);
@@ -166,8 +167,8 @@ impl TableVersion {
         ))
     }
 
-    fn merge_sketches(&self) -> Result<BTreeMap<u32, DistinctSketch>> {
-        let mut merged = BTreeMap::<u32, DistinctSketch>::new();
+    fn merge_sketches(&self) -> Result<BTreeMap<ColumnId, DistinctSketch>> {
+        let mut merged = BTreeMap::<ColumnId, DistinctSketch>::new();
         for block in self
             .row_groups()?
             .iter()
@@ -193,8 +194,8 @@ impl TableVersion {
     pub(crate) fn append(
         &mut self,
         groups: impl IntoIterator<Item = RowGroup>,
-        end_row_id: u64,
-        merge_from: u64,
+        end_row_id: RowId,
+        merge_from: RowId,
     ) -> Result<()> {
         for group in groups {
             let end = group.first_row_id.checked_add(u64::from(group.rows));
@@ -216,7 +217,7 @@ impl TableVersion {
 
     /// Merges the last two row groups of the tail while both are small, in memory and the last is not the smaller one:
     /// so a row is copied a few times only, however many commits come.
-    fn merge_tail(&mut self, from: u64) -> Result<()> {
+    fn merge_tail(&mut self, from: RowId) -> Result<()> {
         while let [.., before, last] = self.tail.as_slice() {
             let joint = before.rows.saturating_add(last.rows);
             let large = before.memory_bytes() + last.memory_bytes() > MERGED_BYTES;
@@ -288,7 +289,7 @@ impl TableVersion {
     pub(crate) fn visible_of(&self, ids: &[u64]) -> Result<Vec<u64>> {
         let mut visible = Vec::with_capacity(ids.len());
         for id in ids {
-            if self.is_visible(*id)? {
+            if self.is_visible(RowId::new(*id))? {
                 visible.push(*id);
             }
         }
@@ -351,10 +352,10 @@ impl TableVersion {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
         out.u8(VERSION);
-        out.u64(self.id);
+        out.u64(self.id.number());
         out.text(&self.name);
-        out.u64(self.next_row_id);
-        out.u32(self.next_column_id);
+        out.u64(self.next_row_id.number());
+        out.u32(self.next_column_id.number());
         out.count(self.columns.len());
         for column in &self.columns {
             column.write(&mut out);
@@ -384,10 +385,10 @@ impl TableVersion {
         if reader.u8()? != VERSION {
             return Err(WireError);
         }
-        let id = reader.u64()?;
+        let id = TableId::new(reader.u64()?);
         let name = reader.text()?;
-        let next_row_id = reader.u64()?;
-        let next_column_id = reader.u32()?;
+        let next_row_id = RowId::new(reader.u64()?);
+        let next_column_id = ColumnId::new(reader.u32()?);
         let count = reader.count(Column::SMALLEST)?;
         let mut columns = Vec::with_capacity(count);
         for _ in 0..count {
@@ -405,7 +406,7 @@ impl TableVersion {
         }
         let count = reader.count(Page::SMALLEST)?;
         let mut pages = Vec::with_capacity(count);
-        let mut free_id = 0;
+        let mut free_id = RowId::default();
         for _ in 0..count {
             let page = Page::read_entry(&mut reader)?;
             if page.first_row_id < free_id {
@@ -417,7 +418,7 @@ impl TableVersion {
         reader.finish()?;
 
         let names: HashSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        let ids: HashSet<u32> = columns.iter().map(|column| column.id).collect();
+        let ids: HashSet<ColumnId> = columns.iter().map(|column| column.id).collect();
         let index_names: HashSet<&str> = indexes.iter().map(Index::name).collect();
         let mut later = indexes.iter().skip(1);
         let distinct = names.len() == columns.len()
@@ -542,7 +543,7 @@ mod tests {
 
     fn sample(blocks: &Arc<BlockStore>) -> Vec<u8> {
         let column = |id, name: &str| Column {
-            id,
+            id: ColumnId::new(id),
             name: name.into(),
             ty: ColumnType::Decimal {
                 precision: 12,
@@ -556,7 +557,14 @@ mod tests {
             sql: "a > 0".into(),
         }];
         let columns = vec![column(0, "a"), column(7, "b")];
-        TableVersion::new(3, "t".into(), columns, checks, Arc::clone(blocks)).encode()
+        TableVersion::new(
+            TableId::new(3),
+            "t".into(),
+            columns,
+            checks,
+            Arc::clone(blocks),
+        )
+        .encode()
     }
 
     fn decode(bytes: &[u8], blocks: &Arc<BlockStore>) -> Result<TableVersion, WireError> {
@@ -570,7 +578,7 @@ mod tests {
         let table = decode(&sample, &blocks).unwrap();
         assert_eq!(
             (table.id, table.next_column_id, table.row_count()),
-            (3, 8, 0)
+            (TableId::new(3), ColumnId::new(8), 0)
         );
         assert_eq!(table.encode(), sample);
         for len in 0..sample.len() {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use hushdb_crypto::{CryptoProvider, SecretKey};
 use hushdb_keys::{DatabaseId, HeaderError, LogKeys};
 use hushdb_storage::{
-    Error, LogBasis, LogEnd, LogError, LogKeySource, LogOwner, LogReader, LogWriter, Lsn, MemFile,
-    StorageFile, Synchronous,
+    Error, Generation, LogBasis, LogEnd, LogError, LogKeySource, LogOwner, LogReader, LogWriter,
+    Lsn, MemFile, StorageFile, Synchronous,
 };
 
 pub(crate) const BASIS: LogBasis = LogBasis {
     sequence: 7,
-    base_generation: 12,
+    base_generation: Generation::new(12),
     chain_tag: [3; 16],
 };
 

@@ -1,6 +1,8 @@
 //! Logs that are not replayed.
 
-use hushdb_storage::{ErrorKind, LogBasis, LogError, LogOwner, Lsn, MAX_LOG_RECORD_BYTES};
+use hushdb_storage::{
+    ErrorKind, Generation, LogBasis, LogError, LogOwner, Lsn, MAX_LOG_RECORD_BYTES,
+};
 
 use super::image::*;
 
@@ -21,9 +23,9 @@ fn a_log_of_another_sequence() {
 
 #[test]
 fn a_log_on_another_generation() {
-    let (expected, found) = (12, 11);
+    let (expected, found) = (Generation::new(12), Generation::new(11));
     let error = of(LogBasis {
-        base_generation: 11,
+        base_generation: found,
         ..BASIS
     });
     assert_eq!(error, LogError::OtherGeneration { expected, found });

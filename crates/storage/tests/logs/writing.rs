@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use hushdb_crypto::CryptoProvider;
 use hushdb_storage::{
-    Error, LogBasis, LogError, LogReader, LogWriter, Lsn, MAX_LOG_PAYLOAD_BYTES, MemFile, OsFiles,
-    StorageFile, StorageFiles, Synchronous,
+    Error, Generation, LogBasis, LogError, LogReader, LogWriter, Lsn, MAX_LOG_PAYLOAD_BYTES,
+    MemFile, OsFiles, StorageFile, StorageFiles, Synchronous,
 };
 
 use super::image::*;
@@ -121,7 +121,7 @@ fn a_next_log_is_chained_to_the_last_record() {
     let end = replay(&encrypted(), &first).unwrap();
     let basis = LogBasis {
         sequence: 8,
-        base_generation: 13,
+        base_generation: Generation::new(13),
         chain_tag: end.last_tag,
     };
     let second = Arc::new(MemFile::from_bytes(&log_with(&encrypted(), basis, [])));

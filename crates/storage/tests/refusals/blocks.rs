@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hushdb_crypto::CryptoProvider;
 use hushdb_keys::Suite;
 use hushdb_storage::{
-    BlockRef, BlockStore, Error, ErrorKind, MemFile, Role, SECTOR_BYTES, StoreOptions,
+    BlockRef, BlockStore, Error, ErrorKind, Generation, MemFile, Role, SECTOR_BYTES, StoreOptions,
 };
 
 use super::image::*;
@@ -117,14 +117,14 @@ fn an_older_copy_of_a_block_put_back() {
         let file = Arc::new(MemFile::new());
         let store = BlockStore::create(file.clone(), Some(&key()), &options).unwrap();
         let old = put(&store, role, b"old balance");
-        store.commit(old, 1).unwrap();
+        store.commit(old, Generation::new(1)).unwrap();
         let before = file.to_bytes();
         store.free(&old);
         let between = put(&store, role, b"between");
-        store.commit(between, u64::MAX).unwrap();
+        store.commit(between, Generation::new(u64::MAX)).unwrap();
         let new = put(&store, role, b"new balance");
         assert_eq!(new.sector, old.sector, "the place is used again");
-        store.commit(new, u64::MAX).unwrap();
+        store.commit(new, Generation::new(u64::MAX)).unwrap();
         drop(store);
         let mut bytes = file.to_bytes();
         copy_page(&mut bytes, &before, block_at(&old));

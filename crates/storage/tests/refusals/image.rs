@@ -6,7 +6,7 @@ use hushdb_crypto::CryptoProvider;
 use hushdb_keys::providers::KeyText;
 use hushdb_keys::{KeyProvider, Suite};
 use hushdb_storage::{
-    BlockRef, BlockStore, Error, MemFile, Notice, Role, SECTOR_BYTES, StoreOptions,
+    BlockRef, BlockStore, Error, Generation, MemFile, Notice, Role, SECTOR_BYTES, StoreOptions,
 };
 
 pub(crate) const KEY: &str = "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
@@ -78,10 +78,10 @@ fn image_with(key: Option<&dyn KeyProvider>, suite: Suite) -> Image {
         put(&store, Role::ColumnData, &[2; 9000]),
     ];
     let first = put(&store, Role::Metadata, b"first");
-    store.commit(first, 1).unwrap();
+    store.commit(first, Generation::new(1)).unwrap();
     let before = file.to_bytes();
     let catalog = put(&store, Role::Metadata, b"second");
-    store.commit(catalog, 2).unwrap();
+    store.commit(catalog, Generation::new(2)).unwrap();
     drop(store);
     Image {
         bytes: file.to_bytes(),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use hushdb_crypto::CryptoProvider;
 use hushdb_storage::{
-    BlockBuf, BlockStore, Error, ErrorKind, MemFile, Notice, Protection, Role, SECTOR_BYTES,
-    SealedFile,
+    BlockBuf, BlockStore, Error, ErrorKind, Generation, MemFile, Notice, Protection, Role,
+    SECTOR_BYTES, SealedFile,
 };
 
 use super::image::*;
@@ -78,8 +78,8 @@ fn an_older_superblock_put_back_into_one_slot() {
             &bytes,
             Notice::SuperblockSlotOlder {
                 slot,
-                found: 2,
-                newest: 3,
+                found: Generation::new(2),
+                newest: Generation::new(3),
             },
         );
     }
@@ -91,12 +91,12 @@ fn superblocks_of_two_histories() {
     let file = Arc::new(MemFile::from_bytes(&image.before));
     let fork = BlockStore::open(file.clone(), Some(&key()), &options()).unwrap();
     let other = put(&fork, Role::Metadata, b"another second");
-    fork.commit(other, 2).unwrap();
+    fork.commit(other, Generation::new(2)).unwrap();
     let mut bytes = image.bytes;
     copy_page(&mut bytes, &file.to_bytes(), SUPERBLOCKS[1]);
     let error = open(&bytes).unwrap_err();
     assert!(
-        matches!(error, Error::SuperblockForked { generation: 3 }),
+        matches!(error, Error::SuperblockForked { generation } if generation == Generation::new(3)),
         "{error}"
     );
 }

@@ -312,7 +312,10 @@ fn rows_added_by_two_transactions_are_both_there() {
     second.commit().unwrap();
     assert_eq!(sum(&store), 45 - 9 + 201 + 1000);
     let snapshot = store.snapshot();
-    assert_eq!(snapshot.table("main", "t").unwrap().next_row_id, 13);
+    assert_eq!(
+        snapshot.table("main", "t").unwrap().next_row_id,
+        RowId::new(13)
+    );
 }
 
 #[test]
@@ -428,7 +431,7 @@ fn rows_in_memory_that_are_large_are_cut_into_row_groups() {
     let store = files.open();
     let snapshot = store.snapshot();
     let table = snapshot.table("main", "b").unwrap();
-    assert_eq!((table.row_count(), table.next_row_id), (69, 72));
+    assert_eq!((table.row_count(), table.next_row_id), (69, RowId::new(72)));
     assert!(table.row_groups().unwrap().len() > 4);
     let report = store.check(&mut |_, _| {}).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);

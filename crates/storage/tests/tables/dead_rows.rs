@@ -38,7 +38,12 @@ fn create(files: &Files) -> Arc<Store> {
 
 fn add(store: &Arc<Store>, rows: &[ArrayRef]) -> u64 {
     let mut txn = store.begin().unwrap();
-    let first = txn.catalog().table("main", "d").unwrap().next_row_id;
+    let first = txn
+        .catalog()
+        .table("main", "d")
+        .unwrap()
+        .next_row_id
+        .number();
     txn.insert("main", "d", rows).unwrap();
     txn.commit().unwrap();
     first
@@ -80,7 +85,7 @@ fn a_checkpoint_writes_no_value_of_a_row_that_is_gone() {
     let snapshot = store.snapshot();
     assert_eq!(integers(&store, &snapshot, "d", "n"), [Some(999)]);
     let group = &snapshot.table("main", "d").unwrap().row_groups().unwrap()[0];
-    let numbers = group.segment(0).unwrap();
+    let numbers = group.segment(ColumnId::new(0)).unwrap();
     assert_eq!(numbers.min, numbers.max, "bounds of what lives");
     assert_eq!((group.rows, group.visible_rows()), (1000, 1));
     sound(&store);
@@ -99,7 +104,7 @@ fn a_row_group_is_written_anew_when_most_of_its_rows_are_gone() {
     let segment = |store: &Arc<Store>| {
         let snapshot = store.snapshot();
         let group = &snapshot.table("main", "d").unwrap().row_groups().unwrap()[0];
-        group.segment(1).unwrap().block
+        group.segment(ColumnId::new(1)).unwrap().block
     };
     let whole = (segment(&store), used_bytes(&store));
     assert!(whole.1 > 450_000);
@@ -142,7 +147,12 @@ fn a_table_that_is_updated_for_ever_does_not_grow() {
     let mut id = 17;
     for round in 0..300 {
         let mut txn = store.begin().unwrap();
-        let next = txn.catalog().table("main", "d").unwrap().next_row_id;
+        let next = txn
+            .catalog()
+            .table("main", "d")
+            .unwrap()
+            .next_row_id
+            .number();
         assert_eq!(txn.delete_rows("main", "d", &[id]).unwrap(), 1);
         txn.insert("main", "d", &rows(round..round + 1, 200))
             .unwrap();

@@ -127,7 +127,7 @@ fn columns_are_added_filled_renamed_and_dropped() {
         .map(|column| column.name.as_str())
         .collect();
     assert_eq!(names, ["bee", "c", "a"]);
-    assert_eq!(table.columns[2].id, 3, "ids are not given twice");
+    assert_eq!(table.columns[2].id.number(), 3, "ids are not given twice");
     assert!(
         read(&store, &again, "t", "a")
             .iter()

@@ -117,7 +117,7 @@ fn deleted_rows_are_gone_and_empty_row_groups_with_them() {
         let table = snapshot.table("main", "t").unwrap();
         assert_eq!(table.row_count(), expected.len() as u64);
         assert_eq!(table.row_groups().unwrap().len(), 2);
-        assert_eq!(table.next_row_id, 3000);
+        assert_eq!(table.next_row_id, RowId::new(3000));
         assert_eq!(integers(store, &snapshot, "t", "n"), expected);
         sound(store);
     };
@@ -138,7 +138,7 @@ fn truncate_counts_visible_rows_and_keeps_counting_row_ids() {
     append(&mut txn, "t", &[int64s(0..1)]);
     let after = txn.commit().unwrap();
     let groups = after.table("main", "t").unwrap().row_groups().unwrap();
-    assert_eq!(groups[0].first_row_id, 10);
+    assert_eq!(groups[0].first_row_id, RowId::new(10));
     sound(&store);
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hushdb_crypto::CryptoProvider;
 use hushdb_keys::LogKeys;
-use hushdb_storage::{LogBasis, LogKeySource, LogOwner, LogReader, MemFile};
+use hushdb_storage::{Generation, LogBasis, LogKeySource, LogOwner, LogReader, MemFile};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128, xxh3_128_with_seed};
 
 use super::forge::{Forge, put};
@@ -48,7 +48,7 @@ impl LogForge {
         };
         let basis = LogBasis {
             sequence: number(&header, 8),
-            base_generation: number(&header, 32),
+            base_generation: Generation::new(number(&header, 32)),
             chain_tag: header[40..56].try_into().unwrap(),
         };
         let file = Arc::new(MemFile::from_bytes(log));

@@ -150,7 +150,11 @@ fn look(path: &Path, given: Given, read_only: bool) -> Seen {
 fn find_rows(store: &Store) -> Result<(), Error> {
     let catalog = store.snapshot();
     for table in catalog.tables() {
-        let Some(first) = table.row_groups()?.first().map(|group| group.first_row_id) else {
+        let Some(first) = table
+            .row_groups()?
+            .first()
+            .map(|group| group.first_row_id.number())
+        else {
             continue;
         };
         for index in table.indexes() {
