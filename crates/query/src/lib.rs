@@ -11,4 +11,5 @@ pub mod functions;
 pub mod heed;
 pub mod memory;
 pub mod plan;
+mod plan_node;
 pub mod scan;

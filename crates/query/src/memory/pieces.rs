@@ -5,12 +5,13 @@
 
 use super::over;
 use crate::heed::heeding;
+use crate::plan_node::{no_expressions, one_input};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatchOptions};
 use datafusion::arrow::datatypes::Schema;
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, internal_datafusion_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
@@ -18,10 +19,7 @@ use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-    ReplaceChildrenOptions,
-};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, TryStreamExt, stream};
 use std::fmt;
 use std::sync::Arc;
@@ -171,6 +169,10 @@ impl Measured {
     fn of(input: Arc<dyn ExecutionPlan>, largest: Arc<AtomicUsize>) -> Arc<dyn ExecutionPlan> {
         Arc::new(Self { input, largest })
     }
+
+    fn with_input(&self, input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        Self::of(input, self.largest.clone())
+    }
 }
 
 /// The same rows, no more than so many in a batch.
@@ -183,6 +185,10 @@ struct Pieces {
 impl Pieces {
     fn of(input: Arc<dyn ExecutionPlan>, rows: Rows) -> Arc<dyn ExecutionPlan> {
         Arc::new(Self { input, rows })
+    }
+
+    fn with_input(&self, input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        Self::of(input, self.rows.clone())
     }
 }
 
@@ -198,54 +204,17 @@ impl DisplayAs for Pieces {
     }
 }
 
-/// What both are beside their rows: what their input is.
-macro_rules! passing {
-    ($name:literal, $more:ident) => {
-        fn name(&self) -> &'static str {
-            $name
-        }
-
-        fn properties(&self) -> &Arc<PlanProperties> {
-            self.input.properties()
-        }
-
-        fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-            vec![&self.input]
-        }
-
-        fn maintains_input_order(&self) -> Vec<bool> {
-            vec![true]
-        }
-
-        fn replace_children(
-            self: Arc<Self>,
-            mut children: Vec<Arc<dyn ExecutionPlan>>,
-            _: ReplaceChildrenOptions,
-        ) -> Result<Arc<dyn ExecutionPlan>> {
-            let input = children.pop();
-            let input = input.ok_or_else(|| internal_datafusion_err!("rows of nothing"))?;
-            Ok(Self::of(input, self.$more.clone()))
-        }
-
-        fn with_new_children(
-            self: Arc<Self>,
-            children: Vec<Arc<dyn ExecutionPlan>>,
-        ) -> Result<Arc<dyn ExecutionPlan>> {
-            let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-            self.replace_children(children, options)
-        }
-
-        fn apply_expressions(
-            &self,
-            _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-        ) -> Result<TreeNodeRecursion> {
-            Ok(TreeNodeRecursion::Continue)
-        }
-    };
-}
-
 impl ExecutionPlan for Measured {
-    passing!("MeasuredExec", largest);
+    one_input!("MeasuredExec");
+    no_expressions!();
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
 
     fn execute(
         &self,
@@ -262,7 +231,16 @@ impl ExecutionPlan for Measured {
 }
 
 impl ExecutionPlan for Pieces {
-    passing!("PiecesExec", rows);
+    one_input!("PiecesExec");
+    no_expressions!();
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
 
     fn execute(
         &self,

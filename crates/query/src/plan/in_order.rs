@@ -3,9 +3,10 @@
 //! Partitions run at once; each may be a few batches ahead of the reader.
 
 use crate::heed::{heeding, of_task};
+use crate::plan_node::{no_expressions, one_input};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::Partitioning;
@@ -16,7 +17,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
-    PhysicalExpr, PlanProperties, ReplaceChildrenOptions,
+    PlanProperties, ReplaceChildrenOptions,
 };
 use futures::StreamExt;
 use std::fmt;
@@ -61,6 +62,10 @@ impl InOrderExec {
             input
         }
     }
+
+    fn with_input(&self, input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        Arc::new(Self::new(input, self.fetch))
+    }
 }
 
 impl DisplayAs for InOrderExec {
@@ -74,34 +79,11 @@ impl DisplayAs for InOrderExec {
 }
 
 impl ExecutionPlan for InOrderExec {
-    fn name(&self) -> &'static str {
-        "InOrderExec"
-    }
+    one_input!("InOrderExec");
+    no_expressions!();
 
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self::new(children.swap_remove(0), self.fetch)))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(
-            children,
-            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
-        )
     }
 
     fn execute(
@@ -162,13 +144,6 @@ impl ExecutionPlan for InOrderExec {
             self.input.schema(),
             stream,
         )))
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
     }
 
     fn fetch(&self) -> Option<usize> {

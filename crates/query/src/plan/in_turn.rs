@@ -4,8 +4,9 @@
 //! What must hold: partitions keep their order.
 
 use crate::heed::heeding;
+use crate::plan_node::{no_expressions, one_input};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Result, Statistics, internal_datafusion_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
@@ -16,8 +17,7 @@ use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
-    PhysicalExpr, PlanProperties, ReplaceChildrenOptions,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
 };
 use futures::{StreamExt, TryStreamExt};
 use std::fmt;
@@ -51,6 +51,10 @@ impl InTurnExec {
     fn partitions(&self) -> usize {
         self.properties.output_partitioning().partition_count()
     }
+
+    fn with_input(&self, input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        Arc::new(Self::new(input, self.partitions()))
+    }
 }
 
 impl DisplayAs for InTurnExec {
@@ -60,35 +64,11 @@ impl DisplayAs for InTurnExec {
 }
 
 impl ExecutionPlan for InTurnExec {
-    fn name(&self) -> &'static str {
-        "InTurnExec"
-    }
+    one_input!("InTurnExec");
+    no_expressions!();
 
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let partitions = self.partitions();
-        Ok(Arc::new(Self::new(children.swap_remove(0), partitions)))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(
-            children,
-            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
-        )
     }
 
     fn execute(
@@ -126,13 +106,6 @@ impl ExecutionPlan for InTurnExec {
             ([all], None) => Ok(Arc::clone(all)),
             _ => Ok(Arc::new(Statistics::new_unknown(&self.schema()))),
         }
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
     }
 }
 

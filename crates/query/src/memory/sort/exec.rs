@@ -3,6 +3,7 @@
 use super::sorter::{Runs, Sorter};
 use crate::heed::{heeding, heeding_work, interrupt_of, of_task};
 use crate::memory::Claim;
+use crate::plan_node::one_input;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, Result, Statistics};
@@ -19,8 +20,8 @@ use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMerge
 use datafusion::physical_plan::sorts::streaming_merge::StreamingMergeBuilder;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
-    PlanProperties, ReplaceChildrenOptions, SpillManager,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+    SpillManager,
 };
 use futures::{StreamExt, TryStreamExt};
 use std::fmt;
@@ -124,6 +125,14 @@ impl SpillingSort {
         };
         Ok(heeding_work(work, interrupt_of(context)))
     }
+
+    fn with_input(&self, input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        let sort = Self::new(self.order.clone(), input);
+        Arc::new(match self.merges {
+            true => sort.merging(),
+            false => sort,
+        })
+    }
 }
 
 /// One stream of what was sorted in parts.
@@ -183,36 +192,10 @@ impl DisplayAs for SpillingSort {
 }
 
 impl ExecutionPlan for SpillingSort {
-    fn name(&self) -> &'static str {
-        "SortExec"
-    }
+    one_input!("SortExec");
 
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let sort = Self::new(self.order.clone(), children.swap_remove(0));
-        Ok(Arc::new(match self.merges {
-            true => sort.merging(),
-            false => sort,
-        }))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(

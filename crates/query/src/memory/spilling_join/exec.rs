@@ -6,6 +6,7 @@ use super::nested_loop::SpillingNestedLoop;
 use super::promised_order::PromisedOrder;
 use crate::heed::{heeding, heeding_filter};
 use crate::memory::MemoryBudget;
+use crate::plan_node::new_children_recomputed;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -17,8 +18,8 @@ use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet, SpillMetrics};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning,
-    PlanProperties, ReplaceChildrenOptions,
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+    ReplaceChildrenOptions,
 };
 use futures::{StreamExt, TryStreamExt};
 use std::fmt;
@@ -117,6 +118,8 @@ impl DisplayAs for SpillingHashJoin {
 }
 
 impl ExecutionPlan for SpillingHashJoin {
+    new_children_recomputed!();
+
     fn name(&self) -> &'static str {
         "HashJoinExec"
     }
@@ -136,14 +139,6 @@ impl ExecutionPlan for SpillingHashJoin {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let join = self.join.builder().with_new_children(children)?.build()?;
         Ok(Arc::new(Self::try_new(&join, self.level)?))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     /// A recursive query runs its part again: the build side is another one then.

@@ -1,14 +1,12 @@
 //! `Gate`: stands between a join and one of its inputs, so that the input can be taken back while nothing was done with it.
 
+use crate::plan_node::{no_expressions, one_input};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, resources_err};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
-    PlanProperties, ReplaceChildrenOptions,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
 };
 use futures::Stream;
 use parking_lot::Mutex;
@@ -101,6 +99,10 @@ impl Gate {
             slot.is_released = true;
         }
     }
+
+    fn with_input(&self, input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        Arc::new(Self::new(input, self.kept_at.clone()))
+    }
 }
 
 impl fmt::Debug for Gate {
@@ -116,33 +118,11 @@ impl DisplayAs for Gate {
 }
 
 impl ExecutionPlan for Gate {
-    fn name(&self) -> &'static str {
-        "Gate"
-    }
+    one_input!("Gate");
+    no_expressions!();
 
     fn properties(&self) -> &Arc<PlanProperties> {
         self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let kept_at = self.kept_at.clone();
-        Ok(Arc::new(Self::new(children.swap_remove(0), kept_at)))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(
@@ -170,13 +150,6 @@ impl ExecutionPlan for Gate {
             partition,
             kept_at: self.kept_at.clone(),
         }))
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
     }
 }
 

@@ -11,6 +11,7 @@ use super::spilled::spilled;
 use crate::heed::{heeding, heeding_filter};
 use crate::memory::over;
 use crate::memory::rows::RowsExec;
+use crate::plan_node::new_children_recomputed;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, JoinType, Result, Statistics};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -21,8 +22,7 @@ use datafusion::physical_plan::joins::{
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet, SpillMetrics};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-    ReplaceChildrenOptions,
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
 };
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
@@ -110,6 +110,8 @@ impl DisplayAs for SpillingNestedLoop {
 }
 
 impl ExecutionPlan for SpillingNestedLoop {
+    new_children_recomputed!();
+
     fn name(&self) -> &str {
         self.planned.name()
     }
@@ -128,14 +130,6 @@ impl ExecutionPlan for SpillingNestedLoop {
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         self.with_inputs(children)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -2,6 +2,7 @@
 
 use super::partitions::{Partitions, Planned};
 use crate::heed::heeding;
+use crate::plan_node::new_children_recomputed;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics};
@@ -13,8 +14,7 @@ use datafusion::physical_plan::metrics::{
 };
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-    ReplaceChildrenOptions,
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
 };
 use futures::StreamExt;
 use std::fmt;
@@ -76,6 +76,8 @@ impl DisplayAs for AccountedWindow {
 }
 
 impl ExecutionPlan for AccountedWindow {
+    new_children_recomputed!();
+
     fn name(&self) -> &str {
         self.window.name()
     }
@@ -95,14 +97,6 @@ impl ExecutionPlan for AccountedWindow {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let window = Arc::clone(&self.window).replace_children(children, options)?;
         Ok(Arc::new(Self::new(window)))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(
