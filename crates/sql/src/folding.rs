@@ -1,6 +1,7 @@
 //! Names of a statement in lower case, as the planner knows them, and what they look like.
 
 use crate::calls::call;
+use crate::constraints::joins_on;
 use crate::error::{Error, Result};
 use crate::names::folded;
 use crate::walk::finish;
@@ -169,26 +170,15 @@ impl Folder {
     }
 
     fn joins(&self, tables: &mut TableWithJoins) {
-        use JoinOperator as J;
         for join in &mut tables.joins {
-            if let J::Join(on)
-            | J::Inner(on)
-            | J::Left(on)
-            | J::LeftOuter(on)
-            | J::Right(on)
-            | J::RightOuter(on)
-            | J::FullOuter(on)
-            | J::CrossJoin(on)
-            | J::Semi(on)
-            | J::LeftSemi(on)
-            | J::RightSemi(on)
-            | J::Anti(on)
-            | J::LeftAnti(on)
-            | J::RightAnti(on)
-            | J::StraightJoin(on)
-            | J::AsOf { constraint: on, .. } = &mut join.join_operator
-                && let JoinConstraint::Using(columns) = on
-            {
+            let on = match &mut join.join_operator {
+                joins_on!(on)
+                | JoinOperator::CrossJoin(on)
+                | JoinOperator::StraightJoin(on)
+                | JoinOperator::AsOf { constraint: on, .. } => Some(on),
+                _ => None,
+            };
+            if let Some(JoinConstraint::Using(columns)) = on {
                 columns.iter_mut().for_each(|column| self.path(column));
             }
         }

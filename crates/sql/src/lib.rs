@@ -11,6 +11,7 @@ mod aggregate_order;
 mod balance;
 mod calls;
 mod column_names;
+mod constraints;
 mod cut_divide;
 #[doc(hidden)]
 pub mod decoders;

@@ -1,10 +1,10 @@
 //! Marks behind what stands for a condition and may be no BOOLEAN: `WHERE 'true'`, `NOT 1`, `HAVING sum(x)`. Numbers and texts are
 //! read as BOOLEAN there, as by a CAST; which types there are, the planner knows.
 
+use super::constraints::constraint_mut;
 use super::marks::mark;
 use sqlparser::ast::{
-    BinaryOperator, Expr, JoinConstraint, JoinOperator, Select, Statement, TableWithJoins,
-    UnaryOperator,
+    BinaryOperator, Expr, JoinConstraint, Select, Statement, TableWithJoins, UnaryOperator,
 };
 
 /// Behind what stands for a condition.
@@ -24,7 +24,7 @@ pub(super) fn mark_select(select: &mut Select) {
 /// Marks what joins are on.
 pub(super) fn mark_joins(tables: &mut TableWithJoins) {
     for join in &mut tables.joins {
-        if let Some(JoinConstraint::On(on)) = constraint(&mut join.join_operator) {
+        if let Some(JoinConstraint::On(on)) = constraint_mut(&mut join.join_operator) {
             mark_condition(on);
         }
     }
@@ -44,26 +44,6 @@ pub(super) fn mark_changed(statement: &mut Statement) {
 pub(super) fn mark_condition(expr: &mut Expr) {
     if !is_boolean(expr) {
         mark(expr, TRUTH);
-    }
-}
-
-fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
-    use JoinOperator as J;
-    match operator {
-        J::Join(on)
-        | J::Inner(on)
-        | J::Left(on)
-        | J::LeftOuter(on)
-        | J::Right(on)
-        | J::RightOuter(on)
-        | J::FullOuter(on)
-        | J::Semi(on)
-        | J::LeftSemi(on)
-        | J::RightSemi(on)
-        | J::Anti(on)
-        | J::LeftAnti(on)
-        | J::RightAnti(on) => Some(on),
-        _ => None,
     }
 }
 

@@ -3,6 +3,7 @@
 //! columns of its single tables beside the merged one, by names of their own, which are put here where a statement means them.
 
 use super::column_names::tables_of;
+use super::constraints::constraint_of;
 use super::folded;
 use super::marks::{ASOF, POSITIONAL};
 use sqlparser::ast::{
@@ -224,18 +225,11 @@ pub(super) fn bracket(select: &mut Select) {
 
 /// Whether a join merges columns.
 pub fn merges(join: &Join) -> bool {
-    use JoinOperator as J;
-    let on = match &join.join_operator {
-        J::Join(on) | J::Inner(on) | J::Left(on) | J::LeftOuter(on) | J::Right(on) => on,
-        J::RightOuter(on) | J::FullOuter(on) | J::Semi(on) | J::LeftSemi(on) => on,
-        J::RightSemi(on) | J::Anti(on) | J::LeftAnti(on) | J::RightAnti(on) => on,
-        _ => return false,
-    };
-    match on {
-        JoinConstraint::Using(_) | JoinConstraint::Natural => true,
+    match constraint_of(&join.join_operator) {
+        Some(JoinConstraint::Using(_) | JoinConstraint::Natural) => true,
         // Those that `parser/more_joins.rs` has marked are planned there, too.
-        JoinConstraint::On(on) => has_call(on, ASOF) || has_call(on, POSITIONAL),
-        JoinConstraint::None => false,
+        Some(JoinConstraint::On(on)) => has_call(on, ASOF) || has_call(on, POSITIONAL),
+        Some(JoinConstraint::None) | None => false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What stands in FROM.
 
 use super::{Result, expressions, not_there, refuse};
+use crate::constraints::joins_on;
 use crate::error::Error;
 use sqlparser::ast::{
     Join, JoinConstraint, JoinOperator, TableAlias, TableAliasColumnDef, TableFactor,
@@ -29,19 +30,7 @@ pub(super) fn joins(table: &TableWithJoins) -> Result<()> {
 fn operator(operator: &JoinOperator) -> Result<()> {
     use JoinOperator as J;
     match operator {
-        J::Join(on)
-        | J::Inner(on)
-        | J::Left(on)
-        | J::LeftOuter(on)
-        | J::Right(on)
-        | J::RightOuter(on)
-        | J::FullOuter(on)
-        | J::Semi(on)
-        | J::LeftSemi(on)
-        | J::RightSemi(on)
-        | J::Anti(on)
-        | J::LeftAnti(on)
-        | J::RightAnti(on) => match on {
+        joins_on!(on) => match on {
             JoinConstraint::On(_) | JoinConstraint::Using(_) | JoinConstraint::Natural => Ok(()),
             JoinConstraint::None => Err(Error::parser(
                 "a JOIN takes ON, USING or NATURAL; all pairs of rows are a CROSS JOIN",
