@@ -8,6 +8,7 @@ use datafusion::logical_expr::{
 };
 use hushdb_sql::folded;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// Values by folded names.
@@ -21,10 +22,17 @@ pub(crate) fn getvariable(variables: Variables) -> Arc<ScalarUDF> {
     }))
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 struct GetVariable {
     variables: Variables,
     signature: Signature,
+}
+
+/// Without the values, which are nobody else's.
+impl fmt::Debug for GetVariable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GetVariable of {} variables", self.variables.len())
+    }
 }
 
 impl GetVariable {
@@ -78,5 +86,18 @@ impl ScalarUDFImpl for GetVariable {
             _ => None,
         };
         self.value(name).map(ColumnarValue::Scalar)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_not_shown() {
+        let value = ScalarValue::Utf8(Some("secret".to_owned()));
+        let variables = Arc::new(BTreeMap::from([("a".to_owned(), value)]));
+        let shown = format!("{:?}", getvariable(variables));
+        assert!(shown.contains("of 1 variables") && !shown.contains("secret"));
     }
 }
