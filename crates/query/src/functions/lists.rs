@@ -33,23 +33,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             boolean,
             contains,
         ),
-        (&[CONTAINS], contains_types, boolean, |call, room| {
-            let [of, key] = call.take()?;
-            match of.data_type() {
-                DataType::List(_) => contains(call, room),
-                DataType::Map(..) => {
-                    let found = entries_of(of, key)?
-                        .into_iter()
-                        .map(|entry| entry.is_some());
-                    let known = |row| of.is_valid(row) && key.is_valid(row);
-                    let found = found
-                        .enumerate()
-                        .map(|(row, found)| known(row).then_some(found));
-                    Ok(Arc::new(found.collect::<BooleanArray>()))
-                }
-                _ => Ok(new_null_array(call.to, call.rows())),
-            }
-        }),
+        (&[CONTAINS], contains_types, boolean, list_or_map_contains),
         (
             &[
                 "list_position",
@@ -90,26 +74,50 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             &[MAP_VALUE],
             map_and_key,
             |types, _| entry_types(types.first()?).map(|(_, value)| value),
-            |call, _| {
-                let [map, key] = call.take()?;
-                let found = entries_of(map, key)?.into_iter().collect::<UInt32Array>();
-                Ok(take(map.as_map().values(), &found, None)?)
-            },
+            map_value,
         ),
         (
             &["map_extract", "element_at"],
             map_and_key,
             |types, _| entry_types(types.first()?).map(|(_, value)| list_of(value)),
-            |call, _| {
-                let [map, key] = call.take()?;
-                let found = entries_of(map, key)?.into_iter().enumerate();
-                let list = found
-                    .map(|(row, entry)| map.is_valid(row).then(|| entry.into_iter().collect()));
-                picked(map.as_map().values(), list.collect())
-            },
+            map_values,
         ),
     ];
     registered(functions, memory)
+}
+
+/// Whether a list has a value, or a map a key.
+fn list_or_map_contains(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    let [of, key] = call.take()?;
+    match of.data_type() {
+        DataType::List(_) => contains(call, room),
+        DataType::Map(..) => {
+            let found = entries_of(of, key)?
+                .into_iter()
+                .map(|entry| entry.is_some());
+            let known = |row| of.is_valid(row) && key.is_valid(row);
+            let found = found
+                .enumerate()
+                .map(|(row, found)| known(row).then_some(found));
+            Ok(Arc::new(found.collect::<BooleanArray>()))
+        }
+        _ => Ok(new_null_array(call.to, call.rows())),
+    }
+}
+
+/// The value of a key in a map.
+fn map_value(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+    let [map, key] = call.take()?;
+    let found = entries_of(map, key)?.into_iter().collect::<UInt32Array>();
+    Ok(take(map.as_map().values(), &found, None)?)
+}
+
+/// A list of the value of a key in a map, which is empty where there is none.
+fn map_values(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
+    let [map, key] = call.take()?;
+    let found = entries_of(map, key)?.into_iter().enumerate();
+    let list = found.map(|(row, entry)| map.is_valid(row).then(|| entry.into_iter().collect()));
+    picked(map.as_map().values(), list.collect())
 }
 
 /// A list and a value, a map and a key, or, which is NULL, a struct and NULL.

@@ -4,11 +4,11 @@
 //! shortest text that reads back as the same number.
 
 use super::nested_text::{in_quotes, in_quotes_if_needed};
-use arrow::array::{Array, AsArray};
+use arrow::array::{Array, AsArray, StructArray};
 use arrow::datatypes::{
-    DataType, Date32Type, Date64Type, Float16Type, Float32Type, Float64Type, IntervalDayTimeType,
-    IntervalMonthDayNanoType, IntervalUnit, IntervalYearMonthType, Time32MillisecondType,
-    Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimeUnit,
+    DataType, Date32Type, Date64Type, Fields, Float16Type, Float32Type, Float64Type,
+    IntervalDayTimeType, IntervalMonthDayNanoType, IntervalUnit, IntervalYearMonthType,
+    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimeUnit,
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType,
 };
@@ -51,75 +51,14 @@ pub fn value_text(array: &dyn Array, row: usize) -> Result<Option<String>, Arrow
                 .value(row)
                 .div_euclid(86_400_000),
         ),
-        DataType::Time32(TimeUnit::Second) => time(nanos(
-            array.as_primitive::<Time32SecondType>().value(row),
-            1_000_000_000,
-        )),
-        DataType::Time32(_) => time(nanos(
-            array.as_primitive::<Time32MillisecondType>().value(row),
-            1_000_000,
-        )),
-        DataType::Time64(TimeUnit::Microsecond) => time(nanos(
-            array.as_primitive::<Time64MicrosecondType>().value(row),
-            1_000,
-        )),
-        DataType::Time64(_) => time(nanos(
-            array.as_primitive::<Time64NanosecondType>().value(row),
-            1,
-        )),
+        DataType::Time32(_) | DataType::Time64(_) => time_of_day(array, row),
         DataType::Timestamp(unit, zone) => moment(array, row, *unit, zone.is_some()),
-        DataType::Interval(IntervalUnit::YearMonth) => interval(
-            i64::from(array.as_primitive::<IntervalYearMonthType>().value(row)),
-            0,
-            0,
-        ),
-        DataType::Interval(IntervalUnit::DayTime) => {
-            let value = array.as_primitive::<IntervalDayTimeType>().value(row);
-            interval(
-                0,
-                i64::from(value.days),
-                i128::from(value.milliseconds) * 1_000_000,
-            )
-        }
-        DataType::Interval(IntervalUnit::MonthDayNano) => {
-            let value = array.as_primitive::<IntervalMonthDayNanoType>().value(row);
-            interval(
-                i64::from(value.months),
-                i64::from(value.days),
-                i128::from(value.nanoseconds),
-            )
-        }
+        DataType::Interval(unit) => span(array, row, *unit),
         DataType::List(_) => list(array.as_list::<i32>().value(row).as_ref())?,
         DataType::LargeList(_) => list(array.as_list::<i64>().value(row).as_ref())?,
         DataType::FixedSizeList(_, _) => list(array.as_fixed_size_list().value(row).as_ref())?,
-        DataType::Struct(fields) => {
-            let columns = array.as_struct();
-            let unnamed = is_row(fields);
-            let mut parts = Vec::with_capacity(fields.len());
-            for (field, column) in fields.iter().zip(columns.columns()) {
-                let value = nested(column.as_ref(), row)?;
-                parts.push(match unnamed {
-                    true => value,
-                    false => format!("{}: {value}", in_quotes(field.name())),
-                });
-            }
-            match unnamed {
-                true => format!("({})", parts.join(", ")),
-                false => format!("{{{}}}", parts.join(", ")),
-            }
-        }
-        DataType::Map(_, _) => {
-            let entries = array.as_map().value(row);
-            let mut parts = Vec::with_capacity(entries.len());
-            for entry in 0..entries.len() {
-                parts.push(format!(
-                    "{}={}",
-                    nested(entries.column(0).as_ref(), entry)?,
-                    nested(entries.column(1).as_ref(), entry)?
-                ));
-            }
-            format!("{{{}}}", parts.join(", "))
-        }
+        DataType::Struct(fields) => structure(array.as_struct(), fields, row)?,
+        DataType::Map(_, _) => map(&array.as_map().value(row))?,
         DataType::Dictionary(_, _) => {
             let dictionary = array.as_any_dictionary();
             let key = dictionary
@@ -134,6 +73,76 @@ pub fn value_text(array: &dyn Array, row: usize) -> Result<Option<String>, Arrow
         _ => shown(array, row)?,
     };
     Ok(Some(text))
+}
+
+/// The text of a time of day, of whatever unit.
+fn time_of_day(array: &dyn Array, row: usize) -> String {
+    time(match array.data_type() {
+        DataType::Time32(TimeUnit::Second) => nanos(
+            array.as_primitive::<Time32SecondType>().value(row),
+            1_000_000_000,
+        ),
+        DataType::Time32(_) => nanos(
+            array.as_primitive::<Time32MillisecondType>().value(row),
+            1_000_000,
+        ),
+        DataType::Time64(TimeUnit::Microsecond) => nanos(
+            array.as_primitive::<Time64MicrosecondType>().value(row),
+            1_000,
+        ),
+        _ => nanos(array.as_primitive::<Time64NanosecondType>().value(row), 1),
+    })
+}
+
+/// The text of an interval, of whatever unit.
+fn span(array: &dyn Array, row: usize, unit: IntervalUnit) -> String {
+    match unit {
+        IntervalUnit::YearMonth => {
+            let months = array.as_primitive::<IntervalYearMonthType>().value(row);
+            interval(i64::from(months), 0, 0)
+        }
+        IntervalUnit::DayTime => {
+            let value = array.as_primitive::<IntervalDayTimeType>().value(row);
+            let nanos = i128::from(value.milliseconds) * 1_000_000;
+            interval(0, i64::from(value.days), nanos)
+        }
+        IntervalUnit::MonthDayNano => {
+            let value = array.as_primitive::<IntervalMonthDayNanoType>().value(row);
+            interval(
+                i64::from(value.months),
+                i64::from(value.days),
+                i128::from(value.nanoseconds),
+            )
+        }
+    }
+}
+
+fn structure(columns: &StructArray, fields: &Fields, row: usize) -> Result<String, ArrowError> {
+    let unnamed = is_row(fields);
+    let mut parts = Vec::with_capacity(fields.len());
+    for (field, column) in fields.iter().zip(columns.columns()) {
+        let value = nested(column.as_ref(), row)?;
+        parts.push(match unnamed {
+            true => value,
+            false => format!("{}: {value}", in_quotes(field.name())),
+        });
+    }
+    Ok(match unnamed {
+        true => format!("({})", parts.join(", ")),
+        false => format!("{{{}}}", parts.join(", ")),
+    })
+}
+
+fn map(entries: &StructArray) -> Result<String, ArrowError> {
+    let mut parts = Vec::with_capacity(entries.len());
+    for entry in 0..entries.len() {
+        parts.push(format!(
+            "{}={}",
+            nested(entries.column(0).as_ref(), entry)?,
+            nested(entries.column(1).as_ref(), entry)?
+        ));
+    }
+    Ok(format!("{{{}}}", parts.join(", ")))
 }
 
 /// Whether a decimal has all its digits behind the point.

@@ -49,6 +49,11 @@ macro_rules! trims {
 }
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    [parts(memory), trimmed(memory), codes(memory)].concat()
+}
+
+/// Parts of texts, and texts put together.
+fn parts(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     let plain = |names, forms| plain(names, forms, memory);
     let pads: &[Kind] = &[Kind::Text, Kind::Int, Kind::Text];
     let texts = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8View, true)));
@@ -103,6 +108,13 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             &["string_split", "str_split", "string_to_array", "split"],
             vec![Form::new(TEXT_TEXT, Run::Whole(texts, string_split)).seeing_nulls()],
         ),
+    ]
+}
+
+/// Texts without what is at their ends.
+fn trimmed(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let plain = |names, forms| plain(names, forms, memory);
+    vec![
         plain(
             &["trim"],
             trims!(|text| text.trim_matches(is_space), |text, of| text
@@ -118,6 +130,13 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             trims!(|text| text.trim_end_matches(is_space), |text, of| text
                 .trim_end_matches(of)),
         ),
+    ]
+}
+
+/// Texts as numbers and bytes, and back.
+fn codes(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let plain = |names, forms| plain(names, forms, memory);
+    vec![
         plain(&["chr"], vec![Form::new(&[Kind::Int], Run::Text(chr))]),
         plain(
             &["ascii"],

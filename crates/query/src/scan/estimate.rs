@@ -7,7 +7,10 @@ use datafusion::common::{Column, JoinType, ScalarValue, TableReference};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::expr::{Alias, Between, InList, Like};
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{BinaryExpr, Expr, FetchType, LogicalPlan, Operator};
+use datafusion::logical_expr::{
+    Aggregate, BinaryExpr, Expr, FetchType, Join, LogicalPlan, Operator, Projection,
+    TableScan as ScanNode,
+};
 use std::collections::HashMap;
 
 /// Rows of what is not known.
@@ -162,15 +165,7 @@ fn whole_table(table: &TableScan, name: Option<&TableReference>) -> Option<Estim
 /// Estimates a plan.
 pub(crate) fn estimate(plan: &LogicalPlan) -> Estimate {
     match plan {
-        LogicalPlan::TableScan(scan) => {
-            let Ok(provider) = source_as_provider(&scan.source) else {
-                return Estimate::unknown(UNKNOWN_ROWS);
-            };
-            let Some(table) = provider.downcast_ref::<TableScan>() else {
-                return Estimate::unknown(UNKNOWN_ROWS);
-            };
-            of_scan(table, Some(&scan.table_name), &scan.filters)
-        }
+        LogicalPlan::TableScan(scan) => of_table(scan),
         LogicalPlan::Filter(filter) => {
             let input = estimate(&filter.input);
             let share = selectivity(&split_conjunction(&filter.predicate), &input);
@@ -184,61 +179,9 @@ pub(crate) fn estimate(plan: &LogicalPlan) -> Estimate {
                 alias.schema.columns(),
             )
         }
-        LogicalPlan::Projection(projection) => {
-            let input = estimate(&projection.input);
-            let mut output = Estimate::unknown(input.rows);
-            for (expr, column) in projection.expr.iter().zip(projection.schema.columns()) {
-                let source = match expr {
-                    Expr::Alias(Alias { expr, .. }) => expr.as_ref(),
-                    other => other,
-                };
-                if let Expr::Column(source) = source
-                    && let Some(known) = input.columns.get(source)
-                {
-                    output.columns.insert(column, known.clone());
-                }
-            }
-            output
-        }
-        LogicalPlan::Aggregate(aggregate) => {
-            let input = estimate(&aggregate.input);
-            let groups: f64 = aggregate
-                .group_expr
-                .iter()
-                .map(|e| input.distinct(e))
-                .product();
-            let rows = groups.min(input.rows);
-            let mut output = Estimate {
-                rows,
-                columns: input.columns,
-            };
-            output
-                .columns
-                .values_mut()
-                .for_each(|c| c.distinct = c.distinct.min(rows));
-            output
-        }
-        LogicalPlan::Join(join) => {
-            let (left, right) = (estimate(&join.left), estimate(&join.right));
-            let inner = Estimate::join(&left, &right, join.on.iter().map(|(l, r)| (l, r)));
-            match join.join_type {
-                JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => left.keep(SEMI),
-                JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => right.keep(SEMI),
-                JoinType::Left => Estimate {
-                    rows: inner.rows.max(left.rows),
-                    ..inner
-                },
-                JoinType::Right => Estimate {
-                    rows: inner.rows.max(right.rows),
-                    ..inner
-                },
-                JoinType::Full => Estimate {
-                    rows: inner.rows.max(left.rows).max(right.rows),
-                    ..inner
-                },
-                JoinType::Inner => inner,
-            }
-        }
+        LogicalPlan::Projection(projection) => of_projection(projection),
+        LogicalPlan::Aggregate(aggregate) => of_aggregate(aggregate),
+        LogicalPlan::Join(join) => of_join(join),
         LogicalPlan::Limit(limit) => {
             let input = estimate(&limit.input);
             match limit.get_fetch_type() {
@@ -265,6 +208,74 @@ pub(crate) fn estimate(plan: &LogicalPlan) -> Estimate {
                 .sum();
             Estimate::unknown(if rows > 0.0 { rows } else { UNKNOWN_ROWS })
         }
+    }
+}
+
+fn of_table(scan: &ScanNode) -> Estimate {
+    let Ok(provider) = source_as_provider(&scan.source) else {
+        return Estimate::unknown(UNKNOWN_ROWS);
+    };
+    let Some(table) = provider.downcast_ref::<TableScan>() else {
+        return Estimate::unknown(UNKNOWN_ROWS);
+    };
+    of_scan(table, Some(&scan.table_name), &scan.filters)
+}
+
+fn of_projection(projection: &Projection) -> Estimate {
+    let input = estimate(&projection.input);
+    let mut output = Estimate::unknown(input.rows);
+    for (expr, column) in projection.expr.iter().zip(projection.schema.columns()) {
+        let source = match expr {
+            Expr::Alias(Alias { expr, .. }) => expr.as_ref(),
+            other => other,
+        };
+        if let Expr::Column(source) = source
+            && let Some(known) = input.columns.get(source)
+        {
+            output.columns.insert(column, known.clone());
+        }
+    }
+    output
+}
+
+fn of_aggregate(aggregate: &Aggregate) -> Estimate {
+    let input = estimate(&aggregate.input);
+    let groups: f64 = aggregate
+        .group_expr
+        .iter()
+        .map(|e| input.distinct(e))
+        .product();
+    let rows = groups.min(input.rows);
+    let mut output = Estimate {
+        rows,
+        columns: input.columns,
+    };
+    output
+        .columns
+        .values_mut()
+        .for_each(|c| c.distinct = c.distinct.min(rows));
+    output
+}
+
+fn of_join(join: &Join) -> Estimate {
+    let (left, right) = (estimate(&join.left), estimate(&join.right));
+    let inner = Estimate::join(&left, &right, join.on.iter().map(|(l, r)| (l, r)));
+    match join.join_type {
+        JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => left.keep(SEMI),
+        JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => right.keep(SEMI),
+        JoinType::Left => Estimate {
+            rows: inner.rows.max(left.rows),
+            ..inner
+        },
+        JoinType::Right => Estimate {
+            rows: inner.rows.max(right.rows),
+            ..inner
+        },
+        JoinType::Full => Estimate {
+            rows: inner.rows.max(left.rows).max(right.rows),
+            ..inner
+        },
+        JoinType::Inner => inner,
     }
 }
 

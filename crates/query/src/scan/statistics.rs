@@ -7,7 +7,8 @@ use super::TableScan;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
-use hushdb_storage::{ColumnType, RowGroup, StatValue};
+use hushdb_storage::{Column, ColumnType, RowGroup, StatValue};
+use std::sync::Arc;
 
 /// A segment bound as a scalar of the column's Arrow type; `None` where the kind of bound does not fit the type.
 pub(super) fn scalar(value: &StatValue, ty: &ColumnType) -> Option<ScalarValue> {
@@ -46,10 +47,7 @@ pub(super) fn scalar(value: &StatValue, ty: &ColumnType) -> Option<ScalarValue> 
 }
 
 /// Statistics of all visible rows, a column statistic for each field of the scan's schema.
-pub(super) fn table_statistics(
-    scan: &TableScan,
-    groups: &[std::sync::Arc<RowGroup>],
-) -> Statistics {
+pub(super) fn table_statistics(scan: &TableScan, groups: &[Arc<RowGroup>]) -> Statistics {
     let deletes = groups
         .iter()
         .any(|g| g.deletes.is_some() || g.memory.is_some());
@@ -57,72 +55,16 @@ pub(super) fn table_statistics(
     let mut raw_bytes = 0u64;
     let mut column_statistics = Vec::with_capacity(scan.schema.fields().len());
     for column in &scan.table.columns {
-        let mut null_count = 0u64;
-        let mut bounds: Option<(ScalarValue, ScalarValue)> = None;
-        let mut known = true;
-        let mut exact = !deletes;
-        let mut bytes = 0u64;
-        for group in groups {
-            if group.memory.is_some() {
-                // Rows since the last checkpoint: nothing was counted yet.
-                known = false;
-                exact = false;
-                continue;
-            }
-            let Some(segment) = group.segments.iter().find(|s| s.column_id == column.id) else {
-                // A column added later: all NULL in this row group.
-                null_count += u64::from(group.rows);
-                continue;
-            };
-            null_count += segment.null_count;
-            bytes += segment.raw_bytes;
-            if segment.null_count == u64::from(group.rows) {
-                continue;
-            }
-            exact &= segment.exact;
-            let low = segment.min.as_ref().and_then(|v| scalar(v, &column.ty));
-            let high = segment.max.as_ref().and_then(|v| scalar(v, &column.ty));
-            let (Some(low), Some(high)) = (low, high) else {
-                known = false;
-                continue;
-            };
-            bounds = Some(match bounds {
-                None => (low, high),
-                Some((l, h)) => (
-                    if low < l { low } else { l },
-                    if high > h { high } else { h },
-                ),
-            });
-        }
-        raw_bytes += bytes;
-        let precise = |value: ScalarValue| {
-            if exact {
-                Precision::Exact(value)
-            } else {
-                Precision::Inexact(value)
-            }
+        let facts = Facts::of(column, groups, !deletes);
+        raw_bytes += facts.bytes;
+        let distinct = scan.table.distinct_count(column.id).ok().flatten();
+        let distinct_count = match distinct {
+            Some(n) if n > 0 || rows == 0 => Precision::Inexact((n as usize).min(rows as usize)),
+            _ => Precision::Absent,
         };
-        let (min_value, max_value) = match bounds {
-            Some((low, high)) if known => (precise(low), precise(high)),
-            _ => (Precision::Absent, Precision::Absent),
-        };
-        let null_count = null_count as usize;
         column_statistics.push(ColumnStatistics {
-            null_count: if deletes {
-                Precision::Inexact(null_count)
-            } else {
-                Precision::Exact(null_count)
-            },
-            min_value,
-            max_value,
-            sum_value: Precision::Absent,
-            distinct_count: match scan.table.distinct_count(column.id).ok().flatten() {
-                Some(n) if n > 0 || rows == 0 => {
-                    Precision::Inexact((n as usize).min(rows as usize))
-                }
-                _ => Precision::Absent,
-            },
-            byte_size: Precision::Inexact(bytes as usize),
+            distinct_count,
+            ..facts.statistics(deletes)
         });
     }
     if scan.schema.fields().len() > column_statistics.len() {
@@ -132,6 +74,88 @@ pub(super) fn table_statistics(
         num_rows: Precision::Exact(rows as usize),
         total_byte_size: Precision::Inexact(raw_bytes as usize),
         column_statistics,
+    }
+}
+
+/// What row groups say of a column.
+struct Facts {
+    null_count: u64,
+    bytes: u64,
+    bounds: Option<(ScalarValue, ScalarValue)>,
+    /// Whether all of them say between which values theirs are.
+    known: bool,
+    exact: bool,
+}
+
+impl Facts {
+    fn of(column: &Column, groups: &[Arc<RowGroup>], exact: bool) -> Self {
+        let mut this = Self {
+            null_count: 0,
+            bytes: 0,
+            bounds: None,
+            known: true,
+            exact,
+        };
+        for group in groups {
+            this.add(column, group);
+        }
+        this
+    }
+
+    fn add(&mut self, column: &Column, group: &RowGroup) {
+        if group.memory.is_some() {
+            // Rows since the last checkpoint: nothing was counted yet.
+            (self.known, self.exact) = (false, false);
+            return;
+        }
+        let Some(segment) = group.segment(column.id) else {
+            // A column added later: all NULL in this row group.
+            self.null_count += u64::from(group.rows);
+            return;
+        };
+        self.null_count += segment.null_count;
+        self.bytes += segment.raw_bytes;
+        if segment.null_count == u64::from(group.rows) {
+            return;
+        }
+        self.exact &= segment.exact;
+        let low = segment.min.as_ref().and_then(|v| scalar(v, &column.ty));
+        let high = segment.max.as_ref().and_then(|v| scalar(v, &column.ty));
+        let (Some(low), Some(high)) = (low, high) else {
+            self.known = false;
+            return;
+        };
+        self.bounds = Some(match self.bounds.take() {
+            None => (low, high),
+            Some((l, h)) => (
+                if low < l { low } else { l },
+                if high > h { high } else { h },
+            ),
+        });
+    }
+
+    /// They for the planner, but for how many values differ.
+    fn statistics(self, deletes: bool) -> ColumnStatistics {
+        let precise = |value: ScalarValue| match self.exact {
+            true => Precision::Exact(value),
+            false => Precision::Inexact(value),
+        };
+        let (min_value, max_value) = match self.bounds {
+            Some((low, high)) if self.known => (precise(low), precise(high)),
+            _ => (Precision::Absent, Precision::Absent),
+        };
+        let null_count = self.null_count as usize;
+        ColumnStatistics {
+            null_count: match deletes {
+                true => Precision::Inexact(null_count),
+                false => Precision::Exact(null_count),
+            },
+            min_value,
+            max_value,
+            sum_value: Precision::Absent,
+            distinct_count: Precision::Absent,
+            byte_size: Precision::Inexact(self.bytes as usize),
+        }
     }
 }
 
