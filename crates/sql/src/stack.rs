@@ -2,7 +2,7 @@
 //! its trees.
 //!
 //! What must hold: nothing that a statement, or a view or check in somebody's file, nests overflows a stack, whichever thread
-//! calls. Texts are read with as much room as their tokens can take (`sql/reading.rs`), their trees are at most
+//! calls. Texts are read with as much room as their tokens can take (`reading.rs`), their trees are at most
 //! `MAX_DEPTH` deep after that, and [`with_room`] is enough for such a tree.
 
 /// What a tree of the greatest depth needs of whoever walks over it without looking at the stack: copying, dropping, evaluating.

@@ -1,4 +1,4 @@
-//! What the columns of a query are called: the planner knows names in lower case (`sql/names.rs`), and here they get back what
+//! What the columns of a query are called: the planner knows names in lower case (`names.rs` of `hushdb_sql`), and here they get back what
 //! they look like, where a statement's plan ends.
 //!
 //! What must hold: names alone change. A column that is only passed on is called what its table, or whoever named it, calls

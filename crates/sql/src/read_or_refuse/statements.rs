@@ -144,7 +144,7 @@ fn lock(lock: &Lock) -> Result<()> {
     Ok(())
 }
 
-/// `exec/keys.rs` reads or refuses all of it.
+/// `exec/indexes.rs` reads or refuses all of it.
 fn create_index(index: &CreateIndex) -> Result<()> {
     let CreateIndex {
         name: _,
