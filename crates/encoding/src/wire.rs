@@ -152,6 +152,18 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Takes these bytes if they are the next ones.
+    #[inline]
+    pub fn consume(&mut self, bytes: &[u8]) -> bool {
+        match self.left.strip_prefix(bytes) {
+            Some(left) => {
+                self.left = left;
+                true
+            }
+            None => false,
+        }
+    }
+
     /// What [`Writer::bytes`] wrote.
     #[inline]
     pub fn bytes(&mut self) -> Result<&'a [u8], WireError> {

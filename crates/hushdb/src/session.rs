@@ -8,7 +8,7 @@ use crate::prepared::Prepared;
 use crate::transaction::{Isolation, OpenTransaction, Waits};
 use hushdb_query::engine::Engine;
 use hushdb_query::functions::Variables;
-use hushdb_query::plan::{OrderDefaults, Snapshot};
+use hushdb_query::plan::{OrderDefaults, Snapshot, Taken};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{Error, Result, caught, folded, sqlstate};
 use hushdb_storage::MAIN_SCHEMA;
@@ -28,6 +28,8 @@ pub(crate) struct Session {
     pub(crate) settings: Mutex<SessionSettings>,
     /// What SET VARIABLE has set.
     pub(crate) variables: Mutex<Variables>,
+    /// What it has taken of sequences.
+    pub(crate) taken: Arc<Taken>,
     /// What it was opened with.
     pub(crate) default_isolation: Isolation,
     /// The transaction between BEGIN and COMMIT.
@@ -88,6 +90,7 @@ impl Session {
             host: Mutex::default(),
             settings: Mutex::new(settings),
             variables: Mutex::default(),
+            taken: Arc::default(),
             default_isolation: isolation,
             transaction: Mutex::default(),
             prepared: Mutex::default(),

@@ -58,6 +58,8 @@ pub enum ErrorKind {
     InvalidInput,
     /// Valid, but this version cannot do it.
     Unsupported,
+    /// A sequence has no number to give: it is at its end, or has given none yet.
+    Sequence,
     /// The statement was cancelled.
     Interrupted,
     /// The operating system refused to read or write.
@@ -90,6 +92,7 @@ impl ErrorKind {
             Self::OutOfMemory => "Out of Memory Error",
             Self::InvalidInput => "Invalid Input Error",
             Self::Unsupported => "Not implemented Error",
+            Self::Sequence => "Sequence Error",
             Self::Interrupted => "Interrupted",
             Self::Io => "IO Error",
             Self::Internal => "Internal Error",

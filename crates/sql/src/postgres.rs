@@ -222,6 +222,18 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
     let Some(args) = plain.collect::<Option<Vec<_>>>() else {
         return Ok(None);
     };
+    // `nextval('s'::regclass)`: the name alone says which.
+    if ["nextval", "currval", "setval"].contains(&name.as_str())
+        && let Some(Expr::Function(first)) = args.first()
+        && first.name.to_string() == OID_OF[0]
+        && let FunctionArguments::List(inner) = &first.args
+        && let Some(written) = inner.args.first().cloned()
+        && let FunctionArguments::List(list) = &mut function.args
+        && let Some(place) = list.args.first_mut()
+    {
+        *place = written;
+        return Ok(None);
+    }
     let mut known = MACROS.iter();
     match known.find(|(known, count, _)| *known == name && *count == args.len()) {
         Some((.., text)) if function.over.is_none() => template(text, &args).map(Some),

@@ -52,6 +52,12 @@ pub const UNDEFINED_FUNCTION: &str = "42883";
 pub const DEADLOCK: &str = "40P01";
 /// `lock_not_available`: by NOWAIT, or within `lock_timeout`.
 pub const LOCK_NOT_AVAILABLE: &str = "55P03";
+/// `object_not_in_prerequisite_state`: a sequence that has given no number yet.
+pub const NOT_YET: &str = "55000";
+/// `generated_always`.
+pub const GENERATED_ALWAYS: &str = "428C9";
+/// `dependent_objects_still_exist`.
+pub const DEPENDENT_OBJECTS: &str = "2BP01";
 /// `undefined_table`: a table or a view.
 pub const UNDEFINED_TABLE: &str = "42P01";
 /// `duplicate_database`.
@@ -83,6 +89,7 @@ pub(crate) fn of_kind(kind: ErrorKind) -> &'static str {
         ErrorKind::Full => "53100",
         ErrorKind::OutOfMemory => "53200",
         ErrorKind::Busy => "55006",
+        ErrorKind::Sequence => "2200H",
         ErrorKind::Interrupted => "57014",
         ErrorKind::Io => "58030",
         ErrorKind::Tampered | ErrorKind::Corrupted => "XX001",

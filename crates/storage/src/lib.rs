@@ -41,8 +41,8 @@ pub use block::{
 pub use catalog::{
     CatalogVersion, CheckReport, Checkpoint, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, FreeRows,
     KeyUsage, LockOwner, Lost, MAIN_SCHEMA, OnLongWait, PendingRowGroup, RekeyProgress, RekeyState,
-    Salvage, SalvageReport, SalvagedTable, Savepoint, SchemaVersion, Store, Transaction, Turn,
-    View,
+    Salvage, SalvageReport, SalvagedTable, Savepoint, SchemaVersion, Sequence, SequenceDef,
+    SequenceOptions, SequencePoint, SequenceUse, Store, Transaction, Turn, View,
 };
 pub use error::{Error, ErrorKind, Place, Result};
 pub use file::{

@@ -3,7 +3,8 @@
 //! What must hold: all operations of a statement are done, or none; no CHECK names a column that is there no more.
 
 use super::change_type::change_type;
-use super::ddl::{Definition, column_definition, default_value, table_columns, validate};
+use super::ddl::{Definition, column_definition, table_columns, validate};
+use super::defaults;
 use super::indexes;
 use crate::result::QueryResult;
 use crate::statement::Statement;
@@ -14,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use hushdb_query::plan::{Relation, TableName};
 use hushdb_sql::{self as sql, Error, Result, name_parts, sqlstate};
-use hushdb_storage::{Column, ColumnDef, ColumnId, same_name};
+use hushdb_storage::{Column, ColumnDef, ColumnId, Error as StorageError, same_name};
 use std::collections::HashSet;
 
 pub(super) fn alter_table(
@@ -127,7 +128,7 @@ impl Alteration<'_, '_> {
                 "Adding columns with constraints not yet supported",
             ));
         }
-        validate(self.statement, std::slice::from_ref(&def), &[])?;
+        validate(self.statement, self.name, std::slice::from_ref(&def), &[])?;
         let column = Column {
             id: ColumnId::default(),
             name: def.name.clone(),
@@ -135,12 +136,30 @@ impl Alteration<'_, '_> {
             nullable: true,
             default: def.default.clone(),
         };
-        let fill = match &def.default {
-            Some(_) => Some(default_value(self.statement, &column)?),
-            None => None,
+        let of_each_row = defaults::of_each_row(self.statement, self.name, &column)?;
+        let fill = match (&def.default, &of_each_row) {
+            (Some(_), None) => Some(defaults::value(self.statement, self.name, &column)?),
+            _ => None,
         };
         let (schema, table) = (&self.name.schema, &self.name.name);
-        Ok(self.write.add_column(schema, table, def, fill)?)
+        self.write.add_column(schema, table, def, fill)?;
+        let Some(default) = of_each_row else {
+            return Ok(());
+        };
+        let mut failed = None;
+        let changed = self.write.change_type(
+            schema,
+            table,
+            &column.name,
+            column.ty.clone(),
+            &mut |_, group| {
+                defaults::values_of(default.as_ref(), group).map_err(|error| {
+                    failed = Some(error);
+                    StorageError::InvalidInput("a default that cannot be computed".into())
+                })
+            },
+        );
+        changed.map_err(|error| failed.unwrap_or_else(|| error.into()))
     }
 
     fn drop_columns(&mut self, names: &[ast::Ident], if_exists: bool) -> Result<()> {
@@ -205,7 +224,7 @@ impl Alteration<'_, '_> {
         match operation {
             A::SetDefault { value } => {
                 column.default = Some(sql::sql_text(&value));
-                default_value(self.statement, &column)?;
+                defaults::check(self.statement, self.name, &column)?;
             }
             A::DropDefault => column.default = None,
             A::DropNotNull if indexes::is_primary(self.write, self.name, column.id) => {

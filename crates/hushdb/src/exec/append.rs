@@ -59,7 +59,7 @@ pub(super) fn append(
     let source = Arc::new(MemTable::try_new(rows.schema(), vec![vec![rows]])?);
     let plan = LogicalPlanBuilder::scan("rows", provider_as_source(source), None)?.build()?;
     let planner = statement.planner();
-    let plan = load::project(&planner, plan, &version.columns, &sources)?;
+    let plan = load::project(&planner, plan, &name, &version.columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &version.columns, &version.checks)?;
     let added = load::load(statement, &mut write, &name, &plan, rules)?;
     write.commit()?;

@@ -1,4 +1,4 @@
-//! What the catalogs have, as tables: `duckdb_schemas()`, `duckdb_tables()`, `duckdb_views()`, `duckdb_columns()`,
+//! What the catalogs have, as tables: `duckdb_schemas()`, `duckdb_tables()`, `duckdb_views()`, `duckdb_sequences()`, `duckdb_columns()`,
 //! `PRAGMA database_list` and `PRAGMA database_size`.
 //!
 //! What must hold: nothing here tells a key. Numbers called `oid` are equal in all of these tables as long as no definition
@@ -13,7 +13,7 @@ use hushdb_query::plan::{DatabaseSnapshot, Planner};
 use hushdb_sql::Result;
 use hushdb_sql::settings_text::size_text;
 use hushdb_sql::type_names::{column_type_name, display_type};
-use hushdb_storage::{Column, IndexKind, MAIN_SCHEMA, TableVersion, View};
+use hushdb_storage::{Column, IndexKind, MAIN_SCHEMA, Sequence, TableVersion, View};
 use std::sync::Arc;
 
 /// Sectors are what a file is made of.
@@ -27,10 +27,11 @@ struct SchemaRow<'a> {
     oid: i64,
 }
 
-/// A table or a view in a schema.
+/// What a schema has.
 enum Entry<'a> {
     Table(&'a Arc<TableVersion>),
     View(&'a Arc<View>),
+    Sequence(&'a Arc<Sequence>),
 }
 
 struct EntryRow<'a> {
@@ -64,7 +65,9 @@ impl<'a> Entries<'a> {
                     oid: oid(),
                 });
                 let tables = version.tables.values().map(Entry::Table);
-                for entry in tables.chain(version.views.values().map(Entry::View)) {
+                let views = version.views.values().map(Entry::View);
+                let sequences = version.sequences.values().map(Entry::Sequence);
+                for entry in tables.chain(views).chain(sequences) {
                     all.entries.push(EntryRow {
                         schema,
                         oid: oid(),
@@ -79,7 +82,7 @@ impl<'a> Entries<'a> {
     fn tables(&self) -> Vec<(&SchemaRow<'a>, i64, &'a Arc<TableVersion>)> {
         let tables = self.entries.iter().filter_map(|row| match row.entry {
             Entry::Table(table) => Some((self.schemas.get(row.schema)?, row.oid, table)),
-            Entry::View(_) => None,
+            _ => None,
         });
         tables.collect()
     }
@@ -87,9 +90,17 @@ impl<'a> Entries<'a> {
     fn views(&self) -> Vec<(&SchemaRow<'a>, i64, &'a Arc<View>)> {
         let views = self.entries.iter().filter_map(|row| match row.entry {
             Entry::View(view) => Some((self.schemas.get(row.schema)?, row.oid, view)),
-            Entry::Table(_) => None,
+            _ => None,
         });
         views.collect()
+    }
+
+    fn sequences(&self) -> Vec<(&SchemaRow<'a>, i64, &'a Arc<Sequence>)> {
+        let sequences = self.entries.iter().filter_map(|row| match row.entry {
+            Entry::Sequence(one) => Some((self.schemas.get(row.schema)?, row.oid, one)),
+            _ => None,
+        });
+        sequences.collect()
     }
 }
 
@@ -235,6 +246,40 @@ pub(super) fn views(planner: &Planner<'_>) -> Columns {
     columns
 }
 
+/// One row a sequence.
+pub(super) fn sequences(planner: &Planner<'_>) -> Columns {
+    let entries = Entries::of(planner);
+    let rows = entries.sequences();
+    let mut columns = places(&rows, |row| row.0);
+    columns.extend([
+        (
+            "sequence_name",
+            texts(&rows, |row| Some(row.2.name.clone())),
+        ),
+        ("sequence_oid", numbers(&rows, |row| Some(row.1))),
+        ("comment", texts(&rows, |_| None)),
+        ("tags", texts(&rows, no_tags)),
+        ("temporary", flags(&rows, |_| false)),
+        (
+            "start_value",
+            numbers(&rows, |row| Some(row.2.options.start)),
+        ),
+        ("min_value", numbers(&rows, |row| Some(row.2.options.min))),
+        ("max_value", numbers(&rows, |row| Some(row.2.options.max))),
+        (
+            "increment_by",
+            numbers(&rows, |row| Some(row.2.options.increment)),
+        ),
+        ("cycle", flags(&rows, |row| row.2.options.cycle)),
+        ("last_value", numbers(&rows, |row| row.2.last())),
+        (
+            "sql",
+            texts(&rows, |row| Some(definitions::sequence(row.0.name, row.2))),
+        ),
+    ]);
+    columns
+}
+
 /// A column of a table or a view.
 struct ColumnRow<'a> {
     schema: &'a SchemaRow<'a>,
@@ -321,6 +366,7 @@ fn column_rows<'a>(planner: &Planner<'_>, entries: &'a Entries<'_>) -> Vec<Colum
                     );
                 }
             }
+            Entry::Sequence(_) => {}
             Entry::View(view) => {
                 let bound = bound_view(planner, [schema.database, schema.name, &view.name]);
                 for (at, field) in (1..).zip(bound.iter().flat_map(|schema| schema.fields())) {

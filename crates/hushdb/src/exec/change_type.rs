@@ -3,7 +3,8 @@
 //! What must hold: rows keep their ids, and only those that are there are cast; a value that does not cast fails the statement,
 //! and nothing has changed.
 
-use super::ddl::{default_value, table_columns};
+use super::ddl::table_columns;
+use super::defaults;
 use super::load::{RowRules, project};
 use super::{indexes, query};
 use crate::statement::Statement;
@@ -44,7 +45,7 @@ pub(super) fn change_type(
         ty: column_type(to)?,
         ..column.clone()
     };
-    if to.default.is_some() && default_value(statement, &to).is_err() {
+    if to.default.is_some() && defaults::check(statement, name, &to).is_err() {
         return Err(Error::binder(format!(
             "the default of column \"{}\" cannot be cast to {}: drop the default first",
             column.name,
@@ -156,7 +157,7 @@ impl Change<'_> {
         let value = planner.plan_expr(self.using.clone(), plan.schema())?;
         let plan = LogicalPlanBuilder::from(plan).project([value.alias("value")])?;
         let columns = std::slice::from_ref(self.to);
-        let plan = project(&planner, plan.build()?, columns, &[Some(0)])?;
+        let plan = project(&planner, plan.build()?, self.name, columns, &[Some(0)])?;
         let rules = RowRules::new(&planner, &self.name.name, columns, &[])?;
         let batches = query::collect(self.statement, &plan)?;
         let batches = batches.iter().map(|batch| rules.apply(batch));

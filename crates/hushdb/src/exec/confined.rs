@@ -7,7 +7,7 @@ use crate::session::Session;
 use hushdb_sql::{Error, ErrorKind, ROWS_OF, Result, Statement as Parsed, sqlstate};
 
 /// Table functions that show nothing but the session's database, or nothing of any.
-const FUNCTIONS: [&str; 15] = [
+const FUNCTIONS: [&str; 16] = [
     ROWS_OF,
     "range",
     "generate_series",
@@ -17,6 +17,7 @@ const FUNCTIONS: [&str; 15] = [
     "duckdb_schemas",
     "duckdb_tables",
     "duckdb_views",
+    "duckdb_sequences",
     "duckdb_columns",
     "duckdb_indexes",
     "duckdb_constraints",
@@ -56,6 +57,8 @@ pub(super) fn check(session: &Session, parsed: &Parsed) -> Result<()> {
         | Parsed::SetVariable { .. }
         | Parsed::ResetVariable(_)
         | Parsed::RenameView { .. }
+        | Parsed::CreateSequence(_)
+        | Parsed::AlterSequence(_)
         | Parsed::Summarize(_)
         | Parsed::Describe(_)
         | Parsed::ShowTables(_)

@@ -434,7 +434,7 @@ pub(super) fn copy_from(
     for (i, target) in targets.iter().enumerate() {
         sources[*target] = Some(i);
     }
-    let plan = load::project(&planner, plan, &version.columns, &sources)?;
+    let plan = load::project(&planner, plan, &name, &version.columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &version.columns, &version.checks)?;
     let rows = load::load(statement, &mut write, &name, &plan, rules);
     let rows = rows.map_err(|error| match error.kind() {

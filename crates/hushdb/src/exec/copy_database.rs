@@ -138,6 +138,13 @@ fn refuse_taken_names(
                     .with_sqlstate(sqlstate::DUPLICATE_TABLE),
             );
         }
+        let mut sequences = schema.sequences.keys();
+        if let Some(name) = sequences.find(|name| known_as(&there.sequences, name).is_some()) {
+            return Err(
+                Error::catalog(format!("Sequence with name \"{name}\" already exists!"))
+                    .with_sqlstate(sqlstate::DUPLICATE_TABLE),
+            );
+        }
         let index_names = |schema: &hushdb_storage::SchemaVersion| -> Vec<String> {
             let indexes = schema.tables.values().flat_map(|table| table.indexes());
             indexes.map(|index| index.name().to_string()).collect()
@@ -190,7 +197,7 @@ fn require_tables(source: &CatalogVersion, target: &CatalogVersion, main_as: &st
     Ok(())
 }
 
-/// Makes schemas, tables without their keys, and views.
+/// Makes schemas, tables without their keys, sequences where they are, and views.
 fn define(
     write: &mut Write<'_>,
     from: &str,
@@ -212,6 +219,14 @@ fn define(
                 default: column.default.clone(),
             });
             write.create_table(name, &table.name, columns.collect(), table.checks.clone())?;
+        }
+        for sequence in schema.sequences.values() {
+            write.create_sequence(name, sequence.to_def())?;
+            if let Some((table, column)) = sequence.owner_in(schema) {
+                let column = column.map(|column| column.name.as_str());
+                let owner = Some((table.name.as_str(), column));
+                write.set_sequence_owner(name, &sequence.name, owner, sequence.used())?;
+            }
         }
         for view in schema.views.values() {
             let view = View {
@@ -248,7 +263,7 @@ fn copy_rows(
         sql::position_of(fields.map(|field| field.name().as_str()), &column.name)
     });
     let sources: Vec<Option<usize>> = sources.collect();
-    let plan = load::project(&planner, plan, &target.columns, &sources)?;
+    let plan = load::project(&planner, plan, to, &target.columns, &sources)?;
     let rules = RowRules::new(&planner, &to.name, &target.columns, &target.checks)?;
     load::load(statement, write, to, &plan, rules)
 }

@@ -4,11 +4,10 @@
 
 use super::indexes::{self, Key};
 use super::load::{self, RowRules};
-use super::query;
+use super::{defaults, identity, sequences};
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use crate::transaction::Write;
-use datafusion::arrow::array::ArrayRef;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{
     self, ColumnOption, ObjectName, ObjectType, SchemaName, TableConstraint,
@@ -49,15 +48,23 @@ pub(super) fn create_table(
         return Ok(QueryResult::done());
     }
     let Some(query) = create.query else {
-        let mut defined = definition(&create.columns, &create.constraints)?;
+        let mut columns = create.columns;
+        let mut own = match statement.session.settings.lock().postgres {
+            true => identity::take(&mut columns)?,
+            false => vec![],
+        };
+        let mut defined = definition(&columns, &create.constraints)?;
         indexes::apply(&name.name, &defined.keys, &mut defined.columns)?;
         let Definition {
             columns,
             checks,
             keys,
         } = defined;
-        validate(statement, &columns, &checks)?;
+        validate(statement, &name, &columns, &checks)?;
+        let mut columns = columns;
+        identity::fill(&write, &name, &mut own, &mut columns);
         write.create_table(&name.schema, &name.name, columns, checks)?;
+        identity::create(&mut write, &name, own)?;
         for key in keys {
             indexes::create(&mut write, &name, key)?;
         }
@@ -91,7 +98,7 @@ fn fill_from_query(
     write.create_table(&name.schema, &name.name, columns, vec![])?;
     let columns = table_columns(write, name)?;
     let sources: Vec<Option<usize>> = (0..columns.len()).map(Some).collect();
-    let plan = load::project(&planner, plan, &columns, &sources)?;
+    let plan = load::project(&planner, plan, name, &columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &columns, &[])?;
     load::load(statement, write, name, &plan, rules)
 }
@@ -247,6 +254,7 @@ pub(super) fn column_definition(column: &ast::ColumnDef, to: &mut Definition) ->
 /// Plans every default and check once, so that a mistake shows at CREATE and not at the first INSERT.
 pub(super) fn validate(
     statement: &Statement<'_>,
+    place: &TableName,
     columns: &[ColumnDef],
     checks: &[Check],
 ) -> Result<()> {
@@ -263,21 +271,11 @@ pub(super) fn validate(
         .collect();
     for column in &columns {
         if column.default.is_some() {
-            default_value(statement, column)?;
+            defaults::check(statement, place, column)?;
         }
     }
     RowRules::new(&planner, "", &columns, checks)?;
     Ok(())
-}
-
-/// The value that a column's default has now, as one row.
-pub(super) fn default_value(statement: &Statement<'_>, column: &Column) -> Result<ArrayRef> {
-    let planner = statement.planner();
-    let one_row = LogicalPlanBuilder::empty(true).build()?;
-    let plan = load::project(&planner, one_row, std::slice::from_ref(column), &[None])?;
-    let batches = query::collect(statement, &plan)?;
-    let value = batches.first().map(|b| Arc::clone(b.column(0)));
-    value.ok_or_else(|| Error::internal("a default gave no row"))
 }
 
 pub(super) fn create_view(statement: &Statement<'_>, view: ast::CreateView) -> Result<QueryResult> {
@@ -425,6 +423,7 @@ pub(super) fn drop(
         ObjectType::Table | ObjectType::View => drop_relation(statement, object, if_exists, name)?,
         ObjectType::Schema => drop_schema(statement, if_exists, name, cascade)?,
         ObjectType::Index => indexes::drop_index(statement, if_exists, name)?,
+        ObjectType::Sequence => sequences::drop(statement, if_exists, name)?,
         other => return Err(Error::unsupported(format!("DROP {other} is not supported"))),
     }
     Ok(QueryResult::done())
@@ -497,7 +496,7 @@ fn drop_schema(
             "Cannot drop schema \"main\": every database has it",
         ));
     }
-    let empty = version.tables.is_empty() && version.views.is_empty();
+    let empty = version.relations().next().is_none() && version.sequences.is_empty();
     if !cascade && !empty {
         return Err(Error::catalog(format!(
             "Cannot drop schema \"{schema}\" because there are entries that depend on it. Use DROP...CASCADE to drop \

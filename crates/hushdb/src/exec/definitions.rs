@@ -1,9 +1,9 @@
-//! Tables and views as the SQL that makes them again.
+//! Tables, views and sequences as the SQL that makes them again.
 
 use super::indexes::quoted;
 use hushdb_sql::type_names::column_type_name;
 use hushdb_sql::{self as sql, quote};
-use hushdb_storage::{IndexKind, MAIN_SCHEMA, TableVersion, View};
+use hushdb_storage::{Column, IndexKind, MAIN_SCHEMA, Sequence, TableVersion, View};
 
 /// A name as it is found from schema main.
 pub(super) fn path(schema: &str, name: &str) -> String {
@@ -64,6 +64,36 @@ pub(super) fn indexes(schema: &str, table: &TableVersion) -> Vec<String> {
             )
         })
         .collect()
+}
+
+/// `CREATE SEQUENCE`, which goes on where it is; one at its end begins with its last number, which was given out.
+pub(super) fn sequence(schema: &str, sequence: &Sequence) -> String {
+    let options = &sequence.options;
+    let start = sequence.upcoming().or(sequence.last());
+    format!(
+        "CREATE SEQUENCE {} INCREMENT BY {} MINVALUE {} MAXVALUE {} START {} {};",
+        path(schema, &sequence.name),
+        options.increment,
+        options.min,
+        options.max,
+        start.unwrap_or(options.start),
+        if options.cycle { "CYCLE" } else { "NO CYCLE" },
+    )
+}
+
+/// `ALTER SEQUENCE ... OWNED BY`.
+pub(super) fn sequence_owner(
+    schema: &str,
+    sequence: &Sequence,
+    table: &TableVersion,
+    column: Option<&Column>,
+) -> String {
+    let column = column.map_or(String::new(), |column| format!(".{}", quote(&column.name)));
+    format!(
+        "ALTER SEQUENCE {} OWNED BY {}{column};",
+        path(schema, &sequence.name),
+        path(schema, &table.name)
+    )
 }
 
 /// `CREATE VIEW`, of a query that is given.

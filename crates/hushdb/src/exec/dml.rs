@@ -5,6 +5,8 @@
 //!
 //! What must hold: DataFusion's own DML hooks are never used.
 
+use super::default_text::{self, is_default};
+use super::identity;
 use super::load::{self, RowRules};
 use super::query;
 use super::returning::{returning, select};
@@ -23,7 +25,7 @@ use hushdb_query::memory::KeptRows;
 use hushdb_query::plan::{DML_TARGET, DmlTarget, Snapshot, TableName};
 use hushdb_query::scan::ROW_ID;
 use hushdb_sql::type_names::cast_to;
-use hushdb_sql::{self as sql, Error, Result, name_parts, position_of, sqlstate};
+use hushdb_sql::{Error, Result, name_parts, position_of, sqlstate};
 use hushdb_storage::TableVersion;
 use std::sync::Arc;
 
@@ -50,6 +52,9 @@ pub(super) fn incoming<'a>(
     let (name, write) = statement.resolve_for_write(name)?;
     let table = table_of(statement.snapshot(), &name)?;
     let mut targets = insert_targets(&table, &insert.columns)?;
+    if let Some(source) = &insert.source {
+        identity::refuse_values(statement.snapshot(), &name, &table, &targets, Some(source))?;
+    }
     let planner = statement.planner();
     let (plan, sources) = match insert.source {
         // DEFAULT VALUES
@@ -61,7 +66,7 @@ pub(super) fn incoming<'a>(
             )
         }
         Some(mut source) => {
-            bring_values_to_columns(&mut source, &table, &targets)?;
+            bring_values_to_columns(statement.snapshot(), &name, &mut source, &table, &targets)?;
             let plan = planner.plan_query(*source)?;
             if by_name {
                 let names = plan.schema().fields().iter().map(|f| f.name());
@@ -85,7 +90,7 @@ pub(super) fn incoming<'a>(
             (plan, sources)
         }
     };
-    let plan = load::project(&planner, plan, &table.columns, &sources)?;
+    let plan = load::project(&planner, plan, &name, &table.columns, &sources)?;
     Ok(Incoming {
         name,
         table,
@@ -163,6 +168,8 @@ pub(super) fn position(table: &TableVersion, name: &str) -> Result<usize> {
 /// Puts the column's default where VALUES says DEFAULT, and casts every value by itself to its column's type, so that one
 /// column's values need no common type.
 fn bring_values_to_columns(
+    snapshot: &Snapshot,
+    place: &TableName,
     query: &mut ast::Query,
     table: &TableVersion,
     targets: &[usize],
@@ -174,7 +181,7 @@ fn bring_values_to_columns(
         for (expr, target) in row.iter_mut().zip(targets) {
             let column = &table.columns[*target];
             let value = if is_default(expr) {
-                sql::parse_expr(column.default.as_deref().unwrap_or("NULL"))?
+                default_text::expression(snapshot, place, column.default.as_deref())?
             } else {
                 std::mem::replace(expr, Expr::Identifier(Ident::new("")))
             };
@@ -205,9 +212,16 @@ pub(super) fn update(statement: &Statement<'_>, update: ast::Update) -> Result<Q
     let table = table_of(statement.snapshot(), &name)?;
 
     let assigned = assignments(&table, &update.assignments)?;
+    identity::refuse_update(statement.snapshot(), &name, &table, &assigned)?;
     let alias = alias.unwrap_or_else(|| Ident::with_quote('"', name.name.clone()));
     let mut items = vec![SelectItem::UnnamedExpr(column_of(&alias, ROW_ID))];
-    items.extend(new_values(&table, &alias, assigned)?);
+    items.extend(new_values(
+        statement.snapshot(),
+        &name,
+        &table,
+        &alias,
+        assigned,
+    )?);
     let from = match update.from {
         Some(UpdateTableFromKind::AfterSet(tables) | UpdateTableFromKind::BeforeSet(tables)) => {
             tables
@@ -225,7 +239,7 @@ pub(super) fn update(statement: &Statement<'_>, update: ast::Update) -> Result<Q
     )?;
     let planner = statement.planner();
     let sources: Vec<Option<usize>> = (1..=table.columns.len()).map(Some).collect();
-    let mut plan = load::project_after(&planner, plan, 1, &table.columns, &sources)?;
+    let mut plan = load::project_after(&planner, plan, 1, &name, &table.columns, &sources)?;
     let rules = RowRules::new(&planner, &name.name, &table.columns, &table.checks)?;
     let mut returned = None;
     if let Some(items) = &update.returning {
@@ -269,6 +283,8 @@ pub(super) fn column_of(alias: &Ident, name: &str) -> Expr {
 
 /// The values of a changed row, which the alias stands for, under names of ours.
 pub(super) fn new_values(
+    snapshot: &Snapshot,
+    place: &TableName,
     table: &TableVersion,
     alias: &Ident,
     mut assigned: Vec<(usize, Expr)>,
@@ -278,7 +294,7 @@ pub(super) fn new_values(
         let at = assigned.iter().position(|(target, _)| *target == i);
         let expr = match at.map(|at| assigned.swap_remove(at).1) {
             Some(expr) if is_default(&expr) => {
-                sql::parse_expr(column.default.as_deref().unwrap_or("NULL"))?
+                default_text::expression(snapshot, place, column.default.as_deref())?
             }
             Some(expr) => expr,
             None => column_of(alias, &column.name),
@@ -291,10 +307,6 @@ pub(super) fn new_values(
 fn named(expr: Expr, name: String) -> SelectItem {
     let alias = Ident::with_quote('"', name);
     SelectItem::ExprWithAlias { expr, alias }
-}
-
-fn is_default(expr: &Expr) -> bool {
-    matches!(expr, Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
 }
 
 /// Table name and alias of the table that UPDATE or DELETE changes.

@@ -206,8 +206,26 @@ fn definitions_of(database: &str, catalog: &CatalogVersion, snapshot: &Snapshot)
     for schema in catalog.schemas.keys().filter(|name| *name != MAIN_SCHEMA) {
         lines.push(format!("CREATE SCHEMA {};", quote(schema)));
     }
+    let sequences = || {
+        let schemas = catalog.schemas.iter();
+        schemas.flat_map(|(name, schema)| schema.sequences.values().map(move |s| (name, schema, s)))
+    };
+    for (schema, _, sequence) in sequences() {
+        lines.push(definitions::sequence(schema, sequence));
+        if sequence.upcoming().is_none() {
+            return Err(Error::invalid(format!(
+                "sequence \"{}\" is at its end, which no CREATE SEQUENCE says: drop it before the export",
+                sequence.name
+            )));
+        }
+    }
     for (schema, table) in catalog.named_tables() {
         lines.push(definitions::table(schema, table));
+    }
+    for (schema, within, sequence) in sequences() {
+        if let Some((table, column)) = sequence.owner_in(within) {
+            lines.push(definitions::sequence_owner(schema, sequence, table, column));
+        }
     }
     let mut views = Views {
         database,

@@ -5,12 +5,12 @@
 use super::index_tables::Columns;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, ListBuilder, StringArray, StringBuilder};
 use hushdb_query::functions::DESCRIPTIONS;
-use hushdb_query::plan::Planner;
+use hushdb_query::plan::{Planner, SEQUENCE_FUNCTIONS};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Functions in FROM, which `table_functions.rs` calls.
-const TABLE_FUNCTIONS: [&str; 31] = [
+const TABLE_FUNCTIONS: [&str; 32] = [
     "databases",
     "database_anchor",
     "duckdb_columns",
@@ -19,6 +19,7 @@ const TABLE_FUNCTIONS: [&str; 31] = [
     "duckdb_functions",
     "duckdb_indexes",
     "duckdb_schemas",
+    "duckdb_sequences",
     "duckdb_settings",
     "duckdb_tables",
     "duckdb_views",
@@ -56,6 +57,7 @@ pub(super) fn functions(planner: &Planner<'_>) -> Columns {
     add(state.higher_order_functions().keys().collect(), "scalar");
     add(state.aggregate_functions().keys().collect(), "aggregate");
     add(state.window_functions().keys().collect(), "aggregate");
+    all.extend(SEQUENCE_FUNCTIONS.map(|name| (name.to_owned(), "scalar")));
     let macros = hushdb_sql::functions_by_text().map(|(name, kind)| (name.to_owned(), kind));
     all.extend(macros.filter(|(name, _)| is_word(name)));
     let tables = TABLE_FUNCTIONS.iter();

@@ -167,11 +167,11 @@ fn definition(parsed: Parsed) -> Option<Parsed> {
             Sql::CreateSchema { .. }
             | Sql::CreateView(_)
             | Sql::CreateIndex(_)
-            | Sql::CreateSequence { .. }
             | Sql::CreateMacro { .. }
             | Sql::CreateType { .. } => Some(parsed),
             _ => None,
         },
+        Parsed::CreateSequence(_) | Parsed::AlterSequence(_) => Some(parsed),
         _ => None,
     }
 }

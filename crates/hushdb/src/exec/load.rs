@@ -3,6 +3,7 @@
 //!
 //! What must hold: a row is checked before it is written, and nothing counts until the transaction commits.
 
+use super::default_text;
 use super::query;
 use super::row_ids::RowIds;
 use crate::statement::Statement;
@@ -135,14 +136,15 @@ pub(super) fn conditions(
     checks.iter().map(condition).collect()
 }
 
-/// Projects a plan to a table's columns. `sources[i]` is the plan's column for table column `i`; `None` takes the default.
+/// Projects a plan to the columns of the table at `place`. `sources[i]` is the plan's column for table column `i`; `None` takes the default.
 pub(super) fn project(
     planner: &Planner<'_>,
     plan: LogicalPlan,
+    place: &TableName,
     columns: &[Column],
     sources: &[Option<usize>],
 ) -> Result<LogicalPlan> {
-    project_after(planner, plan, 0, columns, sources)
+    project_after(planner, plan, 0, place, columns, sources)
 }
 
 /// As [`project`], after the plan's first columns, as many as `kept`.
@@ -150,6 +152,7 @@ pub(super) fn project_after(
     planner: &Planner<'_>,
     plan: LogicalPlan,
     kept: usize,
+    place: &TableName,
     columns: &[Column],
     sources: &[Option<usize>],
 ) -> Result<LogicalPlan> {
@@ -161,7 +164,8 @@ pub(super) fn project_after(
             Some(index) => Expr::Column(schema.columns()[*index].clone()),
             None => match &column.default {
                 Some(default) => {
-                    planner.plan_expr(sql::parse_expr(default)?, &DFSchema::empty())?
+                    let default = default_text::expression(planner.snapshot, place, Some(default))?;
+                    planner.plan_expr(default, &DFSchema::empty())?
                 }
                 None => lit(datafusion::common::ScalarValue::Null),
             },

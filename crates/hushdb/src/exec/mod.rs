@@ -15,6 +15,8 @@ mod copy;
 mod copy_database;
 mod csv;
 mod ddl;
+mod default_text;
+mod defaults;
 mod definitions;
 mod describe;
 mod dml;
@@ -23,6 +25,7 @@ mod file_paths;
 mod file_tables;
 mod for_update;
 mod function_table;
+mod identity;
 mod import;
 mod index_tables;
 mod indexes;
@@ -42,6 +45,7 @@ mod read_files;
 mod rekey;
 mod returning;
 mod row_ids;
+mod sequences;
 mod series;
 pub(crate) mod settings;
 mod show;
@@ -298,6 +302,8 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
             if_exists,
             new_name,
         } => ddl::rename_view(statement, &name, if_exists, new_name),
+        Parsed::CreateSequence(new) => sequences::create(statement, new),
+        Parsed::AlterSequence(change) => sequences::set_owner(statement, &change),
         Parsed::CopyFrom {
             table,
             columns,

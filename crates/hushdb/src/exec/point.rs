@@ -7,6 +7,7 @@ use super::computed::{computed, values_of};
 use super::conditions;
 use super::dml::{insert_targets, table_of};
 use super::for_update::RowLock;
+use super::identity;
 use super::literal::{Argument, Literal, array};
 use super::literal_rows::literal_rows;
 use super::load;
@@ -96,6 +97,9 @@ fn change(
     let Some((_, table)) = statement.snapshot().seen(&place.parts) else {
         return Ok(None);
     };
+    if set.is_some() && identity::has_always(statement.snapshot(), &name, table) {
+        return Ok(None);
+    }
     let new_values = match set {
         None => Some(Assigned::default()),
         Some(set) => assigned(statement, table, set, arguments, kept),
@@ -226,6 +230,17 @@ fn insert(
     }
     let table = table_of(statement.snapshot(), &name)?;
     let targets = insert_targets(&table, columns)?;
+    if identity::gives_value(
+        statement.snapshot(),
+        &name,
+        &table,
+        &targets,
+        insert.source.as_deref(),
+    )
+    .is_some()
+    {
+        return Ok(None);
+    }
     let now = statement.snapshot().now;
     let Some(arrays) = literal_rows(values, &table, &targets, arguments, now) else {
         return Ok(None);

@@ -25,7 +25,7 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::sqlparser::ast;
 use hushdb_query::engine::Engine;
 use hushdb_query::functions::Variables;
-use hushdb_query::plan::{OrderDefaults, Planner, Surroundings};
+use hushdb_query::plan::{OrderDefaults, Planner, Surroundings, Taken};
 use hushdb_sql::sqlstate;
 use hushdb_sql::{self as sql, OptionValue};
 use hushdb_sql::{Error, Result};
@@ -74,6 +74,7 @@ fn call(
         "duckdb_tables" if args.is_empty() => table(catalog_tables::tables(planner)),
         "duckdb_views" if args.is_empty() => table(catalog_tables::views(planner)),
         "duckdb_columns" if args.is_empty() => table(catalog_tables::columns(planner)),
+        "duckdb_sequences" if args.is_empty() => table(catalog_tables::sequences(planner)),
         "pragma_database_list" if args.is_empty() => table(catalog_tables::database_list(planner)),
         "pragma_database_size" if args.is_empty() => {
             table(catalog_tables::database_size(statement.session, planner)?)
@@ -199,6 +200,11 @@ impl Surroundings for Statement<'_> {
 
     fn variables(&self) -> Variables {
         Arc::clone(&self.session.variables.lock())
+    }
+
+    fn taken(&self) -> (Arc<Taken>, bool) {
+        let of_session = self.session.settings.lock().postgres;
+        (Arc::clone(&self.session.taken), of_session)
     }
 
     fn rows(&self, plan: &LogicalPlan) -> Result<Vec<RecordBatch>> {

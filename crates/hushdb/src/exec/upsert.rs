@@ -544,7 +544,13 @@ impl Change<'_> {
             let ControlFlow::Continue(()) = VisitMut::visit(expr, &mut qualify);
         }
         let mut items = vec![SelectItem::UnnamedExpr(column_of(&alias, PAIR))];
-        items.extend(new_values(table, &alias, assigned)?);
+        items.extend(new_values(
+            statement.snapshot(),
+            self.name,
+            table,
+            &alias,
+            assigned,
+        )?);
         let from = format!(
             "\"{DML_TARGET}\" AS {alias} JOIN \"{DML_EXCLUDED}\" AS excluded ON {alias}.\"{PAIR}\" = excluded.\"{PAIR}\""
         );
@@ -567,7 +573,7 @@ impl Change<'_> {
         let planner = statement.planner();
         let sources: Vec<Option<usize>> = (1..=table.columns.len()).map(Some).collect();
         let rows = rows_plan(&kept.finish()?)?;
-        let plan = load::project(&planner, rows, &table.columns, &sources)?;
+        let plan = load::project(&planner, rows, self.name, &table.columns, &sources)?;
         Ok((pairs, query::collect(statement, &plan)?))
     }
 }

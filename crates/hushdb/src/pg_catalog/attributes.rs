@@ -33,6 +33,7 @@ pub(super) fn all(
                 let columns = (1..).zip(&table.columns);
                 all.extend(columns.map(|(number, column)| of_column(relation, number, column)));
             }
+            Kind::Sequence(_) => {}
             Kind::Index(table, at) => all.extend(of_index(relation, table, *at)),
             Kind::View(view) => {
                 let (_, within) = world.schema_of(relation);

@@ -2,6 +2,7 @@
 
 use super::base_types;
 use super::rows::{Cell, scalar, schema};
+use super::sequences;
 use super::world::{Kind, Relation, World};
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
@@ -130,7 +131,14 @@ const KNOWN: &[Known] = &[
         false,
         nothing,
     ),
-    Known("pg_get_serial_sequence", 2, 2, "text", false, nothing),
+    Known(
+        "pg_get_serial_sequence",
+        2,
+        2,
+        "text",
+        false,
+        serial_sequence,
+    ),
     Known("obj_description", 1, 2, "text", false, nothing),
     Known("col_description", 2, 2, "text", false, nothing),
     Known("shobj_description", 2, 2, "text", false, nothing),
@@ -381,6 +389,15 @@ fn index_definition(world: &World, args: &[Cell]) -> Result<Cell> {
                 .map_or("".to_owned(), |name| quote_ident(name))
                 .into()
         }
+    })
+}
+
+fn serial_sequence(world: &World, args: &[Cell]) -> Result<Cell> {
+    Ok(match args {
+        [Cell::Text(table), Cell::Text(column)] => {
+            sequences::of_column(world, table, column).into()
+        }
+        _ => NULL,
     })
 }
 

@@ -34,6 +34,7 @@ pub(super) fn rows(world: &World, name: &str, attributes: &dyn Fn() -> Vec<Attri
             used.into_iter().map(|key| key_usage(world, &key)).collect()
         }
         "schemata" => schemata(world),
+        "sequences" => sequences(world),
         "table_constraints" => table_constraints(world),
         "tables" => tables(world),
         "views" => views(world),
@@ -48,7 +49,7 @@ fn yes(is: bool) -> &'static str {
 /// Tables and views, those of the catalog too, with database and schema.
 fn relations(world: &World) -> impl Iterator<Item = (&Relation, [&str; 3])> {
     let relations = world.relations.iter();
-    let relations = relations.filter(|r| !matches!(r.kind, Kind::Index(..)));
+    let relations = relations.filter(|r| !matches!(r.kind, Kind::Index(..) | Kind::Sequence(_)));
     relations.map(|relation| {
         let (_, schema) = world.schema_of(relation);
         let name = [world.database.as_str(), schema, relation.name.as_str()];
@@ -78,6 +79,31 @@ fn tables(world: &World) -> Rows {
         ]
     });
     tables.collect()
+}
+
+fn sequences(world: &World) -> Rows {
+    let sequences = world.relations.iter().filter_map(|relation| {
+        let Kind::Sequence(sequence) = &relation.kind else {
+            return None;
+        };
+        let (_, schema) = world.schema_of(relation);
+        let options = &sequence.options;
+        Some(row![
+            world.database.as_str(),
+            schema,
+            relation.name.as_str(),
+            "bigint",
+            64_i64,
+            2_i64,
+            0_i64,
+            options.start.to_string(),
+            options.min.to_string(),
+            options.max.to_string(),
+            options.increment.to_string(),
+            yes(options.cycle)
+        ])
+    });
+    sequences.collect()
 }
 
 fn views(world: &World) -> Rows {

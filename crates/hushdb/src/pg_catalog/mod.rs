@@ -10,6 +10,7 @@ mod columns;
 mod functions;
 mod information;
 mod rows;
+mod sequences;
 mod tables;
 mod world;
 

@@ -3,6 +3,7 @@
 use super::attributes::Attribute;
 use super::base_types;
 use super::rows::{Cell, row};
+use super::sequences;
 use super::world::{BTREE, HEAP, INFORMATION_SCHEMA, Kind, PG_CATALOG, Relation, World, keys};
 use super::world::{database_oid, role_oid};
 use hushdb_storage::IndexKind;
@@ -33,6 +34,7 @@ pub(super) fn rows(world: &World, name: &str, attributes: &dyn Fn() -> Vec<Attri
             .collect(),
         "pg_constraint" => constraints(world),
         "pg_database" => databases(world),
+        "pg_depend" => sequences::dependencies(world),
         "pg_index" => indexes(world),
         "pg_indexes" => index_definitions(world),
         "pg_language" => vec![row![
@@ -56,6 +58,8 @@ pub(super) fn rows(world: &World, name: &str, attributes: &dyn Fn() -> Vec<Attri
             .map(|(oid, name, gives)| function(world, oid, name, gives))
             .collect(),
         "pg_roles" => roles(world, shown_role),
+        "pg_sequence" => sequences::sequences(world),
+        "pg_sequences" => sequences::shown(world, &owner_name(world)),
         "pg_settings" => settings(world),
         "pg_stat_activity" => sessions(world),
         "pg_stat_user_tables" => statistics(world),
@@ -83,6 +87,7 @@ pub(super) fn relkind(relation: &Relation) -> &'static str {
         Kind::Table(_) => "r",
         Kind::View(_) => "v",
         Kind::Index(..) => "i",
+        Kind::Sequence(_) => "S",
         Kind::System(_) if is_view_of_system(relation) => "v",
         Kind::System(_) => "r",
     }
@@ -119,6 +124,7 @@ fn class(world: &World, relation: &Relation) -> Vec<Cell> {
             table.checks.len(),
         ),
         Kind::View(view) => (view.columns.len(), 0.0, false, 0),
+        Kind::Sequence(_) => (3, 1.0, false, 0),
         Kind::Index(table, _) => (
             world.index_columns(relation).len(),
             table.row_count() as f64,

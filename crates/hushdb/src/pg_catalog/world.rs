@@ -7,7 +7,9 @@ use super::{base_types, columns};
 use crate::host::Host;
 use hushdb_query::plan::Snapshot;
 use hushdb_sql::quote;
-use hushdb_storage::{CatalogVersion, ColumnId, Index, IndexKind, Store, TableVersion, View};
+use hushdb_storage::{
+    CatalogVersion, ColumnId, Index, IndexKind, Sequence, Store, TableVersion, View,
+};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
@@ -33,20 +35,21 @@ pub(super) struct Schema {
 pub(super) enum Kind {
     Table(Arc<TableVersion>),
     View(Arc<View>),
+    Sequence(Arc<Sequence>),
     /// An index: its place among those of its table.
     Index(Arc<TableVersion>, usize),
     /// A table of the catalog itself, with the line of its columns.
     System(&'static str),
 }
 
-/// A table, a view or an index.
+/// A table, a view, a sequence or an index.
 pub(super) struct Relation {
     pub(super) oid: i64,
     pub(super) name: String,
     /// Its schema's place among the schemas.
     pub(super) schema: usize,
     pub(super) kind: Kind,
-    /// The table of an index.
+    /// The table of an index, or of a sequence that is dropped with it.
     pub(super) of: i64,
 }
 
@@ -216,6 +219,19 @@ impl World {
                     schema,
                     kind: Kind::View(Arc::clone(view)),
                     of: 0,
+                });
+            }
+            for sequence in within.sequences.values() {
+                let owner = sequence.owner_in(within).map(|(table, _)| table.id);
+                let owner = self.relations.iter().find(|relation| {
+                    matches!(&relation.kind, Kind::Table(table) if owner == Some(table.id))
+                });
+                self.relations.push(Relation {
+                    of: owner.map_or(0, |table| table.oid),
+                    oid: numbers.of_id(sequence.id().number()),
+                    name: sequence.name.clone(),
+                    schema,
+                    kind: Kind::Sequence(Arc::clone(sequence)),
                 });
             }
         }

@@ -5,6 +5,7 @@ use super::growth;
 use super::lateral_unnest::LateralUnnest;
 use super::order::{NullOrder, OrderDefaults};
 use super::pivots;
+use super::sequence_functions::sequence_function;
 use super::set_operations::SetOperations;
 use super::snapshot::{Relation, Snapshot, TableName};
 use super::spelling::{folded_column, folded_source, spelled};
@@ -470,6 +471,7 @@ impl ContextProvider for Planner<'_> {
         let known = || self.state().scalar_functions().get(name).cloned();
         let own = || self.surroundings.function(self, name);
         instant_function(name, self.snapshot.now)
+            .or_else(|| sequence_function(name, self.snapshot, self.surroundings))
             .or_else(known)
             .or_else(own)
     }

@@ -4,7 +4,9 @@
 
 use datafusion::sql::sqlparser::ast::ObjectName;
 use hushdb_sql::{Error, Result, alike, folded, name_parts, sqlstate};
-use hushdb_storage::{CatalogVersion, SchemaVersion, Store, TableVersion, View, same_name};
+use hushdb_storage::{
+    CatalogVersion, SchemaVersion, Sequence, Store, TableVersion, View, same_name,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -203,6 +205,38 @@ impl Snapshot {
         Some((self.database(database).ok()?, table))
     }
 
+    /// The place that the name of a new entry means, with schema and database as they are written; the entry itself may be there.
+    ///
+    /// # Errors
+    /// `Catalog` when there is no such database or schema.
+    pub fn place(&self, parts: &[String]) -> Result<TableName> {
+        let (_, _, name) = self.complete(parts)?;
+        let name = name.to_owned();
+        Ok(TableName {
+            name,
+            ..self.resolve(parts)?
+        })
+    }
+
+    /// The sequence of a name of one to three parts, and where it is.
+    ///
+    /// # Errors
+    /// `Catalog` when there is none, with a name that looks alike.
+    pub fn sequence(&self, parts: &[String]) -> Result<(TableName, Arc<Sequence>)> {
+        let place = self.place(parts)?;
+        let within = self.schema(&place.database, &place.schema);
+        let sequences = within.map(|schema| &schema.sequences);
+        let found = sequences.and_then(|sequences| known_as(sequences, &place.name));
+        if let Some((name, sequence)) = found {
+            let name = name.clone();
+            return Ok((TableName { name, ..place }, Arc::clone(sequence)));
+        }
+        let text = format!("Sequence with name {} does not exist!", place.name);
+        let names = sequences.into_iter().flat_map(|sequences| sequences.keys());
+        let text = with_suggestion(text, names.map(String::as_str), &place.name);
+        Err(Error::catalog(text).with_sqlstate(sqlstate::UNDEFINED_TABLE))
+    }
+
     /// What stands under a name, if anything.
     pub fn find(&self, name: &TableName) -> Option<Relation> {
         let schema = self.schema(&name.database, &name.schema)?;
@@ -241,7 +275,7 @@ impl Snapshot {
 
     /// The error of a name that nothing has.
     pub fn unknown(&self, name: &TableName) -> Error {
-        let mut text = format!("Table with name {} does not exist!", name.name);
+        let text = format!("Table with name {} does not exist!", name.name);
         let names = self
             .schema(&name.database, &name.schema)
             .into_iter()
@@ -253,15 +287,25 @@ impl Snapshot {
                     .map(String::as_str)
                     .collect::<Vec<_>>()
             });
-        let close = names
-            .map(|candidate| (edit_distance(candidate, &name.name), candidate))
-            .filter(|(distance, _)| *distance <= 1 + name.name.len() / 4)
-            .min();
-        if let Some((_, candidate)) = close {
-            text.push_str(&format!("\nDid you mean \"{candidate}\"?"));
-        }
+        let text = with_suggestion(text, names, &name.name);
         Error::catalog(text).with_sqlstate(sqlstate::UNDEFINED_TABLE)
     }
+}
+
+/// The text of an error about a name, with one that looks like it if there is one.
+fn with_suggestion<'a>(
+    mut text: String,
+    names: impl Iterator<Item = &'a str>,
+    name: &str,
+) -> String {
+    let close = names
+        .map(|candidate| (edit_distance(candidate, name), candidate))
+        .filter(|(distance, _)| *distance <= 1 + name.len() / 4)
+        .min();
+    if let Some((_, candidate)) = close {
+        text.push_str(&format!("\nDid you mean \"{candidate}\"?"));
+    }
+    text
 }
 
 /// Levenshtein distance, for suggestions in errors.

@@ -2,6 +2,7 @@
 
 use super::order::OrderDefaults;
 use super::planner::Planner;
+use super::sequence_functions::Taken;
 use crate::engine::Engine;
 use crate::functions::Variables;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -26,6 +27,9 @@ pub trait Surroundings {
 
     /// What SET VARIABLE has set.
     fn variables(&self) -> Variables;
+
+    /// What the session has taken of sequences, and whether `currval` is that alone.
+    fn taken(&self) -> (Arc<Taken>, bool);
 
     /// The rows of a plan, where another plan depends on them.
     ///

@@ -11,6 +11,7 @@ mod from_first;
 mod more_joins;
 mod phrases;
 mod pivots;
+mod sequences;
 mod show;
 mod statement;
 mod tokens;
@@ -18,8 +19,8 @@ mod transaction;
 
 pub use before_parsing::ROWS_OF;
 pub use statement::{
-    AttachOption, CopyTarget, DatabaseChange, DatabaseParts, OnConflict, OptionValue, RekeySlot,
-    Statement, TransactionStatement,
+    AttachOption, CopyTarget, DatabaseChange, DatabaseParts, NewOwner, NewSequence, OnConflict,
+    OptionValue, RekeySlot, Statement, TransactionStatement,
 };
 
 use alter_database::alter_database;
@@ -122,6 +123,10 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
         ["DETACH", ..] => detach(parser),
         ["ALTER", "DATABASE", ..] => alter_database(parser, keys),
         ["ALTER", "VIEW", ..] => rename_view(parser),
+        ["ALTER", "SEQUENCE", ..] => sequences::alter(parser),
+        ["CREATE", "SEQUENCE", ..]
+        | ["CREATE", "TEMP" | "TEMPORARY", "SEQUENCE", ..]
+        | ["CREATE", "OR", "REPLACE", "SEQUENCE"] => sequences::create(parser),
         // sqlparser prepares statements that it knows.
         ["PREPARE", _, "AS", "ATTACH"] => {
             parser.next_token();

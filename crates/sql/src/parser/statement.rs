@@ -3,6 +3,7 @@
 use super::super::walk::finish;
 use crate::error::{Error, Result};
 use hushdb_crypto::SecretBytes;
+use hushdb_storage::SequenceOptions;
 use sqlparser::ast::{self, ObjectName, VisitMut, VisitorMut};
 use std::fmt;
 use std::sync::Arc;
@@ -88,6 +89,10 @@ pub enum Statement {
         /// Without a schema: a view stays in its own.
         new_name: String,
     },
+    /// `CREATE [OR REPLACE] SEQUENCE [IF NOT EXISTS] name options`.
+    CreateSequence(NewSequence),
+    /// `ALTER SEQUENCE [IF EXISTS] name OWNED BY owner`.
+    AlterSequence(NewOwner),
     /// `COPY table [(columns)] FROM path [(options)]`.
     CopyFrom {
         /// The table that takes the rows.
@@ -165,6 +170,8 @@ impl Statement {
             Self::Set { .. } | Self::SetVariable { .. } => "SET",
             Self::Reset(_) | Self::ResetVariable(_) => "RESET",
             Self::RenameView { .. } => "ALTER VIEW",
+            Self::CreateSequence(_) => "CREATE SEQUENCE",
+            Self::AlterSequence(_) => "ALTER SEQUENCE",
             Self::CopyFrom { .. } | Self::CopyTo { .. } => "COPY",
             Self::CopyDatabase { .. } => "COPY FROM DATABASE",
             Self::ExportDatabase { .. } => "EXPORT DATABASE",
@@ -209,6 +216,7 @@ fn sql_command(statement: &ast::Statement) -> &'static str {
             O::View => "DROP VIEW",
             O::Schema => "DROP SCHEMA",
             O::Index => "DROP INDEX",
+            O::Sequence => "DROP SEQUENCE",
             _ => "DROP",
         },
         S::Insert(_) => "INSERT",
@@ -288,6 +296,34 @@ pub enum TransactionStatement {
     RollbackTo(String),
     /// `RELEASE SAVEPOINT name`.
     Release(String),
+}
+
+/// What ALTER SEQUENCE ... OWNED BY changes.
+#[derive(Clone)]
+pub struct NewOwner {
+    /// The sequence.
+    pub name: ObjectName,
+    /// Whether it may be missing.
+    pub if_exists: bool,
+    /// A table, or a column of one; `None` for NONE.
+    pub owner: Option<ObjectName>,
+}
+
+/// A sequence as CREATE SEQUENCE describes it.
+#[derive(Clone)]
+pub struct NewSequence {
+    /// The name.
+    pub name: ObjectName,
+    /// It takes the place of one of that name.
+    pub or_replace: bool,
+    /// One of that name stays.
+    pub if_not_exists: bool,
+    /// Of the connection alone.
+    pub temporary: bool,
+    /// What it counts.
+    pub options: SequenceOptions,
+    /// The table that it is dropped with, or a column of one.
+    pub owner: Option<ObjectName>,
 }
 
 /// What COPY FROM DATABASE copies.

@@ -52,6 +52,8 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         | S::Reset(_)
         | S::ResetVariable(_)
         | S::RenameView { .. }
+        | S::CreateSequence(_)
+        | S::AlterSequence(_)
         | S::CopyFrom { .. }
         | S::CopyDatabase { .. }
         | S::ExportDatabase { .. }

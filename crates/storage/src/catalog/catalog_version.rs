@@ -1,7 +1,7 @@
 //! One state of the whole database.
 //!
 //! What must hold: immutable once published; schema `main` is always there; within a schema no table and view share a name.
-//! New names differ in more than the case of their letters.
+//! Sequences have names of their own. New names differ in more than the case of their letters.
 //! While a version lives, the blocks that it names are not reused.
 
 use std::collections::{BTreeMap, HashSet};
@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use hushdb_encoding::wire::{Reader, WireError, Writer};
 
+use super::entries;
+use super::sequence::Sequence;
 use super::view::View;
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
@@ -20,6 +22,8 @@ use crate::table::TableVersion;
 pub const MAIN_SCHEMA: &str = "main";
 
 const VERSION: u8 = 1;
+/// Of a root with entries.
+const WITH_ENTRIES: u8 = 2;
 
 /// The database as one snapshot sees it.
 #[derive(Clone, Debug)]
@@ -43,6 +47,8 @@ pub struct SchemaVersion {
     pub tables: BTreeMap<String, Arc<TableVersion>>,
     /// Views by name.
     pub views: BTreeMap<String, Arc<View>>,
+    /// Sequences by name.
+    pub sequences: BTreeMap<String, Arc<Sequence>>,
 }
 
 impl SchemaVersion {
@@ -80,6 +86,12 @@ impl CatalogVersion {
         self.named_tables().map(|(_, table)| table)
     }
 
+    /// All sequences.
+    pub(crate) fn sequences(&self) -> impl Iterator<Item = &Arc<Sequence>> {
+        let schemas = self.schemas.values();
+        schemas.flat_map(|schema| schema.sequences.values())
+    }
+
     /// All tables with the names of their schemas.
     pub fn named_tables(&self) -> impl Iterator<Item = (&str, &Arc<TableVersion>)> {
         self.schemas.iter().flat_map(|(name, schema)| {
@@ -109,7 +121,7 @@ impl CatalogVersion {
         let bytes = blocks.read(Role::Metadata, &root)?;
         let (mut catalog, tables) =
             Self::decode(&bytes, root, generation).map_err(|_| malformed(&root, "catalog"))?;
-        let mut ids = HashSet::new();
+        let mut ids: HashSet<TableId> = catalog.sequences().map(|sequence| sequence.id).collect();
         for (schema, refs) in tables {
             for block in refs {
                 let mut add = || {
@@ -139,7 +151,8 @@ impl CatalogVersion {
     /// Bytes of the root; all tables must be stored.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
-        out.u8(VERSION);
+        let has_entries = self.schemas.values().any(|schema| entries::has_any(schema));
+        out.u8(if has_entries { WITH_ENTRIES } else { VERSION });
         out.u64(self.next_table_id.number());
         out.count(self.schemas.len());
         for (name, schema) in &self.schemas {
@@ -152,6 +165,9 @@ impl CatalogVersion {
             for view in schema.views.values() {
                 view.write(&mut out);
             }
+            if has_entries {
+                entries::write(schema, &mut out);
+            }
         }
         out.into_bytes()
     }
@@ -163,9 +179,11 @@ impl CatalogVersion {
         generation: Generation,
     ) -> Result<Parsed, WireError> {
         let mut reader = Reader::new(bytes);
-        if reader.u8()? != VERSION {
-            return Err(WireError);
-        }
+        let has_entries = match reader.u8()? {
+            VERSION => false,
+            WITH_ENTRIES => true,
+            _ => return Err(WireError),
+        };
         let next_table_id = TableId::new(reader.u64()?);
         let mut schemas = BTreeMap::new();
         let mut tables = Vec::new();
@@ -186,6 +204,9 @@ impl CatalogVersion {
                     return Err(WireError);
                 }
             }
+            if has_entries {
+                entries::read(&mut reader, &mut schema)?;
+            }
             tables.push((name.clone(), refs));
             if schemas.insert(name, Arc::new(schema)).is_some() {
                 return Err(WireError);
@@ -195,16 +216,20 @@ impl CatalogVersion {
         if !schemas.contains_key(MAIN_SCHEMA) {
             return Err(WireError);
         }
-        Ok((
-            Self {
-                generation,
-                schemas,
-                next_table_id,
-                definitions: 0,
-                block: Some(block),
-            },
-            tables,
-        ))
+        let catalog = Self {
+            generation,
+            schemas,
+            next_table_id,
+            definitions: 0,
+            block: Some(block),
+        };
+        let mut ids = HashSet::new();
+        let mut sequences = catalog.sequences();
+        if !sequences.all(|sequence| sequence.id < next_table_id && ids.insert(sequence.id)) {
+            return Err(WireError);
+        }
+        drop(sequences);
+        Ok((catalog, tables))
     }
 }
 
@@ -214,6 +239,7 @@ pub(crate) type Parsed = (CatalogVersion, Vec<(String, Vec<BlockRef>)>);
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::sequence::{SequenceDef, SequenceOptions};
     use super::*;
 
     fn decode(bytes: &[u8]) -> Result<Parsed, WireError> {
@@ -235,6 +261,55 @@ mod tests {
         schema.views.insert(view.name.clone(), Arc::new(view));
         catalog.schemas.insert("s".into(), Arc::new(schema));
         catalog.encode()
+    }
+
+    /// Two schemas with two sequences.
+    fn with_entries() -> CatalogVersion {
+        let mut catalog = decode(&sample()).unwrap().0;
+        for (id, schema) in (1..).zip(["main", "s"]) {
+            let id = TableId::new(id);
+            let options = SequenceOptions {
+                start: 1,
+                increment: 1,
+                min: 1,
+                max: 9,
+                cycle: false,
+            };
+            let def = SequenceDef {
+                name: "q".into(),
+                options,
+                point: None,
+            };
+            let sequence = Arc::new(Sequence::new(id, def).unwrap());
+            let schema = catalog.schemas.get_mut(schema).unwrap();
+            let sequences = &mut Arc::make_mut(schema).sequences;
+            sequences.insert("q".into(), sequence);
+        }
+        catalog.next_table_id = TableId::new(3);
+        catalog
+    }
+
+    #[test]
+    fn entries_come_back_and_what_cannot_be_does_not() {
+        assert_eq!(sample()[0], 1, "a root without entries is as it was");
+        let bytes = with_entries().encode();
+        let (catalog, _) = decode(&bytes).unwrap();
+        assert_eq!(catalog.sequences().count(), 2);
+        assert_eq!(catalog.encode(), bytes);
+        for len in 0..bytes.len() {
+            assert!(decode(&bytes[..len]).is_err(), "cut to {len}");
+        }
+        let mut ids_past_the_next = with_entries();
+        ids_past_the_next.next_table_id = TableId::new(2);
+        assert!(decode(&ids_past_the_next.encode()).is_err());
+        // The kind of the last entry, and the length of what it says.
+        let at = bytes.len() - Sequence::SMALLEST - "q".len() - 5;
+        assert_eq!(bytes[at], 1);
+        for (at, value) in [(at, 200), (at + 1, 0xff), (at + 4, 0xff)] {
+            let mut edited = bytes.clone();
+            edited[at] = value;
+            assert!(decode(&edited).is_err(), "at {at}");
+        }
     }
 
     #[test]
@@ -270,6 +345,14 @@ mod tests {
         #[test]
         fn no_edit_makes_the_decoder_panic(at in 0usize..100, value: u8) {
             let mut bytes = sample();
+            let at = at % bytes.len();
+            bytes[at] = value;
+            let _ = decode(&bytes);
+        }
+
+        #[test]
+        fn no_edit_of_entries_makes_the_decoder_panic(at in 0usize..300, value: u8) {
+            let mut bytes = with_entries().encode();
             let at = at % bytes.len();
             bytes[at] = value;
             let _ = decode(&bytes);

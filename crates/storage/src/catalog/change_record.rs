@@ -14,12 +14,17 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::catalog_version::CatalogVersion;
 use super::rebase::TableChange;
+use super::sequence::SequencePoint;
 use super::transaction::MAX_LOGGED_DELETES;
 use crate::error::{Error, Result as StoreResult};
 use crate::numbers::{ColumnId, RowId, TableId};
 use crate::table::RowGroup;
 
 const VERSION: u8 = 1;
+/// Of a payload that says how far sequences are.
+const WITH_SEQUENCES: u8 = 2;
+/// Stands for the number of changes of a transaction that is how far a sequence is.
+const SEQUENCE: u32 = u32::MAX;
 
 /// One transaction's changes as bytes; `catalog` is the state with them.
 ///
@@ -65,11 +70,29 @@ pub(super) fn encode(changes: &[TableChange], catalog: &CatalogVersion) -> Store
     Ok(out.into_bytes())
 }
 
+/// How far a sequence is, as bytes that stand for a transaction.
+pub(super) fn encode_sequence(id: TableId, point: SequencePoint) -> Vec<u8> {
+    let mut out = Writer::default();
+    out.u32(SEQUENCE);
+    out.u64(id.number());
+    point.write(&mut out);
+    out.into_bytes()
+}
+
 /// The payload of a record: the transactions that were committed together.
 pub(super) fn payload(transactions: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let len: usize = transactions.iter().map(|t| t.as_ref().len()).sum();
     let mut out = Vec::with_capacity(1 + 4 + len);
-    out.push(VERSION);
+    let is_sequence = |t: &&[u8]| t.starts_with(&SEQUENCE.to_le_bytes());
+    let has_sequences = transactions
+        .iter()
+        .map(AsRef::as_ref)
+        .any(|t| is_sequence(&t));
+    out.push(if has_sequences {
+        WITH_SEQUENCES
+    } else {
+        VERSION
+    });
     out.extend_from_slice(
         &u32::try_from(transactions.len())
             .unwrap_or(u32::MAX)
@@ -79,6 +102,13 @@ pub(super) fn payload(transactions: &[impl AsRef<[u8]>]) -> Vec<u8> {
         out.extend_from_slice(transaction.as_ref());
     }
     out
+}
+
+/// What a record says.
+pub(super) enum Logged<'a> {
+    Table(LoggedChange<'a>),
+    /// By its id.
+    Sequence(TableId, SequencePoint),
 }
 
 /// What a record says of one table in one transaction.
@@ -160,16 +190,23 @@ impl LoggedRows<'_> {
 }
 
 /// Reads what [`payload`] wrote: the number of transactions, and their changes in order.
-pub(super) fn decode(payload: &[u8]) -> Result<(u64, Vec<LoggedChange<'_>>), WireError> {
+pub(super) fn decode(payload: &[u8]) -> Result<(u64, Vec<Logged<'_>>), WireError> {
     let mut reader = Reader::new(payload);
-    if reader.u8()? != VERSION {
-        return Err(WireError);
-    }
+    let has_sequences = match reader.u8()? {
+        VERSION => false,
+        WITH_SEQUENCES => true,
+        _ => return Err(WireError),
+    };
     let count = reader.count(4)?;
     let mut changes = Vec::with_capacity(count);
     for _ in 0..count {
+        if has_sequences && reader.consume(&SEQUENCE.to_le_bytes()) {
+            let id = TableId::new(reader.u64()?);
+            changes.push(Logged::Sequence(id, SequencePoint::read(&mut reader)?));
+            continue;
+        }
         for _ in 0..reader.count(8 + 8 + 4 + 4)? {
-            changes.push(decode_change(&mut reader)?);
+            changes.push(Logged::Table(decode_change(&mut reader)?));
         }
     }
     reader.finish()?;
@@ -238,6 +275,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::replay::Replay;
+    use super::super::sequence::{SequenceDef, SequenceOptions};
     use super::*;
     use crate::Store;
     use crate::store::StoreOptions;
@@ -322,6 +360,46 @@ mod tests {
         assert!(decode(&many).is_err());
         let more_than_there_are = payload(&[encode(&[change(1000)], &catalog).unwrap()]);
         assert!(apply(&more_than_there_are, &mut catalog).is_err());
+    }
+
+    #[test]
+    fn a_sequence_goes_to_where_it_was_and_never_back() {
+        let options = SequenceOptions {
+            start: 1,
+            increment: 1,
+            min: 1,
+            max: 100,
+            cycle: false,
+        };
+        let store = Store::open_in_memory(&StoreOptions::default()).unwrap();
+        let mut txn = store.begin().unwrap();
+        let def = SequenceDef {
+            name: "s".into(),
+            options,
+            point: None,
+        };
+        txn.create_sequence("main", def).unwrap();
+        let mut catalog = CatalogVersion::clone(&txn.commit().unwrap());
+        let sequence = Arc::clone(catalog.sequences().next().unwrap());
+        let at = |id, uses, value| {
+            let point = SequencePoint {
+                uses,
+                value,
+                is_given: true,
+            };
+            payload(&[encode_sequence(id, point)])
+        };
+        let id = sequence.id;
+        assert_eq!(at(id, 33, 33)[0], WITH_SEQUENCES);
+        assert_eq!(apply(&at(id, 33, 33), &mut catalog), Ok(1));
+        assert_eq!(apply(&at(id, 12, 12), &mut catalog), Ok(1));
+        assert_eq!(sequence.upcoming(), Some(34));
+        assert!(apply(&at(id.next(), 34, 34), &mut catalog).is_err());
+        assert!(apply(&at(id, 35, 101), &mut catalog).is_err());
+        let bytes = at(id, 40, 40);
+        for len in 0..bytes.len() {
+            assert!(apply(&bytes[..len], &mut catalog).is_err(), "cut to {len}");
+        }
     }
 
     #[test]

@@ -29,10 +29,12 @@ use super::commit_log::{CommitLog, Queued};
 use super::fresh_blocks::FreshBlocks;
 use super::rebase::TableChange;
 use super::reseal::Reseal;
+use super::sequence::SequencePoint;
 use super::store::Store;
 use super::transaction::Transaction;
 use crate::error::{Error, Result};
 use crate::interrupt::wait_for;
+use crate::numbers::TableId;
 use crate::table::RowGroup;
 
 /// Rows that a database without a log keeps in memory before it compresses them.
@@ -150,6 +152,39 @@ impl Store {
         };
         transaction.release_early();
         self.write_log(ticket).map(Some)
+    }
+
+    /// Makes durable how far a sequence gives out numbers, apart from any transaction.
+    ///
+    /// # Errors
+    /// `ReadOnly`, Conflict when the sequence is gone; Full and Io of the file.
+    pub(super) fn log_sequence(&self, id: TableId, point: SequencePoint) -> Result<()> {
+        self.blocks.writable()?;
+        if self.is_volatile {
+            return Ok(());
+        }
+        self.wait_for_checkpointer()?;
+        if !self.is_logged {
+            return self.flip_alone();
+        }
+        let ticket = {
+            let mut state = wait_for(&self.commit)?;
+            if state.newest.sequences().all(|known| known.id != id) {
+                return Err(Error::Conflict(
+                    "another transaction dropped the sequence".into(),
+                ));
+            }
+            let entry = change_record::encode_sequence(id, point);
+            // The state stays as it is: how far the sequence is, all of them share.
+            state.queued_bytes += entry.len();
+            state.queue.push(Queued {
+                entry,
+                changes: vec![],
+            });
+            state.tickets += 1;
+            state.tickets
+        };
+        self.write_log(ticket).map(|_| ())
     }
 
     /// Returns once the ticket is durable: writes what is queued, unless somebody did so while this one waited.

@@ -1,4 +1,4 @@
-//! The catalog: all schemas, tables and views as immutable versions, and the store that publishes them.
+//! The catalog: all schemas, tables, views and sequences as immutable versions, and the store that publishes them.
 //!
 //! What must hold: a version never changes; a commit makes a new one, which shares all that is unchanged; the file has the
 //! newest one, as a tree of sealed metadata blocks (FORMAT.md, "Catalog").
@@ -14,6 +14,7 @@ mod commit;
 mod commit_log;
 mod commit_queue;
 mod dead_rows;
+mod entries;
 mod fresh_blocks;
 mod gathered_rows;
 mod key_usage;
@@ -30,9 +31,11 @@ mod replay;
 mod reseal;
 mod row_locks;
 mod salvage;
+mod sequence;
 mod store;
 mod transaction;
 mod transaction_ddl;
+mod transaction_entries;
 mod transaction_index;
 mod transaction_locks;
 mod vacuum;
@@ -50,6 +53,7 @@ pub use pending_row_group::PendingRowGroup;
 pub use rekey::{RekeyProgress, RekeyState};
 pub use row_locks::FreeRows;
 pub use salvage::{Lost, Salvage, SalvageReport, SalvagedTable};
+pub use sequence::{Sequence, SequenceDef, SequenceOptions, SequencePoint, SequenceUse};
 pub use store::Store;
 pub use transaction::{Savepoint, Transaction};
 pub use view::View;

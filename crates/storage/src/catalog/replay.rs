@@ -10,9 +10,10 @@ use hushdb_encoding::wire::WireError;
 use roaring::RoaringTreemap;
 
 use super::catalog_version::CatalogVersion;
-use super::change_record::{LoggedChange, LoggedRows, decode};
+use super::change_record::{Logged, LoggedChange, LoggedRows, decode};
 use super::gathered_rows::GatheredRows;
 use super::rebase::{TableChange, replayed, replayed_without};
+use super::sequence::SequencePoint;
 use crate::error::Result as StoreResult;
 use crate::index::RunKeys;
 use crate::numbers::{RowId, TableId};
@@ -111,9 +112,22 @@ impl Replay {
     pub(crate) fn apply(&mut self, payload: &[u8]) -> Result<u64, &'static str> {
         let (count, changes) = decode(payload).map_err(|WireError| UNPARSED)?;
         for change in changes {
-            self.change(change)?;
+            match change {
+                Logged::Table(change) => self.change(change)?,
+                Logged::Sequence(id, point) => self.go_on(id, point)?,
+            }
         }
         Ok(count)
+    }
+
+    /// Numbers of a sequence were given out up to a point.
+    fn go_on(&mut self, id: TableId, point: SequencePoint) -> Result<(), &'static str> {
+        let sequence = self.catalog.sequences().find(|sequence| sequence.id == id);
+        match sequence.is_some_and(|sequence| sequence.go_to(point)) {
+            true => Ok(()),
+            false if self.misfit == Misfit::LeftOut => Ok(()),
+            false => Err("it has a sequence go where it cannot be, or one that is not there"),
+        }
     }
 
     /// The state with all changes, and what is wrong with the last of them.

@@ -23,6 +23,7 @@ use hushdb_keys::KeyProvider;
 
 use super::catalog_version::{CatalogVersion, MAIN_SCHEMA, SchemaVersion};
 use super::recovery::{Recovered, recover_up_to_damage};
+use super::sequence::Sequence;
 use super::store::Store;
 use super::transaction::Transaction;
 use super::view::View;
@@ -175,7 +176,7 @@ impl Salvage {
     }
 
     /// Copies what opens into `out`, a new database: tables with their columns, conditions and rows, their indexes, made
-    /// anew, and views. Rows keep their order, not their ids.
+    /// anew, sequences where they are, and views. Rows keep their order, not their ids.
     ///
     /// # Errors
     /// When `out` cannot be written; as [`Salvage::survey`].
@@ -203,6 +204,9 @@ impl Salvage {
                 for (_, index) in indexes {
                     copy.index(schema, table, index)?;
                 }
+            }
+            for sequence in content.sequences.values() {
+                copy.sequence(schema, content, sequence)?;
             }
             for view in content.views.values() {
                 copy.view(schema, view)?;
@@ -391,6 +395,27 @@ impl Copy<'_> {
                 Ok(())
             }
         }
+    }
+
+    fn sequence(
+        &mut self,
+        schema: &str,
+        content: &SchemaVersion,
+        sequence: &Sequence,
+    ) -> Result<()> {
+        if let Some(out) = self.out {
+            let mut txn = begin(out)?;
+            txn.create_sequence(schema, sequence.to_def())?;
+            if let Some((table, column)) = sequence.owner_in(content)
+                && txn.catalog().table(schema, &table.name).is_some()
+            {
+                let column = column.map(|column| column.name.as_str());
+                let owner = Some((table.name.as_str(), column));
+                txn.set_sequence_owner(schema, &sequence.name, owner, sequence.used())?;
+            }
+            txn.commit()?;
+        }
+        Ok(())
     }
 
     fn view(&mut self, schema: &str, view: &View) -> Result<()> {

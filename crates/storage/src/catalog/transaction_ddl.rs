@@ -111,7 +111,7 @@ impl Transaction {
         let id = dropped.ok_or_else(no_such_table)?.id;
         self.changes.redefined.insert(id);
         self.changes.rows.remove(&id);
-        Ok(())
+        self.drop_owned(schema, id, None)
     }
 
     /// Gives a table another name in its schema.
@@ -200,7 +200,7 @@ impl Transaction {
         self.definition_mut(schema, table)?
             .columns
             .retain(|column| column.id != id);
-        Ok(())
+        self.drop_owned(schema, target.id, Some(id))
     }
 
     /// Gives a column another type. `values` are asked for, row group by row group, with one for each row; what they are where
@@ -234,7 +234,7 @@ impl Transaction {
             ty,
             ..old.clone()
         };
-        let old = old.id;
+        let (table_id, old) = (target.id, old.id);
         let store = Arc::clone(&self.store);
         self.change_groups(&target, schema, table, |this, group| {
             let values = values(&store, group)?;
@@ -250,7 +250,7 @@ impl Transaction {
         if let Some(place) = target.columns.iter_mut().find(|known| known.id == old) {
             *place = column;
         }
-        Ok(())
+        self.reown(schema, table_id, old, id)
     }
 
     /// Gives a column another name.
@@ -335,7 +335,7 @@ impl Transaction {
         }
     }
 
-    fn schema_of(&self, schema: &str) -> Result<&Arc<SchemaVersion>> {
+    pub(super) fn schema_of(&self, schema: &str) -> Result<&Arc<SchemaVersion>> {
         let found = self.catalog().schema(schema);
         found.ok_or_else(|| invalid("there is no such schema"))
     }
@@ -349,7 +349,7 @@ impl Transaction {
     }
 
     /// The private copy of a schema, to change which tables and views there are.
-    fn definitions_mut(&mut self, schema: &str) -> Result<&mut SchemaVersion> {
+    pub(super) fn definitions_mut(&mut self, schema: &str) -> Result<&mut SchemaVersion> {
         self.lock_definition(None)?;
         self.changes.defines = true;
         self.schema_mut(schema)

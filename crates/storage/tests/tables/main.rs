@@ -19,6 +19,7 @@ mod rekey;
 mod rekey_hostile;
 mod round_trip;
 mod salvage;
+mod sequences;
 mod snapshots;
 mod unsynced;
 mod vacuum;

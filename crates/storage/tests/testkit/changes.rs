@@ -28,6 +28,7 @@ pub(crate) fn add(cases: &mut Cases, samples: &Samples) {
     for (prefix, sound) in [("", &samples.logged), ("plain-", &samples.plain_logged)] {
         records(cases, prefix, sound);
         payloads(cases, prefix, sound);
+        sequences(cases, prefix, sound);
         rows(cases, prefix, sound);
     }
 }
@@ -67,6 +68,31 @@ fn records(cases: &mut Cases, prefix: &str, sound: &Sample) {
     });
     forged("padding", &|record| {
         record.body = Some([&[9, 0, 0, 0][..], &[0; 66], &[1, 0]].concat());
+    });
+}
+
+fn sequences(cases: &mut Cases, prefix: &str, sound: &Sample) {
+    let mut forged = |name: &str, edit: &dyn Fn(&mut Vec<u8>)| {
+        let name = format!("{prefix}change-{name}");
+        self::forged(cases, &name, sound, |record| edit(&mut record.payload));
+    };
+    let sequence = |id: u64| {
+        let mut bytes = vec![2, 1, 0, 0, 0];
+        bytes.extend(ABSURD);
+        bytes.extend(id.to_le_bytes());
+        bytes.extend(1u64.to_le_bytes());
+        bytes.extend(1i64.to_le_bytes());
+        bytes.push(1);
+        bytes
+    };
+    forged("sequence-unknown", &|p| *p = sequence(77));
+    forged("sequence-truncated", &|p| {
+        *p = sequence(1);
+        p.pop();
+    });
+    forged("sequence-in-version-1", &|p| {
+        *p = sequence(1);
+        p[0] = 1;
     });
 }
 

@@ -16,6 +16,8 @@ const ABSURD: [u8; 4] = [0xff; 4];
 pub(crate) fn add(cases: &mut Cases, samples: &Samples) {
     for (prefix, sound) in [("", &samples.tables), ("plain-", &samples.plain)] {
         root(cases, prefix, sound);
+        entries(cases, prefix, sound);
+        sequences(cases, prefix, sound);
         table(cases, prefix, sound);
         columns(cases, prefix, sound);
         page(cases, prefix, sound);
@@ -39,7 +41,8 @@ fn root(cases: &mut Cases, prefix: &str, sound: &Sample) {
             edit(&fields::root(p), p)
         });
     };
-    forged("version", &|_, p| p[0] = 2);
+    forged("version", &|_, p| p[0] = 9);
+    forged("version-with-entries-without-them", &|_, p| p[0] = 2);
     forged("truncated", &|_, p| p.truncate(p.len() - 1));
     forged("longer", &|_, p| p.push(0));
     forged("schema-count-absurd", &|_, p| put(p, 9, &ABSURD));
@@ -81,6 +84,140 @@ fn root(cases: &mut Cases, prefix: &str, sound: &Sample) {
     forged("next-table-id-too-low", &|f, p| {
         put(p, f.next_table_id, &2u64.to_le_bytes())
     });
+}
+
+/// A sequence that is none of the sample's, in the order of its bytes.
+struct SequenceFields {
+    id: u64,
+    name: &'static [u8],
+    start: i64,
+    increment: i64,
+    cycle: u8,
+    owner: (u64, u32, u8),
+    value: i64,
+    given: u8,
+}
+
+impl SequenceFields {
+    const SOUND: Self = Self {
+        id: 0,
+        name: b"q",
+        start: 1,
+        increment: 1,
+        cycle: 0,
+        owner: (0, 0, 0),
+        value: 1,
+        given: 0,
+    };
+
+    fn entry(&self) -> Vec<u8> {
+        let mut body = self.id.to_le_bytes().to_vec();
+        body.extend(u32::try_from(self.name.len()).unwrap().to_le_bytes());
+        body.extend(self.name);
+        for number in [self.start, self.increment, 1, 9] {
+            body.extend(number.to_le_bytes());
+        }
+        body.push(self.cycle);
+        body.extend(self.owner.0.to_le_bytes());
+        body.extend(self.owner.1.to_le_bytes());
+        body.push(self.owner.2);
+        body.extend(1u64.to_le_bytes());
+        body.extend(self.value.to_le_bytes());
+        body.push(self.given);
+        let len = u32::try_from(body.len()).unwrap().to_le_bytes();
+        [&[1][..], &len, &body].concat()
+    }
+}
+
+/// Gives the root's first schema these entries, and the others none.
+fn put_entries(fields: &RootFields, root: &mut Vec<u8>, entries: &[Vec<u8>]) {
+    root[0] = 2;
+    let later = fields.schemas.iter().skip(1).map(|schema| schema.0);
+    let ends: Vec<usize> = later.chain([root.len()]).collect();
+    for (at, end) in ends.into_iter().enumerate().rev() {
+        let entries = if at == 0 { entries } else { &[] };
+        let count = u32::try_from(entries.len()).unwrap().to_le_bytes();
+        root.splice(end..end, [&count[..], &entries.concat()].concat());
+    }
+}
+
+fn entries(cases: &mut Cases, prefix: &str, sound: &Sample) {
+    let mut forged = |name: &str, entries: &[Vec<u8>]| {
+        let name = format!("{prefix}catalog-{name}");
+        self::forged(cases, &name, sound, (Role::Metadata, 0), &|p| {
+            put_entries(&fields::root(p), p, entries);
+        });
+    };
+    let sequence = SequenceFields::SOUND;
+    let entry = sequence.entry();
+    let edited = |at: usize, bytes: &[u8]| {
+        let mut entry = entry.clone();
+        put(&mut entry, at, bytes);
+        entry
+    };
+    forged("entry-of-no-kind", &[edited(0, &[0])]);
+    forged("entry-of-another-kind", &[edited(0, &[200])]);
+    forged("entry-length-absurd", &[edited(1, &ABSURD)]);
+    forged("entry-length-short", &[edited(1, &[1])]);
+    forged(
+        "entry-longer",
+        &[[&edited(1, &[entry[1] + 1]), &[0][..]].concat()],
+    );
+    forged("sequence-name-length-absurd", &[edited(13, &ABSURD)]);
+}
+
+fn sequences(cases: &mut Cases, prefix: &str, sample: &Sample) {
+    let mut forged = |name: &str, sequences: &[SequenceFields]| {
+        let name = format!("{prefix}catalog-sequence-{name}");
+        let entries: Vec<Vec<u8>> = sequences.iter().map(SequenceFields::entry).collect();
+        self::forged(cases, &name, sample, (Role::Metadata, 0), &|p| {
+            put_entries(&fields::root(p), p, &entries);
+        });
+    };
+    let sound = || SequenceFields::SOUND;
+    forged("id-not-given-yet", &[SequenceFields { id: 99, ..sound() }]);
+    forged("id-of-a-table", &[SequenceFields { id: 1, ..sound() }]);
+    let wrong_name = SequenceFields {
+        name: b"\xff",
+        ..sound()
+    };
+    forged("name-not-utf-8", &[wrong_name]);
+    let (increment, start, value) = (0, 10, 0);
+    forged(
+        "increment-0",
+        &[SequenceFields {
+            increment,
+            ..sound()
+        }],
+    );
+    forged("start-outside", &[SequenceFields { start, ..sound() }]);
+    forged("value-outside", &[SequenceFields { value, ..sound() }]);
+    forged(
+        "cycle-flag",
+        &[SequenceFields {
+            cycle: 2,
+            ..sound()
+        }],
+    );
+    forged(
+        "given-flag",
+        &[SequenceFields {
+            given: 2,
+            ..sound()
+        }],
+    );
+    for (name, owner) in [
+        ("column-of-no-table", (0, 1, 0)),
+        ("use-of-no-table", (0, 0, 1)),
+        ("use-of-a-whole-table", (1, u32::MAX, 2)),
+        ("use-of-another-kind", (1, 1, 3)),
+    ] {
+        forged(name, &[SequenceFields { owner, ..sound() }]);
+    }
+    forged(
+        "of-one-name",
+        &[sound(), SequenceFields { id: 2, ..sound() }],
+    );
 }
 
 fn table(cases: &mut Cases, prefix: &str, sound: &Sample) {

@@ -1,0 +1,108 @@
+//! Rows about sequences: `pg_sequence`, `pg_sequences`, and what they depend on in `pg_depend`; `pg_get_serial_sequence`.
+
+use super::rows::{Cell, row};
+use super::world::{Kind, Relation, World, keys};
+use hushdb_storage::{Sequence, TableVersion};
+use std::sync::Arc;
+
+type Rows = Vec<Vec<Cell>>;
+
+/// The type of all sequences, `int8`.
+const BIGINT: i64 = 20;
+/// The number of `pg_class` in `pg_depend`.
+const CLASSES: i64 = 1_259;
+
+fn all(world: &World) -> impl Iterator<Item = (&Relation, &Arc<Sequence>)> {
+    world.relations.iter().filter_map(|relation| {
+        let Kind::Sequence(sequence) = &relation.kind else {
+            return None;
+        };
+        Some((relation, sequence))
+    })
+}
+
+pub(super) fn sequences(world: &World) -> Rows {
+    let rows = all(world).map(|(relation, sequence)| {
+        let options = &sequence.options;
+        row![
+            relation.oid,
+            BIGINT,
+            options.start,
+            options.increment,
+            options.max,
+            options.min,
+            1_i64,
+            options.cycle
+        ]
+    });
+    rows.collect()
+}
+
+/// Rows of the view.
+pub(super) fn shown(world: &World, owner: &str) -> Rows {
+    let rows = all(world).map(|(relation, sequence)| {
+        let (_, schema) = world.schema_of(relation);
+        let options = &sequence.options;
+        row![
+            schema,
+            relation.name.as_str(),
+            owner,
+            "bigint",
+            options.start,
+            options.min,
+            options.max,
+            options.increment,
+            options.cycle,
+            1_i64,
+            sequence.last()
+        ]
+    });
+    rows.collect()
+}
+
+/// The table that a sequence is dropped with, and the number of its column, 0 for the whole.
+fn owner<'a>(
+    world: &'a World,
+    relation: &Relation,
+    sequence: &Sequence,
+) -> Option<(&'a Relation, &'a Arc<TableVersion>, i64)> {
+    let table = world.relation(relation.of)?;
+    let Kind::Table(version) = &table.kind else {
+        return None;
+    };
+    let column = sequence.owner_column();
+    let number = column.and_then(|id| keys(version, &[id]).first().copied());
+    Some((table, version, number.unwrap_or(0)))
+}
+
+/// That sequences go with tables and columns.
+pub(super) fn dependencies(world: &World) -> Rows {
+    let rows = all(world).filter_map(|(relation, sequence)| {
+        let (table, _, number) = owner(world, relation, sequence)?;
+        Some(row![
+            CLASSES,
+            relation.oid,
+            0_i64,
+            CLASSES,
+            table.oid,
+            number,
+            "a"
+        ])
+    });
+    rows.collect()
+}
+
+/// The sequence that a column owns, with its schema.
+pub(super) fn of_column(world: &World, table: &str, column: &str) -> Option<String> {
+    let wanted = world.named(table)?;
+    let mut all = all(world);
+    let (relation, _) = all.find(|(relation, sequence)| {
+        let owner = owner(world, relation, sequence).filter(|_| relation.of == wanted.oid);
+        owner.is_some_and(|(_, version, number)| {
+            let at = usize::try_from(number - 1).ok();
+            at.and_then(|at| version.columns.get(at))
+                .is_some_and(|known| known.name == column)
+        })
+    })?;
+    Some(world.whole_name(relation))
+}

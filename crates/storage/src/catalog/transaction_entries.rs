@@ -1,0 +1,124 @@
+//! Changing what a schema has beside tables and views: sequences.
+//!
+//! What must hold: of one kind no two have one name in a schema, in whatever case of letters. Ids are not given twice, and no
+//! table has one of them.
+
+use std::sync::Arc;
+
+use super::sequence::{Sequence, SequenceDef, SequenceOwner, SequenceUse};
+use super::transaction::{Transaction, no_such_table};
+use super::transaction_ddl::{invalid, no_such_column};
+use crate::error::Result;
+use crate::numbers::{ColumnId, TableId};
+
+impl Transaction {
+    /// Makes a sequence.
+    ///
+    /// # Errors
+    /// InvalidInput if the schema is not there, the name is taken, or the options contradict each other.
+    pub fn create_sequence(&mut self, schema: &str, def: SequenceDef) -> Result<()> {
+        let known = &self.schema_of(schema)?.sequences;
+        if known.keys().any(|known| self.is_same(known, &def.name)) {
+            return Err(invalid("there is a sequence of this name already"));
+        }
+        let id = self.changes.catalog.next_table_id;
+        let name = def.name.clone();
+        let sequence = Sequence::new(id, def);
+        let sequence = sequence.ok_or_else(|| invalid("a sequence that cannot be"))?;
+        self.definitions_mut(schema)?
+            .sequences
+            .insert(name, Arc::new(sequence));
+        self.changes.catalog.next_table_id = id.next();
+        Ok(())
+    }
+
+    /// Has a sequence dropped with a table of its schema, or with a column of it; `None`: with neither.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such sequence, table or column.
+    pub fn set_sequence_owner(
+        &mut self,
+        schema: &str,
+        name: &str,
+        owner: Option<(&str, Option<&str>)>,
+        used: SequenceUse,
+    ) -> Result<()> {
+        let owner = match owner {
+            None => None,
+            Some((table, column)) => {
+                let table = self.catalog().table(schema, table);
+                let table = table.ok_or_else(no_such_table)?;
+                let id = |name: &str| -> Result<ColumnId> {
+                    Ok(table.column(name).ok_or_else(no_such_column)?.id)
+                };
+                Some(SequenceOwner {
+                    table_id: table.id,
+                    column_id: column.map(id).transpose()?,
+                    used,
+                })
+            }
+        };
+        let sequences = &mut self.definitions_mut(schema)?.sequences;
+        let sequence = sequences.get_mut(name);
+        let sequence = sequence.ok_or_else(|| invalid("there is no such sequence"))?;
+        *sequence = Arc::new(sequence.owned_by(owner));
+        Ok(())
+    }
+
+    /// Drops the sequences of a table that is dropped, or of a column of it.
+    pub(super) fn drop_owned(
+        &mut self,
+        schema: &str,
+        table_id: TableId,
+        column_id: Option<ColumnId>,
+    ) -> Result<()> {
+        let is_owned = |sequence: &Sequence| {
+            sequence.owner.is_some_and(|owner| {
+                owner.table_id == table_id && (column_id.is_none() || owner.column_id == column_id)
+            })
+        };
+        if self
+            .schema_of(schema)?
+            .sequences
+            .values()
+            .any(|s| is_owned(s))
+        {
+            let sequences = &mut self.schema_mut(schema)?.sequences;
+            sequences.retain(|_, sequence| !is_owned(sequence));
+        }
+        Ok(())
+    }
+
+    /// Has sequences of a column dropped with another one of its table.
+    pub(super) fn reown(
+        &mut self,
+        schema: &str,
+        table_id: TableId,
+        from: ColumnId,
+        to: ColumnId,
+    ) -> Result<()> {
+        for sequence in self.schema_mut(schema)?.sequences.values_mut() {
+            let owner = sequence.owner;
+            let owner = owner.filter(|o| (o.table_id, o.column_id) == (table_id, Some(from)));
+            if let Some(owner) = owner {
+                let owner = SequenceOwner {
+                    column_id: Some(to),
+                    ..owner
+                };
+                *sequence = Arc::new(sequence.owned_by(Some(owner)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops a sequence. Defaults that name it stay.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such sequence.
+    pub fn drop_sequence(&mut self, schema: &str, name: &str) -> Result<()> {
+        let removed = self.definitions_mut(schema)?.sequences.remove(name);
+        removed
+            .map(|_| ())
+            .ok_or_else(|| invalid("there is no such sequence"))
+    }
+}
