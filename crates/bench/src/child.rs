@@ -7,8 +7,8 @@ use std::process::{self, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::engines::{Engine, Subject, attach};
 use crate::failure::{Failure, Result};
-use crate::stage::{Engine, Subject, attach};
 
 /// A running subject. Dropping it closes its input, upon which it ends.
 pub(crate) struct Child {

@@ -10,6 +10,7 @@ mod block_path;
 mod child;
 mod commits;
 mod differ;
+mod engines;
 mod failure;
 mod outofcore;
 mod planning;

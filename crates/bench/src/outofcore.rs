@@ -8,10 +8,11 @@ use hushdb::tpch::{QUERIES, query};
 use serde_json::json;
 
 use crate::child::Child;
+use crate::engines::{Engine, Subject, attach};
 use crate::failure::Result;
 use crate::report::Report;
 use crate::samples::Samples;
-use crate::stage::{Engine, Stage, Subject, attach, turns};
+use crate::stage::{Stage, turns};
 use crate::tables::{self, SCAN};
 
 /// One line of the report.

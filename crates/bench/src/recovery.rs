@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::child::Child;
+use crate::engines::{ENCRYPTED, PLAIN, Subject, attach};
 use crate::failure::Result;
 use crate::report::Report;
 use crate::samples::Samples;
-use crate::stage::{ENCRYPTED, PLAIN, Stage, Subject, attach, fresh, turns};
+use crate::stage::{Stage, fresh, turns};
 
 /// The most rows that a commit leaves to the log.
 const ROWS: u64 = 8000;

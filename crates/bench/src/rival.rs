@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::engines::{DUCKDB, SQLCIPHER, Subject};
 use crate::failure::{Failure, Result};
-use crate::stage::{DUCKDB, SQLCIPHER, Subject};
 
 /// Another database, ready to be started.
 pub(crate) struct Rival {

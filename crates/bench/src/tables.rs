@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::engines::{DUCKDB, Engine, PLAIN, attach, engine_name};
 use crate::failure::Result;
-use crate::stage::{DUCKDB, Engine, PLAIN, Stage, attach, engine_name, fresh};
+use crate::stage::{Stage, fresh};
 
 const TABLES: [&str; 8] = [
     "region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem",

@@ -14,10 +14,11 @@ use std::fs;
 use hushdb::tpch::{QUERIES, query};
 use serde_json::json;
 
+use crate::engines::{Subject, attach};
 use crate::failure::Result;
 use crate::report::Report;
 use crate::samples::Samples;
-use crate::stage::{Stage, Subject, attach, fresh, turns};
+use crate::stage::{Stage, fresh, turns};
 use crate::tables::{self, SCAN};
 
 /// What to measure, and where.
