@@ -3,15 +3,18 @@
 //! What must hold: no text of an error carries a key, a passphrase or a stored value. A finding names the place
 //! (role and sector), never the content.
 
+mod log_error;
+
 use std::fmt;
 use std::io;
 
 use hushdb_keys::{HeaderError, KeyError};
 
-use crate::block::Role;
-use crate::index::IndexKind;
-use crate::log::LogError;
+use crate::index_kind::IndexKind;
 use crate::numbers::{Generation, Lsn};
+use crate::role::Role;
+
+pub use log_error::LogError;
 
 /// Result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

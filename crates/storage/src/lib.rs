@@ -10,6 +10,7 @@
 //! spill            operator state on disk: sealed, nameless, under a key of the process
 //! numbers          generations, LSNs, ids: numbers that mix with no other number
 //! file             the one joint to the disk: StorageFile, StorageFiles
+//! error, role      what can go wrong, and in what: known to all of them
 //! clock            what time it is
 //! ```
 //!
@@ -26,10 +27,12 @@ pub mod decoders;
 mod error;
 mod file;
 mod index;
+mod index_kind;
 mod interrupt;
 mod locks;
 mod log;
 mod numbers;
+mod role;
 mod spill;
 mod store;
 mod table;

@@ -11,16 +11,15 @@ mod buffer_pool;
 mod envelope;
 mod key_epochs;
 mod opened_block;
-mod role;
 mod sealed_file;
 mod sector;
 
+pub use crate::role::Role;
 pub use block_buf::BlockBuf;
 pub use block_ref::BlockRef;
 pub use buffer_pool::{BufferPool, PoolStats};
 pub use envelope::{MAX_BLOCK_BYTES, MAX_PAYLOAD_BYTES, SECTOR_BYTES};
 pub use key_epochs::BlockKeys;
-pub use role::Role;
 pub use sealed_file::{Protection, SealedBlock, SealedFile};
 
 pub(crate) use buffer_pool::{Lent, PoolKey};

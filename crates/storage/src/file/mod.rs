@@ -24,4 +24,4 @@ pub use os_files::OsFiles;
 pub use output_file::OutputFile;
 pub use storage_file::StorageFile;
 pub use storage_files::StorageFiles;
-pub(crate) use storage_files::{LOG_NAME, NEXT_LOG_NAME};
+pub(crate) use storage_files::{LOG_MAGIC, LOG_NAME, NEXT_LOG_NAME};

@@ -23,9 +23,8 @@ use rustix::fs::OFlags;
 
 use super::file_lock::FileLock;
 use super::place::Place;
-use super::storage_files::{LOG_NAME, NEXT_LOG_NAME};
+use super::storage_files::{LOG_MAGIC, LOG_NAME, NEXT_LOG_NAME};
 use crate::error::{Error, Result};
-use crate::log::LOG_MAGIC;
 
 /// A file that gets its name by [`OutputFile::commit`]. Dropped before, it leaves nothing behind.
 #[derive(Debug)]

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use super::StorageFile;
 use crate::error::Result;
 
+/// What a log begins with.
+pub(crate) const LOG_MAGIC: [u8; 4] = *b"HUSW";
 /// What a log's name ends with.
 pub(crate) const LOG_NAME: &str = ".wal";
 /// What the name of a log ends with that goes on behind another.

@@ -5,19 +5,9 @@
 use hushdb_encoding::wire::{Reader, WireError, Writer};
 
 use super::can_be_key;
+use crate::index_kind::IndexKind;
 use crate::numbers::ColumnId;
 use crate::table::Column;
-
-/// What an index promises about its keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IndexKind {
-    /// No two rows have the same key, and none has a NULL in it. A table has one at most.
-    Primary,
-    /// No two rows have the same key; rows with a NULL in it do not count.
-    Unique,
-    /// Nothing.
-    Plain,
-}
 
 /// An index that is to be made.
 #[derive(Clone, Debug)]
@@ -37,21 +27,6 @@ pub(crate) struct IndexInfo {
     pub(crate) kind: IndexKind,
     /// Ids of the columns that make the key, in order.
     pub(crate) column_ids: Vec<ColumnId>,
-}
-
-impl IndexKind {
-    fn tag(self) -> u8 {
-        match self {
-            Self::Primary => 1,
-            Self::Unique => 2,
-            Self::Plain => 3,
-        }
-    }
-
-    /// Whether no two rows may have the same key.
-    pub fn is_unique(self) -> bool {
-        self != Self::Plain
-    }
 }
 
 impl IndexInfo {

@@ -18,7 +18,7 @@ use hushdb_encoding::ColumnType;
 use hushdb_encoding::wire::{Reader, WireError, Writer};
 use imbl::OrdSet;
 
-use super::definition::{IndexInfo, IndexKind};
+use super::definition::IndexInfo;
 use super::key::encode_key;
 use super::key_run::{KeyRun, MergedRuns, RunKeys};
 use super::node::{push_id, split_entry};
@@ -26,6 +26,7 @@ use super::resealed::resealed;
 use super::tree::{Finder, Tree, blocks_of, merge_into};
 use crate::block::BlockRef;
 use crate::error::{Error, Result};
+use crate::index_kind::IndexKind;
 use crate::interrupt::Steps;
 use crate::numbers::{ColumnId, RowId};
 use crate::store::BlockStore;

@@ -21,7 +21,8 @@ mod node;
 mod resealed;
 mod tree;
 
-pub use definition::{IndexDef, IndexKind};
+pub use crate::index_kind::IndexKind;
+pub use definition::IndexDef;
 pub use index::Index;
 
 pub(crate) use definition::IndexInfo;

@@ -7,13 +7,12 @@
 use super::log_seal::LogSeal;
 use super::{LogBasis, LogError, LogOwner, TAG_BYTES};
 use crate::error::{Error, Result};
+use crate::file::LOG_MAGIC;
 use crate::numbers::Generation;
 
 /// Bytes of a log header; the first record begins behind it.
 pub(crate) const LOG_HEADER_BYTES: usize = 128;
 
-/// What a log begins with.
-pub(crate) const MAGIC: [u8; 4] = *b"HUSW";
 const VERSION: u8 = 1;
 pub(super) const BOUND_BYTES: usize = 80;
 
@@ -74,7 +73,7 @@ impl LogHeader {
 
     pub(super) fn to_bytes(self, owner: &LogOwner) -> HeaderBytes {
         let mut bytes = [0; LOG_HEADER_BYTES];
-        bytes[0..4].copy_from_slice(&MAGIC);
+        bytes[0..4].copy_from_slice(&LOG_MAGIC);
         bytes[4] = VERSION;
         bytes[5] = u8::from(owner.keys.is_some());
         bytes[8..16].copy_from_slice(&self.basis.sequence.to_le_bytes());
@@ -123,7 +122,7 @@ impl UnverifiedLogHeader {
             .ok_or(LogError::Truncated {
                 found_bytes: bytes.len() as u64,
             })?;
-        if bytes[0..4] != MAGIC {
+        if bytes[0..4] != LOG_MAGIC {
             return Err(LogError::HeaderDamaged("it does not begin as a log does"));
         }
         if bytes[4] > VERSION {

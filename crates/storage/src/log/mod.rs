@@ -9,7 +9,6 @@
 //! Payloads are bytes here: what a transaction is, is the business of who appends and replays them.
 
 mod log_basis;
-mod log_error;
 mod log_header;
 mod log_owner;
 mod log_position;
@@ -23,9 +22,9 @@ mod record_head;
 #[cfg(test)]
 mod known_answers;
 
+pub use crate::error::LogError;
 pub use log_basis::LogBasis;
-pub use log_error::LogError;
-pub(crate) use log_header::{LOG_HEADER_BYTES, MAGIC as LOG_MAGIC};
+pub(crate) use log_header::LOG_HEADER_BYTES;
 pub use log_header::{LogHeader, UnverifiedLogHeader};
 pub use log_owner::{LogKeySource, LogOwner};
 pub(crate) use log_position::LogPosition;

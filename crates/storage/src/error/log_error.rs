@@ -1,6 +1,6 @@
 //! `LogError`: why a log was refused. What a crash can leave behind is none of these.
 
-use crate::error::ErrorKind;
+use super::ErrorKind;
 use crate::numbers::{Generation, Lsn};
 
 /// Why a log is not replayed, or not written.
