@@ -4,6 +4,7 @@
 
 mod definitions;
 mod histories;
+mod queued;
 mod row_locks;
 mod two_databases;
 
