@@ -231,7 +231,8 @@ pub(crate) struct ServeArguments {
 pub(crate) struct AdoptArguments {
     /// The instance's directory
     pub(crate) directory: PathBuf,
-    /// A database file, plain or encrypted, or a directory with schema.sql and a CSV or Parquet file for each table; it is left as it is
+    /// A database file, plain or encrypted, a directory with schema.sql and a CSV or Parquet file for each table, or what pg_dump wrote as
+    /// text (NAME.sql); it is left as it is
     pub(crate) source: PathBuf,
     /// What the database is to be called
     #[arg(long, value_name = "NAME")]
@@ -239,6 +240,9 @@ pub(crate) struct AdoptArguments {
     /// The role that it is to belong to; hush when left out
     #[arg(long, value_name = "ROLE")]
     pub(crate) owner: Option<String>,
+    /// Leave out of a dump what is not there yet, such as functions and foreign keys, and list it; rows never
+    #[arg(long)]
+    pub(crate) leave_out: bool,
     #[command(flatten)]
     pub(crate) key: KeyOptions,
     #[command(flatten)]

@@ -13,8 +13,8 @@ use crate::failure::{Failure, say};
 /// `hush adopt`.
 pub(crate) fn adopt(arguments: &AdoptArguments) -> Result<ExitCode, Failure> {
     let source_key = arguments.source_key.source()?;
-    let is_directory = arguments.source.is_dir();
-    let is_plain = is_directory || !FileHeader::read(&arguments.source)?.is_encrypted;
+    let is_text = arguments.source.is_dir() || hushdb_server::is_dump(&arguments.source);
+    let is_plain = is_text || !FileHeader::read(&arguments.source)?.is_encrypted;
     if !is_plain && source_key.is_none() {
         return Err(Failure::Message(
             "Key Required: the source is encrypted: give its key by --source-key-env, --source-key-file, --source-key-command or \
@@ -28,9 +28,13 @@ pub(crate) fn adopt(arguments: &AdoptArguments) -> Result<ExitCode, Failure> {
         source: arguments.source.clone(),
         source_key,
         name: arguments.name.clone(),
+        leave_out: arguments.leave_out,
         owner: arguments.owner.clone(),
     })?;
-    let read_back = match is_directory {
+    for left_out in &adopted.left_out {
+        say(&format!("left out: {left_out}"));
+    }
+    let read_back = match is_text {
         true => "read back",
         false => "each table was read back and compared",
     };

@@ -8,6 +8,7 @@
 //! - No password, key, value or text of a statement stands in an error of the server's or in its log.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+mod adopt;
 mod auth;
 mod clock;
 mod control;
@@ -27,9 +28,9 @@ mod violation;
 mod wire;
 mod words;
 
+pub use adopt::{AdoptOptions, Adopted, adopt, is_dump};
 pub use control::backup_by_server;
 pub use failure::{FailureKind, ServeError};
-pub use instance::adopt::{AdoptOptions, Adopted, adopt};
 pub use instance::backup::{BackedUp, Backup, backup};
 pub use instance::init::{InitOptions, init};
 pub use instance::rotate::rotate;

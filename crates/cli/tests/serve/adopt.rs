@@ -174,6 +174,137 @@ fn a_directory_becomes_a_database() {
     server.stop();
 }
 
+/// As pg_dump writes it.
+const DUMP: &str = r#"--
+-- PostgreSQL database dump
+--
+
+\restrict abc
+
+SET statement_timeout = 0;
+SET client_encoding = 'UTF8';
+SET standard_conforming_strings = on;
+SELECT pg_catalog.set_config('search_path', '', false);
+SET row_security = off;
+
+CREATE SCHEMA other;
+ALTER SCHEMA other OWNER TO postgres;
+SET default_table_access_method = heap;
+
+CREATE TABLE other.empty (
+    a numeric(9,2) DEFAULT 1.5,
+    b bytea
+);
+
+CREATE TABLE public.t (
+    id integer NOT NULL,
+    name character varying(40) DEFAULT 'a;b'::character varying,
+    at timestamp without time zone,
+    CONSTRAINT t_id_check CHECK ((id >= 0))
+);
+
+ALTER TABLE public.t OWNER TO postgres;
+COMMENT ON TABLE public.t IS 'of no use; here';
+
+CREATE VIEW public.v AS
+ SELECT t.id,
+    t.name
+   FROM public.t
+  WHERE (t.id < 3);
+
+COPY other.empty (a, b) FROM stdin;
+\.
+
+--
+-- Data for Name: t; Type: TABLE DATA; Schema: public; Owner: postgres
+--
+
+COPY public.t (id, name, at) FROM stdin;
+1	a\tb; CREATE TABLE x (i INT);	2020-01-01 00:00:00
+2	\N	\N
+7	-- no comment	\N
+\.
+
+ALTER TABLE ONLY public.t
+    ADD CONSTRAINT t_pkey PRIMARY KEY (id);
+CREATE INDEX t_name ON public.t USING btree (name);
+GRANT SELECT ON TABLE public.t TO alice;
+
+\unrestrict abc
+"#;
+
+#[test]
+fn a_dump_becomes_a_database() {
+    let (place, files) = (made(), tempfile::tempdir().unwrap());
+    let dump = files.path().join("dump.sql");
+    std::fs::write(&dump, DUMP).unwrap();
+    let done = adopt(place.path(), &dump, "dumped", &[]);
+    assert!(
+        said(&done).contains("2 tables with 3 rows and 1 views"),
+        "{}",
+        said(&done)
+    );
+    for (from, to, said_of) in [
+        // Cut off in its rows, in a statement.
+        ("7\t-- no comment\t\\N\n\\.", "", "line "),
+        ("\\unrestrict abc\n", "CREATE TABLE x (i", "cut off"),
+        ("7\t-- no", "x\t-- no", "line 49"),
+        ("7\t-- no", "7\tmore\t-- no", "line 48"),
+        ("'UTF8'", "'LATIN1'", "line 8"),
+        ("SET row_security = off", "DROP TABLE public.t", "line 11"),
+        (
+            "SET row_security = off",
+            "COPY (SELECT 1) TO 'x'",
+            "line 11",
+        ),
+        ("SET row_security = off", "ATTACH 'x' AS x", "line 11"),
+        (
+            "SET row_security = off",
+            "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+            "line 11",
+        ),
+        ("SET row_security = off;", "\\connect other", "line 11"),
+        ("-- PostgreSQL database dump", "-- \u{0}", "2 tables"),
+    ] {
+        assert!(DUMP.contains(from), "{from}");
+        std::fs::write(&dump, DUMP.replacen(from, to, 1)).unwrap();
+        let name = format!("refused {}", to.len());
+        let done = adopt(place.path(), &dump, &name, &[]);
+        assert!(said(&done).contains(said_of), "{to}: {}", said(&done));
+        assert_eq!(done.status.success(), said_of == "2 tables", "{to}");
+    }
+    let unknown = "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'";
+    std::fs::write(&dump, DUMP.replace("SET row_security = off", unknown)).unwrap();
+    let done = adopt(place.path(), &dump, "without", &["--leave-out"]);
+    assert!(
+        said(&done).contains("left out: line 11: CREATE FUNCTION"),
+        "{}",
+        said(&done)
+    );
+    let server = Running::start(place.path());
+    for name in ["dumped", "without"] {
+        let mut client = Client::connect(&server, "hush", name, PASSWORD);
+        let rows = client.rows("SELECT id, name, at FROM t ORDER BY id");
+        assert_eq!(
+            rows[0],
+            ["1", "a\tb; CREATE TABLE x (i INT);", "2020-01-01 00:00:00"]
+        );
+        assert_eq!((rows[1][1].as_str(), rows.len()), ("", 3));
+        assert_eq!(client.rows("SELECT id FROM v ORDER BY 1"), [["1"], ["2"]]);
+        assert_eq!(client.rows("SELECT count(*) FROM other.empty"), [["0"]]);
+        for (sql, sqlstate) in [
+            ("INSERT INTO t (id) VALUES (7)", "23505"),
+            ("INSERT INTO t (id) VALUES (-7)", "23514"),
+        ] {
+            assert_eq!(client.run(sql).unwrap_err().sqlstate, sqlstate, "{sql}");
+        }
+        client.run("INSERT INTO t (id) VALUES (8)").unwrap();
+        assert_eq!(client.rows("SELECT name FROM t WHERE id = 8"), [["a;b"]]);
+        client.close();
+    }
+    server.stop();
+}
+
 #[test]
 fn what_cannot_be_adopted_leaves_nothing() {
     let (place, files) = (made(), tempfile::tempdir().unwrap());

@@ -11,17 +11,17 @@ use hushdb::crypto::CryptoProvider;
 
 /// What a database has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Contents {
-    pub(super) tables: u64,
-    pub(super) rows: u64,
-    pub(super) views: u64,
+pub(crate) struct Contents {
+    pub(crate) tables: u64,
+    pub(crate) rows: u64,
+    pub(crate) views: u64,
 }
 
 /// Compares the number and the content of rows of each table, and the columns of each view.
 ///
 /// # Errors
 /// `Damaged` for a table or view that is not the same; and what reading gives.
-pub(super) fn compare(connection: &Connection, from: &str, to: &str) -> Result<Contents> {
+pub(crate) fn compare(connection: &Connection, from: &str, to: &str) -> Result<Contents> {
     let mut contents = Contents::default();
     for (schema, table) in names(connection, from, "table")? {
         let there = digest(connection, &select(from, &schema, &table))?;
@@ -50,7 +50,7 @@ pub(super) fn compare(connection: &Connection, from: &str, to: &str) -> Result<C
 ///
 /// # Errors
 /// What reading gives.
-pub(super) fn contents(connection: &Connection, database: &str) -> Result<Contents> {
+pub(crate) fn contents(connection: &Connection, database: &str) -> Result<Contents> {
     let mut contents = Contents::default();
     for (schema, table) in names(connection, database, "table")? {
         contents.rows += digest(connection, &select(database, &schema, &table))?.0;

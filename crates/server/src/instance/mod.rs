@@ -7,10 +7,9 @@
     reason = "this is the room of the server's directory"
 )]
 
-pub(crate) mod adopt;
 pub(crate) mod backup;
 pub(crate) mod catalog;
-mod compare;
+pub(crate) mod compare;
 mod demo;
 pub(crate) mod init;
 mod keyring;
@@ -52,7 +51,7 @@ pub(crate) struct Instance {
     pub(crate) catalog: Catalog,
     keyring: Keyring,
     /// All databases that were opened since the start.
-    databases: Database,
+    pub(crate) databases: Database,
     sessions: Mutex<HashMap<String, usize>>,
     /// Held while a database is made, opened or dropped.
     changing: Mutex<()>,
@@ -98,7 +97,7 @@ impl Instance {
     }
 
     /// Opens it for work on the host: no session is there, and files may be read that a person has named.
-    fn open_on_host(directory: &Path, key: KeySource) -> Result<Self> {
+    pub(crate) fn open_on_host(directory: &Path, key: KeySource) -> Result<Self> {
         Self::open_with(directory, key, DatabaseOptions::default())
     }
 
@@ -187,7 +186,7 @@ impl Instance {
     }
 
     /// Makes a database with a key of its own, which is there once it was filled; whatever comes between leaves none.
-    fn create_filled<T>(
+    pub(crate) fn create_filled<T>(
         &self,
         name: &str,
         owner: &str,
@@ -250,7 +249,7 @@ impl Instance {
     }
 
     /// Opens a database that is there: a file that is not is no reason to make one.
-    fn attach_there(&self, id: &str, name: &str) -> Result<()> {
+    pub(crate) fn attach_there(&self, id: &str, name: &str) -> Result<()> {
         if !self.file(id).exists() {
             return Err(ServeError::new(
                 FailureKind::Damaged,

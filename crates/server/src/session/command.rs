@@ -100,6 +100,23 @@ pub(crate) struct Copy {
     pub(crate) options: CopyOptions,
 }
 
+impl Copy {
+    /// The columns of its table, as SELECT.
+    pub(crate) fn select(&self) -> String {
+        let columns = match self.columns.is_empty() {
+            true => "*".to_owned(),
+            false => quoted(&self.columns).join(", "),
+        };
+        format!("SELECT {columns} FROM {}", quoted(&self.table).join("."))
+    }
+}
+
+/// Names in quotes, as they are.
+pub(crate) fn quoted(names: &[String]) -> Vec<String> {
+    let quote = |name: &String| format!("\"{}\"", name.replace('"', "\"\""));
+    names.iter().map(quote).collect()
+}
+
 /// CREATE ROLE and ALTER ROLE.
 #[derive(Clone, Default)]
 pub(crate) struct RoleChange {
@@ -412,7 +429,24 @@ fn create(sql: &str, tokens: &[Token], words: &mut Words<'_>) -> Result<Command,
             return Err(SqlError::missing(what));
         }
     }
+    if words.take(&["index"]) || words.take(&["unique", "index"]) {
+        return Ok(create_index(sql, tokens));
+    }
     create_table(sql, tokens)
+}
+
+/// CREATE INDEX without the method that all indexes have here.
+fn create_index(sql: &str, tokens: &[Token]) -> Command {
+    let is = |token: &Token, word: &str| matches!(&token.kind, Kind::Word(is) if is == word);
+    let using = tokens.windows(2).find_map(|pair| match pair {
+        [using, btree] if is(using, "using") && is(btree, "btree") => Some(using.start..btree.end),
+        _ => None,
+    });
+    let mut sql = sql.to_owned();
+    if let Some(using) = using {
+        sql.replace_range(using, "");
+    }
+    engine(&sql)
 }
 
 /// CREATE TABLE without what only says how PostgreSQL stores it.
@@ -504,6 +538,17 @@ fn alter(sql: &str, words: &mut Words<'_>) -> Result<Command, SqlError> {
             return Err(SqlError::missing(what));
         }
     }
+    if words.take(&["table"]) {
+        let _ = words.take(&["if", "exists"]);
+        // No table inherits from another, so ONLY says nothing. pg_dump writes it.
+        if matches!(words.peek(), Some(Kind::Word(only)) if only == "only")
+            && let Some(only) = words.next()
+        {
+            let mut sql = sql.to_owned();
+            sql.replace_range(only.start..only.end, "");
+            return Ok(engine(&sql));
+        }
+    }
     Ok(engine(sql))
 }
 
@@ -572,6 +617,14 @@ mod tests {
             "{table}"
         );
         assert!(read("-- ping").unwrap().is_none());
+        let index = shown("CREATE UNIQUE INDEX i ON s.t USING btree (a, b)");
+        assert!(index.contains("INDEX i ON s.t  (a, b)"), "{index}");
+        assert!(shown("CREATE INDEX i ON t USING hash (a)").contains("USING hash"));
+        let only = shown("ALTER TABLE IF EXISTS ONLY public.t ADD PRIMARY KEY (i)");
+        assert!(
+            only.contains("ALTER TABLE IF EXISTS  public.t ADD"),
+            "{only}"
+        );
     }
 
     #[test]

@@ -208,7 +208,7 @@ impl Session {
             Command::DropSeveral { what, tag, names } => {
                 self.begin_implicit()?;
                 for name in names {
-                    let name = super::copy::quoted(name).join(".");
+                    let name = super::command::quoted(name).join(".");
                     self.connection.run(&format!("DROP {what} {name}"))?;
                 }
                 done(tag)
@@ -216,7 +216,7 @@ impl Session {
             Command::Truncate(tables) => {
                 self.begin_implicit()?;
                 for table in tables {
-                    let name = super::copy::quoted(table).join(".");
+                    let name = super::command::quoted(table).join(".");
                     self.connection.run(&format!("TRUNCATE TABLE {name}"))?;
                 }
                 done("TRUNCATE TABLE")

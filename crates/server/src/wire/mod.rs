@@ -7,6 +7,7 @@ pub(crate) mod back;
 pub(crate) mod body;
 pub(crate) mod copy_csv;
 pub(crate) mod copy_options;
+pub(crate) mod copy_rows;
 pub(crate) mod copy_text;
 pub(crate) mod frame;
 pub(crate) mod front;

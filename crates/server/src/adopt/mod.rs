@@ -3,9 +3,11 @@
 //! What must hold: the source is only read. The database is there once its copy was read back and is the same; until then the next start
 //! removes what there is of it, as of a CREATE DATABASE that a crash ended.
 
-use super::compare::{Contents, compare, contents};
-use super::{FIRST, Instance, PUBLIC};
+mod dump;
+
 use crate::failure::{FailureKind, Result, ServeError};
+use crate::instance::compare::{Contents, compare, contents};
+use crate::instance::{FIRST, Instance, PUBLIC};
 use hushdb::{AttachOptions, Isolation, KeySource};
 use std::path::{Path, PathBuf};
 
@@ -15,18 +17,21 @@ pub struct AdoptOptions {
     pub directory: PathBuf,
     /// Opens it.
     pub key: KeySource,
-    /// A database file of HushDB; or a directory with a `schema.sql`, and a CSV or Parquet file for each table.
+    /// A database file of HushDB; a directory with a `schema.sql`, and a CSV or Parquet file for each table; or what `pg_dump` wrote as
+    /// text, under a name that ends in `.sql`.
     pub source: PathBuf,
     /// Opens that, if it is encrypted.
     pub source_key: Option<KeySource>,
     /// What the database is to be called.
     pub name: String,
+    /// Whether what HushDB has not is left out of a dump and listed, instead of refused. Rows are never left out.
+    pub leave_out: bool,
     /// Whose it is to be: a role that there is, `hush` if nothing is said.
     pub owner: Option<String>,
 }
 
 /// What was adopted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Adopted {
     /// Tables. Those of a database file were each compared with it.
     pub tables: u64,
@@ -34,6 +39,8 @@ pub struct Adopted {
     pub rows: u64,
     /// Views.
     pub views: u64,
+    /// What was left out of a dump: a line each.
+    pub left_out: Vec<String>,
 }
 
 impl From<Contents> for Adopted {
@@ -47,11 +54,12 @@ impl From<Contents> for Adopted {
             tables,
             rows,
             views,
+            left_out: vec![],
         }
     }
 }
 
-/// Copies a database into an instance, and compares the copy with it; or loads a directory.
+/// Copies a database into an instance, and compares the copy with it; or loads a directory or a dump.
 ///
 /// # Errors
 /// `Busy` while a server has the instance; a name that is taken, an owner that is not there, and what reading the source and writing the
@@ -67,6 +75,9 @@ pub fn adopt(options: &AdoptOptions) -> Result<Adopted> {
         let key = options.source_key.clone();
         let filled = match options.source.is_dir() {
             true => instance.load(id, &options.name, &options.source),
+            false if is_dump(&options.source) => {
+                instance.load_dump(id, &options.name, &options.source, options.leave_out)
+            }
             false => instance.fill_from(id, &options.name, &options.source, key),
         };
         filled.inspect_err(|error| kind = Some(error.kind()))
@@ -78,6 +89,11 @@ pub fn adopt(options: &AdoptOptions) -> Result<Adopted> {
     })?;
     instance.checkpoint();
     Ok(adopted)
+}
+
+/// Whether a file is one of statements.
+pub fn is_dump(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "sql")
 }
 
 fn usage(message: &str) -> ServeError {
@@ -122,6 +138,21 @@ impl Instance {
         drop(connection);
         self.read_back(id, name)?;
         Ok(contents(&self.databases.connect()?, name)?.into())
+    }
+
+    /// Fills a new database from a dump.
+    fn load_dump(&self, id: &str, name: &str, dump: &Path, leave_out: bool) -> Result<Adopted> {
+        let dumped = self.run_dump(name, dump, leave_out)?;
+        self.read_back(id, name)?;
+        let there = contents(&self.databases.connect()?, name)?;
+        if there.rows != dumped.rows {
+            let message = "the database has not as many rows as the dump: nothing was kept of it";
+            return Err(ServeError::other(message));
+        }
+        Ok(Adopted {
+            left_out: dumped.left_out,
+            ..there.into()
+        })
     }
 
     /// Has what is read from now on come from the file.
