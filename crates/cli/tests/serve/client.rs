@@ -256,12 +256,17 @@ impl Client {
     }
 
     pub(crate) fn copy_out(&mut self, sql: &str) -> String {
+        String::from_utf8(self.copy_out_bytes(sql)).unwrap()
+    }
+
+    /// All that a COPY TO STDOUT sends.
+    pub(crate) fn copy_out_bytes(&mut self, sql: &str) -> Vec<u8> {
         let all = self.query(sql).unwrap();
         let data = all
             .into_iter()
             .filter(|(kind, _)| *kind == b'd')
             .flat_map(|(_, body)| body);
-        String::from_utf8(data.collect()).unwrap()
+        data.collect()
     }
 
     pub(crate) fn close(mut self) {

@@ -454,3 +454,44 @@ fn rows_are_copied_in_and_out() {
     assert_eq!(client.rows("SELECT count(*) FROM t"), [["2"]]);
     server.stop();
 }
+
+#[test]
+fn every_kind_is_copied_as_text_and_in_binary() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    let columns = "i INT, l BIGINT[], s TEXT[], d DATE, n NUMERIC(9,2), f REAL, g DOUBLE PRECISION, b BOOLEAN, u UUID, \
+        k TIME, at TIMESTAMP, z TIMESTAMPTZ, r BYTEA, t TEXT";
+    for table in ["a", "b"] {
+        client
+            .run(&format!("CREATE TABLE {table} ({columns})"))
+            .unwrap();
+    }
+    let lines = "1\t{1,NULL,-3}\t{a,\"b, c\",NULL,it's}\t2020-02-29\t1.50\t1.1\t1e+300\tt\t00112233-4455-6677-8899-aabbccddeeff\t\
+        10:11:12.5\t2020-01-01 01:02:03.000004\t2020-01-01 00:00:00+00\t\\\\x00ff\ta\\tb\n2\t{}\t{}\t0001-01-01\t-0.01\tNaN\t-Infinity\t\
+        f\t00000000-0000-0000-0000-000000000000\t00:00:00\t1969-12-31 23:59:59\t1969-12-31 23:59:59+00\t\\\\x\t\n3";
+    let lines = format!("{lines}{}\n", "\t\\N".repeat(13));
+    client
+        .copy_in("COPY a FROM STDIN", &[lines.as_bytes()])
+        .unwrap();
+    assert_eq!(client.copy_out("COPY a TO STDOUT"), lines);
+    let binary = client.copy_out_bytes("COPY a TO STDOUT (FORMAT binary)");
+    assert!(binary.starts_with(b"PGCOPY\n\xff\r\n\0"));
+    // However it comes.
+    let pieces: Vec<&[u8]> = binary.chunks(7).collect();
+    let copied = client
+        .copy_in("COPY b FROM STDIN WITH BINARY", &pieces)
+        .unwrap();
+    assert_eq!(copied, "COPY 3");
+    assert_eq!(client.copy_out("COPY b TO STDOUT"), lines);
+    for wrong in [&binary[..binary.len() - 2], &binary[..100], b"", b"1\n2\n"] {
+        let error = client
+            .copy_in("COPY b FROM STDIN BINARY", &[wrong])
+            .unwrap_err();
+        assert_eq!(error.sqlstate, "22P04", "{error:?}");
+    }
+    assert_eq!(client.rows("SELECT count(*) FROM b"), [["3"]]);
+    let mixed = client.run("COPY a TO STDOUT (FORMAT binary, HEADER)");
+    assert_eq!(mixed.unwrap_err().sqlstate, "42601");
+    server.stop();
+}

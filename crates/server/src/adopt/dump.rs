@@ -190,7 +190,7 @@ fn statement<R: Read>(
             }
         }
         Some(Command::SetConfig { .. }) => Ok(0),
-        Some(Command::CopyIn(copy)) => rows(connection, dump, &copy),
+        Some(Command::CopyIn(copy)) if !copy.options.binary => rows(connection, dump, &copy),
         Some(Command::Engine { sql, .. }) if may_stand(&words) => {
             let mut result = connection.run(&sql)?;
             for batch in &mut result {

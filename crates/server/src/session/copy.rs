@@ -3,13 +3,15 @@
 //! What must hold: all rows of a COPY are added, or none; an error names the line and the column, never the value.
 
 use super::command::Copy;
+use super::execute::heads;
 use super::{End, Fail, Session};
 use crate::sql_error::SqlError;
 use crate::violation::Violation;
+use crate::wire::copy_binary::{self, Tuples};
 use crate::wire::copy_options::CopyOptions;
 use crate::wire::copy_rows::{Copied, Gathered};
 use crate::wire::copy_text::Lines;
-use crate::wire::front::Front;
+use crate::wire::front::{Formats, Front};
 use crate::wire::row::Rows;
 use crate::wire::{copy_csv, copy_text};
 use hushdb::ResultKind;
@@ -24,15 +26,26 @@ impl Session {
         let schema = statement.describe(&[])?.columns;
         let schema = schema.ok_or_else(|| SqlError::missing("COPY into what is no table"))?;
         self.begin_implicit()?;
-        self.talk.out.copy_response(b'G', schema.fields().len());
-        let mut gathered = Gathered::new(&schema);
+        let binary = copy.options.binary;
+        let mut gathered = match binary {
+            true => Gathered::binary(&schema)?,
+            false => Gathered::new(&schema),
+        };
+        self.talk
+            .out
+            .copy_response(b'G', schema.fields().len(), binary);
+        let types: Vec<u32> = heads(&schema).iter().map(|head| head.oid).collect();
+        let mut tuples = Tuples::default();
         let mut lines = Lines::default();
         let quote = copy.options.csv.then_some(copy.options.quote);
         let (mut state, mut added) = (Copied::default(), 0);
         loop {
             let at_end = match self.talk.next().map_err(Fail::End)? {
                 Front::CopyData(data) => {
-                    lines.push(&data);
+                    match binary {
+                        true => tuples.push(&data)?,
+                        false => lines.push(&data),
+                    }
                     false
                 }
                 Front::CopyDone => true,
@@ -51,9 +64,12 @@ impl Session {
                     return Err(Fail::End(End::Violation(violation)));
                 }
             };
-            let read = lines.each(quote, at_end, |line| {
-                state.line(line, &copy.options, &mut gathered)
-            });
+            let read = match binary {
+                true => tuples_into(&mut tuples, &types, at_end, &mut state, &mut gathered),
+                false => lines.each(quote, at_end, |line| {
+                    state.line(line, &copy.options, &mut gathered)
+                }),
+            };
             read.map_err(|error| error.with_context(format!("COPY, line {}", state.line)))?;
             if lines.waiting() > MOST_LINE {
                 return Err(SqlError::new("54000", "a line of COPY is too long").into());
@@ -86,7 +102,11 @@ impl Session {
         }
         let schema = result.schema();
         let width = schema.fields().len();
-        self.talk.out.copy_response(b'H', width);
+        let binary = copy.options.binary;
+        self.talk.out.copy_response(b'H', width, binary);
+        if binary {
+            self.talk.out.copy_data(&copy_binary::header());
+        }
         let mut line = vec![];
         if copy.options.header {
             let names = schema
@@ -100,6 +120,13 @@ impl Session {
         for batch in &mut result {
             let rows = Rows::new(&batch?)?;
             for row in 0..rows.len() {
+                if binary {
+                    line.clear();
+                    rows.write(row, &Formats::binary(), &mut line)?;
+                    self.talk.out.copy_data(&line);
+                    self.talk.flush_full().map_err(Fail::End)?;
+                    continue;
+                }
                 let values = (0..width).map(|column| rows.text(row, column));
                 let values = values.collect::<Result<Vec<_>, _>>()?;
                 line.clear();
@@ -109,8 +136,29 @@ impl Session {
             }
             count += rows.len() as u64;
         }
+        if binary {
+            self.talk.out.copy_data(&copy_binary::TRAILER);
+        }
         self.talk.out.bare(b'c');
         Ok(count)
+    }
+}
+
+/// Adds the rows in binary that are whole.
+fn tuples_into(
+    tuples: &mut Tuples,
+    types: &[u32],
+    at_end: bool,
+    state: &mut Copied,
+    rows: &mut Gathered,
+) -> Result<(), SqlError> {
+    while let Some(values) = tuples.next(types)? {
+        state.line += 1;
+        rows.push_values(values)?;
+    }
+    match at_end {
+        true => tuples.end(),
+        false => Ok(()),
     }
 }
 

@@ -181,12 +181,12 @@ impl Out {
         written
     }
 
-    /// CopyInResponse (`G`) or CopyOutResponse (`H`), in text.
-    pub(crate) fn copy_response(&mut self, kind: u8, columns: usize) {
+    /// CopyInResponse (`G`) or CopyOutResponse (`H`), in text or in binary.
+    pub(crate) fn copy_response(&mut self, kind: u8, columns: usize, binary: bool) {
         self.message(kind, |body| {
-            body.push(0);
+            body.push(u8::from(binary));
             body.extend((columns as u16).to_be_bytes());
-            body.resize(body.len() + 2 * columns, 0);
+            (0..columns).for_each(|_| body.extend(u16::from(binary).to_be_bytes()));
         });
     }
 

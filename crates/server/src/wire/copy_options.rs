@@ -8,6 +8,7 @@ use crate::words::{Kind, Words};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CopyOptions {
     pub(crate) csv: bool,
+    pub(crate) binary: bool,
     pub(crate) header: bool,
     pub(crate) delimiter: u8,
     pub(crate) null: String,
@@ -19,6 +20,7 @@ impl CopyOptions {
     fn of(csv: bool) -> Self {
         Self {
             csv,
+            binary: false,
             header: false,
             delimiter: if csv { b',' } else { b'\t' },
             null: if csv { "" } else { "\\N" }.into(),
@@ -87,9 +89,11 @@ impl CopyOptions {
             match name.as_str() {
                 "format" => match text()?.to_ascii_lowercase().as_str() {
                     "csv" | "text" => {}
+                    "binary" => options.binary = true,
                     _ => return Err(SqlError::missing("this format of COPY")),
                 },
                 "csv" | "freeze" => {}
+                "binary" => options.binary = true,
                 "header" => options.header = is_on(),
                 "delimiter" | "delimiters" => options.delimiter = one_byte(name, &text()?)?,
                 "null" => options.null = text()?,
@@ -103,6 +107,10 @@ impl CopyOptions {
                     )));
                 }
             }
+        }
+        let only = ["format", "binary", "freeze", "encoding"];
+        if options.binary && given.iter().any(|(name, _)| !only.contains(&name.as_str())) {
+            return Err(SqlError::syntax("COPY in binary takes no option of text"));
         }
         options.escape = escape.unwrap_or(options.quote);
         if options.header && !csv && from {

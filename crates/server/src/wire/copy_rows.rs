@@ -6,8 +6,12 @@ use super::copy_options::CopyOptions;
 use super::copy_text::NotText;
 use super::{copy_csv, copy_text, parameter};
 use crate::sql_error::SqlError;
-use arrow::array::{ArrayRef, BinaryViewBuilder, RecordBatch, StringViewBuilder};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::array::{ArrayRef, BinaryViewBuilder, PrimitiveArray, RecordBatch, StringViewBuilder};
+use arrow::datatypes::{
+    DataType, Date32Type, Field, Schema, SchemaRef, Time64MicrosecondType, TimeUnit,
+    TimestampMicrosecondType,
+};
+use hushdb::Value;
 use std::sync::Arc;
 
 /// Rows that are added at once.
@@ -23,6 +27,10 @@ pub(crate) struct Gathered {
 }
 
 enum Gathering {
+    /// Lists, which come as PostgreSQL writes them and are kept as the engine reads them.
+    List(StringViewBuilder),
+    /// Days or microseconds of a date or time that came in binary.
+    Moments(Vec<Option<i64>>, DataType),
     Text(StringViewBuilder),
     Bytes(BinaryViewBuilder),
 }
@@ -30,6 +38,7 @@ enum Gathering {
 impl Gathered {
     pub(crate) fn new(schema: &SchemaRef) -> Self {
         let columns = schema.fields().iter().map(|field| match field.data_type() {
+            DataType::List(_) => Gathering::List(StringViewBuilder::new()),
             DataType::BinaryView | DataType::Binary => Gathering::Bytes(BinaryViewBuilder::new()),
             _ => Gathering::Text(StringViewBuilder::new()),
         });
@@ -45,6 +54,70 @@ impl Gathered {
         }
     }
 
+    /// Of rows in binary.
+    ///
+    /// # Errors
+    /// 0A000 for a column of a type that is not there in binary.
+    pub(crate) fn binary(schema: &SchemaRef) -> Result<Self, SqlError> {
+        let mut gathered = Self::new(schema);
+        for (column, field) in gathered.columns.iter_mut().zip(schema.fields()) {
+            let ty = field.data_type();
+            match ty {
+                DataType::Date32
+                | DataType::Time64(TimeUnit::Microsecond)
+                | DataType::Timestamp(TimeUnit::Microsecond, _) => {
+                    *column = Gathering::Moments(vec![], ty.clone());
+                }
+                DataType::List(item) if is_of_text(item.data_type()) => {}
+                DataType::Interval(_) | DataType::List(_) | DataType::Struct(_) => {
+                    let name = field.name();
+                    return Err(SqlError::missing(&format!(
+                        "COPY FROM in binary of the type of column \"{name}\""
+                    )));
+                }
+                _ => {}
+            }
+        }
+        Ok(gathered)
+    }
+
+    /// A row in binary.
+    ///
+    /// # Errors
+    /// 22P03 for a value of another type than its column's.
+    pub(crate) fn push_values(&mut self, values: Vec<Value>) -> Result<(), SqlError> {
+        for ((column, value), name) in self.columns.iter_mut().zip(values).zip(&self.names) {
+            self.bytes += 16;
+            let wrong = || {
+                let message = format!("incorrect binary data format in column \"{name}\"");
+                SqlError::new("22P03", message)
+            };
+            match (column, value) {
+                (Gathering::Moments(column, _), Value::Null) => column.push(None),
+                (Gathering::Moments(column, _), Value::Date(days)) => {
+                    column.push(Some(days.into()))
+                }
+                (
+                    Gathering::Moments(column, _),
+                    Value::Time(micros) | Value::Timestamp(micros) | Value::TimestampTz(micros),
+                ) => column.push(Some(micros)),
+                (Gathering::Bytes(column), Value::Null) => column.append_null(),
+                (Gathering::Bytes(column), Value::Blob(bytes)) => {
+                    self.bytes += bytes.len();
+                    column.append_value(bytes);
+                }
+                (Gathering::Text(column) | Gathering::List(column), value) => {
+                    let text = literal(value).map_err(|()| wrong())?;
+                    self.bytes += text.as_ref().map_or(0, String::len);
+                    column.append_option(text);
+                }
+                _ => return Err(wrong()),
+            }
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
     pub(crate) fn push(&mut self, values: Vec<Option<String>>) -> Result<(), SqlError> {
         let bad = |message: &str| SqlError::new("22P04", message);
         if values.len() < self.columns.len() {
@@ -58,6 +131,16 @@ impl Gathered {
             self.bytes += 16 + value.as_ref().map_or(0, String::len);
             match (column, value) {
                 (Gathering::Text(column), value) => column.append_option(value),
+                (Gathering::List(column), None) => column.append_null(),
+                (Gathering::List(column), Some(text)) => {
+                    let items = parameter::item_texts(&text);
+                    let items = items.map_err(|(sqlstate, why)| {
+                        SqlError::new(sqlstate, format!("{why}, in column \"{name}\""))
+                    })?;
+                    column.append_value(list(items));
+                }
+                // Rows in binary are pushed as values.
+                (Gathering::Moments(column, _), _) => column.push(None),
                 (Gathering::Bytes(column), None) => column.append_null(),
                 (Gathering::Bytes(column), Some(text)) => {
                     let bytes = parameter::bytea(&text);
@@ -86,8 +169,9 @@ impl Gathered {
         (self.rows, self.bytes) = (0, 0);
         let arrays = self.columns.iter_mut().map(|column| -> ArrayRef {
             match column {
-                Gathering::Text(column) => Arc::new(column.finish()),
+                Gathering::Text(column) | Gathering::List(column) => Arc::new(column.finish()),
                 Gathering::Bytes(column) => Arc::new(column.finish()),
+                Gathering::Moments(column, ty) => moments(std::mem::take(column), ty),
             }
         });
         let arrays: Vec<ArrayRef> = arrays.collect();
@@ -98,6 +182,76 @@ impl Gathered {
         let schema = Schema::new(fields.collect::<Vec<_>>());
         Ok(RecordBatch::try_new(Arc::new(schema), arrays)?)
     }
+}
+
+/// Days or microseconds as the type that they are of.
+fn moments(values: Vec<Option<i64>>, ty: &DataType) -> ArrayRef {
+    match ty {
+        DataType::Date32 => {
+            let days = values.into_iter();
+            let days = days.map(|days| days.and_then(|days| i32::try_from(days).ok()));
+            Arc::new(days.collect::<PrimitiveArray<Date32Type>>())
+        }
+        DataType::Time64(_) => Arc::new(
+            values
+                .into_iter()
+                .collect::<PrimitiveArray<Time64MicrosecondType>>(),
+        ),
+        _ => {
+            let values = values.into_iter();
+            let values = values.collect::<PrimitiveArray<TimestampMicrosecondType>>();
+            Arc::new(values.with_data_type(ty.clone()))
+        }
+    }
+}
+
+/// Whether a value of a type is read from a text that `literal` writes.
+fn is_of_text(ty: &DataType) -> bool {
+    ty.is_numeric()
+        || matches!(
+            ty,
+            DataType::Boolean | DataType::Utf8View | DataType::FixedSizeBinary(16)
+        )
+}
+
+/// A list as the engine reads it from text: each item in quotes, in which quotes and backslashes have a backslash before them.
+fn list(items: Vec<Option<String>>) -> String {
+    let items = items.into_iter().map(|item| match item {
+        None => "NULL".to_owned(),
+        Some(text) => format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
+    });
+    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+}
+
+/// A value as the text of a literal; `None` for NULL.
+fn literal(value: Value) -> Result<Option<String>, ()> {
+    Ok(Some(match value {
+        Value::Null => return Ok(None),
+        Value::Boolean(value) => value.to_string(),
+        Value::Integer(value) => value.to_string(),
+        Value::Double(value) if value.is_nan() => "NaN".into(),
+        Value::Double(value) if value.is_infinite() && value > 0.0 => "Infinity".into(),
+        Value::Double(value) if value.is_infinite() => "-Infinity".into(),
+        Value::Double(value) => format!("{value:?}"),
+        Value::Decimal(text) | Value::Text(text) => text,
+        Value::Uuid(bytes) => {
+            let digits = hex::encode(bytes);
+            let part = |range: std::ops::Range<usize>| digits.get(range).unwrap_or_default();
+            [
+                part(0..8),
+                part(8..12),
+                part(12..16),
+                part(16..20),
+                part(20..32),
+            ]
+            .join("-")
+        }
+        Value::List(items) => {
+            let items = items.into_iter().map(literal);
+            list(items.collect::<Result<_, ()>>()?)
+        }
+        _ => return Err(()),
+    }))
 }
 
 /// How far a COPY has come.

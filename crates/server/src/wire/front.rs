@@ -64,6 +64,11 @@ pub(crate) enum Format {
 pub(crate) struct Formats(Vec<Format>);
 
 impl Formats {
+    /// Binary for all columns.
+    pub(crate) fn binary() -> Self {
+        Self(vec![Format::Binary])
+    }
+
     /// The format of a column.
     pub(crate) fn of(&self, column: usize) -> Format {
         match self.0.as_slice() {

@@ -5,6 +5,7 @@
 
 pub(crate) mod back;
 pub(crate) mod body;
+pub(crate) mod copy_binary;
 pub(crate) mod copy_csv;
 pub(crate) mod copy_options;
 pub(crate) mod copy_rows;

@@ -139,6 +139,19 @@ fn uuid(text: &str) -> Option<[u8; 16]> {
 
 /// The items of `{1,NULL,"a b"}`, of one dimension.
 fn items(item: u32, text: &str) -> Result<Vec<Value>, Wrong> {
+    let items = item_texts(text)?.into_iter();
+    let values = items.map(|text| match text {
+        None => Ok(Value::Null),
+        Some(text) => of_text(item, &text),
+    });
+    values.collect()
+}
+
+/// Their texts; `None` for NULL.
+///
+/// # Errors
+/// Text that is no array, and arrays of arrays.
+pub(crate) fn item_texts(text: &str) -> Result<Vec<Option<String>>, Wrong> {
     let inner = text
         .strip_prefix('{')
         .and_then(|t| t.strip_suffix('}'))
@@ -162,15 +175,15 @@ fn items(item: u32, text: &str) -> Result<Vec<Value>, Wrong> {
                 }
                 Some('\\') => word.push(letters.next().ok_or(TEXT)?),
                 Some('{' | '}') => {
-                    return Err(("0A000", "arrays of arrays are not there as parameters"));
+                    return Err(("0A000", "arrays of arrays are not there"));
                 }
                 Some(letter) => word.push(letter),
             }
         }
         values.push(match (quoted, word.trim()) {
-            (false, null) if null.eq_ignore_ascii_case("null") => Value::Null,
-            (false, word) => of_text(item, word)?,
-            (true, _) => of_text(item, &word)?,
+            (false, null) if null.eq_ignore_ascii_case("null") => None,
+            (false, trimmed) => Some(trimmed.to_owned()),
+            (true, _) => Some(word),
         });
     }
     Ok(values)
