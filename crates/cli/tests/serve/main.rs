@@ -8,6 +8,7 @@ mod backups;
 mod client;
 mod cursors;
 mod hostile;
+mod hostile_table;
 mod instance;
 mod recorded;
 mod rights;
