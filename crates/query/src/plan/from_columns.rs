@@ -18,7 +18,8 @@ use datafusion::sql::sqlparser::ast::{
 use hushdb_sql::{Error, PLACE, Result, excluded_names, folded};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use walk::{Column, Walker, Work};
+pub(super) use walk::Column;
+use walk::{Walker, Work};
 
 /// Parts that the expressions of a select list may have, when names stand for what they mean.
 const MAX_PARTS: usize = 10_000;

@@ -45,6 +45,7 @@ mod unpivots;
 mod using_joins;
 mod values;
 mod watched;
+mod with_queries;
 
 pub use given_files::{named, reading};
 pub use in_order::InOrderExec;

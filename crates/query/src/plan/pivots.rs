@@ -4,28 +4,28 @@
 //!
 //! What must hold: a table is written out before what is around it, so that each is looked at once.
 
+use super::from_columns::Column;
 use super::limits;
 use super::planner::Planner;
 use super::unpivots;
+use super::with_queries::{self, Flow, Seen, WithWalker, flow};
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, Cte, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    GroupByExpr, Ident, Query, Select, SelectItem, SetExpr, TableAlias, Value, Visit, VisitMut,
-    Visitor, VisitorMut, With,
+    self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    GroupByExpr, Ident, Query, Select, SelectItem, SetExpr, Value, Visit, VisitMut, Visitor,
+    VisitorMut, With,
 };
 use hushdb_sql::{
     Error, PIVOT, PIVOT_FOR, PIVOT_NAMED, Result, UNPIVOT, UNPIVOT_FOR, folded, functions_by_text,
     quoted, sql_text,
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 /// Columns that a PIVOT may make.
 const MAX_COLUMNS: usize = 2_000;
-
-type Flow = ControlFlow<Box<Error>>;
 
 /// Writes out all PIVOT and UNPIVOT of a statement.
 pub(super) fn write_out(planner: &Planner<'_>, statement: &mut ast::Statement) -> Result<()> {
@@ -34,10 +34,7 @@ pub(super) fn write_out(planner: &Planner<'_>, statement: &mut ast::Statement) -
     }
     let mut walker = Walker {
         planner,
-        tables: vec![],
-        begins: vec![],
-        names: HashMap::new(),
-        recursive: false,
+        seen: Seen::default(),
     };
     match VisitMut::visit(statement, &mut walker) {
         ControlFlow::Continue(()) => Ok(()),
@@ -103,18 +100,17 @@ pub(super) fn expressions(args: &[FunctionArg]) -> Result<Vec<Expr>> {
 /// Goes over a statement from the inside out.
 pub(super) struct Walker<'a> {
     planner: &'a Planner<'a>,
-    /// The queries of each WITH around, and how many there were before a query began.
-    tables: Vec<Cte>,
-    begins: Vec<usize>,
-    /// Names of queries of WITH, by where they stand.
-    names: HashMap<*const Query, TableAlias>,
-    recursive: bool,
+    /// The queries of WITH that can be named here, written out already.
+    seen: Seen,
 }
 
-fn flow(result: Result<()>) -> Flow {
-    match result {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => ControlFlow::Break(Box::new(error)),
+impl WithWalker for Walker<'_> {
+    fn seen(&mut self) -> &mut Seen {
+        &mut self.seen
+    }
+
+    fn after(&mut self, query: &mut Query) -> Result<()> {
+        limits::find(self, query)
     }
 }
 
@@ -122,34 +118,11 @@ impl VisitorMut for Walker<'_> {
     type Break = Box<Error>;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> Flow {
-        self.begins.push(self.tables.len());
-        if let Some(with) = &query.with {
-            self.recursive |= with.recursive;
-            let named = with.cte_tables.iter();
-            let named =
-                named.map(|cte| (std::ptr::from_ref(cte.query.as_ref()), cte.alias.clone()));
-            self.names.extend(named);
-        }
-        ControlFlow::Continue(())
+        with_queries::enter(self, query)
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> Flow {
-        if let Err(error) = limits::find(self, query) {
-            return ControlFlow::Break(Box::new(error));
-        }
-        let begin = self.begins.pop().unwrap_or_default();
-        self.tables.truncate(begin);
-        // What comes after a query of WITH sees it.
-        if let Some(alias) = self.names.remove(&std::ptr::from_ref(query)) {
-            self.tables.push(Cte {
-                alias,
-                query: Box::new(query.clone()),
-                from: None,
-                materialized: None,
-                closing_paren_token: ast::helpers::attached_token::AttachedToken::empty(),
-            });
-        }
-        ControlFlow::Continue(())
+        with_queries::leave(self, query)
     }
 
     fn post_visit_select(&mut self, select: &mut Select) -> Flow {
@@ -161,26 +134,6 @@ impl VisitorMut for Walker<'_> {
             Some((mark, Ok(args))) => unpivots::write_out(self, select, mark == UNPIVOT, args),
         };
         flow(written)
-    }
-}
-
-/// A column of a FROM.
-pub(super) struct Column {
-    table: Option<String>,
-    pub(super) name: String,
-    pub(super) data_type: DataType,
-    alone: bool,
-}
-
-impl Column {
-    pub(super) fn expr(&self) -> Expr {
-        let name = Ident::with_quote('"', &self.name);
-        match &self.table {
-            Some(table) if !self.alone => {
-                Expr::CompoundIdentifier(vec![Ident::with_quote('"', table), name])
-            }
-            _ => Expr::Identifier(name),
-        }
     }
 }
 
@@ -198,31 +151,13 @@ impl Walker<'_> {
 
     /// The queries of WITH that may be named here.
     pub(super) fn with(&self) -> Option<With> {
-        (!self.tables.is_empty()).then(|| With {
-            with_token: ast::helpers::attached_token::AttachedToken::empty(),
-            recursive: self.recursive,
-            cte_tables: self.tables.clone(),
-        })
+        self.seen.with()
     }
 
     /// The columns that items of a select list have.
     pub(super) fn columns(&self, select: &Select, items: Vec<SelectItem>) -> Result<Vec<Column>> {
         let plan = self.planner.plan_query(self.query(select, items)?)?;
-        let all = plan.schema().iter().map(|(table, field)| Column {
-            table: table.map(|table| table.table().to_owned()),
-            name: field.name().clone(),
-            data_type: field.data_type().clone(),
-            alone: true,
-        });
-        let mut all: Vec<Column> = all.collect();
-        let mut times = HashMap::new();
-        for column in &all {
-            *times.entry(folded(&column.name)).or_insert(0) += 1;
-        }
-        for column in &mut all {
-            column.alone = times.get(&folded(&column.name)) == Some(&1);
-        }
-        Ok(all)
+        Ok(Column::all(plan.schema()))
     }
 
     pub(super) fn all_columns(&self, select: &Select) -> Result<Vec<Column>> {

@@ -1,7 +1,8 @@
 //! UNPIVOT, written out: each row of the FROM as often as there are columns that become rows, by a list of their names and one of
 //! their values.
 
-use super::pivots::{Column, Walker, call, column_names, name_text, parsed_items, parsed_query};
+use super::from_columns::Column;
+use super::pivots::{Walker, call, column_names, name_text, parsed_items, parsed_query};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
     Expr, GroupByExpr, Select, SelectItem, SetExpr, TableFactor, Value, VisitMut, VisitorMut,
