@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &FileArguments) -> Result<ExitCode, Failure> {
             return Err(failure);
         }
     };
-    let notices = file.notices();
+    let notices = [file.notices(), file.key_notices()].concat();
     let bytes = file.facts().sectors.saturating_mul(SECTOR_BYTES).max(1);
     let bar = progress::bar("{bar:40} {percent:>3} % of the file");
     let mut seen = 0;

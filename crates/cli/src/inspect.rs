@@ -239,7 +239,7 @@ fn with_key(out: &mut Sink, file: &DatabaseFile) -> Result<(), Failure> {
         ("blocks sealed", format!("{} so far", known.seals)),
     ];
     print(out, &facts)?;
-    for notice in file.notices() {
+    for notice in [file.notices(), file.key_notices()].concat() {
         print(out, &[("notice", notice.text)])?;
     }
     tables(out, file)?;

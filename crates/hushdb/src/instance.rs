@@ -585,7 +585,9 @@ fn opening_notices(store: &Store, path: &Path, read_only: bool) -> Vec<String> {
         Notice::AnchorWithoutHistory { .. } => format!("{}: {notice}", path.display()),
         _ => format!("{}: {notice}; {end}", path.display()),
     });
-    notices.collect()
+    let of_keys = store.key_notices().into_iter();
+    let of_keys = of_keys.map(|notice| format!("{}: {notice}", path.display()));
+    notices.chain(of_keys).collect()
 }
 
 /// Whether a database is sealed with the cipher that is asked for.

@@ -353,6 +353,30 @@ impl Header {
         Ok((next, ring.without_retired()))
     }
 
+    /// Has the data key be changed at an age in days; 0: never. Returns the ring that says so. The header stays as it is, but where there
+    /// was no ring: then it becomes one of version 2.
+    ///
+    /// # Errors
+    /// As [`Self::rotate_data_key`].
+    pub fn set_key_age_days(
+        &mut self,
+        crypto: &CryptoProvider,
+        keys: &DatabaseKeys,
+        ring: Option<&KeyRing>,
+        days: u32,
+    ) -> Result<KeyRing, HeaderError> {
+        self.secrets(keys)?;
+        if let Some(ring) = ring {
+            return Ok(ring.with_key_age_days(days));
+        }
+        let ring = KeyRing::first(keys)?.with_key_age_days(days);
+        let mut fields = self.next_fields()?;
+        fields.version = FORMAT_VERSION;
+        self.page = authenticated_page(crypto, &fields, keys);
+        self.fields = fields;
+        Ok(ring)
+    }
+
     /// The fields of the header that comes next, as far as they follow from this one.
     fn next_fields(&self) -> Result<HeaderFields, HeaderError> {
         let mut fields = self.fields.clone();

@@ -33,7 +33,7 @@ pub type ReservedSectors = (u64, u64);
 pub struct KeyRing {
     next_key_id: u32,
     next_unlock_id: u32,
-    /// Age in days at which the data key is to be replaced; 0: never. Kept as it is found.
+    /// Age in days at which the data key is to be replaced; 0: never.
     key_age_days: u32,
     /// When the system's data key was made, in seconds of 1970; 0 where it is not known.
     key_made: i64,
@@ -92,6 +92,31 @@ impl KeyRing {
         (self.key_made != 0).then_some(self.key_made)
     }
 
+    /// Age in days at which the system's data key is to be changed; `None`: never.
+    pub fn key_age_days(&self) -> Option<u32> {
+        (self.key_age_days != 0).then_some(self.key_age_days)
+    }
+
+    /// The ring of a file that has none yet: its data key was made at a time that nobody wrote down.
+    pub(crate) fn first(keys: &DatabaseKeys) -> Result<Self, HeaderError> {
+        let next = keys.system_key_id.checked_add(1);
+        Ok(Self {
+            next_key_id: next.ok_or(HeaderError::KeyIdsSpent)?,
+            next_unlock_id: 1,
+            key_age_days: 0,
+            key_made: 0,
+            reserved: Vec::new(),
+            retired: Vec::new(),
+        })
+    }
+
+    pub(crate) fn with_key_age_days(&self, days: u32) -> Self {
+        Self {
+            key_age_days: days,
+            ..self.clone()
+        }
+    }
+
     /// The ring in which the system's key is retired and `key_id` takes its place, under a ring key that need not be the one of `keys`.
     pub(crate) fn retiring(
         crypto: &CryptoProvider,
@@ -101,14 +126,10 @@ impl KeyRing {
         (key_id, ring_key): (u32, &SecretKey),
         now: i64,
     ) -> Result<Self, HeaderError> {
-        let mut ring = before.cloned().unwrap_or(Self {
-            next_key_id: key_id,
-            next_unlock_id: 1,
-            key_age_days: 0,
-            key_made: 0,
-            reserved: Vec::new(),
-            retired: Vec::new(),
-        });
+        let mut ring = match before {
+            Some(before) => before.clone(),
+            None => Self::first(keys)?,
+        };
         if ring.retired.len() >= MAX_RETIRED {
             return Err(HeaderError::KeyIdsSpent);
         }

@@ -410,6 +410,35 @@ fn a_crash_at_any_moment_loses_nothing_and_locks_nobody_out() {
 }
 
 #[test]
+fn a_crash_while_an_age_is_set_leaves_it_set_or_not_and_the_key_changes_afterwards() {
+    for (seed, before) in [(0, None), (1, None), (2, Some(7))] {
+        for after in 1.. {
+            let mut life = Life::new(seed, Change::DataKey);
+            let store = life.begin().unwrap();
+            let old = OldKey::of(&store, &key()).unwrap();
+            let old_header = store.blocks().header().to_page();
+            if let Some(days) = before {
+                store.set_data_key_age_days(days).unwrap();
+            }
+            life.disk.crash_after(after);
+            let set = store.set_data_key_age_days(30);
+            let crashed = life.disk.is_down();
+            assert!(crashed || set.is_ok(), "{set:?}");
+            life.disk.crash();
+            drop(store);
+            life.hold(&old, old_header.as_slice())
+                .unwrap_or_else(|what| panic!("seed {seed}, crash after {after}: {what}"));
+            let age = life.open(&key(), true).unwrap().data_key_age_days();
+            assert!(age == Some(30) || crashed && age == before, "{age:?}");
+            if !crashed {
+                assert!(after > 8);
+                break;
+            }
+        }
+    }
+}
+
+#[test]
 fn a_crash_at_any_moment_leaves_the_old_master_key_or_the_new_one() {
     let seeds = std::env::var("HUSHDB_SIM_SEEDS").map_or(2, |text| text.parse().expect("a number"));
     assert_eq!(first_loss(Change::MasterKey, 0..seeds, NONE, NONE), None);

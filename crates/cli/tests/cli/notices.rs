@@ -75,3 +75,39 @@ fn what_opening_put_right_is_said_once() {
     said.ok();
     assert!(said.err().contains("superblock slot 1"), "{}", said.err());
 }
+
+#[test]
+fn a_data_key_that_is_due_and_a_change_that_has_not_ended_are_said_by_each_opening() {
+    let place = Place::new();
+    let open = |sql: &str| place.hush(&["--key-env", "KEY_A", "a.hush", sql]);
+    let check = || place.hush(&["check", "--key-env", "KEY_A", "a.hush"]).ok();
+    open("CREATE TABLE t AS SELECT 7 AS a").ok();
+    assert_eq!(open("SELECT 1").err(), "");
+    let set = open("ALTER DATABASE a SET (rekey_after = '90 days')");
+    set.ok();
+    assert!(
+        set.err().contains("due at an age of 90 days"),
+        "{}",
+        set.err()
+    );
+    for sql in ["SELECT 1", "FROM t"] {
+        let run = open(sql);
+        run.ok();
+        let said = run.err();
+        assert!(said.contains("rekey_after is 90 days"), "{said}");
+        assert!(!said.contains("put right"), "{said}");
+    }
+    assert!(check().contains("rekey_after is 90 days"));
+    let suspend = "ALTER DATABASE a SET ENCRYPTION SUSPEND; ALTER DATABASE a ROTATE DATA KEY";
+    open(suspend).ok();
+    let said = open("SELECT 1").err();
+    assert!(
+        said.contains("data key 1 opens a part of the file still"),
+        "{said}"
+    );
+    assert!(check().contains("has not ended"));
+    place
+        .hush(&["rekey", "--data", "--key-env", "KEY_A", "a.hush"])
+        .ok();
+    assert_eq!(open("SELECT 1").err(), "");
+}

@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Functions in FROM, which `table_functions.rs` calls.
-const TABLE_FUNCTIONS: [&str; 32] = [
+const TABLE_FUNCTIONS: [&str; 34] = [
+    "data_keys",
     "databases",
     "database_anchor",
     "duckdb_columns",
@@ -26,6 +27,7 @@ const TABLE_FUNCTIONS: [&str; 32] = [
     "generate_series",
     "key_memory",
     "key_slots",
+    "keys",
     "locks",
     "parquet_scan",
     "pragma_database_list",

@@ -14,6 +14,7 @@ mod confined;
 mod copy;
 mod copy_database;
 mod csv;
+mod data_key_age;
 mod ddl;
 mod default_text;
 mod defaults;

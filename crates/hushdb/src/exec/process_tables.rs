@@ -17,12 +17,13 @@ use std::sync::Arc;
 type Row<'a> = (&'a String, &'a DatabaseSnapshot, StoreInfo);
 
 /// What the tables here are called.
-pub(super) const NAMES: [&str; 10] = [
+pub(super) const NAMES: [&str; 11] = [
     "duckdb_functions",
     "databases",
     "duckdb_databases",
     "data_keys",
     "key_slots",
+    "keys",
     "locks",
     "pg_get_keywords",
     "rekey_progress",
@@ -36,7 +37,7 @@ pub(super) fn named(name: &str, session: &Session, planner: &Planner<'_>) -> Col
         "settings" | "duckdb_settings" => settings(session),
         "duckdb_functions" => super::function_table::functions(planner),
         "locks" => locks(planner),
-        "data_keys" => super::rekey::data_keys(planner),
+        "data_keys" | "keys" => super::data_key_age::data_keys(planner),
         "key_slots" => key_slots(planner),
         "pg_get_keywords" => {
             let words = hushdb_sql::keywords().map(Some);

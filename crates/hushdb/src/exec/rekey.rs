@@ -6,15 +6,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use datafusion::arrow::array::{
-    ArrayRef, StringArray, TimestampSecondArray, UInt32Array, UInt64Array,
-};
+use datafusion::arrow::array::{ArrayRef, StringArray, UInt32Array, UInt64Array};
 use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
-use hushdb_keys::{DataKeyInfo, KeyProvider, SlotOptions, SlotPlan};
+use hushdb_keys::{KeyProvider, SlotOptions, SlotPlan};
 use hushdb_query::plan::Planner;
 use hushdb_sql::{Error, RekeySlot, Result};
-use hushdb_storage::{KeyUsage, RekeyProgress, RekeyState, Store, check_interrupt, clock};
+use hushdb_storage::{RekeyProgress, RekeyState, Store, check_interrupt, clock};
 
 use super::attach::unknown_cipher;
 use super::index_tables::Columns;
@@ -161,7 +159,7 @@ fn planned(session: &Session, slots: &[RekeySlot]) -> Result<Vec<Planned>> {
 }
 
 /// A database whose keys can be changed.
-fn store_of(session: &Session, name: &str, what: &str) -> Result<Arc<Store>> {
+pub(super) fn store_of(session: &Session, name: &str, what: &str) -> Result<Arc<Store>> {
     let database = session.instance.database(name)?;
     if database.read_only {
         return Err(Error::invalid(format!(
@@ -265,50 +263,5 @@ fn table_of(rows: &[(&str, RekeyProgress)]) -> Columns {
         ("blocks", numbers(&|row| row.blocks)),
         ("bytes", numbers(&|row| row.bytes)),
         ("reason", texts(&|(_, row)| row.suspended.clone())),
-    ]
-}
-
-/// A data key of an attached database, and what is under it: `None` where a block does not open that says so.
-type KeyRow<'a> = (&'a str, DataKeyInfo, Option<KeyUsage>);
-
-/// One row a data key of an attached database.
-pub(super) fn data_keys(planner: &Planner<'_>) -> Columns {
-    let databases = planner.snapshot.databases.iter();
-    let rows: Vec<KeyRow<'_>> = databases
-        .flat_map(|(name, database)| {
-            let keys = database.store.blocks().data_keys();
-            let usage = match keys.is_empty() {
-                true => None,
-                false => database.store.key_usage().ok(),
-            };
-            keys.into_iter().map(move |key| {
-                let used = usage.as_ref();
-                let used = used.map(|used| used.get(&key.id).copied().unwrap_or_default());
-                (name.as_str(), key, used)
-            })
-        })
-        .collect();
-    let rows = rows.iter();
-    let texts = |of: &dyn Fn(&KeyRow<'_>) -> String| -> ArrayRef {
-        let texts = rows.clone().map(|row| Some(of(row)));
-        Arc::new(texts.collect::<StringArray>())
-    };
-    let times = |of: &dyn Fn(&DataKeyInfo) -> Option<i64>| -> ArrayRef {
-        let seconds = rows.clone().map(|(_, key, _)| of(key));
-        Arc::new(seconds.collect::<TimestampSecondArray>())
-    };
-    let numbers = |of: &dyn Fn(&KeyUsage) -> u64| -> ArrayRef {
-        let numbers = rows.clone().map(|(.., used)| used.as_ref().map(of));
-        Arc::new(numbers.collect::<UInt64Array>())
-    };
-    let ids = rows.clone().map(|(_, key, _)| Some(key.id));
-    vec![
-        ("database_name", texts(&|(name, ..)| (*name).to_owned())),
-        ("key_id", Arc::new(ids.collect::<UInt32Array>())),
-        ("cipher", texts(&|(_, key, _)| key.suite.to_string())),
-        ("made", times(&|key| key.made)),
-        ("retired", times(&|key| key.ended)),
-        ("blocks", numbers(&|used| used.blocks)),
-        ("bytes", numbers(&|used| used.bytes)),
     ]
 }

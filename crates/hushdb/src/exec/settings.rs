@@ -559,10 +559,11 @@ fn setting(name: &str) -> Result<&'static Setting> {
     let name = name.to_lowercase();
     let mut settings = SETTINGS.iter();
     let found = settings.find(|s| s.name == name || s.aliases.contains(&name.as_str()));
-    found.ok_or_else(|| {
-        Error::catalog(format!(
+    found.ok_or_else(|| match name.as_str() {
+        "rekey_after" => Error::invalid(super::data_key_age::OF_A_DATABASE),
+        _ => Error::catalog(format!(
             "unrecognized configuration parameter \"{name}\"; FROM duckdb_settings() lists those that there are"
-        ))
+        )),
     })
 }
 

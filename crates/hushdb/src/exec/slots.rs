@@ -3,8 +3,8 @@
 //! What must hold: a slot is changed at once and for all, so not within a transaction, which could not take it back; no error
 //! repeats a key, nor where it comes from.
 
-use super::rekey;
 use super::slot_options::read_options;
+use super::{data_key_age, rekey};
 use crate::maintenance::{add_slot, change_slot, remove_slot, verify_slot_of};
 use crate::result::QueryResult;
 use crate::session::Session;
@@ -38,6 +38,9 @@ pub(super) fn alter_database(
         DatabaseChange::RotateDataKey => return rekey::rotate_data_key(session, &name),
         DatabaseChange::SetCipher(cipher) => {
             return rekey::change_cipher(session, &name, &cipher);
+        }
+        DatabaseChange::SetRekeyAfter(age) => {
+            return data_key_age::set(session, &name, &age);
         }
         DatabaseChange::Encrypt(_) => return Err(rekey::does_not_become_encrypted()),
         DatabaseChange::Decrypt => return Err(rekey::does_not_become_plain()),

@@ -143,11 +143,12 @@ impl DatabaseFile {
 
     /// What was noticed when it was opened.
     pub fn notices(&self) -> Vec<FileNotice> {
-        let notice = |notice: Notice| FileNotice {
-            text: notice.to_string(),
-            is_damage: notice.is_damage(),
-        };
-        self.0.notices().into_iter().map(notice).collect()
+        self.0.notices().into_iter().map(told).collect()
+    }
+
+    /// What there is to say of its data keys: that one is due, or that a change has not ended.
+    pub fn key_notices(&self) -> Vec<FileNotice> {
+        self.0.key_notices().into_iter().map(told).collect()
     }
 
     /// How far the database has come, to be kept elsewhere.
@@ -282,6 +283,13 @@ impl DatabaseFile {
     /// `NotEncrypted`; `InvalidInput` for one that is not in use, or is the last.
     pub fn remove_slot(&self, slot: usize) -> Result<SlotChange> {
         slots::remove_slot(&self.0, slot)
+    }
+}
+
+fn told(notice: Notice) -> FileNotice {
+    FileNotice {
+        text: notice.to_string(),
+        is_damage: notice.is_damage(),
     }
 }
 

@@ -10,7 +10,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 /// `ALTER DATABASE name ADD SLOT (...)`, `CHANGE SLOT n (...)`, `VERIFY SLOT n (...)`, `DROP SLOT n`, `ROTATE DATA KEY`,
-/// `REKEY (...)`, `SET ENCRYPTION_CIPHER name`, or `SET ENCRYPTION` with `ON (...)`, `OFF`, `SUSPEND` and `RESUME`.
+/// `REKEY (...)`, `SET ENCRYPTION_CIPHER name`, `SET (rekey_after = age)`, or `SET ENCRYPTION` with `ON (...)`, `OFF`, `SUSPEND` and `RESUME`.
 pub(super) fn alter_database(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
     (0..2).for_each(|_| drop(parser.next_token()));
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
@@ -20,7 +20,7 @@ pub(super) fn alter_database(parser: &mut Parser, keys: &KeyLiterals) -> Result<
     let next = parser.peek_token().token;
     let read = match ahead.as_slice() {
         ["ADD" | "CHANGE" | "DROP" | "VERIFY", "SLOT", ..] => 2,
-        ["SET", "ENCRYPTION_CIPHER", ..] => 2,
+        ["SET", "ENCRYPTION_CIPHER" | "REKEY_AFTER", ..] | ["SET", "(", "REKEY_AFTER"] => 2,
         ["ROTATE", "DATA", "KEY"] | ["SET", "ENCRYPTION", "SUSPEND" | "RESUME" | "ON" | "OFF"] => 3,
         ["REKEY", ..] => 1,
         _ => 0,
@@ -33,9 +33,13 @@ pub(super) fn alter_database(parser: &mut Parser, keys: &KeyLiterals) -> Result<
         }
         ["SET", "ENCRYPTION", "ON"] => DatabaseChange::Encrypt(options(parser, keys)?),
         ["SET", "ENCRYPTION", "OFF"] => DatabaseChange::Decrypt,
-        ["SET", "ENCRYPTION_CIPHER", ..] => {
-            let _ = parser.consume_token(&Token::Eq);
-            DatabaseChange::SetCipher(scalar(parser)?)
+        ["SET", "ENCRYPTION_CIPHER", ..] => DatabaseChange::SetCipher(set_to(parser)?),
+        ["SET", "REKEY_AFTER", ..] => DatabaseChange::SetRekeyAfter(set_to(parser)?),
+        ["SET", "(", "REKEY_AFTER"] => {
+            parser.next_token();
+            let age = set_to(parser)?;
+            expect(parser, &Token::RParen)?;
+            DatabaseChange::SetRekeyAfter(age)
         }
         ["REKEY", ..] => DatabaseChange::Rekey(rekey_slots(parser, keys)?),
         ["ADD", "SLOT", ..] => DatabaseChange::AddSlot(options(parser, keys)?),
@@ -55,6 +59,12 @@ pub(super) fn alter_database(parser: &mut Parser, keys: &KeyLiterals) -> Result<
         if_exists,
         change,
     })
+}
+
+/// A value, with or without `=` before it.
+fn set_to(parser: &mut Parser) -> Result<String> {
+    let _ = parser.consume_token(&Token::Eq);
+    scalar(parser)
 }
 
 /// `(KEEP SLOT n (options), ADD SLOT (options), DROP SLOT n)`.
@@ -151,6 +161,31 @@ mod tests {
                 panic!("{text} parsed")
             };
             assert!(!error.to_string().contains("sesame"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_age_is_set_with_or_without_parentheses() {
+        for text in [
+            "(rekey_after = '1 year')",
+            "(REKEY_AFTER '1 year')",
+            "rekey_after = '1 year'",
+            "REKEY_AFTER '1 year'",
+        ] {
+            let changed = change(&format!("ALTER DATABASE Sales SET {text}"));
+            assert!(matches!(changed, DatabaseChange::SetRekeyAfter(age) if age == "1 year"));
+        }
+        for text in [
+            "(rekey_after)",
+            "(rekey_after = '1 year'",
+            "(rekey_after = '1 year', x = 1)",
+            "(other = 1)",
+            "()",
+            "rekey_after",
+            "rekey_after = '1 year' now",
+        ] {
+            let sql = format!("ALTER DATABASE Sales SET {text}");
+            assert!(parse(&sql).is_err(), "{text}");
         }
     }
 

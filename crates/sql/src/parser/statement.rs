@@ -379,6 +379,8 @@ pub enum DatabaseChange {
     Rekey(Vec<RekeySlot>),
     /// `SET ENCRYPTION_CIPHER name`: as ROTATE DATA KEY, and the new key's blocks are sealed with that cipher.
     SetCipher(String),
+    /// `SET (rekey_after = age)`: it is said when the data key is older. The text is read by who carries it out.
+    SetRekeyAfter(String),
     /// `SET ENCRYPTION OFF`.
     Decrypt,
     /// `SET ENCRYPTION ON (options)`.

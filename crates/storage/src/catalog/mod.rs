@@ -13,6 +13,7 @@ mod checkpointer;
 mod commit;
 mod commit_log;
 mod commit_queue;
+mod data_key_age;
 mod dead_rows;
 mod entries;
 mod fresh_blocks;

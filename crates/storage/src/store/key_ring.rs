@@ -189,6 +189,26 @@ impl BlockStore {
         ended.map(|_| self.sealed.forget_other_keys())
     }
 
+    /// Has the ring say at which age in days the data key is to be changed; 0: never. Makes a ring where there is none.
+    ///
+    /// # Errors
+    /// As [`BlockStore::begin_rotation`].
+    pub(crate) fn set_key_age_days(&self, oldest: Generation, days: u32) -> Result<()> {
+        self.change_ring(oldest, |keys, header, ring| {
+            let mut header = header.clone();
+            let ring = header.set_key_age_days(&self.crypto, keys, ring, days)?;
+            let keys = DatabaseKeys::clone(keys);
+            Ok(Some(NextKeys { header, keys, ring }))
+        })?;
+        self.ring_is_damaged.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// The age in days at which the data key is to be changed; `None`: never.
+    pub(crate) fn key_age_days(&self) -> Option<u32> {
+        self.ring.lock().as_ref()?.key_age_days()
+    }
+
     /// Writes the ring anew if one of its copies was damaged when the file was opened.
     ///
     /// # Errors

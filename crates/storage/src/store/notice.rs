@@ -55,6 +55,20 @@ pub enum Notice {
         /// The anchor's generation.
         generation: Generation,
     },
+    /// A change of the data key was begun and has not ended: older ones open a part of the file still.
+    DataKeyChangeUnfinished {
+        /// The oldest of them.
+        key_id: u32,
+    },
+    /// The data key has reached the age at which it is to be changed.
+    DataKeyDue {
+        /// The one of new blocks.
+        key_id: u32,
+        /// Whole days since it was made; `None` where nobody wrote down when that was.
+        age_days: Option<u32>,
+        /// The age at which it is to be changed.
+        due_days: u32,
+    },
     /// The log ends in what is no whole record: a write that a crash interrupted, or an acknowledged one that was changed.
     LogTornTail {
         /// Where it begins in the log.
@@ -64,13 +78,45 @@ pub enum Notice {
     },
 }
 
+/// What has the data key changed.
+const CHANGE: &str = "ALTER DATABASE ... ROTATE DATA KEY, or hush rekey --data,";
+
 impl Notice {
     /// Whether a part of the file is not as a writer left it, rather than as whoever could not close it.
     pub fn is_damage(&self) -> bool {
         !matches!(
             self,
-            Self::LogReplayed { .. } | Self::AnchorWithoutHistory { .. }
+            Self::LogReplayed { .. }
+                | Self::AnchorWithoutHistory { .. }
+                | Self::DataKeyChangeUnfinished { .. }
+                | Self::DataKeyDue { .. }
         )
+    }
+
+    fn of_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::DataKeyChangeUnfinished { key_id } => write!(
+                f,
+                "a change of the data key has not ended, and data key {key_id} opens a part of the file still: {CHANGE} goes on"
+            ),
+            Self::DataKeyDue {
+                key_id,
+                age_days: Some(days),
+                due_days,
+            } => write!(
+                f,
+                "data key {key_id} is {days} days old, and rekey_after is {due_days} days: {CHANGE} makes another"
+            ),
+            Self::DataKeyDue {
+                key_id,
+                age_days: None,
+                due_days,
+            } => write!(
+                f,
+                "nobody wrote down when data key {key_id} was made, and rekey_after is {due_days} days: {CHANGE} makes another"
+            ),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -125,6 +171,7 @@ impl fmt::Display for Notice {
                 "the anchor is from before the file kept a history: it shows that the file is not older than generation \
                  {generation}, but not that nothing was taken from it before it was written to; take a new one"
             ),
+            Self::DataKeyChangeUnfinished { .. } | Self::DataKeyDue { .. } => self.of_keys(f),
             Self::LogReplayed { transactions } => write!(
                 f,
                 "the database was not closed: {transactions} transactions were taken from its log; if more were cut off its \

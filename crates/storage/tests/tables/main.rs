@@ -5,6 +5,7 @@ mod checkpointer;
 mod checkpoints;
 mod commits;
 mod damage;
+mod data_key_age;
 mod dead_rows;
 mod definitions;
 mod early_release;
