@@ -9,7 +9,10 @@ use std::process::ExitCode;
 
 use hushdb::KeySource;
 use hushdb::keys::{SlotOptions, SlotPlan};
-use hushdb::maintenance::{DatabaseFile, FileHeader, KeySlot, MasterKeyChange};
+use hushdb::maintenance::{
+    DatabaseFile, FileHeader, KeySlot, MasterKeyChange, SealingPhase, SealingProgress,
+};
+use indicatif::ProgressBar;
 
 use crate::arguments::RekeyArguments;
 use crate::cpu_time;
@@ -23,6 +26,29 @@ const LEFT: &str = "Copies of the file made before hold the data under the old k
 
 const KEPT: &str = "Copies of the file made before still open with the old keys, as they were. A slot that was kept opens them too: \
     --expected-key refuses one that is put in the place of this file.";
+
+const BAR: &str = "{bar:40} {percent:>3} % {msg}";
+
+fn show(bar: &ProgressBar, now: SealingProgress) {
+    let share = match now.all_bytes {
+        0 => 1.0,
+        all => now.done_bytes as f64 / all as f64,
+    };
+    bar.set_position(progress::position(share));
+    bar.set_message(said_of(now));
+}
+
+fn said_of(now: SealingProgress) -> String {
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let (done, all) = (mib(now.done_bytes), mib(now.all_bytes));
+    match now.phase {
+        SealingPhase::Moving => format!("sealed anew: {done:.0} of {all:.0} MiB"),
+        SealingPhase::Waiting => "sealed anew; waits for who reads what was before".to_owned(),
+        SealingPhase::Overwriting => {
+            format!("of what is free overwritten: {done:.0} of {all:.0} MiB")
+        }
+    }
+}
 
 /// Runs it.
 ///
@@ -38,8 +64,8 @@ pub(crate) fn run(arguments: &RekeyArguments) -> Result<ExitCode, Failure> {
 fn data_key(arguments: &RekeyArguments) -> Result<ExitCode, Failure> {
     let started = cpu_time::now();
     let opened = keys::open(&arguments.file)?;
-    let bar = progress::bar("{bar:40} {percent:>3} % sealed anew");
-    let done = opened.rotate_data_key(&mut |share| bar.set_position(progress::position(share)));
+    let bar = progress::bar(BAR);
+    let done = opened.rotate_data_key(&mut |now| show(&bar, now));
     bar.finish_and_clear();
     let change = done?;
     arguments.file.freshness.keep(&opened.anchor()?)?;
@@ -120,10 +146,27 @@ fn changed(
     };
     let dropped = arguments.drop_slot.iter();
     plan.extend(dropped.map(|slot| SlotPlan::Drop { slot: *slot }));
-    let bar = progress::bar("{bar:40} {percent:>3} % sealed anew");
-    let done = opened.rekey(&plan, &mut |share| {
-        bar.set_position(progress::position(share))
-    });
+    let bar = progress::bar(BAR);
+    let done = opened.rekey(&plan, &mut |now| show(&bar, now));
     bar.finish_and_clear();
     Ok(done?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_says_what_is_under_way() {
+        let said = |phase| {
+            said_of(SealingProgress {
+                phase,
+                done_bytes: 3 << 20,
+                all_bytes: 10 << 20,
+            })
+        };
+        assert_eq!(said(SealingPhase::Moving), "sealed anew: 3 of 10 MiB");
+        assert!(said(SealingPhase::Overwriting).contains("overwritten: 3 of 10 MiB"));
+        assert!(said(SealingPhase::Waiting).contains("waits"));
+    }
 }

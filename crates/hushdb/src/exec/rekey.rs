@@ -25,6 +25,10 @@ use crate::session::Session;
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// What SUSPEND does and what not.
+const PAUSED: &str = "sealing anew pauses until SET ENCRYPTION RESUME, or until the database is closed; opened again, nothing goes on with it before \
+    ROTATE DATA KEY, RESUME or hush rekey --data is given";
+
 /// What becomes of a key slot.
 enum Planned {
     Keep(usize, Arc<dyn KeyProvider>),
@@ -130,8 +134,9 @@ pub(super) fn rekey(session: &Session, name: &str, slots: &[RekeySlot]) -> Resul
 pub(super) fn pause(session: &Session, name: &str, pause: bool) -> Result<QueryResult> {
     let store = store_of(session, name, "SET ENCRYPTION")?;
     store.pause_rekey(pause);
-    if !pause {
-        seal_anew(&store)?;
+    match pause {
+        true => session.notice(format!("{name}: {PAUSED}")),
+        false => drop(seal_anew(&store)?),
     }
     row_of(name, &store)
 }
@@ -227,6 +232,19 @@ pub(super) fn progress(planner: &Planner<'_>) -> Columns {
     table_of(&rows)
 }
 
+/// What it does, or waits for, in a word or two.
+fn state_of(row: &RekeyProgress) -> &'static str {
+    match row.state {
+        RekeyState::Done => "done",
+        _ if row.lacks_room => "waiting for room",
+        _ if row.suspended.is_some() => "suspended",
+        RekeyState::Paused => "paused",
+        _ if row.scrubbing.is_some() => "scrubbing",
+        RekeyState::Running => "running",
+        RekeyState::Draining => "draining",
+    }
+}
+
 fn table_of(rows: &[(&str, RekeyProgress)]) -> Columns {
     let texts = |of: &dyn Fn(&(&str, RekeyProgress)) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringArray>())
@@ -235,33 +253,35 @@ fn table_of(rows: &[(&str, RekeyProgress)]) -> Columns {
         let ids = rows.iter().map(|(_, row)| of(&row.key_ids));
         Arc::new(ids.collect::<UInt32Array>())
     };
-    let numbers = |of: &dyn Fn(&RekeyProgress) -> u64| -> ArrayRef {
-        Arc::new(
-            rows.iter()
-                .map(|(_, row)| Some(of(row)))
-                .collect::<UInt64Array>(),
-        )
-    };
-    let state = |row: &RekeyProgress| match (row.state, &row.suspended) {
-        (RekeyState::Done, _) => "done",
-        (_, Some(_)) => "suspended",
-        (RekeyState::Paused, None) => "paused",
-        (RekeyState::Running, None) => "running",
-        (RekeyState::Draining, None) => "draining",
+    let numbers = |of: &dyn Fn(&RekeyProgress) -> Option<u64>| -> ArrayRef {
+        let numbers = rows.iter().map(|(_, row)| of(row));
+        Arc::new(numbers.collect::<UInt64Array>())
     };
     vec![
         (
             "database_name",
             texts(&|(name, _)| Some((*name).to_owned())),
         ),
-        ("state", texts(&|(_, row)| Some(state(row).to_owned()))),
+        ("state", texts(&|(_, row)| Some(state_of(row).to_owned()))),
         (
             "old_key_id",
             keys(&|ids| ids.first().copied().filter(|_| ids.len() > 1)),
         ),
         ("new_key_id", keys(&|ids| ids.last().copied())),
-        ("blocks", numbers(&|row| row.blocks)),
-        ("bytes", numbers(&|row| row.bytes)),
+        ("steps", numbers(&|row| Some(row.steps))),
+        ("steps_in_all", numbers(&|row| Some(row.in_all?.steps))),
+        ("blocks", numbers(&|row| Some(row.blocks))),
+        ("blocks_in_all", numbers(&|row| Some(row.in_all?.blocks))),
+        ("bytes", numbers(&|row| Some(row.bytes))),
+        ("bytes_in_all", numbers(&|row| Some(row.in_all?.bytes))),
+        (
+            "overwritten_bytes",
+            numbers(&|row| Some(row.scrubbing?.done)),
+        ),
+        (
+            "overwritten_bytes_in_all",
+            numbers(&|row| Some(row.scrubbing?.all)),
+        ),
         ("reason", texts(&|(_, row)| row.suspended.clone())),
     ]
 }

@@ -17,7 +17,7 @@ pub use database_file::{
 pub use header::{FileHeader, KEY_SLOTS, KeySlot};
 pub use hushdb_crypto::set_core_dumps;
 pub use hushdb_storage::{OutputFile, is_panic_expected};
-pub use rekey::{DataKeyChange, MasterKeyChange};
+pub use rekey::{DataKeyChange, MasterKeyChange, SealingPhase, SealingProgress};
 pub use salvage::{Salvage, SalvageReport, SalvagedTable};
 pub use slots::{SlotChange, verify_slot};
 

@@ -3,11 +3,33 @@
 use super::DatabaseFile;
 use hushdb_keys::SlotPlan;
 use hushdb_sql::{Error, Result};
-use hushdb_storage::{RekeyState, SECTOR_BYTES};
+use hushdb_storage::{RekeyProgress, RekeyState, Share};
 use std::time::Duration;
 
 /// How long it waits for whoever still reads what was before.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// What is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SealingPhase {
+    /// Blocks are sealed anew.
+    Moving,
+    /// Whoever still reads what was before is waited for.
+    Waiting,
+    /// What is free is overwritten.
+    Overwriting,
+}
+
+/// How far sealing a file anew has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SealingProgress {
+    /// What is under way.
+    pub phase: SealingPhase,
+    /// Bytes of it that are done.
+    pub done_bytes: u64,
+    /// Bytes of it in all.
+    pub all_bytes: u64,
+}
 
 /// What was done.
 #[derive(Clone, Copy, Debug)]
@@ -28,12 +50,15 @@ pub struct MasterKeyChange {
 }
 
 impl DatabaseFile {
-    /// Seals everything anew under another data key; the master key and the key slots stay. `progress` is told how much of it is
-    /// done, from 0 to 1. Whatever interrupts it, the next call goes on, of whoever opens the file.
+    /// Seals everything anew under another data key; the master key and the key slots stay. `progress` is told how far it
+    /// has come. Whatever interrupts it, the next call goes on, of whoever opens the file.
     ///
     /// # Errors
     /// `NotEncrypted`, `Full`, `Io`, and of a block that is damaged.
-    pub fn rotate_data_key(&self, progress: &mut dyn FnMut(f64)) -> Result<DataKeyChange> {
+    pub fn rotate_data_key(
+        &self,
+        progress: &mut dyn FnMut(SealingProgress),
+    ) -> Result<DataKeyChange> {
         let began = self.store().rotate_data_key()?;
         let bytes = self.seal_anew(progress)?;
         Ok(DataKeyChange { began, bytes })
@@ -48,7 +73,7 @@ impl DatabaseFile {
     pub fn rekey(
         &self,
         plan: &[SlotPlan<'_>],
-        progress: &mut dyn FnMut(f64),
+        progress: &mut dyn FnMut(SealingProgress),
     ) -> Result<MasterKeyChange> {
         let store = self.store();
         let progress_now = store.rekey_progress();
@@ -65,22 +90,33 @@ impl DatabaseFile {
     }
 
     /// Goes on until nothing is under an older data key. Gives the bytes that were sealed anew since the file was opened.
-    fn seal_anew(&self, progress: &mut dyn FnMut(f64)) -> Result<u64> {
+    fn seal_anew(&self, progress: &mut dyn FnMut(SealingProgress)) -> Result<u64> {
         let store = self.store();
-        let info = store.info();
-        let used = info
-            .total_sectors
-            .saturating_sub(info.free_sectors.unwrap_or_default());
-        let used_bytes = (used * SECTOR_BYTES as u64).max(1);
-        let done = || store.rekey_progress().map_or(0, |progress| progress.bytes);
         loop {
-            match store.rekey_step()? {
+            match store.rekey_step_told(&mut |now| progress(told(now)))? {
                 RekeyState::Done => break,
                 RekeyState::Draining | RekeyState::Paused => std::thread::sleep(PAUSE),
                 RekeyState::Running => {}
             }
-            progress((done() as f64 / used_bytes as f64).min(1.0));
         }
-        Ok(done())
+        Ok(store.rekey_progress().map_or(0, |progress| progress.bytes))
+    }
+}
+
+fn told(now: &RekeyProgress) -> SealingProgress {
+    let in_all = now.in_all.map_or(now.bytes, |all| all.bytes);
+    let moved = Share {
+        done: now.bytes,
+        all: in_all,
+    };
+    let (phase, share) = match (now.scrubbing, now.state) {
+        (Some(share), _) => (SealingPhase::Overwriting, share),
+        (None, RekeyState::Draining) => (SealingPhase::Waiting, moved),
+        (None, _) => (SealingPhase::Moving, moved),
+    };
+    SealingProgress {
+        phase,
+        done_bytes: share.done,
+        all_bytes: share.all,
     }
 }

@@ -51,7 +51,7 @@ pub use commit_log::DEFAULT_AUTOCHECKPOINT_BYTES;
 pub use key_usage::KeyUsage;
 pub use lock_owner::{LockOwner, OnLongWait, Turn};
 pub use pending_row_group::PendingRowGroup;
-pub use rekey::{RekeyProgress, RekeyState};
+pub use rekey::{RekeyProgress, RekeyState, RekeyTotals, Share};
 pub use row_locks::FreeRows;
 pub use salvage::{Lost, Salvage, SalvageReport, SalvagedTable};
 pub use sequence::{Sequence, SequenceDef, SequenceOptions, SequencePoint, SequenceUse};

@@ -18,11 +18,13 @@ use std::time::Duration;
 use hushdb_keys::{NewMaster, Suite};
 use parking_lot::MutexGuard;
 
+use super::catalog_version::CatalogVersion;
 use super::pace::{Pace, wait_until};
-use super::reseal::{Cursor, Reseal};
+use super::reseal::{Cursor, Reseal, left_under_others};
 use super::store::Store;
+use crate::block::SECTOR_BYTES;
 use crate::clock;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::interrupt::wait_for;
 use crate::numbers::Generation;
 
@@ -42,6 +44,15 @@ pub enum RekeyState {
     Paused,
 }
 
+/// So much of so much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// What was done.
+    pub done: u64,
+    /// What there is in all, done or not.
+    pub all: u64,
+}
+
 /// What [`Store::rekey_progress`] knows, since the store was opened or it began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RekeyProgress {
@@ -53,9 +64,32 @@ pub struct RekeyProgress {
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Why the last step failed; commits go on.
+    /// Steps that sealed blocks anew.
+    pub steps: u64,
+    /// Blocks and bytes there were to be sealed anew in all, and about how many steps they take; `None` before they were counted,
+    /// by the first step.
+    pub in_all: Option<RekeyTotals>,
+    /// Bytes that were free and are overwritten, while they are.
+    pub scrubbing: Option<Share>,
+    /// Why nobody goes on; commits do.
     pub suspended: Option<String>,
+    /// Whether that is a full disk.
+    pub lacks_room: bool,
 }
+
+/// What there is to do, with what was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RekeyTotals {
+    /// Blocks that are sealed anew one by one.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Steps, if none becomes larger or smaller than the last one could be.
+    pub steps: u64,
+}
+
+/// Said of one that an earlier opening has begun.
+const NOBODY: &str = "the database was closed before it ended: ROTATE DATA KEY or SET ENCRYPTION RESUME goes on with it";
 
 /// What steps remember from one to the next. An opening begins anew.
 #[derive(Default)]
@@ -66,7 +100,16 @@ pub(super) struct RekeyWork {
     is_draining: bool,
     blocks: u64,
     bytes: u64,
+    steps: u64,
+    /// Blocks and bytes that were left when they were counted, and those that had been done by then.
+    counted: Option<(u64, u64)>,
+    /// Bytes that the last step could seal anew.
+    step_bytes: u64,
+    scrubbing: Option<Share>,
+    /// Whether somebody began it or went on with it since the store was opened.
+    is_known: bool,
     suspended: Option<String>,
+    lacks_room: bool,
     is_paused: bool,
     /// Bytes a second that are sealed anew at most; 0: as fast as it goes.
     bytes_per_second: u64,
@@ -113,6 +156,7 @@ impl Store {
         if began {
             let mut work = self.rekey.lock();
             *work = RekeyWork {
+                is_known: true,
                 is_paused: work.is_paused,
                 bytes_per_second: work.bytes_per_second,
                 ..RekeyWork::default()
@@ -137,27 +181,50 @@ impl Store {
     /// # Errors
     /// As [`Store::rekey_step`].
     pub fn rekey_step_of(&self, at_most: u64) -> Result<RekeyState> {
+        self.rekey_step_telling(at_most, &mut |_| ())
+    }
+
+    /// As [`Store::rekey_step`]; `tell` hears how far it has come after the step, and on the way where the step overwrites what is free.
+    ///
+    /// # Errors
+    /// As [`Store::rekey_step`].
+    pub fn rekey_step_told(&self, tell: &mut dyn FnMut(&RekeyProgress)) -> Result<RekeyState> {
+        let stepped = self.rekey_step_telling(STEP_BYTES, tell);
+        self.rekey_progress().iter().for_each(tell);
+        stepped
+    }
+
+    fn rekey_step_telling(
+        &self,
+        at_most: u64,
+        tell: &mut dyn FnMut(&RekeyProgress),
+    ) -> Result<RekeyState> {
         self.blocks.writable()?;
         if self.blocks.key_ids().len() < 2 {
             self.blocks.overwrite_reserved()?;
             return Ok(RekeyState::Done);
         }
-        let (rate, before) = {
-            let work = self.rekey.lock();
+        let (at_most, rate, before) = {
+            let mut work = self.rekey.lock();
             if work.is_paused {
                 return Ok(RekeyState::Paused);
             }
-            (work.bytes_per_second, work.bytes)
+            let rate = work.bytes_per_second;
+            let at_most = match rate {
+                0 => at_most,
+                rate => at_most.min(rate),
+            };
+            (work.is_known, work.step_bytes) = (true, at_most);
+            (at_most, rate, work.bytes)
         };
         let began = clock::now();
-        let at_most = match rate {
-            0 => at_most,
-            rate => at_most.min(rate),
-        };
-        let stepped = self.step(at_most);
+        let stepped = self.step(at_most, tell);
         let mut work = self.rekey.lock();
         let bytes = work.bytes.saturating_sub(before);
-        work.suspended = stepped.as_ref().err().map(ToString::to_string);
+        work.scrubbing = None;
+        let failed = stepped.as_ref().err();
+        work.suspended = failed.map(ToString::to_string);
+        work.lacks_room = failed.is_some_and(|error| error.kind() == ErrorKind::Full);
         work.is_draining = matches!(stepped, Ok(RekeyState::Draining));
         drop(work);
         if rate > 0 {
@@ -183,7 +250,14 @@ impl Store {
             key_ids,
             blocks: work.blocks,
             bytes: work.bytes,
-            suspended: work.suspended.clone(),
+            steps: work.steps,
+            in_all: work.in_all(state),
+            scrubbing: work.scrubbing,
+            suspended: match (state, work.is_known) {
+                (RekeyState::Running, false) => Some(NOBODY.to_owned()),
+                _ => work.suspended.clone(),
+            },
+            lacks_room: work.lacks_room,
         })
     }
 
@@ -197,9 +271,10 @@ impl Store {
         self.rekey.lock().is_paused = pause;
     }
 
-    fn step(&self, at_most: u64) -> Result<RekeyState> {
+    fn step(&self, at_most: u64, tell: &mut dyn FnMut(&RekeyProgress)) -> Result<RekeyState> {
         let alone = wait_for(&self.checkpointing)?;
         let stored = Arc::clone(&self.commit.lock().stored);
+        self.count_what_is_left(&stored);
         let began_at = self.rekey.lock().cursor;
         let mut cursor = began_at;
         let mut pace = Pace::of(self);
@@ -211,7 +286,7 @@ impl Store {
         }
         if reseal.is_empty() {
             self.rekey.lock().cursor = Cursor::default();
-            return self.end_rekey(alone, stored.generation);
+            return self.end_rekey(alone, stored.generation, tell);
         }
         let (blocks, bytes) = reseal.done();
         if let Some(checkpoint) = self.cut(alone, Some(reseal))? {
@@ -222,11 +297,29 @@ impl Store {
         work.cursor = cursor;
         work.blocks += blocks;
         work.bytes += bytes;
+        work.steps += 1;
         Ok(RekeyState::Running)
     }
 
+    /// Once for each time that it goes on after an opening. Where that fails, the step meets the same, and says so.
+    fn count_what_is_left(&self, stored: &CatalogVersion) {
+        if self.rekey.lock().counted.is_some() {
+            return;
+        }
+        let left = left_under_others(self, stored, self.blocks.sealing_key_id());
+        if let Ok((blocks, bytes)) = left {
+            let mut work = self.rekey.lock();
+            work.counted = Some((work.blocks + blocks, work.bytes + bytes));
+        }
+    }
+
     /// No table of the stored state has a block under an older key. Ends it, if nothing else has.
-    fn end_rekey(&self, alone: MutexGuard<'_, ()>, generation: Generation) -> Result<RekeyState> {
+    fn end_rekey(
+        &self,
+        alone: MutexGuard<'_, ()>,
+        generation: Generation,
+        tell: &mut dyn FnMut(&RekeyProgress),
+    ) -> Result<RekeyState> {
         let key_id = self.blocks.sealing_key_id();
         let is_log_newest = {
             let mut log = wait_for(&self.log)?;
@@ -247,8 +340,7 @@ impl Store {
             return Ok(RekeyState::Draining);
         }
         self.blocks.release(oldest)?;
-        let mut pace = Pace::of(self);
-        self.blocks.scrub_unused(&mut |bytes| pace.took(bytes))?;
+        self.scrub(tell)?;
         self.blocks.release(oldest)?;
         let mut log = wait_for(&self.log)?;
         let state = wait_for(&self.commit)?;
@@ -258,6 +350,22 @@ impl Store {
         drop((state, log, alone));
         self.blocks.overwrite_reserved()?;
         Ok(RekeyState::Done)
+    }
+
+    fn scrub(&self, tell: &mut dyn FnMut(&RekeyProgress)) -> Result<()> {
+        let info = self.blocks.info();
+        let all = info.free_sectors.unwrap_or(0) * SECTOR_BYTES as u64;
+        self.rekey.lock().scrubbing = Some(Share { done: 0, all });
+        let mut pace = Pace::of(self);
+        self.blocks.scrub_unused(&mut |bytes| {
+            if let Some(share) = &mut self.rekey.lock().scrubbing {
+                share.done += bytes;
+                // What lies behind the end of the file was not counted.
+                share.all = share.all.max(share.done);
+            }
+            self.rekey_progress().iter().for_each(&mut *tell);
+            pace.took(bytes)
+        })
     }
 
     /// Writes the key ring anew if opening found a copy of it damaged.
@@ -271,5 +379,21 @@ impl Store {
         let oldest = self.oldest_in_use(state.stored.generation);
         self.blocks.mend_ring(oldest)?;
         self.blocks.overwrite_reserved()
+    }
+}
+
+impl RekeyWork {
+    fn in_all(&self, state: RekeyState) -> Option<RekeyTotals> {
+        let (blocks, bytes) = match state {
+            // Blocks that others gave up meanwhile are not there to be sealed anew.
+            RekeyState::Done | RekeyState::Draining => (self.blocks, self.bytes),
+            _ => self.counted?,
+        };
+        let left = bytes.saturating_sub(self.bytes);
+        Some(RekeyTotals {
+            blocks: blocks.max(self.blocks),
+            bytes: bytes.max(self.bytes),
+            steps: self.steps + left.div_ceil(self.step_bytes.max(1)),
+        })
     }
 }

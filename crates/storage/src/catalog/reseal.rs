@@ -25,6 +25,46 @@ pub(super) struct Cursor {
     row_id: RowId,
 }
 
+/// Blocks of a stored state that are not under a data key, and their bytes, as far as steps seal them anew one by one: those above leaves
+/// are written with what is below them.
+///
+/// # Errors
+/// What reading a directory or an index reports.
+pub(super) fn left_under_others(
+    store: &Store,
+    stored: &CatalogVersion,
+    key_id: u32,
+) -> Result<(u64, u64)> {
+    let mut left = (0, 0);
+    let mut count = |block: &BlockRef| {
+        if block.key_id != key_id {
+            left.0 += 1;
+            left.1 += disk_bytes(block);
+        }
+    };
+    for table in stored.tables() {
+        for page in &table.pages {
+            check_interrupt()?;
+            let groups = table.page_groups(page)?.iter();
+            let blocks = groups.flat_map(|group| roles_of(group));
+            blocks.for_each(|(_, block)| count(&block));
+        }
+        for tree in table.indexes().iter().filter_map(Index::tree) {
+            visit_blocks(&store.blocks, tree, &mut |block, is_leaf| {
+                if is_leaf {
+                    count(block);
+                }
+                Ok(true)
+            })?;
+        }
+    }
+    Ok(left)
+}
+
+fn disk_bytes(block: &BlockRef) -> u64 {
+    block.sectors().map_or(0, u64::from) * SECTOR_BYTES as u64
+}
+
 /// Blocks that were sealed anew.
 pub(super) struct Reseal {
     moved: HashMap<BlockRef, BlockRef>,
@@ -164,7 +204,7 @@ impl Reseal {
         let sealed = pace.store().blocks.reseal_aside(role, block)?;
         self.fresh.insert(sealed);
         self.moved.insert(*block, sealed);
-        let bytes = block.sectors().map_or(0, u64::from) * SECTOR_BYTES as u64;
+        let bytes = disk_bytes(block);
         self.bytes += bytes;
         pace.took(bytes)?;
         Ok(true)

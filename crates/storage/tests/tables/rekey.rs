@@ -277,6 +277,56 @@ fn it_pauses_and_goes_on_and_commits_do_not_wait() {
 }
 
 #[test]
+fn it_says_how_much_there_is_to_do_and_comes_to_just_that() {
+    let (_, files) = before_and_running();
+    let store = files.open();
+    let opened = store.rekey_progress().unwrap();
+    assert_eq!((opened.steps, opened.in_all), (0, None));
+    assert!(opened.suspended.unwrap().contains("RESUME"));
+    assert_eq!(steps(&store), RekeyState::Done);
+    let mut txn = store.begin().unwrap();
+    let index = IndexDef {
+        name: "i".into(),
+        kind: IndexKind::Plain,
+        columns: vec!["n".into()],
+    };
+    txn.create_index("main", "t", index).unwrap();
+    txn.commit().unwrap();
+    store.rotate_data_key().unwrap();
+    let mut heard = Vec::new();
+    while store.rekey_step_of(4096).unwrap() == RekeyState::Running {
+        let now = store.rekey_progress().unwrap();
+        assert_eq!(now.suspended, None);
+        heard.push(now);
+    }
+    let all = heard[0].in_all.unwrap();
+    assert!(all.blocks > 1 && all.bytes >= 4096 * all.blocks);
+    assert!(heard.iter().all(|now| now.in_all == Some(all)), "{heard:?}");
+    let is_ahead = |pair: &[RekeyProgress]| pair[0].bytes <= pair[1].bytes;
+    assert!(heard.windows(2).all(is_ahead) && heard[0].blocks < all.blocks);
+    let done = store.rekey_progress().unwrap();
+    assert_eq!((done.state, done.in_all), (RekeyState::Done, Some(all)));
+    assert_eq!(
+        (done.blocks, done.bytes, done.steps),
+        (all.blocks, all.bytes, all.steps)
+    );
+}
+
+#[test]
+fn overwriting_what_is_free_is_told_on_the_way() {
+    let (_, files) = before_and_running();
+    let store = files.open();
+    let mut heard = Vec::new();
+    let mut tell = |now: &RekeyProgress| heard.push(now.clone());
+    while store.rekey_step_told(&mut tell).unwrap() != RekeyState::Done {}
+    let shares: Vec<Share> = heard.iter().filter_map(|now| now.scrubbing).collect();
+    assert!(!shares.is_empty(), "{heard:?}");
+    assert!(shares.iter().all(|s| 0 < s.done && s.done <= s.all));
+    let last = heard.last().unwrap();
+    assert_eq!((last.state, last.scrubbing), (RekeyState::Done, None));
+}
+
+#[test]
 fn keys_that_are_given_up_leave_nothing_readable_and_lose_nothing() {
     let files = Files::new(true);
     let store = files.create();
