@@ -18,6 +18,7 @@ mod markers;
 mod places;
 mod rekey;
 mod rekey_hostile;
+mod rekey_master;
 mod round_trip;
 mod salvage;
 mod sequences;

@@ -28,6 +28,8 @@ struct Forger {
     generation: u64,
     /// The payload of the newest superblock.
     superblock: Vec<u8>,
+    /// The data key that blocks are sealed under, where it is not the newest.
+    seals_under: Option<u32>,
 }
 
 impl Forger {
@@ -43,6 +45,7 @@ impl Forger {
             keys,
             generation,
             superblock: Vec::new(),
+            seals_under: None,
         };
         let newest = BlockRef {
             sector: 8,
@@ -61,7 +64,8 @@ impl Forger {
 
     fn sealed(&self) -> SealedFile {
         let keys = Arc::clone(&self.keys);
-        let (id, key_id) = (*keys.database_id().as_bytes(), keys.system_key_id());
+        let id = *keys.database_id().as_bytes();
+        let key_id = self.seals_under.unwrap_or(keys.system_key_id());
         let file: Arc<dyn StorageFile> = self.files.files.get("").unwrap();
         let protection = Protection::Gcm { keys, key_id };
         SealedFile::new(file, CryptoProvider::aws_lc(), id, protection)
@@ -169,6 +173,28 @@ fn a_full_disk_at_any_write_of_the_beginning_harms_nothing_and_it_can_begin_agai
         let numbers = integers(&store, &store.snapshot(), "t", "n");
         assert_eq!(numbers.len(), 100);
     }
+}
+
+#[test]
+fn a_full_disk_suspends_it_and_it_goes_on_when_there_is_room() {
+    let file = FailingFile::new();
+    let all = Arc::clone(&file) as Arc<dyn StorageFile>;
+    let store = Store::create(all, Some(&key()), &StoreOptions::default()).unwrap();
+    let columns = vec![def("n", ColumnType::Int64)];
+    fill(&store, "t", columns, &[int64s(0..100)]);
+    store.rotate_data_key().unwrap();
+    file.writes_left.store(0, SeqCst);
+    let error = store.rekey_step().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Full);
+    let now = store.rekey_progress().unwrap();
+    assert!(now.lacks_room && now.suspended == Some(error.to_string()));
+    assert_eq!(integers(&store, &store.snapshot(), "t", "n").len(), 100);
+    file.writes_left.store(u64::MAX, SeqCst);
+    store.rekey_step().unwrap();
+    let now = store.rekey_progress().unwrap();
+    assert!(!now.lacks_room && now.suspended.is_none());
+    assert_eq!(steps(&store), RekeyState::Done);
+    is_sound(&store);
 }
 
 #[test]
@@ -284,6 +310,57 @@ fn a_ring_of_an_earlier_state_and_one_under_an_old_key_are_refused() {
         forger.superblock[at + 12..at + 16].copy_from_slice(&1u32.to_le_bytes());
     }
     assert_eq!(forger.finished().refusal().kind(), ErrorKind::Tampered);
+}
+
+#[test]
+fn a_ring_that_was_sealed_under_an_old_key_is_refused_whoever_names_it() {
+    let (_, running) = before_and_running();
+    let mut forger = Forger::of(&running);
+    let (first, ring) = forger.ring();
+    let second = forger.second_ring_sector();
+    let superblocks_key = Arc::clone(&forger.keys);
+    forger.seals_under = Some(superblocks_key.previous_key_id().unwrap());
+    forger.block(Role::KeyRing, first, &ring, RINGS[0]);
+    forger.block(Role::KeyRing, second, &ring, RINGS[1]);
+    forger.seals_under = None;
+    let error = forger.finished().refusal();
+    assert_eq!(error.kind(), ErrorKind::Tampered, "{error}");
+}
+
+#[test]
+fn a_ring_without_the_retired_key_or_with_one_more_is_refused() {
+    const ENTRY: usize = 120;
+    let (_, running) = before_and_running();
+    // So that there is an id before the one that is retired.
+    let store = running.open();
+    assert_eq!(steps(&store), RekeyState::Done);
+    store.rotate_data_key().unwrap();
+    drop(store);
+    assert_eq!(keys_of(&running).previous_key_id(), Some(2));
+    let with_ring = |edit: &dyn Fn(&mut Vec<u8>, usize)| {
+        let mut forger = Forger::of(&running);
+        let (first, mut ring) = forger.ring();
+        let count_at = ring.len() - ENTRY - 4;
+        assert_eq!(ring[count_at..count_at + 8], [1, 0, 0, 0, 2, 0, 0, 0]);
+        edit(&mut ring, count_at);
+        let second = forger.second_ring_sector();
+        forger.block(Role::KeyRing, first, &ring, RINGS[0]);
+        forger.block(Role::KeyRing, second, &ring, RINGS[1]);
+        forger.finished()
+    };
+    assert_eq!(sum(&with_ring(&|_, _| ()).open()), 45 + 145);
+    let without = with_ring(&|ring, count_at| {
+        ring[count_at] = 0;
+        ring.truncate(count_at + 4);
+    });
+    assert_eq!(without.refusal().kind(), ErrorKind::Tampered);
+    let with_more = with_ring(&|ring, count_at| {
+        let mut more = ring[count_at + 4..].to_vec();
+        more[0] = 1;
+        ring[count_at] = 2;
+        ring.splice(count_at + 4..count_at + 4, more);
+    });
+    assert_eq!(with_more.refusal().kind(), ErrorKind::Tampered);
 }
 
 #[test]
