@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use hushdb_keys::{DatabaseId, KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind};
 use hushdb_kms::{Environment, PlaceError, Places};
+use key_servers::softhsm::{self, MODULE};
 
-const MODULE: &str = "/usr/lib/softhsm/libsofthsm2.so";
 const DIRECTORY: &str = "HUSHDB_TEST_TOKENS";
 
 fn context(id: u8) -> KeyContext {
@@ -34,17 +34,7 @@ fn place(directory: &Path, attributes: &str) -> Arc<dyn KeyProvider> {
 }
 
 fn tool(arguments: &[&str]) {
-    let mut command = Command::new("pkcs11-tool");
-    command.args([
-        "--module",
-        MODULE,
-        "--token-label",
-        "hush",
-        "--login",
-        "--pin",
-        "1234",
-    ]);
-    key_servers::run(command.args(arguments));
+    key_servers::run(&mut softhsm::tool("1234", arguments));
 }
 
 #[test]
@@ -56,30 +46,11 @@ fn a_token_wraps_and_unwraps() {
         a_wrong_pin_is_tried_once(directory);
         return;
     }
-    if key_servers::missing(&[MODULE, "softhsm2-util", "pkcs11-tool"]) {
+    if softhsm::missing() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let tokens = directory.path().join("tokens");
-    std::fs::create_dir(&tokens).unwrap();
-    let configuration = directory.path().join("softhsm2.conf");
-    let text = format!(
-        "directories.tokendir = {}\nobjectstore.backend = file\n",
-        tokens.display()
-    );
-    std::fs::write(&configuration, text).unwrap();
-    let mut begin = Command::new("softhsm2-util");
-    begin.args([
-        "--init-token",
-        "--free",
-        "--label",
-        "hush",
-        "--so-pin",
-        "5678",
-        "--pin",
-        "1234",
-    ]);
-    key_servers::run(begin.env("SOFTHSM2_CONF", &configuration));
+    let configuration = softhsm::token(directory.path(), "1234");
     let mut again = Command::new(std::env::current_exe().unwrap());
     again.args(["--exact", "a_token_wraps_and_unwraps"]);
     again

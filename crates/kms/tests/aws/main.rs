@@ -4,13 +4,12 @@
 mod key_servers;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use hushdb_keys::{DatabaseId, KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind};
 use hushdb_kms::{Environment, PlaceError, Places};
+use key_servers::moto::{self, Moto};
 
 fn context(id: u8) -> KeyContext {
     KeyContext {
@@ -38,67 +37,31 @@ fn is_refused(asked: &Result<KeyMaterial, KeyError>) -> bool {
     matches!(asked, Err(KeyError::Refused { .. }))
 }
 
-struct Moto(Child, u16);
-
-impl Moto {
-    fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
-        let child = Command::new(key_servers::of_python("moto_server"))
-            .args(["-H", "127.0.0.1", "-p", &port.to_string()])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let started = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(started.elapsed() < Duration::from_secs(60), "it listens");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        Self(child, port)
-    }
-
-    fn key(&self, alias: &str) -> String {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/aws/keeper.py");
-        let mut command = Command::new(key_servers::of_python("python"));
-        let said = key_servers::run(command.args([script, &self.1.to_string(), alias]));
-        said.trim().to_owned()
-    }
-}
-
-impl Drop for Moto {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_key_of_moto_wraps_and_unwraps() {
-    if key_servers::missing(&[&key_servers::of_python("moto_server")]) {
+    if moto::missing() {
         return;
     }
     let moto = Moto::start();
     let (hr, ops) = (moto.key("hr"), moto.key("ops"));
-    let by_arn = place(moto.1, &format!("aws-kms://{hr}"));
+    let by_arn = place(moto.port, &format!("aws-kms://{hr}"));
     assert_eq!(by_arn.kind(), ProviderKind::AWS_KMS);
     let (key, blob) = by_arn.establish(&context(1)).unwrap();
     assert!(blob.len() < 256, "{}", blob.len());
     assert_eq!(by_arn.recover(&context(1), &blob).as_ref(), Ok(&key));
-    let by_alias = place(moto.1, "aws-kms://alias/hr");
+    let by_alias = place(moto.port, "aws-kms://alias/hr");
     assert_eq!(by_alias.recover(&context(1), &blob), Ok(key));
     assert!(
         is_refused(&by_arn.recover(&context(2), &blob)),
         "another database"
     );
-    let other = place(moto.1, &format!("aws-kms://{ops}"));
+    let other = place(moto.port, &format!("aws-kms://{ops}"));
     assert!(
         is_refused(&other.recover(&context(1), &blob)),
         "another key"
     );
     assert!(is_refused(
-        &place(moto.1, "aws-kms://alias/none").recover(&context(1), &blob)
+        &place(moto.port, "aws-kms://alias/none").recover(&context(1), &blob)
     ));
     let mut edited = blob.clone();
     *edited.last_mut().unwrap() ^= 1;

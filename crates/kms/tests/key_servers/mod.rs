@@ -1,6 +1,10 @@
 //! The servers and tools that tests of places for keys ask, if they are installed: `key_servers/install` does that.
 #![allow(dead_code, clippy::print_stderr)]
 
+pub(crate) mod moto;
+pub(crate) mod pykmip;
+pub(crate) mod softhsm;
+
 use std::path::PathBuf;
 use std::process::{Command, Output};
 

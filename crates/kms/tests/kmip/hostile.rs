@@ -6,6 +6,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
 use super::*;
 
 /// A TLS server that says this to whatever it is asked, then nothing.

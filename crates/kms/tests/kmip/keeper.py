@@ -1,4 +1,4 @@
-"""Makes, revokes and destroys keys of a PyKMIP server: keeper.py PORT TESTDATA create NAME | revoke UID | destroy UID."""
+"""Makes, revokes and destroys keys of a PyKMIP server: keeper.py PORT TESTDATA create NAME | revoke UID | destroy UID | get UID."""
 import sys
 
 from kmip.core import enums
@@ -24,3 +24,5 @@ with client:
         client.revoke(enums.RevocationReasonCode.CESSATION_OF_OPERATION, what)
     elif verb == "destroy":
         client.destroy(what)
+    elif verb == "get":
+        print(client.get(what).value.hex())

@@ -5,18 +5,11 @@ mod key_servers;
 
 mod hostile;
 
-use std::net::{TcpListener, TcpStream};
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use hushdb_keys::{DatabaseId, KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind};
 use hushdb_kms::{Environment, PlaceError, Places};
-use tempfile::TempDir;
-
-const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
+use key_servers::pykmip::{Server, TESTDATA, certificates, missing};
 
 fn context(id: u8) -> KeyContext {
     KeyContext {
@@ -28,13 +21,6 @@ fn provider(url: &str) -> Result<Arc<dyn KeyProvider>, PlaceError> {
     Places::new(Environment::of::<&str, &str>([])).provider(url)
 }
 
-/// `?cert=...` and so on, with the certificates of the tests.
-fn certificates() -> String {
-    format!(
-        "cert={TESTDATA}/client.pem&key={TESTDATA}/client.pem&ca={TESTDATA}/authority.pem&timeout=5"
-    )
-}
-
 fn is_refused(asked: &Result<KeyMaterial, KeyError>) -> bool {
     matches!(asked, Err(KeyError::Refused { .. }))
 }
@@ -43,84 +29,8 @@ fn is_unavailable(asked: &Result<KeyMaterial, KeyError>) -> bool {
     matches!(asked, Err(KeyError::Unavailable { .. }))
 }
 
-/// A running PyKMIP.
-struct Server {
-    child: Child,
-    port: u16,
-    _directory: TempDir,
-}
-
-impl Server {
-    fn start() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
-        let place = directory.path().display();
-        let configuration = directory.path().join("server.conf");
-        let text = format!(
-            "[server]\nhostname=127.0.0.1\nport={port}\ncertificate_path={TESTDATA}/server.pem\n\
-             key_path={TESTDATA}/server.pem\nca_path={TESTDATA}/authority.pem\nauth_suite=TLS1.2\n\
-             policy_path={place}\nenable_tls_client_auth=True\ndatabase_path={place}/keys.db\n"
-        );
-        std::fs::write(&configuration, text).unwrap();
-        let child = Command::new(key_servers::of_python("pykmip-server"))
-            .arg("-f")
-            .arg(&configuration)
-            .arg("-l")
-            .arg(directory.path().join("server.log"))
-            .process_group(0)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let started = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(started.elapsed() < Duration::from_secs(60), "it listens");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        Self {
-            child,
-            port,
-            _directory: directory,
-        }
-    }
-
-    fn keeper(&self, verb: &str, what: &str) -> String {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kmip/keeper.py");
-        let mut command = Command::new(key_servers::of_python("python"));
-        command
-            .arg("-W")
-            .arg("ignore")
-            .arg(script)
-            .arg(self.port.to_string());
-        let said = key_servers::run(command.args([TESTDATA, verb, what]));
-        said.trim().to_owned()
-    }
-
-    fn place(&self, key: &str) -> Arc<dyn KeyProvider> {
-        let sign = if key.contains('?') { '&' } else { '?' };
-        let url = format!(
-            "kmip://127.0.0.1:{}/{key}{sign}{}",
-            self.port,
-            certificates()
-        );
-        provider(&url).unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // With the processes that it has made, which outlive it.
-        let group = format!("-{}", self.child.id());
-        let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn missing() -> bool {
-    key_servers::missing(&[&key_servers::of_python("pykmip-server")])
+fn place_of(server: &Server, key: &str) -> Arc<dyn KeyProvider> {
+    provider(&server.url(server.port, key)).unwrap()
 }
 
 #[test]
@@ -133,33 +43,34 @@ fn a_key_encrypts_until_it_is_revoked_or_destroyed() {
         server.keeper("create", "hr"),
         server.keeper("create", "ops"),
     );
-    let by_id = server.place(&hr);
+    let by_id = place_of(&server, &hr);
     assert_eq!(by_id.kind(), ProviderKind::KMIP);
     let (key, blob) = by_id.establish(&context(1)).unwrap();
     assert!(blob.len() < 128, "{}", blob.len());
     assert_eq!(by_id.recover(&context(1), &blob).as_ref(), Ok(&key));
-    let by_name = server.place("?name=hr");
+    let by_name = place_of(&server, "?name=hr");
     assert_eq!(by_name.recover(&context(1), &blob), Ok(key));
     assert!(
         is_refused(&by_id.recover(&context(2), &blob)),
         "another database"
     );
-    let other = server.place(&ops);
+    let other = place_of(&server, &ops);
     assert!(
         is_refused(&other.recover(&context(1), &blob)),
         "an id that the URL does not name"
     );
     assert!(is_refused(
-        &server.place("?name=ops").recover(&context(1), &blob)
+        &place_of(&server, "?name=ops").recover(&context(1), &blob)
     ));
     assert!(is_refused(
-        &server
-            .place("?name=none")
+        &place_of(&server, "?name=none")
             .establish(&context(1))
             .map(|it| it.0)
     ));
     assert!(is_refused(
-        &server.place("4711").establish(&context(1)).map(|it| it.0)
+        &place_of(&server, "4711")
+            .establish(&context(1))
+            .map(|it| it.0)
     ));
     // One byte of what the server gave.
     let mut edited = blob.clone();
@@ -178,17 +89,17 @@ fn a_key_is_handed_out_while_it_is_active() {
     }
     let server = Server::start();
     let id = server.keeper("create", "handed");
-    let place = server.place("?name=handed&op=get");
+    let place = place_of(&server, "?name=handed&op=get");
     let (key, blob) = place.establish(&context(1)).unwrap();
     assert_eq!(place.recover(&context(1), &blob).as_ref(), Ok(&key));
-    let encrypts = server.place(&id);
+    let encrypts = place_of(&server, &id);
     assert!(
         is_refused(&encrypts.recover(&context(1), &blob)),
         "another kind of blob"
     );
     server.keeper("revoke", &id);
     assert!(is_refused(&place.recover(&context(1), &blob)));
-    let any = server.place("?name=handed&op=get&state=any");
+    let any = place_of(&server, "?name=handed&op=get&state=any");
     assert_eq!(any.recover(&context(1), &blob), Ok(key));
 }
 
@@ -199,7 +110,7 @@ fn a_server_that_is_killed_is_unavailable() {
     }
     let server = Server::start();
     let id = server.keeper("create", "hr");
-    let place = server.place(&id);
+    let place = place_of(&server, &id);
     let (_, blob) = place.establish(&context(1)).unwrap();
     drop(server);
     let asked = place.recover(&context(1), &blob);

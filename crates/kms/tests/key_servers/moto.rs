@@ -1,0 +1,64 @@
+//! moto, started for one test.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A running moto.
+pub(crate) struct Moto {
+    child: Child,
+    pub(crate) port: u16,
+}
+
+impl Moto {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let child = Command::new(super::of_python("moto_server"))
+            .args(["-H", "127.0.0.1", "-p", &port.to_string()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let started = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(started.elapsed() < Duration::from_secs(60), "it listens");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Self { child, port }
+    }
+
+    /// Makes a key with an alias; gives its ARN.
+    pub(crate) fn key(&self, alias: &str) -> String {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../kms/tests/aws/keeper.py");
+        let mut command = Command::new(super::of_python("python"));
+        let said = super::run(command.args([script, &self.port.to_string(), alias]));
+        said.trim().to_owned()
+    }
+}
+
+impl Moto {
+    /// Has no key any more, as if all had been deleted.
+    pub(crate) fn forget(&self) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let asked = "POST /moto-api/reset HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+        stream.write_all(asked.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.contains(" 200 "), "{answer}");
+    }
+}
+
+impl Drop for Moto {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether it is not there.
+pub(crate) fn missing() -> bool {
+    super::missing(&[&super::of_python("moto_server")])
+}

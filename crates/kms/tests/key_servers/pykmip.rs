@@ -1,0 +1,96 @@
+//! PyKMIP, started for one test.
+
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// Certificates of the tests of this crate, for whichever crate asks.
+pub(crate) const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../kms/testdata");
+
+/// A running PyKMIP.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) port: u16,
+    _directory: TempDir,
+}
+
+impl Server {
+    pub(crate) fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let place = directory.path().display();
+        let configuration = directory.path().join("server.conf");
+        let text = format!(
+            "[server]\nhostname=127.0.0.1\nport={port}\ncertificate_path={TESTDATA}/server.pem\n\
+             key_path={TESTDATA}/server.pem\nca_path={TESTDATA}/authority.pem\nauth_suite=TLS1.2\n\
+             policy_path={place}\nenable_tls_client_auth=True\ndatabase_path={place}/keys.db\n"
+        );
+        std::fs::write(&configuration, text).unwrap();
+        let child = Command::new(super::of_python("pykmip-server"))
+            .arg("-f")
+            .arg(&configuration)
+            .arg("-l")
+            .arg(directory.path().join("server.log"))
+            .process_group(0)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let started = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(started.elapsed() < Duration::from_secs(60), "it listens");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Self {
+            child,
+            port,
+            _directory: directory,
+        }
+    }
+
+    pub(crate) fn keeper(&self, verb: &str, what: &str) -> String {
+        let script = Path::new(TESTDATA).join("../tests/kmip/keeper.py");
+        let mut command = Command::new(super::of_python("python"));
+        command
+            .arg("-W")
+            .arg("ignore")
+            .arg(script)
+            .arg(self.port.to_string());
+        let said = super::run(command.args([TESTDATA, verb, what]));
+        said.trim().to_owned()
+    }
+
+    /// The URL of a key, or of what a query finds, by this server or who stands before it.
+    pub(crate) fn url(&self, port: u16, key: &str) -> String {
+        let sign = if key.contains('?') { '&' } else { '?' };
+        format!("kmip://127.0.0.1:{port}/{key}{sign}{}", certificates())
+    }
+}
+
+/// Whether it is not there.
+pub(crate) fn missing() -> bool {
+    super::missing(&[&super::of_python("pykmip-server")])
+}
+
+/// `cert=...` and so on, with the certificates of the tests.
+pub(crate) fn certificates() -> String {
+    format!(
+        "cert={TESTDATA}/client.pem&key={TESTDATA}/client.pem&ca={TESTDATA}/authority.pem&timeout=5"
+    )
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // With the processes that it has made, which outlive it.
+        let group = format!("-{}", self.child.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
