@@ -1,21 +1,25 @@
 //! `Http`: requests to a service over HTTP/1.1 and TLS, and the answer's bytes, within bounds.
 //!
 //! What must hold: certificates are verified against the given authority, or the system's; no redirect is followed, no proxy of the
-//! environment is used; an answer has at most [`MAX_BODY_BYTES`]; an error says what failed and nothing that was sent or came.
+//! environment is used; an answer has at most [`MAX_BODY_BYTES`]; an error says what failed and nothing that was sent or came. The values of
+//! headers, and the buffers that requests and answers went through, are wiped when they are let go, but for those within the TLS library.
 #![expect(clippy::disallowed_methods, reason = "it reads certificates")]
 
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hushdb_crypto::SecretBytes;
 use ureq::http::{HeaderValue, Request};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::unversioned::resolver::DefaultResolver;
 use zeroize::Zeroizing;
 
 use crate::PlaceError;
 use crate::failures::PlaceName;
 use crate::patience::{Trouble, Waiting};
+use crate::wiped_transport::wiping;
 
 /// Most bytes of an answer's body.
 pub(crate) const MAX_BODY_BYTES: usize = 64 << 10;
@@ -113,6 +117,15 @@ pub(crate) struct Http {
 /// A header whose value may be a secret.
 pub(crate) type Header<'a> = (&'static str, &'a SecretBytes);
 
+/// A header's value, which is wiped with the last request that has it.
+struct Value(SecretBytes);
+
+impl AsRef<[u8]> for Value {
+    fn as_ref(&self) -> &[u8] {
+        self.0.expose()
+    }
+}
+
 /// What a service answered.
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -148,7 +161,7 @@ impl Http {
             .user_agent("hushdb")
             .build();
         Ok(Self {
-            agent: config.new_agent(),
+            agent: ureq::Agent::with_parts(config, wiping(), DefaultResolver::default()),
             origin: origin.clone(),
             content_type: "application/json",
             name: name.clone(),
@@ -180,7 +193,8 @@ impl Http {
             .uri(self.origin.url(path))
             .header("content-type", self.content_type);
         for (name, value) in headers {
-            let mut value = HeaderValue::from_bytes(value.expose())
+            let owned = Bytes::from_owner(Value(value.duplicate()));
+            let mut value = HeaderValue::from_maybe_shared(owned)
                 .map_err(|_| bad(&format!("{name} is not one line of text: check it")))?;
             value.set_sensitive(true);
             request = request.header(*name, value);

@@ -27,6 +27,7 @@ mod place_error;
 mod places;
 mod secret_json;
 mod vault;
+mod wiped_transport;
 
 pub use environment::Environment;
 pub use place_error::PlaceError;

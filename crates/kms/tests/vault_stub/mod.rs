@@ -63,6 +63,16 @@ pub(crate) struct State {
     sealed: HashMap<String, (String, String)>,
 }
 
+impl State {
+    /// What it was given to wrap, in base64.
+    pub(crate) fn wrapped(&self) -> Vec<String> {
+        self.sealed
+            .values()
+            .map(|(plain, _)| plain.clone())
+            .collect()
+    }
+}
+
 /// A running stub.
 pub(crate) struct VaultStub {
     pub(crate) address: SocketAddr,
