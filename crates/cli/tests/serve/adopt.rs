@@ -305,6 +305,49 @@ fn a_dump_becomes_a_database() {
     server.stop();
 }
 
+/// What pg_dump writes of a SERIAL.
+const SERIAL: &str = r#"CREATE TABLE public.s (
+    id integer NOT NULL,
+    name text
+);
+CREATE SEQUENCE public.s_id_seq
+    AS integer
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+ALTER SEQUENCE public.s_id_seq OWNED BY public.s.id;
+ALTER TABLE ONLY public.s ALTER COLUMN id SET DEFAULT nextval('public.s_id_seq'::regclass);
+COPY public.s (id, name) FROM stdin;
+1	a
+7	b
+\.
+SELECT pg_catalog.setval('public.s_id_seq', 7, true);
+ALTER TABLE ONLY public.s
+    ADD CONSTRAINT s_pkey PRIMARY KEY (id);
+"#;
+
+#[test]
+fn a_dumped_serial_goes_on_where_it_was() {
+    let (place, files) = (made(), tempfile::tempdir().unwrap());
+    let dump = files.path().join("serial.sql");
+    std::fs::write(&dump, SERIAL).unwrap();
+    let done = adopt(place.path(), &dump, "serial", &[]);
+    assert!(done.status.success(), "{}", said(&done));
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "serial", PASSWORD);
+    client.run("INSERT INTO s (name) VALUES ('c')").unwrap();
+    assert_eq!(client.rows("SELECT max(id) FROM s"), [["8"]]);
+    client.run("CREATE SEQUENCE own START 5").unwrap();
+    assert_eq!(
+        client.rows("SELECT nextval('own'), nextval('own')").len(),
+        1
+    );
+    client.run("DROP SEQUENCE own").unwrap();
+    server.stop();
+}
+
 #[test]
 fn what_cannot_be_adopted_leaves_nothing() {
     let (place, files) = (made(), tempfile::tempdir().unwrap());

@@ -417,7 +417,6 @@ fn create(sql: &str, tokens: &[Token], words: &mut Words<'_>) -> Result<Command,
         ("function", "CREATE FUNCTION"),
         ("procedure", "CREATE PROCEDURE"),
         ("trigger", "CREATE TRIGGER"),
-        ("sequence", "CREATE SEQUENCE"),
         ("type", "CREATE TYPE"),
         ("extension", "CREATE EXTENSION"),
         ("publication", "CREATE PUBLICATION"),
@@ -532,7 +531,6 @@ fn alter(sql: &str, words: &mut Words<'_>) -> Result<Command, SqlError> {
         ("database", "ALTER DATABASE"),
         ("system", "ALTER SYSTEM"),
         ("default", "ALTER DEFAULT PRIVILEGES"),
-        ("sequence", "ALTER SEQUENCE"),
     ] {
         if words.take(&[word]) {
             return Err(SqlError::missing(what));
