@@ -4,7 +4,7 @@
 //! What must hold: a FROM of another clause (of SELECT, DELETE, `extract(year FROM x)`, IS DISTINCT FROM) stays as it is; the work is
 //! linear in the number of tokens.
 
-use super::phrases::{insert, keyword, places, word};
+use super::token_list::{TokenList, keyword, word};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -42,11 +42,11 @@ impl Level {
 
 /// Says `SELECT *` where it is left out before a clause.
 pub(super) fn with_their_stars(tokens: &mut Vec<TokenWithSpan>) {
+    let mut list = TokenList::of(tokens);
     let mut levels = vec![Level::NEW];
-    let mut new = vec![];
+    let mut n = 0;
     let mut before = Keyword::NoKeyword;
-    for at in places(tokens) {
-        let token = &tokens[at];
+    while let Some(token) = list.token(n) {
         let word_here = keyword(token);
         let depth = levels.len();
         let Some(level) = levels.last_mut() else {
@@ -63,14 +63,15 @@ pub(super) fn with_their_stars(tokens: &mut Vec<TokenWithSpan>) {
             Token::SemiColon => *level = Level::NEW,
             _ => {
                 if level.in_from && ends_from(word_here, before) {
-                    new.extend([(at, word("SELECT")), (at, Token::Mul)]);
+                    list.put(n, [word("SELECT"), Token::Mul]);
                 }
                 step(level, word_here, before);
             }
         }
         before = word_here;
+        n += 1;
     }
-    insert(tokens, new);
+    list.changes().make(tokens);
 }
 
 /// Whether a word is a clause of its own behind a FROM.

@@ -14,6 +14,7 @@ mod pivots;
 mod sequences;
 mod show;
 mod statement;
+mod token_list;
 mod tokens;
 mod transaction;
 

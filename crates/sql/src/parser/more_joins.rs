@@ -4,7 +4,7 @@
 //!
 //! What must hold: the work is linear in the number of tokens.
 
-use super::phrases::{insert, is_word, keyword, places, remove, word};
+use super::token_list::{TokenList, is_word, keyword, named, word};
 use crate::marks::{ASOF, POSITIONAL};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -24,68 +24,46 @@ pub(super) fn as_joins(tokens: &mut Vec<TokenWithSpan>) {
     if !tokens.iter().any(is_one) {
         return;
     }
-    let places = places(tokens);
-    let token = |n: usize| places.get(n).map(|at| &tokens[*at]);
-    let (mut levels, mut gone, mut new, mut full) =
-        (vec![Level::default()], vec![], vec![], vec![]);
-    for (n, at) in places.iter().enumerate() {
-        let this = &tokens[*at];
+    let mut list = TokenList::of(tokens);
+    let mut levels = vec![Level::default()];
+    let mut n = 0;
+    while let Some(this) = list.token(n) {
         let is_within = levels.len() > 1;
         let Some(level) = levels.last_mut() else {
             break;
         };
         if level.positional && ends_table(this) {
             level.positional = false;
-            new.extend(condition(POSITIONAL).map(|token| (*at, token)));
+            list.put(n, condition(POSITIONAL));
         }
         match &this.token {
             Token::LParen | Token::LBracket | Token::LBrace => levels.push(Level::default()),
             Token::RParen | Token::RBracket | Token::RBrace if is_within => {
                 levels.pop();
             }
-            _ if is_word(this, "asof") && is_join(&token, n + 1) => {
+            _ if is_word(this, "asof") && is_join(&list, n + 1) => {
                 level.asof = true;
-                gone.push(*at);
+                list.replace(n, []);
             }
-            _ if is_word(this, "positional")
-                && token(n + 1).is_some_and(|next| keyword(next) == Keyword::JOIN) =>
-            {
-                // The next word is JOIN, which ends no table of its own.
-                full.push(*at);
-            }
-            _ if keyword(this) == Keyword::JOIN
-                && full.last() == n.checked_sub(1).map(|n| &places[n]) =>
-            {
+            _ if is_word(this, "positional") && list.is(n + 1, Keyword::JOIN) => {
+                list.replace(n, [word("FULL")]);
                 level.positional = true;
+                // The next word is JOIN, which ends no table of its own.
+                n += 1;
             }
             _ if level.asof && matches!(keyword(this), Keyword::ON | Keyword::USING) => {
                 level.asof = false;
-                let bracket = usize::from(keyword(this) == Keyword::USING);
-                let at = places.get(n + 1 + bracket).copied().unwrap_or(tokens.len());
-                new.extend(mark(bracket == 1).into_iter().map(|token| (at, token)));
+                let using = keyword(this) == Keyword::USING;
+                list.put(n + 1 + usize::from(using), mark(using));
             }
             _ => {}
         }
+        n += 1;
     }
     if levels.iter().any(|level| level.positional) {
-        new.extend(condition(POSITIONAL).map(|token| (tokens.len(), token)));
+        list.put(n, condition(POSITIONAL));
     }
-    for at in full {
-        tokens[at].token = word("FULL");
-    }
-    new.extend(gone.iter().map(|at| (*at, Token::EOF)));
-    new.sort_by_key(|(at, _)| *at);
-    new.retain(|(_, token)| *token != Token::EOF);
-    let moved: Vec<usize> = gone
-        .iter()
-        .map(|at| at + new.partition_point(|(place, _)| place <= at))
-        .collect();
-    insert(tokens, new);
-    remove(tokens, &moved);
-}
-
-fn named(text: &str) -> Token {
-    Token::make_word(text, Some('"'))
+    list.changes().make(tokens);
 }
 
 /// ` ON "name"() `
@@ -102,7 +80,7 @@ fn mark(using: bool) -> Vec<Token> {
 }
 
 /// Whether a JOIN comes next, of whatever kind.
-fn is_join<'a>(token: &impl Fn(usize) -> Option<&'a TokenWithSpan>, mut n: usize) -> bool {
+fn is_join(list: &TokenList<'_>, mut n: usize) -> bool {
     use Keyword as K;
     let kinds = [
         K::LEFT,
@@ -113,10 +91,13 @@ fn is_join<'a>(token: &impl Fn(usize) -> Option<&'a TokenWithSpan>, mut n: usize
         K::SEMI,
         K::ANTI,
     ];
-    while token(n).is_some_and(|token| kinds.contains(&keyword(token))) {
+    while list
+        .token(n)
+        .is_some_and(|token| kinds.contains(&keyword(token)))
+    {
         n += 1;
     }
-    token(n).is_some_and(|token| keyword(token) == K::JOIN)
+    list.is(n, K::JOIN)
 }
 
 /// Whether a token is behind a table and its alias.

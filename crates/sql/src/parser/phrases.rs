@@ -5,6 +5,7 @@
 
 use super::super::calls::call;
 use super::super::operators::{COMPREHENSION, NAMED, PLACE};
+use super::token_list::{TokenList, is_word, keyword, named, word};
 use crate::error::Error;
 use crate::marks::PERCENT;
 use sqlparser::ast::{
@@ -12,7 +13,7 @@ use sqlparser::ast::{
     LimitClause, OrderBy, OrderByKind, Query, Select, SelectItem, Value, VisitorMut,
 };
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::ops::ControlFlow;
 
 /// Brings all of them to what the parser knows.
@@ -28,180 +29,101 @@ pub(super) fn plain_phrases(tokens: &mut Vec<TokenWithSpan>) {
     percents(tokens);
 }
 
-fn is_space(token: &TokenWithSpan) -> bool {
-    matches!(token.token, Token::Whitespace(_))
-}
-
-pub(super) fn keyword(token: &TokenWithSpan) -> Keyword {
-    match &token.token {
-        Token::Word(word) if word.quote_style.is_none() => word.keyword,
-        _ => Keyword::NoKeyword,
-    }
-}
-
-/// The places of tokens that are no space.
-pub(super) fn places(tokens: &[TokenWithSpan]) -> Vec<usize> {
-    let all = tokens.iter().enumerate();
-    all.filter(|(_, token)| !is_space(token))
-        .map(|(at, _)| at)
-        .collect()
-}
-
 /// Takes `[NOT] MATERIALIZED` out of `AS [NOT] MATERIALIZED (`: the rows are the same.
 fn hints_of_with(tokens: &mut Vec<TokenWithSpan>) {
-    let places = places(tokens);
-    let is = |n: usize, wanted| {
-        places
-            .get(n)
-            .is_some_and(|at| keyword(&tokens[*at]) == wanted)
-    };
-    let mut gone = vec![];
-    for n in 1..places.len() {
-        let opens = |n: usize| {
-            places
-                .get(n)
-                .is_some_and(|at| tokens[*at].token == Token::LParen)
-        };
-        if !is(n, Keyword::MATERIALIZED) || !opens(n + 1) {
+    let mut list = TokenList::of(tokens);
+    for n in 1..list.len() {
+        if !list.is(n, Keyword::MATERIALIZED) || !list.has(n + 1, &Token::LParen) {
             continue;
         }
-        if is(n - 1, Keyword::AS) {
-            gone.push(places[n]);
-        } else if n > 1 && is(n - 1, Keyword::NOT) && is(n - 2, Keyword::AS) {
-            gone.extend([places[n - 1], places[n]]);
+        if list.is(n - 1, Keyword::AS) {
+            list.replace(n, []);
+        } else if n > 1 && list.is(n - 1, Keyword::NOT) && list.is(n - 2, Keyword::AS) {
+            list.replace(n - 1, []);
+            list.replace(n, []);
         }
     }
-    remove(tokens, &gone);
-}
-
-pub(super) fn remove(tokens: &mut Vec<TokenWithSpan>, gone: &[usize]) {
-    let mut gone = gone.iter().peekable();
-    let mut at = 0;
-    tokens.retain(|_| {
-        let is_gone = gone.next_if(|next| **next == at).is_some();
-        at += 1;
-        !is_gone
-    });
-}
-
-/// Puts tokens before those at their places, which ascend.
-pub(super) fn insert(tokens: &mut Vec<TokenWithSpan>, new: Vec<(usize, Token)>) {
-    if new.is_empty() {
-        return;
-    }
-    let mut all = Vec::with_capacity(tokens.len() + new.len());
-    let mut new = new.into_iter().peekable();
-    for (at, token) in std::mem::take(tokens).into_iter().enumerate() {
-        while let Some((_, put)) = new.next_if(|(place, _)| *place <= at) {
-            let span = token.span;
-            all.push(TokenWithSpan { token: put, span });
-        }
-        all.push(token);
-    }
-    let span = all.last().map(|token| token.span);
-    if let Some(span) = span {
-        all.extend(new.map(|(_, token)| TokenWithSpan { token, span }));
-    }
-    *tokens = all;
-}
-
-pub(super) fn word(text: &str) -> Token {
-    Token::make_word(text, None)
+    list.changes().make(tokens);
 }
 
 /// `TABLE t` where a query may stand is `FROM t`.
-fn tables_as_queries(tokens: &mut [TokenWithSpan]) {
-    let places = places(tokens);
-    for (n, at) in places.iter().enumerate() {
-        let before = n.checked_sub(1).and_then(|n| places.get(n));
-        let begins = match before.map(|at| &tokens[*at]) {
-            None => true,
-            Some(before) => {
-                before.token == Token::LParen
-                    || matches!(keyword(before), Keyword::UNION | Keyword::ALL)
-            }
-        };
-        let named = places.get(n + 1).map(|at| &tokens[*at].token);
-        if begins
-            && keyword(&tokens[*at]) == Keyword::TABLE
-            && matches!(named, Some(Token::Word(_)))
-        {
-            tokens[*at].token = word("FROM");
+fn tables_as_queries(tokens: &mut Vec<TokenWithSpan>) {
+    let mut list = TokenList::of(tokens);
+    for n in 0..list.len() {
+        let begins = list.before(n, 1).is_none_or(|before| {
+            before.token == Token::LParen
+                || matches!(keyword(before), Keyword::UNION | Keyword::ALL)
+        });
+        let named = list.token(n + 1).map(|next| &next.token);
+        if begins && list.is(n, Keyword::TABLE) && matches!(named, Some(Token::Word(_))) {
+            list.replace(n, [word("FROM")]);
         }
     }
+    list.changes().make(tokens);
 }
 
 /// `f(x) FILTER (condition)` lacks the word WHERE.
 fn filters(tokens: &mut Vec<TokenWithSpan>) {
-    let places = places(tokens);
-    let mut new = vec![];
-    for window in places.windows(4) {
-        let [closes, filter, opens, next] = [0, 1, 2, 3].map(|n| &tokens[window[n]]);
-        if closes.token == Token::RParen
-            && keyword(filter) == Keyword::FILTER
-            && opens.token == Token::LParen
-            && keyword(next) != Keyword::WHERE
+    let mut list = TokenList::of(tokens);
+    for n in 3..list.len() {
+        if list.has(n - 3, &Token::RParen)
+            && list.is(n - 2, Keyword::FILTER)
+            && list.has(n - 1, &Token::LParen)
+            && !list.is(n, Keyword::WHERE)
         {
-            new.push((window[3], word("WHERE")));
+            list.put(n, [word("WHERE")]);
         }
     }
-    insert(tokens, new);
+    list.changes().make(tokens);
 }
 
 /// `FROM VALUES (1), (2) t(a)` is `FROM (VALUES (1), (2)) t(a)`.
 fn values_in_from(tokens: &mut Vec<TokenWithSpan>) {
-    let places = places(tokens);
-    let mut new = vec![];
+    let mut list = TokenList::of(tokens);
     let mut n = 1;
-    while n < places.len() {
-        let begins = matches!(
-            keyword(&tokens[places[n - 1]]),
-            Keyword::FROM | Keyword::JOIN
-        ) && keyword(&tokens[places[n]]) == Keyword::VALUES;
-        if !begins {
-            n += 1;
-            continue;
-        }
-        let values = places[n];
-        let (mut depth, mut end) = (0usize, None);
-        for (m, at) in places.iter().enumerate().skip(n + 1) {
-            match &tokens[*at].token {
-                Token::LParen => depth += 1,
-                Token::RParen if depth == 0 => break,
-                Token::RParen => {
-                    depth -= 1;
-                    end = Some(m);
-                }
-                Token::Comma => {}
-                _ if depth == 0 => break,
-                _ => {}
-            }
-            let token = |n: usize| places.get(n).map(|at| &tokens[*at].token);
-            let goes_on =
-                token(m + 1) == Some(&Token::Comma) && token(m + 2) == Some(&Token::LParen);
-            if end == Some(m) && depth == 0 && !goes_on {
-                break;
-            }
-        }
-        if let Some(end) = end {
-            new.push((values, Token::LParen));
-            new.push((places[end] + 1, Token::RParen));
+    while n < list.len() {
+        let begins = (list.is(n - 1, Keyword::FROM) || list.is(n - 1, Keyword::JOIN))
+            && list.is(n, Keyword::VALUES);
+        if begins && let Some(end) = end_of_values(&list, n) {
+            list.put(n, [Token::LParen]);
+            list.put(end + 1, [Token::RParen]);
             n = end;
         }
         n += 1;
     }
-    insert(tokens, new);
+    list.changes().make(tokens);
+}
+
+/// The last bracket of the rows behind VALUES.
+fn end_of_values(list: &TokenList<'_>, values: usize) -> Option<usize> {
+    let (mut depth, mut end) = (0usize, None);
+    for n in values + 1..list.len() {
+        match &list.token(n)?.token {
+            Token::LParen => depth += 1,
+            Token::RParen if depth == 0 => break,
+            Token::RParen => {
+                depth -= 1;
+                end = Some(n);
+            }
+            Token::Comma => {}
+            _ if depth == 0 => break,
+            _ => {}
+        }
+        let goes_on = list.has(n + 1, &Token::Comma) && list.has(n + 2, &Token::LParen);
+        if end == Some(n) && depth == 0 && !goes_on {
+            break;
+        }
+    }
+    end
 }
 
 /// `LIMIT 10%` and `LIMIT 10 PERCENT` are `LIMIT "$percent"(10)`.
 fn percents(tokens: &mut Vec<TokenWithSpan>) {
-    let places = places(tokens);
+    let mut list = TokenList::of(tokens);
     // Of each bracket: where the expression of its LIMIT begins.
     let mut levels = vec![None];
-    let mut new = vec![];
-    let mut signs = vec![];
-    for (n, at) in places.iter().enumerate() {
-        let token = &tokens[*at];
+    let mut n = 0;
+    while let Some(token) = list.token(n) {
         match &token.token {
             Token::LParen | Token::LBracket | Token::LBrace => levels.push(None),
             Token::RParen | Token::RBracket | Token::RBrace if levels.len() > 1 => {
@@ -209,30 +131,25 @@ fn percents(tokens: &mut Vec<TokenWithSpan>) {
             }
             Token::Word(_) if keyword(token) == Keyword::LIMIT => {
                 if let Some(level) = levels.last_mut() {
-                    *level = places.get(n + 1).copied();
+                    *level = Some(n + 1);
                 }
             }
             sign if *sign == Token::Mod || is_word(token, "percent") => {
-                let next = places.get(n + 1).map(|at| &tokens[*at]);
-                let ends = next.is_none_or(|next| {
+                let ends = list.token(n + 1).is_none_or(|next| {
                     matches!(next.token, Token::RParen | Token::SemiColon)
                         || ENDS_OF_LIMIT.contains(&keyword(next))
                 });
                 let begin = levels.last().copied().flatten();
-                if let Some(begin) = begin.filter(|begin| ends && begin < at) {
-                    new.push((begin, Token::make_word(PERCENT, Some('"'))));
-                    new.push((begin, Token::LParen));
-                    signs.push(*at);
+                if let Some(begin) = begin.filter(|begin| ends && *begin < n) {
+                    list.put(begin, [named(PERCENT), Token::LParen]);
+                    list.replace(n, [Token::RParen]);
                 }
             }
             _ => {}
         }
+        n += 1;
     }
-    for sign in signs {
-        tokens[sign].token = Token::RParen;
-    }
-    new.sort_by_key(|(at, _)| *at);
-    insert(tokens, new);
+    list.changes().make(tokens);
 }
 
 /// What may follow the number of a LIMIT.
@@ -257,105 +174,78 @@ const ENDS_OF_LISTS: [Keyword; 8] = [
 
 /// `SELECT a: 42`: a name and its colon become a mark, before which the dialect finds the expression.
 fn names_before_colons(tokens: &mut Vec<TokenWithSpan>) {
-    let places = places(tokens);
+    let mut list = TokenList::of(tokens);
     // Of each bracket: whether it is a round one, and whether a select list goes on in it.
     let mut levels = vec![(true, false)];
-    let mut gone = vec![];
-    for n in 0..places.len() {
-        let at = places[n];
-        match &tokens[at].token {
+    let mut n = 0;
+    while let Some(token) = list.token(n) {
+        match &token.token {
             Token::LParen => levels.push((true, false)),
             Token::LBracket | Token::LBrace => levels.push((false, false)),
             Token::RParen | Token::RBracket | Token::RBrace if levels.len() > 1 => {
                 levels.pop();
             }
-            token => {
-                let (begins, ends) = match token {
-                    Token::Word(word) if word.quote_style.is_none() => (
-                        word.keyword == Keyword::SELECT,
-                        ENDS_OF_LISTS.contains(&word.keyword),
-                    ),
-                    _ => (false, false),
-                };
+            _ => {
+                let begins = keyword(token) == Keyword::SELECT;
+                let ends = ENDS_OF_LISTS.contains(&keyword(token));
                 if let Some(level) = levels.last_mut().filter(|_| begins || ends) {
                     level.1 = begins;
                 }
             }
         }
-        let Some((true, true)) = levels.last() else {
-            continue;
-        };
-        let begins = tokens[at].token == Token::Comma
-            || matches!(keyword(&tokens[at]), Keyword::SELECT | Keyword::DISTINCT);
-        let (Some(name), Some(colon)) = (places.get(n + 1), places.get(n + 2)) else {
-            break;
-        };
-        let mark = match (&tokens[*name].token, &tokens[*colon].token) {
-            (
-                Token::Word(Word {
-                    value, quote_style, ..
-                }),
-                Token::Colon,
-            ) if begins => {
-                let quote = if quote_style.is_some() { '"' } else { ' ' };
-                Token::Placeholder(format!("{NAMED}{quote}{value}"))
-            }
-            _ => continue,
-        };
-        tokens[*name].token = mark;
-        gone.push(*colon);
+        let begins = token.token == Token::Comma
+            || matches!(keyword(token), Keyword::SELECT | Keyword::DISTINCT);
+        if begins
+            && levels.last() == Some(&(true, true))
+            && list.has(n + 2, &Token::Colon)
+            && let Some(Token::Word(name)) = list.token(n + 1).map(|name| &name.token)
+        {
+            let quote = if name.quote_style.is_some() { '"' } else { ' ' };
+            let mark = Token::Placeholder(format!("{NAMED}{quote}{}", name.value));
+            list.replace(n + 1, [mark]);
+            list.replace(n + 2, []);
+            n += 2;
+        }
+        n += 1;
     }
-    remove(tokens, &gone);
+    list.changes().make(tokens);
 }
 
 /// `* LIKE 'a%'` is `COLUMNS("$c" -> "$c" LIKE 'a%')`.
 fn stars_like(tokens: &mut Vec<TokenWithSpan>) {
-    let places = places(tokens);
-    let mut new = vec![];
-    for (n, at) in places.iter().enumerate() {
-        let token = |n: usize| places.get(n).map(|at| &tokens[*at]);
-        let before = n.checked_sub(1).and_then(token);
-        let begins = before.is_some_and(|before| {
+    let mut list = TokenList::of(tokens);
+    for n in 0..list.len() {
+        let begins = list.before(n, 1).is_some_and(|before| {
             before.token == Token::Comma
                 || matches!(keyword(before), Keyword::SELECT | Keyword::DISTINCT)
         });
-        if !begins || tokens[*at].token != Token::Mul {
+        if !begins || !list.has(n, &Token::Mul) {
             continue;
         }
-        let is = |n: usize, wanted| token(n).is_some_and(|token| keyword(token) == wanted);
-        let operator = n + 1 + usize::from(is(n + 1, Keyword::NOT));
-        let pattern = match is(operator, Keyword::SIMILAR) && is(operator + 1, Keyword::TO) {
-            true => operator + 2,
-            false if is(operator, Keyword::LIKE) || is(operator, Keyword::ILIKE) => operator + 1,
-            false if token(operator).is_some_and(|token| is_word(token, "glob")) => operator + 1,
-            false => continue,
-        };
-        let (Some(first), Some(last)) = (places.get(n + 1), places.get(pattern)) else {
-            continue;
-        };
-        if !matches!(tokens[*last].token, Token::SingleQuotedString(_)) {
-            continue;
+        let operator = n + 1 + usize::from(list.is(n + 1, Keyword::NOT));
+        let is_glob = list
+            .token(operator)
+            .is_some_and(|token| is_word(token, "glob"));
+        let pattern =
+            match list.is(operator, Keyword::SIMILAR) && list.is(operator + 1, Keyword::TO) {
+                true => operator + 2,
+                false if list.is(operator, Keyword::LIKE) || list.is(operator, Keyword::ILIKE) => {
+                    operator + 1
+                }
+                false if is_glob => operator + 1,
+                false => continue,
+            };
+        let text = list.token(pattern).map(|text| &text.token);
+        if matches!(text, Some(Token::SingleQuotedString(_))) {
+            let name = || named("$c");
+            list.replace(
+                n,
+                [word("COLUMNS"), Token::LParen, name(), Token::Arrow, name()],
+            );
+            list.put(pattern + 1, [Token::RParen]);
         }
-        let name = || Token::make_word("$c", Some('"'));
-        new.push((*at, Token::LParen));
-        new.push((*at, name()));
-        new.push((*at, Token::Arrow));
-        new.push((*first, name()));
-        new.push((*last + 1, Token::RParen));
     }
-    // The stars become the function's name, which goes before its bracket.
-    let stars: Vec<usize> = new.chunks(5).map(|chunk| chunk[0].0).collect();
-    for star in &stars {
-        tokens[*star].token = word("COLUMNS");
-    }
-    for (place, _) in new.iter_mut().filter(|(place, _)| stars.contains(place)) {
-        *place += 1;
-    }
-    insert(tokens, new);
-}
-
-pub(super) fn is_word(token: &TokenWithSpan, wanted: &str) -> bool {
-    matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
+    list.changes().make(tokens);
 }
 
 /// Functions that take what `x -> ...` is as a function.
@@ -375,16 +265,14 @@ const TAKE_LAMBDAS: [&str; 12] = [
 ];
 
 /// `json -> 'a'` becomes `json #> 'a'`, which the parser takes for no lambda.
-fn json_arrows(tokens: &mut [TokenWithSpan]) {
-    let places = places(tokens);
+fn json_arrows(tokens: &mut Vec<TokenWithSpan>) {
+    let mut list = TokenList::of(tokens);
     // Of each bracket: whether lambdas may stand in it.
     let mut levels = vec![];
-    for (n, at) in places.iter().enumerate() {
-        let before = |back: usize| {
-            let place = n.checked_sub(back).and_then(|n| places.get(n));
-            place.map(|at| &tokens[*at].token)
-        };
-        match &tokens[*at].token {
+    let mut n = 0;
+    while let Some(token) = list.token(n) {
+        let before = |back| list.before(n, back).map(|token| &token.token);
+        match &token.token {
             Token::LParen | Token::LBracket | Token::LBrace => {
                 let named = matches!(before(1), Some(Token::Word(word))
                     if TAKE_LAMBDAS.iter().any(|name| word.value.eq_ignore_ascii_case(name)));
@@ -402,12 +290,14 @@ fn json_arrows(tokens: &mut [TokenWithSpan]) {
                     _ => false,
                 };
                 if !(is_argument && levels.last() == Some(&true)) {
-                    tokens[*at].token = Token::HashArrow;
+                    list.replace(n, [Token::HashArrow]);
                 }
             }
             _ => {}
         }
+        n += 1;
     }
+    list.changes().make(tokens);
 }
 
 /// `[x + 1 FOR x IN l IF x > 0]`: its bracket becomes a mark.

@@ -10,11 +10,11 @@
 //!
 //! What must hold: the work is linear in the number of tokens.
 
-use super::phrases::{is_word, keyword, places, word};
+use super::token_list::{TokenList, is_word, keyword, named, word};
 use crate::marks::{PIVOT, PIVOT_FOR, PIVOT_NAMED, UNPIVOT, UNPIVOT_FOR};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 /// Brings all of them to queries.
 pub(super) fn as_queries(tokens: &mut Vec<TokenWithSpan>) {
@@ -26,28 +26,7 @@ pub(super) fn as_queries(tokens: &mut Vec<TokenWithSpan>) {
     }
     let mut reader = Reader::new(tokens);
     reader.read();
-    let Reader {
-        mut before,
-        mut instead,
-        ..
-    } = reader;
-    let end = tokens.len();
-    let mut all = Vec::with_capacity(end + 16);
-    let mut last = None;
-    for (at, token) in std::mem::take(tokens).into_iter().enumerate() {
-        let span = token.span;
-        last = Some(span);
-        let put = |token| TokenWithSpan { token, span };
-        all.extend(before.remove(&at).unwrap_or_default().into_iter().map(put));
-        match instead.remove(&at) {
-            Some(new) => all.extend(new.into_iter().map(put)),
-            None => all.push(token),
-        }
-    }
-    if let (Some(span), Some(new)) = (last, before.remove(&end)) {
-        all.extend(new.into_iter().map(|token| TokenWithSpan { token, span }));
-    }
-    *tokens = all;
+    reader.list.changes().make(tokens);
 }
 
 fn is_pivot(token: &TokenWithSpan) -> bool {
@@ -56,10 +35,6 @@ fn is_pivot(token: &TokenWithSpan) -> bool {
 
 fn is_unpivot(token: &TokenWithSpan) -> bool {
     is_word(token, "unpivot") || is_word(token, "pivot_longer")
-}
-
-fn named(text: &str) -> Token {
-    Token::make_word(text, Some('"'))
 }
 
 /// What is being read on a level of brackets.
@@ -111,13 +86,10 @@ impl Level {
 }
 
 struct Reader<'a> {
-    tokens: &'a [TokenWithSpan],
-    places: Vec<usize>,
+    list: TokenList<'a>,
     /// Brackets that have FOR in them, by their tokens.
     with_for: HashSet<usize>,
     levels: Vec<Level>,
-    before: BTreeMap<usize, Vec<Token>>,
-    instead: BTreeMap<usize, Vec<Token>>,
 }
 
 impl<'a> Reader<'a> {
@@ -134,31 +106,22 @@ impl<'a> Reader<'a> {
             }
         }
         Self {
-            tokens,
-            places: places(tokens),
+            list: TokenList::of(tokens),
             with_for,
             levels: vec![Level::new(Part::Other, 0)],
-            before: BTreeMap::new(),
-            instead: BTreeMap::new(),
         }
     }
 
     fn token(&self, n: usize) -> Option<&'a TokenWithSpan> {
-        self.places.get(n).map(|at| &self.tokens[*at])
-    }
-
-    /// The place of a token in the text; behind the last one that of the end.
-    fn at(&self, n: usize) -> usize {
-        self.places.get(n).copied().unwrap_or(self.tokens.len())
+        self.list.token(n)
     }
 
     fn put(&mut self, n: usize, new: impl IntoIterator<Item = Token>) {
-        let at = self.at(n);
-        self.before.entry(at).or_default().extend(new);
+        self.list.put(n, new);
     }
 
     fn replace(&mut self, n: usize, new: impl IntoIterator<Item = Token>) {
-        self.instead.insert(self.at(n), new.into_iter().collect());
+        self.list.replace(n, new);
     }
 
     fn part(&self) -> Part {
@@ -348,7 +311,7 @@ impl<'a> Reader<'a> {
         let opens = self
             .token(bracket)
             .is_some_and(|t| t.token == Token::LParen);
-        if opens && self.with_for.contains(&self.at(bracket)) {
+        if opens && self.with_for.contains(&self.list.place(bracket)) {
             (n..=bracket).for_each(|n| self.replace(n, []));
             let begin = self.levels.last().map_or(0, |level| level.from);
             self.put(begin, [Token::LParen, word("FROM")]);
