@@ -54,6 +54,7 @@ pub mod stack;
 mod template;
 mod truth_marks;
 pub mod type_names;
+mod user_macros;
 mod using_joins;
 mod value_names;
 mod walk;
@@ -72,14 +73,15 @@ pub use macros::{QUANTILE_BETWEEN, QUANTILE_OF, functions_by_text};
 pub use marks::{ASOF, PERCENT, PIVOT, PIVOT_FOR, PIVOT_NAMED, POSITIONAL, UNPIVOT, UNPIVOT_FOR};
 pub use names::{
     alike, find_named, folded, keywords, name_in_text, name_parts, planned_names, position_of,
-    quote, quoted,
+    quote, quoted, same_parts,
 };
 pub use nested_calls::{STRUCT_UPDATE, unnest_table};
 pub use operators::{GLOB_MATCH, PLACE};
 pub use parameters::{number_parameters, substitute_parameters};
 pub use parser::{
-    AttachOption, CopyTarget, DatabaseChange, DatabaseParts, NewOwner, NewSequence, OnConflict,
-    OptionValue, ROWS_OF, RekeySlot, Statement, TransactionStatement, parse, parse_one,
+    AttachOption, CopyTarget, DatabaseChange, DatabaseParts, DroppedMacro, MacroBody, NewMacro,
+    NewOverload, NewOwner, NewSequence, OnConflict, OptionValue, ROWS_OF, RekeySlot, Statement,
+    TransactionStatement, parse, parse_one,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;
@@ -92,6 +94,7 @@ pub use set_operations::{SetOperation, set_operation};
 pub use split::{StatementSplit, split_statements};
 pub use sql_text::sql_text;
 pub use truth_marks::TRUTH;
+pub use user_macros::{FindMacro, expand_macros, expand_macros_in};
 pub use using_joins::{MERGED, has_call, is_call, merges, single};
 pub use value_names::BRACKETS;
 pub use wildcards::{IN_PLACE_OF, excluded_names};

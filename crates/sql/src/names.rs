@@ -92,6 +92,12 @@ pub fn name_in_text(text: &str) -> Result<Vec<String>> {
     }
 }
 
+/// Whether the last part of a name is this one, in any case.
+pub fn same_parts(name: &ObjectName, last: &str) -> bool {
+    let found = name.0.last().and_then(|part| part.as_ident());
+    found.is_some_and(|part| same_name(&part.value, last))
+}
+
 /// A name as SQL text, which means this name and no other that differs from it in case alone.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))

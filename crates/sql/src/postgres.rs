@@ -23,13 +23,16 @@ use std::ops::ControlFlow;
 /// # Errors
 /// None now.
 pub fn as_postgres(statement: &mut Statement) -> Result<Vec<ColumnName>> {
-    let is_stored = matches!(
-        statement,
-        Statement::Sql(statement) if matches!(
+    let is_stored = match &*statement {
+        Statement::CreateMacro(_) => true,
+        Statement::Sql(statement) => matches!(
             **statement,
-            ast::Statement::CreateView(_) | ast::Statement::CreateTable(_) | ast::Statement::AlterTable(_)
-        )
-    );
+            ast::Statement::CreateView(_)
+                | ast::Statement::CreateTable(_)
+                | ast::Statement::AlterTable(_)
+        ),
+        _ => false,
+    };
     let names = match statement {
         Statement::Sql(statement) => match statement.as_ref() {
             ast::Statement::Query(query) => names(query),

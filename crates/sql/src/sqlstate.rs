@@ -48,6 +48,8 @@ const GROUPING_ERROR: &str = "42803";
 const DATATYPE_MISMATCH: &str = "42804";
 /// `undefined_function`.
 pub const UNDEFINED_FUNCTION: &str = "42883";
+/// `duplicate_function`.
+pub const DUPLICATE_FUNCTION: &str = "42723";
 /// `deadlock_detected`.
 pub const DEADLOCK: &str = "40P01";
 /// `lock_not_available`: by NOWAIT, or within `lock_timeout`.

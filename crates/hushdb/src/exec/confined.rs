@@ -58,6 +58,8 @@ pub(super) fn check(session: &Session, parsed: &Parsed) -> Result<()> {
         | Parsed::ResetVariable(_)
         | Parsed::RenameView { .. }
         | Parsed::CreateSequence(_)
+        | Parsed::CreateMacro(_)
+        | Parsed::DropMacro(_)
         | Parsed::AlterSequence(_)
         | Parsed::Summarize(_)
         | Parsed::Describe(_)

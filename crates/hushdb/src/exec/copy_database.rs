@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use hushdb_query::plan::{DatabaseSnapshot, TableName, known_as};
 use hushdb_sql::{self as sql, DatabaseParts, Error, Result, name_parts, sqlstate};
-use hushdb_storage::{CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, View, same_name};
+use hushdb_storage::{CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, Macro, View, same_name};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -145,6 +145,16 @@ fn refuse_taken_names(
                     .with_sqlstate(sqlstate::DUPLICATE_TABLE),
             );
         }
+        for of_tables in [false, true] {
+            let mut macros = schema.macros_of(of_tables).keys();
+            let taken = macros.find(|name| known_as(there.macros_of(of_tables), name).is_some());
+            if let Some(name) = taken {
+                return Err(Error::catalog(format!(
+                    "Macro Function with name \"{name}\" already exists!"
+                ))
+                .with_sqlstate(sqlstate::DUPLICATE_FUNCTION));
+            }
+        }
         let index_names = |schema: &hushdb_storage::SchemaVersion| -> Vec<String> {
             let indexes = schema.tables.values().flat_map(|table| table.indexes());
             indexes.map(|index| index.name().to_string()).collect()
@@ -226,6 +236,11 @@ fn define(
                 let column = column.map(|column| column.name.as_str());
                 let owner = Some((table.name.as_str(), column));
                 write.set_sequence_owner(name, &sequence.name, owner, sequence.used())?;
+            }
+        }
+        for of_tables in [false, true] {
+            for one in schema.macros_of(of_tables).values() {
+                write.create_macro(name, Macro::clone(one), of_tables)?;
             }
         }
         for view in schema.views.values() {

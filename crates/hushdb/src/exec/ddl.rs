@@ -496,8 +496,7 @@ fn drop_schema(
             "Cannot drop schema \"main\": every database has it",
         ));
     }
-    let empty = version.relations().next().is_none() && version.sequences.is_empty();
-    if !cascade && !empty {
+    if !cascade && !version.is_empty() {
         return Err(Error::catalog(format!(
             "Cannot drop schema \"{schema}\" because there are entries that depend on it. Use DROP...CASCADE to drop \
              all dependents."

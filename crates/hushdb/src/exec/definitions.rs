@@ -1,9 +1,11 @@
-//! Tables, views and sequences as the SQL that makes them again.
+//! Tables, views, sequences and macros as the SQL that makes them again.
 
 use super::indexes::quoted;
 use hushdb_sql::type_names::column_type_name;
 use hushdb_sql::{self as sql, quote};
-use hushdb_storage::{Column, IndexKind, MAIN_SCHEMA, Sequence, TableVersion, View};
+use hushdb_storage::{
+    Column, IndexKind, MAIN_SCHEMA, Macro, MacroOverload, Sequence, TableVersion, View,
+};
 
 /// A name as it is found from schema main.
 pub(super) fn path(schema: &str, name: &str) -> String {
@@ -79,6 +81,34 @@ pub(super) fn sequence(schema: &str, sequence: &Sequence) -> String {
         start.unwrap_or(options.start),
         if options.cycle { "CYCLE" } else { "NO CYCLE" },
     )
+}
+
+/// `CREATE MACRO`.
+pub(super) fn user_macro(schema: &str, one: &Macro, of_tables: bool) -> String {
+    let overloads = one.overloads.iter().map(|overload| {
+        let table = if of_tables { "TABLE " } else { "" };
+        format!(
+            "({}) AS {table}{}",
+            parameters(overload).join(", "),
+            overload.sql
+        )
+    });
+    let overloads: Vec<String> = overloads.collect();
+    format!(
+        "CREATE MACRO {}{};",
+        path(schema, &one.name),
+        overloads.join(", ")
+    )
+}
+
+/// A macro's parameters, with defaults.
+fn parameters(overload: &MacroOverload) -> Vec<String> {
+    let parameters = overload.parameters.iter().map(|parameter| {
+        let default = parameter.default.as_ref();
+        let default = default.map_or(String::new(), |default| format!(" := {default}"));
+        format!("{}{default}", quote(&parameter.name))
+    });
+    parameters.collect()
 }
 
 /// `ALTER SEQUENCE ... OWNED BY`.

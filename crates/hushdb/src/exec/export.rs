@@ -219,6 +219,12 @@ fn definitions_of(database: &str, catalog: &CatalogVersion, snapshot: &Snapshot)
             )));
         }
     }
+    for (schema, within) in &catalog.schemas {
+        for of_tables in [false, true] {
+            let macros = within.macros_of(of_tables).values();
+            lines.extend(macros.map(|one| definitions::user_macro(schema, one, of_tables)));
+        }
+    }
     for (schema, table) in catalog.named_tables() {
         lines.push(definitions::table(schema, table));
     }

@@ -167,11 +167,12 @@ fn definition(parsed: Parsed) -> Option<Parsed> {
             Sql::CreateSchema { .. }
             | Sql::CreateView(_)
             | Sql::CreateIndex(_)
-            | Sql::CreateMacro { .. }
             | Sql::CreateType { .. } => Some(parsed),
             _ => None,
         },
-        Parsed::CreateSequence(_) | Parsed::AlterSequence(_) => Some(parsed),
+        Parsed::CreateSequence(_) | Parsed::AlterSequence(_) | Parsed::CreateMacro(_) => {
+            Some(parsed)
+        }
         _ => None,
     }
 }

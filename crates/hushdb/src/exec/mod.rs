@@ -58,6 +58,7 @@ pub(crate) mod table_functions;
 mod tpch_load;
 mod transaction;
 mod upsert;
+mod user_macros;
 mod vacuum;
 mod variables;
 mod waiting;
@@ -287,10 +288,7 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
         Parsed::Prepare {
             name,
             statement: parsed,
-        } => {
-            session.keep_prepared(&name, Prepared::new(*parsed)?);
-            Ok(QueryResult::done())
-        }
+        } => prepare(session, &name, *parsed),
         Parsed::Use(parts) => attach::use_database(session, &parts),
         Parsed::Call { name, args, named } => call(statement, &name, args, named),
         Parsed::Pragma(name) => pragma::pragma(statement, &name),
@@ -303,6 +301,8 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
             if_exists,
             new_name,
         } => ddl::rename_view(statement, &name, if_exists, new_name),
+        Parsed::CreateMacro(new) => user_macros::create(statement, new),
+        Parsed::DropMacro(dropped) => user_macros::drop(statement, &dropped),
         Parsed::CreateSequence(new) => sequences::create(statement, new),
         Parsed::AlterSequence(change) => sequences::set_owner(statement, &change),
         Parsed::CopyFrom {
@@ -335,6 +335,12 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
         Parsed::Transaction(parsed) => transaction::run(session, parsed),
         Parsed::Extension(name) => pragma::extension(statement, &name),
     }
+}
+
+/// `PREPARE name AS`, of a statement that sqlparser does not know.
+fn prepare(session: &Session, name: &str, parsed: Parsed) -> Result<QueryResult> {
+    session.keep_prepared(name, Prepared::new(parsed)?);
+    Ok(QueryResult::done())
 }
 
 fn checkpoint(statement: &Statement<'_>, name: Option<String>) -> Result<QueryResult> {

@@ -230,6 +230,11 @@ impl<'a> Planner<'a> {
         &self,
         mut statement: ast::Statement,
     ) -> Result<(LogicalPlan, Vec<Option<String>>)> {
+        if self.snapshot.has_macros() {
+            sql::expand_macros(&mut statement, &|parts, of_tables| {
+                self.snapshot.macro_named(parts, of_tables)
+            })?;
+        }
         pivots::write_out(self, &mut statement)?;
         from_columns::expand(self, &mut statement)?;
         self.plan_named(statement)
@@ -283,6 +288,11 @@ impl<'a> Planner<'a> {
     /// A scalar expression over a schema.
     pub fn plan_expr(&self, expr: ast::Expr, schema: &DFSchema) -> Result<Expr> {
         let mut expr = expr;
+        if self.snapshot.has_macros() {
+            sql::expand_macros_in(&mut expr, &|parts, of_tables| {
+                self.snapshot.macro_named(parts, of_tables)
+            })?;
+        }
         let names = schema.fields().iter().map(|field| field.name());
         let alike = names
             .filter(|name| folded(name) != **name)

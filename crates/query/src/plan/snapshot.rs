@@ -5,7 +5,7 @@
 use datafusion::sql::sqlparser::ast::ObjectName;
 use hushdb_sql::{Error, Result, alike, folded, name_parts, sqlstate};
 use hushdb_storage::{
-    CatalogVersion, SchemaVersion, Sequence, Store, TableVersion, View, same_name,
+    CatalogVersion, Macro, SchemaVersion, Sequence, Store, TableVersion, View, same_name,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -235,6 +235,20 @@ impl Snapshot {
         let names = sequences.into_iter().flat_map(|sequences| sequences.keys());
         let text = with_suggestion(text, names.map(String::as_str), &place.name);
         Err(Error::catalog(text).with_sqlstate(sqlstate::UNDEFINED_TABLE))
+    }
+
+    /// Whether some database has macros.
+    pub fn has_macros(&self) -> bool {
+        let versions = self.databases.values().map(|database| &database.version);
+        let mut schemas = versions.flat_map(|version| version.schemas.values());
+        schemas.any(|schema| !(schema.macros.is_empty() && schema.table_macros.is_empty()))
+    }
+
+    /// The macro of a name of one to three parts, of tables or of expressions.
+    pub fn macro_named(&self, parts: &[String], of_tables: bool) -> Option<Arc<Macro>> {
+        let (database, schema, name) = self.complete(parts).ok()?;
+        let macros = self.schema(database, schema)?.macros_of(of_tables);
+        known_as(macros, name).map(|(_, found)| Arc::clone(found))
     }
 
     /// What stands under a name, if anything.

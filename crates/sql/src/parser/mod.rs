@@ -17,11 +17,13 @@ mod statement;
 mod token_list;
 mod tokens;
 mod transaction;
+mod user_macros;
 
 pub use before_parsing::ROWS_OF;
 pub use statement::{
-    AttachOption, CopyTarget, DatabaseChange, DatabaseParts, NewOwner, NewSequence, OnConflict,
-    OptionValue, RekeySlot, Statement, TransactionStatement,
+    AttachOption, CopyTarget, DatabaseChange, DatabaseParts, DroppedMacro, MacroBody, NewMacro,
+    NewOverload, NewOwner, NewSequence, OnConflict, OptionValue, RekeySlot, Statement,
+    TransactionStatement,
 };
 
 use alter_database::alter_database;
@@ -125,6 +127,10 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
         ["ALTER", "DATABASE", ..] => alter_database(parser, keys),
         ["ALTER", "VIEW", ..] => rename_view(parser),
         ["ALTER", "SEQUENCE", ..] => sequences::alter(parser),
+        ["CREATE", "MACRO" | "FUNCTION", ..]
+        | ["CREATE", "TEMP" | "TEMPORARY", "MACRO" | "FUNCTION", ..]
+        | ["CREATE", "OR", "REPLACE", "MACRO" | "FUNCTION"] => user_macros::create(parser),
+        ["DROP", "MACRO" | "FUNCTION", ..] => user_macros::drop(parser),
         ["CREATE", "SEQUENCE", ..]
         | ["CREATE", "TEMP" | "TEMPORARY", "SEQUENCE", ..]
         | ["CREATE", "OR", "REPLACE", "SEQUENCE"] => sequences::create(parser),
@@ -178,10 +184,6 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
             Ok(Statement::Vacuum(
                 is_named.then(|| object_name(parser)).transpose()?,
             ))
-        }
-        ["TRUNCATE", ..] => {
-            // DuckDB takes TRUNCATE t, sqlparser wants TRUNCATE TABLE t: both are read by it.
-            sql(parser)
         }
         _ => sql(parser),
     }

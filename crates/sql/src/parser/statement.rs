@@ -93,6 +93,10 @@ pub enum Statement {
     CreateSequence(NewSequence),
     /// `ALTER SEQUENCE [IF EXISTS] name OWNED BY owner`.
     AlterSequence(NewOwner),
+    /// `CREATE [OR REPLACE] MACRO [IF NOT EXISTS] name(parameters) AS body`.
+    CreateMacro(NewMacro),
+    /// `DROP MACRO [TABLE] [IF EXISTS] name`.
+    DropMacro(DroppedMacro),
     /// `COPY table [(columns)] FROM path [(options)]`.
     CopyFrom {
         /// The table that takes the rows.
@@ -171,6 +175,8 @@ impl Statement {
             Self::Reset(_) | Self::ResetVariable(_) => "RESET",
             Self::RenameView { .. } => "ALTER VIEW",
             Self::CreateSequence(_) => "CREATE SEQUENCE",
+            Self::CreateMacro(_) => "CREATE FUNCTION",
+            Self::DropMacro(_) => "DROP FUNCTION",
             Self::AlterSequence(_) => "ALTER SEQUENCE",
             Self::CopyFrom { .. } | Self::CopyTo { .. } => "COPY",
             Self::CopyDatabase { .. } => "COPY FROM DATABASE",
@@ -253,6 +259,15 @@ impl Statement {
             Self::Set { value, .. } | Self::SetVariable { value, .. } => {
                 finish(VisitMut::visit(value.as_mut(), visitor))
             }
+            Self::CreateMacro(new) => new.overloads.iter_mut().try_for_each(|overload| {
+                let parameters = overload.parameters.iter_mut();
+                let mut defaults = parameters.filter_map(|(_, default)| default.as_mut());
+                defaults.try_for_each(|default| finish(VisitMut::visit(default, visitor)))?;
+                match &mut overload.body {
+                    MacroBody::Expr(body) => finish(VisitMut::visit(body.as_mut(), visitor)),
+                    MacroBody::Query(body) => finish(VisitMut::visit(body.as_mut(), visitor)),
+                }
+            }),
             Self::Call { args, named, .. } => {
                 let named = named.iter_mut().map(|(_, value)| value);
                 let mut all = args.iter_mut().chain(named);
@@ -324,6 +339,52 @@ pub struct NewSequence {
     pub options: SequenceOptions,
     /// The table that it is dropped with, or a column of one.
     pub owner: Option<ObjectName>,
+}
+
+/// A macro that DROP MACRO names.
+#[derive(Clone)]
+pub struct DroppedMacro {
+    /// The macro.
+    pub name: ObjectName,
+    /// One of tables; else one of either kind.
+    pub is_table: bool,
+    /// Whether it may be missing.
+    pub if_exists: bool,
+}
+
+/// A macro as CREATE MACRO describes it.
+#[derive(Clone)]
+pub struct NewMacro {
+    /// The name.
+    pub name: ObjectName,
+    /// It takes the place of one of that name.
+    pub or_replace: bool,
+    /// One of that name stays.
+    pub if_not_exists: bool,
+    /// Of the connection alone.
+    pub temporary: bool,
+    /// Whether it stands for tables, as all of its overloads do.
+    pub is_table: bool,
+    /// At least one.
+    pub overloads: Vec<NewOverload>,
+}
+
+/// What a macro is with so many parameters.
+#[derive(Clone)]
+pub struct NewOverload {
+    /// Names with defaults.
+    pub parameters: Vec<(String, Option<ast::Expr>)>,
+    /// What it stands for.
+    pub body: MacroBody,
+}
+
+/// What a macro stands for.
+#[derive(Clone)]
+pub enum MacroBody {
+    /// An expression.
+    Expr(Box<ast::Expr>),
+    /// A table.
+    Query(Box<ast::Query>),
 }
 
 /// What COPY FROM DATABASE copies.

@@ -14,7 +14,7 @@ mod statements;
 #[cfg(test)]
 mod tests;
 
-use super::parser::{CopyTarget, Statement};
+use super::parser::{CopyTarget, MacroBody, Statement};
 use crate::error::{Error, Result};
 use crate::walk::finish;
 use sqlparser::ast::{self, Expr, Query, Select, TableFactor, Visit, Visitor};
@@ -37,6 +37,14 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
             args.iter().try_for_each(tree)?;
             named.iter().try_for_each(|(_, value)| tree(value))
         }
+        S::CreateMacro(new) => new.overloads.iter().try_for_each(|overload| {
+            let mut defaults = overload.parameters.iter().filter_map(|(_, d)| d.as_ref());
+            defaults.try_for_each(tree)?;
+            match &overload.body {
+                MacroBody::Expr(body) => tree(body.as_ref()),
+                MacroBody::Query(body) => tree(body.as_ref()),
+            }
+        }),
         S::Set { value, .. } | S::SetVariable { value, .. } => tree(value.as_ref()),
         S::Describe(query) | S::Summarize(query) => tree(query.as_ref()),
         S::CopyTo { what, .. } => match what {
@@ -53,6 +61,7 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         | S::ResetVariable(_)
         | S::RenameView { .. }
         | S::CreateSequence(_)
+        | S::DropMacro(_)
         | S::AlterSequence(_)
         | S::CopyFrom { .. }
         | S::CopyDatabase { .. }

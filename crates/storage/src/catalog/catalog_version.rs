@@ -1,7 +1,7 @@
 //! One state of the whole database.
 //!
 //! What must hold: immutable once published; schema `main` is always there; within a schema no table and view share a name.
-//! Sequences have names of their own. New names differ in more than the case of their letters.
+//! Sequences, macros of expressions and macros of tables have names of their own each. New names differ in more than the case of their letters.
 //! While a version lives, the blocks that it names are not reused.
 
 use std::collections::{BTreeMap, HashSet};
@@ -11,6 +11,7 @@ use hushdb_encoding::wire::{Reader, WireError, Writer};
 
 use super::entries;
 use super::sequence::Sequence;
+use super::user_macro::Macro;
 use super::view::View;
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
@@ -49,12 +50,29 @@ pub struct SchemaVersion {
     pub views: BTreeMap<String, Arc<View>>,
     /// Sequences by name.
     pub sequences: BTreeMap<String, Arc<Sequence>>,
+    /// Macros of expressions by name.
+    pub macros: BTreeMap<String, Arc<Macro>>,
+    /// Macros of tables by name.
+    pub table_macros: BTreeMap<String, Arc<Macro>>,
 }
 
 impl SchemaVersion {
     /// Names of all tables and views.
     pub fn relations(&self) -> impl Iterator<Item = &String> + Clone {
         self.tables.keys().chain(self.views.keys())
+    }
+
+    /// Macros of tables, or of expressions, by name.
+    pub fn macros_of(&self, tables: bool) -> &BTreeMap<String, Arc<Macro>> {
+        match tables {
+            true => &self.table_macros,
+            false => &self.macros,
+        }
+    }
+
+    /// Whether there is anything in it.
+    pub fn is_empty(&self) -> bool {
+        self.relations().next().is_none() && !entries::has_any(self)
     }
 }
 

@@ -9,24 +9,40 @@ use hushdb_encoding::wire::{Reader, WireError, Writer};
 
 use super::catalog_version::SchemaVersion;
 use super::sequence::Sequence;
+use super::user_macro::Macro;
 
 const SEQUENCE: u8 = 1;
+const MACRO: u8 = 2;
+const TABLE_MACRO: u8 = 3;
 
 /// The fewest bytes that an entry takes: its kind and the length of what it says.
-const SMALLEST: usize = 1 + 4 + Sequence::SMALLEST;
+const SMALLEST: usize = 1 + 4 + least(Sequence::SMALLEST, Macro::SMALLEST);
+
+const fn least(a: usize, b: usize) -> usize {
+    if a < b { a } else { b }
+}
 
 /// Whether a schema has any.
 pub(super) fn has_any(schema: &SchemaVersion) -> bool {
-    !schema.sequences.is_empty()
+    !(schema.sequences.is_empty() && schema.macros.is_empty() && schema.table_macros.is_empty())
 }
 
 pub(super) fn write(schema: &SchemaVersion, out: &mut Writer) {
-    out.count(schema.sequences.len());
+    let macros = schema.macros.len() + schema.table_macros.len();
+    out.count(schema.sequences.len() + macros);
     for sequence in schema.sequences.values() {
         let mut body = Writer::default();
         sequence.write(&mut body);
         out.u8(SEQUENCE);
         out.bytes(&body.into_bytes());
+    }
+    for (kind, macros) in [(MACRO, &schema.macros), (TABLE_MACRO, &schema.table_macros)] {
+        for one in macros.values() {
+            let mut body = Writer::default();
+            one.write(&mut body);
+            out.u8(kind);
+            out.bytes(&body.into_bytes());
+        }
     }
 }
 
@@ -41,6 +57,14 @@ pub(super) fn read(reader: &mut Reader<'_>, schema: &mut SchemaVersion) -> Resul
                 sequences
                     .insert(sequence.name.clone(), Arc::new(sequence))
                     .is_some()
+            }
+            MACRO | TABLE_MACRO => {
+                let one = Macro::read(&mut body)?;
+                let macros = match kind {
+                    MACRO => &mut schema.macros,
+                    _ => &mut schema.table_macros,
+                };
+                macros.insert(one.name.clone(), Arc::new(one)).is_some()
             }
             _ => return Err(WireError),
         };

@@ -1,4 +1,4 @@
-//! The catalog: all schemas, tables, views and sequences as immutable versions, and the store that publishes them.
+//! The catalog: all schemas, tables, views, sequences and macros as immutable versions, and the store that publishes them.
 //!
 //! What must hold: a version never changes; a commit makes a new one, which shares all that is unchanged; the file has the
 //! newest one, as a tree of sealed metadata blocks (FORMAT.md, "Catalog").
@@ -39,6 +39,7 @@ mod transaction_ddl;
 mod transaction_entries;
 mod transaction_index;
 mod transaction_locks;
+mod user_macro;
 mod vacuum;
 mod view;
 
@@ -57,4 +58,5 @@ pub use salvage::{Lost, Salvage, SalvageReport, SalvagedTable};
 pub use sequence::{Sequence, SequenceDef, SequenceOptions, SequencePoint, SequenceUse};
 pub use store::Store;
 pub use transaction::{Savepoint, Transaction};
+pub use user_macro::{Macro, MacroOverload, MacroParameter};
 pub use view::View;

@@ -26,6 +26,7 @@ use super::recovery::{Recovered, recover_up_to_damage};
 use super::sequence::Sequence;
 use super::store::Store;
 use super::transaction::Transaction;
+use super::user_macro::Macro;
 use super::view::View;
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, ErrorKind, Result};
@@ -176,7 +177,7 @@ impl Salvage {
     }
 
     /// Copies what opens into `out`, a new database: tables with their columns, conditions and rows, their indexes, made
-    /// anew, sequences where they are, and views. Rows keep their order, not their ids.
+    /// anew, sequences where they are, macros and views. Rows keep their order, not their ids.
     ///
     /// # Errors
     /// When `out` cannot be written; as [`Salvage::survey`].
@@ -207,6 +208,11 @@ impl Salvage {
             }
             for sequence in content.sequences.values() {
                 copy.sequence(schema, content, sequence)?;
+            }
+            for of_tables in [false, true] {
+                for one in content.macros_of(of_tables).values() {
+                    copy.user_macro(schema, one, of_tables)?;
+                }
             }
             for view in content.views.values() {
                 copy.view(schema, view)?;
@@ -413,6 +419,15 @@ impl Copy<'_> {
                 let owner = Some((table.name.as_str(), column));
                 txn.set_sequence_owner(schema, &sequence.name, owner, sequence.used())?;
             }
+            txn.commit()?;
+        }
+        Ok(())
+    }
+
+    fn user_macro(&mut self, schema: &str, one: &Macro, of_tables: bool) -> Result<()> {
+        if let Some(out) = self.out {
+            let mut txn = begin(out)?;
+            txn.create_macro(schema, one.clone(), of_tables)?;
             txn.commit()?;
         }
         Ok(())

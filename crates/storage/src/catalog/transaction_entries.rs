@@ -1,4 +1,4 @@
-//! Changing what a schema has beside tables and views: sequences.
+//! Changing what a schema has beside tables and views: sequences and macros.
 //!
 //! What must hold: of one kind no two have one name in a schema, in whatever case of letters. Ids are not given twice, and no
 //! table has one of them.
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::sequence::{Sequence, SequenceDef, SequenceOwner, SequenceUse};
 use super::transaction::{Transaction, no_such_table};
 use super::transaction_ddl::{invalid, no_such_column};
+use super::user_macro::Macro;
 use crate::error::Result;
 use crate::numbers::{ColumnId, TableId};
 
@@ -109,6 +110,44 @@ impl Transaction {
             }
         }
         Ok(())
+    }
+
+    /// Makes a macro, of tables or of expressions.
+    ///
+    /// # Errors
+    /// InvalidInput if the schema is not there, the name is taken, or two overloads take the same number of parameters.
+    pub fn create_macro(&mut self, schema: &str, new: Macro, of_tables: bool) -> Result<()> {
+        let known = self.schema_of(schema)?.macros_of(of_tables);
+        if known.keys().any(|known| self.is_same(known, &new.name)) {
+            return Err(invalid("there is a macro of this name already"));
+        }
+        if !new.is_sound() {
+            return Err(invalid(
+                "two overloads of one number of parameters, or none",
+            ));
+        }
+        let within = self.definitions_mut(schema)?;
+        let macros = match of_tables {
+            true => &mut within.table_macros,
+            false => &mut within.macros,
+        };
+        macros.insert(new.name.clone(), Arc::new(new));
+        Ok(())
+    }
+
+    /// Drops a macro.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such macro.
+    pub fn drop_macro(&mut self, schema: &str, name: &str, of_tables: bool) -> Result<()> {
+        let within = self.definitions_mut(schema)?;
+        let removed = match of_tables {
+            true => within.table_macros.remove(name),
+            false => within.macros.remove(name),
+        };
+        removed
+            .map(|_| ())
+            .ok_or_else(|| invalid("there is no such macro"))
     }
 
     /// Drops a sequence. Defaults that name it stay.
