@@ -84,7 +84,7 @@ fn same_value(ty: &str, one: &str, two: &str) -> bool {
         return true;
     }
     let (Some(tolerance), Ok(one), Ok(two)) = (tolerance(ty), one.parse(), two.parse()) else {
-        return ty.contains(['[', '(']) && unsigned_zeros(one) == unsigned_zeros(two);
+        return ty.contains(['[', '(']) && unsigned(one) == unsigned(two);
     };
     let (one, two): (f64, f64) = (one, two);
     if one.is_nan() || two.is_nan() || one.is_infinite() || two.is_infinite() {
@@ -93,15 +93,16 @@ fn same_value(ty: &str, one: &str, two: &str) -> bool {
     (one - two).abs() <= tolerance * one.abs().max(two.abs())
 }
 
-/// The text of a list or struct in which zeros have no sign.
-fn unsigned_zeros(text: &str) -> String {
+/// The text of a list or struct in which zeros and NaNs have no sign.
+fn unsigned(text: &str) -> String {
     let items = text.split_inclusive([',', ']', '}']);
-    let items = items.map(
-        |item| match item.trim_end_matches([',', ']', '}']).ends_with("-0.0") {
-            true => item.replace("-0.0", "0.0"),
+    let items = items.map(|item| {
+        let value = item.trim_end_matches([',', ']', '}']);
+        match value.ends_with("-0.0") || value.ends_with("-nan") {
+            true => item.replace("-0.0", "0.0").replace("-nan", "nan"),
             false => item.to_owned(),
-        },
-    );
+        }
+    });
     items.collect()
 }
 
@@ -140,6 +141,8 @@ mod tests {
         let list = answer("DOUBLE[]", &["[-0.0, 1.0]"]);
         assert!(list.same_rows(&answer("DOUBLE[]", &["[0.0, 1.0]"])));
         assert!(!list.same_rows(&answer("DOUBLE[]", &["[0.0, -1.0]"])));
+        let nans = answer("DOUBLE[]", &["[-nan, 1.0]"]);
+        assert!(nans.same_rows(&answer("DOUBLE[]", &["[nan, 1.0]"])));
         let lists = answer("DOUBLE[]", &["[-3.75]", "[-0.0, 1.0]"]);
         assert!(lists.same_rows(&answer("DOUBLE[]", &["[-3.75]", "[0.0, 1.0]"])));
     }

@@ -92,7 +92,7 @@ const UUIDS: [&str; 4] = [
 const FLOATS: [&str; 9] = [
     "0", "1", "-1", "0.5", "2.25", "-3.75", "10", "100", "-0.125",
 ];
-const FLOAT_EXTREMES: [&str; 5] = ["NaN", "inf", "-inf", "-0", "1e30"];
+const FLOAT_EXTREMES: [&str; 6] = ["NaN", "-NaN", "inf", "-inf", "-0", "1e30"];
 const DOUBLE_EXTREMES: [&str; 4] = ["1e308", "-1e308", "5e-324", "9007199254740993"];
 
 /// A value of the type: NULL in `nulls` of 100.
@@ -123,7 +123,7 @@ fn narrow(ty: &ColumnType, dice: &mut Dice) -> String {
     let choices: &[&str] = match ty {
         ColumnType::Boolean => &["true", "false"],
         ColumnType::Decimal(..) => &["0", "1", "-1", "1.5"],
-        ColumnType::Float | ColumnType::Double => &["0", "-0", "1", "1.5", "NaN"],
+        ColumnType::Float | ColumnType::Double => &["0", "-0", "1", "1.5", "NaN", "-NaN"],
         ColumnType::Varchar => &["", "a", "A", "1"],
         ColumnType::Date => &DATES[..2],
         ColumnType::Timestamp => &TIMES[..2],

@@ -74,27 +74,6 @@ pub(crate) fn keys(array: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(BinaryArray::try_new(offsets, bytes, nulls)?))
 }
 
-/// Floats with one NaN, if they have others, which are less than all else to who does not ask for keys.
-pub fn one_nan(array: &ArrayRef) -> Option<ArrayRef> {
-    match array.data_type() {
-        DataType::Float32 => {
-            let floats = array.as_primitive::<Float32Type>();
-            let is_other = |v: &f32| v.is_nan() && v.is_sign_negative();
-            let plain = |v: f32| if v.is_nan() { f32::NAN } else { v };
-            let has_other = floats.values().iter().any(is_other);
-            has_other.then(|| Arc::new(floats.unary::<_, Float32Type>(plain)) as ArrayRef)
-        }
-        DataType::Float64 => {
-            let floats = array.as_primitive::<Float64Type>();
-            let is_other = |v: &f64| v.is_nan() && v.is_sign_negative();
-            let plain = |v: f64| if v.is_nan() { f64::NAN } else { v };
-            let has_other = floats.values().iter().any(is_other);
-            has_other.then(|| Arc::new(floats.unary::<_, Float64Type>(plain)) as ArrayRef)
-        }
-        _ => None,
-    }
-}
-
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ComparisonKey {
     signature: Signature,

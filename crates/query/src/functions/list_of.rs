@@ -78,10 +78,11 @@ impl AggregateUDFImpl for ListOf {
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         if args.is_distinct
-            && let ([order], [value]) = (args.order_bys, args.expr_fields)
+            && let [value] = args.expr_fields
             && key_type(value.data_type()).is_some()
+            && args.order_bys.len() < 2
         {
-            let options = order.options;
+            let options = args.order_bys.first().map(|order| order.options);
             let order_bys = &[];
             let list = self.0.accumulator(AccumulatorArgs { order_bys, ..args })?;
             return Ok(Box::new(SortedByKey { list, options }));
@@ -139,7 +140,8 @@ impl ListOf {
 struct SortedByKey {
     /// Of values without order.
     list: Box<dyn Accumulator>,
-    options: SortOptions,
+    /// Their order; without one they stay as they came.
+    options: Option<SortOptions>,
 }
 
 impl Accumulator for SortedByKey {
@@ -158,18 +160,22 @@ impl Accumulator for SortedByKey {
         }
         let values = values.value(0);
         let keys = keys(&values)?;
-        let field = SortField::new_with_options(keys.data_type().clone(), self.options);
+        let options = self.options.unwrap_or_default();
+        let field = SortField::new_with_options(keys.data_type().clone(), options);
         let rows = RowConverter::new(vec![field])?.convert_columns(&[keys])?;
         let mut order: Vec<u32> = (0..values.len() as u32).collect();
         let row = |at: &u32| rows.row(*at as usize);
         order.sort_by(|a, b| row(a).cmp(&row(b)));
         order.dedup_by(|a, b| row(a) == row(b));
+        if self.options.is_none() {
+            order.sort_unstable();
+        }
         let sorted = take(values.as_ref(), &UInt32Array::from(order), None)?;
         Ok(SingleRowListArrayBuilder::new(sorted).build_list_scalar())
     }
 
     fn size(&self) -> usize {
-        self.list.size() + size_of::<SortOptions>()
+        self.list.size() + size_of::<Self>()
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {

@@ -39,6 +39,7 @@ mod nested_cast;
 mod nested_text;
 pub(crate) mod number_kind;
 mod of_lists;
+mod one_nan;
 mod one_row;
 mod ordered_lists;
 mod ordered_texts;
@@ -69,7 +70,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use std::sync::Arc;
 
-pub use comparison_key::{key_of, key_type, may_differ, one_nan};
+pub use comparison_key::{key_of, key_type, may_differ};
 pub use concat::LIST_AND_LIST;
 pub use convert::{
     BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, ROUND_UNSIGNED, TEXT_FROM_BLOB,
@@ -89,6 +90,7 @@ pub use list_build::{SLICE, series_length};
 pub use lists::MAP_VALUE;
 pub use nested_cast::{check_nested_cast, nested_cast};
 use of_lists::of_lists;
+pub use one_nan::{has_floats, one_nan, with_one_nan};
 pub(crate) use one_row::one_row;
 pub(crate) use room::while_planning;
 pub use rounding_cast::{rounding_cast, rounds};

@@ -113,7 +113,7 @@ fn compare(exprs: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
 }
 
 /// Puts the keys of floats that are compared with more than numbers that are written, or that are calculated, so that they may
-/// be NaNs of either sign. Other numbers have one zero.
+/// be NaNs of either sign: columns have one NaN (`one_nan.rs`). Other numbers have one zero.
 fn compare_floats(exprs: &mut [&mut Expr], types: &[DataType]) -> bool {
     let others = exprs.iter().filter(|expr| !is_plain_number(expr));
     let others: Vec<_> = others.take(2).collect();
@@ -173,7 +173,16 @@ fn comparisons(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             keyed
         }
         Expr::AggregateFunction(AggregateFunction { func, params }) => {
-            let mut changed = sort_keys(&mut params.order_by, schema);
+            let mut changed = false;
+            for sort in &mut params.order_by {
+                changed |= take_key(&mut sort.expr, schema, has_key);
+            }
+            if params.distinct {
+                // Zeros of both signs are one value.
+                for arg in &mut params.args {
+                    changed |= take_key(arg, schema, DataType::is_floating);
+                }
+            }
             let by_key = |arg: &Expr| arg.get_type(schema).is_ok_and(|ty| key_type(&ty).is_some());
             if params.args.iter().any(by_key)
                 && let Some(extreme) = extreme_of_keys(func)

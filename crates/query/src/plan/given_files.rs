@@ -4,6 +4,7 @@
 //! What must hold: the bytes are a stranger's. No text of theirs, and no text of a panic, is repeated.
 
 use super::sound_parquet::SoundReaders;
+use crate::functions::one_nan;
 use crate::heed::heeding;
 use crate::memory::MemoryBudget;
 use crate::plan_node::{no_expressions, one_input};
@@ -168,12 +169,26 @@ impl Stream for GivenFileStream {
         };
         let error = match expect_panics(|| input.poll_next_unpin(context)) {
             Some(Poll::Ready(Some(Err(error)))) => named(&self.name, Error::from(error)),
+            Some(Poll::Ready(Some(Ok(batch)))) => {
+                return Poll::Ready(Some(plain_floats(batch)));
+            }
             Some(poll) => return poll,
             None => damaged(&self.name),
         };
         self.input = None;
         Poll::Ready(Some(Err(DataFusionError::from(error))))
     }
+}
+
+/// The batch with NaNs of one sign, as columns are to have them.
+fn plain_floats(batch: RecordBatch) -> DfResult<RecordBatch> {
+    let columns: Vec<_> = batch.columns().iter().map(one_nan).collect();
+    if columns.iter().all(Option::is_none) {
+        return Ok(batch);
+    }
+    let columns = columns.into_iter().zip(batch.columns());
+    let columns = columns.map(|(new, old)| new.unwrap_or_else(|| Arc::clone(old)));
+    Ok(RecordBatch::try_new(batch.schema(), columns.collect())?)
 }
 
 impl RecordBatchStream for GivenFileStream {

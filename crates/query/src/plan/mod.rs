@@ -23,6 +23,7 @@ mod marked_joins;
 mod named_pushdown;
 mod nested_types;
 mod numbers;
+mod one_nan;
 mod operators;
 mod order;
 mod pivots;

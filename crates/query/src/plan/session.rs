@@ -19,6 +19,7 @@ use super::join_subqueries::JoinSubqueries;
 use super::list_members::ListMembers;
 use super::named_pushdown::NamedPushdown;
 use super::numbers::CommonNumbers;
+use super::one_nan::OneNan;
 use super::operators::{DuckOperators, NarrowLiterals};
 use super::plain_rows::NoFalseClaims;
 use super::set_keys::SetKeys;
@@ -122,6 +123,7 @@ fn analyzer_rules(functions: &[Arc<ScalarUDF>]) -> Vec<Arc<dyn AnalyzerRule + Se
         Arc::new(JoinSubqueries),
         Arc::new(SubqueryValues),
         Arc::new(DependentJoins),
+        Arc::new(OneNan),
         Arc::new(ComparisonKeys),
         Arc::new(DuckCasts::new(functions)),
     ];
