@@ -54,11 +54,37 @@ fn has_one_answer(query: &Query) -> bool {
     let mut sorted = true;
     edit(&mut query.clone(), &mut |node| {
         if let Node::Query(query) = node {
-            sorted &= is_sorted_wholly(query);
+            let select = query.select();
+            sorted &= is_sorted_wholly(query)
+                && select.is_none_or(|select| !sees_order(select) || reads_sorted_rows(select));
         }
         sorted
     });
     sorted
+}
+
+/// Whether a SELECT has columns that follow the order of its rows.
+fn sees_order(select: &Select) -> bool {
+    let follows = |expression: &Expression| match expression {
+        Expression::Window {
+            order, function, ..
+        } => {
+            let of_all = ["count", "min", "max", "sum", "rank", "dense_rank"];
+            order.is_empty() && !of_all.contains(&function.as_str())
+        }
+        Expression::Aggregate {
+            function, ordered, ..
+        } => !ordered && ["list", "first", "last"].contains(&function.as_str()),
+        _ => false,
+    };
+    select.items.iter().any(|item| follows(&item.expression))
+}
+
+fn reads_sorted_rows(select: &Select) -> bool {
+    match &select.from {
+        Some(Source::Derived { query, .. }) => !query.order.is_empty(),
+        _ => false,
+    }
 }
 
 /// Whether all columns are sorted by, if anything is: else a query has more than one answer.

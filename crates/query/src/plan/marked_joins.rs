@@ -6,7 +6,6 @@
 
 use super::spelling::written;
 use crate::functions::spelled;
-use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Column, DFSchema, JoinType, Result, ScalarValue, not_impl_err, plan_err};
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_window::nth_value::first_value_udwf;
@@ -33,10 +32,6 @@ fn named(name: &str) -> Expr {
 
 /// The rows of both sides side by side, those of the longer one with NULL.
 pub(super) fn positional(left: LogicalPlan, right: LogicalPlan) -> Result<LogicalPlan> {
-    // What a join has put side by side comes in no order.
-    if has_positional(&left)? || has_positional(&right)? {
-        return not_impl_err!("a POSITIONAL JOIN beside another one is not there yet");
-    }
     let columns = left.schema().columns().into_iter();
     let columns = columns.chain(right.schema().columns());
     let columns: Vec<Expr> = columns.map(Expr::Column).collect();
@@ -57,18 +52,6 @@ pub(super) fn positional(left: LogicalPlan, right: LogicalPlan) -> Result<Logica
         .sort(vec![place.sort(true, false)])?
         .project(columns)?
         .build()
-}
-
-/// Whether rows of a plan were put side by side, in it or in a view that it reads.
-fn has_positional(plan: &LogicalPlan) -> Result<bool> {
-    plan.exists(|node| match node {
-        LogicalPlan::Window(window) => Ok(window.schema.has_column(&Column::from_name(LEFT_ROW))),
-        LogicalPlan::TableScan(scan) => scan
-            .source
-            .get_logical_plan()
-            .map_or(Ok(false), |view| has_positional(&view)),
-        _ => Ok(false),
-    })
 }
 
 /// What an ASOF JOIN compares.

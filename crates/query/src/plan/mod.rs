@@ -45,6 +45,7 @@ mod unnested_keys;
 mod unpivots;
 mod using_joins;
 mod values;
+mod wanted_order;
 mod watched;
 mod with_queries;
 

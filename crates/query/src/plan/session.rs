@@ -27,6 +27,7 @@ use super::subquery_values::SubqueryValues;
 use super::temporal::DaysOfTimestamps;
 use super::type_names::DuckTypes;
 use super::unnested_keys::ForgetUnnestedKeys;
+use super::wanted_order::{KeptOrders, WantedOrder};
 use super::watched::Watched;
 use crate::functions;
 use crate::memory::{
@@ -70,6 +71,8 @@ pub fn session_state(
     let options = config.options_mut();
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.default_null_ordering = "nulls_last".into();
+    // Which sorts nobody sees, `WantedOrder` knows.
+    options.sql_parser.enable_subquery_sort_elimination = false;
     // A build side of this size costs less to share than dealing out the rows of the other side by hash.
     options.optimizer.hash_join_single_partition_threshold = 64 << 20;
     options.optimizer.hash_join_single_partition_threshold_rows = 1 << 20;
@@ -194,8 +197,10 @@ fn physical_rules(memory: Arc<MemoryBudget>) -> Vec<Arc<dyn PhysicalOptimizerRul
     physical.insert(0, Arc::new(NoFalseClaims));
     // Before partitions are dealt out.
     physical.insert(0, Arc::new(FewerReaders));
+    physical.insert(0, Arc::new(WantedOrder));
     physical.extend([
-        Arc::new(InsertionOrder) as Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+        Arc::new(KeptOrders) as Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+        Arc::new(InsertionOrder),
         Arc::new(LargeLimits(Arc::clone(&memory))),
         Arc::new(KeptBatches),
         Arc::new(SpillingJoins),

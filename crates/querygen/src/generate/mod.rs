@@ -5,6 +5,7 @@
 
 mod aggregates;
 mod conditions;
+mod ordered;
 mod queries;
 mod scalars;
 mod sources;

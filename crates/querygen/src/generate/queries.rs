@@ -2,6 +2,7 @@
 
 use super::{Generator, Scope};
 use crate::column_type::ColumnType;
+use crate::dice::Dice;
 use crate::expression::{Expression, SortKey};
 use crate::query::{Body, Group, Item, Query, Select};
 
@@ -22,6 +23,7 @@ impl Generator {
             0..=17 => self.set_query(&scope),
             18..=39 => Query::of(self.grouped(&scope)),
             40..=49 => Query::of(self.windowed(&scope)),
+            50..=55 => Query::of(self.of_sorted_rows()),
             _ => Query::of(self.plain(None, &scope)),
         };
         if self.dice.chance(10) {
@@ -140,7 +142,7 @@ impl Generator {
     }
 
     /// A SELECT without groups, of the wanted types if any.
-    fn plain(&mut self, types: Option<&[ColumnType]>, outer: &Scope) -> Select {
+    pub(crate) fn plain(&mut self, types: Option<&[ColumnType]>, outer: &Scope) -> Select {
         let (source, scope) = self.sources(outer);
         let types = match types {
             Some(types) => types.to_vec(),
@@ -167,12 +169,7 @@ impl Generator {
         if !self.dice.chance(30) {
             return;
         }
-        let keys = query.items().iter().map(|item| SortKey {
-            expression: Expression::named(&item.alias, item.expression.ty().clone()),
-            descending: self.dice.chance(40),
-            nulls_first: self.dice.chance(40),
-        });
-        query.order = keys.collect();
+        query.order = sorted_by_all(query, &mut self.dice);
         if self.dice.chance(50) {
             query.limit = Some(self.dice.below(6));
             query.offset = self.dice.chance(40).then(|| self.dice.below(4));
@@ -334,6 +331,16 @@ impl Generator {
             }
         }
     }
+}
+
+/// Every column as a key, this way or the other.
+pub(crate) fn sorted_by_all(query: &Query, dice: &mut Dice) -> Vec<SortKey> {
+    let keys = query.items().iter().map(|item| SortKey {
+        expression: Expression::named(&item.alias, item.expression.ty().clone()),
+        descending: dice.chance(40),
+        nulls_first: dice.chance(40),
+    });
+    keys.collect()
 }
 
 fn below(scope: &Scope) -> Scope {

@@ -167,7 +167,7 @@ impl Generator {
     }
 }
 
-fn scope_of(columns: Vec<Expression>, outer: &Scope) -> Scope {
+pub(crate) fn scope_of(columns: Vec<Expression>, outer: &Scope) -> Scope {
     Scope {
         columns,
         outer: outer.outer.clone(),
@@ -175,7 +175,7 @@ fn scope_of(columns: Vec<Expression>, outer: &Scope) -> Scope {
     }
 }
 
-fn column(qualifier: &str, name: &str, ty: &crate::ColumnType) -> Expression {
+pub(crate) fn column(qualifier: &str, name: &str, ty: &crate::ColumnType) -> Expression {
     Expression::Column {
         ty: ty.clone(),
         qualifier: Some(qualifier.to_owned()),
