@@ -12,7 +12,7 @@ use sqlparser::ast::{
 const OF_WINDOWS: [&str; 3] = ["first_value", "last_value", "nth_value"];
 
 /// Aggregates that read it.
-const READ: [&str; 13] = [
+const READ: [&str; 17] = [
     "mode",
     "first",
     "last",
@@ -26,6 +26,10 @@ const READ: [&str; 13] = [
     "percentile_cont",
     "approx_percentile_cont",
     "approx_percentile_cont_with_weight",
+    "arg_max",
+    "arg_min",
+    "max_by",
+    "min_by",
 ];
 
 /// Aggregates that are the same in any order.

@@ -59,6 +59,7 @@ mod using_joins;
 mod value_names;
 mod walk;
 mod wildcards;
+mod window_order;
 
 pub use column_names::unique;
 pub use cut_divide::CUT_DIVIDE;
@@ -98,3 +99,4 @@ pub use user_macros::{FindMacro, expand_macros, expand_macros_in};
 pub use using_joins::{MERGED, has_call, is_call, merges, single};
 pub use value_names::BRACKETS;
 pub use wildcards::{IN_PLACE_OF, excluded_names};
+pub use window_order::IN_ORDER;

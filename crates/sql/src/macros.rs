@@ -28,6 +28,8 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("apply", "list_transform"),
     ("filter", "list_filter"),
     ("approx_quantile", "approx_percentile_cont"),
+    ("argmax", "arg_max"),
+    ("argmin", "arg_min"),
 ];
 
 /// Name, number of arguments, meaning.
@@ -142,12 +144,6 @@ const MACROS: &[(&str, usize, &str)] = &[
     ("pg_typeof", 1, "lower(typeof($1))"),
     ("count_if", 1, COUNT_IF),
     ("countif", 1, COUNT_IF),
-    ("arg_max", 2, ARG_MAX),
-    ("argmax", 2, ARG_MAX),
-    ("max_by", 2, ARG_MAX),
-    ("arg_min", 2, ARG_MIN),
-    ("argmin", 2, ARG_MIN),
-    ("min_by", 2, ARG_MIN),
     (
         "wavg",
         2,
@@ -197,12 +193,6 @@ pub fn functions_by_text() -> impl Iterator<Item = (&'static str, &'static str)>
         .chain(aggregates::names().map(|name| (name, "aggregate")))
         .chain(nested_calls::NAMES.map(|name| (name, "scalar")))
 }
-
-/// The value of the row where another is greatest, or least: rows where one of them is NULL do not count.
-const ARG_MAX: &str =
-    "first_value($1 ORDER BY $2 DESC) FILTER (WHERE $1 IS NOT NULL AND $2 IS NOT NULL)";
-const ARG_MIN: &str =
-    "first_value($1 ORDER BY $2) FILTER (WHERE $1 IS NOT NULL AND $2 IS NOT NULL)";
 
 /// `left op ANY (list)`: true when it holds for one item; else unknown when an item or `left` is NULL; else false.
 pub(super) fn any_item(left: &Expr, op: &BinaryOperator, list: &Expr) -> Result<Expr> {

@@ -9,9 +9,10 @@ use super::template::template;
 use super::type_names::row_field;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
-    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
-    Ident, ObjectName, OrderByKind, Query, SelectItem, SetExpr, Subscript, TableAlias,
-    TableAliasColumnDef, TableFactor, UnaryOperator, Value, visit_expressions,
+    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, GroupByExpr, Ident, ObjectName, OrderByExpr, OrderByKind, Query, SelectItem,
+    SetExpr, Subscript, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator, Value,
+    visit_expressions,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -381,46 +382,55 @@ fn of_list(query: &Query) -> Option<Expr> {
 
 /// `ARRAY(SELECT ...)`: what is selected as one list, which is empty where nothing is.
 pub(super) fn array_of(query: &Query) -> Result<Expr> {
-    let order = match query.order_by.as_ref().map(|order| &order.kind) {
-        None => None,
-        Some(OrderByKind::Expressions(by)) if by.len() == 1 => by.first(),
-        Some(_) => {
-            return Err(Error::unsupported(
-                "ARRAY of a query that is ordered by several columns",
-            ));
-        }
-    };
     if let Some(list) = of_list(query) {
         return template("coalesce($1, [])", &[list]);
     }
-    let mut query = query.clone();
-    query.order_by = None;
     // Nothing but rows and a condition: the query itself may gather them, and name columns of the one around it.
-    if let SetExpr::Select(select) = query.body.as_mut()
-        && select.distinct.is_none()
-        && matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty())
-        && query.limit_clause.is_none()
-        && let [SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }] =
-            select.projection.as_slice()
-    {
-        let by = order.map(|order| match &order.expr {
-            Expr::Value(_) => item.clone(),
-            other => other.clone(),
-        });
-        let all = match by {
-            None => template("array_agg($1)", std::slice::from_ref(item))?,
-            Some(by) => template("array_agg($1 ORDER BY $2)", &[item.clone(), by])?,
-        };
-        select.projection = vec![SelectItem::UnnamedExpr(all)];
+    if let Some((item, keys)) = gathers(query) {
+        let mut all = template("array_agg($1)", std::slice::from_ref(item))?;
+        if let Expr::Function(call) = &mut all
+            && let FunctionArguments::List(list) = &mut call.args
+            && !keys.is_empty()
+        {
+            list.clauses.push(FunctionArgumentClause::OrderBy(keys));
+        }
+        let mut query = query.clone();
+        query.order_by = None;
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            select.projection = vec![SelectItem::UnnamedExpr(all)];
+        }
         return template("coalesce($1, [])", &[Expr::Subquery(Box::new(query))]);
     }
-    let by = match order {
-        Some(_) => " ORDER BY \"$item\"",
-        None => "",
-    };
-    let query = sql_text(&query);
+    let query = sql_text(query);
     let text = format!(
-        "coalesce((SELECT array_agg(\"$item\"{by}) FROM ({query}) AS \"$array\"(\"$item\")), [])"
+        "coalesce((SELECT array_agg(\"$item\") FROM ({query}) AS \"$array\"(\"$item\")), [])"
     );
     template(&text, &[])
+}
+
+/// The column of a query that may gather its rows itself, and what they are sorted by.
+fn gathers(query: &Query) -> Option<(&Expr, Vec<OrderByExpr>)> {
+    let SetExpr::Select(select) = query.body.as_ref() else {
+        return None;
+    };
+    let ungrouped = matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
+    let ([SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }], None) =
+        (select.projection.as_slice(), &query.limit_clause)
+    else {
+        return None;
+    };
+    let keys = match query.order_by.as_ref().map(|order| &order.kind) {
+        None => vec![],
+        Some(OrderByKind::Expressions(keys)) => keys.clone(),
+        Some(OrderByKind::All(_)) => return None,
+    };
+    // `ORDER BY 1` is the column.
+    let keys = keys.into_iter().map(|key| OrderByExpr {
+        expr: match key.expr {
+            Expr::Value(_) => item.clone(),
+            other => other,
+        },
+        ..key
+    });
+    (ungrouped && select.distinct.is_none()).then(|| (item, keys.collect()))
 }

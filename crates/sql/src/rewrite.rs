@@ -28,6 +28,7 @@ use super::using_joins;
 use super::value_names::{self, in_brackets, is_value};
 use super::walk::finish;
 use super::wildcards;
+use super::window_order;
 use crate::error::{Error, Result};
 use sqlparser::ast::{
     BinaryOperator, CastKind, DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr,
@@ -153,8 +154,27 @@ impl<'a> Rewriter<'a> {
                 let call = Expr::Function(function.clone());
                 template("CAST($1 AS BIGINT)", &[call]).map(Some)
             }
-            None => expand(function, &self.names),
+            None => {
+                let is_window = function.over.is_some();
+                let meant = expand(function, &self.names)?;
+                match is_window {
+                    true => self.over_frames(function, meant),
+                    false => Ok(meant),
+                }
+            }
         }
+    }
+
+    /// What a call over a window means, with an order of its arguments brought to what the planner knows.
+    fn over_frames(&self, function: &Function, meant: Option<Expr>) -> Result<Option<Expr>> {
+        let mut expr = meant.unwrap_or_else(|| Expr::Function(function.clone()));
+        let nulls = (self.place.setting)("default_null_order")?;
+        let nulls = match &nulls {
+            Expr::Value(value) => value.value.clone().into_string().unwrap_or_default(),
+            _ => String::new(),
+        };
+        window_order::apply(&mut expr, &nulls)?;
+        Ok(Some(expr))
     }
 
     /// What an expression becomes, if anything.
@@ -416,6 +436,10 @@ fn any(left: &Expr, op: &BinaryOperator, query: &Query) -> Result<Expr> {
     use BinaryOperator as B;
     let query = sql_text(query);
     let from = format!("FROM ({query}) AS \"$any\"(\"$value\")");
+    let of_many = is_nested(&sql_text(left));
+    if *op != B::Eq && opposite(op).is_some() && (of_many || is_nested(&query)) {
+        return template(&any_once(op, &from, of_many), std::slice::from_ref(left));
+    }
     let holds = match op {
         B::Eq => return template(&format!("($1 IN ({query}))"), std::slice::from_ref(left)),
         B::Gt | B::GtEq => format!("$1 {op} (SELECT min(\"$value\") {from})"),
@@ -434,4 +458,35 @@ fn any(left: &Expr, op: &BinaryOperator, query: &Query) -> Result<Expr> {
          WHEN $1 IS NULL OR (SELECT count(*) - count(\"$value\") {from}) > 0 THEN NULL ELSE false END"
     );
     template(&text, std::slice::from_ref(left))
+}
+
+/// Whether there are such comparisons within one, brought to others or not yet.
+fn is_nested(text: &str) -> bool {
+    ["$any", " ANY(", " ALL("]
+        .iter()
+        .any(|mark| text.contains(mark))
+}
+
+/// The same with its query written once, and its value, too, where that is one of `many`: copies within copies would grow with
+/// every level. It is slower.
+fn any_once(op: &BinaryOperator, from: &str, many: bool) -> String {
+    use BinaryOperator as B;
+    let left = if many { "\"$left\"" } else { "$1" };
+    let holds = match op {
+        B::Gt | B::GtEq => format!("{left} {op} \"$least\""),
+        B::Lt | B::LtEq => format!("{left} {op} \"$most\""),
+        _ => format!("{left} {op} \"$least\" OR {left} {op} \"$most\""),
+    };
+    let all = format!(
+        "FROM (SELECT count(*) AS \"$rows\", count(\"$value\") AS \"$known\", min(\"$value\") AS \"$least\", \
+         max(\"$value\") AS \"$most\" {from}) AS \"$all\""
+    );
+    let all = match many {
+        false => all,
+        true => format!("FROM (SELECT $1 AS \"$left\", * {all}) AS \"$one\""),
+    };
+    format!(
+        "(SELECT CASE WHEN {holds} THEN true WHEN \"$rows\" = 0 THEN false \
+         WHEN {left} IS NULL OR \"$rows\" > \"$known\" THEN NULL ELSE false END {all})"
+    )
 }

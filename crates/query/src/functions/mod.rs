@@ -50,6 +50,7 @@ mod room;
 mod rounding;
 mod rounding_cast;
 mod sliding;
+mod sorted_pairs;
 mod statistics;
 mod strftime;
 mod strptime;
@@ -118,6 +119,7 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.extend(maths::all(memory));
     functions.extend(rounding::all(memory));
     functions.extend(lists::all(memory));
+    functions.extend(sorted_pairs::all(memory));
     functions.extend(list_build::all(memory));
     functions.extend(element::all(memory));
     functions.extend(vectors::all(memory));

@@ -5,7 +5,8 @@
 use crate::error::{Error, Result};
 use crate::template::{parse, put_in};
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, VisitMut, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Value,
+    VisitMut, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -39,6 +40,10 @@ const MEANINGS: &[(&str, usize, &str)] = &[
     ),
     ("max", 2, FIRST_OF_MOST),
     ("min", 2, FIRST_OF_LEAST),
+    ("arg_max", 2, ARG_MAX),
+    ("max_by", 2, ARG_MAX),
+    ("arg_min", 2, ARG_MIN),
+    ("min_by", 2, ARG_MIN),
     ("arg_max", 3, OF_MOST),
     ("max_by", 3, OF_MOST),
     ("arg_min", 3, OF_LEAST),
@@ -60,6 +65,11 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     MEANINGS.iter().map(|(name, ..)| *name)
 }
 
+/// The value of the row where another is greatest, or least: rows where one of them is NULL do not count.
+const ARG_MAX: &str =
+    "first_value($1 ORDER BY $2 DESC) FILTER (WHERE $1 IS NOT NULL AND $2 IS NOT NULL)";
+const ARG_MIN: &str =
+    "first_value($1 ORDER BY $2) FILTER (WHERE $1 IS NOT NULL AND $2 IS NOT NULL)";
 const FIRST_OF_MOST: &str = "(array_agg($1 ORDER BY $1 DESC) FILTER (WHERE $1 IS NOT NULL))[1:$2]";
 const FIRST_OF_LEAST: &str = "(array_agg($1 ORDER BY $1) FILTER (WHERE $1 IS NOT NULL))[1:$2]";
 const OF_MOST: &str =
@@ -89,7 +99,8 @@ pub(super) fn expand(name: &str, function: &Function) -> Result<Option<Expr>> {
     match (name, args.last()) {
         // One share goes without a list of all values.
         ("quantile_cont", Some(share)) if !matches!(share, Expr::Array(_)) => return Ok(None),
-        ("max" | "min" | "arg_max" | "arg_min" | "max_by" | "min_by", Some(count)) => {
+        ("max" | "min", Some(count)) => check_count(count)?,
+        ("arg_max" | "arg_min" | "max_by" | "min_by", Some(count)) if args.len() == 3 => {
             check_count(count)?;
         }
         _ => {}
@@ -144,9 +155,27 @@ impl VisitorMut for HandOver<'_> {
         if let (FunctionArguments::List(own), FunctionArguments::List(given)) =
             (&mut inner.args, &self.0.args)
         {
-            own.duplicate_treatment = given.duplicate_treatment;
-            own.clauses.extend(given.clauses.iter().cloned());
+            // Of the first in an order it does not matter how often it is there.
+            if inner.name.to_string() != "first_value" {
+                own.duplicate_treatment = given.duplicate_treatment;
+            }
+            for clause in &given.clauses {
+                add(&mut own.clauses, clause);
+            }
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// A clause of the call behind those of the meaning, of which an order comes first.
+fn add(clauses: &mut Vec<FunctionArgumentClause>, clause: &FunctionArgumentClause) {
+    use FunctionArgumentClause::OrderBy;
+    let own = clauses.iter_mut().find_map(|own| match own {
+        OrderBy(keys) => Some(keys),
+        _ => None,
+    });
+    match (own, clause) {
+        (Some(own), OrderBy(keys)) => own.extend(keys.iter().cloned()),
+        _ => clauses.push(clause.clone()),
     }
 }
