@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, RenameSelectItem,
     Select, SelectItem, Value, Visit, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
-use hushdb_sql::{Error, PLACE, Result, excluded_names, folded};
+use hushdb_sql::{Error, PLACE, Result, excluded_names, folded, unique};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 pub(super) use walk::Column;
@@ -53,7 +53,8 @@ impl Visitor for Marks {
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
         let renames =
             |item: &SelectItem| options(item).is_some_and(|options| options.opt_rename.is_some());
-        match select.projection.iter().any(renames) {
+        let stars = select.projection.iter().filter_map(options);
+        match stars.count() > 1 || select.projection.iter().any(renames) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
@@ -146,6 +147,7 @@ impl Walker<'_> {
             }
         }
         select.projection = items;
+        self.tell_stars_apart(select)?;
         let conditions = [&select.selection, &select.having, &select.qualify];
         let conditions = conditions.map(|condition| match condition {
             Some(condition) => self.all_hold(select, condition),
@@ -355,6 +357,46 @@ impl Walker<'_> {
         Ok(items.collect())
     }
 
+    /// `SELECT *, *` with a name of its own for each column: the planner takes none twice.
+    fn tell_stars_apart(&mut self, select: &mut Select) -> Result<()> {
+        if select.projection.iter().filter_map(options).count() < 2 {
+            return Ok(());
+        }
+        let mut taken = HashSet::new();
+        let mut items = vec![];
+        for item in select.projection.clone() {
+            if options(&item).is_none() {
+                items.push(item);
+                continue;
+            }
+            for item in self.renamed(select, &item)? {
+                let (expr, name) = match item {
+                    SelectItem::ExprWithAlias { expr, alias } => (expr, alias.value),
+                    SelectItem::UnnamedExpr(expr) => {
+                        let name = last_name(&expr).unwrap_or_default();
+                        (expr, name)
+                    }
+                    other => {
+                        items.push(other);
+                        continue;
+                    }
+                };
+                let own = unique(&mut taken, name.clone());
+                items.push(match (own == name, &expr) {
+                    (true, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) => {
+                        SelectItem::UnnamedExpr(expr)
+                    }
+                    _ => SelectItem::ExprWithAlias {
+                        expr,
+                        alias: Ident::with_quote('"', own),
+                    },
+                });
+            }
+        }
+        select.projection = items;
+        Ok(())
+    }
+
     /// `#1` is the first column of FROM.
     fn write_out_places(&mut self, select: &mut Select) -> Result<()> {
         let mut found = Places(vec![]);
@@ -410,6 +452,15 @@ impl Walker<'_> {
         let _: ControlFlow<()> = VisitMut::visit(&mut select.qualify, &mut names);
         self.changed |= names.parts > 0;
         Ok(())
+    }
+}
+
+/// The name of a column.
+fn last_name(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Identifier(name) => Some(name.value.clone()),
+        Expr::CompoundIdentifier(parts) => parts.last().map(|name| name.value.clone()),
+        _ => None,
     }
 }
 

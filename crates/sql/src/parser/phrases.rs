@@ -27,6 +27,7 @@ pub(super) fn plain_phrases(tokens: &mut Vec<TokenWithSpan>) {
     comprehensions(tokens);
     json_arrows(tokens);
     percents(tokens);
+    typed_texts(tokens);
 }
 
 /// Takes `[NOT] MATERIALIZED` out of `AS [NOT] MATERIALIZED (`: the rows are the same.
@@ -44,6 +45,31 @@ fn hints_of_with(tokens: &mut Vec<TokenWithSpan>) {
         }
     }
     list.changes().make(tokens);
+}
+
+/// Timestamps by their precision.
+const PRECISE: [&str; 4] = [
+    "timestamp_s",
+    "timestamp_ms",
+    "timestamp_us",
+    "timestamp_ns",
+];
+
+/// `TIMESTAMP_S 'text'`, of a type whose name the parser does not know, is a CAST.
+fn typed_texts(tokens: &mut Vec<TokenWithSpan>) {
+    let places = places(tokens);
+    let mut new = vec![];
+    for pair in places.windows(2) {
+        let [name, text] = [pair[0], pair[1]].map(|at| &tokens[at]);
+        let named = PRECISE.into_iter().find(|wanted| is_word(name, wanted));
+        if let (Some(named), Token::SingleQuotedString(_)) = (named, &text.token) {
+            tokens[pair[0]].token = word("CAST");
+            new.push((pair[1], Token::LParen));
+            let after = [word("AS"), word(named), Token::RParen];
+            new.extend(after.map(|token| (pair[1] + 1, token)));
+        }
+    }
+    insert(tokens, new);
 }
 
 /// `TABLE t` where a query may stand is `FROM t`.
