@@ -73,6 +73,8 @@ pub fn session_state(
     options.sql_parser.default_null_ordering = "nulls_last".into();
     // Which sorts nobody sees, `WantedOrder` knows.
     options.sql_parser.enable_subquery_sort_elimination = false;
+    // min and max would keep rows from others beside them: from those of expressions, with a FILTER, or without a value yet.
+    options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
     // A build side of this size costs less to share than dealing out the rows of the other side by hash.
     options.optimizer.hash_join_single_partition_threshold = 64 << 20;
     options.optimizer.hash_join_single_partition_threshold_rows = 1 << 20;
