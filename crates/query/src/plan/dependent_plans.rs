@@ -122,8 +122,18 @@ impl Dependent<'_> {
                 self.one_group(aggregate)?
             }
             LogicalPlan::Aggregate(aggregate) => self.groups(aggregate)?,
-            // Only LIMIT asks for an order.
-            LogicalPlan::Sort(sort) if sort.fetch.is_none() => self.evaluated(&sort.input)?,
+            // Within each value of the keys the rows are sorted, too, where somebody sees it.
+            LogicalPlan::Sort(sort) if sort.fetch.is_none() => {
+                let (input, keys) = self.evaluated(&sort.input)?;
+                let by = sort.expr.iter().map(|by| {
+                    Ok(Sort {
+                        expr: self.inner(by.expr.clone(), &keys)?,
+                        ..by.clone()
+                    })
+                });
+                let by = by.collect::<Result<Vec<_>>>()?;
+                (LogicalPlanBuilder::from(input).sort(by)?.build()?, keys)
+            }
             LogicalPlan::Limit(limit) => self.limit(limit)?,
             LogicalPlan::Join(join) => self.join(join)?,
             LogicalPlan::Union(union) => self.union(union)?,

@@ -27,7 +27,7 @@ use super::subquery_values::SubqueryValues;
 use super::temporal::DaysOfTimestamps;
 use super::type_names::DuckTypes;
 use super::unnested_keys::ForgetUnnestedKeys;
-use super::wanted_order::{KeptOrders, WantedOrder};
+use super::wanted_order::{KeptOrders, LateralOrder, WantedOrder};
 use super::watched::Watched;
 use crate::functions;
 use crate::memory::{
@@ -121,6 +121,7 @@ pub fn session_state(
 /// Our rules, and DataFusion's behind them.
 fn analyzer_rules(functions: &[Arc<ScalarUDF>]) -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(LateralOrder),
         Arc::new(FlatUnions),
         Arc::new(SetKeys),
         Arc::new(NarrowLiterals),

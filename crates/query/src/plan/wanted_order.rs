@@ -9,6 +9,8 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr::{Distribution, LexOrdering, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
@@ -79,6 +81,44 @@ impl PhysicalOptimizerRule for WantedOrder {
 
     fn schema_check(&self) -> bool {
         true
+    }
+}
+
+/// Takes the ORDER BY of a LATERAL query away, of which the library makes a join that knows none.
+#[derive(Debug)]
+pub(super) struct LateralOrder;
+
+impl AnalyzerRule for LateralOrder {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let unsorted = plan.transform_up_with_subqueries(|plan| match plan {
+            LogicalPlan::Subquery(mut subquery) => {
+                let plan = subquery.subquery.as_ref().clone();
+                let plan = plan.transform_down(|plan| {
+                    Ok(match plan {
+                        LogicalPlan::Sort(sort) if sort.fetch.is_none() => {
+                            Transformed::yes(Arc::unwrap_or_clone(sort.input))
+                        }
+                        plan @ (LogicalPlan::Projection(_)
+                        | LogicalPlan::Filter(_)
+                        | LogicalPlan::SubqueryAlias(_)) => Transformed::no(plan),
+                        plan => Transformed::new(plan, false, TreeNodeRecursion::Stop),
+                    })
+                })?;
+                subquery.subquery = Arc::new(plan.data);
+                let plan_again = LogicalPlan::Subquery(subquery);
+                Ok(Transformed::new(
+                    plan_again,
+                    plan.transformed,
+                    TreeNodeRecursion::Continue,
+                ))
+            }
+            other => Ok(Transformed::no(other)),
+        });
+        Ok(unsorted?.data)
+    }
+
+    fn name(&self) -> &str {
+        "lateral_order"
     }
 }
 
