@@ -57,19 +57,19 @@ const PRECISE: [&str; 4] = [
 
 /// `TIMESTAMP_S 'text'`, of a type whose name the parser does not know, is a CAST.
 fn typed_texts(tokens: &mut Vec<TokenWithSpan>) {
-    let places = places(tokens);
-    let mut new = vec![];
-    for pair in places.windows(2) {
-        let [name, text] = [pair[0], pair[1]].map(|at| &tokens[at]);
-        let named = PRECISE.into_iter().find(|wanted| is_word(name, wanted));
-        if let (Some(named), Token::SingleQuotedString(_)) = (named, &text.token) {
-            tokens[pair[0]].token = word("CAST");
-            new.push((pair[1], Token::LParen));
-            let after = [word("AS"), word(named), Token::RParen];
-            new.extend(after.map(|token| (pair[1] + 1, token)));
+    let mut list = TokenList::of(tokens);
+    for n in 1..list.len() {
+        let name = list.before(n, 1);
+        let known = PRECISE
+            .into_iter()
+            .find(|wanted| name.is_some_and(|name| is_word(name, wanted)));
+        let text = list.token(n).map(|text| text.token.clone());
+        if let (Some(known), Some(text @ Token::SingleQuotedString(_))) = (known, text) {
+            list.replace(n - 1, [word("CAST"), Token::LParen]);
+            list.replace(n, [text, word("AS"), word(known), Token::RParen]);
         }
     }
-    insert(tokens, new);
+    list.changes().make(tokens);
 }
 
 /// `TABLE t` where a query may stand is `FROM t`.
