@@ -5,7 +5,7 @@ use crate::instance::{self, PASSWORD, Running, databases, hush};
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const MARKER: &str = "marker-that-is-backed-up";
@@ -242,17 +242,24 @@ fn a_rotation_that_is_killed_leaves_one_key_that_opens_all() {
     }
     let rows = client.rows(COMPARED);
     server.stop();
-    let (mut wait, mut ended) = (Duration::ZERO, 0);
-    for round in 0.. {
+    let rotate = |round| {
         let mut rotate = command("rotate", place.path(), &key);
         if round % 4 != 3 {
             rotate.args(["--database", "hush"]);
         }
-        let mut child = rotate.spawn().unwrap();
+        rotate.spawn().unwrap()
+    };
+    // How long it takes on this machine, of which each round waits for a part more.
+    let began = Instant::now();
+    assert!(rotate(0).wait().unwrap().success());
+    let step = began.elapsed() / 16;
+    let (mut wait, mut ended) = (Duration::ZERO, 0);
+    for round in 0.. {
+        let mut child = rotate(round);
         std::thread::sleep(wait);
         let _ = child.kill();
         ended += i32::from(child.wait().unwrap().success());
-        wait += Duration::from_millis(15);
+        wait += step;
         let server = Running::start_by(place.path(), &key, &[]);
         let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
         assert_eq!(client.rows(COMPARED), rows, "round {round}");
