@@ -43,6 +43,8 @@ impl Instance {
     fn rotate_database(&self, name: &str) -> Result<u64> {
         let row = self.online(name);
         let row = row.map_err(|(_, message)| ServeError::new(FailureKind::Usage, message))?;
+        // The key that is kept may be the only one that opens the file.
+        self.none_is_left(&row.id)?;
         let file = self.file(&row.id);
         let slots = FileHeader::read(&file)?.slots;
         let [slot] = slots.as_slice() else {
@@ -79,15 +81,7 @@ impl Instance {
         let next = self.keyring.with_root(root.duplicate());
         let mut wrapped = vec![];
         for row in self.catalog.databases()? {
-            if self
-                .catalog
-                .secret_if_any(&format!("{NEXT}{}", row.id))?
-                .is_some()
-            {
-                return Err(ServeError::other(
-                    "the rotation of a database's key has not ended, and its file cannot be read: see to that first",
-                ));
-            }
+            self.none_is_left(&row.id)?;
             let key = self.keyring.unwrap(&self.catalog, &row.id)?;
             wrapped.push((row.id.clone(), next.wrap(&row.id, &key).to_vec()));
         }
@@ -95,6 +89,16 @@ impl Instance {
             .change_root(KEYRING_ROOT, root.expose(), &wrapped)?;
         self.keyring = next;
         Ok(())
+    }
+
+    /// Refuses where a rotation was interrupted, and opening the instance could not find out which key opens the file.
+    fn none_is_left(&self, id: &str) -> Result<()> {
+        match self.catalog.secret_if_any(&format!("{NEXT}{id}"))? {
+            None => Ok(()),
+            Some(_) => Err(ServeError::other(
+                "the rotation of a database's key has not ended, and its file cannot be read: see to that first",
+            )),
+        }
     }
 
     /// Puts right what a crash within a rotation left.
