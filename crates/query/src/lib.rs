@@ -6,6 +6,7 @@
 //! Begin with [`plan::Planner`], which makes plans, and [`engine::Engine`], which has the threads that run them.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+mod common_types;
 pub mod engine;
 pub mod functions;
 pub mod heed;

@@ -5,7 +5,10 @@
 //! Result types follow DuckDB's decimal rules: precision grows until 18 digits and stays there with a check while both
 //! sides fit 64 bits, then grows to 38.
 
-use super::number_kind::{Number, common_int, float_type, int_digits, int_type};
+use crate::common_types::number_kind::{
+    MAX_DIGITS_64, MAX_DIGITS_128, Number, common_int, decimal_type, float_type, int_digits,
+    int_type,
+};
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use datafusion::arrow::compute::kernels::numeric;
 use datafusion::arrow::compute::{binary, try_binary};
@@ -24,10 +27,6 @@ use hushdb_sql::type_names::type_name;
 use hushdb_sql::{Error, ErrorKind};
 use std::any::Any;
 use std::sync::{Arc, LazyLock};
-
-/// Digits that 64 bits and 128 bits hold.
-pub(crate) const MAX_DIGITS_64: u8 = 18;
-pub(crate) const MAX_DIGITS_128: u8 = 38;
 
 /// One of the checked operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -124,15 +123,6 @@ pub(crate) fn decimal_result(op: Op, (p1, s1): (u8, i8), (p2, s2): (u8, i8)) -> 
             }
             Some((precision.min(MAX_DIGITS_128), scale))
         }
-    }
-}
-
-/// The Arrow type of DECIMAL(p,s): 64 bits up to 18 digits.
-pub(crate) fn decimal_type(precision: u8, scale: i8) -> DataType {
-    if precision <= MAX_DIGITS_64 {
-        DataType::Decimal64(precision, scale)
-    } else {
-        DataType::Decimal128(precision, scale)
     }
 }
 

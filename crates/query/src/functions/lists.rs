@@ -6,7 +6,7 @@
 use super::comparison_key::keys;
 use super::room::Room;
 use super::whole::{Call, Whole, item, items_of, list_of, listed, registered};
-use crate::plan::common_type;
+use crate::common_types::common_type;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray, UInt32Array, new_null_array,
 };

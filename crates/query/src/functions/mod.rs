@@ -37,7 +37,6 @@ mod maths;
 mod moments;
 mod nested_cast;
 mod nested_text;
-pub(crate) mod number_kind;
 mod of_lists;
 mod one_nan;
 mod one_row;

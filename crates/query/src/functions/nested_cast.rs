@@ -328,7 +328,8 @@ fn cast_leaf(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef>
         (DataType::Decimal64(p, s) | DataType::Decimal128(p, s), to)
             if to.is_integer() && *s > 0 =>
         {
-            let whole = super::arithmetic::decimal_type((*p + 1 - *s as u8).max(1), 0);
+            let whole =
+                crate::common_types::number_kind::decimal_type((*p + 1 - *s as u8).max(1), 0);
             cast(&cast(array, &whole)?, to)?
         }
         _ => cast(array, to)?,

@@ -3,9 +3,9 @@
 //!
 //! What must hold: an extreme between two extremes is one of them; a decimal keeps its type.
 
-use super::arithmetic::MAX_DIGITS_128;
 use super::plain::called;
 use super::whole::listed;
+use crate::common_types::number_kind::MAX_DIGITS_128;
 use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, RecordBatch,

@@ -1,8 +1,8 @@
 //! `round`, `trunc`, `ceil`, `floor` and `abs`: numbers keep their type, but decimals lose the digits that they are rounded to.
 
-use super::arithmetic::{MAX_DIGITS_128, decimal_type};
 use super::room::Room;
 use super::whole::{Call, Whole, registered};
+use crate::common_types::number_kind::{MAX_DIGITS_128, decimal_type};
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, Float64Array, Int64Array,
 };

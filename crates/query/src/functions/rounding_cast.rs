@@ -4,8 +4,8 @@
 //!
 //! What must hold: a float is the one nearest to the decimal; a DOUBLE too large for a FLOAT is an error, or NULL for TRY_CAST.
 
-use super::arithmetic::MAX_DIGITS_128;
 use super::text_values;
+use crate::common_types::number_kind::MAX_DIGITS_128;
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, PrimitiveArray,
     TimestampMicrosecondArray,

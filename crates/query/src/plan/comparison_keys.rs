@@ -7,7 +7,7 @@
 use super::numbers::is_comparison;
 use super::operators::cast_if;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
-use crate::functions::number_kind::int_literal;
+use crate::common_types::number_kind::int_literal;
 use crate::functions::{extreme_of_keys, key_of, key_type, may_differ};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};

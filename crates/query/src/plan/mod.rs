@@ -21,7 +21,6 @@ mod limits;
 mod list_members;
 mod marked_joins;
 mod named_pushdown;
-mod nested_types;
 mod numbers;
 mod one_nan;
 mod operators;
@@ -51,7 +50,6 @@ mod with_queries;
 
 pub use given_files::{named, reading};
 pub use in_order::InOrderExec;
-pub use nested_types::common as common_type;
 pub use numbers::column_type;
 pub use order::{NullOrder, OrderDefaults};
 pub use planner::{DML_EXCLUDED, DML_TARGET, DmlTarget, Planner};

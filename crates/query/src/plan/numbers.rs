@@ -1,5 +1,5 @@
 //! One common type where decimals meet other numbers: comparisons, CASE, IN, BETWEEN, COALESCE, lists, set operations and
-//! joins. Within lists and structs, too (`nested_types.rs`).
+//! joins. Within lists and structs, too (`common_types/` finds it).
 //!
 //! DataFusion 55 has no common type for a 64-bit decimal and a 64-bit integer but the integer, which cuts the fraction
 //! off, and caps two 64-bit decimals at 18 digits. So every such place is brought to one type here, before its own
@@ -8,14 +8,9 @@
 //! What must hold: no value loses a digit by coercion; a decimal with a DOUBLE becomes one and with a FLOAT a FLOAT, as in
 //! DuckDB.
 
-use super::nested_types;
 use super::operators::cast_if;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
-use super::temporal;
-use crate::functions::arithmetic::{MAX_DIGITS_128, decimal_type};
-use crate::functions::number_kind::{
-    Number, common_int, int_digits, int_fits, int_literal, int_type, literal_digits,
-};
+use crate::common_types::{For, common_of};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, plan_err};
@@ -32,170 +27,6 @@ use std::sync::Arc;
 /// The rule; see the module.
 #[derive(Debug)]
 pub(super) struct CommonNumbers;
-
-/// What common type is looked for.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum For {
-    /// Of values that are one value: CASE, COALESCE. A literal takes the type of the integers beside it, if it fits.
-    Value,
-    /// Of values that are compared: as narrow as the literals are, and integers are left to DataFusion.
-    Comparison,
-}
-
-/// Digits before and after the point that a number needs, or a float.
-#[derive(Clone, Copy)]
-enum Need {
-    Digits {
-        whole: u8,
-        scale: i8,
-    },
-    Float {
-        double: bool,
-    },
-    /// NULL takes any type.
-    Nothing,
-}
-
-fn need(expr: Option<&Expr>, data_type: &DataType, what: For) -> Option<Need> {
-    if let Some(v) = expr.and_then(int_literal)
-        && what == For::Comparison
-    {
-        return Some(Need::Digits {
-            whole: literal_digits(v),
-            scale: 0,
-        });
-    }
-    if data_type == &DataType::Null {
-        return Some(Need::Nothing);
-    }
-    let (whole, scale) = match Number::of(data_type)? {
-        Number::Float => {
-            let double = data_type == &DataType::Float64;
-            return Some(Need::Float { double });
-        }
-        Number::Decimal(p, s) => (p.saturating_sub(s as u8), s),
-        Number::Int { bits, signed } => (int_digits(bits, signed), 0),
-    };
-    Some(Need::Digits { whole, scale })
-}
-
-/// BLOB or UUID, where all that stands beside it is text: that is read as one, as by a CAST.
-fn bytes_beside_text<'a>(
-    mut types: impl Iterator<Item = &'a DataType> + Clone,
-) -> Option<DataType> {
-    let is_bytes = |t: &DataType| t.is_binary() || matches!(t, DataType::FixedSizeBinary(16));
-    let bytes = types.clone().find(|t| is_bytes(t))?;
-    let text = types.clone().any(DataType::is_string);
-    let fits = types.all(|t| t == bytes || t.is_string() || t.is_null());
-    (text && fits).then(|| bytes.clone())
-}
-
-/// The common type of numbers of which at least one is a decimal and not all are of one type, or of bytes and text.
-pub(super) fn common<'a>(
-    items: impl Iterator<Item = (Option<&'a Expr>, DataType)>,
-    what: For,
-) -> Option<DataType> {
-    let items: Vec<_> = items.collect();
-    if let Some(bytes) = bytes_beside_text(items.iter().map(|(_, t)| t)) {
-        return Some(bytes);
-    }
-    let (mut whole, mut scale, mut float) = (0u8, 0i8, None);
-    let mut first: Option<DataType> = None;
-    let (mut decimal, mut mixed) = (false, false);
-    for (expr, data_type) in items {
-        match need(expr, &data_type, what)? {
-            Need::Digits { whole: w, scale: s } => {
-                whole = whole.max(w);
-                scale = scale.max(s);
-            }
-            Need::Float { double } => float = Some(double || float == Some(true)),
-            Need::Nothing => continue,
-        }
-        decimal |= data_type.is_decimal();
-        match &first {
-            Some(t) => mixed |= *t != data_type,
-            None => first = Some(data_type),
-        }
-    }
-    if !decimal || !mixed {
-        return None;
-    }
-    match float {
-        Some(true) => return Some(DataType::Float64),
-        Some(false) => return Some(DataType::Float32),
-        None => {}
-    }
-    let precision = (u16::from(whole) + scale as u16).clamp(1, u16::from(MAX_DIGITS_128)) as u8;
-    Some(decimal_type(precision, scale))
-}
-
-/// The common type of values that are not all of one type, if it is for these rules to find.
-pub(super) fn common_of<'a>(
-    items: impl Iterator<Item = (Option<&'a Expr>, DataType)>,
-    what: For,
-) -> Option<DataType> {
-    let items: Vec<_> = items.collect();
-    let types: Vec<DataType> = items.iter().map(|(_, ty)| ty.clone()).collect();
-    let mixed = types
-        .iter()
-        .skip(1)
-        .zip(&types)
-        .any(|(ty, before)| ty != before);
-    match (mixed, types.iter().any(DataType::is_nested)) {
-        (false, _) => None,
-        (true, true) => nested_types::common(&types),
-        (true, false) => {
-            let integer = match what {
-                For::Value => common_integer(&items),
-                For::Comparison => None,
-            };
-            integer
-                .or_else(|| common(items.into_iter(), what))
-                .or_else(|| temporal::common(&types))
-                .or_else(|| match what {
-                    For::Comparison => {
-                        temporal::beside_text(&types).or_else(|| number_beside_boolean(&types))
-                    }
-                    For::Value => None,
-                })
-        }
-    }
-}
-
-/// The type of numbers beside a BOOLEAN, which is 0 or 1 then.
-fn number_beside_boolean(types: &[DataType]) -> Option<DataType> {
-    let is_other = |ty: &&DataType| !ty.is_null() && **ty != DataType::Boolean;
-    let mut numbers = types.iter().filter(is_other);
-    let first = numbers.next().filter(|ty| Number::of(ty).is_some())?;
-    let of_one = numbers.all(|ty| ty == first);
-    (of_one && types.contains(&DataType::Boolean)).then(|| first.clone())
-}
-
-/// The common type of integers that are not of one type, where literals that fit take that of the others.
-fn common_integer(items: &[(Option<&Expr>, DataType)]) -> Option<DataType> {
-    let known = items
-        .iter()
-        .filter(|(_, data_type)| data_type != &DataType::Null);
-    let kind = |data_type: &DataType| match Number::of(data_type)? {
-        Number::Int { bits, signed } => Some((bits, signed)),
-        _ => None,
-    };
-    let mut common = None;
-    // Literals come last.
-    for literal in [false, true] {
-        let literal_of = |expr: &Option<&Expr>| expr.and_then(int_literal);
-        let of_kind = |item: &&(Option<&Expr>, DataType)| literal_of(&item.0).is_some() == literal;
-        for (expr, data_type) in known.clone().filter(of_kind) {
-            let own = kind(data_type)?;
-            common = Some(match (common, literal_of(expr)) {
-                (None, _) => own,
-                (Some(common), Some(v)) if int_fits(v, common) => common,
-                (Some(common), _) => common_int(common, own)?,
-            });
-        }
-    }
-    common.map(|(bits, signed)| int_type(bits, signed))
-}
 
 pub(super) fn to_type(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
     let from = expr.get_type(schema)?;

@@ -1,12 +1,13 @@
 //! Binary operators with DuckDB's meaning where DataFusion's differs: `/` divides as DOUBLE, integer and decimal
 //! arithmetic fails on overflow, dates and numbers mix.
 
-use super::numbers::{For, is_comparison, one_type, unify};
+use super::numbers::{is_comparison, one_type, unify};
 use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
-use crate::functions::arithmetic::{MAX_DIGITS_64, Op};
+use crate::common_types::For;
+use crate::common_types::number_kind::{MAX_DIGITS_64, Number, float_type, int_fits, int_literal};
+use crate::functions::arithmetic::Op;
 use crate::functions::arithmetic_chain::{self, type_of_chain};
-use crate::functions::number_kind::{Number, float_type, int_fits, int_literal};
 use crate::functions::{
     ELEMENT, INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, LIST_AND_LIST, MAP_VALUE, POSITION,
     SLICE, SUBSTRING, date_part, in_brackets, rounds, within_brackets,

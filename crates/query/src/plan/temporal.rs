@@ -2,8 +2,8 @@
 
 use super::operators::{binary, call, cast};
 use super::rewrite_expressions::rewrite_expressions;
+use crate::common_types::number_kind::int_literal;
 use crate::functions::arithmetic::Op;
-use crate::functions::number_kind::int_literal;
 use crate::functions::{INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, time_difference};
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::Transformed;
@@ -108,38 +108,6 @@ fn difference(expr: &RawBinaryExpr, left: &DataType, right: &DataType) -> Expr {
     let micros = DataType::Timestamp(TimeUnit::Microsecond, zone);
     let args = [&expr.left, &expr.right].map(|e| cast(e.clone(), micros.clone()));
     Expr::ScalarFunction(ScalarFunction::new_udf(time_difference(), args.into()))
-}
-
-/// The common type of dates and timestamps of several kinds: the most exact one, with a zone if one has it.
-pub(super) fn common(types: &[DataType]) -> Option<DataType> {
-    let mut unit: Option<TimeUnit> = None;
-    let mut zone = None;
-    for ty in types {
-        match ty {
-            DataType::Timestamp(own, own_zone) => {
-                unit = Some(unit.map_or(*own, |unit| unit.max(*own)));
-                zone = zone.or(own_zone.clone());
-            }
-            DataType::Date32 | DataType::Null => {}
-            _ => return None,
-        }
-    }
-    unit.map(|unit| DataType::Timestamp(unit, zone))
-}
-
-/// The type that dates and timestamps without a zone, BOOLEAN and INTERVAL have in common with text, which is read as such.
-pub(super) fn beside_text(types: &[DataType]) -> Option<DataType> {
-    let is_text = |ty: &&DataType| ty.is_string() || ty.is_null();
-    let days = types.iter().filter(|ty| !is_text(ty)).cloned();
-    let days: Vec<DataType> = days.collect();
-    let is_day = |ty: &DataType| matches!(ty, DataType::Date32 | DataType::Timestamp(_, None));
-    match days.first() {
-        Some(first @ (DataType::Boolean | DataType::Interval(_))) => {
-            days.iter().all(|ty| ty == first).then(|| first.clone())
-        }
-        Some(first) if days.iter().all(is_day) => Some(common(&days).unwrap_or(first.clone())),
-        _ => None,
-    }
 }
 
 /// Compares a date with a day where it was to be compared with a timestamp that is known, so that scans and indexes can use it:

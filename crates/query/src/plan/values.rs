@@ -1,8 +1,8 @@
 //! The types of VALUES: where a column has values of several, each is cast to their common one before the planner chooses its own,
 //! which for a decimal and a DOUBLE is a decimal.
 
-use super::numbers::{For, common_of};
 use super::planner::Planner;
+use crate::common_types::{For, common_of};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Expr, ExprSchemable};

@@ -3,15 +3,14 @@
 //! What must hold: no value loses a digit. Structs are matched by the names of their fields, in any case, and have the fields of
 //! all; what `row(...)` made has no names, and is matched in order.
 
-use super::numbers::{self, For};
-use super::temporal;
+use super::{For, numbers, temporal};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use hushdb_sql::type_names::is_row;
 use std::sync::Arc;
 
 /// The type that values of all types can be brought to; `None` where there is none.
-pub fn common(types: &[DataType]) -> Option<DataType> {
+pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
     let mut known = types.iter().filter(|ty| **ty != DataType::Null);
     let Some(first) = known.next() else {
         return Some(DataType::Null);

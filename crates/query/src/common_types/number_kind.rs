@@ -4,6 +4,10 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
 
+/// Digits that 64 bits and 128 bits hold.
+pub(crate) const MAX_DIGITS_64: u8 = 18;
+pub(crate) const MAX_DIGITS_128: u8 = 38;
+
 /// What kind of number a type is.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Number {
@@ -46,6 +50,15 @@ pub(crate) fn int_type(bits: u8, signed: bool) -> DataType {
         (16, false) => DataType::UInt16,
         (32, false) => DataType::UInt32,
         (_, false) => DataType::UInt64,
+    }
+}
+
+/// The Arrow type of DECIMAL(p,s): 64 bits up to 18 digits.
+pub(crate) fn decimal_type(precision: u8, scale: i8) -> DataType {
+    if precision <= MAX_DIGITS_64 {
+        DataType::Decimal64(precision, scale)
+    } else {
+        DataType::Decimal128(precision, scale)
     }
 }
 

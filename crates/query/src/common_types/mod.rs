@@ -1,0 +1,62 @@
+//! The type that values of several types have in common: in CASE, IN, comparisons, lists, set operations, and among a function's arguments.
+//!
+//! ```text
+//! number_kind   what there is to know about a numeric type
+//! numbers       integers, decimals, floats, and what stands beside them
+//! temporal      dates and timestamps
+//! nested        lists and structs, value by value within them
+//! ```
+//!
+//! What must hold: no value loses a digit by coercion; a decimal with a DOUBLE becomes one and with a FLOAT a FLOAT, as in
+//! DuckDB. Knows no function and no plan: both ask it.
+
+mod nested;
+pub(crate) mod number_kind;
+mod numbers;
+mod temporal;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::logical_expr::Expr;
+
+pub(crate) use nested::common as common_type;
+
+/// What common type is looked for.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum For {
+    /// Of values that are one value: CASE, COALESCE. A literal takes the type of the integers beside it, if it fits.
+    Value,
+    /// Of values that are compared: as narrow as the literals are, and integers are left to DataFusion.
+    Comparison,
+}
+
+/// The common type of values that are not all of one type, if it is for these rules to find.
+pub(crate) fn common_of<'a>(
+    items: impl Iterator<Item = (Option<&'a Expr>, DataType)>,
+    what: For,
+) -> Option<DataType> {
+    let items: Vec<_> = items.collect();
+    let types: Vec<DataType> = items.iter().map(|(_, ty)| ty.clone()).collect();
+    let mixed = types
+        .iter()
+        .skip(1)
+        .zip(&types)
+        .any(|(ty, before)| ty != before);
+    match (mixed, types.iter().any(DataType::is_nested)) {
+        (false, _) => None,
+        (true, true) => nested::common(&types),
+        (true, false) => {
+            let integer = match what {
+                For::Value => numbers::common_integer(&items),
+                For::Comparison => None,
+            };
+            integer
+                .or_else(|| numbers::common(items.into_iter(), what))
+                .or_else(|| temporal::common(&types))
+                .or_else(|| match what {
+                    For::Comparison => temporal::beside_text(&types)
+                        .or_else(|| numbers::number_beside_boolean(&types)),
+                    For::Value => None,
+                })
+        }
+    }
+}
