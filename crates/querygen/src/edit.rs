@@ -1,7 +1,6 @@
 //! Walking a tree to change it.
 
-use crate::expression::Expression;
-use crate::query::{Body, Group, Query, Source};
+use crate::tree::{Body, Expression, Group, Query, Source};
 
 /// A part of a query that can be changed in place.
 pub enum Node<'a> {

@@ -8,20 +8,18 @@ mod column_type;
 #[path = "../../sim/src/dice.rs"]
 pub mod dice;
 mod edit;
-mod expression;
 mod generate;
 mod literals;
-mod query;
 mod shrink;
+mod tree;
 mod world;
 
 pub use answer::Answer;
 pub use column_type::ColumnType;
 pub use dice::Dice;
 pub use edit::{Node, edit};
-pub use expression::{Expression, SortKey};
 pub use generate::{Generator, world};
 pub use literals::{Domain, Value};
-pub use query::{Body, Group, Item, Query, Select, Source};
 pub use shrink::{Case, shrink};
+pub use tree::{Body, Expression, Group, Item, Query, Select, SortKey, Source};
 pub use world::{Column, Table, View, World};

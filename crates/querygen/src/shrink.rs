@@ -2,9 +2,8 @@
 //! literal, tables lose rows and columns.
 
 use crate::edit::{Node, children, edit};
-use crate::expression::Expression;
 use crate::literals::{Value, simplest};
-use crate::query::{Body, Group, Query, Select, Source};
+use crate::tree::{Body, Expression, Group, Query, Select, Source};
 use crate::world::World;
 
 /// Tables and a query over them.

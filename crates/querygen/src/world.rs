@@ -2,7 +2,7 @@
 
 use crate::column_type::ColumnType;
 use crate::literals::{self, Domain, Value};
-use crate::query::Query;
+use crate::tree::Query;
 
 /// Tables with their rows, and views.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,9 +3,8 @@
 use super::queries::items;
 use super::{Generator, Scope};
 use crate::column_type::ColumnType;
-use crate::expression::{Expression, SortKey};
 use crate::literals::Value;
-use crate::query::Select;
+use crate::tree::{Expression, Select, SortKey};
 
 const FRAMES: [&str; 7] = [
     "",

@@ -2,8 +2,8 @@
 
 use super::{Generator, Scope};
 use crate::column_type::ColumnType;
-use crate::expression::Expression;
 use crate::literals::bare;
+use crate::tree::Expression;
 
 const COMPARISONS: [&str; 8] = [
     "({} = {})",

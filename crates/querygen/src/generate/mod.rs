@@ -15,8 +15,8 @@ pub use tables::world;
 
 use crate::column_type::{ColumnType, FLAT};
 use crate::dice::Dice;
-use crate::expression::Expression;
 use crate::literals::Domain;
+use crate::tree::Expression;
 use crate::world::{Column, World};
 
 /// Makes queries.

@@ -6,8 +6,7 @@ use super::queries::{items, sorted_by_all};
 use super::sources::{column, scope_of};
 use super::{Generator, Scope};
 use crate::column_type::ColumnType;
-use crate::expression::Expression;
-use crate::query::{Group, Query, Select, Source};
+use crate::tree::{Expression, Group, Query, Select, Source};
 
 impl Generator {
     /// A SELECT from a sorted query.

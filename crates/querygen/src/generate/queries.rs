@@ -3,8 +3,7 @@
 use super::{Generator, Scope};
 use crate::column_type::ColumnType;
 use crate::dice::Dice;
-use crate::expression::{Expression, SortKey};
-use crate::query::{Body, Group, Item, Query, Select};
+use crate::tree::{Body, Expression, Group, Item, Query, Select, SortKey};
 
 const SET_OPERATORS: [&str; 6] = [
     "UNION ALL",

@@ -2,8 +2,8 @@
 
 use super::{Generator, Scope};
 use crate::column_type::ColumnType;
-use crate::expression::Expression;
 use crate::literals::value;
+use crate::tree::Expression;
 
 /// A way to make a value: what is printed, and the types of its arguments.
 type Production = (&'static str, Vec<ColumnType>);

@@ -1,8 +1,7 @@
 //! What stands in FROM.
 
 use super::{Generator, Scope};
-use crate::expression::Expression;
-use crate::query::Source;
+use crate::tree::{Expression, Source};
 
 impl Generator {
     /// One to three sources, joined, and at times two joined ones in the place of one.

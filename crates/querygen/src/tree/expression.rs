@@ -1,8 +1,8 @@
 //! `Expression`: a typed tree that prints as SQL.
 
+use super::query::Query;
 use crate::column_type::ColumnType;
 use crate::literals::{self, Value};
-use crate::query::Query;
 use std::fmt;
 
 /// An expression and the type of its value.

@@ -1,6 +1,6 @@
 //! `Query`: a tree of clauses that prints as SQL.
 
-use crate::expression::{Expression, SortKey, list};
+use super::expression::{Expression, SortKey, list};
 use std::fmt;
 
 /// A query with what stands around its body.
