@@ -15,11 +15,12 @@ use crate::block::{BlockRef, Protection, Role, SECTOR_BYTES, SealedFile};
 use crate::catalog::{CatalogVersion, Replay, Store};
 use crate::error::Result;
 use crate::file::MemFile;
-use crate::index::Node;
 use crate::log::{LogBasis, LogOwner, LogReader, UnverifiedLogHeader, plain_log};
 use crate::numbers::{Generation, RowId};
+use crate::row_group::{ColumnDef, DistinctSketch, RowGroup};
 use crate::store::{BlockStore, StoreOptions, Superblock, read_free_list};
-use crate::table::{ColumnDef, DistinctSketch, Page, RowGroup, TableVersion};
+use crate::table::{Page, TableVersion};
+use crate::tree::Node;
 
 /// A decoder by its name.
 pub type Decoder = (&'static str, fn(&[u8]));

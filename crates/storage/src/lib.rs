@@ -1,10 +1,13 @@
 //! The database file: sealed blocks under one root, and the tables in them. Speaks Arrow arrays, never SQL.
 //!
 //! ```text
-//! table, catalog   row groups of compressed column segments; immutable versions of a catalog
+//! catalog          immutable versions of all that a database has; transactions, commits, checkpoints
+//! table            one state of a table: its row groups and indexes
+//! index            from the key of a row to its id
+//! row_group        columns and compressed segments of their values; row_keys   what indexes have of a row
 //! locks            who waits for whom: writers that would change the same rows
-//! index            from the key of a row to its id: trees of blocks
 //! store            file header copies, superblock, extents: commit by copy-on-write and a flip of the root
+//! tree             trees of blocks, copy-on-write
 //! log              sealed, chained records in a file beside it
 //! block            payload <-> sealed sectors; refs that pin a child by its tag; pool of opened blocks
 //! spill            operator state on disk: sealed, nameless, under a key of the process
@@ -33,9 +36,12 @@ mod locks;
 mod log;
 mod numbers;
 mod role;
+mod row_group;
+mod row_keys;
 mod spill;
 mod store;
 mod table;
+mod tree;
 
 pub use block::{
     BlockBuf, BlockKeys, BlockRef, BufferPool, MAX_BLOCK_BYTES, MAX_PAYLOAD_BYTES, PoolStats,
@@ -66,12 +72,13 @@ pub use log::{
     MAX_LOG_PAYLOAD_BYTES, MAX_LOG_RECORD_BYTES, Synchronous, UnverifiedLogHeader,
 };
 pub use numbers::{ColumnId, Generation, Lsn, RowId, TableId};
+pub use row_group::{
+    Check, Column, ColumnDef, DistinctSketch, GatheredRows, MemoryRows, RowGroup, RowGroupBuilder,
+    Segment, StatValue, same_name,
+};
 pub use spill::{SpillFile, SpillSpace, SpillStats};
 pub use store::{
     Anchor, BlockStore, DEFAULT_ROW_GROUP_ROWS, Freshness, HeaderCopies, Notice, StoreInfo,
     StoreOptions, key_commitment_from_hex, root_digest_from_hex,
 };
-pub use table::{
-    Check, Column, ColumnDef, DistinctSketch, GatheredRows, MemoryRows, RowGroup, RowGroupBuilder,
-    Segment, StatValue, TableVersion, same_name,
-};
+pub use table::TableVersion;

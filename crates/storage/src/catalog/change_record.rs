@@ -18,7 +18,7 @@ use super::sequence::SequencePoint;
 use super::transaction::MAX_LOGGED_DELETES;
 use crate::error::{Error, Result as StoreResult};
 use crate::numbers::{ColumnId, RowId, TableId};
-use crate::table::RowGroup;
+use crate::row_group::RowGroup;
 
 const VERSION: u8 = 1;
 /// Of a payload that says how far sequences are.
@@ -278,8 +278,8 @@ mod tests {
     use super::super::sequence::{SequenceDef, SequenceOptions};
     use super::*;
     use crate::Store;
+    use crate::row_group::ColumnDef;
     use crate::store::StoreOptions;
-    use crate::table::ColumnDef;
 
     fn apply(bytes: &[u8], catalog: &mut CatalogVersion) -> Result<u64, &'static str> {
         let mut replay = Replay::strict(catalog.clone());

@@ -13,9 +13,10 @@ use super::check_index::check_index;
 use super::store::Store;
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
-use crate::index::walk;
+use crate::row_group::{DistinctSketch, RowGroup};
 use crate::store::PastRun;
-use crate::table::{DistinctSketch, RowGroup, TableVersion};
+use crate::table::TableVersion;
+use crate::tree::walk;
 
 /// What [`Store::check`] saw.
 #[derive(Debug, Default)]

@@ -5,9 +5,11 @@ use bytes::Bytes;
 use super::store::Store;
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
-use crate::index::{Index, KeyRun, MergedRuns, walk};
+use crate::index::Index;
 use crate::numbers::RowId;
+use crate::row_keys::{KeyRun, MergedRuns};
 use crate::table::TableVersion;
+use crate::tree::walk;
 
 /// Walks the tree of an index, whose blocks `open` gives (`None`: it has said what is wrong with one), and compares what
 /// it says with the rows.

@@ -16,8 +16,9 @@ use super::store::Store;
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
 use crate::numbers::{RowId, TableId};
+use crate::row_group::{Column, RowGroup, RowGroupBuilder};
 use crate::store::WalState;
-use crate::table::{Column, PAGE_GROUPS, Page, RowGroup, RowGroupBuilder, TableVersion};
+use crate::table::{PAGE_GROUPS, Page, TableVersion};
 
 /// A state that is stored, and what the root has to know of its blocks.
 pub(super) struct StoredVersion {

@@ -35,7 +35,7 @@ use super::transaction::Transaction;
 use crate::error::{Error, Result};
 use crate::interrupt::wait_for;
 use crate::numbers::TableId;
-use crate::table::RowGroup;
+use crate::row_group::RowGroup;
 
 /// Rows that a database without a log keeps in memory before it compresses them.
 const MAX_UNSTORED_ROWS: u64 = 65_536;

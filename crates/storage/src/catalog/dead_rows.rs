@@ -15,7 +15,7 @@ use roaring::RoaringBitmap;
 use super::fresh_blocks::FreshBlocks;
 use super::store::Store;
 use crate::error::{Error, ErrorKind, Result};
-use crate::table::{Column, RowGroup};
+use crate::row_group::{Column, RowGroup};
 
 impl Store {
     /// Writes rows of which those in `deletes`, not all, are gone.

@@ -11,7 +11,7 @@ use hushdb_encoding::wire::WireError;
 
 use super::change_record::{LoggedRows, LoggedValues};
 use crate::numbers::{ColumnId, RowId};
-use crate::table::RowGroup;
+use crate::row_group::RowGroup;
 
 /// Rows without deletes, of columns that are neither lists nor structs.
 pub(super) struct GatheredRows {

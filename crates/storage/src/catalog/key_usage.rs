@@ -6,7 +6,7 @@ use super::reseal::roles_of;
 use super::store::Store;
 use crate::block::{BlockRef, SECTOR_BYTES};
 use crate::error::Result;
-use crate::index::visit_blocks;
+use crate::tree::visit_blocks;
 
 /// Blocks under one data key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Store {
                     .for_each(|(_, block)| add(&block));
             }
             for tree in table.indexes().iter().filter_map(|index| index.tree()) {
-                visit_blocks(&self.blocks, tree, &mut |block, _| {
+                visit_blocks(&*self.blocks, tree, &mut |block, _| {
                     add(block);
                     Ok(true)
                 })?;

@@ -8,8 +8,8 @@ use hushdb_encoding::ColumnType;
 
 use super::fresh_blocks::FreshBlocks;
 use crate::numbers::ColumnId;
+use crate::row_group::{Column, RowGroup};
 use crate::store::BlockStore;
-use crate::table::{Column, RowGroup};
 
 /// Result of [`crate::Store::write_row_group`], to be handed to [`crate::Transaction::append`].
 pub struct PendingRowGroup {

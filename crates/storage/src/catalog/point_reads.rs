@@ -10,7 +10,8 @@ use super::store::Store;
 use crate::block::Role;
 use crate::error::{Error, Result};
 use crate::numbers::RowId;
-use crate::table::{Column, RowGroup, TableVersion};
+use crate::row_group::{Column, RowGroup};
+use crate::table::TableVersion;
 
 impl Store {
     /// The values of `columns` in the rows `row_ids`, in that order: one array for each column. For few rows.

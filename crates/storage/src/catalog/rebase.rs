@@ -12,7 +12,8 @@ use super::catalog_version::CatalogVersion;
 use super::transaction::Transaction;
 use crate::error::{Error, Result};
 use crate::numbers::{RowId, TableId};
-use crate::table::{RowGroup, TableVersion};
+use crate::row_group::RowGroup;
+use crate::table::TableVersion;
 
 /// What a transaction does to the rows of one table, with final row ids: what the log says of it.
 pub(crate) struct TableChange {

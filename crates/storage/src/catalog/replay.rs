@@ -15,9 +15,10 @@ use super::gathered_rows::GatheredRows;
 use super::rebase::{TableChange, replayed, replayed_without};
 use super::sequence::SequencePoint;
 use crate::error::Result as StoreResult;
-use crate::index::RunKeys;
 use crate::numbers::{RowId, TableId};
-use crate::table::{MERGED_BYTES, MERGED_ROWS, RowGroup, TableVersion, merge};
+use crate::row_group::RowGroup;
+use crate::row_keys::RunKeys;
+use crate::table::{MERGED_BYTES, MERGED_ROWS, TableVersion, merge};
 
 const UNPARSED: &str = "its payload does not parse";
 /// From this many rows on, their keys are sorted together rather than put into the index one by one.

@@ -13,10 +13,12 @@ use super::pace::Pace;
 use super::store::Store;
 use crate::block::{BlockRef, Role, SECTOR_BYTES};
 use crate::error::Result;
-use crate::index::{Index, visit_blocks};
+use crate::index::Index;
 use crate::interrupt::check_interrupt;
 use crate::numbers::{RowId, TableId};
-use crate::table::{Page, RowGroup, TableVersion};
+use crate::row_group::RowGroup;
+use crate::table::{Page, TableVersion};
+use crate::tree::visit_blocks;
 
 /// How far a walk through the stored tables has come: what lies before is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +52,7 @@ pub(super) fn left_under_others(
             blocks.for_each(|(_, block)| count(&block));
         }
         for tree in table.indexes().iter().filter_map(Index::tree) {
-            visit_blocks(&store.blocks, tree, &mut |block, is_leaf| {
+            visit_blocks(&*store.blocks, tree, &mut |block, is_leaf| {
                 if is_leaf {
                     count(block);
                 }
@@ -179,7 +181,7 @@ impl Reseal {
         let Some(tree) = index.tree() else {
             return Ok(true);
         };
-        visit_blocks(&store.blocks, tree, &mut |block, is_leaf| {
+        visit_blocks(&*store.blocks, tree, &mut |block, is_leaf| {
             if !self.is_stale(block) {
                 return Ok(true);
             }

@@ -33,10 +33,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::{OsFiles, StorageFiles};
 use crate::index::IndexDef;
 use crate::numbers::{ColumnId, RowId, TableId};
+use crate::row_group::{Column, ColumnDef, GatheredRows, RowGroup, RowGroupBuilder};
 use crate::store::{BlockStore, Notice, StoreOptions};
-use crate::table::{
-    Column, ColumnDef, GatheredRows, Page, RowGroup, RowGroupBuilder, TableVersion,
-};
+use crate::table::{Page, TableVersion};
 
 /// Something that does not open.
 #[derive(Debug)]

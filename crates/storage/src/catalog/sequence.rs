@@ -17,7 +17,8 @@ use super::catalog_version::SchemaVersion;
 use super::store::Store;
 use crate::error::Result;
 use crate::numbers::{ColumnId, TableId};
-use crate::table::{Column, TableVersion};
+use crate::row_group::Column;
+use crate::table::TableVersion;
 
 /// So many numbers are made durable beyond those that are asked for.
 const SPARE: usize = 32;

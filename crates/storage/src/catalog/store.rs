@@ -33,8 +33,8 @@ use crate::interrupt::check_interrupt;
 use crate::locks::{LockTable, LockView, Patience};
 use crate::log::{LogPosition, Synchronous};
 use crate::numbers::{Generation, Lsn, RowId};
+use crate::row_group::{Column, DistinctSketch, GatheredRows, RowGroup, Segment, Statistics};
 use crate::store::{Anchor, BlockStore, Freshness, Notice, StoreInfo, StoreOptions};
-use crate::table::{Column, DistinctSketch, GatheredRows, RowGroup, Segment, Statistics};
 
 /// One open database.
 pub struct Store {

@@ -19,7 +19,8 @@ use super::store::Store;
 use crate::error::{Error, Result};
 use crate::index::Index;
 use crate::numbers::{ColumnId, RowId, TableId};
-use crate::table::{RowGroup, TableVersion};
+use crate::row_group::RowGroup;
+use crate::table::TableVersion;
 
 /// More deleted rows than this are written with a flip of the root rather than to the log.
 pub(super) const MAX_LOGGED_DELETES: u64 = 100_000;

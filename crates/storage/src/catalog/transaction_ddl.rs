@@ -16,9 +16,8 @@ use super::view::View;
 use crate::block::Role;
 use crate::error::{Error, Result};
 use crate::numbers::{ColumnId, TableId};
-use crate::table::{
-    Check, Column, ColumnDef, DistinctSketch, Page, RowGroup, TableVersion, raw_bytes, same_name,
-};
+use crate::row_group::{Check, Column, ColumnDef, DistinctSketch, RowGroup, raw_bytes, same_name};
+use crate::table::{Page, TableVersion};
 
 /// Bytes that a list or struct may take in the rows of a row group that are there when its column is added.
 const MAX_FILLED_BYTES: u64 = 64 << 20;

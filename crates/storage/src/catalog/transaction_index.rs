@@ -13,9 +13,11 @@ use super::transaction::{Transaction, no_such_table};
 use super::transaction_ddl::{invalid, no_such_column};
 use crate::block::Role;
 use crate::error::Result;
-use crate::index::{Index, IndexDef, IndexInfo, IndexKind, RunKeys, can_be_key};
+use crate::index::{Index, IndexDef, IndexInfo, IndexKind};
 use crate::numbers::RowId;
-use crate::table::{RowGroup, TableVersion};
+use crate::row_group::RowGroup;
+use crate::row_keys::{RunKeys, can_be_key};
+use crate::table::TableVersion;
 
 /// The share of the memory for blocks that keys of an index take before they are stored.
 const KEYS_SHARE: usize = 4;

@@ -18,10 +18,12 @@ use super::lock_owner::LockOwner;
 use super::rebase::find;
 use super::transaction::{Savepoint, Transaction};
 use crate::error::{Error, Result};
-use crate::index::{Index, IndexKind, encode_key};
+use crate::index::{Index, IndexKind};
 use crate::locks::{LockKey, LockMode};
 use crate::numbers::{RowId, TableId};
-use crate::table::{Column, RowGroup, TableVersion};
+use crate::row_group::{Column, RowGroup};
+use crate::row_keys::encode_key;
+use crate::table::TableVersion;
 
 /// Over this many rows a statement takes the whole table if nobody else has any of it.
 pub(super) const MANY_ROWS: usize = 100_000;

@@ -16,7 +16,7 @@ use super::transaction::{Transaction, no_such_table};
 use crate::error::{Error, Result};
 use crate::interrupt::wait_for;
 use crate::locks::Patience;
-use crate::table::{Column, GatheredRows, MAX_COLUMN_RAW_BYTES, RowGroup, RowGroupBuilder};
+use crate::row_group::{Column, GatheredRows, MAX_COLUMN_RAW_BYTES, RowGroup, RowGroupBuilder};
 
 /// Times that a table is tried which others change meanwhile.
 const ATTEMPTS: usize = 5;

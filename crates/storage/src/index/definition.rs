@@ -4,10 +4,10 @@
 
 use hushdb_encoding::wire::{Reader, WireError, Writer};
 
-use super::can_be_key;
 use crate::index_kind::IndexKind;
 use crate::numbers::ColumnId;
-use crate::table::Column;
+use crate::row_group::Column;
+use crate::row_keys::can_be_key;
 
 /// An index that is to be made.
 #[derive(Clone, Debug)]

@@ -19,18 +19,15 @@ use hushdb_encoding::wire::{Reader, WireError, Writer};
 use imbl::OrdSet;
 
 use super::definition::IndexInfo;
-use super::key::encode_key;
-use super::key_run::{KeyRun, MergedRuns, RunKeys};
-use super::node::{push_id, split_entry};
-use super::resealed::resealed;
-use super::tree::{Finder, Tree, blocks_of, merge_into};
 use crate::block::BlockRef;
 use crate::error::{Error, Result};
 use crate::index_kind::IndexKind;
 use crate::interrupt::Steps;
 use crate::numbers::{ColumnId, RowId};
+use crate::row_group::{Column, RowGroup};
+use crate::row_keys::{KeyRun, MergedRuns, RunKeys, encode_key};
 use crate::store::BlockStore;
-use crate::table::{Column, RowGroup};
+use crate::tree::{Finder, Tree, blocks_of, merge_into, push_id, resealed, split_entry};
 
 /// An index of a table as one snapshot sees it.
 #[derive(Clone)]

@@ -15,8 +15,8 @@ use super::Anchor;
 use super::block_store::{BlockStore, Root};
 use crate::block::{BlockBuf, BlockRef, Role};
 use crate::error::{Error, Result};
-use crate::index::{Tree, blocks_of, first_from, merge_into};
 use crate::numbers::{Generation, Lsn};
+use crate::tree::{Tree, blocks_of, first_from, merge_into};
 
 /// Names a run. Zeros: the superblocks of releases that kept no history.
 pub(crate) type RunId = [u8; 16];
@@ -486,7 +486,7 @@ mod tests {
         }
         let tree = history.tree.unwrap();
         assert_eq!(tree.entries + history.recent.len() as u64, runs);
-        assert!(crate::index::blocks_of(&blocks, &tree).unwrap().len() > 3);
+        assert!(crate::tree::blocks_of(&blocks, &tree).unwrap().len() > 3);
         for at in 0..=runs {
             for generation in 3 * at + 1..=3 * at + 3 {
                 let end = 128 + 64 * at;

@@ -27,8 +27,8 @@ use super::space::extent_of;
 use super::superblock::Superblock;
 use crate::block::{BlockBuf, BlockRef, Role, SECTOR_BYTES, SealedFile, Sector, is_block_of};
 use crate::error::{Error, Place, Result};
-use crate::index::blocks_of;
 use crate::numbers::Generation;
+use crate::tree::blocks_of;
 
 /// What is prepared before a superblock names a ring.
 type Prepared = (NextKeys, Superblock, Vec<BlockRef>, Vec<Extent>);

@@ -17,6 +17,7 @@ mod space;
 mod store_info;
 mod store_options;
 mod superblock;
+mod tree_blocks;
 
 pub use anchor::{Anchor, Freshness, key_commitment_from_hex, root_digest_from_hex};
 pub use block_store::BlockStore;

@@ -170,9 +170,9 @@ fn array<const N: usize>(bytes: &[u8; FIXED_BYTES], at: usize) -> [u8; N] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::Tree;
     use crate::numbers::Lsn;
     use crate::store::PastRun;
+    use crate::tree::Tree;
 
     const BYTES: usize = 4016;
 

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 
-use super::{RowGroup, TableVersion};
+use super::TableVersion;
 use crate::block::BlockRef;
 use crate::error::Result;
-use crate::index::{Index, KeyRun, MergedRuns, RunKeys, encode_key};
+use crate::index::Index;
 use crate::interrupt::{Steps, check_interrupt};
 use crate::numbers::RowId;
+use crate::row_group::RowGroup;
+use crate::row_keys::{KeyRun, MergedRuns, RunKeys, encode_key};
 
 impl TableVersion {
     /// Its indexes, the primary key first if it has one, else in order of their making.

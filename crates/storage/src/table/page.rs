@@ -7,10 +7,10 @@ use std::sync::{Arc, OnceLock};
 
 use hushdb_encoding::wire::{Reader, WireError, Writer};
 
-use super::{Column, RowGroup};
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
 use crate::numbers::RowId;
+use crate::row_group::{Column, RowGroup};
 use crate::store::BlockStore;
 
 /// The most row groups in a page: what one small append writes anew.
@@ -225,7 +225,7 @@ mod tests {
 
     use super::*;
     use crate::numbers::ColumnId;
-    use crate::table::{Segment, StatValue};
+    use crate::row_group::{Segment, StatValue};
 
     fn group(first_row_id: u64, rows: u32) -> Arc<RowGroup> {
         let block = BlockRef::from_bytes(&[7; BlockRef::BYTES]);

@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
-use super::{Page, RowGroup};
+use super::Page;
 use crate::error::Result;
 use crate::numbers::RowId;
+use crate::row_group::RowGroup;
 
 /// A page or row group, which has the rows of a range of ids.
 pub(super) trait Piece {

@@ -17,12 +17,13 @@ use hushdb_encoding::compact;
 use hushdb_encoding::wire::{Reader, WireError, Writer};
 use roaring::RoaringBitmap;
 
+use super::Page;
 use super::pieces::{changed_pieces, replace_pieces, slice_of};
-use super::{Check, Column, DistinctSketch, Page, RowGroup, same_name};
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
 use crate::index::{Index, IndexKind};
 use crate::numbers::{ColumnId, RowId, TableId};
+use crate::row_group::{Check, Column, DistinctSketch, RowGroup, same_name};
 use crate::store::BlockStore;
 
 const VERSION: u8 = 1;

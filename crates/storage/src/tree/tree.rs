@@ -10,10 +10,10 @@ use std::iter::Peekable;
 use bytes::Bytes;
 use hushdb_encoding::wire::WireError;
 
+use super::TreeBlocks;
 use super::node::{MAX_LEVEL, NODE_BYTES, Node, push_id, split_entry};
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
-use crate::store::BlockStore;
 
 const HEAD_BYTES: usize = 6;
 
@@ -72,9 +72,9 @@ impl<'a> Expected<'a> {
         self.level == Some(0)
     }
 
-    pub(super) fn read(&self, blocks: &BlockStore) -> Result<Node> {
+    pub(super) fn read(&self, blocks: &dyn TreeBlocks) -> Result<Node> {
         let wrong = malformed(&self.block);
-        let node = Node::parse(blocks.read(Role::Index, &self.block)?).map_err(&wrong)?;
+        let node = Node::parse(blocks.read_tree_block(&self.block)?).map_err(&wrong)?;
         match self.is(&node).map_err(&wrong)? {
             true => Ok(node),
             false => Err(wrong(WireError)),
@@ -97,14 +97,14 @@ fn below(node: &Node) -> Option<u8> {
 
 /// Finds one key after the other, faster when they come in order.
 pub(crate) struct Finder<'a> {
-    blocks: &'a BlockStore,
+    blocks: &'a dyn TreeBlocks,
     tree: Option<&'a Tree>,
     /// The leaf that was looked into last.
     leaf: Option<Node>,
 }
 
 impl<'a> Finder<'a> {
-    pub(crate) fn new(blocks: &'a BlockStore, tree: Option<&'a Tree>) -> Self {
+    pub(crate) fn new(blocks: &'a dyn TreeBlocks, tree: Option<&'a Tree>) -> Self {
         Self {
             blocks,
             tree,
@@ -170,7 +170,7 @@ fn in_leaf(leaf: &Node, key: &[u8], ids: &mut Vec<u64>) -> Result<(), WireError>
 /// # Errors
 /// When a block of the tree does not open or does not parse.
 pub(crate) fn first_from(
-    blocks: &BlockStore,
+    blocks: &dyn TreeBlocks,
     tree: &Tree,
     from: &[u8],
 ) -> Result<Option<(Vec<u8>, u64)>> {
@@ -178,7 +178,7 @@ pub(crate) fn first_from(
 }
 
 fn first_in(
-    blocks: &BlockStore,
+    blocks: &dyn TreeBlocks,
     expected: &Expected<'_>,
     from: &[u8],
 ) -> Result<Option<(Vec<u8>, u64)>> {
@@ -211,14 +211,18 @@ fn first_in(
 ///
 /// # Errors
 /// When an inner block does not open or does not parse.
-pub(crate) fn blocks_of(blocks: &BlockStore, tree: &Tree) -> Result<Vec<BlockRef>> {
+pub(crate) fn blocks_of(blocks: &dyn TreeBlocks, tree: &Tree) -> Result<Vec<BlockRef>> {
     let mut all = vec![tree.root];
     list_below(blocks, &Expected::root(tree), &mut all)?;
     Ok(all)
 }
 
 /// Appends the refs of all blocks below one.
-fn list_below(blocks: &BlockStore, expected: &Expected<'_>, all: &mut Vec<BlockRef>) -> Result<()> {
+fn list_below(
+    blocks: &dyn TreeBlocks,
+    expected: &Expected<'_>,
+    all: &mut Vec<BlockRef>,
+) -> Result<()> {
     let node = expected.read(blocks)?;
     if node.level == 0 {
         return Ok(());
@@ -295,7 +299,7 @@ pub(crate) fn walk(
 /// # Errors
 /// When a block of the tree does not open or does not parse, and those of `alive` and `write`.
 pub(crate) fn merge_into<'k>(
-    blocks: &BlockStore,
+    blocks: &dyn TreeBlocks,
     tree: Option<&Tree>,
     new: impl Iterator<Item = (&'k [u8], u64)>,
     sweep: bool,
@@ -333,7 +337,7 @@ pub(crate) fn merge_into<'k>(
 }
 
 struct Merge<'a, I: Iterator<Item = Vec<u8>>> {
-    blocks: &'a BlockStore,
+    blocks: &'a dyn TreeBlocks,
     new: Peekable<I>,
     alive: &'a dyn Fn(u64) -> Result<bool>,
     write: &'a mut dyn FnMut(&[u8]) -> Result<BlockRef>,
@@ -545,7 +549,7 @@ mod tests {
 
     use super::*;
     use crate::file::MemFile;
-    use crate::store::StoreOptions;
+    use crate::store::{BlockStore, StoreOptions};
 
     fn store() -> BlockStore {
         BlockStore::create(Arc::new(MemFile::new()), None, &StoreOptions::default()).unwrap()

@@ -134,7 +134,7 @@ impl Node {
 }
 
 /// Key and row id as an entry.
-pub(super) fn push_id(key: &mut Vec<u8>, id: u64) {
+pub(crate) fn push_id(key: &mut Vec<u8>, id: u64) {
     key.extend(id.to_be_bytes());
 }
 

@@ -149,7 +149,7 @@ impl KeyRun {
     }
 
     /// Appends the ids of the rows of a key.
-    pub(super) fn find(&self, key: &[u8], ids: &mut Vec<u64>) {
+    pub(crate) fn find(&self, key: &[u8], ids: &mut Vec<u64>) {
         let from = self.keys.lower_bound(key);
         let found = (from..).map_while(|position| self.get(position));
         ids.extend(

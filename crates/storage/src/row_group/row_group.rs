@@ -14,8 +14,8 @@ use roaring::RoaringBitmap;
 
 use super::Segment;
 use crate::block::BlockRef;
-use crate::index::RunKeys;
 use crate::numbers::{ColumnId, RowId};
+use crate::row_keys::RunKeys;
 
 /// Values by column id, each array with a value for every row; a column without one is NULL in every row.
 pub type MemoryRows = Arc<[(ColumnId, ArrayRef)]>;

@@ -4,18 +4,18 @@
 
 use std::collections::HashMap;
 
+use super::TreeBlocks;
 use super::node::Node;
 use super::tree::{Expected, Tree, malformed};
 use crate::block::BlockRef;
 use crate::error::Result;
-use crate::store::BlockStore;
 
 /// Calls `visit` with each block of a tree and whether it is a leaf, until that gives `false`. Leaves below others are not read.
 ///
 /// # Errors
 /// When an inner block does not open or does not parse, and those of `visit`.
 pub(crate) fn visit_blocks(
-    blocks: &BlockStore,
+    blocks: &dyn TreeBlocks,
     tree: &Tree,
     visit: &mut dyn FnMut(&BlockRef, bool) -> Result<bool>,
 ) -> Result<bool> {
@@ -23,7 +23,7 @@ pub(crate) fn visit_blocks(
 }
 
 fn visit_below(
-    blocks: &BlockStore,
+    blocks: &dyn TreeBlocks,
     expected: &Expected<'_>,
     visit: &mut dyn FnMut(&BlockRef, bool) -> Result<bool>,
 ) -> Result<bool> {
@@ -53,7 +53,7 @@ fn visit_below(
 /// # Errors
 /// When an inner block does not open or does not parse, and those of `write`.
 pub(crate) fn resealed(
-    blocks: &BlockStore,
+    blocks: &dyn TreeBlocks,
     tree: &Tree,
     moved: &HashMap<BlockRef, BlockRef>,
     stale: &dyn Fn(&BlockRef) -> bool,
@@ -64,7 +64,7 @@ pub(crate) fn resealed(
 }
 
 fn resealed_below(
-    blocks: &BlockStore,
+    blocks: &dyn TreeBlocks,
     expected: &Expected<'_>,
     moved: &HashMap<BlockRef, BlockRef>,
     stale: &dyn Fn(&BlockRef) -> bool,
