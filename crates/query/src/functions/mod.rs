@@ -93,7 +93,7 @@ use of_lists::of_lists;
 pub use one_nan::{has_floats, one_nan, with_one_nan};
 pub(crate) use one_row::one_row;
 pub(crate) use room::while_planning;
-pub use rounding_cast::{rounding_cast, rounds};
+pub use rounding_cast::{ROUNDING_CAST, rounding_cast, rounds};
 pub(crate) use text::has_no_whole;
 pub use text::value_text;
 pub use texts::{POSITION, SUBSTRING};

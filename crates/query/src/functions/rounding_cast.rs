@@ -1,6 +1,7 @@
 //! Casts that round, where Arrow rounds otherwise, twice, or past the end: decimals to floats, DOUBLE to FLOAT, and points in time to
 //! seconds and milliseconds. And decimals to integers and to decimals of fewer digits behind the point: DataFusion would compare what
-//! is cast by a CAST as if it had not been rounded. And texts that Arrow reads otherwise (`text_values.rs`).
+//! is cast by a CAST as if it had not been rounded. And texts that Arrow reads otherwise (`text_values.rs`). Of other types it is Arrow's
+//! cast, for what DataFusion must not take for one.
 //!
 //! What must hold: a float is the one nearest to the decimal; a DOUBLE too large for a FLOAT is an error, or NULL for TRY_CAST.
 
@@ -24,6 +25,10 @@ use hushdb_sql::{Error, ErrorKind};
 use std::fmt::Write;
 use std::str::FromStr;
 use std::sync::Arc;
+
+/// The function of a CAST, and that of a TRY_CAST.
+pub const ROUNDING_CAST: &str = "$rounding_cast";
+const TRY_ROUNDING_CAST: &str = "$try_rounding_cast";
 
 /// Decimal digits that a DOUBLE and a FLOAT hold, whatever they are: Arrow's division is exact for these.
 const DIGITS_64: u8 = 15;
@@ -85,7 +90,10 @@ struct RoundingCast {
 
 impl ScalarUDFImpl for RoundingCast {
     fn name(&self) -> &str {
-        "$rounding_cast"
+        match self.lenient {
+            true => TRY_ROUNDING_CAST,
+            false => ROUNDING_CAST,
+        }
     }
 
     fn signature(&self) -> &Signature {
@@ -128,7 +136,9 @@ pub(super) fn cast_rounding(array: &ArrayRef, to: &DataType, lenient: bool) -> R
             let whole = cast_with_options(array, &whole, &strict)?;
             cast_with_options(&whole, to, &strict)?
         }
-        (_, DataType::Timestamp(unit @ (TimeUnit::Second | TimeUnit::Millisecond), None)) => {
+        (from, DataType::Timestamp(unit @ (TimeUnit::Second | TimeUnit::Millisecond), None))
+            if is_finer(from, *unit) =>
+        {
             let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
             let micros = cast_with_options(array, &micros, &strict)?;
             let micros = micros.as_primitive::<TimestampMicrosecondType>();
@@ -139,6 +149,10 @@ pub(super) fn cast_rounding(array: &ArrayRef, to: &DataType, lenient: bool) -> R
         }
         _ => cast_with_options(array, to, &strict)?,
     })
+}
+
+fn is_finer(ty: &DataType, than: TimeUnit) -> bool {
+    matches!(ty, DataType::Timestamp(unit, _) if *unit > than)
 }
 
 fn from_decimal(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {

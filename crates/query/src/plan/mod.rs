@@ -12,6 +12,7 @@ mod given_files;
 mod growth;
 mod guarded_aggregates;
 mod guarded_rules;
+mod held_casts;
 mod in_order;
 mod in_turn;
 mod join_order;

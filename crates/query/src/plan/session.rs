@@ -12,6 +12,7 @@ use super::flat_unions::FlatUnions;
 use super::given_files::GivenFiles;
 use super::guarded_aggregates::{KnownAggregates, single_distinct};
 use super::guarded_rules::{extract_keys, guarded, push_down_filters};
+use super::held_casts::HeldCasts;
 use super::in_order::InsertionOrder;
 use super::in_turn::FewerReaders;
 use super::join_order::JoinOrder;
@@ -135,6 +136,7 @@ fn analyzer_rules(functions: &[Arc<ScalarUDF>]) -> Vec<Arc<dyn AnalyzerRule + Se
     ];
     rules.extend(Analyzer::new().rules);
     rules.push(Arc::new(ListMembers));
+    rules.push(Arc::new(HeldCasts));
     let watched = rules
         .into_iter()
         .map(|rule| -> Arc<dyn AnalyzerRule + Send + Sync> { Arc::new(Watched(rule)) });

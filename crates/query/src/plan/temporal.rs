@@ -4,7 +4,9 @@ use super::operators::{binary, call, cast};
 use super::rewrite_expressions::rewrite_expressions;
 use crate::common_types::number_kind::int_literal;
 use crate::functions::arithmetic::Op;
-use crate::functions::{INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, time_difference};
+use crate::functions::{
+    INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, ROUNDING_CAST, time_difference,
+};
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
@@ -110,8 +112,8 @@ fn difference(expr: &RawBinaryExpr, left: &DataType, right: &DataType) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(time_difference(), args.into()))
 }
 
-/// Compares a date with a day where it was to be compared with a timestamp that is known, so that scans and indexes can use it:
-/// what `d < DATE '1994-01-01' + INTERVAL 1 YEAR` says.
+/// Compares a date with a day, or a timestamp of whole seconds with one of these, where it was to be compared with a finer timestamp
+/// that is known, so that scans and indexes can use it: what `d < DATE '1994-01-01' + INTERVAL 1 YEAR` says.
 #[derive(Debug)]
 pub(super) struct DaysOfTimestamps;
 
@@ -149,29 +151,69 @@ fn with_day(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     }
 }
 
-fn compared(date: &Expr, op: Operator, at: &Expr, schema: &DFSchema) -> Option<Expr> {
-    let (Expr::Cast(Cast { expr: date, field }), Expr::Literal(at, _)) = (date, at) else {
-        return None;
-    };
-    let ScalarValue::TimestampMicrosecond(Some(micros), None) = at else {
-        return None;
-    };
-    if date.get_type(schema).ok()? != DataType::Date32 || *field.data_type() != at.data_type() {
-        return None;
-    }
-    let at_midnight = micros.rem_euclid(MICROS_PER_DAY) == 0;
-    let op = match op {
-        // Later on that day: the day itself is before.
-        Operator::Lt if !at_midnight => Operator::LtEq,
-        Operator::GtEq if !at_midnight => Operator::Gt,
-        Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => op,
-        Operator::Eq | Operator::NotEq if at_midnight => op,
+fn compared(coarse: &Expr, op: Operator, at: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let (coarse, to) = match coarse {
+        Expr::Cast(Cast { expr, field }) => (expr.as_ref(), field.data_type().clone()),
+        Expr::ScalarFunction(call) if call.func.name() == ROUNDING_CAST => {
+            (call.args.first()?, coarse.get_type(schema).ok()?)
+        }
         _ => return None,
     };
-    let day = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok()?;
-    Some(binary(
-        date.as_ref().clone(),
-        op,
-        lit(ScalarValue::Date32(Some(day))),
-    ))
+    let Expr::Literal(at, _) = at else {
+        return None;
+    };
+    let from = coarse.get_type(schema).ok()?;
+    if to != at.data_type() {
+        return None;
+    }
+    let per = nanos(&from)? / nanos(&to)?;
+    let at = ticks(at).filter(|at| per > 1 && at.unsigned_abs() != i64::MAX.unsigned_abs())?;
+    let is_whole = at.rem_euclid(per) == 0;
+    let op = match op {
+        // Later on that day: the day itself is before.
+        Operator::Lt if !is_whole => Operator::LtEq,
+        Operator::GtEq if !is_whole => Operator::Gt,
+        Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => op,
+        Operator::Eq | Operator::NotEq if is_whole => op,
+        _ => return None,
+    };
+    let whole = of_ticks(&from, at.div_euclid(per))?;
+    Some(binary(coarse.clone(), op, lit(whole)))
+}
+
+/// How long the unit of a date or a timestamp without a zone is, in nanoseconds.
+fn nanos(ty: &DataType) -> Option<i64> {
+    Some(match ty {
+        DataType::Date32 => MICROS_PER_DAY * 1000,
+        DataType::Timestamp(TimeUnit::Second, None) => 1_000_000_000,
+        DataType::Timestamp(TimeUnit::Millisecond, None) => 1_000_000,
+        DataType::Timestamp(TimeUnit::Microsecond, None) => 1000,
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => 1,
+        _ => return None,
+    })
+}
+
+fn ticks(at: &ScalarValue) -> Option<i64> {
+    match at {
+        ScalarValue::TimestampMillisecond(at, None)
+        | ScalarValue::TimestampMicrosecond(at, None)
+        | ScalarValue::TimestampNanosecond(at, None) => *at,
+        _ => None,
+    }
+}
+
+fn of_ticks(ty: &DataType, ticks: i64) -> Option<ScalarValue> {
+    Some(match ty {
+        DataType::Date32 => ScalarValue::Date32(Some(i32::try_from(ticks).ok()?)),
+        DataType::Timestamp(TimeUnit::Second, None) => {
+            ScalarValue::TimestampSecond(Some(ticks), None)
+        }
+        DataType::Timestamp(TimeUnit::Millisecond, None) => {
+            ScalarValue::TimestampMillisecond(Some(ticks), None)
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, None) => {
+            ScalarValue::TimestampMicrosecond(Some(ticks), None)
+        }
+        _ => return None,
+    })
 }

@@ -1,8 +1,8 @@
 //! Predicates.
 
 use super::{Generator, Scope};
-use crate::column_type::ColumnType;
-use crate::literals::bare;
+use crate::column_type::{ColumnType, FLAT};
+use crate::literals::{Value, bare, value};
 use crate::tree::Expression;
 
 const COMPARISONS: [&str; 8] = [
@@ -82,6 +82,9 @@ impl Generator {
     }
 
     fn comparison(&mut self, scope: &Scope, size: usize) -> Expression {
+        if self.dice.chance(8) {
+            return self.narrowed(scope);
+        }
         let ty = self.some_type(scope);
         let form = *self.dice.pick(&COMPARISONS);
         let below = size.saturating_sub(1);
@@ -91,6 +94,42 @@ impl Generator {
             true => vec![right, left],
             false => vec![left, right],
         };
+        Expression::call(ColumnType::Boolean, form, sides)
+    }
+
+    /// A column that is cast to a type which not all of its values have, beside constants. Of two types with a sign DuckDB compares what
+    /// is below the cast.
+    fn narrowed(&mut self, scope: &Scope) -> Expression {
+        let is_signed = |ty: &ColumnType| ty.bounds().is_some_and(|(least, _)| least < 0);
+        let columns = scope
+            .columns
+            .iter()
+            .filter(|column| column.ty().is_integer());
+        let columns: Vec<_> = columns.cloned().collect();
+        let column = match columns.is_empty() {
+            true => Expression::literal(ColumnType::BigInt, Value::Text("-1".to_owned())),
+            false => self.dice.pick(&columns).clone(),
+        };
+        let others = FLAT.iter().filter(|ty| {
+            ty.is_integer() && *ty != column.ty() && !(is_signed(ty) && is_signed(column.ty()))
+        });
+        let to = (*self.dice.pick(&others.collect::<Vec<_>>())).clone();
+        let form = *self.dice.pick(&[
+            "({} = {})",
+            "({} <> {})",
+            "({} < {})",
+            "({} >= {})",
+            "({} IS DISTINCT FROM {})",
+            "({} IN ({}, {}))",
+            "({} NOT IN ({}, {}))",
+            "({} BETWEEN {} AND {})",
+        ]);
+        let cast = Expression::call(to.clone(), format!("TRY_CAST({{}} AS {to})"), vec![column]);
+        let mut sides = vec![cast];
+        for _ in 1..form.matches("{}").count() {
+            let constant = value(&to, 4, self.domain, &mut self.dice);
+            sides.push(Expression::literal(to.clone(), constant));
+        }
         Expression::call(ColumnType::Boolean, form, sides)
     }
 
