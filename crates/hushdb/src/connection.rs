@@ -3,6 +3,7 @@
 use crate::exec;
 use crate::host::Host;
 use crate::instance::Instance;
+use crate::maintenance::KeySlot;
 use crate::prepared::Prepared;
 use crate::prepared_statement::PreparedStatement;
 use crate::result::{QueryResult, ResultKind};
@@ -10,6 +11,7 @@ use crate::running::Running;
 use crate::session::Session;
 use crate::transaction::Isolation;
 use datafusion::arrow::record_batch::RecordBatch;
+use hushdb_keys::SlotPlan;
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{self as sql, Result, caught};
 use parking_lot::Mutex;
@@ -154,6 +156,37 @@ impl Connection {
         session.in_turn(|progress| {
             exec::import_directory(session, directory, main_as, progress).map(drop)
         })
+    }
+
+    /// The key slots in use of an attached database, which does not have to be reached by statements.
+    ///
+    /// # Errors
+    /// `Catalog` where it is not there; `InvalidInput` for one that is plain or read only.
+    pub fn key_slots(&self, database: &str) -> Result<Vec<KeySlot>> {
+        let session = &self.session;
+        session.in_turn(|_| exec::key_slots(session, database))
+    }
+
+    /// Gives an attached database another master key, which is in the key slots that `plan` says, or without one another data key. From
+    /// now on those keys open it, and what is written is sealed under the new key; [`Self::seal_anew`] does the same to what is there.
+    /// Outside of transactions. The database does not have to be reached by statements.
+    ///
+    /// # Errors
+    /// `Catalog` where it is not there; `InvalidInput` for one that is plain or read only, for a plan that leaves a slot out, and while an
+    /// earlier change cannot end; what the places of keys refuse; `Io`, after which the keys before or the new ones open the file.
+    pub fn begin_rekey(&self, database: &str, plan: Option<&[SlotPlan<'_>]>) -> Result<()> {
+        let session = &self.session;
+        session.in_turn(|_| exec::begin_rekey(session, database, plan))
+    }
+
+    /// Seals anew what is under an older data key, until nothing is, or for as long as nobody interrupts it: the next call goes on. `false`:
+    /// transactions or results that are older keep it from ending.
+    ///
+    /// # Errors
+    /// `Interrupted`, `Io`, and of a block that is damaged; as [`Self::begin_rekey`].
+    pub fn seal_anew(&self, database: &str) -> Result<bool> {
+        let session = &self.session;
+        session.in_turn(|_| exec::seal_anew(session, database))
     }
 
     /// The one statement of a text, in the session's dialect, and what that says of the names of its columns.

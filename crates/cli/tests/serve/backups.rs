@@ -30,7 +30,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn command(what: &str, directory: &Path, key: &str) -> Command {
+pub(crate) fn command(what: &str, directory: &Path, key: &str) -> Command {
     let mut command = hush(&[what, directory.to_str().unwrap(), "--key-env", "K"]);
     command.env("K", key);
     command
@@ -42,7 +42,7 @@ fn done(command: &mut Command) {
 }
 
 /// Files of a directory, with those below it, into another one.
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     for file in instance::files(from) {
         let target = to.join(file.strip_prefix(from).unwrap());
         std::fs::create_dir_all(target.parent().unwrap()).unwrap();
@@ -50,7 +50,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-const FILLED: [&str; 6] = [
+pub(crate) const FILLED: [&str; 6] = [
     "CREATE TABLE a (id INTEGER PRIMARY KEY, n BIGINT, t TEXT)",
     "CREATE TABLE b (n BIGINT)",
     "INSERT INTO a SELECT i, i * i, 'marker-that-is-backed-up' FROM range(5000) r(i)",
@@ -58,7 +58,7 @@ const FILLED: [&str; 6] = [
     "CREATE INDEX a_n ON a (n)",
     "CREATE VIEW v AS SELECT count(*) AS n FROM a",
 ];
-const COMPARED: &str =
+pub(crate) const COMPARED: &str =
     "SELECT count(*), sum(n), min(t), max(t) FROM a UNION ALL SELECT n, NULL, NULL, NULL FROM v";
 
 /// Makes a backup while somebody writes both tables or none in each transaction. No key is needed: the server has them.

@@ -87,10 +87,6 @@ impl Client {
     }
 
     fn expect(&mut self, kind: u8) -> Result<Vec<u8>, Refusal> {
-        let gone = || Refusal {
-            sqlstate: String::new(),
-            message: "the server has gone".into(),
-        };
         match self.next().ok_or_else(gone)? {
             (b'E', body) => Err(refusal(&body)),
             (is, body) if is == kind => Ok(body),
@@ -109,7 +105,7 @@ impl Client {
                 }
                 Some((b'E', body)) => error = Some(refusal(&body)),
                 Some(other) => all.push(other),
-                None => return Err(error.expect("the server says why it goes")),
+                None => return Err(error.unwrap_or_else(gone)),
             }
         }
     }
@@ -308,6 +304,13 @@ fn row(body: &[u8]) -> Vec<Vec<u8>> {
         rest = &rest[4 + length..];
     }
     values
+}
+
+fn gone() -> Refusal {
+    Refusal {
+        sqlstate: String::new(),
+        message: "the server has gone".into(),
+    }
 }
 
 pub(crate) fn refusal(body: &[u8]) -> Refusal {

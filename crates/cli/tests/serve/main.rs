@@ -4,6 +4,7 @@
 
 mod admin;
 mod adopt;
+mod alter_database;
 mod backups;
 mod client;
 mod cursors;

@@ -80,6 +80,7 @@ use std::sync::atomic::Ordering;
 
 pub(crate) use describe::describe;
 pub(crate) use literal::Argument;
+pub(crate) use rekey::{begin as begin_rekey, go_on as seal_anew, slots as key_slots};
 
 /// Runs one statement, in the session's transaction if it has one open.
 pub(crate) fn run(

@@ -17,6 +17,8 @@ use hushdb_storage::{RekeyProgress, RekeyState, Store, check_interrupt, clock};
 use super::attach::unknown_cipher;
 use super::index_tables::Columns;
 use super::slot_options::read_options;
+use super::slots::stands_alone;
+use crate::maintenance::KeySlot;
 use crate::options::Cipher;
 use crate::result::QueryResult;
 use crate::session::Session;
@@ -103,18 +105,8 @@ pub(super) fn rekey(session: &Session, name: &str, slots: &[RekeySlot]) -> Resul
     let store = store_of(session, name, "REKEY")?;
     let planned = planned(session, slots)?;
     let plan: Vec<SlotPlan<'_>> = planned.iter().map(Planned::plan).collect();
-    if is_under_way(&store) && !seal_anew(&store)? {
-        return Err(unfinished("REKEY"));
-    }
-    let new = store.blocks().prepare_new_master(&plan)?;
-    let commitment: String = new
-        .commitment()
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
-    if !store.rekey(new)? {
-        return Err(unfinished("REKEY"));
-    }
+    let commitment = new_master(&store, &plan)?;
+    let commitment: String = commitment.iter().map(|b| format!("{b:02x}")).collect();
     session.notice(format!(
         "{name}: the master key is another one, whose commitment is {commitment}"
     ));
@@ -128,6 +120,42 @@ pub(super) fn rekey(session: &Session, name: &str, slots: &[RekeySlot]) -> Resul
     }
     seal_anew(&store)?;
     row_of(name, &store)
+}
+
+/// Gives a database another master key, which is in the slots of a plan; what is there is still to be sealed anew. Gives its commitment.
+fn new_master(store: &Store, plan: &[SlotPlan<'_>]) -> Result<[u8; 32]> {
+    if is_under_way(store) && !seal_anew(store)? {
+        return Err(unfinished("REKEY"));
+    }
+    let new = store.blocks().prepare_new_master(plan)?;
+    let commitment = *new.commitment();
+    match store.rekey(new)? {
+        true => Ok(commitment),
+        false => Err(unfinished("REKEY")),
+    }
+}
+
+/// The key slots of a database.
+pub(crate) fn slots(session: &Session, name: &str) -> Result<Vec<KeySlot>> {
+    let store = store_of(session, name, "list key slots")?;
+    let slots = store.blocks().header().slots();
+    Ok(slots.into_iter().map(KeySlot::from).collect())
+}
+
+/// What a program asks for instead of a statement: another master key, or without a plan another data key.
+pub(crate) fn begin(session: &Session, name: &str, plan: Option<&[SlotPlan<'_>]>) -> Result<()> {
+    stands_alone(session)?;
+    let store = store_of(session, name, "REKEY")?;
+    match plan {
+        Some(plan) => new_master(&store, plan).map(drop),
+        None => Ok(store.rotate_data_key().map(drop)?),
+    }
+}
+
+/// Goes on with that until nothing is under an older data key. `false`: older transactions or results keep it from ending.
+pub(crate) fn go_on(session: &Session, name: &str) -> Result<bool> {
+    stands_alone(session)?;
+    seal_anew(&*store_of(session, name, "REKEY")?)
 }
 
 /// Has what is under way pause, also in another session; or goes on with it.

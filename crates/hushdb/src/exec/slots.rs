@@ -14,18 +14,24 @@ use hushdb_sql::{DatabaseChange, Error, Result, sqlstate};
 /// What is said when a key was taken away.
 const STILL_OPENS: &str = "copies of the file made before still open with the old key";
 
+/// A key is changed at once and for all.
+pub(super) fn stands_alone(session: &Session) -> Result<()> {
+    match session.transaction.lock().is_some() {
+        true => Err(Error::transaction(
+            "ALTER DATABASE cannot run inside a transaction block: COMMIT or ROLLBACK first",
+        )
+        .with_sqlstate(sqlstate::ACTIVE_TRANSACTION)),
+        false => Ok(()),
+    }
+}
+
 pub(super) fn alter_database(
     session: &Session,
     name: &str,
     if_exists: bool,
     change: DatabaseChange,
 ) -> Result<QueryResult> {
-    if session.transaction.lock().is_some() {
-        return Err(Error::transaction(
-            "ALTER DATABASE cannot run inside a transaction block: COMMIT or ROLLBACK first",
-        )
-        .with_sqlstate(sqlstate::ACTIVE_TRANSACTION));
-    }
+    stands_alone(session)?;
     let known = known_as(&session.instance.attached.read(), name).map(|(known, _)| known.clone());
     let Some(name) = known else {
         return match if_exists {

@@ -216,6 +216,16 @@ impl Catalog {
         self.commit(&[("UPDATE databases SET state = $1 WHERE id = $2", &values)])
     }
 
+    pub(super) fn rename(&self, id: &str, name: &str) -> Result<()> {
+        let values = [name.into(), id.into()];
+        self.commit(&[("UPDATE databases SET name = $1 WHERE id = $2", &values)])
+    }
+
+    pub(super) fn give_to(&self, id: &str, owner: &str) -> Result<()> {
+        let values = [owner.into(), id.into()];
+        self.commit(&[("UPDATE databases SET owner = $1 WHERE id = $2", &values)])
+    }
+
     /// Deletes a database's row and its key.
     pub(super) fn forget(&self, id: &str) -> Result<()> {
         self.commit(&[

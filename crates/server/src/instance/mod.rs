@@ -67,11 +67,24 @@ fn refused(sqlstate: &str, message: impl Into<String>) -> Refused {
     (sqlstate.to_owned(), message.into())
 }
 
-/// A backup goes on for as long as it takes.
+/// Whether a database may have the name.
+fn may_be_called(name: &str) -> std::result::Result<(), Refused> {
+    let is_plain = !name.is_empty() && name.len() <= 63 && !name.contains('\0');
+    let mut reserved = RESERVED.iter();
+    match is_plain && !reserved.any(|taken| name.eq_ignore_ascii_case(taken)) {
+        true => Ok(()),
+        false => Err(refused(
+            "42602",
+            "a database is called by 1 to 63 bytes, and not memory, system or temp",
+        )),
+    }
+}
+
+/// A backup, or a change of a key that waits for an earlier one, goes on for as long as it takes.
 fn busy() -> Refused {
     refused(
         "55006",
-        "a backup is being made: databases are made and dropped when it has ended",
+        "a backup is being made, or a database gets another key: try again when that has ended",
     )
 }
 
@@ -192,28 +205,11 @@ impl Instance {
         owner: &str,
         fill: impl FnOnce(&str) -> Result<T>,
     ) -> std::result::Result<T, Refused> {
-        let is_plain = !name.is_empty() && name.len() <= 63 && !name.contains('\0');
-        if !is_plain
-            || RESERVED
-                .iter()
-                .any(|taken| name.eq_ignore_ascii_case(taken))
-        {
-            return Err(refused(
-                "42602",
-                "a database is called by 1 to 63 bytes, and not memory, system or temp",
-            ));
-        }
+        may_be_called(name)?;
         let _steps = self.steps.try_lock_for(PATIENCE).ok_or_else(busy)?;
         let _changing = self.changing.lock();
-        if self.catalog.database(name).map_err(failed)?.is_some() {
-            return Err(refused(
-                "42P04",
-                format!("database \"{name}\" already exists"),
-            ));
-        }
-        if self.catalog.role(owner).map_err(failed)?.is_none() {
-            return Err(refused("42704", format!("role \"{owner}\" does not exist")));
-        }
+        self.is_free(name)?;
+        self.is_role(owner)?;
         let id = self.keyring.new_id().map_err(failed)?;
         let key = self.keyring.new_key().map_err(failed)?;
         let wrapped = self.keyring.wrap(&id, &key);
@@ -274,17 +270,7 @@ impl Instance {
         let _steps = self.steps.try_lock_for(PATIENCE).ok_or_else(busy)?;
         let _changing = self.changing.lock();
         let row = self.online(name)?;
-        if self
-            .sessions
-            .lock()
-            .get(name)
-            .is_some_and(|count| *count > 0)
-        {
-            return Err(refused(
-                "55006",
-                format!("database \"{name}\" is being accessed by other users"),
-            ));
-        }
+        self.is_idle(name)?;
         self.catalog
             .set_state(&row.id, State::Dropping)
             .map_err(failed)?;
@@ -297,6 +283,57 @@ impl Instance {
         })?;
         self.catalog.forget(&row.id).map_err(failed)?;
         self.catalog.checkpoint().map_err(failed)
+    }
+
+    /// Gives a database that nobody is connected to another name.
+    pub(crate) fn rename(&self, name: &str, new: &str) -> std::result::Result<(), Refused> {
+        may_be_called(new)?;
+        let _steps = self.steps.try_lock_for(PATIENCE).ok_or_else(busy)?;
+        let _changing = self.changing.lock();
+        let row = self.online(name)?;
+        self.is_free(new)?;
+        self.is_idle(name)?;
+        // The engine knows it by its name; the next session opens it anew.
+        let _ = self.databases.detach(name);
+        self.catalog.rename(&row.id, new).map_err(failed)
+    }
+
+    /// Gives a database to another role.
+    pub(crate) fn give_to(&self, name: &str, owner: &str) -> std::result::Result<(), Refused> {
+        let _changing = self.changing.lock();
+        let row = self.online(name)?;
+        self.is_role(owner)?;
+        self.catalog.give_to(&row.id, owner).map_err(failed)
+    }
+
+    fn is_role(&self, name: &str) -> std::result::Result<(), Refused> {
+        match self.catalog.role(name).map_err(failed)? {
+            Some(_) => Ok(()),
+            None => Err(refused("42704", format!("role \"{name}\" does not exist"))),
+        }
+    }
+
+    /// Whether no database has the name.
+    fn is_free(&self, name: &str) -> std::result::Result<(), Refused> {
+        match self.catalog.database(name).map_err(failed)? {
+            None => Ok(()),
+            Some(_) => Err(refused(
+                "42P04",
+                format!("database \"{name}\" already exists"),
+            )),
+        }
+    }
+
+    /// Whether nobody is connected to a database.
+    fn is_idle(&self, name: &str) -> std::result::Result<(), Refused> {
+        let sessions = self.sessions.lock();
+        match sessions.get(name).is_some_and(|count| *count > 0) {
+            false => Ok(()),
+            true => Err(refused(
+                "55006",
+                format!("database \"{name}\" is being accessed by other users"),
+            )),
+        }
     }
 
     /// The row of a database that is there.

@@ -5,11 +5,11 @@
 
 use super::catalog::KEYRING_ROOT;
 use super::keyring;
-use super::{Instance, State};
+use super::{Instance, PATIENCE, Refused, State, busy, failed};
 use crate::failure::{FailureKind, Result, ServeError};
 use hushdb::keys::{KeyProvider, SecretKey, SlotOptions, SlotPlan};
-use hushdb::maintenance::{DatabaseFile, FileHeader};
-use hushdb::{Freshness, KeySource};
+use hushdb::maintenance::{DatabaseFile, FileHeader, KeySlot};
+use hushdb::{Connection, Freshness, KeySource};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -43,37 +43,60 @@ impl Instance {
     fn rotate_database(&self, name: &str) -> Result<u64> {
         let row = self.online(name);
         let row = row.map_err(|(_, message)| ServeError::new(FailureKind::Usage, message))?;
-        // The key that is kept may be the only one that opens the file.
-        self.none_is_left(&row.id)?;
         let file = self.file(&row.id);
         let slots = FileHeader::read(&file)?.slots;
-        let [slot] = slots.as_slice() else {
+        self.with_next_key(&row.id, &slots, |plan| {
+            let old = provider(&self.keyring.unwrap(&self.catalog, &row.id)?);
+            let opened = DatabaseFile::open_for_keys(&file, &*old, Freshness::default())?;
+            let change = opened.rekey(plan, &mut |_| {})?;
+            drop(opened);
+            self.settle(&row.id)?;
+            Ok(change.bytes)
+        })
+    }
+
+    /// ALTER DATABASE name ROTATE KEY, by a session, while others read and write: another random key and another master key. Done so
+    /// far, the file opens under no other; what is there is to be sealed anew.
+    pub(crate) fn rotate_key(
+        &self,
+        name: &str,
+        session: &Connection,
+    ) -> std::result::Result<(), Refused> {
+        let _steps = self.steps.try_lock_for(PATIENCE).ok_or_else(busy)?;
+        let row = self.online(name)?;
+        let slots = session.key_slots(name).map_err(failed)?;
+        let changed = self.with_next_key(&row.id, &slots, |plan| {
+            session.begin_rekey(name, Some(plan))?;
+            self.take_next_key(&row.id)
+        });
+        changed.map_err(failed)
+    }
+
+    /// Keeps another key beside the one that a database has, and has a change of the file's key slot made with it.
+    fn with_next_key<T>(
+        &self,
+        id: &str,
+        slots: &[KeySlot],
+        change: impl FnOnce(&[SlotPlan<'_>]) -> Result<T>,
+    ) -> Result<T> {
+        // The key that is kept may be the only one that opens the file.
+        self.none_is_left(id)?;
+        let [slot] = slots else {
             return Err(ServeError::new(
                 FailureKind::Usage,
                 "the database has key slots beside the instance's, whose keys a new master key would have to be given: remove them first",
             ));
         };
-        let old = self.keyring.unwrap(&self.catalog, &row.id)?;
         let new = self.keyring.new_key()?;
-        let wrapped = self.keyring.wrap(&row.id, &new);
-        self.catalog
-            .keep_secret(&format!("{NEXT}{}", row.id), &wrapped)?;
-        let opened = DatabaseFile::open_for_keys(&file, &*provider(&old), Freshness::default())?;
-        let new = provider(&new);
-        let plan = [
-            SlotPlan::Drop { slot: slot.number },
-            SlotPlan::Add {
-                key: &*new,
-                options: SlotOptions {
-                    label: slot.label.clone(),
-                    ..SlotOptions::default()
-                },
-            },
-        ];
-        let change = opened.rekey(&plan, &mut |_| {})?;
-        drop(opened);
-        self.settle(&row.id)?;
-        Ok(change.bytes)
+        let wrapped = self.keyring.wrap(id, &new);
+        self.catalog.keep_secret(&format!("{NEXT}{id}"), &wrapped)?;
+        let options = SlotOptions {
+            label: slot.label.clone(),
+            ..SlotOptions::default()
+        };
+        let (slot, key) = (slot.number, provider(&new));
+        let key = &*key;
+        change(&[SlotPlan::Drop { slot }, SlotPlan::Add { key, options }])
     }
 
     fn rotate_keyring(&mut self) -> Result<()> {
@@ -106,6 +129,13 @@ impl Instance {
         let rows = self.catalog.databases()?.into_iter();
         rows.filter(|row| row.state == State::Online)
             .try_for_each(|row| self.settle(&row.id))
+    }
+
+    /// The next key of a database becomes its key.
+    fn take_next_key(&self, id: &str) -> Result<()> {
+        let name = format!("{NEXT}{id}");
+        self.catalog
+            .put_key(id, &self.catalog.secret(&name)?, &name)
     }
 
     /// The next key of a database becomes its key if the file opens with it, and is forgotten if it does not.

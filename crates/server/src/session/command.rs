@@ -51,6 +51,10 @@ pub(crate) enum Command {
         name: String,
         if_exists: bool,
     },
+    AlterDatabase {
+        name: String,
+        change: DatabaseChange,
+    },
     CreateRole(RoleChange),
     AlterRole(RoleChange),
     DropRole {
@@ -117,6 +121,17 @@ pub(crate) fn quoted(names: &[String]) -> Vec<String> {
     names.iter().map(quote).collect()
 }
 
+/// ALTER DATABASE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DatabaseChange {
+    /// Another random key, another master key, and all blocks sealed anew.
+    RotateKey,
+    /// All blocks sealed anew under another data key.
+    RotateDataKey,
+    OwnerTo(String),
+    RenameTo(String),
+}
+
 /// CREATE ROLE and ALTER ROLE.
 #[derive(Clone, Default)]
 pub(crate) struct RoleChange {
@@ -156,7 +171,9 @@ impl Command {
     /// Whether it may not be a part of a transaction.
     pub(crate) fn stands_alone(&self) -> bool {
         match self {
-            Self::CreateDatabase { .. } | Self::DropDatabase { .. } => true,
+            Self::CreateDatabase { .. }
+            | Self::DropDatabase { .. }
+            | Self::AlterDatabase { .. } => true,
             Self::Engine { sql, .. } => ["vacuum", "checkpoint"].iter().any(|word| {
                 sql.get(..word.len())
                     .is_some_and(|first| first.eq_ignore_ascii_case(word))
@@ -527,8 +544,10 @@ fn alter(sql: &str, words: &mut Words<'_>) -> Result<Command, SqlError> {
     if words.take(&["user"]) || words.take(&["role"]) {
         return role(words, false).map(Command::AlterRole);
     }
+    if words.take(&["database"]) {
+        return alter_database(words);
+    }
     for (word, what) in [
-        ("database", "ALTER DATABASE"),
         ("system", "ALTER SYSTEM"),
         ("default", "ALTER DEFAULT PRIVILEGES"),
     ] {
@@ -548,6 +567,31 @@ fn alter(sql: &str, words: &mut Words<'_>) -> Result<Command, SqlError> {
         }
     }
     Ok(engine(sql))
+}
+
+fn alter_database(words: &mut Words<'_>) -> Result<Command, SqlError> {
+    let wrong = || {
+        SqlError::missing(
+            "ALTER DATABASE with anything but ROTATE KEY, ROTATE DATA KEY, OWNER TO and RENAME TO",
+        )
+    };
+    let name = words.name();
+    let name = name.ok_or_else(|| SqlError::syntax("a database's name was expected"))?;
+    let change = if words.take(&["rotate", "key"]) {
+        DatabaseChange::RotateKey
+    } else if words.take(&["rotate", "data", "key"]) {
+        DatabaseChange::RotateDataKey
+    } else if words.take(&["owner", "to"]) {
+        DatabaseChange::OwnerTo(words.name().ok_or_else(wrong)?)
+    } else if words.take(&["rename", "to"]) {
+        DatabaseChange::RenameTo(words.name().ok_or_else(wrong)?)
+    } else {
+        return Err(wrong());
+    };
+    match words.is_empty() {
+        true => Ok(Command::AlterDatabase { name, change }),
+        false => Err(SqlError::syntax("nothing more was expected")),
+    }
 }
 
 fn role(words: &mut Words<'_>, login: bool) -> Result<RoleChange, SqlError> {

@@ -192,6 +192,10 @@ impl Session {
                 self.drop_database(name, *if_exists)?;
                 done("DROP DATABASE")
             }
+            Command::AlterDatabase { name, change } => {
+                self.alter_database(name, change)?;
+                done("ALTER DATABASE")
+            }
             Command::CreateRole(role) => {
                 self.change_role(role, true)?;
                 done("CREATE ROLE")

@@ -2,11 +2,11 @@
 //!
 //! What must hold: a password becomes a verifier here, and is kept nowhere.
 
-use super::Session;
-use super::command::RoleChange;
+use super::command::{DatabaseChange, RoleChange};
+use super::{Fail, Session};
 use crate::auth::verifier::Verifier;
 use crate::failure::ServeError;
-use crate::instance::catalog::Role;
+use crate::instance::catalog::{DatabaseRow, Role};
 use crate::sql_error::SqlError;
 use std::sync::atomic::Ordering;
 use zeroize::Zeroizing;
@@ -39,11 +39,7 @@ impl Session {
             }
             Err(refused) => return Err(refused.into()),
         };
-        if !self.rights.superuser && row.owner != self.user {
-            return Err(SqlError::denied(format!(
-                "must be owner of database {name}"
-            )));
-        }
+        self.owns(&row)?;
         if name == self.database {
             return Err(SqlError::new(
                 "55006",
@@ -51,6 +47,74 @@ impl Session {
             ));
         }
         Ok(self.server.instance.drop_database(name)?)
+    }
+
+    fn owns(&self, row: &DatabaseRow) -> Result<(), SqlError> {
+        match self.rights.superuser || row.owner == self.user {
+            true => Ok(()),
+            false => Err(SqlError::denied(format!(
+                "must be owner of database {}",
+                row.name
+            ))),
+        }
+    }
+
+    pub(super) fn alter_database(
+        &mut self,
+        name: &str,
+        change: &DatabaseChange,
+    ) -> Result<(), Fail> {
+        let instance = &self.server.instance;
+        let row = instance.online(name).map_err(SqlError::from)?;
+        self.owns(&row)?;
+        match change {
+            DatabaseChange::OwnerTo(role) => {
+                if !self.rights.superuser && *role != self.user {
+                    let message = format!("must be able to SET ROLE \"{role}\"");
+                    return Err(SqlError::denied(message).into());
+                }
+                let _roles = self.server.roles.lock();
+                instance.give_to(name, role).map_err(SqlError::from)?;
+                // Who owned it may not use it any more.
+                self.server.roles_version.fetch_add(1, Ordering::AcqRel);
+                Ok(())
+            }
+            DatabaseChange::RenameTo(_)
+                if !self.rights.superuser && !self.rights.create_database =>
+            {
+                Err(SqlError::denied("permission denied to rename database").into())
+            }
+            DatabaseChange::RenameTo(new) => {
+                if *name == self.database {
+                    let message = "current database cannot be renamed";
+                    return Err(SqlError::new("0A000", message).into());
+                }
+                Ok(instance.rename(name, new).map_err(SqlError::from)?)
+            }
+            DatabaseChange::RotateKey | DatabaseChange::RotateDataKey => {
+                // Nobody drops, renames or closes it as long as it counts as a session.
+                drop(instance.connect(&row).map_err(SqlError::from)?);
+                let sealed = self.timed(|session| session.seal_anew(name, change));
+                self.server.instance.disconnected(name);
+                if !sealed? {
+                    let notice = "older transactions keep some blocks under the old data key: ROTATE DATA KEY goes on with them later";
+                    self.talk.report("NOTICE", &SqlError::new("00000", notice));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether all was sealed anew.
+    fn seal_anew(&self, name: &str, change: &DatabaseChange) -> Result<bool, Fail> {
+        match change {
+            DatabaseChange::RotateKey => {
+                let rotated = self.server.instance.rotate_key(name, &self.connection);
+                rotated.map_err(SqlError::from)?;
+            }
+            _ => self.connection.begin_rekey(name, None)?,
+        }
+        Ok(self.connection.seal_anew(name)?)
     }
 
     /// CREATE ROLE, or ALTER ROLE.
