@@ -37,8 +37,9 @@ use crate::interrupt::wait_for;
 use crate::numbers::TableId;
 use crate::row_group::RowGroup;
 
-/// Rows that a database without a log keeps in memory before it compresses them.
+/// Rows that a database without a log keeps in memory before it compresses them, and their bytes.
 const MAX_UNSTORED_ROWS: u64 = 65_536;
+const MAX_UNSTORED_BYTES: usize = 16 << 20;
 /// A transaction that takes more bytes than this in the log moves the root instead.
 const MAX_LOGGED_BYTES: usize = 8 << 20;
 /// What is queued is written out at the latest when it has this many bytes, since it becomes one record.
@@ -52,6 +53,7 @@ pub(super) struct CommitState {
     pub(super) stored: Arc<CatalogVersion>,
     /// Rows in memory since then, about; counted where nothing is logged.
     unstored_rows: u64,
+    unstored_bytes: usize,
     /// Transactions that wait to be logged, and their bytes.
     pub(super) queue: Vec<Queued>,
     queued_bytes: usize,
@@ -65,6 +67,7 @@ impl CommitState {
             newest: Arc::clone(newest),
             stored: Arc::clone(stored),
             unstored_rows: 0,
+            unstored_bytes: 0,
             queue: Vec::new(),
             queued_bytes: 0,
             tickets: 0,
@@ -127,11 +130,14 @@ impl Store {
             let (version, changes) = transaction.rebase_on(&state)?;
             if self.is_volatile {
                 let rows = rows_of(&changes);
-                let large = bytes_of(&changes) > MAX_LOGGED_BYTES;
+                let bytes = bytes_of(&changes);
+                let large = bytes > MAX_LOGGED_BYTES
+                    || state.unstored_bytes.saturating_add(bytes) > MAX_UNSTORED_BYTES;
                 if large || state.unstored_rows + rows > MAX_UNSTORED_ROWS {
                     return Ok(None);
                 }
                 state.unstored_rows += rows;
+                state.unstored_bytes += bytes;
                 let version = Arc::new(version);
                 self.show(&mut state, Arc::clone(&version));
                 return Ok(Some(self.publish_shared(version)));
@@ -311,6 +317,7 @@ impl Store {
         let stored = Arc::new(stored.catalog);
         state.stored = Arc::clone(&stored);
         state.unstored_rows = 0;
+        state.unstored_bytes = 0;
         state.queue.clear();
         state.queued_bytes = 0;
         self.show(state, Arc::clone(&stored));

@@ -34,6 +34,7 @@ use crate::locks::{LockTable, LockView, Patience};
 use crate::log::{LogPosition, Synchronous};
 use crate::numbers::{Generation, Lsn, RowId};
 use crate::row_group::{Column, DistinctSketch, GatheredRows, RowGroup, Segment, Statistics};
+use crate::spill::{NobodysKey, SpillSpace};
 use crate::store::{Anchor, BlockStore, Freshness, Notice, StoreInfo, StoreOptions};
 
 /// One open database.
@@ -181,6 +182,17 @@ impl Store {
     /// As [`Store::create`].
     pub fn open_in_memory(options: &StoreOptions) -> Result<Arc<Self>> {
         let blocks = BlockStore::create(Arc::new(MemFile::default()), None, options)?;
+        Self::over(blocks, options, true, None)
+    }
+
+    /// A database of one connection: sealed under a key that nobody keeps, in a file without a name.
+    ///
+    /// # Errors
+    /// As [`Store::create`], and of the operating system.
+    pub fn create_temporary(space: &Arc<SpillSpace>, options: &StoreOptions) -> Result<Arc<Self>> {
+        let key = NobodysKey::random(&options.crypto)?;
+        let file = Arc::new(space.database_file()?);
+        let blocks = BlockStore::create(file, Some(&key), options)?;
         Self::over(blocks, options, true, None)
     }
 

@@ -16,6 +16,7 @@ use parking_lot::{Mutex, RwLock};
 use rustix::fs::OFlags;
 
 use super::SpillFile;
+use super::temporary_file::TemporaryFile;
 use crate::error::{Error, Result};
 
 /// Where spill files are made, and how much they may take.
@@ -113,6 +114,15 @@ impl SpillSpace {
         let key = self.crypto.kbkdf(&secret.key, KdfLabel::Spill, &context);
         let key = self.crypto.gcm_key(&key);
         Ok(SpillFile::new(Arc::clone(self), file, file_id, key))
+    }
+
+    /// A file for a database that nobody finds again, without a name.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub(crate) fn database_file(self: &Arc<Self>) -> Result<TemporaryFile> {
+        let file = nameless(&self.directory())?;
+        Ok(TemporaryFile::new(Arc::clone(self), file))
     }
 
     fn new_secret(&self) -> Result<Secret> {
