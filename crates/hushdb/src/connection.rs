@@ -13,7 +13,7 @@ use crate::transaction::Isolation;
 use datafusion::arrow::record_batch::RecordBatch;
 use hushdb_keys::SlotPlan;
 use hushdb_query::scan::ScanProgress;
-use hushdb_sql::{self as sql, Result, caught};
+use hushdb_sql::{self as sql, Error, Result, caught};
 use parking_lot::Mutex;
 use std::fmt;
 use std::path::Path;
@@ -197,6 +197,22 @@ impl Connection {
             false => vec![],
         };
         Ok((parsed, names))
+    }
+
+    /// Drops all temporary tables, views, sequences and macros of the connection, as DISCARD TEMP.
+    ///
+    /// # Errors
+    /// `Transaction` within a transaction.
+    pub fn drop_temporary(&self) -> Result<()> {
+        self.session.in_turn(|_| {
+            if self.session.in_transaction() {
+                return Err(Error::transaction(
+                    "what is temporary is not dropped within a transaction",
+                ));
+            }
+            self.session.drop_temporary();
+            Ok(())
+        })
     }
 
     /// Says which server the connection is a session of: its statements find it in `pg_catalog`.

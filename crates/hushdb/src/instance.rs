@@ -14,11 +14,11 @@ use hushdb_crypto::CryptoProvider;
 use hushdb_keys::{KeyProvider, Suite};
 use hushdb_query::engine::{Engine, default_threads};
 use hushdb_query::memory::{MemoryBudget, default_spill_bytes, default_spill_directory};
-use hushdb_query::plan::{DatabaseSnapshot, Snapshot, known_as, session_state};
+use hushdb_query::plan::{DatabaseSnapshot, Snapshot, TEMP, known_as, session_state};
 use hushdb_sql::{Error, ErrorKind, Result, sqlstate};
 use hushdb_storage::{
     BufferPool, Error as StorageError, Notice, OnLongWait, SpillSpace, Store, StoreOptions,
-    Synchronous, clock,
+    Synchronous, clock, same_name,
 };
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
@@ -283,6 +283,20 @@ impl Instance {
         }
     }
 
+    /// A database of one connection, which is gone with it.
+    ///
+    /// # Errors
+    /// What the operating system says of the directory of temporary files.
+    pub(crate) fn temporary_store(&self) -> Result<Arc<Store>> {
+        let options = StoreOptions {
+            crypto: self.crypto,
+            row_group_rows: self.row_group_rows,
+            pool: Arc::clone(&self.pool),
+            ..StoreOptions::default()
+        };
+        Ok(Store::create_temporary(&self.spill, &options)?)
+    }
+
     /// Makes checkpoints of a file that is attached under a name; what they fail with is a notice.
     fn checkpointer(&self, name: &str, store: &Arc<Store>) -> Checkpointer {
         let (name, notices) = (name.to_owned(), Arc::clone(&self.notices));
@@ -298,6 +312,11 @@ impl Instance {
 
     /// What is wrong with an attachment whatever the file holds.
     fn refuse_attach(&self, path: &Path, name: &str, options: &AttachOptions) -> Result<()> {
+        if same_name(name, TEMP) {
+            return Err(Error::binder(format!(
+                "Attached database name \"{name}\" cannot be used because it is a reserved name"
+            )));
+        }
         if known_as(&self.attached.read(), name).is_some() {
             return Err(Error::binder(format!(
                 "Failed to attach database: database with name \"{name}\" already exists; give it another name with AS"
@@ -465,6 +484,7 @@ impl Instance {
                     store: Arc::clone(&db.store),
                     version: db.store.snapshot(),
                     place: db.location.shown(),
+                    is_temporary: false,
                 };
                 (name.clone(), snapshot)
             })
@@ -601,12 +621,16 @@ pub(crate) fn check_cipher(store: &Store, cipher: Option<Cipher>) -> Result<()> 
     }
 }
 
-/// The name under which a file is attached: its stem.
+/// The name under which a file is attached: its stem, unless that means what is a connection's own.
 pub(crate) fn database_name(path: &Path) -> String {
-    path.file_stem().map_or_else(
-        || "db".to_string(),
-        |stem| stem.to_string_lossy().into_owned(),
-    )
+    let stem = path
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned());
+    let stem = stem.unwrap_or_else(|| "db".to_string());
+    match same_name(&stem, TEMP) {
+        true => format!("{stem}_db"),
+        false => stem,
+    }
 }
 
 /// A share of the machine's memory as the kernel reports it, or 1 GiB where it does not.

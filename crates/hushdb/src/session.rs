@@ -8,10 +8,10 @@ use crate::prepared::Prepared;
 use crate::transaction::{Isolation, OpenTransaction, Waits};
 use hushdb_query::engine::Engine;
 use hushdb_query::functions::Variables;
-use hushdb_query::plan::{OrderDefaults, Snapshot, Taken};
+use hushdb_query::plan::{DatabaseSnapshot, OrderDefaults, Snapshot, TEMP, Taken};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{Error, Result, caught, folded, sqlstate};
-use hushdb_storage::MAIN_SCHEMA;
+use hushdb_storage::{MAIN_SCHEMA, Store};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,6 +34,8 @@ pub(crate) struct Session {
     pub(crate) default_isolation: Isolation,
     /// The transaction between BEGIN and COMMIT.
     pub(crate) transaction: Mutex<Option<OpenTransaction>>,
+    /// What CREATE TEMP makes; made when it is first needed.
+    temporary: Mutex<Option<Arc<Store>>>,
     prepared: Mutex<HashMap<String, Arc<Prepared>>>,
     notices: Mutex<Vec<String>>,
     /// Held while a statement runs.
@@ -93,6 +95,7 @@ impl Session {
             taken: Arc::default(),
             default_isolation: isolation,
             transaction: Mutex::default(),
+            temporary: Mutex::default(),
             prepared: Mutex::default(),
             notices: Mutex::default(),
             turn: Mutex::default(),
@@ -165,8 +168,7 @@ impl Session {
     /// Whether the open transaction has changes that are not committed.
     pub(crate) fn has_changes(&self) -> bool {
         let open = self.transaction.lock();
-        open.as_ref()
-            .is_some_and(|open| open.changed_database().is_some())
+        open.as_ref().is_some_and(OpenTransaction::has_changes)
     }
 
     /// Name of the database that unqualified names are looked for in.
@@ -199,8 +201,38 @@ impl Session {
     fn newest(&self) -> Snapshot {
         let settings = self.settings.lock();
         let only = self.only.as_deref();
-        self.instance
-            .snapshot(&settings.database, &settings.schema, only)
+        let mut newest = self
+            .instance
+            .snapshot(&settings.database, &settings.schema, only);
+        drop(settings);
+        if let Some(store) = self.temporary.lock().as_ref() {
+            let own = DatabaseSnapshot {
+                store: Arc::clone(store),
+                version: store.snapshot(),
+                place: None,
+                is_temporary: true,
+            };
+            newest.databases.insert(TEMP.into(), own);
+        }
+        newest
+    }
+
+    /// Makes the connection's own database, unless it is there.
+    ///
+    /// # Errors
+    /// What the operating system says of the directory of temporary files.
+    pub(crate) fn make_temporary(&self) -> Result<()> {
+        let mut own = self.temporary.lock();
+        if own.is_none() {
+            *own = Some(self.instance.temporary_store()?);
+        }
+        Ok(())
+    }
+
+    /// Forgets what is the connection's own. Results that still read it go on.
+    pub(crate) fn drop_temporary(&self) {
+        *self.temporary.lock() = None;
+        self.taken.forget(TEMP);
     }
 
     /// What plans and runs a statement that begins now.

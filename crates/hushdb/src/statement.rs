@@ -79,7 +79,8 @@ impl<'a> Statement<'a> {
     /// # Errors
     /// `InvalidInput` when it is attached READ_ONLY, `Transaction` when the open transaction may not write to it.
     pub(crate) fn write(&self, database: &str) -> Result<Write<'a>> {
-        if self.session.instance.database(database)?.read_only {
+        let is_own = self.snapshot().database(database)?.is_temporary;
+        if !is_own && self.session.instance.database(database)?.read_only {
             return Err(Error::invalid(format!(
                 "Cannot write: database \"{database}\" is attached in read-only mode"
             )));
@@ -96,6 +97,32 @@ impl<'a> Statement<'a> {
         let name = self.snapshot().resolve(&name_parts(name)?)?;
         let write = self.write(&name.database)?;
         Ok((name, write))
+    }
+
+    /// The place of a table or view that is to be made, and the hold on its database; of the connection's own if it is `temporary`.
+    ///
+    /// # Errors
+    /// `Catalog` when there is no such database or schema, `Parser` when the name's database is another one, and as `write`.
+    pub(crate) fn resolve_new(
+        &self,
+        name: &ObjectName,
+        temporary: bool,
+    ) -> Result<(TableName, Write<'a>)> {
+        let name = self.snapshot().resolve_new(&name_parts(name)?, temporary)?;
+        let write = self.write(&name.database)?;
+        Ok((name, write))
+    }
+
+    /// The statement as it makes something of the connection's own, which has a place from now on; `None` if it is not `temporary`.
+    ///
+    /// # Errors
+    /// As [`Session::make_temporary`].
+    pub(crate) fn for_new(&self, temporary: bool) -> Result<Option<Self>> {
+        if !temporary {
+            return Ok(None);
+        }
+        self.session.make_temporary()?;
+        Ok(Some(self.anew()))
     }
 
     /// Runs a future of the statement to its end, or until someone cancels it.

@@ -430,3 +430,37 @@ fn an_index_is_made_of_more_keys_than_memory_holds() {
     let message = error.unwrap_err().to_string();
     assert!(message.contains("duplicates"), "{message}");
 }
+
+/// What is temporary takes room among the spill files, under their limit, and gives it back.
+#[test]
+fn temporary_tables_are_counted_sealed_and_gone_with_their_connection() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = database(directory.path());
+    let other = database.connect().unwrap();
+    let connection = database.connect().unwrap();
+    connection
+        .execute("CREATE TEMP TABLE c AS SELECT k, s FROM a")
+        .unwrap();
+    let sums = |table: &str| format!("SELECT count(*), sum(k), max(s) FROM {table}");
+    connection.execute("SET memory_limit = '16MiB'").unwrap();
+    let rows = answer(&connection, &sums("c"));
+    connection.execute("SET memory_limit = '4GB'").unwrap();
+    assert_eq!(rows, answer(&connection, &sums("a")));
+    assert!(other.execute("FROM c").is_err());
+    let bytes = answer(&other, "SELECT bytes > 1000000 AS b FROM spill_files()");
+    assert!(bytes.contains("true"), "{bytes}");
+    // Nothing has a name.
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    connection
+        .execute("SET max_temp_directory_size = '1MB'")
+        .unwrap();
+    let full = connection.execute("CREATE TEMP TABLE d AS SELECT k, s, s || k AS t FROM a");
+    let error = full.map(drop).unwrap_err();
+    assert!(
+        error.to_string().contains("max_temp_directory_size"),
+        "{error}"
+    );
+    assert!(connection.execute("FROM d").is_err());
+    drop(connection);
+    assert_none_left(&other, "a temporary table");
+}

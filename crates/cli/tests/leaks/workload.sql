@@ -39,6 +39,8 @@ COPY @name schema@.@name table@ (n, @name column@) FROM '@input@/rows.csv' (HEAD
 CREATE TABLE @name loaded table@ AS SELECT * FROM '@input@/rows.csv';
 -- More than memory holds, in each way of spilling.
 CREATE TABLE big AS SELECT i AS n, (i * 7919) % 1000003 AS h, '@text in a spill@' || i AS s FROM range(800000) r(i);
+CREATE TEMP TABLE @name temporary table@ AS SELECT n AS @name temporary column@, s || '@text in a temporary table@' AS s FROM big;
+CREATE TEMP VIEW @name temporary view@ AS SELECT '@text in a temporary view@' AS t FROM @name temporary table@;
 CREATE TABLE sorted AS SELECT h, s, '@text constant in a sort@' AS c FROM big ORDER BY s DESC;
 CREATE TABLE joined AS SELECT a.s || '@text in a join@' AS s, b.h FROM big a JOIN big b ON a.s = b.s;
 CREATE TABLE grouped AS SELECT s || '@text in a group@' AS s, count(*) AS c, max(h) AS h FROM big GROUP BY 1;

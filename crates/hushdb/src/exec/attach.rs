@@ -11,7 +11,7 @@ use crate::options::{AttachOptions, Cipher};
 use crate::result::QueryResult;
 use crate::session::Session;
 use hushdb_crypto::SecretBytes;
-use hushdb_query::plan::known_as;
+use hushdb_query::plan::{TEMP, known_as};
 use hushdb_sql::settings_text::plain_text;
 use hushdb_sql::{AttachOption, Error, OnConflict, Result, sqlstate};
 use hushdb_storage::{MAIN_SCHEMA, key_commitment_from_hex, root_digest_from_hex, same_name};
@@ -311,6 +311,12 @@ pub(super) fn use_database(session: &Session, parts: &[String]) -> Result<QueryR
         let (known, _) = known_as(&version.schemas, schema)?;
         Some((database_of(database)?, known.clone()))
     };
+    let is_own = parts.first().is_some_and(|name| same_name(name, TEMP));
+    if is_own && snapshot.temporary().is_some() {
+        return Err(Error::catalog(
+            "SET schema cannot be set to internal schema \"temp\"",
+        ));
+    }
     let found = match parts {
         [name] => database_of(name)
             .map(|database| (database, MAIN_SCHEMA.to_string()))

@@ -22,9 +22,20 @@ const SECTOR_BYTES: u64 = hushdb_storage::SECTOR_BYTES as u64;
 /// A schema, and where it is.
 struct SchemaRow<'a> {
     database: &'a str,
+    is_temporary: bool,
     database_oid: i64,
     name: &'a str,
     oid: i64,
+}
+
+impl SchemaRow<'_> {
+    /// The SQL that makes an entry here.
+    fn made_by(&self, sql: String) -> String {
+        match self.is_temporary {
+            true => sql.replacen("CREATE", "CREATE TEMP", 1),
+            false => sql,
+        }
+    }
 }
 
 /// What a schema has.
@@ -54,12 +65,18 @@ impl<'a> Entries<'a> {
         };
         let mut numbers = 1..;
         let mut oid = || numbers.next().unwrap_or_default();
-        for (database, DatabaseSnapshot { version, .. }) in &planner.snapshot.databases {
+        for (database, found) in &planner.snapshot.databases {
+            let DatabaseSnapshot {
+                version,
+                is_temporary,
+                ..
+            } = found;
             let database_oid = oid();
             for (name, version) in &version.schemas {
                 let schema = all.schemas.len();
                 all.schemas.push(SchemaRow {
                     database,
+                    is_temporary: *is_temporary,
                     database_oid,
                     name,
                     oid: oid(),
@@ -185,7 +202,7 @@ pub(super) fn tables(planner: &Planner<'_>) -> Columns {
         ("comment", texts(&rows, |_| None)),
         ("tags", texts(&rows, no_tags)),
         ("internal", flags(&rows, |_| false)),
-        ("temporary", flags(&rows, |_| false)),
+        ("temporary", flags(&rows, |row| row.0.is_temporary)),
         ("has_primary_key", flags(&rows, |row| is_primary(row.2))),
         (
             "estimated_size",
@@ -205,7 +222,9 @@ pub(super) fn tables(planner: &Planner<'_>) -> Columns {
         ),
         (
             "sql",
-            texts(&rows, |row| Some(definitions::table(row.0.name, row.2))),
+            texts(&rows, |row| {
+                Some(row.0.made_by(definitions::table(row.0.name, row.2)))
+            }),
         ),
     ]);
     columns
@@ -230,7 +249,7 @@ pub(super) fn views(planner: &Planner<'_>) -> Columns {
         ("comment", texts(&rows, |_| None)),
         ("tags", texts(&rows, no_tags)),
         ("internal", flags(&rows, |_| false)),
-        ("temporary", flags(&rows, |_| false)),
+        ("temporary", flags(&rows, |row| row.0.0.is_temporary)),
         (
             "column_count",
             numbers(&rows, |row| number(row.1.as_ref().ok()?.fields().len())),
@@ -238,7 +257,7 @@ pub(super) fn views(planner: &Planner<'_>) -> Columns {
         (
             "sql",
             texts(&rows, |((schema, _, view), _)| {
-                Some(definitions::view(schema.name, view, &view.sql))
+                Some(schema.made_by(definitions::view(schema.name, view, &view.sql)))
             }),
         ),
         ("is_bound", flags(&rows, |row| row.1.is_ok())),
@@ -259,7 +278,7 @@ pub(super) fn sequences(planner: &Planner<'_>) -> Columns {
         ("sequence_oid", numbers(&rows, |row| Some(row.1))),
         ("comment", texts(&rows, |_| None)),
         ("tags", texts(&rows, no_tags)),
-        ("temporary", flags(&rows, |_| false)),
+        ("temporary", flags(&rows, |row| row.0.is_temporary)),
         (
             "start_value",
             numbers(&rows, |row| Some(row.2.options.start)),
@@ -274,7 +293,9 @@ pub(super) fn sequences(planner: &Planner<'_>) -> Columns {
         ("last_value", numbers(&rows, |row| row.2.last())),
         (
             "sql",
-            texts(&rows, |row| Some(definitions::sequence(row.0.name, row.2))),
+            texts(&rows, |row| {
+                Some(row.0.made_by(definitions::sequence(row.0.name, row.2)))
+            }),
         ),
     ]);
     columns
@@ -439,7 +460,7 @@ fn digits(data_type: &str) -> Option<[i32; 3]> {
 pub(super) fn database_list(planner: &Planner<'_>) -> Columns {
     let mut oids: Vec<(i64, &str)> = vec![];
     let entries = Entries::of(planner);
-    for schema in &entries.schemas {
+    for schema in entries.schemas.iter().filter(|schema| !schema.is_temporary) {
         if oids
             .last()
             .is_none_or(|(oid, _)| *oid != schema.database_oid)
@@ -457,7 +478,7 @@ pub(super) fn database_list(planner: &Planner<'_>) -> Columns {
 
 /// One row a database: its file's size, and the memory that all of them share.
 pub(super) fn database_size(session: &Session, planner: &Planner<'_>) -> Result<Columns> {
-    let databases = planner.snapshot.databases.iter();
+    let databases = planner.snapshot.attached();
     let rows: Vec<_> = databases
         .map(|(name, database)| (name, database.store.info(), database.store.log_bytes()))
         .collect();

@@ -166,6 +166,9 @@ mod tests {
         let connection = database
             .connect_to("a", "main", Isolation::default())
             .unwrap();
+        connection
+            .execute("CREATE TEMP TABLE own AS SELECT 1 AS a; CREATE TEMP VIEW sees AS FROM own; FROM sees")
+            .unwrap();
         for seen in [
             "SELECT * FROM b.main.t",
             "CREATE TABLE b.main.t (i INT)",

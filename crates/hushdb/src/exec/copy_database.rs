@@ -10,7 +10,7 @@ use crate::transaction::Write;
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, ObjectName, ObjectNamePart, VisitMut, VisitorMut,
 };
-use hushdb_query::plan::{DatabaseSnapshot, TableName, known_as};
+use hushdb_query::plan::{DatabaseSnapshot, Snapshot, TableName, known_as};
 use hushdb_sql::{self as sql, DatabaseParts, Error, Result, name_parts, sqlstate};
 use hushdb_storage::{CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, Macro, View, same_name};
 use std::convert::Infallible;
@@ -49,7 +49,7 @@ pub(super) fn copy_database(
 ) -> Result<QueryResult> {
     let snapshot = statement.snapshot();
     let (from, source) = snapshot.known_database(from)?;
-    let (to, _) = snapshot.known_database(to)?;
+    let to = target(snapshot, to)?;
     if from == to {
         return Err(Error::binder(format!(
             "Cannot copy from \"{from}\" to \"{to}\" - FROM and TO databases are the same"
@@ -252,6 +252,20 @@ fn define(
         }
     }
     Ok(())
+}
+
+/// The database that is copied into.
+///
+/// # Errors
+/// `InvalidInput` for what is a connection's own.
+fn target<'a>(snapshot: &'a Snapshot, name: &str) -> Result<&'a str> {
+    let (name, found) = snapshot.known_database(name)?;
+    match found.is_temporary {
+        true => Err(Error::invalid(
+            "Cannot copy a database into the temporary catalog; CREATE TEMP TABLE ... AS copies a table",
+        )),
+        false => Ok(name),
+    }
 }
 
 /// A query of all rows of a table.

@@ -94,7 +94,7 @@ fn rows_of<'a>(name: &'a str, store: &'a Store) -> Vec<KeyRow<'a>> {
 
 /// One row a data key of an attached database.
 pub(super) fn data_keys(planner: &Planner<'_>) -> Columns {
-    let databases = planner.snapshot.databases.iter();
+    let databases = planner.snapshot.attached();
     let rows: Vec<KeyRow<'_>> = databases
         .flat_map(|(name, database)| rows_of(name, &database.store))
         .collect();

@@ -12,7 +12,7 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{
     self, ColumnOption, ObjectName, ObjectType, SchemaName, TableConstraint,
 };
-use hushdb_query::plan::{Relation, Snapshot, TableName, known_as};
+use hushdb_query::plan::{Relation, Snapshot, TEMP, TableName, known_as};
 use hushdb_sql::type_names::{column_type, stored_type};
 use hushdb_sql::{self as sql, Error, Result, name_parts, sqlstate};
 use hushdb_storage::{Check, Column, ColumnDef, ColumnId, View, same_name};
@@ -23,11 +23,8 @@ pub(super) fn create_table(
     statement: &Statement<'_>,
     create: ast::CreateTable,
 ) -> Result<QueryResult> {
-    if create.temporary {
-        return Err(Error::unsupported(
-            "TEMPORARY tables are not there yet; create the table in database memory",
-        ));
-    }
+    let own = statement.for_new(create.temporary)?;
+    let statement = own.as_ref().unwrap_or(statement);
     if create.external
         || create.like.is_some()
         || create.clone.is_some()
@@ -37,7 +34,7 @@ pub(super) fn create_table(
             "this form of CREATE TABLE is not supported",
         ));
     }
-    let (name, mut write) = statement.resolve_for_write(&create.name)?;
+    let (name, mut write) = statement.resolve_new(&create.name, create.temporary)?;
     if !make_room(
         statement.snapshot(),
         &mut write,
@@ -279,12 +276,12 @@ pub(super) fn validate(
 }
 
 pub(super) fn create_view(statement: &Statement<'_>, view: ast::CreateView) -> Result<QueryResult> {
-    if view.materialized || view.temporary {
-        return Err(Error::unsupported(
-            "MATERIALIZED and TEMPORARY views are not supported",
-        ));
+    if view.materialized {
+        return Err(Error::unsupported("MATERIALIZED views are not supported"));
     }
-    let (name, mut write) = statement.resolve_for_write(&view.name)?;
+    let own = statement.for_new(view.temporary)?;
+    let statement = own.as_ref().unwrap_or(statement);
+    let (name, mut write) = statement.resolve_new(&view.name, view.temporary)?;
     if !make_room(
         statement.snapshot(),
         &mut write,
@@ -393,6 +390,11 @@ pub(super) fn create_schema(
     };
     let snapshot = statement.snapshot();
     let (database, schema) = schema_parts(snapshot, name_parts(name)?)?;
+    if same_name(&database, TEMP) {
+        return Err(Error::invalid(format!(
+            "Cannot create non-temporary entry \"{schema}\" in temporary catalog"
+        )));
+    }
     let mut write = statement.write(&database)?;
     if known_as(&write.catalog().schemas, &schema).is_some() {
         if if_not_exists {

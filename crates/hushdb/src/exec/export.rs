@@ -278,7 +278,8 @@ impl Views<'_> {
         let query = sql_without_database(view, self.database, self.catalog)?;
         let mut named = Named::default();
         let _ = Visit::visit(&sql::parse_one(&query)?, &mut named);
-        let there = self.snapshot.at(self.database, schema);
+        let there = self.snapshot.without_temporary();
+        let there = there.at(self.database, schema);
         for parts in named.0.into_values() {
             if let Ok(other) = there.resolve(&parts)
                 && other.database == self.database

@@ -21,6 +21,7 @@ mod defaults;
 mod definitions;
 mod describe;
 mod dml;
+mod entries;
 mod export;
 mod file_paths;
 mod file_tables;

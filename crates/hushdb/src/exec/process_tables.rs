@@ -50,7 +50,7 @@ pub(super) fn named(name: &str, session: &Session, planner: &Planner<'_>) -> Col
 
 /// One row an attached database. Columns behind `generation` are those of DuckDB that have another name here.
 fn databases(planner: &Planner<'_>) -> Columns {
-    let databases = planner.snapshot.databases.iter();
+    let databases = planner.snapshot.attached();
     let rows: Vec<Row<'_>> = databases
         .map(|(name, database)| (name, database, database.store.info()))
         .collect();
@@ -117,7 +117,7 @@ fn kdf(database: &DatabaseSnapshot) -> Option<String> {
 /// One row a lock that a transaction holds or waits for.
 fn locks(planner: &Planner<'_>) -> Columns {
     let mut rows: Vec<(&String, Option<String>, LockView)> = vec![];
-    for (name, database) in &planner.snapshot.databases {
+    for (name, database) in planner.snapshot.attached() {
         for lock in database.store.locks() {
             let mut tables = database.version.tables();
             let table = tables.find(|table| Some(table.id) == lock.table_id);
@@ -167,7 +167,7 @@ fn locks(planner: &Planner<'_>) -> Columns {
 /// One row a key slot of an attached database: what its header says to anybody.
 fn key_slots(planner: &Planner<'_>) -> Columns {
     let mut slots: Vec<(&String, KeySlot)> = vec![];
-    for (name, database) in &planner.snapshot.databases {
+    for (name, database) in planner.snapshot.attached() {
         let header = database.store.blocks().header();
         slots.extend(header.slots().into_iter().map(|slot| (name, slot.into())));
     }

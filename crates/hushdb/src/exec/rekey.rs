@@ -253,7 +253,7 @@ fn row_of(name: &str, store: &Store) -> Result<QueryResult> {
 
 /// One row a database of which blocks are sealed anew, or were since it was attached.
 pub(super) fn progress(planner: &Planner<'_>) -> Columns {
-    let databases = planner.snapshot.databases.iter();
+    let databases = planner.snapshot.attached();
     let rows: Vec<(&str, RekeyProgress)> = databases
         .filter_map(|(name, database)| Some((name.as_str(), database.store.rekey_progress()?)))
         .collect();

@@ -3,6 +3,7 @@
 //! What must hold: a sequence that a table needs is not dropped before it.
 
 use super::default_text;
+use super::entries::{Kind, placed};
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::ObjectName;
@@ -11,27 +12,18 @@ use hushdb_sql::{Error, ErrorKind, NewOwner, NewSequence, Result, name_parts, sq
 use hushdb_storage::{SequenceDef, SequenceUse};
 
 pub(super) fn create(statement: &Statement<'_>, new: NewSequence) -> Result<QueryResult> {
-    if new.temporary {
-        return Err(Error::unsupported(
-            "TEMPORARY sequences are not there yet; create the sequence in database memory",
-        ));
-    }
-    let place = statement.snapshot().place(&name_parts(&new.name)?)?;
-    let mut write = statement.write(&place.database)?;
-    let schema = write.catalog().schema(&place.schema);
-    let known = schema.and_then(|schema| known_as(&schema.sequences, &place.name));
-    if let Some((known, _)) = known {
-        let known = known.clone();
-        if new.if_not_exists {
-            return Ok(QueryResult::done());
-        }
-        if !new.or_replace {
-            return Err(Error::catalog(format!(
-                "Sequence with name \"{}\" already exists!",
-                place.name
-            ))
-            .with_sqlstate(sqlstate::DUPLICATE_TABLE));
-        }
+    let own = statement.for_new(new.head.temporary)?;
+    let statement = own.as_ref().unwrap_or(statement);
+    let kind = Kind {
+        name: "Sequence",
+        taken: sqlstate::DUPLICATE_TABLE,
+        known: &|schema, name| known_as(&schema.sequences, name).map(|(known, _)| known.clone()),
+    };
+    let Some(placed) = placed(statement, &new.head, &kind)? else {
+        return Ok(QueryResult::done());
+    };
+    let (place, mut write) = (placed.place, placed.write);
+    if let Some(known) = placed.replaced {
         refuse_needed(statement, &place, &known)?;
         write.drop_sequence(&place.schema, &known)?;
     }

@@ -144,6 +144,9 @@ pub(super) fn tables(snapshot: &Snapshot, from: Option<&[String]>) -> Result<Que
         Some(parts) => (parts[0].clone(), parts.get(1).cloned()),
     };
     let mut rows = vec![];
+    if let (None, Some(own)) = (from, snapshot.temporary()) {
+        rows.extend(own.relations().map(|name| vec![Some(name.clone())]));
+    }
     for (name, within) in &snapshot.database(&database)?.version.schemas {
         let wanted = schema.as_ref();
         if wanted.is_none_or(|wanted| same_name(wanted, name)) {
@@ -152,15 +155,17 @@ pub(super) fn tables(snapshot: &Snapshot, from: Option<&[String]>) -> Result<Que
             rows.extend(names.into_iter().map(|name| vec![Some(name.clone())]));
         }
     }
+    if from.is_none() {
+        rows.sort();
+    }
     text_table(&["name"], &rows)
 }
 
 pub(super) fn databases(statement: &Statement<'_>) -> Result<QueryResult> {
     let names = statement
         .snapshot()
-        .databases
-        .keys()
-        .map(|n| vec![Some(n.clone())])
+        .attached()
+        .map(|(name, _)| vec![Some(name.clone())])
         .collect::<Vec<_>>();
     text_table(&["database_name"], &names)
 }

@@ -2,13 +2,14 @@
 
 use super::query::bound_view;
 use crate::host::{Host, HostDatabase, HostRole, HostSession, HostSetting};
-use crate::pg_catalog::{SystemTable, World, function as known_function, has_function};
+use crate::pg_catalog::{SystemTable, TEMPORARY, World, function as known_function, has_function};
 use crate::statement::Statement;
 use datafusion::catalog::MemTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{ScalarUDF, TableSource};
-use hushdb_query::plan::Planner;
+use hushdb_query::plan::{Planner, TEMP};
 use hushdb_sql::Result;
+use hushdb_storage::MAIN_SCHEMA;
 use std::sync::Arc;
 
 /// A session of no server.
@@ -77,7 +78,11 @@ pub(super) fn table(
         false => {
             let bound = |schema: &str, view: &str| {
                 binding.set(true);
-                let bound = bound_view(planner, [database, schema, view]);
+                let place = match schema == TEMPORARY {
+                    true => [TEMP, MAIN_SCHEMA, view],
+                    false => [database, schema, view],
+                };
+                let bound = bound_view(planner, place);
                 binding.set(false);
                 bound.ok()
             };

@@ -2,6 +2,7 @@
 //!
 //! What must hold: a macro that the default or CHECK of a table calls is not dropped before it.
 
+use super::entries::{Kind, placed};
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::{self, Expr};
@@ -9,7 +10,7 @@ use hushdb_query::plan::{TableName, known_as};
 use hushdb_sql::{
     self as sql, DroppedMacro, Error, MacroBody, NewMacro, Result, name_parts, same_parts, sqlstate,
 };
-use hushdb_storage::{Macro, MacroOverload, MacroParameter};
+use hushdb_storage::{Macro, MacroOverload, MacroParameter, SchemaVersion};
 use std::ops::ControlFlow;
 
 /// What DuckDB calls it.
@@ -21,28 +22,20 @@ fn kind(is_table: bool) -> &'static str {
 }
 
 pub(super) fn create(statement: &Statement<'_>, new: NewMacro) -> Result<QueryResult> {
-    if new.temporary {
-        return Err(Error::unsupported(
-            "TEMPORARY macros are not there yet; create the macro in database memory",
-        ));
-    }
-    let place = statement.snapshot().place(&name_parts(&new.name)?)?;
-    let mut write = statement.write(&place.database)?;
-    let schema = write.catalog().schema(&place.schema);
-    let known = schema.and_then(|schema| known_as(schema.macros_of(new.is_table), &place.name));
-    if let Some((known, _)) = known {
-        let known = known.clone();
-        if new.if_not_exists {
-            return Ok(QueryResult::done());
-        }
-        if !new.or_replace {
-            return Err(Error::catalog(format!(
-                "{} with name \"{}\" already exists!",
-                kind(new.is_table),
-                place.name
-            ))
-            .with_sqlstate(sqlstate::DUPLICATE_FUNCTION));
-        }
+    let own = statement.for_new(new.head.temporary)?;
+    let statement = own.as_ref().unwrap_or(statement);
+    let kind = Kind {
+        name: kind(new.is_table),
+        taken: sqlstate::DUPLICATE_FUNCTION,
+        known: &|schema, name| {
+            known_as(schema.macros_of(new.is_table), name).map(|(known, _)| known.clone())
+        },
+    };
+    let Some(placed) = placed(statement, &new.head, &kind)? else {
+        return Ok(QueryResult::done());
+    };
+    let (place, mut write) = (placed.place, placed.write);
+    if let Some(known) = placed.replaced {
         write.drop_macro(&place.schema, &known, new.is_table)?;
     }
     let overloads = new.overloads.into_iter().map(|overload| {
@@ -78,7 +71,14 @@ pub(super) fn create(statement: &Statement<'_>, new: NewMacro) -> Result<QueryRe
 /// `DROP MACRO`; without TABLE, one of expressions goes before one of tables.
 pub(super) fn drop(statement: &Statement<'_>, dropped: &DroppedMacro) -> Result<QueryResult> {
     let (is_table, if_exists) = (dropped.is_table, dropped.if_exists);
-    let place = match statement.snapshot().place(&name_parts(&dropped.name)?) {
+    let has = |schema: &SchemaVersion, name: &str| {
+        let of = |tables: bool| known_as(schema.macros_of(tables), name).is_some();
+        of(true) || !is_table && of(false)
+    };
+    let place = match statement
+        .snapshot()
+        .entry(&name_parts(&dropped.name)?, &has)
+    {
         Err(error) if if_exists && error.kind() == crate::ErrorKind::Catalog => {
             return Ok(QueryResult::done());
         }

@@ -57,8 +57,8 @@ const KNOWN: &[Known] = &[
     }),
     Known("pg_is_in_recovery", 0, 0, "bool", false, no),
     Known("pg_is_other_temp_schema", 1, 1, "bool", false, no),
-    Known("pg_my_temp_schema", 0, 0, "oid", false, |_, _| {
-        Ok(0_i64.into())
+    Known("pg_my_temp_schema", 0, 0, "oid", false, |world, _| {
+        Ok(world.temporary_schema().into())
     }),
     Known("pg_sleep", 1, 1, "text", false, sleep),
     Known("pg_get_userbyid", 1, 1, "name", false, user_by_id),

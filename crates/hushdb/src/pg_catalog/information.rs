@@ -61,6 +61,7 @@ fn tables(world: &World) -> Rows {
     let tables = relations(world).map(|(relation, [database, schema, name])| {
         let (kind, insertable) = match relkind(relation) {
             "v" => ("VIEW", false),
+            _ if world.is_temporary(relation) => ("LOCAL TEMPORARY", true),
             _ => ("BASE TABLE", is_of_users(world, relation)),
         };
         row![

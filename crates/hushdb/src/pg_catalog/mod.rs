@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 pub use base_types::postgres_type;
 pub use rows::POSTGRES_TYPE;
-pub(crate) use world::World;
+pub(crate) use world::{TEMPORARY, World};
 
 /// Sectors are what a file is made of.
 const SECTOR_BYTES: u64 = 4096;

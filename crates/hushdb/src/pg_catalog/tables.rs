@@ -157,7 +157,11 @@ fn class(world: &World, relation: &Relation) -> Vec<Cell> {
         0_i64,
         indexed,
         false,
-        "p",
+        if world.is_temporary(relation) {
+            "t"
+        } else {
+            "p"
+        },
         kind,
         columns as i64,
         checks as i64,

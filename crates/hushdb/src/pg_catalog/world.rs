@@ -8,7 +8,7 @@ use crate::host::Host;
 use hushdb_query::plan::Snapshot;
 use hushdb_sql::quote;
 use hushdb_storage::{
-    CatalogVersion, ColumnId, Index, IndexKind, Sequence, Store, TableVersion, View,
+    CatalogVersion, ColumnId, Index, IndexKind, SchemaVersion, Sequence, Store, TableVersion, View,
 };
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -21,6 +21,8 @@ const HASHED: u64 = 1 << 30;
 pub(super) const PG_CATALOG: i64 = 11;
 pub(super) const INFORMATION_SCHEMA: i64 = 13_000;
 const PUBLIC: i64 = 2_200;
+/// The schema of what is the connection's own; a schema of users cannot begin with `pg_`.
+pub(crate) const TEMPORARY: &str = "pg_temp";
 /// The access methods of tables and of indexes.
 pub(super) const HEAP: i64 = 2;
 pub(super) const BTREE: i64 = 403;
@@ -150,7 +152,17 @@ impl World {
         let mut numbers = Numbers::default();
         world.enter_schemas(&found.version, &mut numbers);
         world.enter_system();
-        world.enter_relations(&found.version, &mut numbers);
+        for (schema, (name, within)) in (2..).zip(&found.version.schemas) {
+            world.enter_relations(schema, name, within, &mut numbers);
+        }
+        if let Some(own) = snapshot.temporary() {
+            let schema = world.schemas.len();
+            world.schemas.push(Schema {
+                oid: numbers.of_name("schema", &[TEMPORARY]),
+                name: TEMPORARY.to_owned(),
+            });
+            world.enter_relations(schema, TEMPORARY, own, &mut numbers);
+        }
         world.enter_constraints(&mut numbers);
         let places = (0..).zip(&world.relations);
         world.places = places.map(|(at, relation)| (relation.oid, at)).collect();
@@ -190,50 +202,59 @@ impl World {
         }
     }
 
-    fn enter_relations(&mut self, version: &CatalogVersion, numbers: &mut Numbers) {
-        for (schema, (schema_name, within)) in (2..).zip(&version.schemas) {
-            for table in within.tables.values() {
-                let oid = numbers.of_id(table.id.number());
+    /// What is in the schema at a place among the schemas.
+    fn enter_relations(
+        &mut self,
+        schema: usize,
+        schema_name: &str,
+        within: &SchemaVersion,
+        numbers: &mut Numbers,
+    ) {
+        for table in within.tables.values() {
+            let oid = numbers.of_id(table.id.number());
+            self.relations.push(Relation {
+                oid,
+                name: table.name.clone(),
+                schema,
+                kind: Kind::Table(Arc::clone(table)),
+                of: 0,
+            });
+            for (at, index) in table.indexes().iter().enumerate() {
+                let of = table.id.to_string();
                 self.relations.push(Relation {
-                    oid,
-                    name: table.name.clone(),
+                    oid: numbers.of_name("index", &[&of, index.name()]),
+                    name: index.name().to_owned(),
                     schema,
-                    kind: Kind::Table(Arc::clone(table)),
-                    of: 0,
-                });
-                for (at, index) in table.indexes().iter().enumerate() {
-                    let of = table.id.to_string();
-                    self.relations.push(Relation {
-                        oid: numbers.of_name("index", &[&of, index.name()]),
-                        name: index.name().to_owned(),
-                        schema,
-                        kind: Kind::Index(Arc::clone(table), at),
-                        of: oid,
-                    });
-                }
-            }
-            for view in within.views.values() {
-                self.relations.push(Relation {
-                    oid: numbers.of_name("view", &[schema_name, &view.name]),
-                    name: view.name.clone(),
-                    schema,
-                    kind: Kind::View(Arc::clone(view)),
-                    of: 0,
+                    kind: Kind::Index(Arc::clone(table), at),
+                    of: oid,
                 });
             }
-            for sequence in within.sequences.values() {
-                let owner = sequence.owner_in(within).map(|(table, _)| table.id);
-                let owner = self.relations.iter().find(|relation| {
-                    matches!(&relation.kind, Kind::Table(table) if owner == Some(table.id))
-                });
-                self.relations.push(Relation {
-                    of: owner.map_or(0, |table| table.oid),
-                    oid: numbers.of_id(sequence.id().number()),
-                    name: sequence.name.clone(),
-                    schema,
-                    kind: Kind::Sequence(Arc::clone(sequence)),
-                });
-            }
+        }
+        for view in within.views.values() {
+            self.relations.push(Relation {
+                oid: numbers.of_name("view", &[schema_name, &view.name]),
+                name: view.name.clone(),
+                schema,
+                kind: Kind::View(Arc::clone(view)),
+                of: 0,
+            });
+        }
+        for sequence in within.sequences.values() {
+            let owner = sequence.owner_in(within).map(|(table, _)| table.id);
+            let owner = self.relations.iter().find(|relation| {
+                let id = match &relation.kind {
+                    Kind::Table(table) => Some(table.id),
+                    _ => None,
+                };
+                relation.schema == schema && id.is_some() && id == owner
+            });
+            self.relations.push(Relation {
+                of: owner.map_or(0, |table| table.oid),
+                oid: numbers.of_id(sequence.id().number()),
+                name: sequence.name.clone(),
+                schema,
+                kind: Kind::Sequence(Arc::clone(sequence)),
+            });
         }
     }
 
@@ -297,7 +318,18 @@ impl World {
     /// Whether a relation is found by its name alone.
     pub(super) fn is_visible(&self, relation: &Relation) -> bool {
         let (_, schema) = self.schema_of(relation);
-        schema == self.current_schema || schema == "pg_catalog"
+        schema == self.current_schema || schema == "pg_catalog" || schema == TEMPORARY
+    }
+
+    /// The number of the schema of what is the connection's own; 0 if there is none.
+    pub(super) fn temporary_schema(&self) -> i64 {
+        let own = self.schemas.iter().find(|schema| schema.name == TEMPORARY);
+        own.map_or(0, |schema| schema.oid)
+    }
+
+    /// Whether a relation is the connection's own.
+    pub(super) fn is_temporary(&self, relation: &Relation) -> bool {
+        self.schema_of(relation).1 == TEMPORARY
     }
 
     /// A relation's name as it is found from here.
@@ -319,7 +351,11 @@ impl World {
         let parts = name_parts(text)?;
         let mut relations = self.relations.iter();
         match parts.as_slice() {
-            [name] => relations.find(|r| r.name == *name && self.is_visible(r)),
+            [name] => {
+                let mut named = relations.filter(|r| r.name == *name && self.is_visible(r));
+                let first = named.clone().find(|r| self.is_temporary(r));
+                first.or_else(|| named.next())
+            }
             [.., schema, name] => {
                 relations.find(|r| r.name == *name && self.schema_of(r).1 == schema)
             }

@@ -1,7 +1,7 @@
 //! `OpenTransaction`: what a connection keeps between BEGIN and COMMIT.
 //!
 //! What must hold: every database is seen as it was when the transaction, or under READ COMMITTED its statement, first looked at any,
-//! with its own changes; one database at most is written to; after an error that aborts it, nothing is read or written until it is rolled back.
+//! with its own changes; one database at most is written to, beside the connection's own; after an error that aborts it, nothing is read or written until it is rolled back.
 //! Dropped, it rolls back.
 
 use super::waits::{Isolation, Waits};
@@ -14,6 +14,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// A savepoint: its name, and both states; without one where nothing was written.
+struct Mark {
+    name: String,
+    write: Option<Savepoint>,
+    own: Option<Savepoint>,
+}
+
 /// A transaction over several statements.
 pub(crate) struct OpenTransaction {
     read_only: bool,
@@ -23,8 +30,10 @@ pub(crate) struct OpenTransaction {
     seen: BTreeMap<String, DatabaseSnapshot>,
     /// The database that it writes to, by name, and its changes.
     write: Option<(String, Transaction)>,
-    /// In the order they were set; without a state while nothing was written.
-    savepoints: Vec<(String, Option<Savepoint>)>,
+    /// Changes of what is the connection's own.
+    own: Option<Transaction>,
+    /// In the order they were set.
+    savepoints: Vec<Mark>,
     /// How its statements wait, and the locks that they hold; the last to go.
     waits: Option<Arc<Waits>>,
     /// Results that are still being read set it too.
@@ -38,6 +47,7 @@ impl OpenTransaction {
             began: clock::unix_micros(),
             seen: BTreeMap::new(),
             write: None,
+            own: None,
             savepoints: vec![],
             waits,
             aborted: Arc::default(),
@@ -80,6 +90,7 @@ impl OpenTransaction {
     pub(crate) fn abandon(&mut self) {
         if let Some(waits) = self.waits.as_ref().filter(|_| self.savepoints.is_empty()) {
             self.write = None;
+            self.own = None;
             waits.let_go();
         }
     }
@@ -99,6 +110,12 @@ impl OpenTransaction {
             Some((name, write)) if write.is_changed() => Some(name),
             _ => None,
         }
+    }
+
+    /// Whether it has changed anything.
+    pub(crate) fn has_changes(&self) -> bool {
+        let own = self.own.as_ref().is_some_and(Transaction::is_changed);
+        own || self.changed_database().is_some()
     }
 
     /// Turns the newest state of all databases into the one that this transaction sees, from now on too.
@@ -124,11 +141,16 @@ impl OpenTransaction {
             if let Some(seen) = seen.filter(|seen| Arc::ptr_eq(&seen.store, &database.store)) {
                 *database = seen.clone();
             }
-            if let Some((written, write)) = &self.write
-                && written == name
-                && Arc::ptr_eq(write.store(), &database.store)
-                && write.is_changed()
-            {
+            let write = match database.is_temporary {
+                true => self.own.as_ref(),
+                false => self
+                    .write
+                    .as_ref()
+                    .filter(|(written, _)| written == name)
+                    .map(|(_, w)| w),
+            };
+            let is_its = |write: &&Transaction| Arc::ptr_eq(write.store(), &database.store);
+            if let Some(write) = write.filter(is_its).filter(|write| write.is_changed()) {
                 database.version = Arc::new(write.catalog().clone());
             }
         }
@@ -157,7 +179,7 @@ impl OpenTransaction {
     fn forget_states(&mut self) {
         self.savepoints
             .iter_mut()
-            .for_each(|(_, state)| *state = None);
+            .for_each(|mark| mark.write = None);
     }
 
     /// The storage transaction of a database; begun on the state that was seen if there is none yet.
@@ -166,6 +188,10 @@ impl OpenTransaction {
         database: &str,
         snapshot: &Snapshot,
     ) -> Result<&mut Transaction> {
+        let seen = snapshot.database(database)?;
+        if seen.is_temporary {
+            return self.write_to_own(seen);
+        }
         if self.read_only {
             return Err(Error::transaction(format!(
                 "Cannot write to database \"{database}\" - transaction is launched in read-only mode"
@@ -177,7 +203,6 @@ impl OpenTransaction {
                  \"{changed}\" - a single transaction can only write to a single attached database."
             )));
         }
-        let seen = snapshot.database(database)?;
         let stays = self.write.take().filter(|(name, write)| {
             name == database && (write.is_changed() || Arc::ptr_eq(write.store(), &seen.store))
         });
@@ -192,21 +217,38 @@ impl OpenTransaction {
         Ok(&mut self.write.insert(write).1)
     }
 
-    /// The storage transaction that there is.
-    pub(super) fn writing(&mut self) -> Option<&mut Transaction> {
-        self.write.as_mut().map(|(_, write)| write)
+    /// The same for what is the connection's own, which one that only reads may change, too.
+    fn write_to_own(&mut self, seen: &DatabaseSnapshot) -> Result<&mut Transaction> {
+        let is_its = |own: &Transaction| Arc::ptr_eq(own.store(), &seen.store);
+        let own = match self.own.take().filter(is_its) {
+            Some(own) => own,
+            None => {
+                self.savepoints.iter_mut().for_each(|mark| mark.own = None);
+                writable(seen, None)?
+            }
+        };
+        Ok(self.own.insert(own))
+    }
+
+    /// The storage transaction of a database that there is, or of what is the connection's own.
+    pub(super) fn writing(&mut self, own: bool) -> Option<&mut Transaction> {
+        match own {
+            true => self.own.as_mut(),
+            false => self.write.as_mut().map(|(_, write)| write),
+        }
     }
 
     pub(crate) fn set_savepoint(&mut self, name: String) {
-        let state = self.write.as_ref().map(|(_, write)| write.savepoint());
-        self.savepoints.push((name, state));
+        let write = self.write.as_ref().map(|(_, write)| write.savepoint());
+        let own = self.own.as_ref().map(Transaction::savepoint);
+        self.savepoints.push(Mark { name, write, own });
     }
 
     fn find(&self, name: &str) -> Result<usize> {
         let found = self
             .savepoints
             .iter()
-            .rposition(|(n, _)| same_name(n, name));
+            .rposition(|mark| same_name(&mark.name, name));
         found.ok_or_else(|| {
             Error::transaction(format!("savepoint \"{name}\" does not exist"))
                 .with_sqlstate(sqlstate::UNKNOWN_SAVEPOINT)
@@ -224,19 +266,27 @@ impl OpenTransaction {
     pub(crate) fn rollback_to(&mut self, name: &str) -> Result<()> {
         let at = self.find(name)?;
         self.savepoints.truncate(at + 1);
-        match (&mut self.write, self.savepoints.last()) {
-            (Some((_, write)), Some((_, Some(state)))) => write.rollback_to(state),
+        let mark = self.savepoints.last();
+        match (&mut self.write, mark.and_then(|mark| mark.write.as_ref())) {
+            (Some((_, write)), Some(state)) => write.rollback_to(state),
             (write, _) => *write = None,
+        }
+        match (&mut self.own, mark.and_then(|mark| mark.own.as_ref())) {
+            (Some(own), Some(state)) => own.rollback_to(state),
+            (own, _) => *own = None,
         }
         // Results that are still being read belong to what was undone.
         self.aborted = Arc::default();
         Ok(())
     }
 
-    /// Makes the changes durable and visible to others.
+    /// Makes the changes durable and visible to others. What is the connection's own comes last: nobody else can be in its way, so
+    /// that all it can lack is room.
     pub(crate) fn commit(self) -> Result<()> {
         let is_aborted = self.is_aborted();
-        let Self { write, waits, .. } = self;
+        let Self {
+            write, own, waits, ..
+        } = self;
         let write = write.map(|(_, write)| write);
         let work = || {
             if is_aborted {
@@ -244,13 +294,14 @@ impl OpenTransaction {
                     "Failed to commit: an error has aborted the transaction, and it has been rolled back",
                 ));
             }
-            let Some(write) = write else { return Ok(()) };
-            if let Some(waits) = waits.as_ref().filter(|_| write.is_changed()) {
-                // A crash must not leave here what was made of something that it takes back there.
-                waits.until_durable_but(Some(write.store()))?;
+            if let Some(write) = write {
+                if let Some(waits) = waits.as_ref().filter(|_| write.is_changed()) {
+                    // A crash must not leave here what was made of something that it takes back there.
+                    waits.until_durable_but(Some(write.store()))?;
+                }
+                write.commit()?;
             }
-            write.commit()?;
-            Ok(())
+            own.map_or(Ok(()), |own| Ok(own.commit().map(drop)?))
         };
         let done = work();
         match &waits {
@@ -264,8 +315,10 @@ impl OpenTransaction {
     /// # Errors
     /// `Conflict` when what the transaction has seen is not durable and never will be.
     pub(crate) fn rollback(self) -> Result<()> {
-        let Self { write, waits, .. } = self;
-        drop(write);
+        let Self {
+            write, own, waits, ..
+        } = self;
+        drop((write, own));
         waits.map_or(Ok(()), |waits| waits.answered(Ok(())))
     }
 }

@@ -48,9 +48,10 @@ impl<'a> Write<'a> {
         Ok(Self(match open.as_mut() {
             None => Inner::Own(writable(snapshot.database(database)?, waits)?),
             Some(transaction) => {
+                let own = snapshot.database(database)?.is_temporary;
                 let undo = Some(transaction.write_to(database, snapshot)?.savepoint());
                 let transaction = MutexGuard::try_map(open, |open| {
-                    open.as_mut().and_then(OpenTransaction::writing)
+                    open.as_mut().and_then(|open| open.writing(own))
                 });
                 let transaction =
                     transaction.map_err(|_| Error::internal("the transaction has no changes"))?;

@@ -56,6 +56,6 @@ pub use order::{NullOrder, OrderDefaults};
 pub use planner::{DML_EXCLUDED, DML_TARGET, DmlTarget, Planner};
 pub use sequence_functions::{SEQUENCE_FUNCTIONS, Taken};
 pub use session::session_state;
-pub use snapshot::{DatabaseSnapshot, Relation, Snapshot, TableName, known_as};
+pub use snapshot::{DatabaseSnapshot, Relation, Snapshot, TEMP, TableName, known_as};
 pub use sound_parquet::{MAX_FILE_COLUMNS, check_parquet, too_wide};
 pub use surroundings::Surroundings;

@@ -36,6 +36,11 @@ impl Taken {
         self.numbers.lock().insert(key, number);
     }
 
+    /// Forgets what was taken of a database that is gone.
+    pub fn forget(&self, database: &str) {
+        self.numbers.lock().retain(|(of, _), _| of != database);
+    }
+
     fn number(&self, database: &str, sequence: &Sequence) -> Option<i64> {
         let key = (database.to_owned(), sequence.id());
         self.numbers.lock().get(&key).copied()

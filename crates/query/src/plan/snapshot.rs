@@ -5,7 +5,8 @@
 use datafusion::sql::sqlparser::ast::ObjectName;
 use hushdb_sql::{Error, Result, alike, folded, name_parts, sqlstate};
 use hushdb_storage::{
-    CatalogVersion, Macro, SchemaVersion, Sequence, Store, TableVersion, View, same_name,
+    CatalogVersion, MAIN_SCHEMA, Macro, SchemaVersion, Sequence, Store, TableVersion, View,
+    same_name,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +20,14 @@ pub struct DatabaseSnapshot {
     pub version: Arc<CatalogVersion>,
     /// Where it lies, to be shown; `None` for a database in memory.
     pub place: Option<String>,
+    /// Whether it is the connection's own, and gone with it.
+    pub is_temporary: bool,
 }
+
+/// The name of a connection's own database.
+pub const TEMP: &str = "temp";
+/// PostgreSQL's name of a schema of what is a connection's own.
+const PG_TEMP: &str = "pg_temp";
 
 /// All attached databases, and where unqualified names are looked for.
 #[derive(Clone)]
@@ -62,6 +70,10 @@ pub fn known_as<'a, T>(map: &'a BTreeMap<String, T>, name: &str) -> Option<(&'a 
     })
 }
 
+fn has_relation(within: &SchemaVersion, name: &str) -> bool {
+    known_as(&within.tables, name).is_some() || known_as(&within.views, name).is_some()
+}
+
 /// Names that differ from one in case alone, if there are several.
 fn several_of<'a>(names: impl Iterator<Item = &'a String>, name: &str) -> Vec<String> {
     let found: Vec<String> = names
@@ -96,14 +108,44 @@ impl Snapshot {
             })
     }
 
-    /// The same state, with another place where unqualified names are looked for.
+    /// The same state, with another place where unqualified names are looked for. What is the connection's own has its names looked for
+    /// where the connection does.
     pub fn at(&self, database: &str, schema: &str) -> Self {
+        if self
+            .databases
+            .get(database)
+            .is_some_and(|at| at.is_temporary)
+        {
+            return self.clone();
+        }
         Self {
             databases: self.databases.clone(),
             current_database: database.to_string(),
             current_schema: schema.to_string(),
             now: self.now,
         }
+    }
+
+    /// Databases that are attached: all but the connection's own.
+    pub fn attached(&self) -> impl Iterator<Item = (&String, &DatabaseSnapshot)> + Clone {
+        let all = self.databases.iter();
+        all.filter(|(_, database)| !database.is_temporary)
+    }
+
+    /// The same state without what is the connection's own.
+    pub fn without_temporary(&self) -> Self {
+        let mut others = self.clone();
+        others
+            .databases
+            .retain(|_, database| !database.is_temporary);
+        others
+    }
+
+    /// What is the connection's own.
+    pub fn temporary(&self) -> Option<&Arc<SchemaVersion>> {
+        let own = self.databases.get(TEMP);
+        let own = own.filter(|database| database.is_temporary)?;
+        own.version.schemas.get(MAIN_SCHEMA)
     }
 
     fn schema(&self, database: &str, schema: &str) -> Option<&Arc<SchemaVersion>> {
@@ -124,7 +166,7 @@ impl Snapshot {
     }
 
     fn alike_around(&self, parts: &[String]) -> Vec<String> {
-        let Ok((database, schema, name)) = self.complete(parts) else {
+        let Ok((database, schema, name)) = self.meant(parts, &has_relation) else {
             return vec![];
         };
         let Some(within) = self.schema(database, schema) else {
@@ -144,9 +186,21 @@ impl Snapshot {
     /// Completes a name of one to three parts. As in DuckDB, `a.b` is schema `a` of the current database if there is
     /// one, else schema `main` of database `a`.
     ///
-    /// What is there comes under the name that it has, and a name of nothing as it is written.
+    /// What is the connection's own goes before what others see, too. What is there comes under the name that it has, and a name of
+    /// nothing as it is written.
     pub fn resolve(&self, parts: &[String]) -> Result<TableName> {
-        let (database, schema, name) = self.complete(parts)?;
+        self.resolved(self.meant(parts, &has_relation)?)
+    }
+
+    /// The same for a table or view that is to be made: one of the connection's own, or one that others see.
+    ///
+    /// # Errors
+    /// `Catalog` when there is no such database or schema, `Parser` when the name's database is another one.
+    pub fn resolve_new(&self, parts: &[String], temporary: bool) -> Result<TableName> {
+        self.resolved(self.new_place(parts, temporary)?)
+    }
+
+    fn resolved(&self, (database, schema, name): (&str, &str, &str)) -> Result<TableName> {
         let version = &self.database(database)?.version;
         let Some((schema, within)) = known_as(&version.schemas, schema) else {
             return Err(
@@ -168,7 +222,57 @@ impl Snapshot {
         })
     }
 
-    /// Database, schema and name that are meant, whether they are there or not.
+    /// Database, schema and name that are meant: of the connection's own if `has` finds it there, as in DuckDB.
+    fn meant<'a>(
+        &'a self,
+        parts: &'a [String],
+        has: &dyn Fn(&SchemaVersion, &str) -> bool,
+    ) -> Result<(&'a str, &'a str, &'a str)> {
+        let own = match parts {
+            [name] => Some(name),
+            [schema, name] if same_name(schema, MAIN_SCHEMA) => Some(name),
+            _ => None,
+        };
+        match (own, self.temporary()) {
+            (Some(name), Some(within)) if has(within, name) => Ok((TEMP, MAIN_SCHEMA, name)),
+            _ => self.complete(parts),
+        }
+    }
+
+    /// Where something of a name is to be made.
+    fn new_place<'a>(
+        &'a self,
+        parts: &'a [String],
+        temporary: bool,
+    ) -> Result<(&'a str, &'a str, &'a str)> {
+        let is_own = |name: &str| same_name(name, TEMP) || same_name(name, PG_TEMP);
+        match (temporary, parts) {
+            (true, [name]) => Ok((TEMP, MAIN_SCHEMA, name)),
+            (true, [first, name]) if is_own(first) || same_name(first, MAIN_SCHEMA) => {
+                Ok((TEMP, MAIN_SCHEMA, name))
+            }
+            (true, [first, schema, name]) if same_name(first, TEMP) => Ok((TEMP, schema, name)),
+            (true, _) => {
+                // Which says that there is no such thing, where there is none.
+                self.complete(parts)?;
+                Err(Error::parser(
+                    "TEMPORARY table names can *only* use the \"temp\" catalog",
+                ))
+            }
+            (false, _) => {
+                let place = self.complete(parts)?;
+                let own = self.databases.get(place.0);
+                match own.is_some_and(|own| own.is_temporary) {
+                    true => Err(Error::parser(
+                        "Only TEMPORARY table names can use the \"temp\" catalog",
+                    )),
+                    false => Ok(place),
+                }
+            }
+        }
+    }
+
+    /// Database, schema and name that are written, whether they are there or not.
     fn complete<'a>(&'a self, parts: &'a [String]) -> Result<(&'a str, &'a str, &'a str)> {
         match parts {
             [name] => Ok((&self.current_database, &self.current_schema, name)),
@@ -176,7 +280,9 @@ impl Snapshot {
                 if self.schema(&self.current_database, first).is_some() {
                     Ok((&self.current_database, first, name))
                 } else if known_as(&self.databases, first).is_some() {
-                    Ok((first, "main", name))
+                    Ok((first, MAIN_SCHEMA, name))
+                } else if same_name(first, PG_TEMP) && self.temporary().is_some() {
+                    Ok((TEMP, MAIN_SCHEMA, name))
                 } else {
                     Err(
                         Error::catalog(format!("Schema with name {first} does not exist!"))
@@ -196,7 +302,7 @@ impl Snapshot {
         &'a self,
         parts: &'a [String],
     ) -> Option<(&'a DatabaseSnapshot, &'a Arc<TableVersion>)> {
-        let (database, schema, name) = self.complete(parts).ok()?;
+        let (database, schema, name) = self.meant(parts, &has_relation).ok()?;
         let within = self.schema(database, schema)?;
         let (known, table) = known_as(&within.tables, name)?;
         if known != name && within.views.contains_key(name) {
@@ -208,13 +314,28 @@ impl Snapshot {
     /// The place that the name of a new entry means, with schema and database as they are written; the entry itself may be there.
     ///
     /// # Errors
+    /// As [`Snapshot::resolve_new`].
+    pub fn place(&self, parts: &[String], temporary: bool) -> Result<TableName> {
+        self.named(self.new_place(parts, temporary)?)
+    }
+
+    /// The place of an entry that is there, or would be, of which `has` says whether a schema has it under a name.
+    ///
+    /// # Errors
     /// `Catalog` when there is no such database or schema.
-    pub fn place(&self, parts: &[String]) -> Result<TableName> {
-        let (_, _, name) = self.complete(parts)?;
-        let name = name.to_owned();
+    pub fn entry(
+        &self,
+        parts: &[String],
+        has: &dyn Fn(&SchemaVersion, &str) -> bool,
+    ) -> Result<TableName> {
+        self.named(self.meant(parts, has)?)
+    }
+
+    fn named(&self, place: (&str, &str, &str)) -> Result<TableName> {
+        let name = place.2.to_owned();
         Ok(TableName {
             name,
-            ..self.resolve(parts)?
+            ..self.resolved(place)?
         })
     }
 
@@ -223,7 +344,8 @@ impl Snapshot {
     /// # Errors
     /// `Catalog` when there is none, with a name that looks alike.
     pub fn sequence(&self, parts: &[String]) -> Result<(TableName, Arc<Sequence>)> {
-        let place = self.place(parts)?;
+        let has = |within: &SchemaVersion, name: &str| known_as(&within.sequences, name).is_some();
+        let place = self.entry(parts, &has)?;
         let within = self.schema(&place.database, &place.schema);
         let sequences = within.map(|schema| &schema.sequences);
         let found = sequences.and_then(|sequences| known_as(sequences, &place.name));
@@ -246,7 +368,10 @@ impl Snapshot {
 
     /// The macro of a name of one to three parts, of tables or of expressions.
     pub fn macro_named(&self, parts: &[String], of_tables: bool) -> Option<Arc<Macro>> {
-        let (database, schema, name) = self.complete(parts).ok()?;
+        let has = |within: &SchemaVersion, name: &str| {
+            known_as(within.macros_of(of_tables), name).is_some()
+        };
+        let (database, schema, name) = self.meant(parts, &has).ok()?;
         let macros = self.schema(database, schema)?.macros_of(of_tables);
         known_as(macros, name).map(|(_, found)| Arc::clone(found))
     }

@@ -39,7 +39,8 @@ pub(crate) enum Command {
     /// `None` for all.
     Reset(Option<String>),
     Show(String),
-    Discard,
+    /// Whether of temporary tables alone.
+    Discard(bool),
     Deallocate(Option<String>),
     CopyIn(Copy),
     CopyOut(Copy),
@@ -211,7 +212,7 @@ pub(crate) fn read(sql: &str) -> Result<Option<Command>, SqlError> {
         "reset" => set::reset(&mut words)?,
         "show" => return set::show(sql, &mut words).map(Some),
         "select" => set::set_config(&mut words).unwrap_or_else(|| engine(sql)),
-        "discard" => Command::Discard,
+        "discard" => Command::Discard(words.take(&["temp"]) || words.take(&["temporary"])),
         "deallocate" => deallocate(&mut words)?,
         "copy" => copy(sql, &mut words)?,
         "create" => return create(sql, &tokens, &mut words).map(Some),

@@ -123,13 +123,17 @@ impl Session {
                 let value = self.settings.lock().get(name).unwrap_or_default();
                 Ok(Some(Answer::Rows("SHOW", text_rows(name, vec![value])?)))
             }
-            Command::Discard => {
+            Command::Discard(only_temporary) => {
                 if self.block != Block::None {
                     return Err(SqlError::new(
                         "25001",
                         "DISCARD cannot run inside a transaction block",
                     )
                     .into());
+                }
+                self.connection.drop_temporary()?;
+                if *only_temporary {
+                    return done("DISCARD TEMP");
                 }
                 self.reset(None)?;
                 self.forget_statements();

@@ -21,8 +21,8 @@ mod user_macros;
 
 pub use before_parsing::ROWS_OF;
 pub use statement::{
-    AttachOption, CopyTarget, DatabaseChange, DatabaseParts, DroppedMacro, MacroBody, NewMacro,
-    NewOverload, NewOwner, NewSequence, OnConflict, OptionValue, RekeySlot, Statement,
+    AttachOption, CopyTarget, DatabaseChange, DatabaseParts, DroppedMacro, EntryHead, MacroBody,
+    NewMacro, NewOverload, NewOwner, NewSequence, OnConflict, OptionValue, RekeySlot, Statement,
     TransactionStatement,
 };
 
@@ -119,23 +119,20 @@ pub fn parse_one(sql: &str) -> Result<ast::Statement> {
 }
 
 fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
-    let ahead = words(parser, 4);
+    let ahead = words(parser, 5);
     let ahead: Vec<&str> = ahead.iter().map(String::as_str).collect();
+    if let Some(create) = entry_of(&ahead) {
+        return create(parser);
+    }
     match ahead.as_slice() {
         ["ATTACH", ..] => attach(parser, keys),
         ["DETACH", ..] => detach(parser),
         ["ALTER", "DATABASE", ..] => alter_database(parser, keys),
         ["ALTER", "VIEW", ..] => rename_view(parser),
         ["ALTER", "SEQUENCE", ..] => sequences::alter(parser),
-        ["CREATE", "MACRO" | "FUNCTION", ..]
-        | ["CREATE", "TEMP" | "TEMPORARY", "MACRO" | "FUNCTION", ..]
-        | ["CREATE", "OR", "REPLACE", "MACRO" | "FUNCTION"] => user_macros::create(parser),
         ["DROP", "MACRO" | "FUNCTION", ..] => user_macros::drop(parser),
-        ["CREATE", "SEQUENCE", ..]
-        | ["CREATE", "TEMP" | "TEMPORARY", "SEQUENCE", ..]
-        | ["CREATE", "OR", "REPLACE", "SEQUENCE"] => sequences::create(parser),
         // sqlparser prepares statements that it knows.
-        ["PREPARE", _, "AS", "ATTACH"] => {
+        ["PREPARE", _, "AS", "ATTACH", ..] => {
             parser.next_token();
             let name = word(parser)?;
             parser.next_token();
@@ -186,6 +183,21 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
             ))
         }
         _ => sql(parser),
+    }
+}
+
+/// What reads the CREATE of an entry, which [`tokens::entry_head`] begins.
+fn entry_of(ahead: &[&str]) -> Option<fn(&mut Parser) -> Result<Statement>> {
+    let rest = ahead.strip_prefix(&["CREATE"])?;
+    let rest = rest.strip_prefix(&["OR", "REPLACE"]).unwrap_or(rest);
+    let rest = match rest {
+        ["TEMP" | "TEMPORARY", rest @ ..] => rest,
+        rest => rest,
+    };
+    match rest.first().copied()? {
+        "MACRO" | "FUNCTION" => Some(user_macros::create),
+        "SEQUENCE" => Some(sequences::create),
+        _ => None,
     }
 }
 

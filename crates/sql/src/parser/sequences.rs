@@ -3,7 +3,7 @@
 //! Refuses options that contradict each other or come twice, as DuckDB does.
 
 use super::statement::{NewOwner, NewSequence, Statement};
-use super::tokens::{object_name, syntax_error, words};
+use super::tokens::{entry_head, object_name, syntax_error, words};
 use crate::error::{Error, Result};
 use hushdb_storage::SequenceOptions;
 use sqlparser::ast::ObjectName;
@@ -13,24 +13,11 @@ use sqlparser::tokenizer::Token;
 
 /// `CREATE [OR REPLACE] [TEMP] SEQUENCE [IF NOT EXISTS] name options`.
 pub(super) fn create(parser: &mut Parser) -> Result<Statement> {
-    parser.next_token();
-    let or_replace = parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]);
-    let temporary = parser
-        .parse_one_of_keywords(&[Keyword::TEMP, Keyword::TEMPORARY])
-        .is_some();
-    parser.next_token();
-    let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
-    if or_replace && if_not_exists {
-        return Err(Error::parser("syntax error at or near \"NOT\""));
-    }
-    let name = object_name(parser)?;
+    let head = entry_head(parser)?;
     let mut given = Given::default();
     while given.option(parser)? {}
     Ok(Statement::CreateSequence(NewSequence {
-        name,
-        or_replace,
-        if_not_exists,
-        temporary,
+        head,
         options: given.options()?,
         owner: given.owner,
     }))

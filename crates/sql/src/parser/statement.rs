@@ -324,9 +324,9 @@ pub struct NewOwner {
     pub owner: Option<ObjectName>,
 }
 
-/// A sequence as CREATE SEQUENCE describes it.
+/// What a CREATE says before it says what is made.
 #[derive(Clone)]
-pub struct NewSequence {
+pub struct EntryHead {
     /// The name.
     pub name: ObjectName,
     /// It takes the place of one of that name.
@@ -335,6 +335,13 @@ pub struct NewSequence {
     pub if_not_exists: bool,
     /// Of the connection alone.
     pub temporary: bool,
+}
+
+/// A sequence as CREATE SEQUENCE describes it.
+#[derive(Clone)]
+pub struct NewSequence {
+    /// Its name, and what is to become of one that has it.
+    pub head: EntryHead,
     /// What it counts.
     pub options: SequenceOptions,
     /// The table that it is dropped with, or a column of one.
@@ -355,14 +362,8 @@ pub struct DroppedMacro {
 /// A macro as CREATE MACRO describes it.
 #[derive(Clone)]
 pub struct NewMacro {
-    /// The name.
-    pub name: ObjectName,
-    /// It takes the place of one of that name.
-    pub or_replace: bool,
-    /// One of that name stays.
-    pub if_not_exists: bool,
-    /// Of the connection alone.
-    pub temporary: bool,
+    /// Its name, and what is to become of one that has it.
+    pub head: EntryHead,
     /// Whether it stands for tables, as all of its overloads do.
     pub is_table: bool,
     /// At least one.

@@ -1,12 +1,34 @@
 //! Reading tokens one by one: words, names, strings, and what is said of a token that does not fit.
 
+use super::statement::EntryHead;
 use crate::error::{Error, Result};
 use sqlparser::ast::ObjectName;
+use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 pub(super) fn object_name(parser: &mut Parser) -> Result<ObjectName> {
     parser.parse_object_name(false).map_err(parser_error)
+}
+
+/// `CREATE [OR REPLACE] [TEMP] kind [IF NOT EXISTS] name`, of a kind that is one word.
+pub(super) fn entry_head(parser: &mut Parser) -> Result<EntryHead> {
+    parser.next_token();
+    let or_replace = parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]);
+    let temporary = parser
+        .parse_one_of_keywords(&[Keyword::TEMP, Keyword::TEMPORARY])
+        .is_some();
+    parser.next_token();
+    let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    if or_replace && if_not_exists {
+        return Err(Error::parser("syntax error at or near \"NOT\""));
+    }
+    Ok(EntryHead {
+        name: object_name(parser)?,
+        or_replace,
+        if_not_exists,
+        temporary,
+    })
 }
 
 pub(super) fn parts(name: &ObjectName) -> Vec<String> {

@@ -3,7 +3,7 @@
 //! Refuses parameters of one name, and those without a default behind one that has it.
 
 use super::statement::{DroppedMacro, MacroBody, NewMacro, NewOverload, Statement};
-use super::tokens::{expect, object_name, parser_error, syntax_error, word};
+use super::tokens::{entry_head, expect, object_name, parser_error, syntax_error, word};
 use crate::error::{Error, Result};
 use crate::names::folded;
 use sqlparser::ast::{self, Expr};
@@ -14,14 +14,7 @@ use std::ops::ControlFlow;
 
 /// `CREATE [OR REPLACE] [TEMP] MACRO [IF NOT EXISTS] name(parameters) AS [TABLE] body [, (parameters) AS [TABLE] body ...]`.
 pub(super) fn create(parser: &mut Parser) -> Result<Statement> {
-    parser.next_token();
-    let or_replace = parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]);
-    let temporary = parser
-        .parse_one_of_keywords(&[Keyword::TEMP, Keyword::TEMPORARY])
-        .is_some();
-    parser.next_token();
-    let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
-    let name = object_name(parser)?;
+    let head = entry_head(parser)?;
     let mut overloads = vec![];
     loop {
         overloads.push(overload(parser)?);
@@ -36,10 +29,7 @@ pub(super) fn create(parser: &mut Parser) -> Result<Statement> {
         ));
     }
     Ok(Statement::CreateMacro(NewMacro {
-        name,
-        or_replace,
-        if_not_exists,
-        temporary,
+        head,
         is_table: overloads.iter().any(is_table),
         overloads,
     }))
@@ -162,7 +152,7 @@ mod tests {
         let Ok(Statement::CreateMacro(new)) = parse(text) else {
             panic!("{text}")
         };
-        assert!(new.or_replace && !new.is_table && !new.temporary);
+        assert!(new.head.or_replace && !new.is_table && !new.head.temporary);
         assert_eq!(new.overloads.len(), 2);
         assert!(new.overloads[0].parameters[1].1.is_some());
         let text = "CREATE FUNCTION t(n) AS TABLE SELECT n AS x UNION ALL SELECT 2";

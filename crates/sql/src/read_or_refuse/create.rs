@@ -6,16 +6,16 @@ use crate::marks::{PIVOT, PIVOT_FOR};
 use sqlparser::ast::{
     CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef, CreateTable, CreateTableOptions,
     CreateView, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    HiveDistributionStyle, PrimaryKeyConstraint, TableConstraint, UniqueConstraint, ViewColumnDef,
-    Visit, Visitor,
+    HiveDistributionStyle, OnCommit, PrimaryKeyConstraint, TableConstraint, UniqueConstraint,
+    ViewColumnDef, Visit, Visitor,
 };
 use std::ops::ControlFlow;
 
 pub(super) fn table(table: &CreateTable) -> Result<()> {
     let CreateTable {
         or_replace: _,
+        temporary,
         // `exec/ddl.rs` refuses these.
-        temporary: _,
         external: _,
         like: _,
         clone: _,
@@ -74,10 +74,10 @@ pub(super) fn table(table: &CreateTable) -> Result<()> {
         sortkey,
         backup,
     } = table;
+    of_connection(*temporary, *global, on_commit.as_ref())?;
     let distributed = !matches!(hive_distribution, HiveDistributionStyle::NONE);
     refuse(&[
         (dynamic, "DYNAMIC"),
-        (global, "GLOBAL or LOCAL tables"),
         (transient, "TRANSIENT"),
         (volatile, "VOLATILE"),
         (iceberg, "ICEBERG"),
@@ -90,7 +90,6 @@ pub(super) fn table(table: &CreateTable) -> Result<()> {
         (without_rowid, "WITHOUT ROWID"),
         (version, "an older version of a table"),
         (comment, "COMMENT"),
-        (on_commit, "ON COMMIT"),
         (on_cluster, "ON CLUSTER"),
         (primary_key, "PRIMARY KEY after the columns"),
         (order_by, "ORDER BY of a table"),
@@ -132,6 +131,24 @@ pub(super) fn table(table: &CreateTable) -> Result<()> {
     ])?;
     columns.iter().try_for_each(column)?;
     constraints.iter().try_for_each(constraint)
+}
+
+/// Whom a table is for, and for how long.
+fn of_connection(
+    temporary: bool,
+    global: Option<bool>,
+    on_commit: Option<&OnCommit>,
+) -> Result<()> {
+    match (global, temporary) {
+        (Some(true), true) => Err(Error::parser(
+            "GLOBAL is deprecated in temporary table creation",
+        )),
+        (Some(_), false) => Err(not_there("GLOBAL or LOCAL tables")),
+        _ if !matches!(on_commit, None | Some(OnCommit::PreserveRows)) => Err(Error::unsupported(
+            "Only ON COMMIT PRESERVE ROWS is supported",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn has_options(options: &CreateTableOptions) -> bool {
@@ -223,9 +240,9 @@ pub(super) fn view(view: &CreateView) -> Result<()> {
     let CreateView {
         or_alter,
         or_replace: _,
+        temporary: _,
         // `exec/ddl.rs` refuses these.
         materialized: _,
-        temporary: _,
         secure,
         name: _,
         name_before_not_exists: _,
