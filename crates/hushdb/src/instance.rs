@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Notices that come by themselves and that nobody has taken: the oldest go before there are more.
 const MOST_NOTICES: usize = 100;
 
-fn keep_notice(notices: &Mutex<Vec<String>>, text: String) {
+pub(crate) fn keep_notice(notices: &Mutex<Vec<String>>, text: String) {
     let mut notices = notices.lock();
     if notices.len() >= MOST_NOTICES {
         notices.remove(0);
@@ -403,7 +403,9 @@ impl Instance {
 
     /// Keeps what is to be said by [`crate::Database::take_notices`].
     pub(crate) fn keep_notices(&self, notices: Vec<String>) {
-        self.notices.lock().extend(notices);
+        for notice in notices {
+            keep_notice(&self.notices, notice);
+        }
     }
 
     /// Makes notices of waits for locks, without the names of anything.
@@ -652,7 +654,18 @@ fn is_named(text: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_named;
+    use super::{MOST_NOTICES, is_named, keep_notice};
+    use parking_lot::Mutex;
+
+    #[test]
+    fn the_oldest_notices_go_where_nobody_takes_them() {
+        let notices = Mutex::default();
+        for n in 0..MOST_NOTICES + 3 {
+            keep_notice(&notices, n.to_string());
+        }
+        let kept = notices.into_inner();
+        assert_eq!((kept.len(), kept[0].as_str()), (MOST_NOTICES, "3"));
+    }
 
     #[test]
     fn a_name_within_another_is_not_named() {

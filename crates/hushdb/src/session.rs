@@ -3,7 +3,7 @@
 //! What must hold: one statement runs at a time, whichever threads they come from; each sees one state of all databases.
 
 use crate::host::Host;
-use crate::instance::Instance;
+use crate::instance::{Instance, keep_notice};
 use crate::prepared::Prepared;
 use crate::transaction::{Isolation, OpenTransaction, Waits};
 use hushdb_query::engine::Engine;
@@ -246,7 +246,9 @@ impl Session {
     }
 
     pub(crate) fn keep_notices(&self, texts: Vec<String>) {
-        self.notices.lock().extend(texts);
+        for text in texts {
+            keep_notice(&self.notices, text);
+        }
     }
 
     /// See [`crate::Connection::take_notices`].

@@ -17,10 +17,23 @@ use hushdb_storage::{
     BufferPool, ColumnDef, ColumnType, ErrorKind, IndexDef, IndexKind, RekeyState, Result,
     StorageFile, Store, StoreOptions,
 };
+use parking_lot::Mutex;
 
 const NAME: &str = "db";
 /// Never: no sync is left out.
 const NONE: u64 = u64::MAX;
+
+/// What is done at each sync of the database file, by the thread that syncs: it would wait for ever for a lock which that thread holds.
+#[derive(Clone, Default)]
+struct AtSyncs(Arc<Mutex<Option<Work>>>);
+
+type Work = Box<dyn FnMut() + Send>;
+
+impl std::fmt::Debug for AtSyncs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AtSyncs")
+    }
+}
 
 /// A file of which one sync is left out, and its error kept quiet.
 #[derive(Debug)]
@@ -28,6 +41,7 @@ struct LeavesOut {
     file: Arc<dyn StorageFile>,
     syncs: Arc<AtomicU64>,
     left_out: u64,
+    at_syncs: AtSyncs,
 }
 
 impl StorageFile for LeavesOut {
@@ -48,6 +62,11 @@ impl StorageFile for LeavesOut {
     }
 
     fn sync(&self) -> io::Result<()> {
+        let work = self.at_syncs.0.lock().take();
+        if let Some(mut work) = work {
+            work();
+            *self.at_syncs.0.lock() = Some(work);
+        }
         match self.syncs.fetch_add(1, Ordering::Relaxed) == self.left_out {
             true => Ok(()),
             false => self.file.sync(),
@@ -81,6 +100,7 @@ struct Life {
     next: i64,
     syncs: Arc<AtomicU64>,
     left_out: u64,
+    at_syncs: AtSyncs,
 }
 
 fn key() -> KeyText {
@@ -103,6 +123,7 @@ impl Life {
             next: 0,
             syncs: Arc::default(),
             left_out: NONE,
+            at_syncs: AtSyncs::default(),
         }
     }
 
@@ -129,6 +150,7 @@ impl Life {
             file,
             syncs: Arc::clone(&self.syncs),
             left_out: self.left_out,
+            at_syncs: self.at_syncs.clone(),
         });
         let disk = self.disk.clone();
         Arc::new(SimFiles::beside(file, NAME, disk, Breakage::Sound))
@@ -204,13 +226,7 @@ impl Life {
 
     fn commit(&mut self, store: &Arc<Store>, rows: i64) -> Result<()> {
         let ids: Vec<i64> = (self.next..self.next + rows).collect();
-        let texts = ids
-            .iter()
-            .map(|id| Some(format!("row number {id} {}", "x".repeat(20))));
-        let arrays: [ArrayRef; 2] = [
-            Arc::new(Int64Array::from(ids.clone())),
-            Arc::new(texts.collect::<StringViewArray>()),
-        ];
+        let arrays = arrays_of(&ids);
         let mut txn = store.begin()?;
         txn.insert("main", "t", &arrays)?;
         self.next += rows;
@@ -360,6 +376,78 @@ impl Life {
     }
 }
 
+/// The rows with these ids.
+fn arrays_of(ids: &[i64]) -> [ArrayRef; 2] {
+    let texts = ids
+        .iter()
+        .map(|id| Some(format!("row number {id} {}", "x".repeat(20))));
+    [
+        Arc::new(Int64Array::from(ids.to_vec())),
+        Arc::new(texts.collect::<StringViewArray>()),
+    ]
+}
+
+/// Rows that were committed at syncs, and the one that was told to commit when the machine went down.
+#[derive(Default)]
+struct AtSync {
+    rows: Vec<i64>,
+    in_flight: Option<i64>,
+}
+
+impl Life {
+    /// Does something, and commits a row at each sync of the database file meanwhile. Gives how many rows these were.
+    fn with_commits_at_syncs(
+        &mut self,
+        store: &Arc<Store>,
+        work: impl FnOnce(&Store) -> Result<()>,
+    ) -> (usize, Result<()>) {
+        let (done, weak) = (
+            Arc::new(Mutex::new(AtSync::default())),
+            Arc::downgrade(store),
+        );
+        let (told, mut next) = (Arc::clone(&done), self.next);
+        *self.at_syncs.0.lock() = Some(Box::new(move || {
+            let mut told = told.lock();
+            let Some(store) = weak.upgrade().filter(|_| told.in_flight.is_none()) else {
+                return;
+            };
+            told.in_flight = Some(next);
+            let committed = store.begin().and_then(|mut txn| {
+                txn.insert("main", "t", &arrays_of(&[next]))?;
+                txn.commit()
+            });
+            if committed.is_ok() {
+                told.in_flight = None;
+                told.rows.push(next);
+            }
+            next += 1;
+        }));
+        let outcome = work(store);
+        *self.at_syncs.0.lock() = None;
+        let done = done.lock();
+        self.rows.extend(&done.rows);
+        self.next += 1 + done.rows.len() as i64;
+        self.in_flight = done.in_flight.or(self.in_flight);
+        (done.rows.len(), outcome)
+    }
+
+    /// Changes the data key and makes a checkpoint, both with commits while the root moves. Gives how many these were.
+    fn moves_root_beside_commits(&mut self, store: &Arc<Store>) -> Result<[usize; 2]> {
+        // Into a log, which the first commit begins.
+        self.commit(store, 1)?;
+        let (at_keys, changed) =
+            self.with_commits_at_syncs(store, |store| store.rotate_data_key().map(drop));
+        changed?;
+        let mut checkpoint = store.begin_checkpoint()?.expect("there is a log");
+        checkpoint.store()?;
+        self.commit(store, 1)?;
+        let (at_root, moved) = self.with_commits_at_syncs(store, |_| checkpoint.finish());
+        moved?;
+        self.commit(store, 1)?;
+        Ok([at_keys, at_root])
+    }
+}
+
 /// Lives with a crash after so many changes of the disk, and with one sync left out. `false`: it was done before that.
 fn crashes(change: Change, seed: u64, after: u64, left_out: u64) -> Result<bool, String> {
     let mut life = Life::new(seed, change);
@@ -407,6 +495,33 @@ fn first_loss(
 fn a_crash_at_any_moment_loses_nothing_and_locks_nobody_out() {
     let seeds = std::env::var("HUSHDB_SIM_SEEDS").map_or(2, |text| text.parse().expect("a number"));
     assert_eq!(first_loss(Change::DataKey, 0..seeds, NONE, NONE), None);
+}
+
+#[test]
+fn commits_go_on_while_the_root_moves_and_a_crash_loses_none() {
+    let seeds = std::env::var("HUSHDB_SIM_SEEDS").map_or(4, |text| text.parse().expect("a number"));
+    for seed in 0..seeds {
+        for after in 1.. {
+            let mut life = Life::new(seed, Change::DataKey);
+            let store = life.begin().unwrap();
+            let old = OldKey::of(&store, &key()).unwrap();
+            let old_header = store.blocks().header().to_page();
+            life.disk.crash_after(after);
+            let outcome = life.moves_root_beside_commits(&store);
+            let crashed = life.disk.is_down();
+            assert!(crashed || outcome.is_ok(), "{outcome:?}");
+            if let Ok([at_keys, at_root]) = outcome {
+                assert!(at_keys >= 5 && at_root >= 3, "{at_keys}, {at_root}");
+            }
+            life.disk.crash();
+            drop(store);
+            life.hold(&old, old_header.as_slice())
+                .unwrap_or_else(|what| panic!("seed {seed}, crash after {after}: {what}"));
+            if !crashed {
+                break;
+            }
+        }
+    }
 }
 
 #[test]

@@ -197,6 +197,11 @@ impl BufferPool {
         self.remove_where(|key| key.store == store);
     }
 
+    /// How many blocks were asked for so far, found or not.
+    pub(crate) fn asked_for(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed) + self.misses.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn get(&self, key: &PoolKey) -> Option<Bytes> {
         let found = self.shard(key).lock().get(key);
         let counter = if found.is_some() {

@@ -3,12 +3,14 @@
 //! ```text
 //! cut      a moment   the newest durable state V is what is stored; the next record begins the log after the open one
 //! store    no lock    V's tables are compressed, sealed and written
-//! finish   a moment   what was committed since is made again on V as it is stored; the root moves, naming the next log
+//! move     no lock    the root moves to V, naming the next log
+//! finish   a moment   what was committed since is made again on V as it is stored, and that is what commits build on
 //! ```
 //!
 //! What must hold: one checkpoint at a time, and no other root is prepared meanwhile; whatever step fails or is never reached, all that is
-//! committed is in the logs, and in memory as it was. Where nothing is logged, and where a checkpoint that failed has
-//! left two logs, everything is stored and closed at once, and commits wait.
+//! committed is in the logs, and in memory as it was. The root moves beside commits where they are in the next log, which is chained to
+//! the one that the root before names, and is the one that this root names: either way it has them. Where nothing was committed since the
+//! cut, nothing is logged, or a checkpoint that failed has left two logs, commits wait until the root has moved.
 
 use std::sync::Arc;
 
@@ -23,7 +25,7 @@ use super::rebase::{counted, made_again};
 use super::reseal::Reseal;
 use super::store::Store;
 use crate::error::Result;
-use crate::interrupt::wait_for;
+use crate::interrupt::{Interrupt, wait_for};
 
 /// So many changes are made again while commits wait; more are made before that.
 const FEW_CHANGES: usize = 32;
@@ -151,18 +153,61 @@ impl Checkpoint<'_> {
         };
         let store = self.store;
         let mut version = stored.catalog.clone();
+        self.catch_up(&mut version)?;
+        let named = {
+            let log = store.log.lock();
+            log.is_next()
+                .then(|| log.state_after_cut(store.blocks.log_state()))
+        };
+        if let Some(named) = named {
+            store.move_root(&mut stored, &self.before, &mut self.fresh, named)?;
+            // The root has moved: from here on there is no way back, and no interrupt.
+            let finished = Arc::<Interrupt>::default().watch(|| {
+                self.catch_up(&mut version)?;
+                let mut log = store.log.lock();
+                let mut state = store.commit.lock();
+                store.go_on_from(&mut log, &mut state, version, stored.catalog)
+            });
+            finished.inspect_err(|_| store.blocks.stop_writing())?;
+        } else {
+            let mut log = store.log.lock();
+            let mut state = store.commit.lock();
+            let named = log.state_after_cut(store.blocks.log_state());
+            made_again(&mut version, &log.take_since_cut())?;
+            store.move_root(&mut stored, &self.before, &mut self.fresh, named)?;
+            store.go_on_from(&mut log, &mut state, version, stored.catalog)?;
+        }
+        store.name_log();
+        Ok(())
+    }
+
+    /// Makes what was committed since the cut again, until little is left of it.
+    fn catch_up(&self, version: &mut CatalogVersion) -> Result<()> {
         for _ in 0..ROUNDS {
-            let changes = store.log.lock().take_since_cut();
-            made_again(&mut version, &changes)?;
+            let changes = self.store.log.lock().take_since_cut();
+            made_again(version, &changes)?;
             if changes.len() <= FEW_CHANGES {
                 break;
             }
         }
+        Ok(())
+    }
+}
 
-        let mut log = store.log.lock();
-        let mut state = store.commit.lock();
+impl Store {
+    /// Has commits build on a state that the root has been moved to. `version` is that state with what was committed since, but for what the
+    /// log still says of it.
+    fn go_on_from(
+        &self,
+        log: &mut CommitLog,
+        state: &mut CommitState,
+        mut version: CatalogVersion,
+        stored: CatalogVersion,
+    ) -> Result<()> {
         made_again(&mut version, &log.take_since_cut())?;
-        counted(&mut version, &store.snapshot());
+        counted(&mut version, &self.snapshot());
+        let generation = stored.generation;
+        version.generation = generation;
         let mut newest = (!state.queue.is_empty()).then(|| version.clone());
         if let Some(newest) = &mut newest {
             for queued in &state.queue {
@@ -170,26 +215,29 @@ impl Checkpoint<'_> {
             }
             counted(newest, &state.newest);
         }
-        let named = log.state_after_cut(store.blocks.log_state());
-        store.move_root(&mut stored, &self.before, &mut self.fresh, named)?;
-        let generation = stored.catalog.generation;
-        version.generation = generation;
         let version = Arc::new(version);
-        state.stored = Arc::new(stored.catalog);
-        let newest = newest.map_or_else(
-            || Arc::clone(&version),
-            |newest| {
-                Arc::new(CatalogVersion {
-                    generation,
-                    ..newest
-                })
-            },
-        );
-        store.show(&mut state, newest);
-        store.publish_shared(version);
+        state.stored = Arc::new(stored);
+        let newest = newest.map_or_else(|| Arc::clone(&version), Arc::new);
+        self.show(state, newest);
+        self.publish_shared(version);
         log.end_at_cut();
-        store.checkpointer.look_at(&log);
+        self.checkpointer.look_at(log);
         Ok(())
+    }
+
+    /// Puts the log that the root names in the place of the one before it, by who is alone in preparing roots. Commits go on in it, under
+    /// whichever name. What fails is done by the next cut; until then the log is found under the other name.
+    fn name_log(&self) {
+        let Some(old) = self.log.lock().old_log() else {
+            return;
+        };
+        let named = old.overwrite().and_then(|()| {
+            self.log.lock().rename()?;
+            old.sync_names()
+        });
+        if named.is_ok() {
+            self.log.lock().is_named();
+        }
     }
 }
 

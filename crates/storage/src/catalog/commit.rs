@@ -11,11 +11,13 @@
 //!
 //! Locks, in the order in which they are taken; whoever takes one may hold those before it and none of those after it:
 //!
+//! 0. `rekeying`: held by the one thread that seals blocks anew (`rekey.rs`), also while it rests; nobody else waits for it.
 //! 1. `checkpointing`: held by whatever prepares a root: a checkpoint from its cut to its end (`checkpoint_steps.rs`), a commit that
-//!    moves the root, closing. Nothing is held while it is waited for, so small commits go on beside a checkpoint.
+//!    moves the root, closing. No lock but `rekeying` is held while it is waited for, so small commits go on beside a checkpoint.
 //! 2. the lead of `queue`: held by the one thread that writes the log for all that wait. Given up before a checkpoint is made.
 //! 3. `log`: held while a record is written, the root moves, or the log's end is read. Versions that are logged or stored are
-//!    published under it. While a record is sealed and synced only this and the lead are held.
+//!    published under it. While a record is sealed and synced only this and the lead are held. A checkpoint, and a change of the keys,
+//!    move the root without it where the log that commits are in goes on whichever of the two roots a crash leaves.
 //! 4. `commit`: held while a transaction is rebased and queued, or another state takes the place of the newest.
 //!
 //! Below them are the short ones: what is published, what is read, space, and the flip of the superblock, which slot

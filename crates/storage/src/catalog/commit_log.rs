@@ -66,6 +66,9 @@ pub(super) struct CommitLog {
     put_off_to: u64,
 }
 
+/// Bytes of an old log that are overwritten at once.
+const ZEROS: usize = 256 << 10;
+
 /// Bytes of a log after which a commit makes a checkpoint, unless another number is set; DuckDB's.
 pub const DEFAULT_AUTOCHECKPOINT_BYTES: u64 = 16 << 20;
 
@@ -295,23 +298,42 @@ impl CommitLog {
         }
         self.forget_cut();
         (self.is_next, self.name, self.put_off_to) = (false, Name::Next, 0);
-        // Until it has its name it is found under the other.
-        let _ = self.take_name();
     }
 
     /// Puts the log in the place of the one before it.
     fn take_name(&mut self) -> Result<()> {
-        let Some(files) = self.files.as_ref().filter(|_| self.name != Name::Own) else {
+        let Some(old) = self.old_log() else {
             return Ok(());
         };
-        if self.name == Name::Next {
-            self.overwrite(files.as_ref(), LOG_NAME)?;
+        old.overwrite()?;
+        self.rename()?;
+        old.sync_names()?;
+        self.is_named();
+        Ok(())
+    }
+
+    /// What stands where the open log is to be; `None`: it has its own name. Only who is alone in preparing roots does something with it, and
+    /// then need not hold up commits.
+    pub(super) fn old_log(&self) -> Option<OldLog> {
+        let files = self.files.as_ref().filter(|_| self.name != Name::Own)?;
+        Some(OldLog {
+            files: Arc::clone(files),
+            overwrites: self.overwrites && self.name == Name::Next,
+        })
+    }
+
+    /// What was there was overwritten, where that is to be.
+    pub(super) fn rename(&mut self) -> Result<()> {
+        if let Some(files) = self.files.as_ref().filter(|_| self.name == Name::Next) {
             files.rename(NEXT_LOG_NAME, LOG_NAME)?;
             self.name = Name::Unsynced;
         }
-        files.sync()?;
-        self.name = Name::Own;
         Ok(())
+    }
+
+    /// Its name is durable.
+    pub(super) fn is_named(&mut self) {
+        self.name = Name::Own;
     }
 
     /// The superblock has all that was logged and names no log: removes what there is.
@@ -356,30 +378,55 @@ impl CommitLog {
 
     /// Removes a log that nothing needs.
     fn discard(&self, files: &dyn StorageFiles, name: &str) -> Result<()> {
-        self.overwrite(files, name)?;
+        if self.overwrites {
+            overwrite(files, name)?;
+        }
         files.remove(name)
     }
+}
 
-    /// Overwrites what a log says that nothing needs, if that is to be. Its header, which has no secret, stays: a part of one
-    /// would read as edited.
-    fn overwrite(&self, files: &dyn StorageFiles, name: &str) -> Result<()> {
-        let Some(file) = self
-            .overwrites
-            .then(|| files.open(name, false))
-            .transpose()?
-            .flatten()
-        else {
-            return Ok(());
-        };
-        let (len, mut at) = (file.len()?, LOG_HEADER_BYTES as u64);
-        let zeros = vec![0; 1 << 20];
-        while at < len {
-            let part = usize::try_from(len - at).map_or(zeros.len(), |n| n.min(zeros.len()));
-            file.write_all_at(at, &zeros[..part])?;
-            at += part as u64;
+/// A log that no superblock names any more.
+pub(super) struct OldLog {
+    files: Arc<dyn StorageFiles>,
+    overwrites: bool,
+}
+
+impl OldLog {
+    /// Overwrites what it says, if that is to be.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub(super) fn overwrite(&self) -> Result<()> {
+        match self.overwrites {
+            true => overwrite(self.files.as_ref(), LOG_NAME),
+            false => Ok(()),
         }
-        Ok(file.sync()?)
     }
+
+    /// Makes a change of names durable.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub(super) fn sync_names(&self) -> Result<()> {
+        self.files.sync()
+    }
+}
+
+/// Overwrites what a log says that nothing needs. Its header, which has no secret, stays: a part of one would read as edited.
+fn overwrite(files: &dyn StorageFiles, name: &str) -> Result<()> {
+    let Some(file) = files.open(name, false)? else {
+        return Ok(());
+    };
+    let (len, mut at) = (file.len()?, LOG_HEADER_BYTES as u64);
+    let zeros = vec![0; ZEROS];
+    while at < len {
+        let part = usize::try_from(len - at).map_or(zeros.len(), |n| n.min(zeros.len()));
+        file.write_all_at(at, &zeros[..part])?;
+        at += part as u64;
+        // A little at a time: a sync of much makes those of others wait.
+        file.sync()?;
+    }
+    Ok(())
 }
 
 /// What a superblock says that names a log.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! begin   a moment   new blocks, logs and superblocks are under the new key; the old one is in the key ring
-//! steps   no lock    blocks of the stored state are sealed anew; a checkpoint names them in the place of the old ones
+//! steps   no lock    blocks of a stored state are sealed anew; a checkpoint names them in the place of the old ones
 //! drain   waits      for snapshots and transactions that know blocks under the old key
 //! scrub   no lock    free sectors and old logs are overwritten
 //! end     a moment   the ring without the old key
@@ -24,12 +24,14 @@ use super::reseal::{Cursor, Reseal, left_under_others};
 use super::store::Store;
 use crate::block::SECTOR_BYTES;
 use crate::clock;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::interrupt::wait_for;
 use crate::numbers::Generation;
 
 /// Bytes that one step seals anew, at most but for one block: with what commits meanwhile keep, what the file grows by.
 const STEP_BYTES: u64 = 32 << 20;
+/// The same while others wait for it.
+const FEW_BYTES: u64 = 1 << 20;
 
 /// How far a database has come in being sealed anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,12 +149,11 @@ impl Store {
     fn begin_rekey(&self, begin: impl FnOnce(Generation, i64) -> Result<bool>) -> Result<bool> {
         self.blocks.writable()?;
         let _alone = wait_for(&self.checkpointing)?;
-        let mut log = wait_for(&self.log)?;
-        let state = wait_for(&self.commit)?;
         let now = clock::unix_seconds();
-        let oldest = self.oldest_in_use(state.stored.generation);
-        let began = begin(oldest, now)?;
-        log.overwrites = true;
+        let began = self.with_root_still(|oldest| begin(oldest, now));
+        let began = began.inspect_err(|_| {
+            self.log.lock().overwrites = self.blocks.key_ids().len() > 1;
+        })?;
         if began {
             let mut work = self.rekey.lock();
             *work = RekeyWork {
@@ -162,8 +163,27 @@ impl Store {
                 ..RekeyWork::default()
             };
         }
-        self.blocks.overwrite_reserved()?;
+        self.overwrite_reserved();
         Ok(began)
+    }
+
+    /// Changes keys, by who is alone in preparing roots, while no log is begun: commits go on in the one that is open, which the root
+    /// before and the one that comes name alike.
+    fn with_root_still<T>(&self, change: impl FnOnce(Generation) -> Result<T>) -> Result<T> {
+        let mut log = wait_for(&self.log)?;
+        let state = wait_for(&self.commit)?;
+        log.overwrites = true;
+        let oldest = self.oldest_in_use(state.stored.generation);
+        let _until_changed = (!log.is_open()).then_some((log, state));
+        change(oldest)
+    }
+
+    /// Overwrites the key ring that was replaced. Where that fails, what replaced it is durable all the same: why is said with the progress,
+    /// and whoever takes the next step, or opens the file, tries again.
+    fn overwrite_reserved(&self) {
+        if let Err(error) = self.blocks.overwrite_reserved() {
+            self.rekey.lock().suspend(Some(&error));
+        }
     }
 
     /// Does a part of what is left: seals some blocks anew, or ends it. Call it until it gives `Done`; `Draining` means that it
@@ -200,8 +220,14 @@ impl Store {
         tell: &mut dyn FnMut(&RekeyProgress),
     ) -> Result<RekeyState> {
         self.blocks.writable()?;
+        let _one_at_a_time = wait_for(&self.rekeying)?;
+        let overwritten = {
+            let _alone = wait_for(&self.checkpointing)?;
+            self.blocks.overwrite_reserved()
+        };
+        self.rekey.lock().suspend(overwritten.as_ref().err());
+        overwritten?;
         if self.blocks.key_ids().len() < 2 {
-            self.blocks.overwrite_reserved()?;
             return Ok(RekeyState::Done);
         }
         let (at_most, rate, before) = {
@@ -222,13 +248,13 @@ impl Store {
         let mut work = self.rekey.lock();
         let bytes = work.bytes.saturating_sub(before);
         work.scrubbing = None;
-        let failed = stepped.as_ref().err();
-        work.suspended = failed.map(ToString::to_string);
-        work.lacks_room = failed.is_some_and(|error| error.kind() == ErrorKind::Full);
+        if !matches!(stepped, Ok(RekeyState::Done)) {
+            work.suspend(stepped.as_ref().err());
+        }
         work.is_draining = matches!(stepped, Ok(RekeyState::Draining));
         drop(work);
         if rate > 0 {
-            // With no lock held: others go on.
+            // Nobody waits for the one lock that is held.
             wait_until(began, Duration::from_secs_f64(bytes as f64 / rate as f64))?;
         }
         stepped
@@ -272,8 +298,11 @@ impl Store {
     }
 
     fn step(&self, at_most: u64, tell: &mut dyn FnMut(&RekeyProgress)) -> Result<RekeyState> {
-        let alone = wait_for(&self.checkpointing)?;
-        let stored = Arc::clone(&self.commit.lock().stored);
+        let (stored, kept) = {
+            let state = wait_for(&self.commit)?;
+            // Whoever has what is published keeps the blocks of what is stored, which is of the same generation.
+            (Arc::clone(&state.stored), self.snapshot())
+        };
         self.count_what_is_left(&stored);
         let began_at = self.rekey.lock().cursor;
         let mut cursor = began_at;
@@ -284,9 +313,21 @@ impl Store {
             cursor = Cursor::default();
             reseal = Reseal::of(&mut pace, &stored, &mut cursor, at_most)?;
         }
+        let alone = wait_for(&self.checkpointing)?;
+        let now = Arc::clone(&self.commit.lock().stored);
+        let is_same = Arc::ptr_eq(&now, &stored);
+        if reseal.is_empty() && !is_same {
+            // A transaction that began before the change of keys may have brought some with it.
+            cursor = Cursor::default();
+            let mut at_once = Pace::without_rests(self);
+            reseal = Reseal::of(&mut at_once, &now, &mut cursor, FEW_BYTES)?;
+        } else if !is_same {
+            reseal.names_in_another();
+        }
+        drop(kept);
         if reseal.is_empty() {
             self.rekey.lock().cursor = Cursor::default();
-            return self.end_rekey(alone, stored.generation, tell);
+            return self.end_rekey(alone, now.generation, tell);
         }
         let (blocks, bytes) = reseal.done();
         if let Some(checkpoint) = self.cut(alone, Some(reseal))? {
@@ -340,15 +381,16 @@ impl Store {
             return Ok(RekeyState::Draining);
         }
         self.blocks.release(oldest)?;
+        // From here on nothing comes under the old key any more, whatever others do: they need not wait.
+        drop(alone);
         self.scrub(tell)?;
+        let alone = wait_for(&self.checkpointing)?;
         self.blocks.release(oldest)?;
-        let mut log = wait_for(&self.log)?;
-        let state = wait_for(&self.commit)?;
-        self.blocks
-            .end_rotation(self.oldest_in_use(state.stored.generation))?;
-        log.overwrites = false;
-        drop((state, log, alone));
-        self.blocks.overwrite_reserved()?;
+        self.with_root_still(|oldest| self.blocks.end_rotation(oldest))?;
+        wait_for(&self.log)?.overwrites = false;
+        self.rekey.lock().suspend(None);
+        self.overwrite_reserved();
+        drop(alone);
         Ok(RekeyState::Done)
     }
 
@@ -383,6 +425,12 @@ impl Store {
 }
 
 impl RekeyWork {
+    /// Why nobody goes on, if so.
+    fn suspend(&mut self, why: Option<&Error>) {
+        self.suspended = why.map(ToString::to_string);
+        self.lacks_room = why.is_some_and(|error| error.kind() == ErrorKind::Full);
+    }
+
     fn in_all(&self, state: RekeyState) -> Option<RekeyTotals> {
         let (blocks, bytes) = match state {
             // Blocks that others gave up meanwhile are not there to be sealed anew.

@@ -1,8 +1,8 @@
 //! `Reseal`: blocks of a stored state that were sealed anew under the data key of new blocks, and the state that names these.
 //!
 //! What must hold: a payload is not decoded and stays the same to the last byte, so that where two versions of a table name one block, one
-//! new block takes its place in both; nothing names the new blocks before a checkpoint does, and until then their space is
-//! given back with this. Row ids and counts of changes stay, so that nobody who commits beside it conflicts.
+//! new block takes its place in both, also where others moved the root meanwhile; nothing names the new blocks before a checkpoint does,
+//! and until then their space is given back with this. Row ids and counts of changes stay, so that nobody who commits beside it conflicts.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -78,11 +78,13 @@ pub(super) struct Reseal {
     key_id: u32,
     bytes: u64,
     at_most: u64,
+    /// Another state than the one that was read is to name them.
+    names_in_another: bool,
 }
 
 impl Reseal {
     /// Seals blocks of `stored` anew that are not under the data key of new blocks, from the cursor on, until they are
-    /// `at_most` bytes or there are no more.
+    /// `at_most` bytes or there are no more. Whoever calls it keeps the blocks of that state from being used again.
     ///
     /// # Errors
     /// Full and Io of the file, and what reading a block reports: nothing was changed.
@@ -101,6 +103,7 @@ impl Reseal {
             key_id: store.blocks.sealing_key_id(),
             bytes: 0,
             at_most,
+            names_in_another: false,
         };
         let mut tables: Vec<&Arc<TableVersion>> = stored.tables().collect();
         tables.sort_by_key(|table| table.id);
@@ -122,6 +125,11 @@ impl Reseal {
     /// Whether there was nothing to do.
     pub(super) fn is_empty(&self) -> bool {
         self.tables.is_empty()
+    }
+
+    /// Others moved the root since: pages that they have written anew may name the blocks that were sealed anew, too.
+    pub(super) fn names_in_another(&mut self) {
+        self.names_in_another = true;
     }
 
     /// Blocks that were sealed anew, and their bytes.
@@ -204,6 +212,7 @@ impl Reseal {
         }
         check_interrupt()?;
         let sealed = pace.store().blocks.reseal_aside(role, block)?;
+        pace.asked_for_one();
         self.fresh.insert(sealed);
         self.moved.insert(*block, sealed);
         let bytes = disk_bytes(block);
@@ -228,6 +237,7 @@ impl Reseal {
             tables,
             fresh: sealed,
             key_id,
+            names_in_another,
             ..
         } = self;
         fresh.absorb(sealed);
@@ -247,7 +257,13 @@ impl Reseal {
                 let table = Arc::make_mut(table);
                 let mut anew = Vec::with_capacity(table.pages.len());
                 for page in &table.pages {
-                    let keeps = page.block.is_some_and(|block| !pages.contains(&block));
+                    let names_any = names_in_another
+                        && table
+                            .page_groups(page)?
+                            .iter()
+                            .any(|group| has_moved(group, &moved));
+                    let keeps =
+                        !names_any && page.block.is_some_and(|block| !pages.contains(&block));
                     anew.push(match keeps {
                         true => Arc::clone(page),
                         false => {
@@ -279,8 +295,12 @@ pub(super) fn roles_of(group: &RowGroup) -> impl Iterator<Item = (Role, BlockRef
     segments.chain(deletes).chain(sketches)
 }
 
+fn has_moved(group: &RowGroup, moved: &HashMap<BlockRef, BlockRef>) -> bool {
+    roles_of(group).any(|(_, block)| moved.contains_key(&block))
+}
+
 fn with_moved(group: &Arc<RowGroup>, moved: &HashMap<BlockRef, BlockRef>) -> Arc<RowGroup> {
-    if !roles_of(group).any(|(_, block)| moved.contains_key(&block)) {
+    if !has_moved(group, moved) {
         return Arc::clone(group);
     }
     let now = |block: BlockRef| moved.get(&block).copied().unwrap_or(block);

@@ -41,7 +41,8 @@ use crate::store::{Anchor, BlockStore, Freshness, Notice, StoreInfo, StoreOption
 pub struct Store {
     pub(crate) blocks: Arc<BlockStore>,
     pub(crate) codec: VortexCodec,
-    /// This lock and the next two are taken in this order: see `commit.rs`.
+    /// Held by the one thread that seals blocks anew. This lock and the next three are taken in this order: see `commit.rs`.
+    pub(super) rekeying: Mutex<()>,
     pub(super) checkpointing: Mutex<()>,
     pub(super) log: Mutex<CommitLog>,
     pub(super) commit: Mutex<CommitState>,
@@ -260,6 +261,7 @@ impl Store {
             blocks,
             codec: VortexCodec::new(),
             is_logged: files.is_some(),
+            rekeying: Mutex::new(()),
             checkpointing: Mutex::new(()),
             log: Mutex::new(CommitLog::new(files, recovered.last_sequence)),
             commit: Mutex::new(CommitState::new(&stored, &newest)),

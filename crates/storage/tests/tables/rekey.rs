@@ -326,6 +326,62 @@ fn overwriting_what_is_free_is_told_on_the_way() {
     assert_eq!((last.state, last.scrubbing), (RekeyState::Done, None));
 }
 
+/// A call that waited for a lock of the step would never come back.
+#[test]
+fn definitions_and_checkpoints_do_not_wait_for_overwriting() {
+    let (_, files) = before_and_running();
+    let store = files.open();
+    let mut made = 0;
+    let mut tell = |now: &RekeyProgress| {
+        if now.scrubbing.is_some() && made < 3 {
+            made += 1;
+            fill(
+                &store,
+                &format!("beside_{made}"),
+                vec![def("n", ColumnType::Int64)],
+                &[int64s(0..5)],
+            );
+            insert(&store, 1000..1001);
+            store.checkpoint().unwrap();
+        }
+    };
+    while store.rekey_step_told(&mut tell).unwrap() != RekeyState::Done {}
+    assert!(made > 0);
+    is_sound(&store);
+    assert_eq!(store.blocks().data_keys().len(), 1);
+}
+
+#[test]
+fn roots_that_others_move_beside_steps_are_followed() {
+    let files = Files::new(true);
+    let store = files.create();
+    for first in (0..200).step_by(20) {
+        insert(&store, first..first + 20);
+        store.checkpoint().unwrap();
+    }
+    let before = integers(&store, &store.snapshot(), "t", "n");
+    store.rotate_data_key().unwrap();
+    std::thread::scope(|scope| {
+        let steps = scope.spawn(|| while store.rekey_step_of(4096).unwrap() != RekeyState::Done {});
+        for n in 0..40 {
+            let mut txn = store.begin().unwrap();
+            txn.delete_rows("main", "t", &[n as u64 * 5]).unwrap();
+            txn.commit().unwrap();
+            insert(&store, 1000 + n..1001 + n);
+            store.checkpoint().unwrap();
+        }
+        steps.join().unwrap();
+    });
+    is_sound(&store);
+    let deleted: i64 = before.iter().flatten().step_by(5).take(40).sum();
+    let added: i64 = (1000..1040).sum();
+    assert_eq!(
+        sum(&store),
+        before.iter().flatten().sum::<i64>() - deleted + added
+    );
+    assert_eq!(store.blocks().data_keys().len(), 1);
+}
+
 #[test]
 fn keys_that_are_given_up_leave_nothing_readable_and_lose_nothing() {
     let files = Files::new(true);

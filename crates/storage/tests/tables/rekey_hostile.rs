@@ -198,6 +198,44 @@ fn a_full_disk_suspends_it_and_it_goes_on_when_there_is_room() {
 }
 
 #[test]
+fn an_old_ring_that_cannot_be_overwritten_is_told_and_the_next_step_does_it() {
+    let mut was_told = false;
+    for allowed in 0.. {
+        let file = FailingFile::new();
+        let all = Arc::clone(&file) as Arc<dyn StorageFile>;
+        let store = Store::create(all, Some(&key()), &StoreOptions::default()).unwrap();
+        let columns = vec![def("n", ColumnType::Int64)];
+        fill(&store, "t", columns, &[int64s(0..100)]);
+        store.rotate_data_key().unwrap();
+        assert_eq!(steps(&store), RekeyState::Done);
+        let old_rings = store.blocks().key_ring_refs();
+        let is_there = || {
+            let bytes = file.inner.to_bytes();
+            let at = |ring: &BlockRef| ring.sector as usize * 4096;
+            old_rings.iter().any(|ring| bytes[at(ring)] != 0)
+        };
+        file.writes_left.store(allowed, SeqCst);
+        let began = store.rotate_data_key();
+        file.writes_left.store(u64::MAX, SeqCst);
+        let Ok(began) = began else {
+            continue;
+        };
+        assert!(began);
+        let now = store.rekey_progress().unwrap();
+        if now.suspended.is_none() {
+            assert!(was_told && !is_there());
+            return;
+        }
+        was_told = true;
+        assert!(now.lacks_room && is_there(), "{now:?}");
+        store.rekey_step().unwrap();
+        assert!(!is_there() && store.rekey_progress().unwrap().suspended.is_none());
+        assert_eq!(steps(&store), RekeyState::Done);
+        is_sound(&store);
+    }
+}
+
+#[test]
 fn a_log_made_with_the_old_key_is_refused_while_it_runs_and_afterwards() {
     let (_, files) = before_and_running();
     let store = files.open();
