@@ -38,129 +38,19 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<ExitCode, Failure> {
     let mut out = Sink::standard();
     let files = DemoFiles::prepare(&arguments.dir)?;
     if files.replaced {
-        line(
-            &mut out,
-            &format!(
-                "Replacing the files of an earlier demo in {}.",
-                arguments.dir.display()
-            ),
-        )?;
-    }
-    let database = Database::open_with(
-        Some(&files.encrypted),
-        DatabaseOptions {
-            key: Some(KeySource::File(files.key.clone())),
-            owns_process: true,
-            ..DatabaseOptions::default()
-        },
-    )?;
-    let encrypted = database.connect()?;
-    let watch = interrupts.watch(encrypted.interrupt_handle());
-
-    step(
-        &mut out,
-        &format!(
-            "TPC-H at scale factor {}, into an encrypted file",
-            arguments.sf
-        ),
-    )?;
-    line(
-        &mut out,
-        &format!(
-            "  key:  {} (32 random bytes, readable by you alone)",
-            files.key.display()
-        ),
-    )?;
-    let begun = Instant::now();
-    generate(&encrypted, arguments.sf)?;
-    let rows = row_count(&encrypted)?;
-    let size = file_size(&files.encrypted)?;
-    let seconds = begun.elapsed().as_secs_f64();
-    let text = format!(
-        "  file: {}, {rows} rows, {} in {seconds:.1} s",
-        files.encrypted.display(),
-        inspect::size(size)
-    );
-    line(&mut out, &text)?;
-
-    step(
-        &mut out,
-        "The same data in a plain database, to compare with",
-    )?;
-    let begun = Instant::now();
-    let plain = copy_plain(&database, &encrypted, &files.plain)?;
-    let text = format!(
-        "  file: {}, {} in {:.1} s",
-        files.plain.display(),
-        inspect::size(file_size(&files.plain)?),
-        begun.elapsed().as_secs_f64()
-    );
-    line(&mut out, &text)?;
-
-    step(&mut out, "The 22 queries")?;
-    let wrong = queries::run(&mut out, arguments.sf, &encrypted, &plain)?;
-    drop((encrypted, plain, watch));
-    drop(database);
-
-    step(
-        &mut out,
-        "What the files look like to someone without the key",
-    )?;
-    let (noise, data) = (count(&files.encrypted)?, count(&files.plain)?);
-    for (name, counts) in [("encrypted", &noise), ("plain", &data)] {
-        let text = format!(
-            "  {name:9}  {:.6} bits of entropy per byte (8 is noise), headers left out",
-            counts.bits_per_byte()
-        );
+        let directory = arguments.dir.display();
+        let text = format!("Replacing the files of an earlier demo in {directory}.");
         line(&mut out, &text)?;
     }
-    let label = |name: &str, counts: &ByteCounts| {
-        format!("{name}  {:.4} BITS/BYTE", counts.bits_per_byte())
-    };
-    let panels = [
-        Panel {
-            path: &files.encrypted,
-            label: label("ENCRYPTED", &noise),
-            regions: &[],
-        },
-        Panel {
-            path: &files.plain,
-            label: label("PLAIN", &data),
-            regions: &[],
-        },
-    ];
-    byte_view::write(&files.picture, &panels)?;
-    let text = format!(
-        "  picture:   {} (a pixel a byte: encrypted left, plain right)",
-        files.picture.display()
-    );
-    line(&mut out, &text)?;
+    let wrong = data_and_queries(&mut out, &interrupts, &files, arguments.sf)?;
+    noise(&mut out, &files)?;
 
     step(&mut out, "One bit flipped in a copy")?;
     attacks::flip_one_bit(&mut out, &files)?;
     step(&mut out, "Another key, and none")?;
     attacks::wrong_key(&mut out, &files)?;
 
-    step(
-        &mut out,
-        &format!(
-            "Done in {:.0} s. To look around in it:",
-            started.elapsed().as_secs_f64()
-        ),
-    )?;
-    line(
-        &mut out,
-        &format!(
-            "  {} --key-file {} {}",
-            program(),
-            shown(&files.key),
-            shown(&files.encrypted)
-        ),
-    )?;
-    line(
-        &mut out,
-        "  hush> SELECT l_shipmode, count(*) FROM lineitem GROUP BY l_shipmode;",
-    )?;
+    farewell(&mut out, &files, started)?;
     if wrong.is_empty() {
         Ok(ExitCode::SUCCESS)
     } else {
@@ -168,6 +58,94 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<ExitCode, Failure> {
             "wrong answers: queries {wrong:?}"
         )))
     }
+}
+
+/// Fills an encrypted and a plain database and runs the queries on both. Gives the numbers of those that did not answer rightly; both
+/// databases are closed then.
+fn data_and_queries(
+    out: &mut Sink,
+    interrupts: &Interrupts,
+    files: &DemoFiles,
+    sf: f64,
+) -> Result<Vec<u32>, Failure> {
+    let options = DatabaseOptions {
+        key: Some(KeySource::File(files.key.clone())),
+        owns_process: true,
+        ..DatabaseOptions::default()
+    };
+    let database = Database::open_with(Some(&files.encrypted), options)?;
+    let encrypted = database.connect()?;
+    let _watch = interrupts.watch(encrypted.interrupt_handle());
+
+    let title = format!("TPC-H at scale factor {sf}, into an encrypted file");
+    step(out, &title)?;
+    let key = files.key.display();
+    let text = format!("  key:  {key} (32 random bytes, readable by you alone)");
+    line(out, &text)?;
+    let begun = Instant::now();
+    generate(&encrypted, sf)?;
+    let rows = row_count(&encrypted)?;
+    filled(out, &files.encrypted, &format!("{rows} rows, "), begun)?;
+
+    step(out, "The same data in a plain database, to compare with")?;
+    let begun = Instant::now();
+    let plain = copy_plain(&database, &encrypted, &files.plain)?;
+    filled(out, &files.plain, "", begun)?;
+
+    step(out, "The 22 queries")?;
+    queries::run(out, sf, &encrypted, &plain)
+}
+
+/// Says what a file has taken.
+fn filled(out: &mut Sink, path: &Path, rows: &str, begun: Instant) -> Result<(), Failure> {
+    let (shown, size) = (path.display(), inspect::size(file_size(path)?));
+    let seconds = begun.elapsed().as_secs_f64();
+    line(
+        out,
+        &format!("  file: {shown}, {rows}{size} in {seconds:.1} s"),
+    )
+}
+
+/// Counts the bytes of both files and draws them.
+fn noise(out: &mut Sink, files: &DemoFiles) -> Result<(), Failure> {
+    step(out, "What the files look like to someone without the key")?;
+    let (noise, data) = (count(&files.encrypted)?, count(&files.plain)?);
+    for (name, counts) in [("encrypted", &noise), ("plain", &data)] {
+        let text = format!(
+            "  {name:9}  {:.6} bits of entropy per byte (8 is noise), headers left out",
+            counts.bits_per_byte()
+        );
+        line(out, &text)?;
+    }
+    let panel = |path, name: &str, counts: &ByteCounts| Panel {
+        path,
+        label: format!("{name}  {:.4} BITS/BYTE", counts.bits_per_byte()),
+        regions: &[],
+    };
+    let panels = [
+        panel(&files.encrypted, "ENCRYPTED", &noise),
+        panel(&files.plain, "PLAIN", &data),
+    ];
+    byte_view::write(&files.picture, &panels)?;
+    let picture = files.picture.display();
+    let text = format!("  picture:   {picture} (a pixel a byte: encrypted left, plain right)");
+    line(out, &text)
+}
+
+/// Says how to look around in what is left.
+fn farewell(out: &mut Sink, files: &DemoFiles, started: Instant) -> Result<(), Failure> {
+    let seconds = started.elapsed().as_secs_f64();
+    step(
+        out,
+        &format!("Done in {seconds:.0} s. To look around in it:"),
+    )?;
+    let (key, file) = (shown(&files.key), shown(&files.encrypted));
+    let command = format!("  {} --key-file {key} {file}", program());
+    line(out, &command)?;
+    line(
+        out,
+        "  hush> SELECT l_shipmode, count(*) FROM lineitem GROUP BY l_shipmode;",
+    )
 }
 
 fn step(out: &mut Sink, title: &str) -> Result<(), Failure> {

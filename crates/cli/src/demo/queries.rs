@@ -22,73 +22,21 @@ pub(super) fn run(
     encrypted: &Connection,
     plain: &Connection,
 ) -> Result<Vec<u32>, Failure> {
-    let mut rows = Vec::new();
-    let (mut sum_encrypted, mut sum_plain) = (0.0, 0.0);
-    let mut wrong = Vec::new();
-    let mut official = true;
+    let mut table = Table::default();
     for (number, sql) in texts(encrypted)? {
-        let both = match Both::run(encrypted, plain, &sql) {
-            Ok(both) => both,
+        match Both::run(encrypted, plain, &sql) {
+            Ok(both) => table.add(number, verdict(sf, number, &both)?, &both),
             Err(failure) => {
-                wrong.push(number);
                 say(&format!("Query {number}: {failure}"));
-                let none = String::new;
-                rows.push(vec![
-                    number.to_string(),
-                    none(),
-                    none(),
-                    none(),
-                    "FAILED".to_owned(),
-                ]);
-                continue;
+                table.fail(number);
             }
-        };
-        let verdict = match check_answer(sf, number, &both.answer) {
-            Ok(()) => "official",
-            Err(Mismatch::NoAnswer { .. }) => {
-                official = false;
-                if sorted(&both.answer)? == sorted(&both.plain_answer)? {
-                    "as plain"
-                } else {
-                    "NOT AS PLAIN"
-                }
-            }
-            Err(mismatch) => {
-                say(&format!("Query {number}: {mismatch}"));
-                "WRONG"
-            }
-        };
-        if verdict != "official" && verdict != "as plain" {
-            wrong.push(number);
         }
-        sum_encrypted += both.seconds;
-        sum_plain += both.plain_seconds;
-        let found: usize = both.answer.iter().map(RecordBatch::num_rows).sum();
-        let (time, plain_time) = (milliseconds(both.seconds), milliseconds(both.plain_seconds));
-        rows.push(vec![
-            number.to_string(),
-            time,
-            plain_time,
-            found.to_string(),
-            verdict.to_owned(),
-        ]);
     }
-    rows.push(vec![
-        "all".to_owned(),
-        milliseconds(sum_encrypted),
-        milliseconds(sum_plain),
-        String::new(),
-        String::new(),
-    ]);
-    let names = ["query", "encrypted, ms", "plain, ms", "rows", "answer"];
-    BoxTable::of_texts(&names, &[true, true, true, true, false], rows, out.width()).finish(out)?;
-    super::line(
-        out,
-        &format!(
-            "  encrypted / plain: {:.3} (shortest of {RUNS} runs each)",
-            sum_encrypted / sum_plain
-        ),
-    )?;
+    let ratio = table.seconds / table.plain_seconds;
+    let (wrong, official) = (table.wrong.clone(), table.official);
+    table.print(out)?;
+    let text = format!("  encrypted / plain: {ratio:.3} (shortest of {RUNS} runs each)");
+    super::line(out, &text)?;
     if !official {
         let text = format!(
             "  There are no official answers for scale factor {sf}: encrypted was compared with plain instead."
@@ -96,6 +44,105 @@ pub(super) fn run(
         super::line(out, &text)?;
     }
     Ok(wrong)
+}
+
+/// What an answer was held against, and what came of it.
+#[derive(Clone, Copy, PartialEq)]
+enum Verdict {
+    Official,
+    AsPlain,
+    NotAsPlain,
+    Wrong,
+}
+
+/// Compares an answer with the official one, or, where there is none, with the plain file's.
+fn verdict(sf: f64, number: u32, both: &Both) -> Result<Verdict, Failure> {
+    match check_answer(sf, number, &both.answer) {
+        Ok(()) => Ok(Verdict::Official),
+        Err(Mismatch::NoAnswer { .. }) => {
+            match sorted(&both.answer)? == sorted(&both.plain_answer)? {
+                true => Ok(Verdict::AsPlain),
+                false => Ok(Verdict::NotAsPlain),
+            }
+        }
+        Err(mismatch) => {
+            say(&format!("Query {number}: {mismatch}"));
+            Ok(Verdict::Wrong)
+        }
+    }
+}
+
+/// A row for each query, and what they come to.
+struct Table {
+    rows: Vec<Vec<String>>,
+    seconds: f64,
+    plain_seconds: f64,
+    /// Queries that did not answer rightly.
+    wrong: Vec<u32>,
+    /// Whether there was an official answer for each.
+    official: bool,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            seconds: 0.0,
+            plain_seconds: 0.0,
+            wrong: Vec::new(),
+            official: true,
+        }
+    }
+}
+
+impl Table {
+    fn add(&mut self, number: u32, verdict: Verdict, both: &Both) {
+        let shown = match verdict {
+            Verdict::Official => "official",
+            Verdict::AsPlain => "as plain",
+            Verdict::NotAsPlain => "NOT AS PLAIN",
+            Verdict::Wrong => "WRONG",
+        };
+        match verdict {
+            Verdict::Official => {}
+            Verdict::AsPlain => self.official = false,
+            Verdict::NotAsPlain => {
+                self.official = false;
+                self.wrong.push(number);
+            }
+            Verdict::Wrong => self.wrong.push(number),
+        }
+        self.seconds += both.seconds;
+        self.plain_seconds += both.plain_seconds;
+        let found: usize = both.answer.iter().map(RecordBatch::num_rows).sum();
+        let (time, plain_time) = (milliseconds(both.seconds), milliseconds(both.plain_seconds));
+        self.push(&[
+            &number.to_string(),
+            &time,
+            &plain_time,
+            &found.to_string(),
+            shown,
+        ]);
+    }
+
+    /// A query that gave no answer.
+    fn fail(&mut self, number: u32) {
+        self.wrong.push(number);
+        self.push(&[&number.to_string(), "", "", "", "FAILED"]);
+    }
+
+    fn push(&mut self, cells: &[&str; 5]) {
+        self.rows.push(cells.map(str::to_owned).to_vec());
+    }
+
+    fn print(mut self, out: &mut Sink) -> Result<(), Failure> {
+        let (seconds, plain_seconds) =
+            (milliseconds(self.seconds), milliseconds(self.plain_seconds));
+        self.push(&["all", &seconds, &plain_seconds, "", ""]);
+        let names = ["query", "encrypted, ms", "plain, ms", "rows", "answer"];
+        let right = [true, true, true, true, false];
+        BoxTable::of_texts(&names, &right, self.rows, out.width()).finish(out)
+    }
 }
 
 /// One query on both files: the shortest times and the answers.

@@ -1,6 +1,6 @@
 //! CREATE TABLE and CREATE VIEW.
 
-use super::{Result, not_there, refuse};
+use super::{Result, not_there, refuse, refuse_clauses};
 use crate::error::Error;
 use crate::marks::{PIVOT, PIVOT_FOR};
 use sqlparser::ast::{
@@ -12,125 +12,64 @@ use sqlparser::ast::{
 use std::ops::ControlFlow;
 
 pub(super) fn table(table: &CreateTable) -> Result<()> {
-    let CreateTable {
-        or_replace: _,
-        temporary,
-        // `exec/ddl.rs` refuses these.
-        external: _,
-        like: _,
-        clone: _,
-        partition_by: _,
-        dynamic,
-        global,
-        if_not_exists: _,
-        transient,
-        volatile,
-        iceberg,
-        snapshot,
-        name: _,
-        columns,
-        constraints,
-        hive_distribution,
-        hive_formats,
-        table_options,
-        file_format,
-        location,
-        query: _,
-        without_rowid,
-        version,
-        comment,
-        on_commit,
-        on_cluster,
-        primary_key,
-        order_by,
-        cluster_by,
-        clustered_by,
-        inherits,
-        partition_of,
-        for_values,
-        strict,
-        copy_grants,
-        enable_schema_evolution,
-        change_tracking,
-        data_retention_time_in_days,
-        max_data_extension_time_in_days,
-        default_ddl_collation,
-        with_aggregation_policy,
-        with_row_access_policy,
-        with_storage_lifecycle_policy,
-        with_tags,
-        external_volume,
-        base_location,
-        catalog,
-        catalog_sync,
-        storage_serialization_policy,
-        target_lag,
-        warehouse,
-        refresh_mode,
-        initialize,
-        require_user,
-        diststyle,
-        distkey,
-        sortkey,
-        backup,
-    } = table;
-    of_connection(*temporary, *global, on_commit.as_ref())?;
-    let distributed = !matches!(hive_distribution, HiveDistributionStyle::NONE);
+    of_connection(table.temporary, table.global, table.on_commit.as_ref())?;
+    let distributed = !matches!(table.hive_distribution, HiveDistributionStyle::NONE);
     refuse(&[
-        (dynamic, "DYNAMIC"),
-        (transient, "TRANSIENT"),
-        (volatile, "VOLATILE"),
-        (iceberg, "ICEBERG"),
-        (snapshot, "SNAPSHOT"),
         (&distributed, "PARTITIONED or SKEWED BY"),
-        (hive_formats, "a row format"),
-        (&has_options(table_options), "options of a table"),
-        (file_format, "a file format"),
-        (location, "LOCATION"),
-        (without_rowid, "WITHOUT ROWID"),
-        (version, "an older version of a table"),
-        (comment, "COMMENT"),
-        (on_cluster, "ON CLUSTER"),
-        (primary_key, "PRIMARY KEY after the columns"),
-        (order_by, "ORDER BY of a table"),
-        (cluster_by, "CLUSTER BY"),
-        (clustered_by, "CLUSTERED BY"),
-        (inherits, "INHERITS"),
-        (partition_of, "PARTITION OF"),
-        (for_values, "FOR VALUES"),
-        (strict, "STRICT"),
-        (copy_grants, "COPY GRANTS"),
+        (&has_options(&table.table_options), "options of a table"),
     ])?;
-    refuse(&[
-        (enable_schema_evolution, "ENABLE_SCHEMA_EVOLUTION"),
-        (change_tracking, "CHANGE_TRACKING"),
-        (data_retention_time_in_days, "DATA_RETENTION_TIME_IN_DAYS"),
-        (
-            max_data_extension_time_in_days,
-            "MAX_DATA_EXTENSION_TIME_IN_DAYS",
-        ),
-        (default_ddl_collation, "DEFAULT_DDL_COLLATION"),
-        (with_aggregation_policy, "AGGREGATION POLICY"),
-        (with_row_access_policy, "ROW ACCESS POLICY"),
-        (with_storage_lifecycle_policy, "STORAGE LIFECYCLE POLICY"),
-        (with_tags, "TAG"),
-        (external_volume, "EXTERNAL_VOLUME"),
-        (base_location, "BASE_LOCATION"),
-        (catalog, "CATALOG"),
-        (catalog_sync, "CATALOG_SYNC"),
-        (storage_serialization_policy, "STORAGE_SERIALIZATION_POLICY"),
-        (target_lag, "TARGET_LAG"),
-        (warehouse, "WAREHOUSE"),
-        (refresh_mode, "REFRESH_MODE"),
-        (initialize, "INITIALIZE"),
-        (require_user, "REQUIRE USER"),
-        (diststyle, "DISTSTYLE"),
-        (distkey, "DISTKEY"),
-        (sortkey, "SORTKEY"),
-        (backup, "BACKUP"),
-    ])?;
-    columns.iter().try_for_each(column)?;
-    constraints.iter().try_for_each(constraint)
+    refuse_clauses!(table, CreateTable {
+        or_replace, if_not_exists, name, columns, constraints, query, hive_distribution, table_options,
+        temporary, global, on_commit,
+        // `exec/ddl.rs` refuses these.
+        external, like, clone, partition_by,;
+        dynamic: "DYNAMIC",
+        transient: "TRANSIENT",
+        volatile: "VOLATILE",
+        iceberg: "ICEBERG",
+        snapshot: "SNAPSHOT",
+        hive_formats: "a row format",
+        file_format: "a file format",
+        location: "LOCATION",
+        without_rowid: "WITHOUT ROWID",
+        version: "an older version of a table",
+        comment: "COMMENT",
+        on_cluster: "ON CLUSTER",
+        primary_key: "PRIMARY KEY after the columns",
+        order_by: "ORDER BY of a table",
+        cluster_by: "CLUSTER BY",
+        clustered_by: "CLUSTERED BY",
+        inherits: "INHERITS",
+        partition_of: "PARTITION OF",
+        for_values: "FOR VALUES",
+        strict: "STRICT",
+        copy_grants: "COPY GRANTS",
+        enable_schema_evolution: "ENABLE_SCHEMA_EVOLUTION",
+        change_tracking: "CHANGE_TRACKING",
+        data_retention_time_in_days: "DATA_RETENTION_TIME_IN_DAYS",
+        max_data_extension_time_in_days: "MAX_DATA_EXTENSION_TIME_IN_DAYS",
+        default_ddl_collation: "DEFAULT_DDL_COLLATION",
+        with_aggregation_policy: "AGGREGATION POLICY",
+        with_row_access_policy: "ROW ACCESS POLICY",
+        with_storage_lifecycle_policy: "STORAGE LIFECYCLE POLICY",
+        with_tags: "TAG",
+        external_volume: "EXTERNAL_VOLUME",
+        base_location: "BASE_LOCATION",
+        catalog: "CATALOG",
+        catalog_sync: "CATALOG_SYNC",
+        storage_serialization_policy: "STORAGE_SERIALIZATION_POLICY",
+        target_lag: "TARGET_LAG",
+        warehouse: "WAREHOUSE",
+        refresh_mode: "REFRESH_MODE",
+        initialize: "INITIALIZE",
+        require_user: "REQUIRE USER",
+        diststyle: "DISTSTYLE",
+        distkey: "DISTKEY",
+        sortkey: "SORTKEY",
+        backup: "BACKUP",
+    })?;
+    table.columns.iter().try_for_each(column)?;
+    table.constraints.iter().try_for_each(constraint)
 }
 
 /// Whom a table is for, and for how long.
@@ -191,40 +130,25 @@ pub(super) fn constraint(constraint: &TableConstraint) -> Result<()> {
 }
 
 fn primary_key(key: &PrimaryKeyConstraint) -> Result<()> {
-    let PrimaryKeyConstraint {
-        name: _,
-        index_name,
-        index_type,
-        columns: _,
-        index_options,
-        characteristics,
-    } = key;
-    refuse(&[
-        (index_name, "a name of a key's index"),
-        (index_type, "USING of a key"),
-        (index_options, "options of a key's index"),
-        (characteristics, "DEFERRABLE, INITIALLY or ENFORCED"),
-    ])
+    refuse_clauses!(key, PrimaryKeyConstraint {
+        name, columns,;
+        index_name: "a name of a key's index",
+        index_type: "USING of a key",
+        index_options: "options of a key's index",
+        characteristics: "DEFERRABLE, INITIALLY or ENFORCED",
+    })
 }
 
 fn unique(key: &UniqueConstraint) -> Result<()> {
-    let UniqueConstraint {
-        name: _,
-        index_name,
+    refuse_clauses!(key, UniqueConstraint {
         // KEY and INDEX are noise after UNIQUE.
-        index_type_display: _,
-        index_type,
-        columns: _,
-        index_options,
-        characteristics,
-        nulls_distinct: _,
-    } = key;
-    refuse(&[
-        (index_name, "a name of a key's index"),
-        (index_type, "USING of a key"),
-        (index_options, "options of a key's index"),
-        (characteristics, "DEFERRABLE, INITIALLY or ENFORCED"),
-    ])
+        index_type_display,
+        name, columns, nulls_distinct,;
+        index_name: "a name of a key's index",
+        index_type: "USING of a key",
+        index_options: "options of a key's index",
+        characteristics: "DEFERRABLE, INITIALLY or ENFORCED",
+    })
 }
 
 fn check(condition: &CheckConstraint) -> Result<()> {

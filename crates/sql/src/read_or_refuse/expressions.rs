@@ -11,29 +11,6 @@ use sqlparser::ast::{
 pub(super) fn expr(expr: &Expr) -> Result<()> {
     match expr {
         Expr::Function(function) => self::function(function),
-        Expr::Identifier(_)
-        | Expr::CompoundIdentifier(_)
-        | Expr::IsFalse(_)
-        | Expr::IsNotFalse(_)
-        | Expr::IsTrue(_)
-        | Expr::IsNotTrue(_)
-        | Expr::IsNull(_)
-        | Expr::IsNotNull(_)
-        | Expr::IsUnknown(_)
-        | Expr::IsNotUnknown(_)
-        | Expr::IsDistinctFrom(..)
-        | Expr::IsNotDistinctFrom(..)
-        | Expr::Nested(_)
-        | Expr::Value(_)
-        | Expr::Subquery(_)
-        | Expr::GroupingSets(_)
-        | Expr::Cube(_)
-        | Expr::Rollup(_)
-        | Expr::Tuple(_)
-        | Expr::Dictionary(_)
-        | Expr::Map(_)
-        | Expr::Wildcard(_)
-        | Expr::QualifiedWildcard(..) => Ok(()),
         Expr::CompoundFieldAccess {
             root: _,
             access_chain,
@@ -41,94 +18,6 @@ pub(super) fn expr(expr: &Expr) -> Result<()> {
             access_chain.iter().for_each(access);
             Ok(())
         }
-        Expr::InList {
-            expr: _,
-            list: _,
-            negated: _,
-        }
-        | Expr::InSubquery {
-            expr: _,
-            subquery: _,
-            negated: _,
-        }
-        | Expr::Exists {
-            subquery: _,
-            negated: _,
-        }
-        | Expr::Between {
-            expr: _,
-            negated: _,
-            low: _,
-            high: _,
-        }
-        | Expr::BinaryOp {
-            left: _,
-            op: _,
-            right: _,
-        }
-        | Expr::UnaryOp { op: _, expr: _ }
-        | Expr::AnyOp {
-            left: _,
-            compare_op: _,
-            right: _,
-            // SOME is another word for ANY.
-            is_some: _,
-        }
-        | Expr::AllOp {
-            left: _,
-            compare_op: _,
-            right: _,
-        }
-        | Expr::AtTimeZone {
-            timestamp: _,
-            time_zone: _,
-        }
-        | Expr::Extract {
-            field: _,
-            // FROM or a comma.
-            syntax: _,
-            expr: _,
-        }
-        | Expr::Position { expr: _, r#in: _ }
-        | Expr::Substring {
-            expr: _,
-            substring_from: _,
-            substring_for: _,
-            // How it is written.
-            special: _,
-            shorthand: _,
-        }
-        | Expr::Overlay {
-            expr: _,
-            overlay_what: _,
-            overlay_from: _,
-            overlay_for: _,
-        }
-        | Expr::Case {
-            case_token: _,
-            end_token: _,
-            operand: _,
-            conditions: _,
-            else_result: _,
-        }
-        | Expr::SimilarTo {
-            negated: _,
-            expr: _,
-            pattern: _,
-            escape_char: _,
-        }
-        | Expr::Array(Array { elem: _, named: _ })
-        | Expr::Lambda(LambdaFunction {
-            params: _,
-            body: _,
-            syntax: _,
-        })
-        | Expr::TypedString(TypedString {
-            data_type: _,
-            value: _,
-            // How it is written.
-            uses_odbc_syntax: _,
-        }) => Ok(()),
         Expr::Like {
             negated: _,
             any,
@@ -175,7 +64,140 @@ pub(super) fn expr(expr: &Expr) -> Result<()> {
             (last_field, "an INTERVAL from one unit TO another"),
             (fractional_seconds_precision, "a precision of an INTERVAL"),
         ]),
+        other if is_whole(other) || is_operator(other) || is_syntax(other) => Ok(()),
         other => sorted_or_foreign(other),
+    }
+}
+
+/// Whether it is a name, a value, a test or a set of what is visited by itself: all of it is read.
+fn is_whole(expr: &Expr) -> bool {
+    match expr {
+        Expr::Identifier(_)
+        | Expr::CompoundIdentifier(_)
+        | Expr::IsFalse(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsTrue(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotUnknown(_)
+        | Expr::IsDistinctFrom(..)
+        | Expr::IsNotDistinctFrom(..)
+        | Expr::Nested(_)
+        | Expr::Value(_)
+        | Expr::Subquery(_)
+        | Expr::GroupingSets(_)
+        | Expr::Cube(_)
+        | Expr::Rollup(_)
+        | Expr::Tuple(_)
+        | Expr::Dictionary(_)
+        | Expr::Map(_)
+        | Expr::Wildcard(_)
+        | Expr::QualifiedWildcard(..) => true,
+        _ => false,
+    }
+}
+
+/// Whether it is an operator, or a condition on operands, all of whose parts are read.
+fn is_operator(expr: &Expr) -> bool {
+    match expr {
+        Expr::InList {
+            expr: _,
+            list: _,
+            negated: _,
+        }
+        | Expr::InSubquery {
+            expr: _,
+            subquery: _,
+            negated: _,
+        }
+        | Expr::Exists {
+            subquery: _,
+            negated: _,
+        }
+        | Expr::Between {
+            expr: _,
+            negated: _,
+            low: _,
+            high: _,
+        }
+        | Expr::BinaryOp {
+            left: _,
+            op: _,
+            right: _,
+        }
+        | Expr::UnaryOp { op: _, expr: _ }
+        | Expr::AnyOp {
+            left: _,
+            compare_op: _,
+            right: _,
+            // SOME is another word for ANY.
+            is_some: _,
+        }
+        | Expr::AllOp {
+            left: _,
+            compare_op: _,
+            right: _,
+        }
+        | Expr::AtTimeZone {
+            timestamp: _,
+            time_zone: _,
+        } => true,
+        _ => false,
+    }
+}
+
+/// Whether it is a call with words of its own, a CASE, a list or a literal with a type: all of its parts are read.
+fn is_syntax(expr: &Expr) -> bool {
+    match expr {
+        Expr::Extract {
+            field: _,
+            // FROM or a comma.
+            syntax: _,
+            expr: _,
+        }
+        | Expr::Position { expr: _, r#in: _ }
+        | Expr::Substring {
+            expr: _,
+            substring_from: _,
+            substring_for: _,
+            // How it is written.
+            special: _,
+            shorthand: _,
+        }
+        | Expr::Overlay {
+            expr: _,
+            overlay_what: _,
+            overlay_from: _,
+            overlay_for: _,
+        }
+        | Expr::Case {
+            case_token: _,
+            end_token: _,
+            operand: _,
+            conditions: _,
+            else_result: _,
+        }
+        | Expr::SimilarTo {
+            negated: _,
+            expr: _,
+            pattern: _,
+            escape_char: _,
+        }
+        | Expr::Array(Array { elem: _, named: _ })
+        | Expr::Lambda(LambdaFunction {
+            params: _,
+            body: _,
+            syntax: _,
+        })
+        | Expr::TypedString(TypedString {
+            data_type: _,
+            value: _,
+            // How it is written.
+            uses_odbc_syntax: _,
+        }) => true,
+        _ => false,
     }
 }
 

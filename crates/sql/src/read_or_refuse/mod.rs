@@ -145,6 +145,16 @@ fn refuse(clauses: &[(&dyn Clause, &str)]) -> Result<()> {
     }
 }
 
+/// Takes a struct of the tree apart, all of it: fields that are read elsewhere before the semicolon, and behind it each clause that is
+/// refused where it stands, with what it is called.
+macro_rules! refuse_clauses {
+    ($tree:expr, $kind:ident { $($read:ident,)*; $($clause:ident: $name:literal,)* }) => {{
+        let $kind { $($read: _,)* $($clause,)* } = $tree;
+        $crate::read_or_refuse::refuse(&[$(($clause, $name)),*])
+    }};
+}
+use refuse_clauses;
+
 fn not_there(name: &str) -> Error {
     Error::unsupported(format!("{name} is not there yet"))
 }

@@ -17,6 +17,19 @@ pub(super) fn statement(statement: &Statement) -> Result<()> {
         S::CreateView(view) => create::view(view),
         S::CreateIndex(index) => create_index(index),
         S::AlterTable(alter) => alter::table(alter),
+        S::Lock(lock) => self::lock(lock),
+        S::CreateSchema { .. } | S::Drop { .. } => definition(statement),
+        S::Explain { .. } | S::ExplainTable { .. } => explanation(statement),
+        S::Prepare { .. } | S::Execute { .. } | S::Deallocate { .. } => prepared(statement),
+        // A query is visited by itself; what is none of these is refused by `exec`.
+        _ => Ok(()),
+    }
+}
+
+/// CREATE SCHEMA, and DROP of anything.
+fn definition(statement: &Statement) -> Result<()> {
+    use Statement as S;
+    match statement {
         S::CreateSchema {
             schema_name,
             if_not_exists: _,
@@ -49,6 +62,14 @@ pub(super) fn statement(statement: &Statement) -> Result<()> {
             (temporary, "DROP TEMPORARY"),
             (table, "ON table after DROP"),
         ]),
+        _ => Ok(()),
+    }
+}
+
+/// EXPLAIN and DESCRIBE.
+fn explanation(statement: &Statement) -> Result<()> {
+    use Statement as S;
+    match statement {
         S::Explain {
             describe_alias: DescribeAlias::Explain | DescribeAlias::Describe | DescribeAlias::Desc,
             analyze: _,
@@ -69,6 +90,14 @@ pub(super) fn statement(statement: &Statement) -> Result<()> {
             has_table_keyword: _,
             table_name: _,
         } => refuse(&[(hive_format, "DESCRIBE EXTENDED or FORMATTED")]),
+        _ => Ok(()),
+    }
+}
+
+/// PREPARE, EXECUTE and DEALLOCATE.
+fn prepared(statement: &Statement) -> Result<()> {
+    use Statement as S;
+    match statement {
         S::Prepare {
             name: _,
             data_types,
@@ -94,8 +123,6 @@ pub(super) fn statement(statement: &Statement) -> Result<()> {
             name: _,
             prepare: _,
         } => Ok(()),
-        S::Lock(lock) => self::lock(lock),
-        // A query is visited by itself; what is none of these is refused by `exec`.
         _ => Ok(()),
     }
 }
