@@ -417,15 +417,46 @@ fn keys_that_would_not_be_enforced() {
     bench.refuses("SELECT * FROM t", ErrorKind::Catalog);
 }
 
-#[test]
-fn numbers_that_do_not_fit() {
+/// A table `t` of one row of extremes.
+fn extremes() -> Bench {
     let bench = Bench::new();
     bench.run("CREATE TABLE t (a BIGINT, m BIGINT, u UBIGINT, b TINYINT, d DECIMAL(18,2), w DECIMAL(38,0))");
     bench.run(&format!(
         "INSERT INTO t VALUES (9223372036854775807, -9223372036854775807 - 1, 0, 127, 9999999999999999.99, {})",
         "9".repeat(38)
     ));
-    // The same operations where the result just fits, so that what is refused is the overflow.
+    bench
+}
+
+#[test]
+fn numbers_that_do_not_fit() {
+    let bench = extremes();
+    for sql in [
+        "SELECT a + 1 FROM t",
+        "SELECT m - 1 FROM t",
+        "SELECT a * 2 FROM t",
+        "SELECT m // -1 FROM t",
+        "SELECT -m FROM t",
+        "SELECT -(-a - 1) FROM t",
+        "SELECT abs(m) FROM t",
+        "SELECT u - 1::UBIGINT FROM t",
+        "SELECT b + 1::TINYINT FROM t",
+        "SELECT b * b FROM t",
+        "SELECT d + d FROM t",
+        "SELECT w + 1 FROM t",
+        "SELECT -w - 1 FROM t",
+        "SELECT w * 10 FROM t",
+        "SELECT sum(w) FROM (SELECT w FROM t UNION ALL SELECT w FROM t)",
+        "SELECT count(*) FROM t JOIN (SELECT a + 1 AS x FROM t) s ON t.a = s.x",
+    ] {
+        bench.refuses(sql, ErrorKind::OutOfRange);
+    }
+}
+
+/// The same operations where the result just fits, so that what is refused is the overflow.
+#[test]
+fn numbers_that_just_fit() {
+    let bench = extremes();
     for (sql, expected) in [
         ("SELECT a - 1 FROM t", "9223372036854775806"),
         ("SELECT m + 1 FROM t", "-9223372036854775807"),
@@ -447,26 +478,11 @@ fn numbers_that_do_not_fit() {
     ] {
         assert_eq!(bench.text(sql), expected, "{sql}");
     }
-    for sql in [
-        "SELECT a + 1 FROM t",
-        "SELECT m - 1 FROM t",
-        "SELECT a * 2 FROM t",
-        "SELECT m // -1 FROM t",
-        "SELECT -m FROM t",
-        "SELECT -(-a - 1) FROM t",
-        "SELECT abs(m) FROM t",
-        "SELECT u - 1::UBIGINT FROM t",
-        "SELECT b + 1::TINYINT FROM t",
-        "SELECT b * b FROM t",
-        "SELECT d + d FROM t",
-        "SELECT w + 1 FROM t",
-        "SELECT -w - 1 FROM t",
-        "SELECT w * 10 FROM t",
-        "SELECT sum(w) FROM (SELECT w FROM t UNION ALL SELECT w FROM t)",
-        "SELECT count(*) FROM t JOIN (SELECT a + 1 AS x FROM t) s ON t.a = s.x",
-    ] {
-        bench.refuses(sql, ErrorKind::OutOfRange);
-    }
+}
+
+#[test]
+fn casts_to_what_is_too_narrow() {
+    let bench = extremes();
     for sql in [
         "SELECT CAST(a AS INTEGER) FROM t",
         "SELECT CAST(m AS UBIGINT) FROM t",
@@ -490,6 +506,40 @@ fn numbers_that_do_not_fit() {
     }
     assert_eq!(bench.text("SELECT count(*) FROM t WHERE b = 127"), "1");
     assert_eq!(bench.text("SELECT count(*) FROM t"), "1");
+}
+
+/// What a call would make of few bytes is asked for before it is made.
+#[test]
+fn values_that_would_not_fit_in_memory() {
+    let bench = Bench::new();
+    bench.run("SET memory_limit = '64MB'");
+    for sql in [
+        "SELECT length(repeat('x', 2000000000))",
+        "SELECT length(lpad('a', 2000000000, 'b')), length(rpad('a', 2000000000, 'b'))",
+        "SELECT len(range(1000000000))",
+        "SELECT len(list_resize([1], 1000000000))",
+        "SELECT len(repeat([1, 2], 1000000000))",
+        "SELECT length(regexp_replace(repeat('a', 10000), 'a', repeat('b', 100000), 'g'))",
+        "SELECT length(array_to_string(range(100000), repeat('x', 100000)))",
+        "SELECT len(string_split(repeat('a', 60000000), ''))",
+        "SELECT length(upper(repeat('ß', 60000000)))",
+        "SELECT length(hex(repeat('a', 60000000)))",
+        "SELECT length(to_json(repeat('\"', 60000000)))",
+        "SELECT length(concat(repeat('x', 40000000), repeat('y', 40000000)))",
+        "SELECT length(strftime(TIMESTAMP '2024-01-01', repeat('%c', 10000000)))",
+        "SELECT count(*) FROM (SELECT unnest(range(1000000000)))",
+        "SELECT sum(len(l)) FROM (SELECT range(100000 + i % 2) AS l FROM range(10000) t(i))",
+    ] {
+        bench.refuses(sql, ErrorKind::OutOfMemory);
+    }
+    for sql in [
+        "SELECT length(repeat('xy', 9223372036854775807))",
+        "SELECT len(generate_series(1, 9223372036854775807))",
+        "SELECT length(replace(repeat('a', 100000), 'a', repeat('b', 100000)))",
+    ] {
+        bench.refuses(sql, ErrorKind::OutOfRange);
+    }
+    assert_eq!(bench.text("SELECT length(repeat('x', 1000000))"), "1000000");
 }
 
 #[test]

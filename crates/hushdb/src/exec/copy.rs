@@ -632,3 +632,24 @@ fn write_parquet(result: QueryResult, out: impl Write + Send, options: &Options)
         .map_err(|e| Error::new(ErrorKind::Io, e.to_string()))?;
     Ok(rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sixteen_bytes_are_a_uuid_only_where_the_file_says_so() {
+        let bytes = |name: &str, length| Field::new(name, DataType::FixedSizeBinary(length), true);
+        let schema = Schema::new(vec![
+            bytes("id", 16),
+            bytes("digest", 16),
+            bytes("short", 4),
+        ]);
+        let uuids = HashSet::from(["id".to_owned()]);
+        let read = without_fixed_bytes(&schema, &uuids);
+        let types = read.fields().iter().map(|field| field.data_type().clone());
+        let blob = DataType::BinaryView;
+        let expected = [DataType::FixedSizeBinary(16), blob.clone(), blob];
+        assert_eq!(types.collect::<Vec<_>>(), expected);
+    }
+}

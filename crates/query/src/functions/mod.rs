@@ -129,8 +129,8 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.extend(date_spans::all(memory));
     functions.extend(structs::all(memory));
     functions.extend(make_moment::all(memory));
+    functions.extend(strftime::all(memory));
     functions.extend(strptime::all(memory));
-    functions.push(Arc::new(ScalarUDF::from(strftime::Strftime::new())));
     functions.push(Arc::new(ScalarUDF::from(type_of::TypeOf::new())));
     functions.push(date_part());
     functions.extend(time_zone::all());

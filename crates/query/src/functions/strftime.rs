@@ -1,16 +1,17 @@
 //! `strftime(moment, format)`, with the letters that DuckDB has.
 
-use super::plain::called;
+use super::room::Room;
 use super::text::calendar;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewBuilder};
+use super::whole::{Call, Whole, registered};
+use datafusion::arrow::array::{ArrayRef, AsArray, StringViewBuilder};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Date32Type, Int64Type, TimeUnit};
-use datafusion::common::{Result, ScalarValue, plan_err};
-use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::common::Result;
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, ErrorKind};
 use std::fmt::Write;
+use std::sync::Arc;
 
 const DAY: i128 = 86_400_000_000_000;
 pub(super) const WEEKDAYS: [&str; 7] = [
@@ -37,99 +38,56 @@ pub(super) const MONTHS: [&str; 12] = [
     "December",
 ];
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Strftime {
-    signature: Signature,
+/// No letter with its `%` becomes more bytes than these for each of the two.
+const MOST_PER_BYTE: usize = 13;
+
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let functions: [Whole; 1] = [(&["strftime"], takes, |_, _| Some(DataType::Utf8View), shown)];
+    registered(functions, memory)
 }
 
-impl Strftime {
-    pub(super) fn new() -> Self {
-        Self {
-            signature: Signature::user_defined(Volatility::Immutable),
-        }
+/// A moment and a format, in either order.
+fn takes(types: &[DataType]) -> Option<Vec<DataType>> {
+    let text = |t: &DataType| t.is_string() || t.is_null();
+    let moment = |t: &DataType| match t {
+        DataType::Null => Some(DataType::Date32),
+        DataType::Date32 | DataType::Timestamp(..) => Some(t.clone()),
+        _ => None,
+    };
+    let [first, second] = types else { return None };
+    match (moment(first), moment(second)) {
+        (Some(moment), _) if text(second) => Some(vec![moment, DataType::Utf8View]),
+        (_, Some(moment)) if text(first) => Some(vec![DataType::Utf8View, moment]),
+        _ => None,
     }
 }
 
-fn is_moment(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Date32 | DataType::Timestamp(..))
-}
-
-impl ScalarUDFImpl for Strftime {
-    fn name(&self) -> &str {
-        "strftime"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        let text = |t: &DataType| t.is_string() || t.is_null();
-        match types {
-            [moment, format] if is_moment(moment) && text(format) => {
-                Ok(vec![moment.clone(), DataType::Utf8View])
-            }
-            [format, moment] if is_moment(moment) && text(format) => {
-                Ok(vec![DataType::Utf8View, moment.clone()])
-            }
-            [moment, format] if moment.is_null() && text(format) => {
-                Ok(vec![DataType::Date32, DataType::Utf8View])
-            }
-            [format, moment] if moment.is_null() && text(format) => {
-                Ok(vec![DataType::Utf8View, DataType::Date32])
-            }
-            _ => plan_err!(
-                "No function matches the given name and argument types '{}'; strftime takes a date or timestamp and a format",
-                called("strftime", types)
-            ),
-        }
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Utf8View)
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = args
-            .args
-            .iter()
-            .all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
-        let rows = if scalar { 1 } else { args.number_rows };
-        let mut arrays = Vec::with_capacity(2);
-        for arg in &args.args {
-            arrays.push(arg.to_array(rows)?);
-        }
-        if arrays
-            .first()
-            .is_some_and(|array| array.data_type().is_string())
-        {
-            arrays.reverse();
-        }
-        let [moments, formats] = arrays.as_slice() else {
-            return plan_err!("strftime takes a date or timestamp and a format");
+fn shown(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    let [first, second] = call.take()?;
+    let (moments, formats) = match first.data_type().is_string() {
+        true => (second, first),
+        false => (first, second),
+    };
+    let zone = matches!(moments.data_type(), DataType::Timestamp(_, Some(_)));
+    let formats = cast(formats, &DataType::Utf8View)?;
+    let mut out = StringViewBuilder::with_capacity(call.rows());
+    for (moment, format) in nanoseconds(moments)?
+        .into_iter()
+        .zip(formats.as_string_view())
+    {
+        let (Some(moment), Some(format)) = (moment, format) else {
+            out.append_null();
+            continue;
         };
-        let zone = matches!(moments.data_type(), DataType::Timestamp(_, Some(_)));
-        let formats = cast(formats, &DataType::Utf8View)?;
-        let mut out = StringViewBuilder::with_capacity(rows);
-        let moments = nanoseconds(moments)?;
-        for (moment, format) in moments.into_iter().zip(formats.as_string_view()) {
-            let (Some(moment), Some(format)) = (moment, format) else {
-                out.append_null();
-                continue;
-            };
-            let text = match moment {
-                Moment::Infinity => "infinity".to_owned(),
-                Moment::MinusInfinity => "-infinity".to_owned(),
-                Moment::At(at) => Shown::new(at, zone).text(format)?,
-            };
-            out.try_append_value(text)?;
-        }
-        let out = std::sync::Arc::new(out.finish()) as ArrayRef;
-        if scalar {
-            return ScalarValue::try_from_array(&out, 0).map(ColumnarValue::Scalar);
-        }
-        Ok(ColumnarValue::Array(out))
+        room.take(format.len() as u128 * MOST_PER_BYTE as u128)?;
+        let text = match moment {
+            Moment::Infinity => "infinity".to_owned(),
+            Moment::MinusInfinity => "-infinity".to_owned(),
+            Moment::At(at) => Shown::new(at, zone).text(format)?,
+        };
+        out.try_append_value(text)?;
     }
+    Ok(Arc::new(out.finish()))
 }
 
 enum Moment {

@@ -5,6 +5,7 @@
 //! carry no marker of unfinished work; `lib.rs` has no logic; unsafe code is forbidden; nothing names the machine that it
 //! was written on. The words that are looked for are put together here from parts, so that this file holds to its own rules.
 
+mod attacks;
 mod column_types;
 mod dead_items;
 mod number_types;
