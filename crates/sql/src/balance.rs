@@ -5,6 +5,7 @@
 
 use super::walk::finish;
 use crate::error::{Error, Result};
+use crate::walk::visit_mut;
 use sqlparser::ast::{
     BinaryOperator, Expr, Query, SetExpr, SetOperator, SetQuantifier, TableFactor, Value, Values,
     VisitMut, VisitorMut,
@@ -18,7 +19,7 @@ const LONG: usize = 32;
 
 /// Balances the chains of a tree and holds it against the greatest depth.
 pub(super) fn bring_into_shape(parsed: &mut impl VisitMut) -> Result<()> {
-    finish(VisitMut::visit(parsed, &mut Shaper::default()))
+    finish(visit_mut(parsed, &mut Shaper::default()))
 }
 
 /// Balances the chains of what it visits and holds it against the greatest depth.

@@ -5,12 +5,13 @@ use crate::constraints::joins_on;
 use crate::error::{Error, Result};
 use crate::names::folded;
 use crate::walk::finish;
+use crate::walk::{visit_mut, visit_relations};
 use hushdb_storage::same_name;
 use sqlparser::ast::{
     ExceptSelectItem, ExcludeSelectItem, Expr, GroupByExpr, Ident, IdentWithAlias, JoinConstraint,
     JoinOperator, ObjectName, ObjectNamePart, Query, RenameSelectItem, Select, SelectItem,
     SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins,
-    Value, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    Value, VisitorMut, WildcardAdditionalOptions,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -51,7 +52,7 @@ pub(super) fn fold_statement(
         keep: kept(statement, keep),
         spellings: Spellings::default(),
     };
-    finish(VisitMut::visit(statement, &mut folder))?;
+    finish(visit_mut(statement, &mut folder))?;
     Ok(folder.spellings.known)
 }
 
@@ -69,13 +70,13 @@ pub(super) fn fold_expr(expr: &mut Expr, keep: HashSet<String>) -> Result<()> {
         keep,
         spellings: Spellings::default(),
     };
-    finish(VisitMut::visit(expr, &mut folder))
+    finish(visit_mut(expr, &mut folder))
 }
 
 /// Names that mean themselves alone, of all tables that a statement reads.
 fn kept(statement: &Statement, keep: &dyn Fn(&ObjectName) -> Vec<String>) -> HashSet<String> {
     let mut kept = HashSet::new();
-    let _ = sqlparser::ast::visit_relations(statement, |relation| {
+    let _ = visit_relations(statement, |relation| {
         kept.extend(keep(relation));
         ControlFlow::<()>::Continue(())
     });

@@ -8,10 +8,11 @@ use super::marks::{mark, mark_with};
 use super::truth_marks::{mark_changed, mark_condition, mark_joins, mark_select};
 use super::walk::finish;
 use crate::error::{Error, Result};
+use crate::walk::visit_mut;
 use sqlparser::ast::{
     BinaryOperator, Expr, Fetch, Function, GroupByExpr, LimitClause, OrderByKind, Query, Select,
-    Statement, TableFactor, UnaryOperator, Value, VisitMut, VisitorMut, WindowFrame,
-    WindowFrameBound, WindowType,
+    Statement, TableFactor, UnaryOperator, Value, VisitorMut, WindowFrame, WindowFrameBound,
+    WindowType,
 };
 use std::ops::ControlFlow;
 
@@ -41,12 +42,12 @@ pub const SAME_TYPE_FUNCTIONS: [&str; 7] = [
 
 /// Marks a statement in place.
 pub(super) fn mark_statement(statement: &mut Statement) -> Result<()> {
-    finish(VisitMut::visit(statement, &mut Marker::default()))
+    finish(visit_mut(statement, &mut Marker::default()))
 }
 
 /// Marks an expression in place.
 pub(super) fn mark_expr(expr: &mut Expr) -> Result<()> {
-    finish(VisitMut::visit(expr, &mut Marker::default()))
+    finish(visit_mut(expr, &mut Marker::default()))
 }
 
 #[derive(Default)]

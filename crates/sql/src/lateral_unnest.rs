@@ -2,9 +2,9 @@
 //! unnest(t.a))`, which the planner knows as one relation (`plan/lateral_unnest.rs`).
 
 use super::nested_calls::unnest_table;
+use crate::walk::visit_expressions;
 use sqlparser::ast::{
     Expr, Join, JoinConstraint, JoinOperator, Select, TableFactor, TableWithJoins, Value,
-    visit_expressions,
 };
 use std::ops::ControlFlow;
 

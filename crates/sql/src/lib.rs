@@ -57,7 +57,7 @@ pub mod type_names;
 mod user_macros;
 mod using_joins;
 mod value_names;
-mod walk;
+pub mod walk;
 mod wildcards;
 mod window_order;
 

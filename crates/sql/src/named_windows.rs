@@ -2,9 +2,10 @@
 
 use super::folded;
 use crate::error::{Error, Result};
+use crate::walk::visit_mut;
 use sqlparser::ast::{
-    Expr, Ident, NamedWindowDefinition, NamedWindowExpr, Query, Select, VisitMut, VisitorMut,
-    WindowSpec, WindowType,
+    Expr, Ident, NamedWindowDefinition, NamedWindowExpr, Query, Select, VisitorMut, WindowSpec,
+    WindowType,
 };
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -77,8 +78,8 @@ fn syntax(message: String) -> Error {
 pub(super) fn resolve_in_select(select: &mut Select) -> Result<()> {
     let definitions = std::mem::take(&mut select.named_window);
     let mut names = Names::new(NamedWindows::of(&definitions)?);
-    super::walk::finish(VisitMut::visit(&mut select.projection, &mut names))?;
-    super::walk::finish(VisitMut::visit(&mut select.qualify, &mut names))
+    super::walk::finish(visit_mut(&mut select.projection, &mut names))?;
+    super::walk::finish(visit_mut(&mut select.qualify, &mut names))
 }
 
 /// The same in a query's ORDER BY, which sees the windows of its SELECT.
@@ -87,7 +88,7 @@ pub(super) fn resolve_in_order(query: &mut Query) -> Result<()> {
         return Ok(());
     };
     let mut names = Names::new(NamedWindows::of(&select.named_window)?);
-    super::walk::finish(VisitMut::visit(&mut query.order_by, &mut names))
+    super::walk::finish(visit_mut(&mut query.order_by, &mut names))
 }
 
 struct Names<'a> {

@@ -5,9 +5,10 @@
 
 use super::{folded, quote};
 use crate::error::{Error, Result};
+use crate::walk::{visit_expressions, visit_mut};
 use sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    Statement, TableFactor, TableWithJoins, VisitMut, VisitorMut, visit_expressions,
+    Statement, TableFactor, TableWithJoins, VisitorMut,
 };
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -19,7 +20,7 @@ pub(crate) type Complete<'a> = &'a dyn Fn(&[String]) -> Option<[String; 3]>;
 /// Completes the names of tables that share their last part with another one.
 pub(super) fn complete(statement: &mut Statement, complete: Complete<'_>) {
     let mut names = Names::default();
-    let ControlFlow::Continue(()) = statement.visit(&mut names);
+    let ControlFlow::Continue(()) = visit_mut(statement, &mut names);
     let several = names.spellings.into_iter().filter(|(_, s)| s.len() > 1);
     let namesakes: HashSet<String> = several.map(|(name, _)| name).collect();
     if !namesakes.is_empty() {
@@ -28,7 +29,7 @@ pub(super) fn complete(statement: &mut Statement, complete: Complete<'_>) {
             queries: names.queries,
             complete,
         };
-        let ControlFlow::Continue(()) = statement.visit(&mut completed);
+        let ControlFlow::Continue(()) = visit_mut(statement, &mut completed);
     }
 }
 

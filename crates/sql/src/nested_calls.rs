@@ -8,11 +8,11 @@ use super::sql_text::sql_text;
 use super::template::template;
 use super::type_names::row_field;
 use crate::error::{Error, Result};
+use crate::walk::visit_expressions;
 use sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments, GroupByExpr, Ident, ObjectName, OrderByExpr, OrderByKind, Query, SelectItem,
     SetExpr, Subscript, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator, Value,
-    visit_expressions,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;

@@ -5,6 +5,7 @@
 use super::parser::{DatabaseChange, Statement};
 use super::walk::finish;
 use crate::error::{Error, Result};
+use crate::walk::visit_mut;
 use sqlparser::ast::{Expr, Value, VisitMut, VisitorMut};
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
@@ -50,16 +51,16 @@ pub fn substitute_parameters(statement: &mut Statement, values: &[Expr]) -> Resu
 
 /// Puts expressions where a text of ours has `$1`, `$2`...
 pub(super) fn substitute(text: &mut impl VisitMut, values: &[Expr]) -> Result<()> {
-    finish(text.visit(&mut Parameters::new(values)))
+    finish(visit_mut(text, &mut Parameters::new(values)))
 }
 
 fn visit(
     statement: &mut Statement,
-    visitor: &mut impl VisitorMut<Break = Box<Error>>,
+    visitor: &mut dyn VisitorMut<Break = Box<Error>>,
 ) -> Result<()> {
     match statement {
-        Statement::Sql(statement) => finish(VisitMut::visit(statement.as_mut(), visitor)),
-        Statement::InsertByName(insert) => finish(VisitMut::visit(insert.as_mut(), visitor)),
+        Statement::Sql(statement) => finish(visit_mut(statement.as_mut(), visitor)),
+        Statement::InsertByName(insert) => finish(visit_mut(insert.as_mut(), visitor)),
         Statement::Attach { options, .. }
         | Statement::AlterDatabase {
             change:
@@ -73,7 +74,7 @@ fn visit(
                 .iter_mut()
                 .filter_map(|option| option.value.as_mut());
             for value in values {
-                finish(VisitMut::visit(value, visitor))?;
+                finish(visit_mut(value, visitor))?;
             }
             Ok(())
         }
@@ -83,7 +84,7 @@ fn visit(
         } => {
             let options = slots.iter_mut().flat_map(|slot| slot.options_mut());
             for value in options.filter_map(|option| option.value.as_mut()) {
-                finish(VisitMut::visit(value, visitor))?;
+                finish(visit_mut(value, visitor))?;
             }
             Ok(())
         }

@@ -11,6 +11,7 @@ use crate::parser::Statement;
 use crate::postgres_names::{ColumnName, name_calls, names};
 use crate::postgres_types::{self, OID_OF, TEXT_OF};
 use crate::template::template;
+use crate::walk::visit_expressions;
 use sqlparser::ast::{
     self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, ObjectName, Query, Select, SelectItem, TableAlias,
@@ -323,7 +324,7 @@ fn series_of_column(factor: &mut TableFactor, is_first: bool) -> Result<()> {
     };
     let last = name.0.last().and_then(|part| part.as_ident());
     let is_series = last.is_some_and(|name| name.value.eq_ignore_ascii_case("generate_series"));
-    let has_columns = ast::visit_expressions(&args.args, |expr| match expr {
+    let has_columns = visit_expressions(&args.args, |expr| match expr {
         Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });

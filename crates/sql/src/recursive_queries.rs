@@ -2,7 +2,8 @@
 
 use super::folded;
 use crate::error::{Error, Result};
-use sqlparser::ast::{Expr, ObjectName, ObjectNamePart, Query, visit_expressions, visit_relations};
+use crate::walk::{visit_expressions, visit_relations};
+use sqlparser::ast::{Expr, ObjectName, ObjectNamePart, Query};
 use std::ops::ControlFlow;
 
 /// Refuses recursive queries that the planner would run wrongly.

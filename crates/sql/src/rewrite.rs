@@ -30,11 +30,12 @@ use super::walk::finish;
 use super::wildcards;
 use super::window_order;
 use crate::error::{Error, Result};
+use crate::walk::visit_mut;
 use sqlparser::ast::{
     BinaryOperator, CastKind, DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgOperator, FunctionArgumentClause, FunctionArguments, ObjectName, ObjectNamePart,
     OrderByExpr, OrderByKind, Query, Select, SelectFlavor, SelectItem, Statement, TableFactor,
-    UnaryOperator, Value, VisitMut, VisitorMut, WildcardAdditionalOptions, WindowType,
+    UnaryOperator, Value, VisitorMut, WildcardAdditionalOptions, WindowType,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -61,7 +62,7 @@ pub struct Place<'a> {
 pub fn rewrite(statement: &mut Statement, place: &Place<'_>) -> Result<Spellings> {
     let listed = listed_names(statement);
     namesakes::complete(statement, place.complete);
-    finish(VisitMut::visit(statement, &mut Rewriter::new(place)))?;
+    finish(visit_mut(statement, &mut Rewriter::new(place)))?;
     mark_statement(statement)?;
     let known = fold_statement(statement, place.alike)?;
     Ok(Spellings { known, listed })
@@ -69,7 +70,7 @@ pub fn rewrite(statement: &mut Statement, place: &Place<'_>) -> Result<Spellings
 
 /// Rewrites one expression in place, but for the names that mean themselves alone.
 pub fn rewrite_expr(expr: &mut Expr, place: &Place<'_>, alike: HashSet<String>) -> Result<()> {
-    finish(VisitMut::visit(expr, &mut Rewriter::new(place)))?;
+    finish(visit_mut(expr, &mut Rewriter::new(place)))?;
     mark_expr(expr)?;
     fold_expr(expr, alike)
 }

@@ -6,9 +6,10 @@ use super::folded;
 use super::parameters::substitute;
 use super::reading::parse_query;
 use crate::error::{Error, Result};
+use crate::walk::visit_expressions;
 use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr,
-    SetOperator, SetQuantifier, TableFactor, Value, visit_expressions,
+    SetOperator, SetQuantifier, TableFactor, Value,
 };
 use std::ops::ControlFlow;
 

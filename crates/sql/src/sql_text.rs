@@ -3,6 +3,7 @@
 //! What must hold: a quote within a string stays one. sqlparser's own output takes `''` and `\'` in a string for quotes that
 //! were doubled before.
 
+use crate::walk::visit_mut;
 use sqlparser::ast::{Value, ValueWithSpan, VisitMut, VisitorMut};
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -11,7 +12,7 @@ use std::ops::ControlFlow;
 /// The text of an expression or query.
 pub fn sql_text<T: Clone + Display + VisitMut>(parsed: &T) -> String {
     let mut doubled = parsed.clone();
-    let ControlFlow::Continue(()) = doubled.visit(&mut Doubled);
+    let ControlFlow::Continue(()) = visit_mut(&mut doubled, &mut Doubled);
     doubled.to_string()
 }
 

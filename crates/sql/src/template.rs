@@ -3,7 +3,8 @@
 use super::parameters::substitute;
 use super::reading::parse_expr;
 use crate::error::{Error, Result};
-use sqlparser::ast::{Expr, visit_expressions};
+use crate::walk::visit_expressions;
+use sqlparser::ast::Expr;
 use std::ops::ControlFlow;
 
 /// An expression from text in which `$1`, `$2`... stand for expressions.

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::names::{folded, name_parts, quoted};
 use crate::reading::{parse_expr, parse_query};
 use crate::walk::finish;
+use crate::walk::{visit, visit_expressions, visit_mut};
 use hushdb_storage::{Macro, MacroOverload};
 use sqlparser::ast::{
     self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
@@ -48,7 +49,7 @@ fn expand(parsed: &mut impl VisitMut, find: &FindMacro<'_>) -> Result<()> {
         level: 0,
         weight: &mut weight,
     };
-    finish(VisitMut::visit(parsed, &mut expander))?;
+    finish(visit_mut(parsed, &mut expander))?;
     match weight {
         0 => Ok(()),
         _ => bring_into_shape(parsed),
@@ -123,7 +124,7 @@ impl Expander<'_> {
     }
 
     fn has_call(&self, expr: &Expr) -> bool {
-        let found = ast::visit_expressions(expr, |expr| match expr {
+        let found = visit_expressions(expr, |expr| match expr {
             Expr::Function(function) if self.found(&function.name, false).is_some() => {
                 ControlFlow::Break(())
             }
@@ -167,7 +168,7 @@ impl Expander<'_> {
         let (overload, values) = chosen(found, args)?;
         let mut query = self.body(found, overload, parse_query(&overload.sql)?)?;
         let has_columns = values.values().any(|value| {
-            let found = ast::visit_expressions(value, |expr| match expr {
+            let found = visit_expressions(value, |expr| match expr {
                 Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             });
@@ -212,7 +213,7 @@ impl Expander<'_> {
             level: self.level + 1,
             weight: self.weight,
         };
-        finish(VisitMut::visit(&mut body, &mut within))?;
+        finish(visit_mut(&mut body, &mut within))?;
         Ok(body)
     }
 
@@ -231,7 +232,7 @@ impl Expander<'_> {
             weight: 0,
             most: MAX_WEIGHT.saturating_sub(*self.weight),
         };
-        if VisitMut::visit(body, &mut puts).is_break() {
+        if visit_mut(body, &mut puts).is_break() {
             return Err(too_large());
         }
         self.weigh(weight(body))?;
@@ -251,7 +252,7 @@ impl Expander<'_> {
 /// `Unsupported` when a name in an argument would become that of a parameter of a lambda in the body.
 fn refuse_capture(body: &impl Visit, values: &HashMap<String, Expr>) -> Result<()> {
     let mut names = HashSet::new();
-    let _ = ast::visit_expressions(body, |expr| {
+    let _ = visit_expressions(body, |expr| {
         if let Expr::Lambda(lambda) = expr {
             names.extend(lambda.params.iter().map(|param| folded(&param.name.value)));
         }
@@ -260,7 +261,7 @@ fn refuse_capture(body: &impl Visit, values: &HashMap<String, Expr>) -> Result<(
     let mut values = values.values();
     let is_captured = !names.is_empty()
         && values.any(|value| {
-            let found = ast::visit_expressions(value, |expr| match expr {
+            let found = visit_expressions(value, |expr| match expr {
                 Expr::Identifier(name) if names.contains(&folded(&name.value)) => {
                     ControlFlow::Break(())
                 }
@@ -301,7 +302,7 @@ fn weight(of: &impl Visit) -> usize {
         }
     }
     let mut weight = Weight(0);
-    let _ = of.visit(&mut weight);
+    let _ = visit(of, &mut weight);
     weight.0
 }
 

@@ -6,6 +6,7 @@ use super::column_names::tables_of;
 use super::constraints::constraint_of;
 use super::folded;
 use super::marks::{ASOF, POSITIONAL};
+use crate::walk::visit_mut;
 use sqlparser::ast::{
     BinaryOperator, Distinct, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
     ObjectNamePart, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins,
@@ -110,7 +111,7 @@ impl Singles {
 
     fn put(&mut self, part: &mut impl VisitMut) {
         if !self.names.is_empty() {
-            let _ = part.visit(self);
+            let _ = visit_mut(part, self);
         }
     }
 }

@@ -2,9 +2,8 @@
 //! `sum(1::DOUBLE)` had the same one, and a query cannot have two of one name as aggregates or keys.
 
 use super::calls::quoted_call as called;
-use sqlparser::ast::{
-    Expr, Function, GroupByExpr, Query, Select, SelectItem, VisitMut, VisitorMut, visit_expressions,
-};
+use crate::walk::{visit_expressions, visit_mut};
+use sqlparser::ast::{Expr, Function, GroupByExpr, Query, Select, SelectItem, VisitorMut};
 use std::ops::ControlFlow;
 
 /// The function of an operand or CAST that has brackets in the names of what is made of it.
@@ -30,11 +29,11 @@ pub(super) fn tell_apart(select: &mut Select, is_scalar: &dyn Fn(&str) -> bool) 
         return;
     }
     let mut brackets = Brackets { inside: 0 };
-    let _ = VisitMut::visit(&mut select.group_by, &mut brackets);
-    let _ = VisitMut::visit(&mut select.having, &mut brackets);
+    let _ = visit_mut(&mut select.group_by, &mut brackets);
+    let _ = visit_mut(&mut select.having, &mut brackets);
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
-            let _ = VisitMut::visit(expr, &mut brackets);
+            let _ = visit_mut(expr, &mut brackets);
         }
     }
 }

@@ -6,9 +6,10 @@
 use super::calls::quoted_call;
 use super::template::template;
 use crate::error::Result;
+use crate::walk::visit_mut;
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
-    ObjectName, OrderByExpr, Value, VisitMut, VisitorMut,
+    ObjectName, OrderByExpr, Value, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -19,7 +20,7 @@ pub const IN_ORDER: &str = "$in_order";
 /// Brings such aggregates in an expression to functions of lists. `nulls` is where NULL is sorted unless the text says.
 pub(super) fn apply(expr: &mut Expr, nulls: &str) -> Result<()> {
     let mut failed = Ok(());
-    let _ = VisitMut::visit(
+    let _ = visit_mut(
         expr,
         &mut Ordering {
             nulls,

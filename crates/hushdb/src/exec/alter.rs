@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::ast::{
     self, AlterColumnOperation, AlterTableOperation, RenameTableNameKind,
 };
 use hushdb_query::plan::{Relation, TableName};
+use hushdb_sql::walk::visit_expressions;
 use hushdb_sql::{self as sql, Error, Result, name_parts, sqlstate};
 use hushdb_storage::{Column, ColumnDef, ColumnId, Error as StorageError, same_name};
 use std::collections::HashSet;
@@ -313,7 +314,7 @@ fn refuse_if_checked(write: &Write<'_>, name: &TableName, column: &str, what: &s
     for check in &table.checks {
         let expr = sql::parse_expr(&check.sql)?;
         let mut names = HashSet::new();
-        let _ = ast::visit_expressions(&expr, |e| {
+        let _ = visit_expressions(&expr, |e| {
             if let ast::Expr::Identifier(ident) = e {
                 names.insert(sql::folded(&ident.value));
             }

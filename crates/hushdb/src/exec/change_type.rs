@@ -19,6 +19,7 @@ use datafusion::logical_expr::LogicalPlanBuilder;
 use datafusion::sql::sqlparser::ast;
 use hushdb_query::plan::TableName;
 use hushdb_sql::type_names::{arrow_field, column_type, column_type_name};
+use hushdb_sql::walk::visit_expressions;
 use hushdb_sql::{self as sql, Error, Result, planned_names};
 use hushdb_storage::{Column, RowGroup, Store};
 use std::collections::HashSet;
@@ -87,7 +88,7 @@ pub(super) fn change_type(
 /// The names in an expression, of which some may be columns.
 fn names(expr: &ast::Expr) -> Result<HashSet<String>> {
     let mut names = HashSet::new();
-    let found = ast::visit_expressions(expr, |expr| {
+    let found = visit_expressions(expr, |expr| {
         match expr {
             ast::Expr::Identifier(ident) => {
                 names.insert(sql::folded(&ident.value));

@@ -13,8 +13,9 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::{EmptyRelation, LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::sql::sqlparser::ast::{self, BinaryOperator, Expr, Ident, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{self, BinaryOperator, Expr, Ident, VisitorMut};
 use hushdb_sql::type_names::arrow_field;
+use hushdb_sql::walk::visit_mut;
 use hushdb_sql::{Error, Result, planned_names, position_of};
 use hushdb_storage::{Column, ColumnType, TableVersion};
 use parking_lot::Mutex;
@@ -109,7 +110,7 @@ fn plan(
     let planner = statement.planner();
     let values = set.iter().map(|(at, expr)| {
         let mut expr = (*expr).clone();
-        let _ = VisitMut::visit(&mut expr, &mut Named);
+        let _ = visit_mut(&mut expr, &mut Named);
         let planned = planner.plan_expr(expr, &df_schema)?;
         let column: &Column = &table.columns[*at];
         Ok(load::convert(planned, &df_schema, column)?.alias(format!("$new{at}")))

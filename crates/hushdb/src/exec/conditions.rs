@@ -7,7 +7,8 @@ use super::load;
 use crate::prepared::{Conditions, Prepared};
 use crate::statement::Statement;
 use datafusion::arrow::array::ArrayRef;
-use datafusion::sql::sqlparser::ast::{self, Expr, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{self, Expr, Visitor};
+use hushdb_sql::walk::visit;
 use hushdb_sql::{Result, parse_expr};
 use hushdb_storage::TableVersion;
 use std::ops::ControlFlow;
@@ -77,7 +78,7 @@ fn is_plain(condition: &Expr) -> bool {
             }
         }
     }
-    condition.visit(&mut Others).is_continue()
+    visit(condition, &mut Others).is_continue()
 }
 
 #[cfg(test)]

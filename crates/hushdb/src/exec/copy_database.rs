@@ -7,10 +7,9 @@ use super::load::{self, RowRules};
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use crate::transaction::Write;
-use datafusion::sql::sqlparser::ast::{
-    self, Expr, Ident, ObjectName, ObjectNamePart, VisitMut, VisitorMut,
-};
+use datafusion::sql::sqlparser::ast::{self, Expr, Ident, ObjectName, ObjectNamePart, VisitorMut};
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot, TableName, known_as};
+use hushdb_sql::walk::visit_mut;
 use hushdb_sql::{self as sql, DatabaseParts, Error, Result, name_parts, sqlstate};
 use hushdb_storage::{CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, Macro, View, same_name};
 use std::convert::Infallible;
@@ -321,7 +320,7 @@ fn view_sql(
         catalog,
         main_as,
     };
-    let ControlFlow::Continue(()) = VisitMut::visit(query.as_mut(), &mut unqualify);
+    let ControlFlow::Continue(()) = visit_mut(query.as_mut(), &mut unqualify);
     Ok(sql::sql_text(query.as_ref()))
 }
 

@@ -3,9 +3,10 @@
 //! What must hold: the sequence that a default names is looked for where its table is, whatever database and schema are the current ones.
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, VisitMut, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, VisitorMut,
 };
 use hushdb_query::plan::{SEQUENCE_FUNCTIONS, Snapshot, TableName};
+use hushdb_sql::walk::visit_mut;
 use hushdb_sql::{self as sql, Result, name_in_text, quoted};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -39,7 +40,7 @@ fn qualify(snapshot: &Snapshot, place: &TableName, expr: &mut Expr) -> Vec<Table
         there: snapshot.at(&place.database, &place.schema),
         found: vec![],
     };
-    let ControlFlow::Continue(()) = VisitMut::visit(expr, &mut names);
+    let ControlFlow::Continue(()) = visit_mut(expr, &mut names);
     names.found
 }
 

@@ -7,9 +7,10 @@ use super::copy_database::{select_all, sql_without_database};
 use super::{copy, definitions, query, settings, transaction};
 use crate::result::QueryResult;
 use crate::statement::Statement;
-use datafusion::sql::sqlparser::ast::{self, ObjectName, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{self, ObjectName, Visitor};
 use hushdb_query::plan::Snapshot;
 use hushdb_sql::name_parts;
+use hushdb_sql::walk::visit;
 use hushdb_sql::{self as sql, CopyTarget, OptionValue, quote};
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{CatalogVersion, ColumnType, MAIN_SCHEMA, TableVersion, create_directory};
@@ -277,7 +278,7 @@ impl Views<'_> {
         }
         let query = sql_without_database(view, self.database, self.catalog)?;
         let mut named = Named::default();
-        let _ = Visit::visit(&sql::parse_one(&query)?, &mut named);
+        let _ = visit(&sql::parse_one(&query)?, &mut named);
         let there = self.snapshot.without_temporary();
         let there = there.at(self.database, schema);
         for parts in named.0.into_values() {

@@ -25,11 +25,12 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::{LogicalPlan, TableSource};
 use datafusion::sql::sqlparser::ast::{
     self, Assignment, ConflictTarget, Expr, Ident, OnConflictAction, OnInsert, SelectItem,
-    SqliteOnConflict, VisitMut, VisitorMut,
+    SqliteOnConflict, VisitorMut,
 };
 use hushdb_query::memory::{Claim, KeepRows, KeptRows, compact, row_bytes};
 use hushdb_query::plan::{DML_EXCLUDED, DML_TARGET, TableName};
 use hushdb_sql::type_names::arrow_field;
+use hushdb_sql::walk::{visit_expressions, visit_mut};
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{Column, ColumnId, Index, TableVersion};
 use roaring::RoaringTreemap;
@@ -133,7 +134,7 @@ fn rule(insert: &ast::Insert) -> Result<Option<Rule>> {
 }
 
 fn refuse_subqueries(update: &ast::DoUpdate) -> Result<()> {
-    let found = ast::visit_expressions(update, |expr| match expr {
+    let found = visit_expressions(update, |expr| match expr {
         Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });
@@ -537,11 +538,11 @@ impl Change<'_> {
         };
         let mut assigned = assignments(table, set)?;
         for (_, expr) in &mut assigned {
-            let ControlFlow::Continue(()) = VisitMut::visit(expr, &mut qualify);
+            let ControlFlow::Continue(()) = visit_mut(expr, &mut qualify);
         }
         let mut selection = selection.cloned();
         if let Some(expr) = &mut selection {
-            let ControlFlow::Continue(()) = VisitMut::visit(expr, &mut qualify);
+            let ControlFlow::Continue(()) = visit_mut(expr, &mut qualify);
         }
         let mut items = vec![SelectItem::UnnamedExpr(column_of(&alias, PAIR))];
         items.extend(new_values(

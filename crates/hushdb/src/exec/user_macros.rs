@@ -5,8 +5,9 @@
 use super::entries::{Kind, placed};
 use crate::result::QueryResult;
 use crate::statement::Statement;
-use datafusion::sql::sqlparser::ast::{self, Expr};
+use datafusion::sql::sqlparser::ast::Expr;
 use hushdb_query::plan::{TableName, known_as};
+use hushdb_sql::walk::visit_expressions;
 use hushdb_sql::{
     self as sql, DroppedMacro, Error, MacroBody, NewMacro, Result, name_parts, same_parts, sqlstate,
 };
@@ -121,7 +122,7 @@ fn refuse_needed(statement: &Statement<'_>, place: &TableName, known: &str) -> R
         let Ok(expr) = sql::parse_expr(text) else {
             return false;
         };
-        let found = ast::visit_expressions(&expr, |expr| match expr {
+        let found = visit_expressions(&expr, |expr| match expr {
             Expr::Function(function) if same_parts(&function.name, known) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         });

@@ -8,8 +8,9 @@ use crate::result::QueryResult;
 use crate::session::Session;
 use crate::statement::Statement;
 use crate::transaction::{Isolation, Waits};
-use datafusion::sql::sqlparser::ast::{self, Expr, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{self, Expr, Visitor};
 use hushdb_query::scan::ScanProgress;
+use hushdb_sql::walk::visit;
 use hushdb_sql::{Error, ErrorKind, Result, Statement as Parsed};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -67,7 +68,7 @@ fn looks(statement: &ast::Statement) -> bool {
             }
         }
     }
-    statement.visit(&mut Queries).is_break()
+    visit(statement, &mut Queries).is_break()
 }
 
 /// Whether an expression has nothing within it. Most values are such, and need no walk, which takes a stack of its own.

@@ -5,9 +5,10 @@
 
 use datafusion::sql::sqlparser::ast::{
     self, AssignmentTarget, BinaryOperator, Expr, LimitClause, Query, SetExpr, TableFactor,
-    TableObject, Value, Visit, Visitor,
+    TableObject, Value, Visitor,
 };
 use hushdb_sql::type_names::column_type;
+use hushdb_sql::walk::visit;
 use hushdb_sql::{Statement, folded, name_parts, position_of};
 use hushdb_storage::{ColumnType, TableVersion, same_name};
 use std::collections::HashMap;
@@ -35,7 +36,7 @@ pub(crate) fn parameter_types(
     match statement {
         Statement::Sql(statement) => pass.statement(statement),
         Statement::InsertByName(insert) => {
-            let _ = insert.visit(&mut pass);
+            let _ = visit(insert, &mut pass);
         }
         _ => {}
     }
@@ -55,7 +56,7 @@ struct Pass<'a> {
 impl Pass<'_> {
     fn statement(&mut self, statement: &ast::Statement) {
         let mut tables = Tables(vec![]);
-        let _ = statement.visit(&mut tables);
+        let _ = visit(statement, &mut tables);
         for (parts, alias) in tables.0 {
             self.table(&parts, alias);
         }
@@ -73,7 +74,7 @@ impl Pass<'_> {
             }
             _ => {}
         }
-        let _ = statement.visit(self);
+        let _ = visit(statement, self);
     }
 
     /// Learns the columns of a table.

@@ -13,8 +13,9 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::sql::sqlparser::ast::{
     self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, RenameSelectItem,
-    Select, SelectItem, Value, Visit, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
+    Select, SelectItem, Value, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
+use hushdb_sql::walk::{visit, visit_expressions, visit_mut};
 use hushdb_sql::{Error, PLACE, Result, excluded_names, folded, unique};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -26,7 +27,7 @@ const MAX_PARTS: usize = 10_000;
 
 /// Writes out `COLUMNS`, `* RENAME` and places, where a statement has some.
 pub(super) fn expand(planner: &Planner<'_>, statement: &mut ast::Statement) -> Result<()> {
-    if Visit::visit(statement, &mut Marks).is_continue() {
+    if visit(statement, &mut Marks).is_continue() {
         return Ok(());
     }
     walk::walk(planner, statement, Work::Columns).map(drop)
@@ -42,7 +43,7 @@ pub(super) fn name_what_is_meant(
 
 /// Whether a select list gives names at all.
 pub(super) fn gives_names(statement: &ast::Statement) -> bool {
-    Visit::visit(statement, &mut Names).is_break()
+    visit(statement, &mut Names).is_break()
 }
 
 struct Marks;
@@ -188,7 +189,7 @@ impl Walker<'_> {
         let chosen = self.chosen(select, args)?;
         let items = chosen.iter().map(|(column, pattern)| {
             let mut expr = expr.clone();
-            let _: ControlFlow<()> = VisitMut::visit(&mut expr, &mut Replace(column.expr()));
+            let _: ControlFlow<()> = visit_mut(&mut expr, &mut Replace(column.expr()));
             match (alias, pattern) {
                 (None, _) => SelectItem::UnnamedExpr(expr),
                 (Some(alias), pattern) => {
@@ -285,7 +286,7 @@ impl Walker<'_> {
     fn holds(&self, condition: &Expr, parameter: &Ident, name: &str) -> Result<bool> {
         let mut condition = condition.clone();
         let text = Expr::value(Value::SingleQuotedString(name.to_owned()));
-        let _: ControlFlow<()> = VisitMut::visit(
+        let _: ControlFlow<()> = visit_mut(
             &mut condition,
             &mut PutIn::one(folded(&parameter.value), text),
         );
@@ -400,7 +401,7 @@ impl Walker<'_> {
     /// `#1` is the first column of FROM.
     fn write_out_places(&mut self, select: &mut Select) -> Result<()> {
         let mut found = Places(vec![]);
-        let _: ControlFlow<()> = Visit::visit(select, &mut found);
+        let _: ControlFlow<()> = visit(select, &mut found);
         if found.0.is_empty() {
             return Ok(());
         }
@@ -412,7 +413,7 @@ impl Walker<'_> {
                 columns.len()
             )));
         }
-        let _: ControlFlow<()> = VisitMut::visit(select, &mut FillPlaces(columns));
+        let _: ControlFlow<()> = visit_mut(select, &mut FillPlaces(columns));
         Ok(())
     }
 
@@ -430,10 +431,10 @@ impl Walker<'_> {
         for item in &mut select.projection {
             match item {
                 SelectItem::UnnamedExpr(expr) => {
-                    let _: ControlFlow<()> = VisitMut::visit(expr, &mut names);
+                    let _: ControlFlow<()> = visit_mut(expr, &mut names);
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
-                    let _: ControlFlow<()> = VisitMut::visit(expr, &mut names);
+                    let _: ControlFlow<()> = visit_mut(expr, &mut names);
                     let name = folded(&alias.value);
                     if !columns.contains(&name) {
                         names.means.push((name, expr.clone()));
@@ -447,9 +448,9 @@ impl Walker<'_> {
                 ));
             }
         }
-        let _: ControlFlow<()> = VisitMut::visit(&mut select.selection, &mut names);
-        let _: ControlFlow<()> = VisitMut::visit(&mut select.having, &mut names);
-        let _: ControlFlow<()> = VisitMut::visit(&mut select.qualify, &mut names);
+        let _: ControlFlow<()> = visit_mut(&mut select.selection, &mut names);
+        let _: ControlFlow<()> = visit_mut(&mut select.having, &mut names);
+        let _: ControlFlow<()> = visit_mut(&mut select.qualify, &mut names);
         self.changed |= names.parts > 0;
         Ok(())
     }
@@ -490,7 +491,7 @@ fn listed(all: Vec<Column>, names: &[Expr]) -> Result<Vec<Column>> {
 /// The arguments of an expression's COLUMNS, if it has one: two that are not the same make no sense.
 fn find_columns(expr: &Expr) -> Result<Option<Vec<FunctionArg>>> {
     let mut found = Found(vec![]);
-    let _: ControlFlow<()> = Visit::visit(expr, &mut found);
+    let _: ControlFlow<()> = visit(expr, &mut found);
     let mut all = found.0.into_iter();
     let first = all.next();
     match first
@@ -599,7 +600,7 @@ impl VisitorMut for PutIn {
         let meaning = self.means.iter().rev().find(|(name, _)| *name == wanted);
         if let Some((_, meaning)) = meaning {
             self.parts += 1;
-            let _: ControlFlow<()> = ast::visit_expressions(meaning, |_| {
+            let _: ControlFlow<()> = visit_expressions(meaning, |_| {
                 self.parts += 1;
                 ControlFlow::Continue(())
             });

@@ -3,7 +3,8 @@
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use datafusion::sql::sqlparser::ast::{self, ObjectName, Query, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{self, ObjectName, Query, Visitor};
+use hushdb_sql::walk::visit;
 use hushdb_sql::{Error, Result, folded};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -92,12 +93,12 @@ const MAX_NAMES: u64 = 50_000;
 /// `Binder` when it is too large.
 pub(super) fn hold_text(statement: &ast::Statement) -> Result<()> {
     let mut growth = Growth::default();
-    let _ = Visit::visit(statement, &mut growth);
+    let _ = visit(statement, &mut growth);
     if growth.most > MAX_NAMES {
         return Err(too_large());
     }
     let mut repeated = Repeated::default();
-    let _ = Visit::visit(statement, &mut repeated);
+    let _ = visit(statement, &mut repeated);
     match repeated.most > MAX_REPEATED {
         true => Err(Error::binder(
             "the statement is too large to be planned: BETWEEN, IN and coalesce repeat what they are given, and they are nested \

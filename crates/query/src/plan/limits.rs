@@ -1,7 +1,8 @@
 //! LIMIT and OFFSET by a query, and LIMIT in percent: the number is found before the query is planned.
 
 use super::pivots::{Walker, call, expressions, parsed_query};
-use datafusion::sql::sqlparser::ast::{Expr, LimitClause, Offset, Query, Value, visit_expressions};
+use datafusion::sql::sqlparser::ast::{Expr, LimitClause, Offset, Query, Value};
+use hushdb_sql::walk::visit_expressions;
 use hushdb_sql::{Error, PERCENT, Result, sql_text};
 use std::ops::ControlFlow;
 

@@ -14,9 +14,9 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
     self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    GroupByExpr, Ident, Query, Select, SelectItem, SetExpr, Value, Visit, VisitMut, Visitor,
-    VisitorMut, With,
+    GroupByExpr, Ident, Query, Select, SelectItem, SetExpr, Value, Visitor, VisitorMut, With,
 };
+use hushdb_sql::walk::{visit, visit_expressions, visit_mut};
 use hushdb_sql::{
     Error, PIVOT, PIVOT_FOR, PIVOT_NAMED, Result, UNPIVOT, UNPIVOT_FOR, folded, functions_by_text,
     quoted, sql_text,
@@ -29,14 +29,14 @@ const MAX_COLUMNS: usize = 2_000;
 
 /// Writes out all PIVOT and UNPIVOT of a statement.
 pub(super) fn write_out(planner: &Planner<'_>, statement: &mut ast::Statement) -> Result<()> {
-    if Visit::visit(statement, &mut Marks).is_continue() {
+    if visit(statement, &mut Marks).is_continue() {
         return Ok(());
     }
     let mut walker = Walker {
         planner,
         seen: Seen::default(),
     };
-    match VisitMut::visit(statement, &mut walker) {
+    match visit_mut(statement, &mut walker) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
@@ -314,7 +314,7 @@ impl Walker<'_> {
             condition,
             found: false,
         };
-        let _: ControlFlow<()> = VisitMut::visit(expr, &mut filter);
+        let _: ControlFlow<()> = visit_mut(expr, &mut filter);
         filter.found
     }
 
@@ -537,7 +537,7 @@ impl VisitorMut for Filter<'_> {
 /// The columns that an expression names.
 pub(super) fn column_names(expr: &Expr) -> Vec<String> {
     let mut names = vec![];
-    let _: ControlFlow<()> = ast::visit_expressions(expr, |expr| {
+    let _: ControlFlow<()> = visit_expressions(expr, |expr| {
         match expr {
             Expr::Identifier(name) => names.push(name.value.clone()),
             // A table's column; or a field of a column.

@@ -5,9 +5,10 @@ use super::from_columns::Column;
 use super::pivots::{Walker, call, column_names, name_text, parsed_items, parsed_query};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Select, SelectItem, SetExpr, TableFactor, Value, VisitMut, VisitorMut,
+    Expr, GroupByExpr, Select, SelectItem, SetExpr, TableFactor, Value, VisitorMut,
 };
 use hushdb_sql::type_names::type_name;
+use hushdb_sql::walk::visit_mut;
 use hushdb_sql::{Error, Result, folded, sql_text};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -132,12 +133,12 @@ fn entries_of(walker: &Walker<'_>, select: &Select, item: SelectItem) -> Result<
         }
     };
     let mut found = Columns(None);
-    let _: ControlFlow<()> = VisitMut::visit(&mut expr.clone(), &mut found);
+    let _: ControlFlow<()> = visit_mut(&mut expr.clone(), &mut found);
     if let Some(columns) = found.0 {
         let columns = walker.columns(select, vec![SelectItem::UnnamedExpr(columns)])?;
         let entries = columns.into_iter().map(|column| {
             let mut value = expr.clone();
-            let _: ControlFlow<()> = VisitMut::visit(&mut value, &mut Put(column.expr()));
+            let _: ControlFlow<()> = visit_mut(&mut value, &mut Put(column.expr()));
             Entry {
                 values: vec![value],
                 name: column.name,

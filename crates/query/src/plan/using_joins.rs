@@ -19,6 +19,7 @@ use datafusion::logical_expr::{Expr, Join, LogicalPlan, LogicalPlanBuilder, Oper
 use datafusion::sql::sqlparser::ast::{
     self, JoinOperator, ObjectName, TableFactor, TableWithJoins,
 };
+use hushdb_sql::walk::visit_expressions_mut;
 use hushdb_sql::{ASOF, MERGED, POSITIONAL, has_call, is_call, merges, single};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -114,7 +115,7 @@ fn is_mark(name: &ObjectName) -> bool {
 fn without_mark(mut on: ast::Expr) -> (ast::Expr, bool) {
     let found = has_call(&on, ASOF);
     if found {
-        let _: ControlFlow<()> = ast::visit_expressions_mut(&mut on, |expr| {
+        let _: ControlFlow<()> = visit_expressions_mut(&mut on, |expr| {
             if is_call(expr, ASOF) {
                 *expr = ast::Expr::value(ast::Value::Boolean(true));
             }

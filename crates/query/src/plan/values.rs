@@ -8,15 +8,16 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::planner::{PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, CastKind, Query, SetExpr, Value, VisitMut, VisitorMut,
+    self, BinaryOperator, CastKind, Query, SetExpr, Value, VisitorMut,
 };
 use hushdb_sql::type_names::{sql_type, stored_type};
+use hushdb_sql::walk::visit_mut;
 use hushdb_sql::{DECIMAL_LITERAL, INTEGER_LITERAL};
 use std::ops::ControlFlow;
 
 /// Brings the values of every VALUES in a statement to common types.
 pub(super) fn unify(planner: &Planner<'_>, statement: &mut ast::Statement) {
-    let _: ControlFlow<()> = VisitMut::visit(statement, &mut Unifier(planner));
+    let _: ControlFlow<()> = visit_mut(statement, &mut Unifier(planner));
 }
 
 struct Unifier<'a>(&'a Planner<'a>);

@@ -4,7 +4,8 @@
 //! What must hold: a query of WITH is visited once, before whatever may name it; what was seen within a query is forgotten behind it.
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion::sql::sqlparser::ast::{Cte, Query, SetExpr, VisitMut, VisitorMut, With};
+use datafusion::sql::sqlparser::ast::{Cte, Query, SetExpr, VisitorMut, With};
+use hushdb_sql::walk::visit_mut;
 use hushdb_sql::{Error, Result};
 use std::ops::ControlFlow;
 
@@ -87,18 +88,18 @@ pub(super) fn visit_table(walker: &mut impl WithWalker, table: &mut Cte, recursi
     let plain = table.query.with.is_none() && table.query.order_by.is_none();
     let first = match table.query.body.as_mut() {
         SetExpr::SetOperation { left, .. } if recursive && plain => {
-            VisitMut::visit(left, walker)?;
+            visit_mut(left, walker)?;
             left.clone()
         }
-        _ => return VisitMut::visit(table, walker),
+        _ => return visit_mut(table, walker),
     };
     let mut itself = table.clone();
     itself.query.body = first;
     walker.seen().tables.push(itself);
     if let SetExpr::SetOperation { right, .. } = table.query.body.as_mut() {
-        VisitMut::visit(right, walker)?;
+        visit_mut(right, walker)?;
     }
-    VisitMut::visit(&mut table.query.limit_clause, walker)?;
+    visit_mut(&mut table.query.limit_clause, walker)?;
     flow(walker.after(&mut table.query))?;
     let seen = walker.seen();
     seen.forget(seen.tables.len().saturating_sub(1));

@@ -478,6 +478,26 @@ fn nothing_names_the_machine_it_was_written_on() {
     none(faults);
 }
 
+/// The parser's walk is compiled anew for each type of visitor: `sql/src/walk.rs` has the two that there are.
+#[test]
+fn parsed_sql_is_walked_in_one_place() {
+    let calls = ["Mut::visit(", "ast::visit_", "Visit::visit("];
+    let own = [
+        "crates/sql/src/walk.rs",
+        "crates/sim/tests/house_rules/main.rs",
+    ];
+    let mut faults = Vec::new();
+    for (file, line, content) in rust_lines() {
+        let path = shown(&file);
+        if !own.contains(&path.as_str()) && calls.iter().any(|call| content.contains(*call)) {
+            faults.push(format!(
+                "{path}:{line} walks over parsed SQL by itself: call hushdb_sql::walk"
+            ));
+        }
+    }
+    none(faults);
+}
+
 #[test]
 fn one_module_seals_blocks_one_the_log_one_spill_files_and_few_open_files() {
     let sealing = "seal_in_place(";

@@ -4,9 +4,10 @@
 
 use crate::error::{Error, Result};
 use crate::template::{parse, put_in};
+use crate::walk::visit_mut;
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Value,
-    VisitMut, VisitorMut,
+    VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -106,7 +107,7 @@ pub(super) fn expand(name: &str, function: &Function) -> Result<Option<Expr>> {
         _ => {}
     }
     let mut meaning = parse(text)?;
-    let _: ControlFlow<()> = VisitMut::visit(&mut meaning, &mut HandOver(function));
+    let _: ControlFlow<()> = visit_mut(&mut meaning, &mut HandOver(function));
     put_in(&mut meaning, &args)?;
     Ok(Some(meaning))
 }

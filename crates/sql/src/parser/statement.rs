@@ -2,9 +2,10 @@
 
 use super::super::walk::finish;
 use crate::error::{Error, Result};
+use crate::walk::visit_mut;
 use hushdb_crypto::SecretBytes;
 use hushdb_storage::SequenceOptions;
-use sqlparser::ast::{self, ObjectName, VisitMut, VisitorMut};
+use sqlparser::ast::{self, ObjectName, VisitorMut};
 use std::fmt;
 use std::sync::Arc;
 
@@ -245,33 +246,33 @@ impl Statement {
     ///
     /// # Errors
     /// The one that the visitor broke off with.
-    pub fn visit(&mut self, visitor: &mut impl VisitorMut<Break = Box<Error>>) -> Result<()> {
+    pub fn visit(&mut self, visitor: &mut dyn VisitorMut<Break = Box<Error>>) -> Result<()> {
         match self {
-            Self::Sql(statement) => finish(VisitMut::visit(statement.as_mut(), visitor)),
-            Self::InsertByName(insert) => finish(VisitMut::visit(insert.as_mut(), visitor)),
+            Self::Sql(statement) => finish(visit_mut(statement.as_mut(), visitor)),
+            Self::InsertByName(insert) => finish(visit_mut(insert.as_mut(), visitor)),
             Self::Prepare { statement, .. } => statement.visit(visitor),
             Self::CopyTo {
                 what: CopyTarget::Query(query),
                 ..
             }
             | Self::Describe(query)
-            | Self::Summarize(query) => finish(VisitMut::visit(query.as_mut(), visitor)),
+            | Self::Summarize(query) => finish(visit_mut(query.as_mut(), visitor)),
             Self::Set { value, .. } | Self::SetVariable { value, .. } => {
-                finish(VisitMut::visit(value.as_mut(), visitor))
+                finish(visit_mut(value.as_mut(), visitor))
             }
             Self::CreateMacro(new) => new.overloads.iter_mut().try_for_each(|overload| {
                 let parameters = overload.parameters.iter_mut();
                 let mut defaults = parameters.filter_map(|(_, default)| default.as_mut());
-                defaults.try_for_each(|default| finish(VisitMut::visit(default, visitor)))?;
+                defaults.try_for_each(|default| finish(visit_mut(default, visitor)))?;
                 match &mut overload.body {
-                    MacroBody::Expr(body) => finish(VisitMut::visit(body.as_mut(), visitor)),
-                    MacroBody::Query(body) => finish(VisitMut::visit(body.as_mut(), visitor)),
+                    MacroBody::Expr(body) => finish(visit_mut(body.as_mut(), visitor)),
+                    MacroBody::Query(body) => finish(visit_mut(body.as_mut(), visitor)),
                 }
             }),
             Self::Call { args, named, .. } => {
                 let named = named.iter_mut().map(|(_, value)| value);
                 let mut all = args.iter_mut().chain(named);
-                all.try_for_each(|arg| finish(VisitMut::visit(arg, visitor)))
+                all.try_for_each(|arg| finish(visit_mut(arg, visitor)))
             }
             Self::Attach { options, .. }
             | Self::AlterDatabase {
@@ -284,7 +285,7 @@ impl Statement {
             } => {
                 let values = options.iter_mut();
                 let mut values = values.filter_map(|option| option.value.as_mut());
-                values.try_for_each(|value| finish(VisitMut::visit(value, visitor)))
+                values.try_for_each(|value| finish(visit_mut(value, visitor)))
             }
             _ => Ok(()),
         }

@@ -6,7 +6,8 @@ use super::statement::{DroppedMacro, MacroBody, NewMacro, NewOverload, Statement
 use super::tokens::{entry_head, expect, object_name, parser_error, syntax_error, word};
 use crate::error::{Error, Result};
 use crate::names::folded;
-use sqlparser::ast::{self, Expr};
+use crate::walk::visit_expressions;
+use sqlparser::ast::Expr;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
@@ -90,7 +91,7 @@ fn parameters(parser: &mut Parser) -> Result<Vec<(String, Option<Expr>)>> {
 }
 
 fn refuse_columns(name: &str, default: &Expr) -> Result<()> {
-    let found = ast::visit_expressions(default, |expr| match expr {
+    let found = visit_expressions(default, |expr| match expr {
         Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });
@@ -109,7 +110,7 @@ fn refuse_lambdas(body: &Expr, parameters: &[(String, Option<Expr>)]) -> Result<
             .iter()
             .any(|(known, _)| folded(known) == folded(name))
     };
-    let found = ast::visit_expressions(body, |expr| match expr {
+    let found = visit_expressions(body, |expr| match expr {
         Expr::Lambda(lambda) if lambda.params.iter().any(|p| is_known(&p.name.value)) => {
             ControlFlow::Break(())
         }

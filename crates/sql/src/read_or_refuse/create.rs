@@ -3,11 +3,12 @@
 use super::{Result, not_there, refuse, refuse_clauses};
 use crate::error::Error;
 use crate::marks::{PIVOT, PIVOT_FOR};
+use crate::walk::visit;
 use sqlparser::ast::{
     CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef, CreateTable, CreateTableOptions,
     CreateView, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
     HiveDistributionStyle, OnCommit, PrimaryKeyConstraint, TableConstraint, UniqueConstraint,
-    ViewColumnDef, Visit, Visitor,
+    ViewColumnDef, Visitor,
 };
 use std::ops::ControlFlow;
 
@@ -184,7 +185,7 @@ pub(super) fn view(view: &CreateView) -> Result<()> {
     if has_options(options) {
         return Err(not_there("options of a view"));
     }
-    if query.visit(&mut PivotsByData).is_break() {
+    if visit(query.as_ref(), &mut PivotsByData).is_break() {
         return Err(Error::parser(
             "PIVOT statements with pivot elements extracted from the data cannot be used in views; name the values: ON x IN (...)",
         ));

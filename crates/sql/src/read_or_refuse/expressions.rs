@@ -71,32 +71,32 @@ pub(super) fn expr(expr: &Expr) -> Result<()> {
 
 /// Whether it is a name, a value, a test or a set of what is visited by itself: all of it is read.
 fn is_whole(expr: &Expr) -> bool {
-    match expr {
+    matches!(
+        expr,
         Expr::Identifier(_)
-        | Expr::CompoundIdentifier(_)
-        | Expr::IsFalse(_)
-        | Expr::IsNotFalse(_)
-        | Expr::IsTrue(_)
-        | Expr::IsNotTrue(_)
-        | Expr::IsNull(_)
-        | Expr::IsNotNull(_)
-        | Expr::IsUnknown(_)
-        | Expr::IsNotUnknown(_)
-        | Expr::IsDistinctFrom(..)
-        | Expr::IsNotDistinctFrom(..)
-        | Expr::Nested(_)
-        | Expr::Value(_)
-        | Expr::Subquery(_)
-        | Expr::GroupingSets(_)
-        | Expr::Cube(_)
-        | Expr::Rollup(_)
-        | Expr::Tuple(_)
-        | Expr::Dictionary(_)
-        | Expr::Map(_)
-        | Expr::Wildcard(_)
-        | Expr::QualifiedWildcard(..) => true,
-        _ => false,
-    }
+            | Expr::CompoundIdentifier(_)
+            | Expr::IsFalse(_)
+            | Expr::IsNotFalse(_)
+            | Expr::IsTrue(_)
+            | Expr::IsNotTrue(_)
+            | Expr::IsNull(_)
+            | Expr::IsNotNull(_)
+            | Expr::IsUnknown(_)
+            | Expr::IsNotUnknown(_)
+            | Expr::IsDistinctFrom(..)
+            | Expr::IsNotDistinctFrom(..)
+            | Expr::Nested(_)
+            | Expr::Value(_)
+            | Expr::Subquery(_)
+            | Expr::GroupingSets(_)
+            | Expr::Cube(_)
+            | Expr::Rollup(_)
+            | Expr::Tuple(_)
+            | Expr::Dictionary(_)
+            | Expr::Map(_)
+            | Expr::Wildcard(_)
+            | Expr::QualifiedWildcard(..)
+    )
 }
 
 /// Whether it is an operator, or a condition on operands, all of whose parts are read.

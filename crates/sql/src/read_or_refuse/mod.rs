@@ -17,6 +17,7 @@ mod tests;
 use super::parser::{CopyTarget, MacroBody, Statement};
 use crate::error::{Error, Result};
 use crate::walk::finish;
+use crate::walk::visit;
 use sqlparser::ast::{self, Expr, Query, Select, TableFactor, Visit, Visitor};
 use std::ops::ControlFlow;
 
@@ -78,7 +79,7 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
 }
 
 fn tree(tree: &impl Visit) -> Result<()> {
-    finish(tree.visit(&mut Guard))
+    finish(visit(tree, &mut Guard))
 }
 
 struct Guard;

@@ -9,8 +9,9 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Ident, Query, Select, SelectItem, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    self, Expr, Ident, Query, Select, SelectItem, VisitorMut, WildcardAdditionalOptions,
 };
+use hushdb_sql::walk::visit_mut;
 use hushdb_sql::{Error, Result, folded};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -31,7 +32,7 @@ pub(super) fn walk(
     work: Work,
 ) -> Result<bool> {
     let mut walker = Walker::new(planner, work);
-    match VisitMut::visit(statement, &mut walker) {
+    match visit_mut(statement, &mut walker) {
         ControlFlow::Continue(()) => Ok(walker.changed),
         ControlFlow::Break(error) => Err(*error),
     }
@@ -157,7 +158,7 @@ impl<'a> Walker<'a> {
             done
         });
         if done.is_continue() {
-            done = VisitMut::visit(query, &mut names);
+            done = visit_mut(query, &mut names);
         }
         // After an error the statement is given up.
         self.seen.tables = std::mem::take(&mut names.seen.tables);
