@@ -3,8 +3,8 @@
 //! What must hold: no message carries a key, a password or a value.
 
 use crate::error_text::{stripped, without_values};
+use crate::marks::MERGED;
 use crate::sqlstate;
-use crate::using_joins::MERGED;
 use arrow::error::ArrowError;
 use datafusion_common::{Column, DataFusionError, SchemaError, TableReference};
 use hushdb_keys::KeyError;

@@ -71,7 +71,9 @@ pub use integer_literals::{
 };
 pub use interval_text::{interval, unreadable_interval};
 pub use macros::{QUANTILE_BETWEEN, QUANTILE_OF, functions_by_text};
-pub use marks::{ASOF, PERCENT, PIVOT, PIVOT_FOR, PIVOT_NAMED, POSITIONAL, UNPIVOT, UNPIVOT_FOR};
+pub use marks::{
+    ASOF, MERGED, PERCENT, PIVOT, PIVOT_FOR, PIVOT_NAMED, POSITIONAL, UNPIVOT, UNPIVOT_FOR,
+};
 pub use names::{
     alike, find_named, folded, keywords, name_in_text, name_parts, planned_names, position_of,
     quote, quoted, same_parts,
@@ -96,7 +98,7 @@ pub use split::{StatementSplit, split_statements};
 pub use sql_text::sql_text;
 pub use truth_marks::TRUTH;
 pub use user_macros::{FindMacro, expand_macros, expand_macros_in};
-pub use using_joins::{MERGED, has_call, is_call, merges, single};
+pub use using_joins::{has_call, is_call, merges, single};
 pub use value_names::BRACKETS;
 pub use wildcards::{IN_PLACE_OF, excluded_names};
 pub use window_order::IN_ORDER;

@@ -15,9 +15,6 @@ use sqlparser::ast::{
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// What a merged column is of that neither table has as it is.
-pub const MERGED: &str = "$merged";
-
 /// The name that a single table's column has beside the merged one.
 pub fn single(column: &str) -> String {
     format!("$single {}", folded(column))

@@ -53,6 +53,7 @@ pub(crate) mod settings;
 mod show;
 mod slot_options;
 mod slots;
+mod stands_alone;
 mod summarize;
 mod system_tables;
 pub(crate) mod table_functions;

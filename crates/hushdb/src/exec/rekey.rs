@@ -17,7 +17,7 @@ use hushdb_storage::{RekeyProgress, RekeyState, Store, check_interrupt, clock};
 use super::attach::unknown_cipher;
 use super::index_tables::Columns;
 use super::slot_options::read_options;
-use super::slots::stands_alone;
+use super::stands_alone::stands_alone;
 use crate::maintenance::KeySlot;
 use crate::options::Cipher;
 use crate::result::QueryResult;

@@ -4,26 +4,16 @@
 //! repeats a key, nor where it comes from.
 
 use super::slot_options::read_options;
+use super::stands_alone::stands_alone;
 use super::{data_key_age, rekey};
 use crate::maintenance::{add_slot, change_slot, remove_slot, verify_slot_of};
 use crate::result::QueryResult;
 use crate::session::Session;
 use hushdb_query::plan::known_as;
-use hushdb_sql::{DatabaseChange, Error, Result, sqlstate};
+use hushdb_sql::{DatabaseChange, Result};
 
 /// What is said when a key was taken away.
 const STILL_OPENS: &str = "copies of the file made before still open with the old key";
-
-/// A key is changed at once and for all.
-pub(super) fn stands_alone(session: &Session) -> Result<()> {
-    match session.transaction.lock().is_some() {
-        true => Err(Error::transaction(
-            "ALTER DATABASE cannot run inside a transaction block: COMMIT or ROLLBACK first",
-        )
-        .with_sqlstate(sqlstate::ACTIVE_TRANSACTION)),
-        false => Ok(()),
-    }
-}
 
 pub(super) fn alter_database(
     session: &Session,
