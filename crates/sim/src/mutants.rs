@@ -189,7 +189,7 @@ mutants! {
     Tests::Crashes("tables"), "crates/storage/src/catalog/commit_log.rs" {
         "a commit is acknowledged before its record is durable": "writer.append(&payload)?;\n        if self.synchronous == Synchronous::Full {\n            writer.sync()?;\n        }" => "writer.append(&payload)?;";
         "the name of a new log is not waited for": "let writer = LogWriter::create(file, &blocks.log_owner(), basis, self.synchronous)?;\n        files.sync()?;" => "let writer = LogWriter::create(file, &blocks.log_owner(), basis, self.synchronous)?;";
-        "the next log takes its name without waiting": "files.sync()?;\n        self.name = Name::Own;" => "self.name = Name::Own;";
+        "the next log takes its name without waiting": "self.rename()?;\n        old.sync_names()?;" => "self.rename()?;";
     }
     Tests::Storage("tables"), "crates/storage/src/catalog/recovery.rs" {
         "a next log need not follow the last record": "found.chain_tag == end.last_tag" => "found.chain_tag.len() == end.last_tag.len()";
@@ -283,6 +283,7 @@ mutants! {
     Tests::Crashes("tables"), "crates/storage/src/catalog/rekey.rs" {
         "an old key is given up while blocks under it are on their way in": "oldest < clean_since || !self.blocks.is_aside_under_newest()?" => "oldest < clean_since";
         "an old key is given up while a snapshot needs it": "oldest < clean_since || !self" => "!self";
+        "a replaced ring that could not be overwritten stays": "let _alone = wait_for(&self.checkpointing)?;\n            self.blocks.overwrite_reserved()" => "let _alone = wait_for(&self.checkpointing)?;\n            Ok(())";
         "what is free stays as it was": "self.scrub(tell)?;" => "";
         "an old key is given up while a log is under it": "if !is_log_newest || !own_is_newest" => "if !own_is_newest";
         "an old key is given up while the file's own blocks are under it": "let own_is_newest = self.blocks.own_is_under(key_id)?;" => "let own_is_newest = true;";
