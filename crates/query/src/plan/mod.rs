@@ -2,6 +2,7 @@
 
 mod casts;
 mod comparison_keys;
+mod correlated_names;
 mod cross_joins;
 mod dependent_joins;
 mod dependent_plans;

@@ -4,6 +4,7 @@
 //! What must hold: a condition that keeps rows keeps its join, where unknown and false are the same, or where that join knows
 //! NULLs. Everywhere else stands a value made of scalar subqueries that count.
 
+use super::correlated_names::named_apart;
 use super::dependent_joins::joinable;
 use super::flat_plans::all_of;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -89,6 +90,7 @@ fn plain(mut expr: Expr) -> Result<Transformed<Expr>> {
         }
         other => other.clone(),
     };
+    let plan = named_apart(plan)?;
     *subquery = Subquery {
         outer_ref_columns: plan.all_out_ref_exprs(),
         subquery: Arc::new(plan),
