@@ -446,7 +446,7 @@ fn is_merged(error: &SchemaError) -> bool {
     };
     let is_it = |valid: &Column| {
         let of = valid.relation.as_ref().map(TableReference::table);
-        of == Some(MERGED) && valid.name == field.name
+        of.is_some_and(|of| of.starts_with(MERGED)) && valid.name == field.name
     };
     field.relation.is_some() && valid_fields.iter().any(is_it)
 }

@@ -13,7 +13,7 @@ pub const PIVOT_NAMED: &str = "$pivot_named";
 pub const UNPIVOT: &str = "$unpivot";
 /// Those that it makes where it follows a table: values, name, and whether NULL is one.
 pub const UNPIVOT_FOR: &str = "$unpivot_for";
-/// What a column that USING merges is of, where neither table has it as it is.
+/// What a column that USING merges is of, where neither table has it as it is: the name begins so.
 pub const MERGED: &str = "$merged";
 /// What stands in the condition of an ASOF JOIN.
 pub const ASOF: &str = "$asof";

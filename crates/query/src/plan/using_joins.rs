@@ -297,7 +297,7 @@ impl Merge {
         let merged = self.left_keys.iter().chain(&self.right_keys);
         let merged = merged.filter(|key| {
             let table = key.relation.as_ref().map(TableReference::table);
-            singles && table != Some(MERGED)
+            singles && !table.is_some_and(|table| table.starts_with(MERGED))
         });
         let named = merged.map(|key| {
             let name = single(&key.name);
@@ -315,7 +315,9 @@ impl Merge {
                 return Expr::Column(column);
             };
             let name = column.name.clone();
-            let right = Expr::Column(self.right_keys[at].clone());
+            let right = &self.right_keys[at];
+            let table = of_both(&column, right);
+            let right = Expr::Column(right.clone());
             match join_type {
                 JoinType::Full => {
                     let both = coalesce(vec![Expr::Column(column), right]);
@@ -323,9 +325,9 @@ impl Merge {
                         Some(written) => spelled(both, &written),
                         None => both,
                     };
-                    both.alias_qualified(of_both(), name)
+                    both.alias_qualified(table, name)
                 }
-                _ => right.alias_qualified(of_both(), name),
+                _ => right.alias_qualified(table, name),
             }
         });
         let of_right = self.right.schema().columns().into_iter();
@@ -338,7 +340,12 @@ impl Merge {
     }
 }
 
-/// What a column is of that neither table has as it is.
-fn of_both() -> Option<TableReference> {
-    Some(TableReference::bare(MERGED))
+/// What a column is of that neither table has as it is. A query may have several such joins side by side.
+fn of_both(left: &Column, right: &Column) -> Option<TableReference> {
+    let table = |column: &Column| {
+        let table = column.relation.as_ref();
+        table.map(TableReference::to_string).unwrap_or_default()
+    };
+    let (left, right) = (table(left), table(right));
+    Some(TableReference::bare(format!("{MERGED} {left} {right}")))
 }
