@@ -30,6 +30,7 @@ mod order;
 mod pivots;
 mod plain_rows;
 mod planner;
+mod projected_filters;
 mod rewrite_expressions;
 mod sequence_functions;
 mod session;

@@ -23,6 +23,7 @@ use super::numbers::CommonNumbers;
 use super::one_nan::OneNan;
 use super::operators::{DuckOperators, NarrowLiterals};
 use super::plain_rows::NoFalseClaims;
+use super::projected_filters::ProjectedFilters;
 use super::set_keys::SetKeys;
 use super::subquery_values::SubqueryValues;
 use super::temporal::DaysOfTimestamps;
@@ -194,6 +195,7 @@ fn physical_rules(memory: Arc<MemoryBudget>) -> Vec<Arc<dyn PhysicalOptimizerRul
     let physical = physical.map(|rule| -> Arc<dyn PhysicalOptimizerRule + Send + Sync> {
         match rule.name() {
             "aggregate_statistics" => Arc::new(KnownAggregates(rule)),
+            "ProjectionPushdown" => Arc::new(ProjectedFilters(rule)),
             name if name.starts_with("FilterPushdown") => Arc::new(NamedPushdown(rule)),
             _ => rule,
         }
