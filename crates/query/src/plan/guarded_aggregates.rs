@@ -1,4 +1,4 @@
-//! Two of DataFusion's rules of aggregates, kept from those that they take for others.
+//! Three of DataFusion's rules of aggregates, kept from those that they take for others.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -27,6 +27,37 @@ impl PhysicalOptimizerRule for KnownAggregates {
             Ok(filters.flatten().next().is_some() && has_aggregate_below(node)?)
         };
         match plan.exists(is_above)? {
+            true => Ok(plan),
+            false => self.0.optimize(plan, options),
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.0.schema_check()
+    }
+}
+
+/// The rule that keeps no more groups than a LIMIT asks for. It finds a group by `=` of floats, of which a NaN is never one.
+#[derive(Debug)]
+pub(super) struct LimitedGroups(pub(super) Arc<dyn PhysicalOptimizerRule + Send + Sync>);
+
+impl PhysicalOptimizerRule for LimitedGroups {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        options: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let has_floats = |node: &Arc<dyn ExecutionPlan>| {
+            let schema = node.schema();
+            let mut fields = schema.fields().iter();
+            let is_float = fields.any(|field| field.data_type().is_floating());
+            Ok(is_float && node.is::<AggregateExec>())
+        };
+        match plan.exists(has_floats)? {
             true => Ok(plan),
             false => self.0.optimize(plan, options),
         }

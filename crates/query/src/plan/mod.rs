@@ -37,6 +37,7 @@ mod session;
 mod set_keys;
 mod set_operations;
 mod snapshot;
+mod sorted_again;
 mod sound_parquet;
 mod spelling;
 mod subquery_values;

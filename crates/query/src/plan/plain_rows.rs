@@ -98,13 +98,13 @@ fn with_plain_sides(node: &Arc<dyn ExecutionPlan>) -> Option<Vec<Arc<dyn Executi
 
 /// Gives the rows of its input, and says nothing of them.
 #[derive(Debug)]
-struct PlainRows {
+pub(super) struct PlainRows {
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
 }
 
 impl PlainRows {
-    fn of(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    pub(super) fn of(input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         let partitions = input.output_partitioning().partition_count();
         let properties = PlanProperties::new(
             EquivalenceProperties::new(input.schema()),

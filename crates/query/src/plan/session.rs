@@ -10,7 +10,7 @@ use super::dependent_joins::DependentJoins;
 use super::flat_plans::{FlatFilters, GroupedUnions};
 use super::flat_unions::FlatUnions;
 use super::given_files::GivenFiles;
-use super::guarded_aggregates::{KnownAggregates, single_distinct};
+use super::guarded_aggregates::{KnownAggregates, LimitedGroups, single_distinct};
 use super::guarded_rules::{extract_keys, guarded, push_down_filters};
 use super::held_casts::HeldCasts;
 use super::in_order::InsertionOrder;
@@ -25,6 +25,7 @@ use super::operators::{DuckOperators, NarrowLiterals};
 use super::plain_rows::NoFalseClaims;
 use super::projected_filters::ProjectedFilters;
 use super::set_keys::SetKeys;
+use super::sorted_again::SortedAgain;
 use super::subquery_values::SubqueryValues;
 use super::temporal::DaysOfTimestamps;
 use super::type_names::DuckTypes;
@@ -191,10 +192,19 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 
 /// DataFusion's rules of physical plans, and ours behind them.
 fn physical_rules(memory: Arc<MemoryBudget>) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let physical = PhysicalOptimizer::new().rules.into_iter();
+    let physical = PhysicalOptimizer::new().rules;
+    let mut by_name = physical.iter();
+    let sorts = by_name.find(|rule| rule.name() == "EnsureRequirements");
+    let sorts = sorts.cloned();
+    let physical = physical.into_iter();
     let physical = physical.map(|rule| -> Arc<dyn PhysicalOptimizerRule + Send + Sync> {
         match rule.name() {
             "aggregate_statistics" => Arc::new(KnownAggregates(rule)),
+            "LimitAggregation" => Arc::new(LimitedGroups(rule)),
+            "SanityCheckPlan" => Arc::new(SortedAgain {
+                looks: rule,
+                sorts: sorts.clone(),
+            }),
             "ProjectionPushdown" => Arc::new(ProjectedFilters(rule)),
             name if name.starts_with("FilterPushdown") => Arc::new(NamedPushdown(rule)),
             _ => rule,
