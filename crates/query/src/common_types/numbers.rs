@@ -82,15 +82,15 @@ pub(super) fn number_beside_boolean(types: &[DataType]) -> Option<DataType> {
     (of_one && types.contains(&DataType::Boolean)).then(|| first.clone())
 }
 
-/// BLOB or UUID, where all that stands beside it is text: that is read as one, as by a CAST.
+/// BLOB or UUID, where all that stands beside it is NULL or text: that is read as one, as by a CAST.
 fn bytes_beside_text<'a>(
     mut types: impl Iterator<Item = &'a DataType> + Clone,
 ) -> Option<DataType> {
     let is_bytes = |t: &DataType| t.is_binary() || matches!(t, DataType::FixedSizeBinary(16));
     let bytes = types.clone().find(|t| is_bytes(t))?;
-    let text = types.clone().any(DataType::is_string);
+    let others = types.clone().any(|t| t != bytes);
     let fits = types.all(|t| t == bytes || t.is_string() || t.is_null());
-    (text && fits).then(|| bytes.clone())
+    (others && fits).then(|| bytes.clone())
 }
 
 /// Digits before and after the point that a number needs, or a float.

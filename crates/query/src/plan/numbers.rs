@@ -10,6 +10,7 @@
 
 use super::operators::cast_if;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
+use crate::common_types::number_kind::{MAX_DIGITS_128, Number};
 use crate::common_types::{For, common_of};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
@@ -69,6 +70,19 @@ pub(super) fn is_comparison(op: Operator) -> bool {
             | O::IsDistinctFrom
             | O::IsNotDistinctFrom
     )
+}
+
+/// What two decimals are compared as that have no common type, since that had more than 38 digits: a value that does not fit is an error.
+pub(super) fn all_digits(left: &DataType, right: &DataType) -> Option<DataType> {
+    let decimal = |ty| match Number::of(ty)? {
+        Number::Decimal(digits, scale) => Some((i16::from(digits) - i16::from(scale), scale)),
+        _ => None,
+    };
+    let ((left, scale), (right, other)) = (decimal(left)?, decimal(right)?);
+    let scale = scale.max(other);
+    let digits = left.max(right) + i16::from(scale);
+    let is_too_long = digits > i16::from(MAX_DIGITS_128);
+    is_too_long.then_some(DataType::Decimal128(MAX_DIGITS_128, scale))
 }
 
 /// Brings the values of a CASE, or the arguments of such a function, to their common type. While a statement is planned the

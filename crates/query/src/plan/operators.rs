@@ -1,7 +1,7 @@
 //! Binary operators with DuckDB's meaning where DataFusion's differs: `/` divides as DOUBLE, integer and decimal
 //! arithmetic fails on overflow, dates and numbers mix.
 
-use super::numbers::{is_comparison, one_type, unify};
+use super::numbers::{all_digits, is_comparison, one_type, unify};
 use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
 use crate::common_types::For;
@@ -559,6 +559,11 @@ fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
         (from, DataType::Date32 | DataType::Timestamp(_, None)) => from.is_string(),
         _ => false,
     };
+    if let Some(to) = all_digits(&left, &right) {
+        expr.left = cast_if(expr.left, &left, &to);
+        expr.right = cast_if(expr.right, &right, &to);
+        return expr;
+    }
     // Not `cast`: text becomes a UUID by a function that takes the place of this very node.
     let to_type = |e: Expr, to: &DataType| Expr::Cast(Cast::new(Box::new(e), to.clone()));
     if meets(&left, &right) {
