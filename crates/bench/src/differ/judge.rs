@@ -7,6 +7,7 @@ use hushdb_querygen::Answer;
 
 /// What came of a statement in both engines.
 pub(super) struct Seen<'a> {
+    /// The statement, and what is behind the views that it names.
     pub(super) sql: &'a str,
     /// All columns are sorted by.
     pub(super) ordered: bool,

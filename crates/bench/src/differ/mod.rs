@@ -77,6 +77,16 @@ struct Tally {
     missing: BTreeSet<String>,
 }
 
+/// A statement, and behind it the queries of the views that it names, which have reasons for a difference as well.
+fn with_views(mut sql: String, world: &World) -> String {
+    for view in world.views.iter().rev() {
+        if sql.contains(&view.name) {
+            sql = format!("{sql} -- {}", view.query);
+        }
+    }
+    sql
+}
+
 fn empty() -> Result<Connection> {
     let options = DatabaseOptions {
         threads: Some(1),
@@ -135,7 +145,7 @@ impl Differ {
         let ordered = !case.query.order.is_empty();
         let (ours, theirs) = self.run(&sql)?;
         let verdict = judge(&Seen {
-            sql: &sql,
+            sql: &with_views(sql, &case.world),
             ordered,
             ours: &ours,
             theirs: &theirs,
