@@ -29,7 +29,16 @@ pub(super) fn name_columns(select: &mut Select) {
         }
         match item {
             SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts))
-                if !is_field(parts, &tables) => {}
+                if !is_field(parts, &tables) =>
+            {
+                let wanted = parts.last().map(|part| part.value.clone());
+                let wanted = wanted.unwrap_or_default();
+                if taken.contains(&folded(&wanted)) {
+                    let alias = Ident::with_quote('"', unique(&mut taken, wanted));
+                    let expr = Expr::CompoundIdentifier(std::mem::take(parts));
+                    *item = SelectItem::ExprWithAlias { expr, alias };
+                }
+            }
             SelectItem::UnnamedExpr(expr) => {
                 let own = matches!(expr, Expr::Identifier(_));
                 let wanted = match &*expr {
