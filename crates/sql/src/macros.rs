@@ -55,7 +55,7 @@ const MACROS: &[(&str, usize, &str)] = &[
     (
         "last_day",
         1,
-        "CAST(date_trunc('month', $1) + INTERVAL '1 month' - INTERVAL '1 day' AS DATE)",
+        "CAST(date_trunc('month', \"$finite\"($1)) + INTERVAL '1 month' - INTERVAL '1 day' AS DATE)",
     ),
     ("struct_extract", 2, "($1)[$2]"),
     ("add", 2, "($1 + $2)"),
@@ -136,8 +136,8 @@ const MACROS: &[(&str, usize, &str)] = &[
         1,
         "(CAST(date_part('isoyear', $1) AS BIGINT) * 100 + CAST(date_part('week', $1) AS BIGINT))",
     ),
-    ("monthname", 1, "strftime($1, '%B')"),
-    ("dayname", 1, "strftime($1, '%A')"),
+    ("monthname", 1, "strftime(\"$finite\"($1), '%B')"),
+    ("dayname", 1, "strftime(\"$finite\"($1), '%A')"),
     ("date_add", 2, "($1 + $2)"),
     ("unicode", 1, "CASE WHEN $1 = '' THEN -1 ELSE ascii($1) END"),
     ("ord", 1, "CASE WHEN $1 = '' THEN -1 ELSE ascii($1) END"),
@@ -279,7 +279,10 @@ fn date_diff(args: &[Expr]) -> Result<Option<Expr>> {
         return Ok(None);
     };
     let count = |at: &Expr| {
-        let at = template("CAST($1 AS TIMESTAMP)", std::slice::from_ref(at))?;
+        let at = template(
+            "\"$finite\"(CAST($1 AS TIMESTAMP))",
+            std::slice::from_ref(at),
+        )?;
         template(count, &[at])
     };
     template(difference, &[count(from)?, count(to)?]).map(Some)

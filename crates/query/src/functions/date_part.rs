@@ -1,6 +1,7 @@
 //! `date_part(part, x)` and `extract(part FROM x)`: DataFusion's, as a BIGINT; of an INTERVAL with DuckDB's meaning, where each part is
-//! what the larger ones leave over.
+//! what the larger ones leave over. What is infinitely far has no parts.
 
+use super::moment_cast::finite;
 use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array};
 use datafusion::arrow::datatypes::{
     DataType, Field, FieldRef, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
@@ -102,6 +103,17 @@ impl ScalarUDFImpl for DatePart {
         }
         if !matches!(of.data_type(), DataType::Interval(_)) {
             let to = args.return_field.data_type().clone();
+            let near = match of {
+                ColumnarValue::Array(of) => ColumnarValue::Array(finite(of)?),
+                ColumnarValue::Scalar(of) => {
+                    let near = finite(&of.to_array()?)?;
+                    ColumnarValue::Scalar(ScalarValue::try_from_array(&near, 0)?)
+                }
+            };
+            let args = ScalarFunctionArgs {
+                args: vec![part.clone(), near],
+                ..args
+            };
             return self.planned.invoke_with_args(args)?.cast_to(&to, None);
         }
         let part = match part {

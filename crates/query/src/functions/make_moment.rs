@@ -60,7 +60,10 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             &["epoch_ms"],
             vec![
                 of_millis(),
-                Form::new(&[Kind::Moment], Run::Int(|row| Ok(Some(row.int(0) / 1000)))),
+                Form::new(
+                    &[Kind::Moment],
+                    Run::Int(|row| Ok(near(row.int(0)).map(|at| at / 1000))),
+                ),
                 Form::new(
                     &[Kind::Day],
                     Run::Int(|row| micros_of_day_number(row.int(0), 1000)),
@@ -71,7 +74,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         plain(
             &["epoch_us"],
             vec![
-                Form::new(&[Kind::Moment], Run::Int(|row| Ok(Some(row.int(0))))),
+                Form::new(&[Kind::Moment], Run::Int(|row| Ok(near(row.int(0))))),
                 Form::new(
                     &[Kind::Day],
                     Run::Int(|row| micros_of_day_number(row.int(0), 1)),
@@ -94,17 +97,25 @@ fn of_millis() -> Form {
 
 /// The first microsecond of a day, counted in units of so many.
 fn micros_of_day_number(day: i64, unit: i64) -> Result<Option<i64>> {
+    if day.abs() == i64::from(i32::MAX) {
+        return Ok(None);
+    }
     match day.checked_mul(MICROS_PER_DAY) {
         Some(micros) => Ok(Some(micros / unit)),
         None => Err(out_of_range("Timestamp").into()),
     }
 }
 
+/// A timestamp that is not infinitely far.
+fn near(micros: i64) -> Option<i64> {
+    Some(micros).filter(|micros| micros.saturating_abs() != i64::MAX)
+}
+
 fn moments(columns: &Columns, micros: fn(Row<'_>) -> Option<i64>) -> Result<ArrayRef> {
     let moments = columns.rows().map(|row| match row.has_null() {
         true => Ok(None),
         false => {
-            let found = micros(row);
+            let found = micros(row).and_then(near);
             found.map(Some).ok_or_else(|| out_of_range("Timestamp"))
         }
     });

@@ -1,21 +1,18 @@
-//! Casts that round, where Arrow rounds otherwise, twice, or past the end: decimals to floats, DOUBLE to FLOAT, and points in time to
-//! seconds and milliseconds. And decimals to integers and to decimals of fewer digits behind the point: DataFusion would compare what
+//! Casts that round, where Arrow rounds otherwise, twice, or past the end: decimals to floats, DOUBLE to FLOAT, and points in time
+//! (`moment_cast.rs`). And decimals to integers and to decimals of fewer digits behind the point: DataFusion would compare what
 //! is cast by a CAST as if it had not been rounded. And texts that Arrow reads otherwise (`text_values.rs`). Of other types it is Arrow's
 //! cast, for what DataFusion must not take for one.
 //!
 //! What must hold: a float is the one nearest to the decimal; a DOUBLE too large for a FLOAT is an error, or NULL for TRY_CAST.
 
+use super::moment_cast::{cast_moments, is_of_moments};
 use super::text_values;
 use crate::common_types::number_kind::MAX_DIGITS_128;
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, PrimitiveArray,
-    TimestampMicrosecondArray,
 };
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
-use datafusion::arrow::datatypes::{
-    DataType, Decimal128Type, Float32Type, Float64Type, TimeUnit, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampSecondType,
-};
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type};
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
@@ -54,11 +51,7 @@ pub fn rounds(from: &DataType, to: &DataType) -> bool {
             (Some(from), None) => from > 0 && to.is_integer(),
             _ => false,
         },
-        (from, T::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, None)) => {
-            let finer = [TimeUnit::Microsecond, TimeUnit::Nanosecond];
-            finer.iter().any(|unit| from == &T::Timestamp(*unit, None))
-        }
-        _ => false,
+        (from, to) => is_of_moments(from, to),
     }
 }
 
@@ -136,23 +129,9 @@ pub(super) fn cast_rounding(array: &ArrayRef, to: &DataType, lenient: bool) -> R
             let whole = cast_with_options(array, &whole, &strict)?;
             cast_with_options(&whole, to, &strict)?
         }
-        (from, DataType::Timestamp(unit @ (TimeUnit::Second | TimeUnit::Millisecond), None))
-            if is_finer(from, *unit) =>
-        {
-            let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
-            let micros = cast_with_options(array, &micros, &strict)?;
-            let micros = micros.as_primitive::<TimestampMicrosecondType>();
-            match unit {
-                TimeUnit::Second => rounded::<TimestampSecondType>(micros, 1_000_000),
-                _ => rounded::<TimestampMillisecondType>(micros, 1000),
-            }
-        }
+        (from, to) if is_of_moments(from, to) => cast_moments(array, to, lenient)?,
         _ => cast_with_options(array, to, &strict)?,
     })
-}
-
-fn is_finer(ty: &DataType, than: TimeUnit) -> bool {
-    matches!(ty, DataType::Timestamp(unit, _) if *unit > than)
 }
 
 fn from_decimal(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
@@ -215,18 +194,6 @@ fn to_float(array: &ArrayRef, lenient: bool) -> Result<ArrayRef> {
     Ok(Arc::new(floats))
 }
 
-/// Points in time in units of so many microseconds, halves away from 1970.
-fn rounded<T: ArrowPrimitiveType<Native = i64>>(
-    micros: &TimestampMicrosecondArray,
-    unit: i64,
-) -> ArrayRef {
-    let round = |value: i64| {
-        let rest = value % unit;
-        value / unit + i64::from(rest >= unit / 2) - i64::from(rest <= -unit / 2)
-    };
-    Arc::new(micros.unary::<_, T>(round))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,14 +229,5 @@ mod tests {
             cast.unwrap().as_primitive::<Float32Type>().value(0),
             1.0 + f32::EPSILON
         );
-    }
-
-    #[test]
-    fn halves_of_seconds_go_away_from_1970() {
-        let micros =
-            TimestampMicrosecondArray::from(vec![500_000, 499_999, -500_000, -499_999, -1_500_000]);
-        let seconds = rounded::<TimestampSecondType>(&micros, 1_000_000);
-        let seconds = seconds.as_primitive::<TimestampSecondType>();
-        assert_eq!(seconds.values(), &[1, 0, -1, 0, -2]);
     }
 }

@@ -65,6 +65,10 @@ impl ScalarUDFImpl for TimeDifference {
 }
 
 fn difference(to: i64, from: i64) -> Result<IntervalMonthDayNano, ArrowError> {
+    if [to, from].iter().any(|at| at.saturating_abs() == i64::MAX) {
+        let error = Error::invalid("Cannot subtract infinite timestamps");
+        return Err(ArrowError::ExternalError(Box::new(error)));
+    }
     let apart = to.checked_sub(from).and_then(|micros| {
         let days = i32::try_from(micros / MICROS_PER_DAY).ok()?;
         Some(IntervalMonthDayNano::new(

@@ -148,6 +148,11 @@ fn in_zone(zones: &ArrayRef, times: &ArrayRef) -> Result<TimestampMicrosecondArr
             _ => named(zone)?,
         };
         known = Some((zone, tz));
+        // What is infinitely far is so in all zones.
+        if time.saturating_abs() == i64::MAX {
+            result.append_value(time);
+            continue;
+        }
         let at = DateTime::from_timestamp_micros(time).map(|at| at.naive_utc());
         let shown = at.and_then(|at| match instants {
             true => at.checked_add_offset(tz.offset_from_utc_datetime(&at).fix()),

@@ -1,11 +1,12 @@
-//! Casts after which not every value is there, as functions of ours: BIGINT to INTEGER, a DECIMAL of fewer digits, a finer TIMESTAMP.
+//! Casts after which not every value is there, as functions of ours: BIGINT to INTEGER, a DECIMAL of fewer digits, a finer TIMESTAMP; and
+//! all between dates and timestamps, whose infinite values Arrow does not know.
 //!
 //! What must hold: DataFusion compares what is below a cast with the constant on its other side, in plans, in scans and where row groups
 //! are skipped: `TRY_CAST(c AS UINTEGER) <> 1` was `c <> 1`, true for -1, and a TIMESTAMP_S was compared with a timestamp that was cut to
 //! its second. What is left as a cast of its own has another value of the new type for each that the old one has.
 
 use super::rewrite_expressions::rewrite_expressions;
-use crate::functions::rounding_cast;
+use crate::functions::{is_of_moments, rounding_cast};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
@@ -35,7 +36,10 @@ fn held(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::TryCast(TryCast { expr: inner, field }) => (inner, field.data_type(), true),
         _ => return Ok(Transformed::no(expr)),
     };
-    if matches!(inner.as_ref(), Expr::Literal(..)) || !loses(&inner.get_type(schema)?, to) {
+    let from = inner.get_type(schema)?;
+    // Of numbers that are written there is nothing to be lost unseen.
+    let is_known = matches!(inner.as_ref(), Expr::Literal(..)) && !is_of_moments(&from, to);
+    if is_known || !loses(&from, to) {
         return Ok(Transformed::no(expr));
     }
     let function = rounding_cast(to, lenient);
@@ -46,14 +50,11 @@ fn held(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 
 /// Whether a value of the one type may have none of the other, of types that DataFusion compares without their casts.
 fn loses(from: &DataType, to: &DataType) -> bool {
-    use DataType as T;
-    match (from, to) {
-        (T::Timestamp(from, _), T::Timestamp(to, _)) => from != to,
-        _ => match (range(from), range(to)) {
+    is_of_moments(from, to)
+        || match (range(from), range(to)) {
             (Some(from), Some(to)) => !from.is_within(&to),
             _ => false,
-        },
-    }
+        }
 }
 
 /// The numbers that a type has: digits behind the point, and the ends, in units of the last of these.
@@ -140,7 +141,7 @@ mod tests {
                 timestamp(TimeUnit::Microsecond),
                 true,
             ),
-            (T::Date32, timestamp(TimeUnit::Microsecond), false),
+            (T::Date32, timestamp(TimeUnit::Microsecond), true),
             (T::Utf8View, T::Int64, false),
         ] {
             assert_eq!(loses(&from, &to), wanted, "{from} to {to}");

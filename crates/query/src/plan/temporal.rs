@@ -5,17 +5,16 @@ use super::rewrite_expressions::rewrite_expressions;
 use crate::common_types::number_kind::int_literal;
 use crate::functions::arithmetic::Op;
 use crate::functions::{
-    INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, ROUNDING_CAST, time_difference,
+    INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, Move, ROUNDING_CAST, moved, time_difference,
+    unit_nanos,
 };
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::RawBinaryExpr;
-use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, lit};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, lit};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
-
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// `+` and `-` of dates, timestamps and intervals; `None` for what is left to DataFusion.
 pub(super) fn arithmetic(
@@ -26,34 +25,45 @@ pub(super) fn arithmetic(
 ) -> Option<Expr> {
     use DataType as T;
     let days = |e: &Expr| cast(e.clone(), T::Int32);
-    let in_micros = |e: &Expr| cast(e.clone(), T::Timestamp(TimeUnit::Microsecond, None));
+    let is_moment = |ty: &DataType| matches!(ty, T::Timestamp(..) | T::Date32);
+    let is_days = |ty: &DataType| ty.is_integer() || ty.is_null();
     // With an interval they become a TIMESTAMP.
-    let to_micros = |ty: &DataType| match ty {
-        T::Timestamp(unit, None) => *unit != TimeUnit::Microsecond,
-        ty => *ty == T::Date32,
+    let in_micros = |e: &Expr, ty: &DataType| match ty {
+        T::Timestamp(TimeUnit::Microsecond, _) => e.clone(),
+        T::Timestamp(_, zone) => cast(e.clone(), T::Timestamp(TimeUnit::Microsecond, zone.clone())),
+        _ => cast(e.clone(), T::Timestamp(TimeUnit::Microsecond, None)),
     };
     Some(match (op, left, right) {
         (Op::Subtract, T::Date32, T::Date32) => {
             let days = |e| cast(days(e), T::Int64);
             call(op, days(&expr.left), days(&expr.right))
         }
-        (Op::Add | Op::Subtract, T::Date32, other) if other.is_integer() => cast(
-            call(op, days(&expr.left), cast(expr.right.clone(), T::Int32)),
-            T::Date32,
+        (Op::Add | Op::Subtract, T::Date32, other) if is_days(other) => {
+            let how = if op == Op::Add {
+                Move::DayPlus
+            } else {
+                Move::DayMinus
+            };
+            move_of(how, &expr.left, cast(expr.right.clone(), T::Int32))
+        }
+        (Op::Add, other, T::Date32) if is_days(other) => move_of(
+            Move::DayPlus,
+            &expr.right,
+            cast(expr.left.clone(), T::Int32),
         ),
-        (Op::Add, other, T::Date32) if other.is_integer() => cast(
-            call(op, cast(expr.left.clone(), T::Int32), days(&expr.right)),
-            T::Date32,
+        (Op::Add | Op::Subtract, at, T::Interval(_)) if is_moment(at) => {
+            let how = if op == Op::Add {
+                Move::MomentPlus
+            } else {
+                Move::MomentMinus
+            };
+            move_of(how, &in_micros(&expr.left, at), expr.right.clone())
+        }
+        (Op::Add, T::Interval(_), at) if is_moment(at) => move_of(
+            Move::MomentPlus,
+            &in_micros(&expr.right, at),
+            expr.left.clone(),
         ),
-        (Op::Add, at, T::Interval(_)) if to_micros(at) => {
-            binary(in_micros(&expr.left), Operator::Plus, expr.right.clone())
-        }
-        (Op::Subtract, at, T::Interval(_)) if to_micros(at) => {
-            binary(in_micros(&expr.left), Operator::Minus, expr.right.clone())
-        }
-        (Op::Add, T::Interval(_), at) if to_micros(at) => {
-            binary(in_micros(&expr.right), Operator::Plus, expr.left.clone())
-        }
         // As `-x` is written.
         (Op::Subtract, _, T::Interval(_)) if int_literal(&expr.left) == Some(0) => binary(
             lit(ScalarValue::new_interval_mdn(0, 0, 0)),
@@ -64,6 +74,10 @@ pub(super) fn arithmetic(
         | (Op::Subtract, T::Date32, T::Timestamp(..)) => difference(expr, left, right),
         _ => return None,
     })
+}
+
+fn move_of(how: Move, of: &Expr, by: Expr) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(moved(how), vec![of.clone(), by]))
 }
 
 /// An interval so many times: the function, and what it is called with.
@@ -113,7 +127,8 @@ fn difference(expr: &RawBinaryExpr, left: &DataType, right: &DataType) -> Expr {
 }
 
 /// Compares a date with a day, or a timestamp of whole seconds with one of these, where it was to be compared with a finer timestamp
-/// that is known, so that scans and indexes can use it: what `d < DATE '1994-01-01' + INTERVAL 1 YEAR` says.
+/// that is known, and a timestamp with the ends of a day where its own day was to be compared, so that scans and indexes can use it:
+/// what `d < DATE '1994-01-01' + INTERVAL 1 YEAR` and `t::DATE = DATE '1994-01-01'` say.
 #[derive(Debug)]
 pub(super) struct DaysOfTimestamps;
 
@@ -151,23 +166,32 @@ fn with_day(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     }
 }
 
-fn compared(coarse: &Expr, op: Operator, at: &Expr, schema: &DFSchema) -> Option<Expr> {
-    let (coarse, to) = match coarse {
-        Expr::Cast(Cast { expr, field }) => (expr.as_ref(), field.data_type().clone()),
-        Expr::ScalarFunction(call) if call.func.name() == ROUNDING_CAST => {
-            (call.args.first()?, coarse.get_type(schema).ok()?)
-        }
-        _ => return None,
+fn compared(cast: &Expr, op: Operator, at: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let Expr::ScalarFunction(call) = cast else {
+        return None;
     };
+    let of = call
+        .args
+        .first()
+        .filter(|_| call.func.name() == ROUNDING_CAST)?;
     let Expr::Literal(at, _) = at else {
         return None;
     };
-    let from = coarse.get_type(schema).ok()?;
-    if to != at.data_type() {
+    let (from, to) = (of.get_type(schema).ok()?, at.data_type());
+    let (of_from, of_to) = (unit_nanos(&from)?, unit_nanos(&to)?);
+    if to != cast.get_type(schema).ok()? {
         return None;
     }
-    let per = nanos(&from)? / nanos(&to)?;
-    let at = ticks(at).filter(|at| per > 1 && at.unsigned_abs() != i64::MAX.unsigned_abs())?;
+    let at = ticks(at)?;
+    match of_from >= of_to {
+        true => beside_finer(of, op, at, of_from / of_to, &from),
+        false if to == DataType::Date32 => beside_day(of, op, at, of_to / of_from, &from),
+        false => None,
+    }
+}
+
+/// A point in time beside one in a finer unit, of which so many are one of its own.
+fn beside_finer(of: &Expr, op: Operator, at: i64, per: i64, ty: &DataType) -> Option<Expr> {
     let is_whole = at.rem_euclid(per) == 0;
     let op = match op {
         // Later on that day: the day itself is before.
@@ -177,27 +201,40 @@ fn compared(coarse: &Expr, op: Operator, at: &Expr, schema: &DFSchema) -> Option
         Operator::Eq | Operator::NotEq if is_whole => op,
         _ => return None,
     };
-    let whole = of_ticks(&from, at.div_euclid(per))?;
-    Some(binary(coarse.clone(), op, lit(whole)))
+    let whole = of_ticks(ty, at.div_euclid(per))?;
+    Some(binary(of.clone(), op, lit(whole)))
 }
 
-/// How long the unit of a date or a timestamp without a zone is, in nanoseconds.
-fn nanos(ty: &DataType) -> Option<i64> {
-    Some(match ty {
-        DataType::Date32 => MICROS_PER_DAY * 1000,
-        DataType::Timestamp(TimeUnit::Second, None) => 1_000_000_000,
-        DataType::Timestamp(TimeUnit::Millisecond, None) => 1_000_000,
-        DataType::Timestamp(TimeUnit::Microsecond, None) => 1000,
-        DataType::Timestamp(TimeUnit::Nanosecond, None) => 1,
-        _ => return None,
-    })
+/// A timestamp whose day is compared, as one that is compared with the day's ends. A day has so many of its ticks.
+fn beside_day(of: &Expr, op: Operator, day: i64, per: i64, ty: &DataType) -> Option<Expr> {
+    let start = day.checked_mul(per)?;
+    let next = start.checked_add(per)?;
+    let at = |op: Operator, ticks: i64| Some(binary(of.clone(), op, lit(of_ticks(ty, ticks)?)));
+    let is_column = matches!(of, Expr::Column(_));
+    match op {
+        Operator::Lt => at(Operator::Lt, start),
+        Operator::LtEq => at(Operator::Lt, next),
+        Operator::Gt => at(Operator::GtEq, next),
+        Operator::GtEq => at(Operator::GtEq, start),
+        Operator::Eq if is_column => Some(at(Operator::GtEq, start)?.and(at(Operator::Lt, next)?)),
+        Operator::NotEq if is_column => {
+            Some(at(Operator::Lt, start)?.or(at(Operator::GtEq, next)?))
+        }
+        _ => None,
+    }
 }
 
+/// What is counted since 1970, if that is not infinitely far.
 fn ticks(at: &ScalarValue) -> Option<i64> {
+    let far = |ticks: &i64| ticks.unsigned_abs() == i64::MAX.unsigned_abs();
     match at {
-        ScalarValue::TimestampMillisecond(at, None)
-        | ScalarValue::TimestampMicrosecond(at, None)
-        | ScalarValue::TimestampNanosecond(at, None) => *at,
+        ScalarValue::Date32(Some(day)) => Some(*day)
+            .filter(|day| day.unsigned_abs() != i32::MAX.unsigned_abs())
+            .map(i64::from),
+        ScalarValue::TimestampSecond(at, _)
+        | ScalarValue::TimestampMillisecond(at, _)
+        | ScalarValue::TimestampMicrosecond(at, _)
+        | ScalarValue::TimestampNanosecond(at, _) => at.filter(|at| !far(at)),
         _ => None,
     }
 }
@@ -205,14 +242,17 @@ fn ticks(at: &ScalarValue) -> Option<i64> {
 fn of_ticks(ty: &DataType, ticks: i64) -> Option<ScalarValue> {
     Some(match ty {
         DataType::Date32 => ScalarValue::Date32(Some(i32::try_from(ticks).ok()?)),
-        DataType::Timestamp(TimeUnit::Second, None) => {
-            ScalarValue::TimestampSecond(Some(ticks), None)
+        DataType::Timestamp(TimeUnit::Second, zone) => {
+            ScalarValue::TimestampSecond(Some(ticks), zone.clone())
         }
-        DataType::Timestamp(TimeUnit::Millisecond, None) => {
-            ScalarValue::TimestampMillisecond(Some(ticks), None)
+        DataType::Timestamp(TimeUnit::Millisecond, zone) => {
+            ScalarValue::TimestampMillisecond(Some(ticks), zone.clone())
         }
-        DataType::Timestamp(TimeUnit::Microsecond, None) => {
-            ScalarValue::TimestampMicrosecond(Some(ticks), None)
+        DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+            ScalarValue::TimestampMicrosecond(Some(ticks), zone.clone())
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
+            ScalarValue::TimestampNanosecond(Some(ticks), zone.clone())
         }
         _ => return None,
     })
