@@ -54,8 +54,25 @@ const TABLES: &str = "
     INSERT INTO many SELECT range % 10, range + 100 FROM range(1000);";
 
 /// Statements with the values of their parameters; each is run by its shape where it has one.
-fn cases() -> Vec<(&'static str, Vec<Value>)> {
-    let none = || vec![];
+fn cases() -> Vec<Case> {
+    [
+        one_number(),
+        other_keys(),
+        updates(),
+        deletes_and_inserts(),
+        what_is_there_then(),
+    ]
+    .concat()
+}
+
+type Case = (&'static str, Vec<Value>);
+
+fn none() -> Vec<Value> {
+    vec![]
+}
+
+/// Rows by a key of one whole number.
+fn one_number() -> Vec<Case> {
     vec![
         ("SELECT * FROM t WHERE k = 17", none()),
         ("SELECT * FROM t WHERE k = ?", vec![17.into()]),
@@ -88,6 +105,12 @@ fn cases() -> Vec<(&'static str, Vec<Value>)> {
         ("SELECT s FROM t WHERE s = ?", vec!["row 5".into()]),
         ("SELECT s FROM t WHERE k = 5 AND s = 'row 5'", none()),
         ("SELECT s FROM t WHERE k + 1 = ?", vec![5.into()]),
+    ]
+}
+
+/// Rows by keys of other kinds, and of several columns.
+fn other_keys() -> Vec<Case> {
+    vec![
         (
             "SELECT * FROM two WHERE a = ? AND s = ?",
             vec![2.into(), "it's".into()],
@@ -133,6 +156,11 @@ fn cases() -> Vec<(&'static str, Vec<Value>)> {
         ("SELECT n FROM kinds WHERE n = ?", vec![(-7).into()]),
         ("SELECT n FROM kinds WHERE n = ?", vec![1000.into()]),
         ("SELECT v FROM many WHERE g = ?", vec![3.into()]),
+    ]
+}
+
+fn updates() -> Vec<Case> {
+    vec![
         (
             "UPDATE t SET s = ?, d = 1.5 WHERE k = ?",
             vec!["it''s \\' new".into(), 17.into()],
@@ -155,6 +183,11 @@ fn cases() -> Vec<(&'static str, Vec<Value>)> {
         ("UPDATE many SET v = ? WHERE g = 4", vec![7.into()]),
         ("UPDATE many SET v = 13 WHERE g = 4", none()),
         ("UPDATE many SET g = ? WHERE g = 5", vec![6.into()]),
+    ]
+}
+
+fn deletes_and_inserts() -> Vec<Case> {
+    vec![
         ("DELETE FROM t WHERE k = ?", vec![23.into()]),
         ("DELETE FROM t WHERE k = ?", vec![23.into()]),
         ("DELETE FROM many WHERE g = 7", none()),
@@ -206,6 +239,11 @@ fn cases() -> Vec<(&'static str, Vec<Value>)> {
             ],
         ),
         ("INSERT INTO kinds (d) VALUES (?)", vec![Value::Date(-1)]),
+    ]
+}
+
+fn what_is_there_then() -> Vec<Case> {
+    vec![
         (
             "SELECT count(*), sum(k), sum(d), sum(f), count(s) FROM t",
             none(),

@@ -1,31 +1,29 @@
 //! Modules of a crate import one another one way.
 //!
-//! What must hold: the modules at the top of a crate, and those of the folders that are named here, make no circle.
+//! What must hold: the modules at the top of a crate make no circle, nor do those of the folders below, but for some that are named
+//! here, each of which is one module to all others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders below `crates` whose modules are judged.
-const FOLDERS: [&str; 18] = [
-    "bench/src",
-    "cli/src",
-    "crypto/src",
-    "encoding/src",
-    "hushdb/src",
-    "hushdb/src/exec",
-    "keys/src",
-    "kms/src",
-    "kms/src/aws",
-    "kms/src/kmip",
-    "kms/src/vault",
-    "pages/src",
-    "query/src",
-    "querygen/src",
-    "server/src",
-    "sim/src",
-    "sql/src",
-    "storage/src",
+/// Folders below `crates`, within those that are a module to all others, whose files name each other still: one thing in several files. Take
+/// a folder off when its circles are opened, never add one.
+const ONE_THING: [&str; 14] = [
+    "encoding/src/codec",
+    "query/src/functions",
+    "query/src/memory/spilling_join",
+    "query/src/memory/windows",
+    "query/src/plan",
+    "query/src/scan",
+    "querygen/src/tree",
+    "server/src/session",
+    "server/src/wire",
+    "sim/src/disk",
+    "sql/src/read_or_refuse",
+    "storage/src/catalog",
+    "storage/src/locks",
+    "storage/src/store",
 ];
 
 type Arrows = BTreeMap<String, BTreeSet<String>>;
@@ -33,14 +31,21 @@ type Arrows = BTreeMap<String, BTreeSet<String>>;
 #[test]
 fn modules_import_one_way() {
     let mut faults = Vec::new();
-    for folder in FOLDERS {
-        let arrows = arrows(folder);
-        let in_a_circle = arrows
-            .keys()
-            .filter(|module| reaches_itself(&arrows, module));
-        faults.extend(
-            in_a_circle.map(|module| format!("{folder}: {module} imports what imports it")),
-        );
+    for folder in folders() {
+        let arrows = arrows(&folder);
+        let is_in_a_circle = |module: &&String| reaches_itself(&arrows, module);
+        let in_a_circle: Vec<&String> = arrows.keys().filter(is_in_a_circle).collect();
+        match ONE_THING.contains(&folder.as_str()) {
+            true if in_a_circle.is_empty() => {
+                faults.push(format!("{folder} has no circle: take it off the list"));
+            }
+            true => {}
+            false => faults.extend(
+                in_a_circle
+                    .iter()
+                    .map(|module| format!("{folder}: {module} imports what imports it")),
+            ),
+        }
     }
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
 }
@@ -59,6 +64,26 @@ fn the_judge_sees_what_a_source_imports() {
         ("c".into(), set(&["b"])),
     ]);
     assert!(reaches_itself(&arrows, "b") && !reaches_itself(&arrows, "a"));
+}
+
+/// Every folder of sources, from `crates` on.
+fn folders() -> Vec<String> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut sources = Vec::new();
+    for entry in fs::read_dir(&crates).expect("the repository is readable") {
+        let source = entry
+            .expect("the repository is readable")
+            .path()
+            .join("src");
+        collect(&source, &mut sources);
+    }
+    let names = sources.iter().filter_map(|path| {
+        let folder = path.parent()?.strip_prefix(&crates).ok()?;
+        Some(folder.to_str()?.to_owned())
+    });
+    let folders: BTreeSet<String> = names.collect();
+    assert!(folders.len() > 40, "{} folders", folders.len());
+    folders.into_iter().collect()
 }
 
 /// What each module of a folder imports of the others.
@@ -84,7 +109,6 @@ fn arrows(folder: &str) -> Arrows {
         }
     }
     let modules: BTreeSet<String> = found.iter().map(|(module, _)| module.clone()).collect();
-    assert!(!modules.is_empty(), "{folder} has modules");
     let mut arrows = Arrows::new();
     for (module, imports) in found {
         let names = imports.iter().filter_map(|path| {

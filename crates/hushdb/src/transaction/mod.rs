@@ -1,5 +1,6 @@
 //! Transactions of a connection: the one between BEGIN and COMMIT, and the one that each writing statement has.
 
+mod begin;
 mod open_transaction;
 mod waits;
 mod write;

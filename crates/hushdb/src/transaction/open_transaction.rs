@@ -4,8 +4,8 @@
 //! with its own changes; one database at most is written to, beside the connection's own; after an error that aborts it, nothing is read or written until it is rolled back.
 //! Dropped, it rolls back.
 
+use super::begin::writable;
 use super::waits::{Isolation, Waits};
-use super::write::writable;
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot};
 use hushdb_sql::{Error, Result, sqlstate};
 use hushdb_storage::clock;

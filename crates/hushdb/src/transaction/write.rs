@@ -3,14 +3,14 @@
 //! What must hold: the changes are made to the state that the statement was planned against. Kept by `commit`: for good
 //! if the statement stands alone, else until the end of its transaction. Dropped without, nothing of the statement stays.
 
+use super::begin::writable;
 use super::open_transaction::OpenTransaction;
 use super::waits::Waits;
-use hushdb_query::plan::{DatabaseSnapshot, Snapshot};
+use hushdb_query::plan::Snapshot;
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{Savepoint, Transaction};
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 
 /// A statement's hold on a storage transaction, to which it derefs.
 pub(crate) struct Write<'a>(Inner<'a>);
@@ -98,13 +98,4 @@ impl DerefMut for Write<'_> {
             Inner::Part(part) => &mut part.transaction,
         }
     }
-}
-
-/// A storage transaction on the state that was seen.
-pub(super) fn writable(seen: &DatabaseSnapshot, waits: Option<&Waits>) -> Result<Transaction> {
-    let mut transaction = seen.store.begin_on(Arc::clone(&seen.version))?;
-    if let Some(waits) = waits {
-        transaction.wait_by(&waits.owner(&seen.store));
-    }
-    Ok(transaction)
 }

@@ -5,7 +5,7 @@ use hushdb_storage::Role;
 use super::cases::{Cases, Given};
 use super::forge::{SUPERBLOCKS, TOTAL_SECTORS_AT, put};
 use super::headers::page_of;
-use super::samples::Samples;
+use super::samples::{Sample, Samples};
 
 pub(crate) fn add(cases: &mut Cases, samples: &Samples) {
     without_key(cases, samples);
@@ -15,6 +15,13 @@ pub(crate) fn add(cases: &mut Cases, samples: &Samples) {
 }
 
 fn without_key(cases: &mut Cases, samples: &Samples) {
+    one_slot(cases, samples);
+    a_byte_of_both_slots(cases, &samples.tables);
+    both_slots(cases, samples);
+}
+
+/// One slot is spoilt, and the other is sound.
+fn one_slot(cases: &mut Cases, samples: &Samples) {
     let sound = &samples.tables;
     for slot in [0, 1] {
         cases.edited(&format!("superblock-slot-{slot}-damaged"), sound, |file| {
@@ -37,6 +44,9 @@ fn without_key(cases: &mut Cases, samples: &Samples) {
             },
         );
     }
+}
+
+fn a_byte_of_both_slots(cases: &mut Cases, sound: &Sample) {
     let mut both = |name: &str, at: usize, crc: bool| {
         cases.edited(name, sound, |file| {
             for slot in SUPERBLOCKS {
@@ -61,6 +71,11 @@ fn without_key(cases: &mut Cases, samples: &Samples) {
     both("superblock-envelope-generation", 24, true);
     both("superblock-envelope-salt", 32, true);
     both("superblock-envelope-nonce", 48, true);
+}
+
+/// Both slots hold what they must not.
+fn both_slots(cases: &mut Cases, samples: &Samples) {
+    let sound = &samples.tables;
     cases.edited("superblock-both-zeros", sound, |file| {
         SUPERBLOCKS
             .into_iter()
@@ -105,50 +120,8 @@ fn with_key(cases: &mut Cases, samples: &Samples) {
                 forge.edit_superblock(|payload| put(payload, at, new));
             });
         };
-        forged("version", 0, &[4]);
-        forged("version-1-with-a-history", 0, &[1]);
-        forged("reserved-bytes", 4, &[1]);
-        forged("reserved-behind-log-state", 185, &[1]);
-        forged("reserved-at-the-end", 4015, &[1]);
-        forged("log-state-unknown", 184, &[2]);
-        forged("log-open-without-log", 184, &[1]);
-        forged(
-            "no-room-for-its-own-parts",
-            TOTAL_SECTORS_AT,
-            &15u64.to_le_bytes(),
-        );
-        forged(
-            "more-sectors-than-there-are",
-            TOTAL_SECTORS_AT,
-            &5000u64.to_le_bytes(),
-        );
-        forged("sectors-beyond-u64", TOTAL_SECTORS_AT, &[0xff; 8]);
-        forged(
-            "fewer-sectors-than-blocks",
-            TOTAL_SECTORS_AT,
-            &17u64.to_le_bytes(),
-        );
-        forged("header-sequence", 144, &[9]);
-        forged("header-mac", 152, &[9; 32]);
-        let mut catalog = |name: &str, at: usize, new: &[u8]| forged(name, 24 + at, new);
-        catalog("catalog-in-the-fixed-part", 0, &8u64.to_le_bytes());
-        catalog("catalog-beyond-the-end", 0, &5000u64.to_le_bytes());
-        catalog("catalog-sector-beyond-u64", 0, &[0xff; 8]);
-        catalog("catalog-length-absurd", 8, &[0xff; 4]);
-        catalog(
-            "catalog-length-beyond-the-limit",
-            8,
-            &((64u32 << 20) - 79).to_le_bytes(),
-        );
-        catalog(
-            "catalog-length-beyond-the-end",
-            8,
-            &((64u32 << 20) - 80).to_le_bytes(),
-        );
-        catalog("catalog-length-zero", 8, &[0; 4]);
-        catalog("catalog-key-id", 12, &[7]);
-        catalog("catalog-generation", 16, &[0xff]);
-        catalog("catalog-tag", 24, &[7; 16]);
+        fields(&mut forged);
+        catalog_ref(&mut |name: &str, at: usize, new: &[u8]| forged(name, 24 + at, new));
         for slot in [0, 1] {
             cases.forged(&format!("{prefix}-slot-{slot}-version"), sound, |forge| {
                 let mut payload = forge.superblock();
@@ -174,6 +147,57 @@ fn with_key(cases: &mut Cases, samples: &Samples) {
             forge.edit_superblock(|payload| put(payload, 24, &block));
         },
     );
+}
+
+/// The fields of a superblock, by their places in it.
+fn fields(forged: &mut dyn FnMut(&str, usize, &[u8])) {
+    forged("version", 0, &[4]);
+    forged("version-1-with-a-history", 0, &[1]);
+    forged("reserved-bytes", 4, &[1]);
+    forged("reserved-behind-log-state", 185, &[1]);
+    forged("reserved-at-the-end", 4015, &[1]);
+    forged("log-state-unknown", 184, &[2]);
+    forged("log-open-without-log", 184, &[1]);
+    forged(
+        "no-room-for-its-own-parts",
+        TOTAL_SECTORS_AT,
+        &15u64.to_le_bytes(),
+    );
+    forged(
+        "more-sectors-than-there-are",
+        TOTAL_SECTORS_AT,
+        &5000u64.to_le_bytes(),
+    );
+    forged("sectors-beyond-u64", TOTAL_SECTORS_AT, &[0xff; 8]);
+    forged(
+        "fewer-sectors-than-blocks",
+        TOTAL_SECTORS_AT,
+        &17u64.to_le_bytes(),
+    );
+    forged("header-sequence", 144, &[9]);
+    forged("header-mac", 152, &[9; 32]);
+}
+
+/// The ref of the catalog's root, by places in the ref.
+fn catalog_ref(catalog: &mut dyn FnMut(&str, usize, &[u8])) {
+    catalog("catalog-in-the-fixed-part", 0, &8u64.to_le_bytes());
+    catalog("catalog-beyond-the-end", 0, &5000u64.to_le_bytes());
+    catalog("catalog-sector-beyond-u64", 0, &[0xff; 8]);
+    catalog("catalog-length-absurd", 8, &[0xff; 4]);
+    catalog(
+        "catalog-length-beyond-the-limit",
+        8,
+        &((64u32 << 20) - 79).to_le_bytes(),
+    );
+    catalog(
+        "catalog-length-beyond-the-end",
+        8,
+        &((64u32 << 20) - 80).to_le_bytes(),
+    );
+    catalog("catalog-length-zero", 8, &[0; 4]);
+    catalog("catalog-key-id", 12, &[7]);
+    catalog("catalog-generation", 16, &[0xff]);
+    catalog("catalog-tag", 24, &[7; 16]);
 }
 
 /// Where the history begins in a superblock's payload, and its first entry.
