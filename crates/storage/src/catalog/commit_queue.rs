@@ -1,11 +1,14 @@
 //! Which of the commits that wait for the log writes it, and which are done.
 //!
-//! What must hold: one commit leads at a time; all others are woken together when it has finished, and each is then done, has failed
-//! or may lead.
+//! What must hold: one commit leads at a time. Who waits is woken when it is done or has failed; when the lead is given up, one of those
+//! who are left is, to lead. Nobody waits while nobody leads and nobody was woken to.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, Thread};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 
@@ -13,7 +16,6 @@ use crate::error::{Error, Result};
 #[derive(Default)]
 pub(super) struct CommitQueue {
     state: Mutex<QueueState>,
-    moved: Condvar,
 }
 
 #[derive(Default)]
@@ -23,11 +25,43 @@ struct QueueState {
     /// Tickets that were given up, in order; neighbours are one range.
     failed: Vec<RangeInclusive<u64>>,
     is_led: bool,
+    waiting: Vec<Arc<Waiting>>,
+}
+
+/// One that waits. Each is woken by itself: woken together, all but one would find that it is not their turn.
+struct Waiting {
+    ticket: u64,
+    thread: Thread,
+    is_woken: AtomicBool,
+}
+
+impl Waiting {
+    fn wake(&self) {
+        self.is_woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+
+    fn wait(&self) {
+        while !self.is_woken.load(Ordering::Acquire) {
+            thread::park();
+        }
+    }
 }
 
 impl QueueState {
     fn has_failed(&self, ticket: u64) -> bool {
         self.failed.iter().any(|failed| failed.contains(&ticket))
+    }
+
+    /// Takes out those who wait for a ticket up to this one, to be woken.
+    fn up_to(&mut self, ticket: u64) -> Vec<Arc<Waiting>> {
+        let done = |waiting: &mut Arc<Waiting>| waiting.ticket <= ticket;
+        self.waiting.extract_if(.., done).collect()
+    }
+
+    /// Takes out who is to lead, if nobody does: who came first.
+    fn next(&mut self) -> Option<Arc<Waiting>> {
+        (!self.is_led && !self.waiting.is_empty()).then(|| self.waiting.remove(0))
     }
 }
 
@@ -40,19 +74,31 @@ impl CommitQueue {
     /// # Errors
     /// Full if the ticket was given up.
     pub(super) fn wait(&self, ticket: u64) -> Result<Option<Lead<'_>>> {
-        let mut state = self.state.lock();
         loop {
-            if state.has_failed(ticket) {
-                return Err(Error::Full(std::io::ErrorKind::StorageFull.into()));
-            }
-            if state.durable >= ticket {
-                return Ok(None);
+            let mut state = self.state.lock();
+            let is_failed = state.has_failed(ticket);
+            if is_failed || state.durable >= ticket {
+                // It may have been woken to lead.
+                let next = state.next();
+                drop(state);
+                next.iter().for_each(|next| next.wake());
+                return match is_failed {
+                    true => Err(Error::Full(std::io::ErrorKind::StorageFull.into())),
+                    false => Ok(None),
+                };
             }
             if !state.is_led {
                 state.is_led = true;
                 return Ok(Some(Lead(self)));
             }
-            self.moved.wait(&mut state);
+            let waiting = Arc::new(Waiting {
+                ticket,
+                thread: thread::current(),
+                is_woken: AtomicBool::new(false),
+            });
+            state.waiting.push(Arc::clone(&waiting));
+            drop(state);
+            waiting.wait();
         }
     }
 
@@ -79,23 +125,28 @@ impl CommitQueue {
             Some(failed) if *failed.end() + 1 == first => *failed = *failed.start()..=ticket,
             _ => state.failed.push(first..=ticket),
         }
+        let failed = state.up_to(ticket);
         drop(state);
-        self.moved.notify_all();
+        failed.iter().for_each(|waiting| waiting.wake());
     }
 
     /// Tickets up to this one are durable.
     pub(super) fn durable(&self, ticket: u64) {
         let mut state = self.state.lock();
         state.durable = state.durable.max(ticket);
+        let done = state.up_to(ticket);
         drop(state);
-        self.moved.notify_all();
+        done.iter().for_each(|waiting| waiting.wake());
     }
 }
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().is_led = false;
-        self.0.moved.notify_all();
+        let mut state = self.0.state.lock();
+        state.is_led = false;
+        let next = state.next();
+        drop(state);
+        next.iter().for_each(|next| next.wake());
     }
 }
 
@@ -128,6 +179,30 @@ mod tests {
         let queue = CommitQueue::default();
         drop(queue.wait(1));
         assert!(queue.wait(1).unwrap().is_some());
+    }
+
+    #[test]
+    fn who_is_left_when_the_lead_is_given_up_leads() {
+        let queue = CommitQueue::default();
+        let lead = queue.wait(1).unwrap().expect("nobody leads");
+        std::thread::scope(|scope| {
+            for ticket in 2..20 {
+                let queue = &queue;
+                scope.spawn(move || {
+                    // Each is done with its own ticket alone, so the others have to go on.
+                    if let Some(lead) = queue.wait(ticket).unwrap() {
+                        queue.durable(ticket);
+                        drop(lead);
+                    }
+                });
+            }
+            while queue.state.lock().waiting.len() < 18 {
+                std::thread::yield_now();
+            }
+            drop(lead);
+        });
+        let state = queue.state.lock();
+        assert!(state.durable >= 19 && state.waiting.is_empty() && !state.is_led);
     }
 
     #[test]
