@@ -134,7 +134,7 @@ impl Store {
             index.store(
                 &self.blocks,
                 table.row_count(),
-                &|id| table.is_visible(RowId::new(id)),
+                &table.visibility(),
                 &mut |bytes| self.write_aside(Role::Index, bytes, fresh),
             )?;
         }

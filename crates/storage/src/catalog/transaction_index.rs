@@ -14,7 +14,6 @@ use super::transaction_ddl::{invalid, no_such_column};
 use crate::block::Role;
 use crate::error::Result;
 use crate::index::{Index, IndexDef, IndexInfo, IndexKind};
-use crate::numbers::RowId;
 use crate::row_group::RowGroup;
 use crate::row_keys::{RunKeys, can_be_key};
 use crate::table::TableVersion;
@@ -142,7 +141,7 @@ impl Store {
         index.store(
             &self.blocks,
             table.row_count(),
-            &|id| table.is_visible(RowId::new(id)),
+            &table.visibility(),
             &mut |bytes| self.write_aside(Role::Index, bytes, fresh),
         )?;
         index.collect_blocks(&self.blocks, None, &mut after)?;

@@ -1,5 +1,6 @@
 //! What a table's indexes answer: which rows have a key, and whether a key is there twice.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -49,6 +50,30 @@ impl TableVersion {
         };
         let gone = |deletes: &roaring::RoaringBitmap| deletes.contains(offset);
         Ok(!group.deletes.as_deref().is_some_and(gone))
+    }
+
+    /// As [`Self::is_visible`], for many rows: those of one row group, one after the other, look for it once.
+    pub(crate) fn visibility(&self) -> impl Fn(u64) -> Result<bool> + '_ {
+        let last: Cell<Option<&Arc<RowGroup>>> = Cell::new(None);
+        move |id| {
+            let row_id = RowId::new(id);
+            let has = |group: &&Arc<RowGroup>| {
+                group.first_row_id <= row_id && row_id < group.end_row_id()
+            };
+            let group = match last.get().filter(has) {
+                Some(group) => group,
+                None => match self.group_of(row_id)?.map(|(group, _)| group).filter(has) {
+                    Some(group) => group,
+                    None => return Ok(false),
+                },
+            };
+            last.set(Some(group));
+            let Some(deletes) = &group.deletes else {
+                return Ok(true);
+            };
+            let offset = u32::try_from(row_id.saturating_sub(group.first_row_id));
+            Ok(offset.is_ok_and(|offset| !deletes.contains(offset)))
+        }
     }
 
     /// The row group that a row is in, or was, and its offset there.

@@ -365,10 +365,10 @@ impl<I: Iterator<Item = Vec<u8>>> Merge<'_, I> {
                 |entry: &Vec<u8>| child.upper.is_none_or(|upper| entry.as_slice() < upper);
             if self.new.peek().is_some_and(is_for_child) {
                 for child in self.node(&child)? {
-                    level.push(child.entry);
+                    level.push(&child.entry);
                 }
             } else {
-                level.push(node.raw(at).map_err(&wrong)?.to_vec());
+                level.push(node.raw(at).map_err(&wrong)?);
             }
         }
         level.finish(self)
@@ -389,10 +389,15 @@ impl<I: Iterator<Item = Vec<u8>>> Merge<'_, I> {
     fn old(&mut self, block: &BlockRef, node: &Node, into: &mut Level) -> Result<()> {
         for at in 0..node.count {
             let entry = node.entry(at).map_err(malformed(block))?;
-            self.take_new(Some(entry), into)?;
-            // A state that was stored again has entries that the tree has already.
-            let _ = self.new.next_if(|new| new.as_slice() == entry);
-            self.take(entry.to_vec(), into)?;
+            // What comes before it; one that a state has which was stored again is in the tree already.
+            while let Some(order) = self.new.peek().map(|new| new.as_slice().cmp(entry))
+                && let Some(new) = self.new.next_if(|_| order.is_le())
+            {
+                if order.is_lt() {
+                    self.take(&new, into)?;
+                }
+            }
+            self.take(entry, into)?;
         }
         Ok(())
     }
@@ -402,13 +407,13 @@ impl<I: Iterator<Item = Vec<u8>>> Merge<'_, I> {
             .new
             .next_if(|entry| upper.is_none_or(|upper| entry.as_slice() < upper))
         {
-            self.take(entry, into)?;
+            self.take(&entry, into)?;
         }
         Ok(())
     }
 
-    fn take(&mut self, entry: Vec<u8>, into: &mut Level) -> Result<()> {
-        let (_, id) = split_entry(&entry)
+    fn take(&mut self, entry: &[u8], into: &mut Level) -> Result<()> {
+        let (_, id) = split_entry(entry)
             .ok_or_else(|| Error::InvalidInput("an index entry without a row".into()))?;
         if (self.alive)(id)? {
             self.entries += 1;
@@ -442,7 +447,7 @@ impl<I: Iterator<Item = Vec<u8>>> Merge<'_, I> {
             }
             let mut above = Level::new(level, true);
             for child in children {
-                above.push(child.entry);
+                above.push(&child.entry);
             }
             children = above.finish(self)?;
         }
@@ -459,7 +464,10 @@ struct Level {
     level: u8,
     /// Nodes are filled one after the other; else the entries are spread evenly.
     fills: bool,
-    entries: Vec<Vec<u8>>,
+    /// One behind the other, and where each ends.
+    entries: Vec<u8>,
+    ends: Vec<usize>,
+    /// What they take in nodes.
     bytes: usize,
     written: Vec<Child>,
 }
@@ -470,14 +478,16 @@ impl Level {
             level,
             fills,
             entries: Vec::new(),
+            ends: Vec::new(),
             bytes: 0,
             written: Vec::new(),
         }
     }
 
-    fn push(&mut self, entry: Vec<u8>) {
-        self.bytes += Node::cost(&entry);
-        self.entries.push(entry);
+    fn push(&mut self, entry: &[u8]) {
+        self.bytes += Node::cost(entry);
+        self.entries.extend_from_slice(entry);
+        self.ends.push(self.entries.len());
     }
 
     /// Writes full nodes, so that not all entries of a large tree are held at once.
@@ -510,10 +520,19 @@ impl Level {
         keep: usize,
         merge: &mut Merge<'_, I>,
     ) -> Result<()> {
-        let mut from = 0;
-        while from < self.entries.len() && self.bytes > keep {
+        let (entries, ends) = (
+            std::mem::take(&mut self.entries),
+            std::mem::take(&mut self.ends),
+        );
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let all: Vec<&[u8]> = starts
+            .zip(&ends)
+            .filter_map(|(start, end)| entries.get(start..*end))
+            .collect();
+        let (mut from, mut left) = (0, self.bytes);
+        while from < all.len() && left > keep {
             let (mut to, mut bytes) = (from, HEAD_BYTES);
-            while let Some(entry) = self.entries.get(to) {
+            while let Some(entry) = all.get(to) {
                 // A node has two entries at least, or levels would not get fewer; two of the largest fit.
                 if bytes + Node::cost(entry) > fill.max(HEAD_BYTES) && to >= from + 2 {
                     break;
@@ -521,9 +540,8 @@ impl Level {
                 bytes += Node::cost(entry);
                 to += 1;
             }
-            let entries = self.entries.get(from..to).unwrap_or_default();
-            let slices: Vec<&[u8]> = entries.iter().map(Vec::as_slice).collect();
-            let block = (merge.write)(&Node::encode(self.level, &slices))?;
+            let slices = all.get(from..to).unwrap_or_default();
+            let block = (merge.write)(&Node::encode(self.level, slices))?;
             let first = slices.first().copied().unwrap_or_default();
             let behind = if self.level > 0 { BlockRef::BYTES } else { 0 };
             let mut entry = first
@@ -535,10 +553,13 @@ impl Level {
                 level: self.level,
                 entry,
             });
-            self.bytes -= bytes - HEAD_BYTES;
+            left -= bytes - HEAD_BYTES;
             from = to;
         }
-        self.entries.drain(..from);
+        self.bytes = 0;
+        for entry in all.get(from..).unwrap_or_default() {
+            self.push(entry);
+        }
         Ok(())
     }
 }
