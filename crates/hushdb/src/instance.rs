@@ -17,8 +17,8 @@ use hushdb_query::memory::{MemoryBudget, default_spill_bytes, default_spill_dire
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot, TEMP, known_as, session_state};
 use hushdb_sql::{Error, ErrorKind, Result, sqlstate};
 use hushdb_storage::{
-    BufferPool, Error as StorageError, Notice, OnLongWait, SpillSpace, Store, StoreOptions,
-    Synchronous, clock, same_name,
+    BufferPool, Error as StorageError, LogRoom, Notice, OnLongWait, SpillSpace, Store,
+    StoreOptions, Synchronous, clock, same_name,
 };
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
@@ -92,6 +92,8 @@ pub(crate) struct Instance {
     row_group_rows: usize,
     notices: Arc<Mutex<Vec<String>>>,
     pub(crate) durability: Mutex<Durability>,
+    /// What the logs of all attached databases share.
+    log_room: Arc<LogRoom>,
 }
 
 /// Settings as the database was opened with them.
@@ -132,8 +134,12 @@ impl Default for Durability {
 const RECENT_ROWS_SHARE: u64 = 8;
 
 impl Durability {
-    fn apply(self, store: &Store, memory: &MemoryBudget) {
+    fn apply(self, store: &Store, memory: &MemoryBudget, room: &Arc<LogRoom>) {
         let most = memory.limit() as u64 / RECENT_ROWS_SHARE;
+        // Whoever says how long a log is to be has it that long. Half is left for when a checkpoint is under way.
+        let grows = self.autocheckpoint_bytes == hushdb_storage::DEFAULT_AUTOCHECKPOINT_BYTES;
+        room.set_most(most / 2);
+        store.let_log_grow(grows.then_some(room));
         store.set_synchronous(self.synchronous);
         store.set_autocheckpoint_bytes(self.autocheckpoint_bytes.min(most));
         store.set_most_log_bytes(most);
@@ -192,6 +198,7 @@ impl Instance {
             spill,
             row_group_rows: options.row_group_rows,
             durability: Mutex::default(),
+            log_room: Arc::default(),
             recheck: Mutex::default(),
             ended: Mutex::default(),
             notices: Arc::default(),
@@ -239,7 +246,9 @@ impl Instance {
         };
         check_cipher(&store, options.cipher)?;
         let notices = opening_notices(&store, path, options.read_only);
-        self.durability.lock().apply(&store, &self.memory);
+        self.durability
+            .lock()
+            .apply(&store, &self.memory, &self.log_room);
         let is_file = location != Location::Memory && !options.read_only;
         let attached = Attached {
             checkpointer: is_file.then(|| Arc::new(self.checkpointer(name, &store))),
@@ -446,7 +455,7 @@ impl Instance {
         let mut durability = self.durability.lock();
         change(&mut durability);
         for attached in self.attached.read().values() {
-            durability.apply(&attached.store, &self.memory);
+            durability.apply(&attached.store, &self.memory, &self.log_room);
         }
     }
 

@@ -49,10 +49,10 @@ pub use block::{
 };
 pub use catalog::{
     CatalogVersion, CheckReport, Checkpoint, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, FreeRows,
-    KeyUsage, LockOwner, Lost, MAIN_SCHEMA, Macro, MacroOverload, MacroParameter, OnLongWait,
-    PendingRowGroup, RekeyProgress, RekeyState, RekeyTotals, Salvage, SalvageReport, SalvagedTable,
-    Savepoint, SchemaVersion, Sequence, SequenceDef, SequenceOptions, SequencePoint, SequenceUse,
-    Share, Store, Transaction, Turn, View,
+    KeyUsage, LockOwner, LogRoom, Lost, MAIN_SCHEMA, Macro, MacroOverload, MacroParameter,
+    OnLongWait, PendingRowGroup, RekeyProgress, RekeyState, RekeyTotals, Salvage, SalvageReport,
+    SalvagedTable, Savepoint, SchemaVersion, Sequence, SequenceDef, SequenceOptions, SequencePoint,
+    SequenceUse, Share, Store, Transaction, Turn, View,
 };
 pub use error::{Error, ErrorKind, Place, Result};
 pub use file::{

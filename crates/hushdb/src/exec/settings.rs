@@ -485,7 +485,7 @@ const SETTINGS: [Setting; 28] = [
         aliases: &["checkpoint_threshold"],
         input_type: "VARCHAR",
         is_local: false,
-        description: "Bytes of a log after which a commit makes a checkpoint",
+        description: "Bytes of a log after which a checkpoint is made; 16 MiB: more where it would write more",
         get: |session| size_text(session.instance.durability.lock().autocheckpoint_bytes),
         set: |session, text| {
             let bytes = memory_size(text)?;

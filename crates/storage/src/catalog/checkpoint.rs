@@ -13,7 +13,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use super::catalog_version::CatalogVersion;
 use super::fresh_blocks::FreshBlocks;
 use super::store::Store;
-use crate::block::{BlockRef, Role};
+use crate::block::{BlockRef, Role, SECTOR_BYTES};
 use crate::error::{Error, Result};
 use crate::numbers::{RowId, TableId};
 use crate::row_group::{Column, RowGroup, RowGroupBuilder};
@@ -27,6 +27,16 @@ pub(super) struct StoredVersion {
     named: HashSet<BlockRef>,
     /// Blocks that the state before names and it does not.
     unnamed: HashSet<BlockRef>,
+}
+
+impl StoredVersion {
+    /// Bytes of the file that were written for it.
+    pub(super) fn bytes_written(&self) -> u64 {
+        let sectors = self.named.iter().filter_map(BlockRef::sectors);
+        sectors
+            .map(|sectors| u64::from(sectors) * SECTOR_BYTES as u64)
+            .sum()
+    }
 }
 
 impl Store {

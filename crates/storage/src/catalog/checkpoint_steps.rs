@@ -152,6 +152,7 @@ impl Checkpoint<'_> {
             return Ok(());
         };
         let store = self.store;
+        let cost = stored.bytes_written();
         let mut version = stored.catalog.clone();
         self.catch_up(&mut version)?;
         let named = {
@@ -165,6 +166,7 @@ impl Checkpoint<'_> {
             let finished = Arc::<Interrupt>::default().watch(|| {
                 self.catch_up(&mut version)?;
                 let mut log = store.log.lock();
+                log.growth.has_cost(cost);
                 let mut state = store.commit.lock();
                 store.go_on_from(&mut log, &mut state, version, stored.catalog)
             });
@@ -175,6 +177,7 @@ impl Checkpoint<'_> {
             let named = log.state_after_cut(store.blocks.log_state());
             made_again(&mut version, &log.take_since_cut())?;
             store.move_root(&mut stored, &self.before, &mut self.fresh, named)?;
+            log.growth.has_cost(cost);
             store.go_on_from(&mut log, &mut state, version, stored.catalog)?;
         }
         store.name_log();

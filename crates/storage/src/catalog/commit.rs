@@ -35,6 +35,7 @@ use super::sequence::SequencePoint;
 use super::store::Store;
 use super::transaction::Transaction;
 use crate::error::{Error, Result};
+use crate::index::Index;
 use crate::interrupt::wait_for;
 use crate::numbers::TableId;
 use crate::row_group::RowGroup;
@@ -225,6 +226,9 @@ impl Store {
         }
         let version = self.publish_shared(newest);
         self.queue.durable(tickets);
+        if log.growth.is_unknown() && log.is_as_long_as_asked() {
+            log.growth.has_cost(cost_of(&version));
+        }
         let is_long = log.is_long();
         if is_long {
             self.checkpointer.look_at(&log);
@@ -331,6 +335,12 @@ impl Store {
         }
         Ok(stored)
     }
+}
+
+/// About how many bytes of index blocks a checkpoint of a state writes.
+fn cost_of(version: &CatalogVersion) -> u64 {
+    let indexes = version.tables().flat_map(|table| table.indexes());
+    indexes.map(Index::bytes_to_store).sum()
 }
 
 fn bytes_of(changes: &[TableChange]) -> usize {

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use super::catalog_version::CatalogVersion;
 use super::change_record;
+use super::log_room::Growth;
 use super::rebase::TableChange;
 use crate::error::Result;
 use crate::file::{LOG_NAME, NEXT_LOG_NAME, StorageFiles};
@@ -64,6 +65,10 @@ pub(super) struct CommitLog {
     pub(super) most_bytes: u64,
     /// After a checkpoint that failed, the next one is tried when the log is this long.
     put_off_to: u64,
+    /// How much longer it may be.
+    pub(super) growth: Growth,
+    /// Bytes of the log before this one, whose rows a checkpoint is storing.
+    before_bytes: u64,
 }
 
 /// Bytes of an old log that are overwritten at once.
@@ -88,6 +93,8 @@ impl CommitLog {
             autocheckpoint_bytes: DEFAULT_AUTOCHECKPOINT_BYTES,
             most_bytes: u64::MAX,
             put_off_to: 0,
+            growth: Growth::default(),
+            before_bytes: 0,
         }
     }
 
@@ -110,6 +117,7 @@ impl CommitLog {
     pub(super) fn let_go(&mut self) {
         let _ = self.durable_end();
         self.writer = None;
+        self.growth.count(0);
     }
 
     /// Its bytes.
@@ -121,6 +129,11 @@ impl CommitLog {
 
     /// Whether it is so long that a checkpoint is due.
     pub(super) fn is_long(&self) -> bool {
+        self.is_as_long_as_asked() && !self.growth.goes_on(self.len())
+    }
+
+    /// Whether it is so long that a checkpoint is due, unless it may grow.
+    pub(super) fn is_as_long_as_asked(&self) -> bool {
         let len = self.len();
         len > 0 && len >= self.autocheckpoint_bytes.max(self.put_off_to)
     }
@@ -129,7 +142,9 @@ impl CommitLog {
     pub(super) fn is_longer_than(&self, times: u64) -> bool {
         let long = self.autocheckpoint_bytes.max(self.put_off_to);
         let most = self.most_bytes.max(long);
-        self.len() > long.saturating_mul(times).min(most)
+        // Also where others have taken the room meanwhile.
+        let grown = long.max(self.growth.worth());
+        self.len() > grown.saturating_mul(times).min(most)
     }
 
     /// A checkpoint failed: so that not every commit tries another.
@@ -187,6 +202,8 @@ impl CommitLog {
         if self.synchronous == Synchronous::Full {
             writer.sync()?;
         }
+        let bytes = self.before_bytes + writer.position().number();
+        self.growth.count(bytes);
         if let Some(since) = &mut self.since_cut {
             since.extend(transactions.into_iter().flat_map(|queued| queued.changes));
         }
@@ -223,6 +240,7 @@ impl CommitLog {
         // A crash must not take from the log before what the next one is chained to: where `synchronous` is off, nothing else has
         // made it durable, and the two would be refused.
         before.sync()?;
+        self.before_bytes = before.position().number();
         let basis = LogBasis {
             sequence: before.header().basis().sequence + 1,
             base_generation: blocks.generation(),
@@ -298,6 +316,8 @@ impl CommitLog {
         }
         self.forget_cut();
         (self.is_next, self.name, self.put_off_to) = (false, Name::Next, 0);
+        self.before_bytes = 0;
+        self.growth.count(self.len());
     }
 
     /// Puts the log in the place of the one before it.
@@ -340,6 +360,8 @@ impl CommitLog {
     pub(super) fn end(&mut self) {
         self.forget_cut();
         self.writer = None;
+        self.before_bytes = 0;
+        self.growth.count(0);
         (self.is_next, self.name, self.put_off_to) = (false, Name::Own, 0);
         if let Some(files) = &self.files {
             // A log that stays behind is told by its sequence and removed at the next opening.

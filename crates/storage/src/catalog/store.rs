@@ -21,6 +21,7 @@ use super::commit_queue::CommitQueue;
 use super::fresh_blocks::FreshBlocks;
 use super::live_versions::LiveVersions;
 use super::lock_owner::LockOwner;
+use super::log_room::LogRoom;
 use super::pending_row_group::PendingRowGroup;
 use super::queued_states::QueuedStates;
 use super::recovery::{Recovered, recover};
@@ -567,6 +568,13 @@ impl Store {
     pub fn set_most_log_bytes(&self, bytes: u64) {
         let mut log = self.log.lock();
         log.most_bytes = bytes;
+        self.checkpointer.look_at(&log);
+    }
+
+    /// Has the log grow beyond that, as far as `room` says, where a checkpoint would write more than it moves; without a room it does not.
+    pub fn let_log_grow(&self, room: Option<&Arc<LogRoom>>) {
+        let mut log = self.log.lock();
+        log.growth.within(room.map(Arc::clone));
         self.checkpointer.look_at(&log);
     }
 

@@ -266,6 +266,14 @@ impl Index {
         !self.recent.is_empty() || !self.runs.is_empty()
     }
 
+    /// About how many bytes of blocks storing the entries of rows in memory writes anew.
+    pub(crate) fn bytes_to_store(&self) -> u64 {
+        let stored = self.tree.zip(self.recent.get_min());
+        stored.map_or(0, |(tree, entry)| {
+            tree.bytes_of_leaves(self.recent.len() as u64, entry)
+        })
+    }
+
     /// Forgets all entries: the table has no rows.
     pub(crate) fn clear(&mut self) {
         *self = Self {

@@ -25,6 +25,16 @@ pub(crate) struct Tree {
     pub(crate) entries: u64,
 }
 
+impl Tree {
+    /// About how many bytes of leaves there are, if entries are like `entry`: at most one leaf for each of so many entries.
+    pub(crate) fn bytes_of_leaves(&self, most: u64, entry: &[u8]) -> u64 {
+        let bytes = self.entries.saturating_mul(Node::cost(entry) as u64);
+        // Those that were split are about two thirds full.
+        let leaves = bytes / (NODE_BYTES as u64 * 2 / 3);
+        leaves.min(most).saturating_mul(NODE_BYTES as u64)
+    }
+}
+
 pub(super) fn malformed(block: &BlockRef) -> impl Fn(WireError) -> Error {
     let sector = block.sector;
     move |WireError| Error::malformed(Role::Index, sector, "index")

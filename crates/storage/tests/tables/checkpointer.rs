@@ -174,3 +174,57 @@ fn commits_wait_where_there_is_no_memory_for_the_rows_of_the_log() {
     });
     assert_eq!(sum(&store), 45 + 399 * 400 / 2);
 }
+
+#[test]
+fn a_log_grows_where_a_checkpoint_would_write_many_leaves() {
+    let files = Files::new(true);
+    let store = files.create();
+    let mut txn = store.begin().unwrap();
+    append(&mut txn, "t", &[int64s((0..200_000).map(|n| n * 10))]);
+    let key = IndexDef {
+        name: "by_n".into(),
+        kind: IndexKind::Plain,
+        columns: vec!["n".into()],
+    };
+    txn.create_index("main", "t", key).unwrap();
+    txn.commit().unwrap();
+    store.set_autocheckpoint_bytes(LONG);
+    let room = Arc::new(LogRoom::default());
+    room.set_most(1 << 30);
+    store.let_log_grow(Some(&room));
+    let times = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&times);
+    store.wake_for_checkpoints(Some(Arc::new(move || {
+        count.fetch_add(1, SeqCst);
+    })));
+    // Each row belongs into another leaf.
+    let scattered = |from: i64| {
+        for n in from..from + 100 {
+            insert(&store, n * 7919 % 2_000_000..n * 7919 % 2_000_000 + 1);
+        }
+    };
+    scattered(0);
+    assert!(store.log_bytes() > LONG && room.used() == store.log_bytes());
+    assert_eq!(times.load(SeqCst), 0);
+    assert!(!store.checkpoint_if_long().unwrap());
+    // Without room it is as long as asked for.
+    room.set_most(1);
+    scattered(100);
+    assert!(times.load(SeqCst) > 0);
+    assert!(store.checkpoint_if_long().unwrap());
+    assert_eq!((store.log_bytes(), room.used()), (0, 0));
+    // What the checkpoint wrote is known now.
+    room.set_most(1 << 30);
+    times.store(0, SeqCst);
+    scattered(200);
+    assert!(store.log_bytes() > LONG);
+    assert_eq!(times.load(SeqCst), 0);
+    // Rows that follow one another are in few leaves: that checkpoint writes little, and the next one comes soon.
+    store.checkpoint().unwrap();
+    insert(&store, 3_000_000..3_000_001);
+    store.checkpoint().unwrap();
+    (3_000_001..3_001_500).for_each(|n| insert(&store, n..n + 1));
+    assert!(times.load(SeqCst) > 0);
+    drop(store);
+    assert_eq!(room.used(), 0);
+}
