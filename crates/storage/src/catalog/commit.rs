@@ -352,3 +352,34 @@ fn rows_of(changes: &[TableChange]) -> u64 {
     let groups = changes.iter().flat_map(|change| &change.added);
     groups.map(|group| u64::from(group.rows)).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::store::StoreOptions;
+
+    #[test]
+    fn tickets_are_given_up_before_an_older_state_is_shown() {
+        let store = Store::open_in_memory(&StoreOptions::default()).unwrap();
+        store.commit.lock().tickets = 5;
+        assert!(!store.queue.look(5, 5).unwrap());
+        std::thread::scope(|scope| {
+            // While somebody looks at what is to be taken back, nothing else can be shown.
+            let looking = store.queued.newest.read();
+            scope.spawn(|| {
+                let full = Error::Full(std::io::ErrorKind::StorageFull.into());
+                store.give_up(&store.log.lock(), &full);
+            });
+            let began = Instant::now();
+            while store.queue.look(5, 5).is_ok() && began.elapsed() < Duration::from_secs(20) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let found_out = store.queue.look(5, 5).is_err();
+            drop(looking);
+            assert!(found_out, "the state goes before its tickets do");
+        });
+        assert!(store.queue.look(5, 6).is_err());
+    }
+}
