@@ -1,8 +1,9 @@
 //! `tpcb`: the transactions of TPC-B as pgbench has them, from threads of this process under READ COMMITTED; `updates`: one key,
-//! changed again and again. Each on an encrypted file, every commit synced, statements prepared.
+//! changed again and again, and many keys in one transaction. Each on an encrypted file, every commit synced, statements prepared.
 
 use std::path::Path;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hushdb::{
@@ -278,5 +279,61 @@ pub(crate) fn updates(dir: &Path, count: u32, runs: u32) -> Result<Report> {
         }
     }
     report.add("update by key", "us", samples);
+    let mut samples = vec![Samples::default(); 2];
+    for round in 0..=runs {
+        eprintln!("updates in one transaction, round {round} of {runs}");
+        let [first, last] = in_one_transaction(dir)?;
+        if round > 0 {
+            samples[0].push(first);
+            samples[1].push(last);
+        }
+    }
+    report.add(
+        "the same in one transaction of 10,000, beside commits",
+        "us",
+        samples,
+    );
     Ok(report)
+}
+
+/// Microseconds of an update in the first and in the last thousand of a transaction that changes 10,000 rows, one after the other,
+/// while another connection commits changes of other rows.
+fn in_one_transaction(dir: &Path) -> Result<[f64; 2]> {
+    let (database, first) = fresh(dir)?;
+    first.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER)")?;
+    first.execute("INSERT INTO t SELECT range, 0 FROM range(100000)")?;
+    first.execute("SET synchronous = 'off'")?;
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let beside = scope.spawn(|| -> Result<()> {
+            let connection = database.connect_with(Isolation::ReadCommitted)?;
+            let update = connection.prepare("UPDATE t SET a = a + 1 WHERE id = ?")?;
+            for n in (0..).take_while(|_| !is_over.load(Ordering::Relaxed)) {
+                update.execute(&[Value::from(50_000 + n % 50_000)])?;
+            }
+            Ok(())
+        });
+        let work = || -> Result<[f64; 2]> {
+            let connection = database.connect_with(Isolation::ReadCommitted)?;
+            let update = connection.prepare("UPDATE t SET a = a + 1 WHERE id = ?")?;
+            connection.execute("BEGIN")?;
+            let mut times = Vec::new();
+            for thousand in 0..10 {
+                let before = Instant::now();
+                for n in 0..i64::from(THOUSAND) {
+                    // Scattered, each once.
+                    update.execute(&[Value::from((thousand * 1000 + n) * 7919 % 50_000)])?;
+                }
+                times.push(before.elapsed().as_secs_f64() * 1e6 / f64::from(THOUSAND));
+            }
+            connection.execute("COMMIT")?;
+            Ok([times[0], times[9]])
+        };
+        let times = work();
+        is_over.store(true, Ordering::Relaxed);
+        beside
+            .join()
+            .map_err(|_| Failure("who commits beside it panicked".into()))??;
+        times
+    })
 }

@@ -171,6 +171,13 @@ impl Session {
         open.as_ref().is_some_and(OpenTransaction::has_changes)
     }
 
+    /// Whether the open transaction has changed so many rows that they are not changed again for a statement about one.
+    pub(crate) fn has_many_changes(&self) -> bool {
+        let mut open = self.transaction.lock();
+        let write = open.as_mut().and_then(|open| open.writing(false));
+        write.is_some_and(|write| write.is_large())
+    }
+
     /// Name of the database that unqualified names are looked for in.
     pub(crate) fn current_database(&self) -> String {
         self.settings.lock().database.clone()

@@ -3,10 +3,12 @@
 use crate::pg_catalog::Seen;
 use crate::session::Session;
 use crate::transaction::{Waits, Write};
+use datafusion::arrow::array::ArrayRef;
 use datafusion::sql::sqlparser::ast::ObjectName;
-use hushdb_query::plan::{Planner, Snapshot, TableName};
+use hushdb_query::plan::{DatabaseSnapshot, Planner, Snapshot, TableName};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{Error, Result, name_parts};
+use hushdb_storage::{Index, TableVersion, Transaction};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -19,6 +21,9 @@ pub(crate) struct Statement<'a> {
     snapshot: OnceCell<Snapshot>,
     /// How it waits for others who change the same rows; `None`: it does not.
     waits: Option<Arc<Waits>>,
+    /// What it sees of its transaction's database may be older than what is committed: it is to be about one key, and to look whether that
+    /// means the same now.
+    pub(crate) by_key: bool,
     /// What it has asked of `pg_catalog`.
     pub(crate) catalog: Seen,
 }
@@ -30,6 +35,7 @@ impl<'a> Statement<'a> {
             progress,
             snapshot: OnceCell::new(),
             waits: None,
+            by_key: false,
             catalog: Seen::default(),
         }
     }
@@ -48,6 +54,38 @@ impl<'a> Statement<'a> {
     /// Whether it waits for others who change the same rows, and is begun anew from above when they were faster.
     pub(crate) fn waits(&self) -> bool {
         self.waits.is_some()
+    }
+
+    /// Whether it can go on with what it sees of a key, for one that is `by_key`; others can. `write` is its hold on the database, if it
+    /// has one.
+    ///
+    /// # Errors
+    /// `Conflict` with the storage's `Overtaken` when it is to be begun anew.
+    pub(crate) fn still_sees(
+        &self,
+        write: Option<&Transaction>,
+        database: &DatabaseSnapshot,
+        table: &TableVersion,
+        (index, key): (&Index, &[ArrayRef]),
+    ) -> Result<()> {
+        if !self.by_key {
+            return Ok(());
+        }
+        let is_same = |write: &Transaction| write.is_newest_of(table.id, index, key);
+        let same = match write {
+            Some(write) => is_same(write)?,
+            None => match self.session.transaction.lock().as_mut() {
+                Some(open) => match open.writing(false) {
+                    Some(write) if Arc::ptr_eq(write.store(), &database.store) => is_same(write)?,
+                    _ => true,
+                },
+                None => true,
+            },
+        };
+        match same {
+            true => Ok(()),
+            false => Err(hushdb_storage::Error::Overtaken.into()),
+        }
     }
 
     /// The same statement on what there is now: after others were faster, or what it did itself.

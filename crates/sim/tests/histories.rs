@@ -50,6 +50,7 @@ fn histories_are_as_their_levels_promise() {
         assert!(sum.commits > histories && sum.waits > histories && sum.again > 0);
         assert!(sum.deadlocks > 0 && sum.cancelled > 0 && sum.conflicts > 0);
         assert!(sum.crashes > histories / 4 && sum.found_in_flight > 0);
+        assert!(sum.skipped > 0 && sum.tables > 0);
         assert!(sum.full > 0 && sum.taken_back > 0);
     }
 }

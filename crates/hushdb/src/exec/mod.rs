@@ -232,6 +232,9 @@ fn dispatch(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult> {
     {
         return Ok(result.of_command(command));
     }
+    if statement.by_key {
+        return Err(hushdb_storage::Error::Overtaken.into());
+    }
     let is_flat = matches!(parsed, Parsed::Transaction(_));
     let run = || run_planned(statement, parsed);
     Ok(if is_flat { run()? } else { with_room(run)? }.of_command(command))

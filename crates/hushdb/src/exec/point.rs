@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::ast::{self, Expr, ObjectName};
 use hushdb_query::memory::compact;
 use hushdb_sql::Result;
 use hushdb_sql::position_of;
-use hushdb_storage::{Column, LockMode, TableVersion};
+use hushdb_storage::{Column, Index, LockMode, TableVersion};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -67,6 +67,7 @@ fn select(
     let Some(mut found) = find(table, place, items, arguments, kept)? else {
         return Ok(None);
     };
+    statement.still_sees(None, database, table, (found.index, &found.key))?;
     if let Some(lock) = lock {
         let (_, write) = statement.resolve_for_write(&place.table)?;
         found.row_ids = lock.take(&write, table.id, found.row_ids)?;
@@ -94,7 +95,7 @@ fn change(
     kept: Kept<'_>,
 ) -> Result<Option<QueryResult>> {
     let (name, mut write) = statement.resolve_for_write(&place.table)?;
-    let Some((_, table)) = statement.snapshot().seen(&place.parts) else {
+    let Some((database, table)) = statement.snapshot().seen(&place.parts) else {
         return Ok(None);
     };
     if set.is_some() && identity::has_always(statement.snapshot(), &name, table) {
@@ -110,6 +111,7 @@ fn change(
     let Some(found) = find(table, place, None, arguments, kept)? else {
         return Ok(None);
     };
+    statement.still_sees(Some(&write), database, table, (found.index, &found.key))?;
     let row_ids = found.row_ids;
     if row_ids.len() > load::FEW_ROWS.min(write.store().row_group_rows()) {
         return Ok(None);
@@ -254,18 +256,20 @@ fn insert(
 }
 
 /// Rows that a place names.
-struct Found {
+struct Found<'t> {
     resolved: Arc<Resolved>,
+    index: &'t Index,
+    key: Vec<ArrayRef>,
     row_ids: Vec<u64>,
 }
 
-fn find(
-    table: &TableVersion,
+fn find<'t>(
+    table: &'t TableVersion,
     place: &Place,
     items: Option<&[Item]>,
     arguments: &[Argument<'_>],
     kept: Kept<'_>,
-) -> Result<Option<Found>> {
+) -> Result<Option<Found<'t>>> {
     let before = kept.and_then(|kept| kept.resolved.lock().clone());
     let resolved = match before {
         Some(before) if before.index(table).is_some() => before,
@@ -290,7 +294,12 @@ fn find(
         return Ok(None);
     };
     match table.find(index, &key, 0) {
-        Ok(row_ids) => Ok(Some(Found { resolved, row_ids })),
+        Ok(row_ids) => Ok(Some(Found {
+            resolved,
+            index,
+            key,
+            row_ids,
+        })),
         // A key too long for the index is in no row, which the plan finds out.
         Err(hushdb_storage::Error::Unsupported(_)) => Ok(None),
         Err(error) => Err(error.into()),

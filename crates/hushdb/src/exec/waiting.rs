@@ -23,6 +23,8 @@ const TRIES: usize = 10;
 pub(super) enum Sight {
     /// It looks at rows.
     Newest,
+    /// It may be about one key: where its transaction has changed many rows, whether others have changed that one is looked at alone.
+    Key,
     /// It adds rows that it spells out: the transaction need not see what others have done since.
     AsItIs,
     /// It begins or ends the transaction.
@@ -38,6 +40,9 @@ pub(super) fn sight(parsed: &Parsed) -> Sight {
                 Some(Shape::Insert { .. }) if !looks(ast) => Sight::AsItIs,
                 _ => Sight::Newest,
             },
+            ast::Statement::Update(_) | ast::Statement::Delete(_) | ast::Statement::Query(_) => {
+                Sight::Key
+            }
             _ => Sight::Newest,
         },
         _ => Sight::Newest,
@@ -111,11 +116,13 @@ fn attempts(
     mut work: impl FnMut(&Statement<'_>) -> Result<QueryResult>,
 ) -> Result<QueryResult> {
     let mut tries = TRIES;
-    let mut keep = sight == Sight::AsItIs;
+    let by_key = sight == Sight::Key && !alone && session.has_many_changes();
+    let mut keep = by_key || sight == Sight::AsItIs;
     loop {
         waits.still_count()?;
         session.renew(keep)?;
-        let statement = Statement::new(session, progress).waiting(waits);
+        let mut statement = Statement::new(session, progress).waiting(waits);
+        statement.by_key = by_key && keep;
         let result = work(&statement);
         tries -= 1;
         match result {

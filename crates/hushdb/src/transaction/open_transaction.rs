@@ -231,7 +231,7 @@ impl OpenTransaction {
     }
 
     /// The storage transaction of a database that there is, or of what is the connection's own.
-    pub(super) fn writing(&mut self, own: bool) -> Option<&mut Transaction> {
+    pub(crate) fn writing(&mut self, own: bool) -> Option<&mut Transaction> {
         match own {
             true => self.own.as_mut(),
             false => self.write.as_mut().map(|(_, write)| write),

@@ -4,6 +4,7 @@
 
 mod definitions;
 mod histories;
+mod many_changes;
 mod queued;
 mod row_locks;
 mod two_databases;

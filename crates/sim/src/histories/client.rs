@@ -132,8 +132,10 @@ impl<'a> Client<'a> {
             let places = self.is_mixed && self.dice.chance(40);
             match self.dice.below(20) {
                 _ if places => self.place()?,
-                0..=4 => self.read()?,
-                5..=9 => self.append()?,
+                0..=3 => self.read()?,
+                4 => self.take_free()?,
+                5..=8 => self.append()?,
+                9 => self.lock_table()?,
                 10..=11 => self.go_back()?,
                 12..=14 => self.place()?,
                 15..=16 => self.transfer()?,
@@ -234,23 +236,46 @@ impl<'a> Client<'a> {
     }
 
     fn statement<T>(&mut self, work: impl Fn(&mut Transaction) -> Result<T>) -> Step<T> {
-        self.attempts(work).map_err(|error| self.stopped(&error))
+        self.attempts(None, work)
+            .map_err(|error| self.stopped(&error))
+    }
+
+    /// As `statement`, for one that is about a key of a table alone.
+    fn by_key<T>(
+        &mut self,
+        key: (&str, u64),
+        work: impl Fn(&mut Transaction) -> Result<T>,
+    ) -> Step<T> {
+        self.attempts(Some(key), work)
+            .map_err(|error| self.stopped(&error))
     }
 
     /// Does what a statement does, again when others were faster, as its level says.
-    fn attempts<T>(&mut self, work: impl Fn(&mut Transaction) -> Result<T>) -> Result<T> {
+    fn attempts<T>(
+        &mut self,
+        key: Option<(&str, u64)>,
+        work: impl Fn(&mut Transaction) -> Result<T>,
+    ) -> Result<T> {
         let cancel = Arc::new(Interrupt::default());
         *self.cancel.lock() = Arc::clone(&cancel);
         self.take_owner();
         self.turns.pass(self.me);
+        // A transaction that has changed much looks at the key alone, before it goes on from another state.
+        let mut key = key.filter(|_| self.dice.chance(50) && self.may_keep());
         for _ in 0..TRIES {
-            self.renew()?;
+            if key.is_none() {
+                self.renew()?;
+            }
+            let looks = key.take();
             let Some(transaction) = &mut self.transaction else {
                 break;
             };
             let undo = transaction.savepoint();
             let (turns, me) = (self.turns, self.me);
             let done = cancel.watch(|| {
+                if let Some((name, key)) = looks {
+                    is_newest(transaction, name, key)?;
+                }
                 let done = work(transaction)?;
                 // Others may be faster than its locks.
                 turns.pass(me);
@@ -267,6 +292,12 @@ impl<'a> Client<'a> {
             self.report.again += 1;
         }
         Err(Error::Conflict("overtaken again and again".into()))
+    }
+
+    /// Whether a statement need not see what others have committed since the one before.
+    fn may_keep(&self) -> bool {
+        let open = self.transaction.as_ref();
+        self.level == Level::Committed && open.is_some_and(Transaction::is_changed)
     }
 
     /// What holds its locks; waits are turns of others, in which it may be cancelled.
@@ -334,7 +365,7 @@ impl<'a> Client<'a> {
             .dice
             .pick(&[None, None, Some(LockMode::Share), Some(LockMode::All)]);
         let mode = mode.filter(|_| self.level != Level::Snapshot);
-        let mut list = self.statement(|txn| {
+        let mut list = self.by_key(("t", key), |txn| {
             let (id, text) = list(txn, key)?;
             if let Some(mode) = mode {
                 txn.lock_rows(table(txn, "t")?.id, &[id], mode, true)?;
@@ -359,9 +390,63 @@ impl<'a> Client<'a> {
 
     fn append(&mut self) -> Step<()> {
         let (key, id) = (self.dice.below(KEYS), self.new_id());
-        self.statement(|txn| append(txn, key, id))?;
+        self.by_key(("t", key), |txn| append(txn, key, id))?;
         self.deed.done.appends.push((key, id));
         Ok(())
+    }
+
+    /// Appends to the first list that nobody else has locked, as who takes a job from a queue does.
+    fn take_free(&mut self) -> Step<()> {
+        if self.level == Level::Snapshot {
+            return Ok(());
+        }
+        let id = self.new_id();
+        let (taken, skipped) = self.statement(|txn| {
+            let lists = (0..KEYS).map(|key| Ok(list(txn, key)?.0));
+            let ids = lists.collect::<Result<Vec<_>>>()?;
+            let all = LockMode::All;
+            let free = txn.lock_free_rows(table(txn, "t")?.id, &ids, all, 1)?;
+            if free.any_gone {
+                return Err(Error::Overtaken);
+            }
+            let taken = free.locked.iter().position(|locked| *locked);
+            let key = taken.map(|at| at as u64);
+            key.map_or(Ok(()), |key| append(txn, key, id))?;
+            Ok((key, taken.unwrap_or(ids.len()) as u64))
+        })?;
+        self.report.skipped += skipped;
+        self.deed.done.appends.extend(taken.map(|key| (key, id)));
+        Ok(())
+    }
+
+    /// Locks the accounts, which stay as they are then: what one statement sees of them, the next one does.
+    fn lock_table(&mut self) -> Step<()> {
+        let mode = *self.dice.pick(&[LockMode::All, LockMode::Share]);
+        let waits = self.dice.chance(70);
+        if self.level == Level::Snapshot {
+            return Ok(());
+        }
+        let store = Arc::clone(&self.store);
+        self.take_owner();
+        let Some(owner) = self.locks.clone() else {
+            return Ok(());
+        };
+        let locked = self.attempts(None, |txn| {
+            store.lock_table(&owner, table(txn, "m")?.id, mode, waits)
+        });
+        match locked {
+            Err(Error::LockTimeout) if !waits => return Ok(()),
+            locked => locked.map_err(|error| self.stopped(&error))?,
+        }
+        self.report.tables += 1;
+        let first = self.statement(|txn| scan(txn, "m", 1))?;
+        let second = self.statement(|txn| scan(txn, "m", 1))?;
+        match first == second || self.is_mixed {
+            true => Ok(()),
+            false => Err(Stop::Wrong(format!(
+                "a locked table had {first:?} and has {second:?}"
+            ))),
+        }
     }
 
     /// Does something, and goes back to before it.
@@ -394,7 +479,7 @@ impl<'a> Client<'a> {
     fn place(&mut self) -> Step<()> {
         let (place, by) = (self.dice.below(PLACES), self.new_id());
         let adds = self.dice.chance(50);
-        let changed = self.attempts(|txn| match adds {
+        let changed = self.attempts(None, |txn| match adds {
             true => {
                 let added = txn.insert(MAIN_SCHEMA, "u", &[number(place), number(by)])?;
                 Ok(added as i64)
@@ -436,8 +521,8 @@ impl<'a> Client<'a> {
     /// Brings money from one account to another.
     fn transfer(&mut self) -> Step<()> {
         let (from, to) = (self.dice.below(ACCOUNTS), self.dice.below(ACCOUNTS));
-        self.statement(|txn| add(txn, "m", from, -7))?;
-        self.statement(|txn| add(txn, "m", to, 7))?;
+        self.by_key(("m", from), |txn| add(txn, "m", from, -7))?;
+        self.by_key(("m", to), |txn| add(txn, "m", to, 7))?;
         self.deed.is_more = true;
         Ok(())
     }
@@ -514,6 +599,17 @@ fn find(txn: &Transaction, name: &str, key: u64) -> Result<Vec<u64>> {
     match table.indexes().first() {
         Some(index) => table.find(index, &[number(key)], 0),
         None => Err(Error::InvalidInput("a table without a key".into())),
+    }
+}
+
+/// Whether a key means what the transaction sees of it.
+fn is_newest(txn: &Transaction, name: &str, key: u64) -> Result<()> {
+    let seen = table(txn, name)?;
+    let index = seen.indexes().first();
+    let index = index.ok_or_else(|| Error::InvalidInput("a table without a key".into()))?;
+    match txn.is_newest_of(seen.id, index, &[number(key)])? {
+        true => Ok(()),
+        false => Err(Error::Overtaken),
     }
 }
 

@@ -63,6 +63,10 @@ pub struct HistoryReport {
     pub cancelled: u64,
     /// Transactions that failed since others were faster which do not wait.
     pub conflicts: u64,
+    /// Rows that were passed by since others had them locked.
+    pub skipped: u64,
+    /// Tables that were locked by name.
+    pub tables: u64,
     /// Histories in the midst of which the machine went down.
     pub crashes: u64,
     /// Commits in flight then that turned out to be there.
@@ -92,6 +96,8 @@ impl AddAssign for HistoryReport {
         self.deadlocks += other.deadlocks;
         self.cancelled += other.cancelled;
         self.conflicts += other.conflicts;
+        self.skipped += other.skipped;
+        self.tables += other.tables;
         self.crashes += other.crashes;
         self.found_in_flight += other.found_in_flight;
         self.full += other.full;

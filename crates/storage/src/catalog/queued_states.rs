@@ -12,25 +12,32 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use arrow_array::ArrayRef;
 use parking_lot::RwLock;
 
 use super::catalog_version::CatalogVersion;
 use super::commit::CommitState;
 use super::lock_owner::LockOwner;
+use super::rebase::find;
 use super::store::Store;
 use super::transaction::Transaction;
 use crate::error::Result;
+use crate::index::Index;
 use crate::locks::LockMode;
 use crate::numbers::TableId;
+use crate::table::TableVersion;
+
+/// Up to so many changed rows are changed again for each statement.
+const FEW_CHANGED: u64 = 64;
 
 /// The newest state, for those who hold locks.
 pub(super) struct QueuedStates {
-    newest: RwLock<Shown>,
+    pub(super) newest: RwLock<Shown>,
     is_early: AtomicBool,
 }
 
 /// A state, and the ticket with which it becomes durable; 0: it is.
-struct Shown {
+pub(super) struct Shown {
     state: Arc<CatalogVersion>,
     ticket: u64,
 }
@@ -161,6 +168,48 @@ impl Transaction {
     pub fn advance_to_newest(&mut self) -> Result<()> {
         let newest = self.newest()?;
         self.advance(newest)
+    }
+
+    /// Whether it has changed so many rows that going on from another state, which changes them there again, costs more than looking
+    /// whether a key means the same there.
+    pub fn is_large(&self) -> bool {
+        self.changed_rows().any(|(id, gone)| {
+            let ends =
+                [&*self.base, self.catalog()].map(|state| find(state, id).map(|t| t.next_row_id));
+            let added = match ends {
+                [Some(base), Some(mine)] => mine.saturating_sub(base),
+                _ => 0,
+            };
+            gone.len() + added > FEW_CHANGED
+        })
+    }
+
+    /// Whether a key names the same rows of a table in the newest state as in the one that this transaction goes on from, and nothing
+    /// was defined since: what is done about them needs no other state.
+    ///
+    /// # Errors
+    /// As [`Store::look`] and [`TableVersion::find`].
+    pub fn is_newest_of(&self, id: TableId, index: &Index, key: &[ArrayRef]) -> Result<bool> {
+        let newest = self.newest()?;
+        if Arc::ptr_eq(&newest, &self.base) {
+            return Ok(true);
+        }
+        let (Some(now), Some(base)) = (find(&newest, id), find(&self.base, id)) else {
+            return Ok(false);
+        };
+        if newest.definitions != self.base.definitions || !now.is_defined_as(base) {
+            return Ok(false);
+        }
+        if now.changes == base.changes {
+            return Ok(true);
+        }
+        let of = |table: &TableVersion| {
+            let mut indexes = table.indexes().iter();
+            let same = indexes.find(|other| Arc::ptr_eq(&other.info, &index.info));
+            same.map(|index| table.find(index, key, 0)).transpose()
+        };
+        let rows = of(now)?;
+        Ok(rows.is_some() && rows == of(base)?)
     }
 
     /// Lets go of its locks, where that is done before a commit is durable.
