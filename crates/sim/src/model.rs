@@ -152,7 +152,7 @@ impl Model {
                 let indexes = indexes.map(|i| (i.name().to_owned(), i.column_ids().to_vec()));
                 let table = TableModel {
                     id: table.id,
-                    columns: table.columns.clone(),
+                    columns: table.columns.to_vec(),
                     indexes: indexes.collect(),
                     next_column_id: table.next_column_id,
                     next_row_id: table.next_row_id.number(),

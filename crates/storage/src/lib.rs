@@ -38,6 +38,7 @@ mod numbers;
 mod role;
 mod row_group;
 mod row_keys;
+mod shared;
 mod spill;
 mod store;
 mod table;
@@ -76,6 +77,7 @@ pub use row_group::{
     Check, Column, ColumnDef, DistinctSketch, GatheredRows, MemoryRows, RowGroup, RowGroupBuilder,
     Segment, StatValue, same_name,
 };
+pub use shared::Shared;
 pub use spill::{SpillFile, SpillSpace, SpillStats};
 pub use store::{
     Anchor, BlockStore, DEFAULT_ROW_GROUP_ROWS, Freshness, HeaderCopies, Notice, StoreInfo,

@@ -102,7 +102,7 @@ fn fill_from_query(
 
 pub(super) fn table_columns(write: &Write<'_>, name: &TableName) -> Result<Vec<Column>> {
     match write.catalog().table(&name.schema, &name.name) {
-        Some(table) => Ok(table.columns.clone()),
+        Some(table) => Ok(table.columns.to_vec()),
         None => Err(Error::internal(
             "the new table is not in its own transaction",
         )),

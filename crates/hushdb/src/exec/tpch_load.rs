@@ -235,7 +235,7 @@ pub(super) fn dbgen(
         for table in &TABLES {
             let columns: Arc<[Column]> = match write.catalog().table(&arguments.schema, table.name)
             {
-                Some(version) => version.columns.clone().into(),
+                Some(version) => version.columns.to_vec().into(),
                 None => return Err(Error::internal("a TPC-H table was not created")),
             };
             let groups = generate(statement, write.store(), table, arguments.sf, &columns)?;

@@ -4,13 +4,13 @@
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::physical_expr::PhysicalExpr;
-use hushdb_storage::{Column, ColumnType, TableId, TableVersion};
+use hushdb_storage::{Column, ColumnType, Shared, TableId, TableVersion};
 use std::sync::Arc;
 
 /// Values over a table's columns, behind which stand the parameters.
 pub(crate) struct Computed {
     pub(crate) table_id: TableId,
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Shared<Column>,
     /// Each parameter that is used, as it is written, and its type.
     pub(crate) parameters: Vec<(String, ColumnType)>,
     /// Of the rows that values are computed from.

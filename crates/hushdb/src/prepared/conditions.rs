@@ -6,13 +6,13 @@ use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::physical_expr::PhysicalExpr;
-use hushdb_storage::{Check, Column, TableId, TableVersion};
+use hushdb_storage::{Check, Column, Shared, TableId, TableVersion};
 use std::sync::Arc;
 
 /// Conditions on the rows of a table.
 pub(crate) struct Conditions {
     pub(crate) table_id: TableId,
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Shared<Column>,
     pub(crate) checks: Vec<Check>,
     /// Of the rows.
     pub(crate) schema: SchemaRef,

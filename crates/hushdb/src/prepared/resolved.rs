@@ -6,13 +6,13 @@ use super::shape::{Item, Place};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use hushdb_sql::position_of;
 use hushdb_sql::type_names::arrow_field;
-use hushdb_storage::{Column, ColumnId, ColumnType, Index, TableId, TableVersion};
+use hushdb_storage::{Column, ColumnId, ColumnType, Index, Shared, TableId, TableVersion};
 use std::sync::Arc;
 
 /// A shape against a table.
 pub(crate) struct Resolved {
     table_id: TableId,
-    columns: Vec<Column>,
+    columns: Shared<Column>,
     index_name: String,
     index_columns: Vec<ColumnId>,
     /// For each column of the index, the place in the shape's key of its value, and its type.

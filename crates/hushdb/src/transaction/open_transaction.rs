@@ -151,7 +151,7 @@ impl OpenTransaction {
             };
             let is_its = |write: &&Transaction| Arc::ptr_eq(write.store(), &database.store);
             if let Some(write) = write.filter(is_its).filter(|write| write.is_changed()) {
-                database.version = Arc::new(write.catalog().clone());
+                database.version = write.state();
             }
         }
         newest

@@ -21,7 +21,7 @@ use datafusion::physical_expr_common::physical_expr::{
     snapshot_generation, snapshot_physical_expr,
 };
 use hushdb_sql::Error;
-use hushdb_storage::{Column, RowGroup, Store};
+use hushdb_storage::{Column, RowGroup, Shared, Store};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -169,7 +169,7 @@ fn is_true(expr: &Arc<dyn PhysicalExpr>) -> bool {
 
 pub(super) struct GroupReader {
     store: Arc<Store>,
-    columns: Vec<Column>,
+    columns: Shared<Column>,
     projection: Vec<usize>,
     output: SchemaRef,
     filters: Vec<RowFilter>,

@@ -37,7 +37,7 @@ impl Store {
         if !deletes.is_empty() {
             group.deletes = Some(deletes);
             let (rows, live) = (u64::from(group.rows), u64::from(group.visible_rows()));
-            for segment in &mut group.segments {
+            for segment in group.segments.make_mut() {
                 let column = columns.iter().find(|c| c.id == segment.column_id);
                 if column.is_some_and(|column| !may_be_long(&column.ty.arrow())) {
                     segment.raw_bytes = segment.raw_bytes.saturating_mul(live).div_ceil(rows);

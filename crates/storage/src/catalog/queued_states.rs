@@ -194,10 +194,15 @@ impl Transaction {
         if Arc::ptr_eq(&newest, &self.base) {
             return Ok(true);
         }
-        let (Some(now), Some(base)) = (find(&newest, id), find(&self.base, id)) else {
+        if newest.definitions != self.base.definitions {
             return Ok(false);
+        }
+        let (now, base) = match (find(&newest, id), find(&self.base, id)) {
+            (Some(now), Some(base)) => (now, base),
+            // Of a table that this transaction has made nobody else knows.
+            (now, base) => return Ok(now.is_none() && base.is_none()),
         };
-        if newest.definitions != self.base.definitions || !now.is_defined_as(base) {
+        if !now.is_defined_as(base) {
             return Ok(false);
         }
         if now.changes == base.changes {

@@ -86,14 +86,14 @@ impl Transaction {
                 theirs.verify_unique(change.added.iter())?;
             }
         }
-        self.changes.catalog = result;
+        self.changes.catalog = Arc::new(result);
         self.base = newest;
         Ok(())
     }
 
     /// Tables of the base whose rows changed, with the rows that are gone.
     pub(super) fn changed_rows(&self) -> impl Iterator<Item = (TableId, &RoaringTreemap)> {
-        let rows = self.changes.rows.iter().map(|(id, gone)| (*id, gone));
+        let rows = self.changes.rows.iter().map(|(id, gone)| (*id, &**gone));
         rows.filter(|(id, _)| !self.changes.redefined.contains(id))
     }
 
@@ -123,7 +123,7 @@ impl Transaction {
                 ));
             }
         }
-        let mut result = self.changes.catalog.clone();
+        let mut result = CatalogVersion::clone(&self.changes.catalog);
         for id in &self.changes.redefined {
             if let (Some(then), Some(now)) = (find(&self.base, *id), theirs.get(id))
                 && let Some(ours) = find_mut(&mut result, *id)

@@ -305,7 +305,7 @@ fn with_moved(group: &Arc<RowGroup>, moved: &HashMap<BlockRef, BlockRef>) -> Arc
     }
     let now = |block: BlockRef| moved.get(&block).copied().unwrap_or(block);
     let mut group = RowGroup::clone(group);
-    for segment in &mut group.segments {
+    for segment in group.segments.make_mut() {
         segment.block = now(segment.block);
     }
     group.deletes_block = group.deletes_block.map(now);

@@ -470,7 +470,7 @@ impl<'a> TableWriter<'a> {
         txn.create_table(schema, &table.name, defs, table.checks.clone())?;
         let made = txn.commit()?;
         let made = made.table(schema, &table.name);
-        let columns = made.map(|made| made.columns.clone()).unwrap_or_default();
+        let columns = made.map(|made| made.columns.to_vec()).unwrap_or_default();
         Ok(Self {
             out,
             schema,

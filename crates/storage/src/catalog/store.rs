@@ -35,6 +35,7 @@ use crate::locks::{LockTable, LockView, Patience};
 use crate::log::{LogPosition, Synchronous};
 use crate::numbers::{Generation, Lsn, RowId};
 use crate::row_group::{Column, DistinctSketch, GatheredRows, RowGroup, Segment, Statistics};
+use crate::shared::Shared;
 use crate::spill::{NobodysKey, SpillSpace};
 use crate::store::{Anchor, BlockStore, Freshness, Notice, StoreInfo, StoreOptions};
 
@@ -361,7 +362,7 @@ impl Store {
         let mut group = RowGroup {
             first_row_id: RowId::default(),
             rows: u32::try_from(rows).unwrap_or(MAX_ROW_GROUP_ROWS),
-            segments: Vec::with_capacity(columns.len()),
+            segments: Shared::default(),
             memory: None,
             deletes: None,
             deletes_block: None,
@@ -369,6 +370,7 @@ impl Store {
             keys: None,
         };
         let mut fresh = FreshBlocks::new(&self.blocks);
+        let mut segments = Vec::with_capacity(columns.len());
         let mut sketches = Vec::with_capacity(columns.len());
         let mut left = columns.iter();
         for array in arrays {
@@ -377,14 +379,15 @@ impl Store {
                 return Err(unfit());
             }
             if let Some((segment, sketch)) = self.write_segment(column, &array, &mut fresh)? {
-                group.segments.push(segment);
+                segments.push(segment);
                 sketches.push((column.id, sketch));
             }
         }
         if left.next().is_some() {
             return Err(unfit());
         }
-        group.segments.sort_by_key(|segment| segment.column_id);
+        segments.sort_by_key(|segment| segment.column_id);
+        group.segments = segments.into();
         if !sketches.is_empty() {
             let bytes = DistinctSketch::write_all(&sketches);
             group.sketches = Some(self.write_aside(Role::Statistics, &bytes, &mut fresh)?);

@@ -42,10 +42,10 @@ pub struct Transaction {
 /// What a transaction has done so far.
 #[derive(Clone)]
 pub(super) struct Changes {
-    /// The base with the changes.
-    pub(super) catalog: CatalogVersion,
+    /// The base with the changes; shared with savepoints and whoever reads it.
+    pub(super) catalog: Arc<CatalogVersion>,
     /// Tables whose rows changed, by id, with the rows of the base that are gone.
-    pub(super) rows: BTreeMap<TableId, RoaringTreemap>,
+    pub(super) rows: BTreeMap<TableId, Arc<RoaringTreemap>>,
     /// Tables that were made, dropped, renamed or got other columns or conditions.
     pub(super) redefined: BTreeSet<TableId>,
     /// Whether any schema, table or view changed, other than in its rows.
@@ -69,7 +69,7 @@ impl Transaction {
         Self {
             store: Arc::clone(store),
             changes: Changes {
-                catalog: CatalogVersion::clone(&base),
+                catalog: Arc::clone(&base),
                 rows: BTreeMap::new(),
                 redefined: BTreeSet::new(),
                 defines: false,
@@ -91,6 +91,16 @@ impl Transaction {
     /// The state as this transaction sees it, its own changes included.
     pub fn catalog(&self) -> &CatalogVersion {
         &self.changes.catalog
+    }
+
+    /// The same, to be kept beside further changes.
+    pub fn state(&self) -> Arc<CatalogVersion> {
+        Arc::clone(&self.changes.catalog)
+    }
+
+    /// The private copy of the state.
+    pub(super) fn catalog_mut(&mut self) -> &mut CatalogVersion {
+        Arc::make_mut(&mut self.changes.catalog)
     }
 
     /// The store that it changes.
@@ -241,7 +251,7 @@ impl Transaction {
             ids = before.visible_of(&ids)?;
         }
         let gone = self.changes.rows.entry(id).or_default();
-        gone.extend(ids.into_iter().take_while(|row| RowId::new(*row) < own));
+        Arc::make_mut(gone).extend(ids.into_iter().take_while(|row| RowId::new(*row) < own));
         Ok(deleted)
     }
 
@@ -271,13 +281,13 @@ impl Transaction {
         let target = self.table_mut(schema, table)?;
         target.set_rows(vec![], vec![]);
         target.indexes.iter_mut().for_each(Index::clear);
-        *self.changes.rows.entry(id).or_default() |= gone;
+        *Arc::make_mut(self.changes.rows.entry(id).or_default()) |= gone;
         Ok(rows)
     }
 
     /// Whether the commit moves the root rather than append to the log.
     pub(super) fn needs_flip(&self) -> bool {
-        let deletes: u64 = self.changes.rows.values().map(RoaringTreemap::len).sum();
+        let deletes: u64 = self.changes.rows.values().map(|gone| gone.len()).sum();
         self.changes.defines || self.changes.bulk || deletes > MAX_LOGGED_DELETES
     }
 
@@ -294,7 +304,7 @@ impl Transaction {
 
     /// The private copy of a schema, to change what is in it.
     pub(super) fn schema_mut(&mut self, schema: &str) -> Result<&mut SchemaVersion> {
-        let found = self.changes.catalog.schemas.get_mut(schema);
+        let found = self.catalog_mut().schemas.get_mut(schema);
         found
             .map(Arc::make_mut)
             .ok_or_else(|| Error::InvalidInput("there is no such schema".into()))

@@ -32,8 +32,7 @@ impl Transaction {
             return Err(invalid("there is a schema of this name already"));
         }
         self.lock_definition(None)?;
-        self.changes
-            .catalog
+        self.catalog_mut()
             .schemas
             .insert(name.to_owned(), Arc::default());
         self.changes.defines = true;
@@ -58,7 +57,7 @@ impl Transaction {
         for table in schema.tables.keys() {
             self.drop_table(name, table)?;
         }
-        self.changes.catalog.schemas.remove(name);
+        self.catalog_mut().schemas.remove(name);
         self.changes.defines = true;
         Ok(())
     }
@@ -95,7 +94,7 @@ impl Transaction {
             .tables
             .insert(name.to_owned(), Arc::new(table));
         self.changes.redefined.insert(id);
-        self.changes.catalog.next_table_id = id.next();
+        self.catalog_mut().next_table_id = id.next();
         Ok(id)
     }
 
@@ -174,7 +173,7 @@ impl Transaction {
         }
         let target = self.definition_mut(schema, table)?;
         target.next_column_id = next;
-        target.columns.push(column);
+        target.columns.make_mut().push(column);
         Ok(())
     }
 
@@ -198,6 +197,7 @@ impl Transaction {
         })?;
         self.definition_mut(schema, table)?
             .columns
+            .make_mut()
             .retain(|column| column.id != id);
         self.drop_owned(schema, target.id, Some(id))
     }
@@ -246,7 +246,12 @@ impl Transaction {
         })?;
         let target = self.definition_mut(schema, table)?;
         target.next_column_id = next;
-        if let Some(place) = target.columns.iter_mut().find(|known| known.id == old) {
+        if let Some(place) = target
+            .columns
+            .make_mut()
+            .iter_mut()
+            .find(|known| known.id == old)
+        {
             *place = column;
         }
         self.reown(schema, table_id, old, id)
@@ -342,6 +347,7 @@ impl Transaction {
     fn column_mut(&mut self, schema: &str, table: &str, column: &str) -> Result<&mut Column> {
         let columns = &mut self.definition_mut(schema, table)?.columns;
         columns
+            .make_mut()
             .iter_mut()
             .find(|known| known.name == column)
             .ok_or_else(no_such_column)
@@ -434,7 +440,7 @@ impl Transaction {
         let Some((segment, sketch)) = written else {
             return Ok(changed);
         };
-        changed.segments.push(segment);
+        changed.segments.make_mut().push(segment);
 
         let mut sketches = Vec::new();
         if let Some(block) = changed.sketches {
@@ -456,7 +462,10 @@ impl Transaction {
 /// The row group without values of a column; `None` if it has none.
 fn without_column(group: &RowGroup, id: ColumnId) -> Option<RowGroup> {
     let mut changed = group.clone();
-    changed.segments.retain(|segment| segment.column_id != id);
+    changed
+        .segments
+        .make_mut()
+        .retain(|segment| segment.column_id != id);
     if let Some(memory) = &group.memory {
         let kept = memory.iter().filter(|(column, _)| *column != id);
         changed.memory = Some(kept.cloned().collect());

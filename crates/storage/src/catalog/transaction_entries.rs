@@ -29,7 +29,7 @@ impl Transaction {
         self.definitions_mut(schema)?
             .sequences
             .insert(name, Arc::new(sequence));
-        self.changes.catalog.next_table_id = id.next();
+        self.catalog_mut().next_table_id = id.next();
         Ok(())
     }
 

@@ -115,14 +115,21 @@ impl Transaction {
         let mut touched = Vec::new();
         for (id, gone) in self.changed_rows() {
             let before = since.map(|since| &since.changes);
-            let gone = match before.and_then(|before| before.rows.get(&id)) {
-                Some(before) => (gone - before).iter().collect(),
+            let gone_before = before.and_then(|before| before.rows.get(&id));
+            let same = gone_before.is_some_and(|before| std::ptr::eq(&**before, gone));
+            let gone = match gone_before {
+                _ if same => vec![],
+                Some(before) => (gone - &**before).iter().collect(),
                 None => gone.iter().collect(),
             };
             let (Some(base), Some(mine)) = (find(&self.base, id), find(self.catalog(), id)) else {
                 continue;
             };
             let before = before.and_then(|before| find(&before.catalog, id));
+            if same && before.is_some_and(|before| before.next_row_id == mine.next_row_id) {
+                // Only statements before changed it, which have locked what they need.
+                continue;
+            }
             let from = before.map_or(base.next_row_id, |before| before.next_row_id);
             let from = from.max(base.next_row_id);
             let added = mine.tail.iter().rev();

@@ -16,6 +16,7 @@ use super::Segment;
 use crate::block::BlockRef;
 use crate::numbers::{ColumnId, RowId};
 use crate::row_keys::RunKeys;
+use crate::shared::Shared;
 
 /// Values by column id, each array with a value for every row; a column without one is NULL in every row.
 pub type MemoryRows = Arc<[(ColumnId, ArrayRef)]>;
@@ -28,7 +29,7 @@ pub struct RowGroup {
     /// Rows, deleted ones included.
     pub rows: u32,
     /// Segments; a column without one is NULL in every row.
-    pub segments: Vec<Segment>,
+    pub segments: Shared<Segment>,
     /// Values of rows that no block holds yet, instead of segments.
     pub memory: Option<MemoryRows>,
     /// Offsets of the rows that are gone.
@@ -54,7 +55,7 @@ impl RowGroup {
         Self {
             first_row_id,
             rows,
-            segments: Vec::new(),
+            segments: Shared::default(),
             memory: Some(values.into()),
             deletes: None,
             deletes_block: None,
@@ -180,7 +181,7 @@ impl RowGroup {
         Ok(Self {
             first_row_id,
             rows,
-            segments,
+            segments: segments.into(),
             memory: None,
             deletes: None,
             deletes_block,
@@ -220,7 +221,7 @@ mod tests {
         RowGroup {
             first_row_id: RowId::default(),
             rows,
-            segments: Vec::new(),
+            segments: Shared::default(),
             memory: None,
             deletes: None,
             deletes_block: None,

@@ -241,7 +241,7 @@ mod tests {
         Arc::new(RowGroup {
             first_row_id: RowId::new(first_row_id),
             rows,
-            segments: vec![segment(0), segment(4)],
+            segments: vec![segment(0), segment(4)].into(),
             memory: None,
             deletes: None,
             deletes_block: Some(block),

@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::index::{Index, IndexKind};
 use crate::numbers::{ColumnId, RowId, TableId};
 use crate::row_group::{Check, Column, DistinctSketch, RowGroup, same_name};
+use crate::shared::Shared;
 use crate::store::BlockStore;
 
 const VERSION: u8 = 1;
@@ -40,7 +41,7 @@ pub struct TableVersion {
     /// As the user wrote it.
     pub name: String,
     /// Columns in order.
-    pub columns: Vec<Column>,
+    pub columns: Shared<Column>,
     /// Conditions on every row.
     pub checks: Vec<Check>,
     /// The id that the next row gets.
@@ -94,7 +95,7 @@ impl TableVersion {
         Self {
             id,
             name,
-            columns,
+            columns: columns.into(),
             checks,
             next_row_id: RowId::default(),
             next_column_id,
@@ -433,7 +434,7 @@ impl TableVersion {
         Ok(Self {
             id,
             name,
-            columns,
+            columns: columns.into(),
             checks,
             next_row_id,
             next_column_id,
@@ -468,7 +469,7 @@ fn following(
         return Ok(Arc::clone(group));
     }
     let mut followed = RowGroup::clone(group);
-    for segment in &mut followed.segments {
+    for segment in followed.segments.make_mut() {
         if then.segment(segment.column_id) == Some(segment)
             && let Some(now) = now.segment(segment.column_id)
         {

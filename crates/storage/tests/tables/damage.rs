@@ -102,7 +102,8 @@ fn a_segment_in_the_place_of_another_columns_is_not_read() {
     let snapshot = store.snapshot();
     let table = snapshot.table("main", "t").unwrap();
     let mut group = RowGroup::clone(&table.row_groups().unwrap()[0]);
-    group.segments[0].block = group.segments[1].block;
+    let other = group.segments[1].block;
+    group.segments.make_mut()[0].block = other;
     let error = store
         .read_column(&group, &table.columns[0], None)
         .unwrap_err();
