@@ -10,14 +10,44 @@ mod row_locks;
 mod two_databases;
 
 use hushdb::{Connection, Database, Error, Isolation};
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 const RC: Isolation = Isolation::ReadCommitted;
 const RR: Isolation = Isolation::RepeatableRead;
 
+thread_local! {
+    /// Where the databases of a test lie that are files; gone with its thread.
+    static DIRECTORIES: RefCell<Vec<TempDir>> = const { RefCell::new(vec![]) };
+}
+
+/// What the databases of this suite are called: in memory, or files where it is part of `waiting_on_files.rs`.
+fn name() -> &'static str {
+    match module_path!() {
+        "waiting" => "memory",
+        _ => "on_file",
+    }
+}
+
 fn database(tables: &str) -> Database {
-    let database = Database::open_in_memory().unwrap();
+    let database = match name() {
+        "memory" => Database::open_in_memory().unwrap(),
+        name => {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join(format!("{name}.hushdb"));
+            DIRECTORIES.with_borrow_mut(|all| all.push(directory));
+            let database = Database::open(path).unwrap();
+            // Checkpoints come between.
+            run(
+                &database.connect().unwrap(),
+                "SET wal_autocheckpoint = '8KB'",
+            )
+            .unwrap();
+            database
+        }
+    };
     run(&database.connect().unwrap(), tables).unwrap();
     database
 }

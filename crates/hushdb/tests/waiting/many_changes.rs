@@ -8,7 +8,7 @@ use super::*;
 fn large(directory: Option<&tempfile::TempDir>) -> (Database, Connection, Connection) {
     let database = match directory {
         Some(directory) => Database::open(directory.path().join("t.hushdb")).unwrap(),
-        None => Database::open_in_memory().unwrap(),
+        None => database("SELECT 1"),
     };
     let setup = "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER); CREATE TABLE u (id INTEGER PRIMARY KEY);
                  CREATE INDEX by_a ON t (a); INSERT INTO t SELECT range, 100 FROM range(500); CHECKPOINT";
@@ -39,7 +39,11 @@ fn statements_by_key_see_what_others_commit_and_their_own_changes() {
         assert_eq!(count("UPDATE t SET a = 0 WHERE id = 301"), 0);
         assert_eq!(count("DELETE FROM t WHERE id = 301"), 0);
         // What nobody else has changed, beside others' commits.
-        run(&other, "UPDATE t SET a = a + 1 WHERE id > 400").unwrap();
+        run(
+            &other,
+            "UPDATE t SET a = a + 1 WHERE id BETWEEN 400 AND 499",
+        )
+        .unwrap();
         assert_eq!(count("UPDATE t SET a = a + 1 WHERE id = 302"), 1);
         assert_eq!(count("UPDATE t SET a = a + 1 WHERE id = 5"), 1);
         assert_eq!(count("DELETE FROM t WHERE id = 6"), 1);
@@ -88,9 +92,9 @@ fn a_row_that_another_holds_is_waited_for_and_looked_at_again() {
 
 #[test]
 fn two_large_transactions_and_many_small_ones_lose_nothing() {
-    let database = Database::open_in_memory().unwrap();
-    let setup = "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER); INSERT INTO t SELECT range, 0 FROM range(1000)";
-    run(&database.connect().unwrap(), setup).unwrap();
+    let database = database(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER); INSERT INTO t SELECT range, 0 FROM range(1000)",
+    );
     let failed = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for client in 0..4 {
