@@ -15,6 +15,8 @@ use std::collections::HashSet;
 /// Names every expression of a select list that has no name, and tells equal names apart.
 pub(super) fn name_columns(select: &mut Select) {
     let mut taken = HashSet::new();
+    // Of columns under their tables' names.
+    let mut qualified = HashSet::new();
     let tables = tables(select);
     let wildcards = Wildcards::of(select);
     for item in &mut select.projection {
@@ -37,6 +39,8 @@ pub(super) fn name_columns(select: &mut Select) {
                     let alias = Ident::with_quote('"', unique(&mut taken, wanted));
                     let expr = Expr::CompoundIdentifier(std::mem::take(parts));
                     *item = SelectItem::ExprWithAlias { expr, alias };
+                } else {
+                    qualified.insert(folded(&wanted));
                 }
             }
             SelectItem::UnnamedExpr(expr) => {
@@ -49,6 +53,7 @@ pub(super) fn name_columns(select: &mut Select) {
                         .unwrap_or_default(),
                     other => name(other),
                 };
+                taken.extend(qualified.take(&folded(&wanted)));
                 let unique = unique(&mut taken, wanted.clone());
                 if !own || unique != wanted {
                     let expr = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
@@ -58,6 +63,7 @@ pub(super) fn name_columns(select: &mut Select) {
             }
             SelectItem::ExprWithAlias { alias, .. } => {
                 let wanted = alias.value.clone();
+                taken.extend(qualified.take(&folded(&wanted)));
                 let unique = unique(&mut taken, wanted.clone());
                 if unique != wanted {
                     *alias = Ident::with_quote('"', unique);

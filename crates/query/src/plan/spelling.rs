@@ -6,13 +6,13 @@
 
 use crate::functions;
 use crate::scan::TableScan;
-use datafusion::common::{Column, Result};
+use datafusion::common::{Column, Result, TableReference};
 use datafusion::datasource::{ViewTable, provider_as_source, source_as_provider};
 use datafusion::logical_expr::{
     Distinct, Expr, JoinType, LogicalPlan, LogicalPlanBuilder, TableSource,
 };
 use hushdb_sql::{SPELLED, Spellings, folded, unique};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The plan with its columns called what they look like.
@@ -25,14 +25,20 @@ pub(super) fn spelled(plan: LogicalPlan, spellings: &Spellings) -> Result<Logica
         })
         .collect();
     // The planner has told apart what is called the same.
-    let mut taken = HashSet::new();
+    let mut taken: HashMap<String, Vec<Option<&TableReference>>> = HashMap::new();
     let names: Vec<String> = (plan.schema().iter().zip(names))
-        .map(
-            |((qualifier, field), name)| match taken.insert((qualifier, name.clone())) {
+        .map(|((qualifier, field), name)| {
+            let others = taken.entry(name.clone()).or_default();
+            // Of two tables there may be one each.
+            let mut others_of = others.iter();
+            let is_free =
+                others_of.all(|of| of.is_some() && qualifier.is_some() && *of != qualifier);
+            others.push(qualifier);
+            match is_free {
                 true => name,
                 false => spellings.of(field.name()),
-            },
-        )
+            }
+        })
         .collect();
     if names
         .iter()
