@@ -14,6 +14,7 @@ fn make(file: &Path) -> Result<()> {
         ty: ColumnType::Int32,
         nullable: true,
         default: None,
+        generated: None,
     };
     let mut txn = store.begin()?;
     txn.let_names_be_alike();

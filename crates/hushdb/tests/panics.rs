@@ -47,6 +47,7 @@ fn damaged() -> Vec<u8> {
         ty: ColumnType::Varchar,
         nullable: true,
         default: None,
+        generated: None,
     };
     txn.create_table("main", "t", vec![column], vec![]).unwrap();
     let columns = txn.catalog().table("main", "t").unwrap().columns.clone();

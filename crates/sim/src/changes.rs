@@ -185,6 +185,7 @@ fn definition(name: String, dice: &mut Dice) -> ColumnDef {
         ty: dice.pick(&COLUMN_TYPES).clone(),
         nullable: dice.chance(80),
         default: dice.chance(20).then(|| "1".to_owned()),
+        generated: None,
     }
 }
 
@@ -195,6 +196,7 @@ fn column(def: &ColumnDef, id: ColumnId) -> Column {
         ty: def.ty.clone(),
         nullable: def.nullable,
         default: def.default.clone(),
+        generated: def.generated.clone(),
     }
 }
 

@@ -197,6 +197,7 @@ impl Life {
             ty,
             nullable: true,
             default: None,
+            generated: None,
         };
         let columns = vec![
             column("id", ColumnType::Int64),

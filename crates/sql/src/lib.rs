@@ -72,7 +72,8 @@ pub use integer_literals::{
 pub use interval_text::{interval, unreadable_interval};
 pub use macros::{QUANTILE_BETWEEN, QUANTILE_OF, functions_by_text};
 pub use marks::{
-    ASOF, MERGED, PERCENT, PIVOT, PIVOT_FOR, PIVOT_NAMED, POSITIONAL, UNPIVOT, UNPIVOT_FOR,
+    ASOF, MERGED, OF_EXPRESSION, PERCENT, PIVOT, PIVOT_FOR, PIVOT_NAMED, POSITIONAL, UNPIVOT,
+    UNPIVOT_FOR,
 };
 pub use names::{
     alike, find_named, folded, keywords, name_in_text, name_parts, planned_names, position_of,

@@ -19,6 +19,8 @@ pub const MERGED: &str = "$merged";
 pub const ASOF: &str = "$asof";
 /// What is the condition of a POSITIONAL JOIN.
 pub const POSITIONAL: &str = "$positional";
+/// The type of a generated column that is given none.
+pub const OF_EXPRESSION: &str = "$generated";
 /// What a LIMIT in percent is.
 pub const PERCENT: &str = "$percent";
 

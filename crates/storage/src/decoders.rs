@@ -228,6 +228,7 @@ fn make_sample() -> Result<CatalogVersion> {
             ty,
             nullable: true,
             default: None,
+            generated: None,
         };
         let columns = ["x", "y", "z"].into_iter().zip(types).map(column);
         txn.create_table("main", name, columns.collect(), Vec::new())?;

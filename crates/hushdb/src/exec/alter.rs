@@ -5,6 +5,7 @@
 use super::change_type::change_type;
 use super::ddl::{Definition, column_definition, table_columns, validate};
 use super::defaults;
+use super::generated;
 use super::indexes;
 use crate::result::QueryResult;
 use crate::statement::Statement;
@@ -113,7 +114,12 @@ impl Alteration<'_, '_> {
 
     fn add_column(&mut self, definition: &ast::ColumnDef, if_not_exists: bool) -> Result<()> {
         let mut defined = Definition::default();
-        column_definition(definition, &mut defined)?;
+        column_definition(definition, &mut defined, true)?;
+        if defined.columns.iter().any(|def| def.generated.is_some()) {
+            return Err(Error::parser(
+                "Adding generated columns after table creation is not supported yet",
+            ));
+        }
         let constrained = !defined.checks.is_empty() || !defined.keys.is_empty();
         let Some(def) = defined.columns.pop() else {
             return Err(Error::internal("a column's definition has no column"));
@@ -136,6 +142,7 @@ impl Alteration<'_, '_> {
             ty: def.ty.clone(),
             nullable: true,
             default: def.default.clone(),
+            generated: None,
         };
         let of_each_row = defaults::of_each_row(self.statement, self.name, &column)?;
         let fill = match (&def.default, &of_each_row) {
@@ -174,6 +181,12 @@ impl Alteration<'_, '_> {
                     "Cannot drop column: table only has one column remaining!",
                 ));
             }
+            let left = table_columns(self.write, self.name)?;
+            if generated::computed_from(&left, &column.name)?.is_some() {
+                return Err(Error::catalog(
+                    "Cannot drop column: column is a dependency of 1 or more generated column(s)",
+                ));
+            }
             refuse_if_checked(self.write, self.name, &column.name, "drop")?;
             indexes::refuse_drop_of_column(self.write, self.name, &column.name)?;
             let (schema, table) = (&self.name.schema, &self.name.name);
@@ -190,9 +203,20 @@ impl Alteration<'_, '_> {
         }
         refuse_if_checked(self.write, self.name, &column.name, "rename")?;
         let (schema, table) = (&self.name.schema, &self.name.name);
-        Ok(self
-            .write
-            .rename_column(schema, table, &column.name, new_name)?)
+        self.write
+            .rename_column(schema, table, &column.name, new_name)?;
+        for other in &self.columns {
+            if let Some(text) = &other.generated {
+                let text = generated::renamed(text, &column.name, new_name)?;
+                let name = if other.id == column.id {
+                    new_name
+                } else {
+                    &other.name
+                };
+                self.write.set_generated(schema, table, name, text)?;
+            }
+        }
+        Ok(())
     }
 
     fn rename_table(&mut self, new_name: &ast::ObjectName) -> Result<()> {
@@ -222,6 +246,7 @@ impl Alteration<'_, '_> {
     fn alter_column(&mut self, name: &ast::Ident, operation: AlterColumnOperation) -> Result<()> {
         use AlterColumnOperation as A;
         let mut column = self.find(name)?;
+        self.refuse_generated(&column, &operation)?;
         match operation {
             A::SetDefault { value } => {
                 column.default = Some(sql::sql_text(&value));
@@ -253,6 +278,38 @@ impl Alteration<'_, '_> {
             }
         }
         self.set(&column.name, column.nullable, column.default)
+    }
+
+    /// # Errors
+    /// `Binder` when a generated column would be something else, or not be what it is computed from.
+    fn refuse_generated(&self, column: &Column, operation: &AlterColumnOperation) -> Result<()> {
+        use AlterColumnOperation as A;
+        let name = &column.name;
+        let text = match (operation, column.generated.is_some()) {
+            (A::SetDefault { .. }, true) => {
+                format!("Cannot SET DEFAULT for generated column \"{name}\"")
+            }
+            (A::DropDefault, true) => {
+                format!("Cannot DROP DEFAULT for generated column \"{name}\"")
+            }
+            (A::SetNotNull | A::DropNotNull, true) => {
+                "Unsupported constraint for generated column!".to_owned()
+            }
+            (A::SetDataType { .. }, true) => {
+                "Using generated columns in alter statement not supported".to_owned()
+            }
+            (A::SetDataType { .. }, false) => {
+                match generated::computed_from(&self.columns, name)? {
+                    None => return Ok(()),
+                    Some(other) => format!(
+                        "This column is referenced by the generated column \"{}\", so its type can not be changed",
+                        other.name
+                    ),
+                }
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::binder(text))
     }
 
     fn add_constraint(&mut self, constraint: &ast::TableConstraint) -> Result<()> {
@@ -294,6 +351,7 @@ fn as_definition(column: &Column) -> ColumnDef {
         ty: column.ty.clone(),
         nullable: column.nullable,
         default: column.default.clone(),
+        generated: column.generated.clone(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Rows that a program has, into a table: what COPY FROM STDIN is made of.
 
+use super::generated;
 use super::load::{self, RowRules};
 use crate::result::QueryResult;
 use crate::statement::Statement;
@@ -24,7 +25,7 @@ pub(super) fn append(
     let parts = [&name.database, &name.schema, &name.name].map(String::clone);
     let (_, version) = statement.snapshot().table(&parts)?;
     let mut sources = vec![None; version.columns.len()];
-    let mut targets: Vec<usize> = (0..version.columns.len()).collect();
+    let mut targets = generated::given(&version);
     if !columns.is_empty() {
         let position = |column: &String| {
             let names = version.columns.iter().map(|column| column.name.as_str());
@@ -37,6 +38,7 @@ pub(super) fn append(
             })
         };
         targets = columns.iter().map(position).collect::<Result<_>>()?;
+        generated::refuse_values(&version, &targets)?;
     }
     if targets.len() != rows.num_columns() {
         return Err(Error::binder(format!(

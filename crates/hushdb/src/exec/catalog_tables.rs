@@ -317,7 +317,12 @@ pub(super) fn columns(planner: &Planner<'_>) -> Columns {
     let entries = Entries::of(planner);
     let rows = column_rows(planner, &entries);
     let of_digits = |row: &ColumnRow<'_>, at: usize| digits(&row.data_type)?.get(at).copied();
-    let default = |row: &ColumnRow<'_>| row.column.and_then(|column| column.default.clone());
+    let default = |row: &ColumnRow<'_>| {
+        let column = row.column?;
+        let generated = column.generated.as_ref();
+        let generated = generated.map(|text| format!("CAST({text} AS {})", row.data_type));
+        generated.or_else(|| column.default.clone())
+    };
     let mut columns = places(&rows, |row| row.schema);
     columns.extend([
         ("table_name", texts(&rows, |row| Some(row.entry.into()))),

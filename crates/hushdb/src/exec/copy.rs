@@ -3,6 +3,8 @@
 //! What must hold: files are written as [`OutputFile`], which is never a database's; errors of Parquet files repeat no values.
 
 use super::csv;
+use super::dml::position;
+use super::generated;
 use super::json;
 use super::load::{self, RowRules};
 use super::packed_files::Packing;
@@ -24,7 +26,6 @@ use datafusion::sql::sqlparser::ast::{self, ObjectName};
 use hushdb_query::functions::{format_blob, format_uuid, value_text};
 use hushdb_query::plan::{Planner, check_parquet, named, reading};
 use hushdb_sql::name_parts;
-use hushdb_sql::sqlstate;
 use hushdb_sql::type_names::{arrow_field, is_called_uuid};
 use hushdb_sql::without_values;
 use hushdb_sql::{self as sql, CopyTarget, OptionValue};
@@ -391,20 +392,11 @@ pub(super) fn copy_from(
         name.schema.clone(),
         name.name.clone(),
     ])?;
-    let mut targets = vec![];
-    for column in columns {
-        let names = version.columns.iter().map(|column| column.name.as_str());
-        let position = sql::position_of(names, column);
-        targets.push(position.ok_or_else(|| {
-            Error::binder(format!(
-                "Table \"{}\" does not have a column with name \"{column}\"",
-                name.name
-            ))
-            .with_sqlstate(sqlstate::UNDEFINED_COLUMN)
-        })?);
-    }
+    let targets = columns.iter().map(|column| position(&version, column));
+    let mut targets = targets.collect::<Result<Vec<usize>>>()?;
+    generated::refuse_values(&version, &targets)?;
     if targets.is_empty() {
-        targets = (0..version.columns.len()).collect();
+        targets = generated::given(&version);
     }
     let planner = statement.planner();
     let source = match format {

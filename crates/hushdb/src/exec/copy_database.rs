@@ -3,6 +3,7 @@
 //!
 //! What must hold: the copy is one transaction on the target. Names that are taken are found before a row is written.
 
+use super::generated;
 use super::load::{self, RowRules};
 use crate::result::QueryResult;
 use crate::statement::Statement;
@@ -11,7 +12,9 @@ use datafusion::sql::sqlparser::ast::{self, Expr, Ident, ObjectName, ObjectNameP
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot, TableName, known_as};
 use hushdb_sql::walk::visit_mut;
 use hushdb_sql::{self as sql, DatabaseParts, Error, Result, name_parts, sqlstate};
-use hushdb_storage::{CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, Macro, View, same_name};
+use hushdb_storage::{
+    CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, Macro, TableVersion, View, same_name,
+};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -226,6 +229,7 @@ fn define(
                 ty: column.ty.clone(),
                 nullable: column.nullable,
                 default: column.default.clone(),
+                generated: column.generated.clone(),
             });
             write.create_table(name, &table.name, columns.collect(), table.checks.clone())?;
         }
@@ -271,6 +275,23 @@ fn target<'a>(snapshot: &'a Snapshot, name: &str) -> Result<&'a str> {
 pub(super) fn select_all(database: &str, schema: &str, table: &str) -> Result<ast::Statement> {
     let name = [database, schema, table].map(sql::quoted).join(".");
     sql::parse_one(&format!("SELECT * FROM {name}"))
+}
+
+/// A query of what a table's rows are given: all but what is generated.
+pub(super) fn select_given(
+    database: &str,
+    schema: &str,
+    table: &TableVersion,
+) -> Result<ast::Statement> {
+    if !generated::has_any(table) {
+        return select_all(database, schema, &table.name);
+    }
+    let columns = generated::given(table).into_iter();
+    let columns: Vec<String> = columns
+        .map(|at| sql::quoted(&table.columns[at].name))
+        .collect();
+    let name = [database, schema, &table.name].map(sql::quoted).join(".");
+    sql::parse_one(&format!("SELECT {} FROM {name}", columns.join(", ")))
 }
 
 /// Adds a table's rows to another of the same columns, by their names.

@@ -4,7 +4,7 @@
 
 use super::indexes::{self, Key};
 use super::load::{self, RowRules};
-use super::{defaults, identity, sequences};
+use super::{defaults, generated, identity, sequences};
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use crate::transaction::Write;
@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 use hushdb_query::plan::{Relation, Snapshot, TEMP, TableName, known_as};
 use hushdb_sql::type_names::{column_type, stored_type};
 use hushdb_sql::{self as sql, Error, Result, name_parts, sqlstate};
-use hushdb_storage::{Check, Column, ColumnDef, ColumnId, View, same_name};
+use hushdb_storage::{Check, Column, ColumnDef, ColumnId, ColumnType, View, same_name};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -46,11 +46,14 @@ pub(super) fn create_table(
     }
     let Some(query) = create.query else {
         let mut columns = create.columns;
-        let mut own = match statement.session.settings.lock().postgres {
+        let postgres = statement.session.settings.lock().postgres;
+        let mut own = match postgres {
             true => identity::take(&mut columns)?,
             false => vec![],
         };
-        let mut defined = definition(&columns, &create.constraints)?;
+        let mut defined = definition(&columns, &create.constraints, postgres)?;
+        let untyped = generated_without_type(&columns);
+        settle_generated(statement, &mut defined, &untyped)?;
         indexes::apply(&name.name, &defined.keys, &mut defined.columns)?;
         let Definition {
             columns,
@@ -157,6 +160,7 @@ fn named_columns(plan: LogicalPlan, names: &[String]) -> Result<(LogicalPlan, Ve
             ty: stored_type(field)?,
             nullable: true,
             default: None,
+            generated: None,
         });
     }
     // Two columns of one qualified name cannot be told apart further up, so each gets its new name here.
@@ -181,14 +185,47 @@ pub(super) struct Definition {
     pub(super) keys: Vec<Key>,
 }
 
+/// Checks the generated columns of a definition, and gives those a type that have none.
+fn settle_generated(
+    statement: &Statement<'_>,
+    defined: &mut Definition,
+    untyped: &[usize],
+) -> Result<()> {
+    let keyed = defined.keys.iter().flat_map(|key| key.columns.clone());
+    let keyed: Vec<String> = keyed.collect();
+    let mut defined = generated::Defined {
+        columns: &mut defined.columns,
+        checks: &defined.checks,
+        keyed: &keyed,
+    };
+    let schema_of = |columns: &[ColumnDef]| load::planned_schema(&as_columns(columns));
+    generated::settle(&statement.planner(), &mut defined, untyped, schema_of)
+}
+
+/// Whether a type stands for what an expression gives.
+fn is_of_expression(ty: &ast::DataType) -> bool {
+    matches!(ty, ast::DataType::Custom(name, _) if sql::same_parts(name, sql::OF_EXPRESSION))
+}
+
+/// Places of the columns whose type is what their expression gives.
+fn generated_without_type(columns: &[ast::ColumnDef]) -> Vec<usize> {
+    let columns = columns.iter().enumerate();
+    let columns = columns.filter(|(_, column)| is_of_expression(&column.data_type));
+    columns.map(|(at, _)| at).collect()
+}
+
 /// What `CREATE TABLE t (...)` says.
-fn definition(columns: &[ast::ColumnDef], constraints: &[TableConstraint]) -> Result<Definition> {
+fn definition(
+    columns: &[ast::ColumnDef],
+    constraints: &[TableConstraint],
+    postgres: bool,
+) -> Result<Definition> {
     if columns.is_empty() {
         return Err(Error::parser("Table must have at least one column!"));
     }
     let mut defined = Definition::default();
     for column in columns {
-        column_definition(column, &mut defined)?;
+        column_definition(column, &mut defined, postgres)?;
     }
     for constraint in constraints {
         match (constraint, indexes::of_table(constraint)?) {
@@ -208,12 +245,20 @@ fn definition(columns: &[ast::ColumnDef], constraints: &[TableConstraint]) -> Re
 }
 
 /// Adds what a column's definition says.
-pub(super) fn column_definition(column: &ast::ColumnDef, to: &mut Definition) -> Result<()> {
+pub(super) fn column_definition(
+    column: &ast::ColumnDef,
+    to: &mut Definition,
+    postgres: bool,
+) -> Result<()> {
     let mut def = ColumnDef {
         name: column.name.value.clone(),
-        ty: column_type(&column.data_type)?,
+        ty: match is_of_expression(&column.data_type) {
+            true => ColumnType::Varchar,
+            false => column_type(&column.data_type)?,
+        },
         nullable: true,
         default: None,
+        generated: None,
     };
     if def.name.starts_with('$') {
         return Err(Error::binder("a column's name cannot begin with $"));
@@ -233,6 +278,14 @@ pub(super) fn column_definition(column: &ast::ColumnDef, to: &mut Definition) ->
             ColumnOption::Null => def.nullable = true,
             ColumnOption::NotNull => def.nullable = false,
             ColumnOption::Default(expr) => def.default = Some(sql::sql_text(expr)),
+            ColumnOption::Generated {
+                generation_expr: Some(expr),
+                generation_expr_mode: mode,
+                ..
+            } => {
+                let text = generated::expression(&def.name, expr, *mode, postgres)?;
+                def.generated = Some(text);
+            }
             ColumnOption::Check(check) => to.checks.push(Check {
                 name: option.name.as_ref().map(|name| name.value.clone()),
                 sql: sql::sql_text(check.expr.as_ref()),
@@ -248,6 +301,19 @@ pub(super) fn column_definition(column: &ast::ColumnDef, to: &mut Definition) ->
     Ok(())
 }
 
+/// Columns that are not there yet.
+pub(super) fn as_columns(columns: &[ColumnDef]) -> Vec<Column> {
+    let columns = columns.iter().map(|def| Column {
+        id: ColumnId::default(),
+        name: def.name.clone(),
+        ty: def.ty.clone(),
+        nullable: def.nullable,
+        default: def.default.clone(),
+        generated: def.generated.clone(),
+    });
+    columns.collect()
+}
+
 /// Plans every default and check once, so that a mistake shows at CREATE and not at the first INSERT.
 pub(super) fn validate(
     statement: &Statement<'_>,
@@ -256,16 +322,7 @@ pub(super) fn validate(
     checks: &[Check],
 ) -> Result<()> {
     let planner = statement.planner();
-    let columns: Vec<Column> = columns
-        .iter()
-        .map(|c| Column {
-            id: ColumnId::default(),
-            name: c.name.clone(),
-            ty: c.ty.clone(),
-            nullable: c.nullable,
-            default: c.default.clone(),
-        })
-        .collect();
+    let columns = as_columns(columns);
     for column in &columns {
         if column.default.is_some() {
             defaults::check(statement, place, column)?;

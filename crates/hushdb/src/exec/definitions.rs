@@ -20,6 +20,9 @@ pub(super) fn table(schema: &str, table: &TableVersion) -> String {
     let mut parts = vec![];
     for column in &table.columns {
         let mut part = format!("{} {}", quote(&column.name), column_type_name(&column.ty));
+        if let Some(generated) = &column.generated {
+            part.push_str(&format!(" GENERATED ALWAYS AS ({generated})"));
+        }
         if let Some(default) = &column.default {
             part.push_str(&format!(" DEFAULT ({default})"));
         }

@@ -6,6 +6,7 @@
 //! What must hold: DataFusion's own DML hooks are never used.
 
 use super::default_text::{self, is_default};
+use super::generated;
 use super::identity;
 use super::load::{self, RowRules};
 use super::query;
@@ -73,6 +74,7 @@ pub(super) fn incoming<'a>(
                 targets = names
                     .map(|name| position(&table, name))
                     .collect::<Result<_>>()?;
+                generated::refuse_values(&table, &targets)?;
             }
             let given = plan.schema().fields().len();
             // As in DuckDB, without a column list the number of values has to be that of the columns.
@@ -139,7 +141,7 @@ pub(super) fn table_of(snapshot: &Snapshot, name: &TableName) -> Result<Arc<Tabl
 /// Positions in the table of the columns that INSERT names, all of them if it names none.
 pub(super) fn insert_targets(table: &TableVersion, columns: &[ObjectName]) -> Result<Vec<usize>> {
     if columns.is_empty() {
-        return Ok((0..table.columns.len()).collect());
+        return Ok(generated::given(table));
     }
     let mut targets: Vec<usize> = vec![];
     for column in columns {
@@ -151,6 +153,7 @@ pub(super) fn insert_targets(table: &TableVersion, columns: &[ObjectName]) -> Re
         }
         targets.push(position);
     }
+    generated::refuse_values(table, &targets)?;
     Ok(targets)
 }
 
@@ -342,6 +345,7 @@ pub(super) fn assignments(
         for (name, value) in pairs {
             let column = name_parts(&name)?.pop().unwrap_or_default();
             let position = position(table, &column)?;
+            generated::refuse_update(&table.columns[position])?;
             if assigned.iter().any(|(p, _)| *p == position) {
                 return Err(Error::binder(format!(
                     "Multiple assignments to same column \"{column}\""

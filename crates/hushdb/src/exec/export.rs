@@ -3,7 +3,7 @@
 //!
 //! What must hold: all files show one state of the database. They are plaintext, so it is refused where encryption is enforced.
 
-use super::copy_database::{select_all, sql_without_database};
+use super::copy_database::{select_given, sql_without_database};
 use super::{copy, definitions, query, settings, transaction};
 use crate::result::QueryResult;
 use crate::statement::Statement;
@@ -57,7 +57,7 @@ pub(super) fn export_database(
             if export.is_csv() {
                 refuse_marker(statement, &database, schema, table)?;
             }
-            let all = select_all(&database, schema, &table.name)?;
+            let all = select_given(&database, schema, table)?;
             let ast::Statement::Query(all) = all else {
                 return Err(Error::internal("a SELECT was parsed as something else"));
             };

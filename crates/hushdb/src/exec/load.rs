@@ -4,6 +4,7 @@
 //! What must hold: a row is checked before it is written, and nothing counts until the transaction commits.
 
 use super::default_text;
+use super::generated::Generated;
 use super::query;
 use super::row_ids::RowIds;
 use crate::statement::Statement;
@@ -12,7 +13,7 @@ use datafusion::arrow::array::{Array, ArrayData, ArrayRef, AsArray, MutableArray
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion::common::DFSchema;
+use datafusion::common::{DFSchema, DFSchemaRef};
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryPool, MemoryReservation};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, lit};
@@ -42,6 +43,7 @@ pub(super) struct RowRules {
     columns: Vec<Column>,
     table: String,
     checks: Vec<(String, Arc<dyn PhysicalExpr>)>,
+    generated: Generated,
 }
 
 impl RowRules {
@@ -56,17 +58,18 @@ impl RowRules {
             columns: columns.to_vec(),
             table: table.to_string(),
             checks: conditions(planner, columns, checks)?,
+            generated: Generated::of(planner, columns, &planned_schema(columns)?, convert)?,
         })
     }
 
-    /// Brings a batch to the table's exact types and holds it against NOT NULL and CHECK.
+    /// Brings a batch to the table's exact types, computes what is generated, and holds it against NOT NULL and CHECK.
     pub(super) fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let batch = self.typed(batch)?;
         self.hold(&batch)?;
         Ok(batch)
     }
 
-    /// Brings a batch to the table's exact types.
+    /// Brings a batch to the table's exact types, and computes what is generated.
     pub(super) fn typed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let strict = CastOptions {
             safe: false,
@@ -87,7 +90,8 @@ impl RowRules {
             .collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let schema = Arc::clone(&self.schema);
-        Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
+        let batch = RecordBatch::try_new_with_options(schema, arrays, &options)?;
+        self.generated.fill(batch)
     }
 
     /// Holds a batch of the table's types against NOT NULL and CHECK.
@@ -119,14 +123,19 @@ fn named_schema(columns: &[Column], names: impl IntoIterator<Item = String>) -> 
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
+/// A schema of columns by the names that the planner knows.
+pub(super) fn planned_schema(columns: &[Column]) -> Result<DFSchemaRef> {
+    let schema = named_schema(columns, planned_names(columns));
+    Ok(Arc::new(DFSchema::try_from(schema)?))
+}
+
 /// CHECKs over rows of columns, by their names or texts.
 pub(super) fn conditions(
     planner: &Planner<'_>,
     columns: &[Column],
     checks: &[Check],
 ) -> Result<Vec<(String, Arc<dyn PhysicalExpr>)>> {
-    let schema = named_schema(columns, planned_names(columns));
-    let schema = Arc::new(DFSchema::try_from(schema)?);
+    let schema = planned_schema(columns)?;
     let condition = |check: &Check| {
         let expr = planner.plan_expr(sql::parse_expr(&check.sql)?, &schema)?;
         let expr = Expr::Cast(Cast::new(Box::new(expr), DataType::Boolean));

@@ -27,6 +27,7 @@ mod file_paths;
 mod file_tables;
 mod for_update;
 mod function_table;
+mod generated;
 mod identity;
 mod import;
 mod index_tables;

@@ -7,6 +7,7 @@ use super::computed::{computed, values_of};
 use super::conditions;
 use super::dml::{insert_targets, table_of};
 use super::for_update::RowLock;
+use super::generated;
 use super::identity;
 use super::literal::{Argument, Literal, array};
 use super::literal_rows::literal_rows;
@@ -98,7 +99,8 @@ fn change(
     let Some((database, table)) = statement.snapshot().seen(&place.parts) else {
         return Ok(None);
     };
-    if set.is_some() && identity::has_always(statement.snapshot(), &name, table) {
+    let is_always = identity::has_always(statement.snapshot(), &name, table);
+    if set.is_some() && (is_always || generated::has_any(table)) {
         return Ok(None);
     }
     let new_values = match set {
@@ -231,6 +233,9 @@ fn insert(
         return Ok(None);
     }
     let table = table_of(statement.snapshot(), &name)?;
+    if generated::has_any(&table) {
+        return Ok(None);
+    }
     let targets = insert_targets(&table, columns)?;
     if identity::gives_value(
         statement.snapshot(),

@@ -126,6 +126,7 @@ impl TableSpec {
                     ty,
                     nullable: false,
                     default: None,
+                    generated: None,
                 })
             })
             .collect()

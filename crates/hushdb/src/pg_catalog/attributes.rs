@@ -19,6 +19,8 @@ pub(super) struct Attribute {
     pub(super) not_null: bool,
     /// As SQL.
     pub(super) default: Option<String>,
+    /// What its values are computed by, as SQL.
+    pub(super) generated: Option<String>,
 }
 
 /// All columns. What a view's are is asked of whoever can plan it; a view that no longer stands has none.
@@ -58,6 +60,7 @@ fn of_column(relation: &Relation, number: i64, column: &Column) -> Attribute {
         ty: column_type(column),
         not_null: !column.nullable,
         default: column.default.clone(),
+        generated: column.generated.clone(),
     }
 }
 
@@ -68,6 +71,7 @@ fn of_index(relation: &Relation, table: &TableVersion, at: usize) -> Vec<Attribu
     let columns = (1..).zip(columns).map(|(number, column)| Attribute {
         not_null: false,
         default: None,
+        generated: None,
         ..of_column(relation, number, column)
     });
     columns.collect()
@@ -81,6 +85,7 @@ fn of_fields(relation: &Relation, schema: &SchemaRef) -> Vec<Attribute> {
         ty: field_type(field),
         not_null: false,
         default: None,
+        generated: None,
     });
     columns.collect()
 }

@@ -180,7 +180,17 @@ fn columns(world: &World, attributes: &[Attribute]) -> Rows {
         cells.extend(row![attribute.number.to_string(), "NO", "NO"]);
         cells.extend(vec![NULL; 5]);
         let updatable = matches!(relation.kind, Kind::Table(_));
-        cells.extend(row!["NO", "NEVER", NULL, yes(updatable)]);
+        let generated = attribute.generated.as_deref();
+        cells.extend(row![
+            "NO",
+            if generated.is_some() {
+                "ALWAYS"
+            } else {
+                "NEVER"
+            },
+            generated,
+            yes(updatable && generated.is_none())
+        ]);
         Some(cells)
     });
     columns.collect()

@@ -206,10 +206,14 @@ fn attribute(attribute: &Attribute) -> Vec<Cell> {
         if bytes < 0 { "x" } else { "p" },
         "",
         attribute.not_null,
-        attribute.default.is_some(),
+        attribute.default.is_some() || attribute.generated.is_some(),
         false,
         "",
-        "",
+        if attribute.generated.is_some() {
+            "s"
+        } else {
+            ""
+        },
         false,
         true,
         0_i64,
@@ -228,7 +232,8 @@ fn default_oid(attribute: &Attribute) -> i64 {
 
 fn defaults(_: &World, attributes: &[Attribute]) -> Rows {
     let defaults = attributes.iter().filter_map(|attribute| {
-        let text = attribute.default.as_deref()?;
+        let text = attribute.default.as_deref();
+        let text = text.or(attribute.generated.as_deref())?;
         Some(row![
             default_oid(attribute),
             attribute.relation,

@@ -106,7 +106,12 @@ impl Pass<'_> {
             position_of(table.columns.iter().map(|c| c.name.as_str()), &column)
         };
         let targets: Vec<Option<usize>> = match insert.columns.as_slice() {
-            [] => (0..table.columns.len()).map(Some).collect(),
+            // What is generated is given no value.
+            [] => (0..)
+                .zip(&table.columns)
+                .filter(|(_, column)| column.generated.is_none())
+                .map(|(at, _)| Some(at))
+                .collect(),
             some => some.iter().map(position).collect(),
         };
         let types = targets

@@ -193,6 +193,7 @@ fn columns(names: &[&str]) -> Vec<ColumnDef> {
         ty: ColumnType::Int64,
         nullable: false,
         default: None,
+        generated: None,
     };
     names.iter().map(column).collect()
 }

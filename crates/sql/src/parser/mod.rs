@@ -8,6 +8,7 @@ mod call_and_set;
 mod copy;
 mod databases;
 mod from_first;
+mod generated_columns;
 mod more_joins;
 mod phrases;
 mod pivots;
@@ -67,6 +68,7 @@ pub fn parse(sql: &str) -> Result<Statement> {
     statements_in_from(&mut tokens);
     more_joins::as_joins(&mut tokens);
     pivots::as_queries(&mut tokens);
+    generated_columns::with_types(&mut tokens);
     plain_phrases(&mut tokens);
     from_first::with_their_stars(&mut tokens);
     read(tokens, |parser| {

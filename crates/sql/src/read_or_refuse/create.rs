@@ -114,6 +114,8 @@ pub(super) fn column(column: &ColumnDef) -> Result<()> {
             ColumnOption::PrimaryKey(key) => primary_key(key),
             ColumnOption::Unique(key) => unique(key),
             ColumnOption::Check(condition) => check(condition),
+            // `exec/generated.rs` and `exec/identity.rs` read these.
+            ColumnOption::Generated { .. } => Ok(()),
             // What is none of these is refused by `exec/ddl.rs`.
             _ => Ok(()),
         }

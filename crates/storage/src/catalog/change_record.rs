@@ -297,6 +297,7 @@ mod tests {
             ty,
             nullable: true,
             default: None,
+            generated: None,
         };
         let columns = vec![def("n", ColumnType::Int64), def("s", ColumnType::Varchar)];
         let table_id = txn.create_table("main", "t", columns, vec![]).unwrap();

@@ -464,6 +464,7 @@ impl<'a> TableWriter<'a> {
             ty: column.ty.clone(),
             nullable: column.nullable,
             default: column.default.clone(),
+            generated: column.generated.clone(),
         };
         let defs = table.columns.iter().map(def).collect();
         let mut txn = begin(out)?;

@@ -298,6 +298,24 @@ impl Transaction {
         Ok(())
     }
 
+    /// Sets what a generated column is computed by. The caller has made sure that present rows comply.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such table or column, or it is not generated.
+    pub fn set_generated(
+        &mut self,
+        schema: &str,
+        table: &str,
+        column: &str,
+        generated: String,
+    ) -> Result<()> {
+        let column = self.column_mut(schema, table, column)?;
+        match column.generated.replace(generated) {
+            Some(_) => Ok(()),
+            None => Err(invalid("the column is not generated")),
+        }
+    }
+
     /// Makes a view.
     ///
     /// # Errors

@@ -199,6 +199,7 @@ mod tests {
             ty,
             nullable: true,
             default: None,
+            generated: None,
         }
     }
 

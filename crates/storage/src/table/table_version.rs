@@ -553,6 +553,7 @@ mod tests {
             },
             nullable: id > 0,
             default: (id > 0).then(|| "0".into()),
+            generated: (id == 2).then(|| "a + 1".into()),
         };
         let checks = vec![Check {
             name: None,

@@ -78,6 +78,7 @@ pub(crate) fn def(name: &str, ty: ColumnType) -> ColumnDef {
         ty,
         nullable: true,
         default: None,
+        generated: None,
     }
 }
 

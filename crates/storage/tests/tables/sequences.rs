@@ -155,6 +155,7 @@ fn a_sequence_goes_with_what_owns_it() {
         ty: ColumnType::Int64,
         nullable: true,
         default: None,
+        generated: None,
     };
     txn.add_column("main", "t", bigint(), None).unwrap();
     for (name, column) in [("column", Some("m")), ("table", None)] {

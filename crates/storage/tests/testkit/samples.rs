@@ -110,6 +110,7 @@ fn def(name: &str, ty: ColumnType) -> ColumnDef {
         ty,
         nullable: true,
         default: None,
+        generated: None,
     }
 }
 
