@@ -83,9 +83,9 @@ pub use nested_calls::{STRUCT_UPDATE, unnest_table};
 pub use operators::{GLOB_MATCH, PLACE};
 pub use parameters::{number_parameters, substitute_parameters};
 pub use parser::{
-    AttachOption, CopyTarget, DatabaseChange, DatabaseParts, DroppedMacro, EntryHead, MacroBody,
-    NewMacro, NewOverload, NewOwner, NewSequence, OnConflict, OptionValue, ROWS_OF, RekeySlot,
-    Statement, TransactionStatement, parse, parse_one,
+    AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts, DroppedMacro, EntryHead,
+    MacroBody, NewComment, NewMacro, NewOverload, NewOwner, NewSequence, OnConflict, OptionValue,
+    ROWS_OF, RekeySlot, Statement, TransactionStatement, parse, parse_one,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;

@@ -49,11 +49,12 @@ pub use block::{
     Protection, Role, SECTOR_BYTES, SealedBlock, SealedFile,
 };
 pub use catalog::{
-    CatalogVersion, CheckReport, Checkpoint, DEFAULT_AUTOCHECKPOINT_BYTES, Finding, FreeRows,
-    KeyUsage, LockOwner, LogRoom, Lost, MAIN_SCHEMA, Macro, MacroOverload, MacroParameter,
-    OnLongWait, PendingRowGroup, RekeyProgress, RekeyState, RekeyTotals, Salvage, SalvageReport,
-    SalvagedTable, Savepoint, SchemaVersion, Sequence, SequenceDef, SequenceOptions, SequencePoint,
-    SequenceUse, Share, Store, Transaction, Turn, View,
+    CatalogVersion, CheckReport, Checkpoint, CommentKind, CommentOn, Comments,
+    DEFAULT_AUTOCHECKPOINT_BYTES, Finding, FreeRows, KeyUsage, LockOwner, LogRoom, Lost,
+    MAIN_SCHEMA, Macro, MacroOverload, MacroParameter, OnLongWait, PendingRowGroup, RekeyProgress,
+    RekeyState, RekeyTotals, Salvage, SalvageReport, SalvagedTable, Savepoint, SchemaVersion,
+    Sequence, SequenceDef, SequenceOptions, SequencePoint, SequenceUse, Share, Store, Transaction,
+    Turn, View,
 };
 pub use error::{Error, ErrorKind, Place, Result};
 pub use file::{

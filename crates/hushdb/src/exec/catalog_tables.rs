@@ -4,6 +4,7 @@
 //! What must hold: nothing here tells a key. Numbers called `oid` are equal in all of these tables as long as no definition
 //! changes.
 
+use super::comments::{of_relation, said};
 use super::definitions;
 use super::index_tables::Columns;
 use super::query::bound_view;
@@ -13,7 +14,9 @@ use hushdb_query::plan::{DatabaseSnapshot, Planner};
 use hushdb_sql::Result;
 use hushdb_sql::settings_text::size_text;
 use hushdb_sql::type_names::{column_type_name, display_type};
-use hushdb_storage::{Column, IndexKind, MAIN_SCHEMA, Sequence, TableVersion, View};
+use hushdb_storage::{
+    Column, CommentKind, IndexKind, MAIN_SCHEMA, SchemaVersion, Sequence, TableVersion, View,
+};
 use std::sync::Arc;
 
 /// Sectors are what a file is made of.
@@ -21,6 +24,7 @@ const SECTOR_BYTES: u64 = hushdb_storage::SECTOR_BYTES as u64;
 
 /// A schema, and where it is.
 struct SchemaRow<'a> {
+    version: &'a SchemaVersion,
     database: &'a str,
     is_temporary: bool,
     database_oid: i64,
@@ -75,6 +79,7 @@ impl<'a> Entries<'a> {
             for (name, version) in &version.schemas {
                 let schema = all.schemas.len();
                 all.schemas.push(SchemaRow {
+                    version,
                     database,
                     is_temporary: *is_temporary,
                     database_oid,
@@ -145,7 +150,7 @@ fn number(count: usize) -> Option<i64> {
     i64::try_from(count).ok()
 }
 
-/// No entry has any, nor a comment.
+/// No entry has any.
 fn no_tags<T>(_: &T) -> Option<String> {
     Some("{}".into())
 }
@@ -199,7 +204,10 @@ pub(super) fn tables(planner: &Planner<'_>) -> Columns {
     columns.extend([
         ("table_name", texts(&rows, |row| Some(row.2.name.clone()))),
         ("table_oid", numbers(&rows, |row| Some(row.1))),
-        ("comment", texts(&rows, |_| None)),
+        (
+            "comment",
+            texts(&rows, |row| of_relation(row.0.version, &row.2.name, None)),
+        ),
         ("tags", texts(&rows, no_tags)),
         ("internal", flags(&rows, |_| false)),
         ("temporary", flags(&rows, |row| row.0.is_temporary)),
@@ -246,7 +254,12 @@ pub(super) fn views(planner: &Planner<'_>) -> Columns {
     columns.extend([
         ("view_name", texts(&rows, |row| Some(row.0.2.name.clone()))),
         ("view_oid", numbers(&rows, |row| Some(row.0.1))),
-        ("comment", texts(&rows, |_| None)),
+        (
+            "comment",
+            texts(&rows, |row| {
+                of_relation(row.0.0.version, &row.0.2.name, None)
+            }),
+        ),
         ("tags", texts(&rows, no_tags)),
         ("internal", flags(&rows, |_| false)),
         ("temporary", flags(&rows, |row| row.0.0.is_temporary)),
@@ -276,7 +289,12 @@ pub(super) fn sequences(planner: &Planner<'_>) -> Columns {
             texts(&rows, |row| Some(row.2.name.clone())),
         ),
         ("sequence_oid", numbers(&rows, |row| Some(row.1))),
-        ("comment", texts(&rows, |_| None)),
+        (
+            "comment",
+            texts(&rows, |row| {
+                said(row.0.version, CommentKind::Sequence, &row.2.name, None)
+            }),
+        ),
         ("tags", texts(&rows, no_tags)),
         ("temporary", flags(&rows, |row| row.0.is_temporary)),
         (
@@ -332,7 +350,12 @@ pub(super) fn columns(planner: &Planner<'_>) -> Columns {
             "column_index",
             small_numbers(&rows, |row| i32::try_from(row.at).ok()),
         ),
-        ("comment", texts(&rows, |_| None)),
+        (
+            "comment",
+            texts(&rows, |row| {
+                of_relation(row.schema.version, row.entry, Some(&row.name))
+            }),
+        ),
         ("internal", flags(&rows, |_| false)),
         ("column_default", texts(&rows, default)),
         (

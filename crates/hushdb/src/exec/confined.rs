@@ -61,6 +61,7 @@ pub(super) fn check(session: &Session, parsed: &Parsed) -> Result<()> {
         | Parsed::CreateMacro(_)
         | Parsed::DropMacro(_)
         | Parsed::AlterSequence(_)
+        | Parsed::Comment(_)
         | Parsed::Summarize(_)
         | Parsed::Describe(_)
         | Parsed::ShowTables(_)

@@ -253,6 +253,9 @@ fn define(
             };
             write.create_view(name, view)?;
         }
+        for (on, text) in &schema.comments {
+            write.set_comment(name, on.clone(), Some(text))?;
+        }
     }
     Ok(())
 }

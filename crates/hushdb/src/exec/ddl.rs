@@ -382,8 +382,8 @@ pub(super) fn rename_view(
         }
         other => other?,
     };
-    let view = match statement.snapshot().find(&resolved) {
-        Some(Relation::View(view)) => view,
+    match statement.snapshot().find(&resolved) {
+        Some(Relation::View(_)) => {}
         Some(Relation::Table(_)) => {
             return Err(Error::catalog(format!(
                 "{} is a table; use ALTER TABLE",
@@ -398,7 +398,7 @@ pub(super) fn rename_view(
             ))
             .with_sqlstate(sqlstate::UNDEFINED_TABLE));
         }
-    };
+    }
     let taken = TableName {
         name: new_name.clone(),
         ..resolved.clone()
@@ -411,12 +411,7 @@ pub(super) fn rename_view(
         ))
         .with_sqlstate(sqlstate::DUPLICATE_TABLE));
     }
-    write.drop_view(&resolved.schema, &resolved.name)?;
-    let renamed = View {
-        name: new_name,
-        ..View::clone(&view)
-    };
-    write.create_view(&resolved.schema, renamed)?;
+    write.rename_view(&resolved.schema, &resolved.name, &new_name)?;
     write.commit()?;
     Ok(QueryResult::done())
 }

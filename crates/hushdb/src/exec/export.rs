@@ -4,7 +4,7 @@
 //! What must hold: all files show one state of the database. They are plaintext, so it is refused where encryption is enforced.
 
 use super::copy_database::{select_given, sql_without_database};
-use super::{copy, definitions, query, settings, transaction};
+use super::{comments, copy, definitions, query, settings, transaction};
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::{self, ObjectName, Visitor};
@@ -249,6 +249,9 @@ fn definitions_of(database: &str, catalog: &CatalogVersion, snapshot: &Snapshot)
     lines.extend(views.lines);
     for (schema, table) in catalog.named_tables() {
         lines.extend(definitions::indexes(schema, table));
+    }
+    for (name, schema) in &catalog.schemas {
+        lines.extend(comments::definitions(name, schema));
     }
     lines.push(String::new());
     Ok(lines.join("\n"))

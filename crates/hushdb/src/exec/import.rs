@@ -170,9 +170,10 @@ fn definition(parsed: Parsed) -> Option<Parsed> {
             | Sql::CreateType { .. } => Some(parsed),
             _ => None,
         },
-        Parsed::CreateSequence(_) | Parsed::AlterSequence(_) | Parsed::CreateMacro(_) => {
-            Some(parsed)
-        }
+        Parsed::CreateSequence(_)
+        | Parsed::AlterSequence(_)
+        | Parsed::CreateMacro(_)
+        | Parsed::Comment(_) => Some(parsed),
         _ => None,
     }
 }

@@ -8,6 +8,7 @@ mod append;
 mod attach;
 mod catalog_tables;
 mod change_type;
+mod comments;
 mod computed;
 mod conditions;
 mod confined;
@@ -310,6 +311,7 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
         } => ddl::rename_view(statement, &name, if_exists, new_name),
         Parsed::CreateMacro(new) => user_macros::create(statement, new),
         Parsed::DropMacro(dropped) => user_macros::drop(statement, &dropped),
+        Parsed::Comment(new) => comments::comment(statement, &new),
         Parsed::CreateSequence(new) => sequences::create(statement, new),
         Parsed::AlterSequence(change) => sequences::set_owner(statement, &change),
         Parsed::CopyFrom {

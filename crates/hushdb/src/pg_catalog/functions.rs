@@ -139,8 +139,8 @@ const KNOWN: &[Known] = &[
         false,
         serial_sequence,
     ),
-    Known("obj_description", 1, 2, "text", false, nothing),
-    Known("col_description", 2, 2, "text", false, nothing),
+    Known("obj_description", 1, 2, "text", false, description),
+    Known("col_description", 2, 2, "text", false, column_description),
     Known("shobj_description", 2, 2, "text", false, nothing),
     Known("pg_size_pretty", 1, 1, "text", false, size_pretty),
     Known("pg_database_size", 1, 1, "int8", false, database_size),
@@ -357,6 +357,26 @@ fn sleep(_: &World, args: &[Cell]) -> Result<Cell> {
         }
     }
     Ok("".into())
+}
+
+/// What is said of a relation; other things have numbers that nobody asks for.
+fn description(world: &World, args: &[Cell]) -> Result<Cell> {
+    let relation = int(args, 0).and_then(|oid| world.relation(oid));
+    let text = relation.and_then(|relation| world.comment(relation, None));
+    Ok(text.into())
+}
+
+/// What is said of a table's column.
+fn column_description(world: &World, args: &[Cell]) -> Result<Cell> {
+    let relation = int(args, 0).and_then(|oid| world.relation(oid));
+    let text = relation.and_then(|relation| {
+        let Kind::Table(table) = &relation.kind else {
+            return None;
+        };
+        let at = usize::try_from(int(args, 1)?.checked_sub(1)?).ok()?;
+        world.comment(relation, Some(&table.columns.get(at)?.name))
+    });
+    Ok(text.into())
 }
 
 fn user_by_id(world: &World, args: &[Cell]) -> Result<Cell> {

@@ -10,7 +10,7 @@ type Rows = Vec<Vec<Cell>>;
 /// The type of all sequences, `int8`.
 const BIGINT: i64 = 20;
 /// The number of `pg_class` in `pg_depend`.
-const CLASSES: i64 = 1_259;
+pub(super) const CLASSES: i64 = 1_259;
 
 fn all(world: &World) -> impl Iterator<Item = (&Relation, &Arc<Sequence>)> {
     world.relations.iter().filter_map(|relation| {

@@ -3,7 +3,7 @@
 use super::attributes::Attribute;
 use super::base_types;
 use super::rows::{Cell, row};
-use super::sequences;
+use super::sequences::{self, CLASSES};
 use super::world::{BTREE, HEAP, INFORMATION_SCHEMA, Kind, PG_CATALOG, Relation, World, keys};
 use super::world::{database_oid, role_oid};
 use hushdb_storage::IndexKind;
@@ -35,6 +35,7 @@ pub(super) fn rows(world: &World, name: &str, attributes: &dyn Fn() -> Vec<Attri
         "pg_constraint" => constraints(world),
         "pg_database" => databases(world),
         "pg_depend" => sequences::dependencies(world),
+        "pg_description" => descriptions(world, &attributes()),
         "pg_index" => indexes(world),
         "pg_indexes" => index_definitions(world),
         "pg_language" => vec![row![
@@ -223,6 +224,23 @@ fn attribute(attribute: &Attribute) -> Vec<Cell> {
         NULL,
         NULL,
     ]
+}
+
+/// What is said of relations and of their columns.
+fn descriptions(world: &World, attributes: &[Attribute]) -> Rows {
+    let of_relations = world.relations.iter().filter_map(|relation| {
+        let text = world.comment(relation, None)?;
+        Some(row![relation.oid, CLASSES, 0_i64, text])
+    });
+    let of_columns = attributes.iter().filter_map(|attribute| {
+        let relation = world.relation(attribute.relation)?;
+        if !matches!(relation.kind, Kind::Table(_) | Kind::View(_)) {
+            return None;
+        }
+        let text = world.comment(relation, Some(&attribute.name))?;
+        Some(row![relation.oid, CLASSES, attribute.number, text])
+    });
+    of_relations.chain(of_columns).collect()
 }
 
 /// The number of a column's default.

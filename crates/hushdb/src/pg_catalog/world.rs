@@ -8,7 +8,8 @@ use crate::host::Host;
 use hushdb_query::plan::Snapshot;
 use hushdb_sql::quote;
 use hushdb_storage::{
-    CatalogVersion, ColumnId, Index, IndexKind, SchemaVersion, Sequence, Store, TableVersion, View,
+    CatalogVersion, ColumnId, CommentKind, CommentOn, Comments, Index, IndexKind, SchemaVersion,
+    Sequence, Store, TableVersion, View,
 };
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -83,6 +84,8 @@ pub(crate) struct World {
     pub(super) store: Arc<Store>,
     roles: OnceLock<Vec<(i64, crate::host::HostRole)>>,
     places: HashMap<i64, usize>,
+    /// What is said in a schema, by its place among the schemas.
+    comments: HashMap<usize, Comments>,
 }
 
 /// Gives numbers, each once.
@@ -148,6 +151,7 @@ impl World {
             store: Arc::clone(&found.store),
             roles: OnceLock::new(),
             places: HashMap::new(),
+            comments: HashMap::new(),
         };
         let mut numbers = Numbers::default();
         world.enter_schemas(&found.version, &mut numbers);
@@ -210,6 +214,7 @@ impl World {
         within: &SchemaVersion,
         numbers: &mut Numbers,
     ) {
+        self.comments.insert(schema, within.comments.clone());
         for table in within.tables.values() {
             let oid = numbers.of_id(table.id.number());
             self.relations.push(Relation {
@@ -319,6 +324,26 @@ impl World {
     pub(super) fn is_visible(&self, relation: &Relation) -> bool {
         let (_, schema) = self.schema_of(relation);
         schema == self.current_schema || schema == "pg_catalog" || schema == TEMPORARY
+    }
+
+    /// What is said of a relation, or of a column of it.
+    pub(super) fn comment(&self, relation: &Relation, column: Option<&str>) -> Option<&str> {
+        let comments = self.comments.get(&relation.schema)?;
+        let (kind, name, part) = match &relation.kind {
+            Kind::Index(table, _) => (
+                CommentKind::Index,
+                &table.name,
+                Some(relation.name.as_str()),
+            ),
+            Kind::Sequence(_) => (CommentKind::Sequence, &relation.name, None),
+            _ => (CommentKind::Relation, &relation.name, column),
+        };
+        let on = CommentOn {
+            kind,
+            name: name.clone(),
+            part: part.map(str::to_owned),
+        };
+        comments.get(&on).map(|text| text.as_ref())
     }
 
     /// The number of the schema of what is the connection's own; 0 if there is none.

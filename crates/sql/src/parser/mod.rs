@@ -5,6 +5,7 @@ mod alter_database;
 mod attach;
 mod before_parsing;
 mod call_and_set;
+mod comments;
 mod copy;
 mod databases;
 mod from_first;
@@ -22,9 +23,9 @@ mod user_macros;
 
 pub use before_parsing::ROWS_OF;
 pub use statement::{
-    AttachOption, CopyTarget, DatabaseChange, DatabaseParts, DroppedMacro, EntryHead, MacroBody,
-    NewMacro, NewOverload, NewOwner, NewSequence, OnConflict, OptionValue, RekeySlot, Statement,
-    TransactionStatement,
+    AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts, DroppedMacro, EntryHead,
+    MacroBody, NewComment, NewMacro, NewOverload, NewOwner, NewSequence, OnConflict, OptionValue,
+    RekeySlot, Statement, TransactionStatement,
 };
 
 use alter_database::alter_database;
@@ -133,6 +134,7 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
         ["ALTER", "VIEW", ..] => rename_view(parser),
         ["ALTER", "SEQUENCE", ..] => sequences::alter(parser),
         ["DROP", "MACRO" | "FUNCTION", ..] => user_macros::drop(parser),
+        ["COMMENT", "ON", ..] => comments::comment(parser),
         // sqlparser prepares statements that it knows.
         ["PREPARE", _, "AS", "ATTACH", ..] => {
             parser.next_token();

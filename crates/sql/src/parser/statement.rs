@@ -96,6 +96,8 @@ pub enum Statement {
     AlterSequence(NewOwner),
     /// `CREATE [OR REPLACE] MACRO [IF NOT EXISTS] name(parameters) AS body`.
     CreateMacro(NewMacro),
+    /// COMMENT ON.
+    Comment(NewComment),
     /// `DROP MACRO [TABLE] [IF EXISTS] name`.
     DropMacro(DroppedMacro),
     /// `COPY table [(columns)] FROM path [(options)]`.
@@ -177,6 +179,7 @@ impl Statement {
             Self::RenameView { .. } => "ALTER VIEW",
             Self::CreateSequence(_) => "CREATE SEQUENCE",
             Self::CreateMacro(_) => "CREATE FUNCTION",
+            Self::Comment(_) => "COMMENT",
             Self::DropMacro(_) => "DROP FUNCTION",
             Self::AlterSequence(_) => "ALTER SEQUENCE",
             Self::CopyFrom { .. } | Self::CopyTo { .. } => "COPY",
@@ -323,6 +326,34 @@ pub struct NewOwner {
     pub if_exists: bool,
     /// A table, or a column of one; `None` for NONE.
     pub owner: Option<ObjectName>,
+}
+
+/// What a comment is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commented {
+    /// A table or view.
+    Relation,
+    /// A column of one.
+    Column,
+    /// A sequence.
+    Sequence,
+    /// A macro of expressions.
+    Macro,
+    /// A macro of tables.
+    TableMacro,
+    /// An index.
+    Index,
+}
+
+/// What COMMENT ON says.
+#[derive(Clone)]
+pub struct NewComment {
+    /// What it is about.
+    pub on: Commented,
+    /// Its name; of a column behind that of its table.
+    pub name: ObjectName,
+    /// What is said; `None` for nothing.
+    pub text: Option<String>,
 }
 
 /// What a CREATE says before it says what is made.

@@ -64,6 +64,7 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         | S::CreateSequence(_)
         | S::DropMacro(_)
         | S::AlterSequence(_)
+        | S::Comment(_)
         | S::CopyFrom { .. }
         | S::CopyDatabase { .. }
         | S::ExportDatabase { .. }

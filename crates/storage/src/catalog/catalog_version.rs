@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use hushdb_encoding::wire::{Reader, WireError, Writer};
 
+use super::comment::Comments;
 use super::entries;
 use super::sequence::Sequence;
 use super::user_macro::Macro;
@@ -54,6 +55,8 @@ pub struct SchemaVersion {
     pub macros: BTreeMap<String, Arc<Macro>>,
     /// Macros of tables by name.
     pub table_macros: BTreeMap<String, Arc<Macro>>,
+    /// What is said of all of these.
+    pub comments: Comments,
 }
 
 impl SchemaVersion {
@@ -72,7 +75,7 @@ impl SchemaVersion {
 
     /// Whether there is anything in it.
     pub fn is_empty(&self) -> bool {
-        self.relations().next().is_none() && !entries::has_any(self)
+        self.relations().next().is_none() && !entries::has_things(self)
     }
 }
 
@@ -257,6 +260,7 @@ pub(crate) type Parsed = (CatalogVersion, Vec<(String, Vec<BlockRef>)>);
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::comment::{CommentKind, CommentOn};
     use super::super::sequence::{SequenceDef, SequenceOptions};
     use super::*;
 
@@ -310,6 +314,17 @@ mod tests {
     #[test]
     fn entries_come_back_and_what_cannot_be_does_not() {
         assert_eq!(sample()[0], 1, "a root without entries is as it was");
+        let mut said = with_entries();
+        let schema = said.schemas.get_mut("main").unwrap();
+        let on = CommentOn {
+            kind: CommentKind::Relation,
+            name: "t".into(),
+            part: Some("a".into()),
+        };
+        let comments = &mut Arc::make_mut(schema).comments;
+        comments.insert(on, "what a is".into());
+        let (read, _) = decode(&said.encode()).unwrap();
+        assert_eq!(read.encode(), said.encode());
         let bytes = with_entries().encode();
         let (catalog, _) = decode(&bytes).unwrap();
         assert_eq!(catalog.sequences().count(), 2);

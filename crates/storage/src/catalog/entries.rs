@@ -8,15 +8,22 @@ use std::sync::Arc;
 use hushdb_encoding::wire::{Reader, WireError, Writer};
 
 use super::catalog_version::SchemaVersion;
+use super::comment::CommentOn;
 use super::sequence::Sequence;
 use super::user_macro::Macro;
 
 const SEQUENCE: u8 = 1;
 const MACRO: u8 = 2;
 const TABLE_MACRO: u8 = 3;
+const COMMENT: u8 = 4;
 
 /// The fewest bytes that an entry takes: its kind and the length of what it says.
-const SMALLEST: usize = 1 + 4 + least(Sequence::SMALLEST, Macro::SMALLEST);
+const SMALLEST: usize = 1
+    + 4
+    + least(
+        CommentOn::SMALLEST,
+        least(Sequence::SMALLEST, Macro::SMALLEST),
+    );
 
 const fn least(a: usize, b: usize) -> usize {
     if a < b { a } else { b }
@@ -24,12 +31,17 @@ const fn least(a: usize, b: usize) -> usize {
 
 /// Whether a schema has any.
 pub(super) fn has_any(schema: &SchemaVersion) -> bool {
+    has_things(schema) || !schema.comments.is_empty()
+}
+
+/// Whether a schema has any that are more than what is said of others.
+pub(super) fn has_things(schema: &SchemaVersion) -> bool {
     !(schema.sequences.is_empty() && schema.macros.is_empty() && schema.table_macros.is_empty())
 }
 
 pub(super) fn write(schema: &SchemaVersion, out: &mut Writer) {
     let macros = schema.macros.len() + schema.table_macros.len();
-    out.count(schema.sequences.len() + macros);
+    out.count(schema.sequences.len() + macros + schema.comments.len());
     for sequence in schema.sequences.values() {
         let mut body = Writer::default();
         sequence.write(&mut body);
@@ -43,6 +55,12 @@ pub(super) fn write(schema: &SchemaVersion, out: &mut Writer) {
             out.u8(kind);
             out.bytes(&body.into_bytes());
         }
+    }
+    for (on, text) in &schema.comments {
+        let mut body = Writer::default();
+        on.write(text, &mut body);
+        out.u8(COMMENT);
+        out.bytes(&body.into_bytes());
     }
 }
 
@@ -65,6 +83,10 @@ pub(super) fn read(reader: &mut Reader<'_>, schema: &mut SchemaVersion) -> Resul
                     _ => &mut schema.table_macros,
                 };
                 macros.insert(one.name.clone(), Arc::new(one)).is_some()
+            }
+            COMMENT => {
+                let (on, text) = CommentOn::read(&mut body)?;
+                schema.comments.insert(on, text).is_some()
             }
             _ => return Err(WireError),
         };

@@ -216,6 +216,7 @@ impl Salvage {
             for view in content.views.values() {
                 copy.view(schema, view)?;
             }
+            copy.comments(schema, content)?;
         }
         Ok(copy.report)
     }
@@ -429,6 +430,19 @@ impl Copy<'_> {
             txn.create_macro(schema, one.clone(), of_tables)?;
             txn.commit()?;
         }
+        Ok(())
+    }
+
+    /// What is said of all of a schema, of what is lost, too.
+    fn comments(&mut self, schema: &str, content: &SchemaVersion) -> Result<()> {
+        let Some(out) = self.out.filter(|_| !content.comments.is_empty()) else {
+            return Ok(());
+        };
+        let mut txn = begin(out)?;
+        for (on, text) in &content.comments {
+            txn.set_comment(schema, on.clone(), Some(text))?;
+        }
+        txn.commit()?;
         Ok(())
     }
 

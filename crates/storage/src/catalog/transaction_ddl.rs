@@ -10,6 +10,7 @@ use arrow_array::{Array, ArrayRef, UInt32Array};
 use hushdb_encoding::ColumnType;
 
 use super::catalog_version::{MAIN_SCHEMA, SchemaVersion};
+use super::comment::CommentKind;
 use super::store::Store;
 use super::transaction::{Transaction, no_such_table};
 use super::view::View;
@@ -18,6 +19,9 @@ use crate::error::{Error, Result};
 use crate::numbers::{ColumnId, TableId};
 use crate::row_group::{Check, Column, ColumnDef, DistinctSketch, RowGroup, raw_bytes, same_name};
 use crate::table::{Page, TableVersion};
+
+/// What goes by the name of a table or view.
+const OF_RELATIONS: [CommentKind; 2] = [CommentKind::Relation, CommentKind::Index];
 
 /// Bytes that a list or struct may take in the rows of a row group that are there when its column is added.
 const MAX_FILLED_BYTES: u64 = 64 << 20;
@@ -109,6 +113,7 @@ impl Transaction {
         let id = dropped.ok_or_else(no_such_table)?.id;
         self.changes.redefined.insert(id);
         self.changes.rows.remove(&id);
+        self.forget_comments(schema, &OF_RELATIONS, name, None)?;
         self.drop_owned(schema, id, None)
     }
 
@@ -126,7 +131,7 @@ impl Transaction {
         if let Some(table) = tables.remove(name) {
             tables.insert(new_name.to_owned(), table);
         }
-        Ok(())
+        self.rename_comments(schema, name, None, new_name)
     }
 
     /// Adds a column as the last one. `fill` is one row of the column's type that all present rows get; without it
@@ -199,6 +204,8 @@ impl Transaction {
             .columns
             .make_mut()
             .retain(|column| column.id != id);
+        let of_column = [CommentKind::Relation];
+        self.forget_comments(schema, &of_column, table, Some(column))?;
         self.drop_owned(schema, target.id, Some(id))
     }
 
@@ -277,7 +284,7 @@ impl Transaction {
             return Err(invalid("there is a column of this name already"));
         }
         self.column_mut(schema, table, column)?.name = new_name.to_owned();
-        Ok(())
+        self.rename_comments(schema, table, Some(column), new_name)
     }
 
     /// Sets whether a column allows NULL, and its default. The caller has made sure that present rows comply.
@@ -334,9 +341,30 @@ impl Transaction {
     /// InvalidInput if there is no such view.
     pub fn drop_view(&mut self, schema: &str, name: &str) -> Result<()> {
         let removed = self.definitions_mut(schema)?.views.remove(name);
+        self.forget_comments(schema, &OF_RELATIONS, name, None)?;
         removed
             .map(|_| ())
             .ok_or_else(|| invalid("there is no such view"))
+    }
+
+    /// Gives a view another name in its schema.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such view or the new name is taken.
+    pub fn rename_view(&mut self, schema: &str, name: &str, new_name: &str) -> Result<()> {
+        let alike = self.schema_of(schema)?.relations();
+        if self.is_taken(alike.filter(|other| *other != name), new_name) {
+            return Err(invalid("there is a table or view of this name already"));
+        }
+        let views = &mut self.definitions_mut(schema)?.views;
+        let view = views.remove(name);
+        let view = view.ok_or_else(|| invalid("there is no such view"))?;
+        let renamed = View {
+            name: new_name.to_owned(),
+            ..View::clone(&view)
+        };
+        views.insert(new_name.to_owned(), Arc::new(renamed));
+        self.rename_comments(schema, name, None, new_name)
     }
 
     fn is_taken<'a>(&self, mut names: impl Iterator<Item = &'a String>, name: &str) -> bool {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::comment::{self, CommentKind, CommentOn};
 use super::sequence::{Sequence, SequenceDef, SequenceOwner, SequenceUse};
 use super::transaction::{Transaction, no_such_table};
 use super::transaction_ddl::{invalid, no_such_column};
@@ -66,6 +67,50 @@ impl Transaction {
         Ok(())
     }
 
+    /// Says something of what is there under a name in a schema; `None` takes back what was said.
+    ///
+    /// # Errors
+    /// InvalidInput if the schema is not there, or there can be nothing like that.
+    pub fn set_comment(&mut self, schema: &str, on: CommentOn, text: Option<&str>) -> Result<()> {
+        if !on.is_sound() {
+            return Err(invalid("there is nothing like that to comment on"));
+        }
+        let comments = &mut self.definitions_mut(schema)?.comments;
+        match text {
+            Some(text) => comments.insert(on, text.into()),
+            None => comments.remove(&on),
+        };
+        Ok(())
+    }
+
+    /// Forgets what is said of something that is dropped, or of a part of it.
+    pub(super) fn forget_comments(
+        &mut self,
+        schema: &str,
+        kinds: &[CommentKind],
+        name: &str,
+        part: Option<&str>,
+    ) -> Result<()> {
+        if !self.schema_of(schema)?.comments.is_empty() {
+            comment::forget(&mut self.schema_mut(schema)?.comments, kinds, name, part);
+        }
+        Ok(())
+    }
+
+    /// Gives what is said of a table or view, or of a column of it, to a new name.
+    pub(super) fn rename_comments(
+        &mut self,
+        schema: &str,
+        name: &str,
+        part: Option<&str>,
+        new: &str,
+    ) -> Result<()> {
+        if !self.schema_of(schema)?.comments.is_empty() {
+            comment::rename(&mut self.schema_mut(schema)?.comments, name, part, new);
+        }
+        Ok(())
+    }
+
     /// Drops the sequences of a table that is dropped, or of a column of it.
     pub(super) fn drop_owned(
         &mut self,
@@ -84,8 +129,15 @@ impl Transaction {
             .values()
             .any(|s| is_owned(s))
         {
-            let sequences = &mut self.schema_mut(schema)?.sequences;
-            sequences.retain(|_, sequence| !is_owned(sequence));
+            let schema = self.schema_mut(schema)?;
+            schema.sequences.retain(|name, sequence| {
+                let is_owned = is_owned(sequence);
+                if is_owned {
+                    let kinds = [CommentKind::Sequence];
+                    comment::forget(&mut schema.comments, &kinds, name, None);
+                }
+                !is_owned
+            });
         }
         Ok(())
     }
@@ -145,6 +197,11 @@ impl Transaction {
             true => within.table_macros.remove(name),
             false => within.macros.remove(name),
         };
+        let kind = match of_tables {
+            true => CommentKind::TableMacro,
+            false => CommentKind::Macro,
+        };
+        self.forget_comments(schema, &[kind], name, None)?;
         removed
             .map(|_| ())
             .ok_or_else(|| invalid("there is no such macro"))
@@ -156,6 +213,7 @@ impl Transaction {
     /// InvalidInput if there is no such sequence.
     pub fn drop_sequence(&mut self, schema: &str, name: &str) -> Result<()> {
         let removed = self.definitions_mut(schema)?.sequences.remove(name);
+        self.forget_comments(schema, &[CommentKind::Sequence], name, None)?;
         removed
             .map(|_| ())
             .ok_or_else(|| invalid("there is no such sequence"))

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 
+use super::comment::CommentKind;
 use super::fresh_blocks::FreshBlocks;
 use super::store::Store;
 use super::transaction::{Transaction, no_such_table};
@@ -87,10 +88,10 @@ impl Transaction {
         let indexes = &mut self.definition_mut(schema, table)?.indexes;
         let before = indexes.len();
         indexes.retain(|index| index.name() != name);
-        match indexes.len() < before {
-            true => Ok(()),
-            false => Err(invalid("there is no such index")),
+        if indexes.len() == before {
+            return Err(invalid("there is no such index"));
         }
+        self.forget_comments(schema, &[CommentKind::Index], table, Some(name))
     }
 }
 
