@@ -23,6 +23,7 @@ mod limits;
 mod list_members;
 mod marked_joins;
 mod named_pushdown;
+mod numbered_rows;
 mod numbers;
 mod one_nan;
 mod operators;

@@ -3,6 +3,7 @@
 use super::from_columns;
 use super::growth;
 use super::lateral_unnest::LateralUnnest;
+use super::numbered_rows;
 use super::order::{NullOrder, OrderDefaults};
 use super::pivots;
 use super::sequence_functions::sequence_function;
@@ -235,6 +236,7 @@ impl<'a> Planner<'a> {
                 self.snapshot.macro_named(parts, of_tables)
             })?;
         }
+        numbered_rows::put_in(self, &mut statement)?;
         pivots::write_out(self, &mut statement)?;
         from_columns::expand(self, &mut statement)?;
         self.plan_named(statement)
@@ -355,6 +357,12 @@ impl<'a> Planner<'a> {
         ))))
     }
 
+    /// Whether a name of ours stands for a table, which has its row ids.
+    pub(super) fn is_target(&self, name: &str) -> bool {
+        let mut targets = self.targets.iter();
+        targets.any(|(known, target)| *known == name && matches!(target, Target::Table(_)))
+    }
+
     fn source(&self, reference: &TableReference) -> Result<Arc<dyn TableSource>> {
         if let TableReference::Bare { table } = reference
             && let Some((_, target)) = self.targets.iter().find(|(n, _)| *n == table.as_ref())
@@ -368,6 +376,12 @@ impl<'a> Planner<'a> {
                     Ok(folded_source(rows, &alike(names))?)
                 }
             };
+        }
+        if let TableReference::Bare { table } = reference
+            && let Some(parts) = numbered_rows::numbered_table(table)
+        {
+            let (name, table) = self.snapshot.table(&parts)?;
+            return self.scan(&name.database, &table, true);
         }
         let parts: Vec<String> = [
             reference.catalog(),

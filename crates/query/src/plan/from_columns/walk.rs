@@ -5,6 +5,7 @@
 
 use crate::plan::planner::{PlanError, Planner};
 use crate::plan::with_queries::{self, Flow, Seen, WithWalker, flow};
+use crate::scan::ROW_ID;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::LogicalPlan;
@@ -129,6 +130,7 @@ impl<'a> Walker<'a> {
             (planned, _) => planned?,
         };
         let mut columns = Column::all(plan.schema());
+        columns.retain(|column| column.name != ROW_ID);
         for column in &mut columns {
             column.alone &= !of_one_table;
         }
