@@ -1,15 +1,17 @@
 //! What is left of keys in memory. A process of its own, the *subject*, attaches, works and detaches; this one knows all
 //! keys of its database and looks for them in the subject's memory.
 
+#[path = "../../../tests/database_keys.rs"]
+mod database_keys;
 #[path = "../../../tests/memory_scan.rs"]
 mod memory_scan;
 
+use database_keys::Keys;
 use hushdb::{Database, DatabaseOptions};
-use hushdb_crypto::{Argon2Params, CryptoProvider, KdfLabel, SecretKey};
-use hushdb_keys::{Suite, UnverifiedHeader};
+use hushdb_crypto::{Argon2Params, CryptoProvider, SecretKey};
 use memory_scan::{Found, Needle, scan};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Tells the subject which cryptographic library to use.
@@ -88,7 +90,7 @@ fn examine(crypto: &'static str, key: &str, cipher: &str) {
     subject.run("SELECT * FROM v.small WHERE i = 2");
 
     // While it is attached: what was given and what opened the key slot is gone, the rest lies in the arena.
-    let keys = Keys::of(&path, key);
+    let keys = Keys::of(&path, 0, |salt| root(key, salt));
     assert_none("what was given, while attached", &subject.scan(&given));
     assert_none(
         "the slot's keys, while attached",
@@ -171,100 +173,19 @@ fn raw(digits: &str) -> Vec<u8> {
         .collect()
 }
 
-/// All keys of a database, computed from its file.
-struct Keys {
-    /// Needed to open a key slot, and no longer.
-    passing: Vec<Needle>,
-    /// Needed as long as the database is attached.
-    lasting: Vec<Needle>,
-    database_id: [u8; 16],
-    data_key: SecretKey,
-}
-
-impl Keys {
-    fn of(path: &Path, key: &str) -> Self {
-        let crypto = CryptoProvider::portable();
-        let page = std::fs::read(path).unwrap();
-        let page = page.first_chunk::<4096>().unwrap();
-        let header = UnverifiedHeader::parse(page).unwrap();
-        let database_id = *header.database_id().as_bytes();
-        let (salt, wrapped) = (&page[256 + 16..256 + 48], &page[256 + 48..256 + 88]);
-        let root = match key.strip_prefix("hex:") {
-            Some(digits) => SecretKey::from_slice(&raw(digits)).unwrap(),
-            None => {
-                let floor = Argon2Params {
-                    m_kib: 65_536,
-                    t: 3,
-                    p: 4,
-                };
-                crypto.argon2id(key.as_bytes(), salt, floor).unwrap()
-            }
-        };
-        let context = [&database_id[..], salt].concat();
-        let kek = crypto.kbkdf(&root, KdfLabel::KeyEncryption, &context);
-        let unwrap = |kek: &SecretKey, wrapped: &[u8]| {
-            let wrapped: &[u8; 40] = wrapped.try_into().unwrap();
-            crypto.unwrap_key(kek, wrapped).unwrap()
-        };
-        let master = unwrap(&kek, wrapped);
-        let derive = |label| crypto.kbkdf(&master, label, &database_id);
-        let wrapping = derive(KdfLabel::Wrap);
-        let data_key = unwrap(&wrapping, &page[72..112]);
-        let ring_key = unwrap(&wrapping, &page[156..196]);
-        Self {
-            passing: vec![needle("root", &root), needle("KEK", &kek)],
-            lasting: vec![
-                needle("master key", &master),
-                needle("header MAC key", &derive(KdfLabel::HeaderMac)),
-                needle("wrapping key", &wrapping),
-                needle("data key", &data_key),
-                needle("ring key", &ring_key),
-            ],
-            database_id,
-            data_key,
+/// What the key makes of a slot's salt.
+fn root(key: &str, salt: &[u8]) -> SecretKey {
+    match key.strip_prefix("hex:") {
+        Some(digits) => SecretKey::from_slice(&raw(digits)).unwrap(),
+        None => {
+            let floor = Argon2Params {
+                m_kib: 65_536,
+                t: 3,
+                p: 4,
+            };
+            let crypto = CryptoProvider::portable();
+            crypto.argon2id(key.as_bytes(), salt, floor).unwrap()
         }
-    }
-
-    /// Keys of every epoch of blocks in the file, and of the log beside it.
-    fn derived(&self, path: &Path) -> Vec<Needle> {
-        let crypto = CryptoProvider::portable();
-        let mut needles: Vec<Needle> = Vec::new();
-        let mut add = |name: String, key: SecretKey| {
-            if needles.iter().all(|n| n.bytes != key.expose()) {
-                needles.push(needle(&name, &key));
-            }
-        };
-        for sector in std::fs::read(path).unwrap().chunks(4096) {
-            if !sector.starts_with(b"HUSB") {
-                continue;
-            }
-            let suite = Suite::from_wire(sector[5]).unwrap();
-            let key_id = &sector[8..12];
-            let context = [
-                &self.database_id[..],
-                key_id,
-                &[suite.to_wire()],
-                &sector[32..48],
-            ];
-            let key = crypto.kbkdf(&self.data_key, KdfLabel::Block, &context.concat());
-            add(format!("block key of {suite}"), key);
-        }
-        let log = std::fs::read(path.with_extension("hush.wal")).unwrap();
-        let context = [&self.database_id[..], &log[8..16], &log[64..80]].concat();
-        for label in [KdfLabel::Wal, KdfLabel::WalMac] {
-            add(
-                format!("{label:?}"),
-                crypto.kbkdf(&self.data_key, label, &context),
-            );
-        }
-        needles
-    }
-}
-
-fn needle(name: &str, key: &SecretKey) -> Needle {
-    Needle {
-        name: name.into(),
-        bytes: key.expose().to_vec(),
     }
 }
 

@@ -45,6 +45,10 @@ impl Shell {
         }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// What statements print; `None` when the program has ended, as it does at an error.
     pub(crate) fn try_run(&mut self, text: &str) -> Option<String> {
         let sent = writeln!(
