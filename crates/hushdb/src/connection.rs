@@ -194,7 +194,10 @@ impl Connection {
         let mut parsed = sql::parse(statement.trim().trim_end_matches(';'))?;
         let names = match self.session.settings.lock().postgres {
             true => sql::as_postgres(&mut parsed)?,
-            false => vec![],
+            false => {
+                sql::name_columns_of_values(&mut parsed)?;
+                vec![]
+            }
         };
         Ok((parsed, names))
     }

@@ -44,6 +44,7 @@ mod read_or_refuse;
 mod reading;
 mod recursive_queries;
 mod rewrite;
+mod samples;
 mod secrets;
 mod set_operations;
 pub mod settings_text;
@@ -70,10 +71,10 @@ pub use integer_literals::{
     DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, SAME_TYPE_FUNCTIONS,
 };
 pub use interval_text::{interval, unreadable_interval};
-pub use macros::{QUANTILE_BETWEEN, QUANTILE_OF, functions_by_text};
+pub use macros::{QUANTILE_BETWEEN, QUANTILE_OF, REGEXP_GROUPS, functions_by_text};
 pub use marks::{
-    ASOF, MERGED, OF_EXPRESSION, PERCENT, PIVOT, PIVOT_FOR, PIVOT_NAMED, POSITIONAL, UNPIVOT,
-    UNPIVOT_FOR,
+    ASOF, JSON_EACH, JSON_TREE, MERGED, OF_EXPRESSION, PERCENT, PIVOT, PIVOT_FOR, PIVOT_NAMED,
+    POSITIONAL, SAMPLE, UNPIVOT, UNPIVOT_FOR,
 };
 pub use names::{
     alike, find_named, folded, keywords, name_in_text, name_parts, planned_names, position_of,
@@ -85,7 +86,7 @@ pub use parameters::{number_parameters, substitute_parameters};
 pub use parser::{
     AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts, DroppedMacro, EntryHead,
     MacroBody, NewComment, NewMacro, NewOverload, NewOwner, NewSequence, OnConflict, OptionValue,
-    ROWS_OF, RekeySlot, Statement, TransactionStatement, parse, parse_one,
+    ROWS_OF, RekeySlot, Statement, TransactionStatement, name_columns_of_values, parse, parse_one,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;

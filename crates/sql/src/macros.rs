@@ -4,6 +4,7 @@ mod aggregates;
 
 pub use aggregates::{QUANTILE_BETWEEN, QUANTILE_OF};
 
+use super::calls::{call, quoted_call};
 use super::nested_calls;
 use super::template::template;
 use crate::error::{Error, Result};
@@ -11,6 +12,9 @@ use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     ObjectName, Value,
 };
+
+/// `regexp_extract` with names of groups.
+pub const REGEXP_GROUPS: &str = "$regexp_groups";
 
 /// Functions that are another one in all that they take.
 const OTHER_NAMES: &[(&str, &str)] = &[
@@ -30,6 +34,8 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("approx_quantile", "approx_percentile_cont"),
     ("argmax", "arg_max"),
     ("argmin", "arg_min"),
+    ("uuidv4", "uuid"),
+    ("reservoir_quantile", "quantile_disc"),
 ];
 
 /// Name, number of arguments, meaning.
@@ -158,6 +164,45 @@ const MACROS: &[(&str, usize, &str)] = &[
     ),
     ("sha256", 1, "lower(to_hex(digest($1, 'sha256')))"),
     (
+        "days_in_month",
+        1,
+        "CAST(date_part('day', date_trunc('month', $1) + INTERVAL '1 month' - INTERVAL '1 day') AS BIGINT)",
+    ),
+    ("ago", 1, "(now() - $1)"),
+    ("round_even", 2, ROUND_EVEN),
+    ("roundbankers", 2, ROUND_EVEN),
+    (
+        "generate_subscripts",
+        2,
+        "unnest(generate_series(1, CAST(len($1) AS BIGINT)))",
+    ),
+    (
+        "regexp_split_to_table",
+        2,
+        "unnest(regexp_split_to_array($1, $2))",
+    ),
+    (
+        "map_contains_entry",
+        3,
+        "list_contains(map_entries($1), named_struct('key', $2, 'value', $3))",
+    ),
+    (
+        "make_timestamptz",
+        1,
+        "CAST(make_timestamp($1) AS TIMESTAMPTZ)",
+    ),
+    (
+        "make_timestamptz",
+        6,
+        "CAST(make_timestamp($1, $2, $3, $4, $5, $6) AS TIMESTAMPTZ)",
+    ),
+    (
+        "make_timestamptz",
+        7,
+        "timezone($7, make_timestamp($1, $2, $3, $4, $5, $6))",
+    ),
+    ("epoch_ns", 1, "CAST(CAST($1 AS TIMESTAMP_NS) AS BIGINT)"),
+    (
         "version",
         0,
         concat!("'HushDB ", env!("CARGO_PKG_VERSION"), "'"),
@@ -173,6 +218,10 @@ const CENTURY: &str = "CASE WHEN date_part('year', $1) > 0 \
 const MILLENNIUM: &str = "CASE WHEN date_part('year', $1) > 0 \
      THEN (CAST(date_part('year', $1) AS BIGINT) - 1) // 1000 + 1 \
      ELSE CAST(date_part('year', $1) AS BIGINT) // 1000 - 1 END";
+
+/// The nearest number with so many digits, of two as near the even one.
+const ROUND_EVEN: &str = "CAST(CASE (abs($1) * power(10, $2 + 1)) % 10 \
+     WHEN 5 THEN round($1 / 2, $2) * 2 ELSE round($1, $2) END AS DOUBLE)";
 
 /// How often something is true; `$truth` takes a BOOLEAN alone.
 const COUNT_IF: &str = "sum(\"$truth\"($1))";
@@ -288,6 +337,67 @@ fn date_diff(args: &[Expr]) -> Result<Option<Expr>> {
     template(difference, &[count(from)?, count(to)?]).map(Some)
 }
 
+/// What calls mean that take a list where others take one value.
+fn of_lists(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
+    let items = |list: &Expr| match list {
+        Expr::Array(array) => Some(array.elem.clone()),
+        _ => None,
+    };
+    match (name, args) {
+        ("date_part" | "datepart", [parts, of]) => match items(parts) {
+            Some(parts) => parts_of_date(&parts, of).map(Some),
+            None => Ok(None),
+        },
+        ("strptime" | "try_strptime", [text, formats]) => match items(formats) {
+            Some(formats) => in_one_of_forms(name, text, &formats).map(Some),
+            None => Ok(None),
+        },
+        ("regexp_extract", [_, _, groups, ..]) if items(groups).is_some() => {
+            Ok(Some(quoted_call(REGEXP_GROUPS, args.to_vec())))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// A struct of the parts.
+fn parts_of_date(parts: &[Expr], of: &Expr) -> Result<Expr> {
+    let mut text = "named_struct(".to_owned();
+    for (at, part) in parts.iter().enumerate() {
+        let name = match part {
+            Expr::Value(value) => match &value.value {
+                Value::SingleQuotedString(name) => name.to_lowercase(),
+                _ => return Err(only_names()),
+            },
+            _ => return Err(only_names()),
+        };
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return Err(only_names());
+        }
+        let ty = match name.as_str() {
+            "epoch" | "julian" => "DOUBLE",
+            _ => "BIGINT",
+        };
+        let comma = if at > 0 { ", " } else { "" };
+        text += &format!("{comma}'{name}', CAST(date_part('{name}', $1) AS {ty})");
+    }
+    template(&(text + ")"), std::slice::from_ref(of))
+}
+
+fn only_names() -> Error {
+    Error::binder("date_part takes a list of names of parts, as in ['year', 'month']")
+}
+
+/// What a text says in the first format that fits it.
+fn in_one_of_forms(name: &str, text: &Expr, formats: &[Expr]) -> Result<Expr> {
+    let Some((last, others)) = formats.split_last() else {
+        return Err(Error::binder(format!("{name} needs a format")));
+    };
+    let read = |name: &str, format: &Expr| call(name, vec![text.clone(), format.clone()]);
+    let mut all: Vec<Expr> = others.iter().map(|f| read("try_strptime", f)).collect();
+    all.push(read(name, last));
+    Ok(call("coalesce", all))
+}
+
 /// Gives a function that goes by another name the one that is known.
 pub(super) fn by_known_name(function: &mut Function) {
     let called = match function.name.0.as_slice() {
@@ -332,6 +442,9 @@ pub(super) fn expand(function: &mut Function, place: &[Expr; 2]) -> Result<Optio
     let plain = function.over.is_none() && function.filter.is_none();
     if plain && matches!(name.as_str(), "date_diff" | "datediff") {
         return date_diff(&args);
+    }
+    if plain && let Some(meaning) = of_lists(&name, &args)? {
+        return Ok(Some(meaning));
     }
     let Some((.., text)) = MACROS
         .iter()

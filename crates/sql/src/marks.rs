@@ -21,6 +21,12 @@ pub const ASOF: &str = "$asof";
 pub const POSITIONAL: &str = "$positional";
 /// The type of a generated column that is given none.
 pub const OF_EXPRESSION: &str = "$generated";
+/// The list of structs that are the rows of `json_each`.
+pub const JSON_EACH: &str = "$json_each";
+/// Those of `json_tree`.
+pub const JSON_TREE: &str = "$json_tree";
+/// What is beside a relation of which a sample is taken, and the window that stands for one of a query.
+pub const SAMPLE: &str = "$sample";
 /// What a LIMIT in percent is.
 pub const PERCENT: &str = "$percent";
 

@@ -3,6 +3,7 @@
 use super::calls::{call, quoted_call};
 use super::column_names::name;
 use super::folded;
+use super::marks::{JSON_EACH, JSON_TREE};
 use super::operators::lambda;
 use super::sql_text::sql_text;
 use super::template::template;
@@ -267,7 +268,7 @@ pub(super) fn plain_access(root: &Expr, chain: &mut [AccessExpr]) {
     }
 }
 
-/// `unnest(list)` in FROM, which the parser takes for a function like others.
+/// `unnest(list)` in FROM, which the parser takes for a function like others; `json_each` and `json_tree` are lists, too.
 pub fn unnest_table(factor: &mut TableFactor) {
     let TableFactor::Table {
         name,
@@ -278,19 +279,25 @@ pub fn unnest_table(factor: &mut TableFactor) {
     else {
         return;
     };
-    let called = name.to_string();
-    if !called.eq_ignore_ascii_case("unnest") {
-        return;
-    }
-    if let Some(array_exprs) = plain_args(&args.args) {
+    let called = name.to_string().to_lowercase();
+    let of_json = match called.as_str() {
+        "unnest" => None,
+        "json_each" => Some(JSON_EACH),
+        "json_tree" => Some(JSON_TREE),
+        _ => return,
+    };
+    if let Some(mut array_exprs) = plain_args(&args.args) {
+        if let Some(of_json) = of_json {
+            array_exprs = vec![quoted_call(of_json, array_exprs)];
+        }
         let named = |name: &str| TableAlias {
             explicit: true,
             name: Ident::new(name),
             columns: vec![],
             at: None,
         };
-        let mut alias = alias.take().unwrap_or_else(|| named("unnest"));
-        if alias.columns.is_empty() && array_exprs.len() == 1 {
+        let mut alias = alias.take().unwrap_or_else(|| named(&called));
+        if alias.columns.is_empty() && array_exprs.len() == 1 && of_json.is_none() {
             alias.columns = vec![TableAliasColumnDef::from_name("unnest")];
         }
         *factor = TableFactor::UNNEST {

@@ -2,7 +2,9 @@
 //! all: `FROM t` without SELECT, names of columns, fields of structs, powers, comparisons with ANY and ALL.
 
 mod distinct_on;
+mod lambda_fields;
 mod row_values;
+mod unnest_order;
 
 use super::aggregate_order;
 use super::calls;
@@ -21,6 +23,7 @@ use super::namesakes::{self, Complete};
 use super::nested_calls;
 use super::patterns::pattern;
 use super::recursive_queries;
+use super::samples;
 use super::set_operations;
 use super::sql_text::sql_text;
 use super::template::template;
@@ -112,6 +115,7 @@ impl<'a> Rewriter<'a> {
     /// What a query says beside its SELECT.
     fn query(&mut self, query: &mut Query) -> Result<()> {
         distinct_on::number_rows(query)?;
+        unnest_order::select_keys(query)?;
         named_windows::resolve_in_order(query)?;
         match query.order_by.as_mut().map(|order_by| &mut order_by.kind) {
             Some(OrderByKind::Expressions(expressions)) => {
@@ -299,6 +303,9 @@ impl VisitorMut for Rewriter<'_> {
         {
             return ControlFlow::Break(Box::new(error));
         }
+        if let Expr::Lambda(lambda) = expr {
+            lambda_fields::fields_of_parameters(lambda);
+        }
         flow(row_values::in_query(expr))
     }
 
@@ -376,6 +383,7 @@ fn select_as_planned(select: &mut Select) -> Result<()> {
         select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
     }
     select.flavor = SelectFlavor::Standard;
+    samples::bracket(select)?;
     named_windows::resolve_in_select(select)?;
     row_values::group_by_columns(select);
     row_values::keep_rows(select)?;

@@ -59,7 +59,7 @@ pub use catalog::{
 pub use error::{Error, ErrorKind, Place, Result};
 pub use file::{
     MemFile, MemFiles, OsFile, OsFiles, OutputFile, StorageFile, StorageFiles, create_directory,
-    input_path, matching_files, open_input, read_input,
+    has_entries, input_path, matching_files, open_input, read_input,
 };
 pub use hushdb_encoding::{
     CodecError, ColumnType, EncodedSegment, MAX_DECIMAL_PRECISION, MAX_DECIMAL64_PRECISION,

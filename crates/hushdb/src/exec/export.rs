@@ -4,7 +4,7 @@
 //! What must hold: all files show one state of the database. They are plaintext, so it is refused where encryption is enforced.
 
 use super::copy_database::{select_given, sql_without_database};
-use super::{comments, copy, definitions, query, settings, transaction};
+use super::{comments, copy, copy_options, definitions, query, settings, transaction};
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::{self, ObjectName, Visitor};
@@ -155,10 +155,10 @@ impl<'a> Export<'a> {
     fn write(&self, name: &str, content: &str) -> Result<()> {
         let path = self.directory.join(name);
         let path = path.to_string_lossy();
-        let mut file = copy::output_file(&path)?;
+        let mut file = copy_options::output_file(&path)?;
         file.write_all(content.as_bytes())
             .map_err(|e| failed(&path, &e))?;
-        copy::commit(file, &path)
+        copy_options::commit(file, &path)
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Functions in FROM, which `table_functions.rs` calls.
-const TABLE_FUNCTIONS: [&str; 34] = [
+const TABLE_FUNCTIONS: [&str; 39] = [
     "data_keys",
     "databases",
     "database_anchor",
@@ -25,6 +25,8 @@ const TABLE_FUNCTIONS: [&str; 34] = [
     "duckdb_tables",
     "duckdb_views",
     "generate_series",
+    "json_each",
+    "json_tree",
     "key_memory",
     "key_slots",
     "keys",
@@ -33,6 +35,8 @@ const TABLE_FUNCTIONS: [&str; 34] = [
     "pragma_database_list",
     "pragma_database_size",
     "pragma_table_info",
+    "query",
+    "query_table",
     "range",
     "read_csv",
     "read_csv_auto",
@@ -42,6 +46,7 @@ const TABLE_FUNCTIONS: [&str; 34] = [
     "read_ndjson_auto",
     "read_parquet",
     "rekey_progress",
+    "repeat",
     "settings",
     "spill_files",
     "tpch_queries",

@@ -11,7 +11,7 @@ pub(super) use self::options::JsonOptions;
 use self::records::Records;
 use self::shape::Shape;
 use super::packed_files::{Packing, Unpacked};
-use crate::result::QueryResult;
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::json::ReaderBuilder;
 use datafusion::catalog::streaming::StreamingTable;
@@ -233,42 +233,58 @@ impl PartitionStream for JsonFile {
     }
 }
 
-/// Writes a result: an object a line, or all in one array. Returns the number of rows.
-///
-/// # Errors
-/// The result's, and `Io`.
-pub(super) fn write(result: QueryResult, mut out: impl Write, array: bool) -> Result<u64> {
-    let failed = |error: std::io::Error| Error::new(ErrorKind::Io, error.to_string());
-    let schema = result.schema();
-    let names = schema.fields().iter().map(|f| json_string(f.name()));
-    let names: Vec<String> = names.collect();
-    let mut rows = 0;
-    if array {
-        out.write_all(b"[").map_err(failed)?;
+/// A file that rows are written to: an object a line, or all in one array.
+pub(super) struct JsonWriter<W> {
+    names: Vec<String>,
+    array: bool,
+    rows: u64,
+    out: W,
+}
+
+fn failed(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Io, error.to_string())
+}
+
+impl<W: Write> JsonWriter<W> {
+    pub(super) fn begin(schema: &SchemaRef, mut out: W, array: bool) -> Result<Self> {
+        let names = schema.fields().iter().map(|f| json_string(f.name()));
+        if array {
+            out.write_all(b"[").map_err(failed)?;
+        }
+        Ok(Self {
+            names: names.collect(),
+            array,
+            rows: 0,
+            out,
+        })
     }
-    for batch in result {
-        let batch = batch?;
+
+    pub(super) fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
         for row in 0..batch.num_rows() {
-            let (before, after) = match (array, rows) {
+            let (before, after) = match (self.array, self.rows) {
                 (false, _) => ("", "\n"),
                 (true, 0) => ("\n\t", ""),
                 (true, _) => (",\n\t", ""),
             };
             let mut line = format!("{before}{{");
-            for (index, (name, column)) in names.iter().zip(batch.columns()).enumerate() {
+            for (index, (name, column)) in self.names.iter().zip(batch.columns()).enumerate() {
                 let comma = if index == 0 { "" } else { "," };
                 let value = json_value(column.as_ref(), row)?;
                 line.push_str(&format!("{comma}{name}:{value}"));
             }
             line.push('}');
             line.push_str(after);
-            out.write_all(line.as_bytes()).map_err(failed)?;
-            rows += 1;
+            self.out.write_all(line.as_bytes()).map_err(failed)?;
+            self.rows += 1;
         }
+        Ok(())
     }
-    if array {
-        out.write_all(b"\n]\n").map_err(failed)?;
+
+    /// Ends the file, and gives it back.
+    pub(super) fn finish(mut self) -> Result<W> {
+        if self.array {
+            self.out.write_all(b"\n]\n").map_err(failed)?;
+        }
+        Ok(self.out)
     }
-    out.flush().map_err(failed)?;
-    Ok(rows)
 }

@@ -6,9 +6,10 @@ use super::option_values::text;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
-use hushdb_sql::{Error, ErrorKind, OptionValue, Result};
+use hushdb_sql::{Error, OptionValue, Result};
+use hushdb_storage::OutputFile;
 use hushdb_storage::open_input;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 
 /// How a file is packed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -64,32 +65,57 @@ impl Packing {
 }
 
 impl Packing {
-    /// Packs what `write` writes.
-    ///
-    /// # Errors
-    /// Those of `write`, and `Io`.
-    pub(super) fn write(
-        self,
-        mut out: impl Write,
-        write: impl FnOnce(&mut dyn Write) -> Result<u64>,
-    ) -> Result<u64> {
-        let failed = |error: io::Error| Error::new(ErrorKind::Io, error.to_string());
+    /// Begins to pack a file.
+    pub(super) fn begin(self, file: BufWriter<OutputFile>) -> io::Result<Packed> {
+        Ok(match self {
+            Self::Plain => Packed::Plain(file),
+            Self::Gzip => Packed::Gzip(GzEncoder::new(file, Compression::default())),
+            Self::Zstd => Packed::Zstd(zstd::Encoder::new(file, 0)?),
+        })
+    }
+
+    /// What names of files end with.
+    pub(super) fn ending(self) -> &'static str {
         match self {
-            Self::Plain => write(&mut out),
-            Self::Gzip => {
-                let mut packed = GzEncoder::new(&mut out, Compression::default());
-                let rows = write(&mut packed)?;
-                packed.finish().map_err(failed)?;
-                out.flush().map_err(failed)?;
-                Ok(rows)
-            }
-            Self::Zstd => {
-                let mut packed = zstd::Encoder::new(&mut out, 0).map_err(failed)?;
-                let rows = write(&mut packed)?;
-                packed.finish().map_err(failed)?;
-                out.flush().map_err(failed)?;
-                Ok(rows)
-            }
+            Self::Plain => "",
+            Self::Gzip => ".gz",
+            Self::Zstd => ".zst",
+        }
+    }
+}
+
+/// A file that is packed as it is written.
+pub(super) enum Packed {
+    Plain(BufWriter<OutputFile>),
+    Gzip(GzEncoder<BufWriter<OutputFile>>),
+    Zstd(zstd::Encoder<'static, BufWriter<OutputFile>>),
+}
+
+impl Packed {
+    /// Ends what is packed, and gives the file back.
+    pub(super) fn finish(self) -> io::Result<BufWriter<OutputFile>> {
+        match self {
+            Self::Plain(file) => Ok(file),
+            Self::Gzip(packed) => packed.finish(),
+            Self::Zstd(packed) => packed.finish(),
+        }
+    }
+}
+
+impl Write for Packed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(file) => file.write(bytes),
+            Self::Gzip(packed) => packed.write(bytes),
+            Self::Zstd(packed) => packed.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(file) => file.flush(),
+            Self::Gzip(packed) => packed.flush(),
+            Self::Zstd(packed) => packed.flush(),
         }
     }
 }

@@ -45,7 +45,9 @@ pub(super) fn rows_of(
     planner: &Planner<'_>,
     text: &str,
 ) -> Result<QueryResult> {
-    match sql::parse(text)? {
+    let mut parsed = sql::parse(text)?;
+    sql::name_columns_of_values(&mut parsed)?;
+    match parsed {
         sql::Statement::Describe(query) => columns_of(planner, *query),
         sql::Statement::ShowTables(from) => tables(planner.snapshot, from.as_deref()),
         sql::Statement::Summarize(query) => summarize::rows_of(statement, planner, *query),

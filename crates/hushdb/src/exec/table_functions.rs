@@ -3,7 +3,7 @@
 //! `pragma_table_info`, and what catalogs have (`catalog_tables.rs`).
 
 use super::confined;
-use super::copy::Format;
+use super::copy_options::Format;
 use super::file_tables;
 use super::parquet_tables;
 use super::read_files;

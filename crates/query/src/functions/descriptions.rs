@@ -2,12 +2,12 @@
 
 /// Name, what it does, an expression that calls it.
 pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
+    ("add", "The sum of both.", "add(1, 2)"),
     (
         "age",
         "The years, months, days and time from the second point in time to the first.",
         "age(TIMESTAMP '2001-04-10', TIMESTAMP '1992-09-20')",
     ),
-    ("add", "The sum of both.", "add(1, 2)"),
     (
         "approx_quantile",
         "About the value at a share of all.",
@@ -25,6 +25,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
     ),
     ("avg", "The mean of all values.", "avg(x)"),
     (
+        "bar",
+        "A bar as long as a number lies between two others.",
+        "bar(5, 0, 10, 10)",
+    ),
+    (
         "bit_count",
         "The number of bits that are set.",
         "bit_count(31)",
@@ -40,6 +45,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "count(x)",
     ),
     (
+        "damerau_levenshtein",
+        "The fewest bytes to put in, leave out, change or swap between two texts.",
+        "damerau_levenshtein('abc', 'acb')",
+    ),
+    (
         "date_sub",
         "The number of whole parts between two points in time.",
         "date_sub('month', DATE '2020-01-31', DATE '2020-03-30')",
@@ -50,13 +60,38 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "date_trunc('hour', TIMESTAMP '2020-01-01 10:30:00')",
     ),
     (
+        "days_in_month",
+        "The number of days of a month.",
+        "days_in_month(DATE '2024-02-10')",
+    ),
+    (
         "entropy",
         "The entropy of the values, in bits.",
         "entropy(x)",
     ),
     ("even", "The next even number away from zero.", "even(2.9)"),
     ("favg", "The mean, whose sum loses no digits.", "favg(x)"),
+    (
+        "format",
+        "A text with values in its braces.",
+        "format('{} has {:,}', 'a', 1234)",
+    ),
+    (
+        "from_binary",
+        "Bytes from their bits.",
+        "from_binary('01100001')",
+    ),
+    (
+        "from_json",
+        "JSON as a value of a type that JSON describes.",
+        "from_json('{\"a\": 1}', '{\"a\": \"INTEGER\"}')",
+    ),
     ("fsum", "The sum, which loses no digits.", "fsum(x)"),
+    (
+        "generate_subscripts",
+        "The places of a list's items.",
+        "generate_subscripts([4, 5], 1)",
+    ),
     (
         "greatest",
         "The greatest of its arguments.",
@@ -133,6 +168,16 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "The types in JSON, as JSON.",
         "json_structure('{\"a\": 1}')",
     ),
+    (
+        "json_transform",
+        "JSON as a value of a type that JSON describes.",
+        "json_transform('{\"a\": 1}', '{\"a\": \"INTEGER\"}')",
+    ),
+    (
+        "json_transform_strict",
+        "The same, where what does not fit is an error.",
+        "json_transform_strict('{\"a\": 1}', '{\"a\": \"INTEGER\"}')",
+    ),
     ("json_type", "The type of a JSON value.", "json_type('[1]')"),
     ("json_valid", "Whether a text is JSON.", "json_valid('{}')"),
     (
@@ -147,6 +192,16 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
     ),
     ("kurtosis_pop", "The excess kurtosis.", "kurtosis_pop(x)"),
     ("least", "The least of its arguments.", "least(1, 3, 2)"),
+    (
+        "left_grapheme",
+        "The first graphemes of a text.",
+        "left_grapheme('abc', 2)",
+    ),
+    (
+        "length_grapheme",
+        "The number of graphemes of a text.",
+        "length_grapheme('abc')",
+    ),
     (
         "list_aggregate",
         "An aggregate of a list.",
@@ -203,6 +258,16 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "list_product([2, 3])",
     ),
     (
+        "list_reduce",
+        "What a lambda makes of the items of a list, two by two.",
+        "list_reduce([1, 2, 3], lambda a, b: a + b, 0)",
+    ),
+    (
+        "list_select",
+        "The items of a list at the places of another.",
+        "list_select([10, 20, 30], [3, 1])",
+    ),
+    (
         "list_sem",
         "The standard error of a list's mean.",
         "list_sem([1, 2])",
@@ -238,8 +303,33 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "The variance of a list that is a sample.",
         "list_var_samp([1, 2])",
     ),
+    (
+        "list_where",
+        "The items of a list for which another is true.",
+        "list_where([10, 20], [true, false])",
+    ),
     ("lower", "A text in small letters.", "lower('A')"),
     ("mad", "The median distance from the median.", "mad(x)"),
+    (
+        "make_timestamptz",
+        "An instant from its parts, in the session's time zone or in one.",
+        "make_timestamptz(2024, 1, 2, 3, 4, 5.5)",
+    ),
+    (
+        "map_concat",
+        "The entries of several maps; the last of each key counts.",
+        "map_concat(map {'a': 1}, map {'b': 2})",
+    ),
+    (
+        "map_contains_entry",
+        "Whether a map has a key with a value.",
+        "map_contains_entry(map {'a': 1}, 'a', 1)",
+    ),
+    (
+        "map_from_entries",
+        "A map of pairs.",
+        "map_from_entries([('a', 1), ('b', 2)])",
+    ),
     ("max", "The greatest value, or so many of them.", "max(x)"),
     ("median", "The value in the middle.", "median(x)"),
     ("min", "The least value, or so many of them.", "min(x)"),
@@ -248,6 +338,36 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "nextafter",
         "The next DOUBLE on the way to another.",
         "nextafter(1, 2)",
+    ),
+    (
+        "nfc_normalize",
+        "A text in Unicode's normal form C.",
+        "nfc_normalize('ardèch')",
+    ),
+    (
+        "parse_dirname",
+        "The first directory of a path.",
+        "parse_dirname('a/b/c.csv')",
+    ),
+    (
+        "parse_dirpath",
+        "The directories of a path.",
+        "parse_dirpath('a/b/c.csv')",
+    ),
+    (
+        "parse_filename",
+        "The name of a path's file.",
+        "parse_filename('a/b/c.csv', true)",
+    ),
+    (
+        "parse_path",
+        "The parts of a path.",
+        "parse_path('/a/b/c.csv')",
+    ),
+    (
+        "printf",
+        "A text with values where percent signs are.",
+        "printf('%d of %s: %.2f', 1, 'a', 2.5)",
     ),
     ("product", "The product of all values.", "product(x)"),
     (
@@ -285,6 +405,16 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "Whether a regular expression finds something.",
         "regexp_matches('abc', 'b')",
     ),
+    (
+        "right_grapheme",
+        "The last graphemes of a text.",
+        "right_grapheme('abc', 2)",
+    ),
+    (
+        "round_even",
+        "The nearest number with so many digits, of two as near the even one.",
+        "round_even(2.5, 0)",
+    ),
     ("sem", "The standard error of the mean.", "sem(x)"),
     (
         "signbit",
@@ -307,6 +437,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "string_split_regex",
         "The pieces of a text between what a regular expression finds.",
         "string_split_regex('a1b', '[0-9]')",
+    ),
+    (
+        "strip_accents",
+        "A text without accents.",
+        "strip_accents('mühleisen')",
     ),
     (
         "struct_concat",
@@ -332,6 +467,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "struct_values",
         "A struct's values without their names.",
         "struct_values({'a': 1})",
+    ),
+    (
+        "substring_grapheme",
+        "Some graphemes of a text.",
+        "substring_grapheme('abc', 2, 1)",
     ),
     ("sum", "The sum of all values.", "sum(x)"),
     (

@@ -20,11 +20,14 @@ mod extreme_by_key;
 mod extremes;
 mod first_of;
 mod float_extremes;
+mod formatted;
+mod formatted_values;
 mod instant;
 mod interval_cast;
 mod interval_units;
 mod json;
 mod json_text;
+mod lambdas;
 mod length;
 mod list_build;
 mod list_of;
@@ -36,7 +39,9 @@ mod matches;
 mod maths;
 mod moment_cast;
 mod moments;
+mod more_texts;
 mod moved_moments;
+mod named_groups;
 mod nested_cast;
 mod nested_text;
 mod of_lists;
@@ -44,7 +49,9 @@ mod one_nan;
 mod one_row;
 mod ordered_lists;
 mod ordered_texts;
+mod paths;
 mod patterns;
+mod picks;
 mod plain;
 mod quantile;
 mod room;
@@ -69,7 +76,7 @@ mod vectors;
 mod whole;
 
 use datafusion::execution::memory_pool::MemoryPool;
-use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF};
 use std::sync::Arc;
 
 pub use comparison_key::{key_of, key_type, may_differ};
@@ -87,6 +94,7 @@ pub use first_of::spelled;
 pub(crate) use first_of::{in_brackets, within_brackets};
 pub use instant::instant_function;
 pub use interval_units::{INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES};
+pub use json::json_cast;
 pub use json_text::{json_string, json_value};
 pub use list_build::{SLICE, series_length};
 pub use lists::MAP_VALUE;
@@ -135,6 +143,11 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.extend(make_moment::all(memory));
     functions.extend(strftime::all(memory));
     functions.extend(strptime::all(memory));
+    functions.extend(formatted::all(memory));
+    functions.extend(paths::all(memory));
+    functions.extend(picks::all(memory));
+    functions.extend(more_texts::all(memory));
+    functions.extend(named_groups::all(memory));
     functions.push(Arc::new(ScalarUDF::from(type_of::TypeOf::new())));
     functions.push(date_part());
     functions.push(moved(Move::Finite));
@@ -159,6 +172,11 @@ fn shared_with_lists(mut functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> 
         .filter_map(|(lists, texts, of_null)| Some(of_lists(lists?, texts?, of_null)));
     functions.extend(shared.collect::<Vec<_>>());
     functions
+}
+
+/// Functions of lists and lambdas to register over DataFusion's.
+pub fn lambda_functions() -> Vec<Arc<HigherOrderUDF>> {
+    lambdas::all()
 }
 
 /// Aggregates to register over DataFusion's.

@@ -5,7 +5,7 @@ use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::functions::{
     BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, ROUND_UNSIGNED, TEXT_FROM_BLOB,
     TEXT_FROM_UUID, TEXT_FROM_VALUE, TRY_INTERVAL_FROM_TEXT, UUID_FROM_TEXT, UUID_OR_NULL,
-    check_nested_cast, has_no_whole, nested_cast, rounding_cast, rounds,
+    check_nested_cast, has_no_whole, json_cast, nested_cast, rounding_cast, rounds,
 };
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
     Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF, TryCast, Volatility, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
+use hushdb_sql::type_names::is_called_json;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -73,6 +74,10 @@ impl DuckCasts {
             return Ok(Transformed::no(expr));
         };
         let to = field.data_type();
+        if text(&from) && !text(to) && is_called_json(inner.to_field(schema)?.1.as_ref()) {
+            let cast = ScalarFunction::new_udf(json_cast(to, lenient), vec![*inner.clone()]);
+            return Ok(Transformed::yes(Expr::ScalarFunction(cast)));
+        }
         if &from != to && (to.is_nested() || from.is_nested() && !to.is_string()) {
             check_nested_cast(&from, to)?;
             let cast = ScalarFunction::new_udf(nested_cast(to, lenient), vec![*inner.clone()]);

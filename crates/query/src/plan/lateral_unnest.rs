@@ -1,13 +1,15 @@
 //! `LateralUnnest`: `FROM t, unnest(t.a) AS u(x)`, of a column to the left. `hushdb_sql` brings it and all that is to its
-//! left together in brackets, as one relation.
+//! left together in brackets, as one relation. The rows of `json_each` and `json_tree` are such lists, of structs that become
+//! columns.
 
 use datafusion::common::{Column, DFSchema, Result, UnnestOptions, plan_err};
+use datafusion::functions::core::expr_fn::get_field;
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{JoinOperator, TableFactor, TableWithJoins};
-use hushdb_sql::unnest_table;
+use hushdb_sql::{JSON_EACH, JSON_TREE, is_call, unnest_table};
 
 /// The list, before its values are taken out of it.
 const LIST: &str = "$list";
@@ -23,6 +25,13 @@ impl RelationPlanner for LateralUnnest {
     ) -> Result<RelationPlanning> {
         // In text that was made of rewritten SQL and is read again.
         unnest_table(&mut relation);
+        if rows_of_json(&relation) {
+            let alone = LogicalPlanBuilder::empty(true).build()?;
+            let planned = unnested(alone, &relation, context)?;
+            return Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
+                planned, None,
+            ))));
+        }
         let TableFactor::NestedJoin {
             table_with_joins,
             alias: None,
@@ -38,6 +47,16 @@ impl RelationPlanner for LateralUnnest {
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
             planned, None,
         ))))
+    }
+}
+
+/// Whether a relation is `json_each` or `json_tree`.
+fn rows_of_json(relation: &TableFactor) -> bool {
+    match relation {
+        TableFactor::UNNEST { array_exprs, .. } => {
+            matches!(array_exprs.as_slice(), [list] if is_call(list, JSON_EACH) || is_call(list, JSON_TREE))
+        }
+        _ => false,
     }
 }
 
@@ -66,15 +85,14 @@ fn unnested(
     let [list] = array_exprs.as_slice() else {
         return plan_err!("unnest takes one list in FROM");
     };
-    let (table, column) = match alias {
-        None => ("unnest".to_owned(), None),
-        Some(alias) => {
-            let column = alias.columns.first().map(|column| column.name.clone());
-            let table = context.normalize_ident(alias.name.clone());
-            (table, column.map(|column| context.normalize_ident(column)))
-        }
-    };
-    let column = column.unwrap_or_else(|| "unnest".to_owned());
+    let mut names = vec![];
+    let mut table = "unnest".to_owned();
+    if let Some(alias) = alias {
+        let given = alias.columns.iter().map(|column| column.name.clone());
+        names = given.map(|name| context.normalize_ident(name)).collect();
+        table = context.normalize_ident(alias.name.clone());
+    }
+    let of_json = rows_of_json(unnest);
     let schema: &DFSchema = left.schema();
     let list = context.sql_to_expr(list.clone(), schema)?;
     let columns: Vec<Expr> = schema.columns().into_iter().map(Expr::Column).collect();
@@ -82,10 +100,34 @@ fn unnested(
     // An empty list, and NULL, have no rows.
     let options = UnnestOptions::new().with_preserve_nulls(false);
     let with_list: Vec<Expr> = with_list.collect();
-    let value = Expr::Column(Column::from_name(LIST)).alias_qualified(Some(table), column);
+    let value = Expr::Column(Column::from_name(LIST));
+    let values = match of_json {
+        true => fields_of_json(&value, &table, names)?,
+        false => {
+            let name = names.into_iter().next();
+            let name = name.unwrap_or_else(|| "unnest".to_owned());
+            vec![value.alias_qualified(Some(table), name)]
+        }
+    };
     LogicalPlanBuilder::from(left.clone())
         .project(with_list)?
         .unnest_column_with_options(Column::from_name(LIST), options)?
-        .project(columns.into_iter().chain([value]))?
+        .project(columns.into_iter().chain(values))?
         .build()
+}
+
+/// The fields of a row of JSON as columns, the first of them under the names that are given.
+fn fields_of_json(row: &Expr, table: &str, names: Vec<String>) -> Result<Vec<Expr>> {
+    let usual = [
+        "key", "value", "type", "atom", "id", "parent", "fullkey", "path",
+    ];
+    if names.len() > usual.len() {
+        return plan_err!("json_each and json_tree have {} columns", usual.len());
+    }
+    let mut names = names.into_iter();
+    let columns = usual.iter().map(|field| {
+        let name = names.next().unwrap_or_else(|| field.to_string());
+        get_field(row.clone(), *field).alias_qualified(Some(table.to_owned()), name)
+    });
+    Ok(columns.collect())
 }

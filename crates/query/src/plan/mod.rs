@@ -33,6 +33,7 @@ mod plain_rows;
 mod planner;
 mod projected_filters;
 mod rewrite_expressions;
+mod samples;
 mod sequence_functions;
 mod session;
 mod set_keys;

@@ -6,6 +6,7 @@ use super::lateral_unnest::LateralUnnest;
 use super::numbered_rows;
 use super::order::{NullOrder, OrderDefaults};
 use super::pivots;
+use super::samples::Samples;
 use super::sequence_functions::sequence_function;
 use super::set_operations::SetOperations;
 use super::snapshot::{Relation, Snapshot, TableName};
@@ -116,7 +117,7 @@ pub struct Planner<'a> {
     /// Counts what scans read, and cancels them.
     pub progress: Arc<ScanProgress>,
     targets: Vec<(&'static str, Target)>,
-    relations: [Arc<dyn RelationPlanner>; 4],
+    relations: [Arc<dyn RelationPlanner>; 5],
     view_depth: usize,
     /// Views that were planned: one that is named often is planned once.
     views: PlannedViews,
@@ -148,6 +149,7 @@ impl<'a> Planner<'a> {
             targets: vec![],
             relations: [
                 Arc::new(UnnestedKeys::default()),
+                Arc::new(Samples),
                 Arc::new(LateralUnnest),
                 Arc::new(SetOperations),
                 Arc::new(UsingJoins),

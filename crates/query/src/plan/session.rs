@@ -42,7 +42,7 @@ use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::logical_expr::ScalarUDF;
+use datafusion::logical_expr::{HigherOrderUDF, ScalarUDF};
 use datafusion::optimizer::eliminate_filter::EliminateFilter;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -113,12 +113,25 @@ pub fn session_state(
         !functions::LEFT_OUT.contains(&function.name()) && !ours(function.name())
     });
     known.extend(scalar_functions);
+    let of_lambdas = builder.higher_order_functions().get_or_insert_default();
+    register_lambdas(of_lambdas);
     let aggregates = functions::aggregate_functions();
     let ours = |name: &str| aggregates.iter().any(|f| f.name() == name);
     let known = builder.aggregate_functions().get_or_insert_default();
     known.retain(|function| !ours(function.name()));
     known.extend(aggregates);
     Ok(builder.build())
+}
+
+/// Puts our functions of lambdas in the place of the library's.
+fn register_lambdas(known: &mut Vec<Arc<HigherOrderUDF>>) {
+    let ours = functions::lambda_functions();
+    let is_ours = |name: &str| {
+        let mut named = ours.iter().flat_map(|function| function.aliases());
+        named.any(|alias| alias == name)
+    };
+    known.retain(|function| !is_ours(function.name()));
+    known.extend(ours);
 }
 
 /// Our rules, and DataFusion's behind them.

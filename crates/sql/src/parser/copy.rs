@@ -78,6 +78,10 @@ pub(super) fn copy_options(parser: &mut Parser) -> Result<Vec<(String, OptionVal
         let _ = parser.consume_token(&Token::Eq);
         let value = match parser.peek_token().token {
             Token::Comma | Token::RParen => OptionValue::None,
+            Token::Mul => {
+                parser.next_token();
+                OptionValue::Text("*".into())
+            }
             Token::LParen => {
                 parser.next_token();
                 let mut items = vec![];

@@ -13,7 +13,9 @@ mod generated_columns;
 mod more_joins;
 mod phrases;
 mod pivots;
+mod samples;
 mod sequences;
+mod shapes;
 mod show;
 mod statement;
 mod token_list;
@@ -22,6 +24,7 @@ mod transaction;
 mod user_macros;
 
 pub use before_parsing::ROWS_OF;
+pub use shapes::name_columns_of_values;
 pub use statement::{
     AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts, DroppedMacro, EntryHead,
     MacroBody, NewComment, NewMacro, NewOverload, NewOwner, NewSequence, OnConflict, OptionValue,
@@ -34,7 +37,7 @@ use before_parsing::{plain_numbers, plain_strings, statements_in_from, take_by_n
 use call_and_set::{call, pragma, reset, set, set_variable};
 use copy::copy;
 use databases::{copy_database, export_database, import_database};
-use phrases::{PlainPhrases, plain_phrases};
+use phrases::{PlainPhrases, plain_phrases, without_data};
 use show::{describe, show, summarize};
 use tokens::{object_name, parser_error, parts, syntax_error, word, words};
 
@@ -70,6 +73,8 @@ pub fn parse(sql: &str) -> Result<Statement> {
     more_joins::as_joins(&mut tokens);
     pivots::as_queries(&mut tokens);
     generated_columns::with_types(&mut tokens);
+    without_data(&mut tokens);
+    samples::plain_samples(&mut tokens);
     plain_phrases(&mut tokens);
     from_first::with_their_stars(&mut tokens);
     read(tokens, |parser| {
@@ -106,6 +111,7 @@ fn parsed(parser: &mut Parser, by_name: bool, keys: &KeyLiterals) -> Result<Stat
         };
     }
     statement.visit(&mut PlainPhrases)?;
+    statement.visit(&mut shapes::PlainShapes)?;
     while parser.consume_token(&Token::SemiColon) {}
     match parser.peek_token().token {
         Token::EOF => read_or_refuse::check(&statement).map(|()| statement),

@@ -30,6 +30,34 @@ pub(super) fn plain_phrases(tokens: &mut Vec<TokenWithSpan>) {
     typed_texts(tokens);
 }
 
+/// `CREATE TABLE ... AS query WITH NO DATA` is one of no rows of the query.
+pub(super) fn without_data(tokens: &mut Vec<TokenWithSpan>) {
+    let mut list = TokenList::of(tokens);
+    let mut end = list.len();
+    while end > 0 && list.has(end - 1, &Token::SemiColon) {
+        end -= 1;
+    }
+    let said = |n: usize, wanted: &str| list.token(n).is_some_and(|token| is_word(token, wanted));
+    let has_no = end > 3 && said(end - 2, "no");
+    let begin = end.saturating_sub(if has_no { 3 } else { 2 });
+    let as_word = (0..begin).find(|n| list.is(*n, Keyword::AS));
+    let (true, true, true, Some(as_word)) = (
+        list.is(0, Keyword::CREATE),
+        end > 0 && said(end - 1, "data"),
+        said(begin, "with"),
+        as_word,
+    ) else {
+        return;
+    };
+    (begin..end).for_each(|n| list.replace(n, []));
+    if has_no {
+        list.put(as_word + 1, [word("FROM"), Token::LParen]);
+        let none = Token::Number("0".into(), false);
+        list.replace(begin, [Token::RParen, word("LIMIT"), none]);
+    }
+    list.changes().make(tokens);
+}
+
 /// Takes `[NOT] MATERIALIZED` out of `AS [NOT] MATERIALIZED (`: the rows are the same.
 fn hints_of_with(tokens: &mut Vec<TokenWithSpan>) {
     let mut list = TokenList::of(tokens);

@@ -94,7 +94,7 @@ pub(super) fn factor(factor: &TableFactor) -> Result<()> {
             with_ordinality,
             partitions,
             json_path,
-            sample,
+            sample: _,
             index_hints,
         } => {
             args.as_ref().map_or(Ok(()), table_arguments)?;
@@ -104,7 +104,6 @@ pub(super) fn factor(factor: &TableFactor) -> Result<()> {
                 (with_ordinality, "WITH ORDINALITY"),
                 (partitions, "PARTITION of a table"),
                 (json_path, "a path into a table"),
-                (sample, "TABLESAMPLE"),
                 (index_hints, "an index hint"),
             ])
         }
@@ -112,8 +111,8 @@ pub(super) fn factor(factor: &TableFactor) -> Result<()> {
             lateral: _,
             subquery: _,
             alias: _,
-            sample,
-        } => refuse(&[(sample, "TABLESAMPLE")]),
+            sample: _,
+        } => Ok(()),
         TableFactor::Function {
             lateral: _,
             name: _,

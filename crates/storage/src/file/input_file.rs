@@ -43,3 +43,11 @@ pub fn input_path(path: impl AsRef<Path>) -> io::Result<PathBuf> {
 pub fn create_directory(path: impl AsRef<Path>) -> io::Result<()> {
     std::fs::create_dir_all(path)
 }
+
+/// Whether a directory has anything in it.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn has_entries(path: impl AsRef<Path>) -> io::Result<bool> {
+    Ok(std::fs::read_dir(path)?.next().is_some())
+}

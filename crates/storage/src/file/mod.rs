@@ -15,7 +15,7 @@ mod place;
 mod storage_file;
 mod storage_files;
 
-pub use input_file::{create_directory, input_path, open_input, read_input};
+pub use input_file::{create_directory, has_entries, input_path, open_input, read_input};
 pub use matching_files::matching_files;
 pub use mem_file::MemFile;
 pub use mem_files::MemFiles;

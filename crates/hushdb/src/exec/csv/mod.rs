@@ -7,12 +7,14 @@ mod kinds;
 mod options;
 mod records;
 mod sniff;
+mod write;
 
 pub(super) use self::kinds::is_form;
 use self::kinds::{Kind, TEXT};
 use self::options::Options;
 use self::records::{Dialect, Fault, Record, Records};
 use self::sniff::{OTHER_COUNT, SAMPLE_BYTES, Sample, is_row, sniff};
+pub(super) use self::write::{CsvForm, CsvWriter, Quoted};
 use super::packed_files::Unpacked;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};

@@ -6,7 +6,8 @@ mod hive;
 
 use self::combine::{FileTable, Layout, combined, fields_of};
 use self::hive::HiveOptions;
-use super::copy::{Format, parquet_source};
+use super::copy::parquet_source;
+use super::copy_options::Format;
 use super::file_paths::files_of;
 use super::option_values::{flag, text, truth};
 use super::{csv, json};

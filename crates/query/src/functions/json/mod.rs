@@ -1,4 +1,5 @@
-//! JSON in texts: what is in a value (`read.rs`), and values made of others (`make.rs`).
+//! JSON in texts: what is in a value (`read.rs`, and as rows `rows.rs`), values made of others (`make.rs`), and values of types made
+//! of JSON (`transform.rs`).
 //!
 //! What must hold: a text that is JSON is known by its field's metadata, so that it is put into other JSON as it is, and shown as
 //! JSON by `typeof`. What a column stores is a text.
@@ -6,8 +7,11 @@
 mod make;
 mod path;
 mod read;
+mod rows;
+mod transform;
 mod value;
 
+pub use self::transform::json_cast;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use std::sync::Arc;
@@ -33,5 +37,7 @@ pub(super) fn gives_json(function: &str) -> bool {
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     let mut functions = read::all(memory);
     functions.extend(make::all(memory));
+    functions.extend(transform::all(memory));
+    functions.extend(rows::all(memory));
     functions
 }

@@ -1,0 +1,121 @@
+//! One file of COPY TO, batch by batch: CSV, JSON or Parquet, packed or not.
+
+use super::copy_options::{self, Format, Options};
+use super::csv::{CsvForm, CsvWriter};
+use super::json::JsonWriter;
+use super::packed_files::Packed;
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::arrow::record_batch::RecordBatch;
+use hushdb_sql::{Error, ErrorKind, Result};
+use hushdb_storage::OutputFile;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
+use parquet::basic::{LogicalType, Type as PhysicalType};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::{SchemaDescriptor, Type};
+use std::io::{BufWriter, Write};
+use std::sync::Arc;
+
+/// A file that is written.
+pub(super) struct CopyRows<'a> {
+    path: String,
+    rows: Rows<'a>,
+}
+
+enum Rows<'a> {
+    Csv(CsvWriter<'a, Packed>),
+    Json(JsonWriter<Packed>),
+    Parquet(Box<ArrowWriter<BufWriter<OutputFile>>>),
+}
+
+fn failed(error: impl ToString) -> Error {
+    Error::new(ErrorKind::Io, error.to_string())
+}
+
+impl<'a> CopyRows<'a> {
+    /// Begins a file, which has its name when it is finished.
+    ///
+    /// # Errors
+    /// Those of [`OutputFile::create`].
+    pub(super) fn begin(
+        path: &str,
+        options: &Options,
+        form: &'a CsvForm,
+        schema: &SchemaRef,
+    ) -> Result<Self> {
+        let file = BufWriter::new(copy_options::output_file(path)?);
+        let packed = |file| options.packing.begin(file).map_err(failed);
+        let rows = match options.format {
+            Format::Csv => Rows::Csv(form.writer(schema, packed(file)?)?),
+            Format::Json => Rows::Json(JsonWriter::begin(schema, packed(file)?, options.array)?),
+            Format::Parquet => Rows::Parquet(Box::new(parquet(file, options, schema)?)),
+        };
+        let path = path.to_owned();
+        Ok(Self { path, rows })
+    }
+
+    pub(super) fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
+        match &mut self.rows {
+            Rows::Csv(rows) => rows.batch(batch),
+            Rows::Json(rows) => rows.batch(batch),
+            Rows::Parquet(rows) => rows.write(batch).map_err(failed),
+        }
+    }
+
+    /// Has a Parquet file end its group of rows, which is in memory until then, if it has as many bytes.
+    pub(super) fn end_group_of(&mut self, bytes: usize) -> Result<()> {
+        match &mut self.rows {
+            Rows::Parquet(rows) if rows.in_progress_size() >= bytes => rows.flush().map_err(failed),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the file its name.
+    pub(super) fn finish(self) -> Result<()> {
+        let file = match self.rows {
+            Rows::Csv(rows) => rows.finish()?.finish().map_err(failed)?,
+            Rows::Json(rows) => rows.finish()?.finish().map_err(failed)?,
+            Rows::Parquet(rows) => rows.into_inner().map_err(failed)?,
+        };
+        let mut file = file.into_inner().map_err(|error| failed(error.error()))?;
+        file.flush().map_err(failed)?;
+        copy_options::commit(file, &self.path)
+    }
+}
+
+fn parquet(
+    out: BufWriter<OutputFile>,
+    options: &Options,
+    schema: &SchemaRef,
+) -> Result<ArrowWriter<BufWriter<OutputFile>>> {
+    let properties = WriterProperties::builder()
+        .set_compression(options.compression)
+        .set_max_row_group_row_count(Some(
+            options.group_rows.unwrap_or(copy_options::MAX_GROUP_ROWS),
+        ))
+        .build();
+    let options = ArrowWriterOptions::new()
+        .with_properties(properties)
+        .with_parquet_schema(parquet_schema(schema).map_err(failed)?);
+    ArrowWriter::try_new_with_options(out, Arc::clone(schema), options).map_err(failed)
+}
+
+/// The Parquet schema of rows, in which a UUID is called one: the library leaves that out.
+fn parquet_schema(schema: &Schema) -> Result<SchemaDescriptor, ParquetError> {
+    let plain = ArrowSchemaConverter::new().convert(schema)?;
+    let columns = plain.root_schema().get_fields().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| {
+        if field.data_type() != &DataType::FixedSizeBinary(16) {
+            return Ok(Arc::clone(column));
+        }
+        let uuid = Type::primitive_type_builder(column.name(), PhysicalType::FIXED_LEN_BYTE_ARRAY)
+            .with_repetition(column.get_basic_info().repetition())
+            .with_logical_type(Some(LogicalType::Uuid))
+            .with_length(16);
+        uuid.build().map(Arc::new)
+    });
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let root = Type::group_type_builder(plain.root_schema().name()).with_fields(columns);
+    Ok(SchemaDescriptor::new(Arc::new(root.build()?)))
+}

@@ -1,0 +1,336 @@
+//! JSON as values of types: `json_transform(json, '{"a": "INTEGER"}')`, and what CAST makes of JSON.
+//!
+//! What must hold: structs are matched by the names of members, in their case; errors repeat nothing of the text.
+
+use super::super::nested_cast::cast_nested;
+use super::super::room::Room;
+use super::super::whole::{Call, Whole, registered};
+use super::value::{Kind, Value};
+use crate::heed::check;
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, ListArray, StringViewArray, StringViewBuilder, StructArray,
+};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use hushdb_sql::type_names::{called_json, is_called_json, named_type, type_name};
+use hushdb_sql::{Error, ErrorKind};
+use std::sync::Arc;
+
+/// What is done with what does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Rules {
+    /// It is NULL.
+    Lenient,
+    /// It is an error, but for members that nobody asked for.
+    Strict,
+    /// It is an error, and so are these.
+    Exact,
+}
+
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let functions: [Whole; 2] = [
+        (
+            &["json_transform", "from_json"],
+            json_and_structure,
+            |_, constants| structure(constants),
+            |call, room| transformed(call, room, Rules::Lenient),
+        ),
+        (
+            &["json_transform_strict", "from_json_strict"],
+            json_and_structure,
+            |_, constants| structure(constants),
+            |call, room| transformed(call, room, Rules::Strict),
+        ),
+    ];
+    registered(functions, memory)
+}
+
+/// The structure stays as it is: a CAST would hide the constant on which the type of the result depends.
+fn json_and_structure(types: &[DataType]) -> Option<Vec<DataType>> {
+    match types {
+        [json, structure] if (json.is_string() || json.is_null()) && structure.is_string() => {
+            Some(vec![DataType::Utf8View, structure.clone()])
+        }
+        _ => None,
+    }
+}
+
+fn structure(constants: &[Option<&ScalarValue>]) -> Option<DataType> {
+    let text = constants
+        .get(1)
+        .copied()
+        .flatten()?
+        .try_as_str()
+        .flatten()?;
+    let field = described(Value::read(text).ok()?)?;
+    Some(field.data_type().clone())
+}
+
+/// The type that JSON describes: the name of one, a list of one, or an object of some.
+fn described(of: Value<'_>) -> Option<Field> {
+    let unnamed = |ty: DataType| Field::new("", ty, true);
+    Some(match of.kind() {
+        Kind::Text => {
+            let name = of.string()?;
+            match name.eq_ignore_ascii_case("json") {
+                true => called_json(unnamed(DataType::Utf8View)),
+                false => unnamed(named_type(&name).ok()?.arrow()),
+            }
+        }
+        Kind::List => {
+            let mut items = of.items();
+            let (item, None) = (described(items.next()?)?, items.next()) else {
+                return None;
+            };
+            let item = item.with_name(Field::LIST_FIELD_DEFAULT_NAME);
+            unnamed(DataType::List(Arc::new(item)))
+        }
+        Kind::Object => {
+            let fields = of
+                .members()
+                .map(|(name, of)| Some(described(of)?.with_name(name)));
+            let fields = fields.collect::<Option<Vec<_>>>()?;
+            let fields = Some(fields).filter(|fields| !fields.is_empty())?;
+            unnamed(DataType::Struct(fields.into()))
+        }
+        _ => return None,
+    })
+}
+
+fn transformed(call: &Call<'_>, room: &mut Room, rules: Rules) -> Result<ArrayRef> {
+    let [json, _] = call.take()?;
+    room.take_if_long(json.get_array_memory_size())?;
+    made(
+        json.as_string_view(),
+        call.to,
+        rules,
+        ErrorKind::InvalidInput,
+    )
+}
+
+/// Each text's value as one of a type.
+fn made(texts: &StringViewArray, to: &DataType, rules: Rules, kind: ErrorKind) -> Result<ArrayRef> {
+    let mut values = Vec::with_capacity(texts.len());
+    for text in texts {
+        let value = match text.map(Value::read) {
+            Some(Err(_)) if rules == Rules::Lenient && kind == ErrorKind::Conversion => None,
+            value => value.transpose()?,
+        };
+        values.push(value.filter(|value| value.kind() != Kind::Null));
+    }
+    let field = Arc::new(Field::new("", to.clone(), true));
+    Maker { rules, kind }.column(&values, &field)
+}
+
+struct Maker {
+    rules: Rules,
+    kind: ErrorKind,
+}
+
+impl Maker {
+    /// A column of values, of which none is JSON's null.
+    fn column(&self, values: &[Option<Value<'_>>], to: &FieldRef) -> Result<ArrayRef> {
+        check()?;
+        match to.data_type() {
+            DataType::Struct(fields) => self.structs(values, fields),
+            DataType::List(item) => self.lists(values, item),
+            _ if is_called_json(to) => self.texts(values, to, true),
+            _ => self.texts(values, to, false),
+        }
+    }
+
+    fn refused(&self, what: String) -> Result<()> {
+        match self.rules {
+            Rules::Lenient => Ok(()),
+            _ => Err(Error::new(self.kind, what).into()),
+        }
+    }
+
+    fn structs(&self, values: &[Option<Value<'_>>], fields: &Fields) -> Result<ArrayRef> {
+        let mut columns = vec![Vec::with_capacity(values.len()); fields.len()];
+        for value in values {
+            let mut found = vec![None; fields.len()];
+            let members = value.iter().filter(|value| value.kind() == Kind::Object);
+            let mut unknown = false;
+            for (name, member) in members.flat_map(|value| value.members()) {
+                match fields.iter().position(|field| *field.name() == name) {
+                    Some(at) => found[at] = found[at].or(Some(member)),
+                    None => unknown = true,
+                }
+            }
+            if let Some(value) = value {
+                self.check_members(*value, &found, fields, unknown)?;
+            }
+            for (column, found) in columns.iter_mut().zip(found) {
+                column.push(found.filter(|value| value.kind() != Kind::Null));
+            }
+        }
+        let columns = columns.iter().zip(fields);
+        let columns = columns.map(|(column, field)| self.column(column, field));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let nulls = values.iter().map(Option::is_some).collect::<NullBuffer>();
+        let made = StructArray::try_new(fields.clone(), columns, Some(nulls))?;
+        Ok(Arc::new(made))
+    }
+
+    fn check_members(
+        &self,
+        value: Value<'_>,
+        found: &[Option<Value<'_>>],
+        fields: &Fields,
+        unknown: bool,
+    ) -> Result<()> {
+        if value.kind() != Kind::Object {
+            return self.refused(format!("Expected OBJECT, but got {}", value.type_name()));
+        }
+        if let Some((_, field)) = found.iter().zip(fields).find(|(found, _)| found.is_none()) {
+            return self.refused(format!("an object does not have key \"{}\"", field.name()));
+        }
+        match unknown && self.rules == Rules::Exact {
+            true => self.refused("an object has an unknown key".into()),
+            false => Ok(()),
+        }
+    }
+
+    fn lists(&self, values: &[Option<Value<'_>>], item: &FieldRef) -> Result<ArrayRef> {
+        let (mut items, mut lengths, mut valid) = (vec![], vec![], vec![]);
+        for value in values {
+            let before = items.len();
+            let is_list = value.is_some_and(|value| value.kind() == Kind::List);
+            if let Some(value) = value {
+                if !is_list {
+                    self.refused(format!("Expected ARRAY, but got {}", value.type_name()))?;
+                }
+                items.extend(
+                    value
+                        .items()
+                        .map(|item| Some(item).filter(|v| v.kind() != Kind::Null)),
+                );
+            }
+            lengths.push(items.len() - before);
+            valid.push(is_list);
+        }
+        let items = self.column(&items, item)?;
+        let offsets = OffsetBuffer::from_lengths(lengths);
+        let nulls = Some(NullBuffer::from(valid));
+        let item = Arc::new(item.as_ref().clone().with_nullable(true));
+        Ok(Arc::new(ListArray::try_new(item, offsets, items, nulls)?))
+    }
+
+    /// Values by their texts, which are cast as others are.
+    fn texts(
+        &self,
+        values: &[Option<Value<'_>>],
+        field: &FieldRef,
+        as_json: bool,
+    ) -> Result<ArrayRef> {
+        let to = field.data_type();
+        let mut out = StringViewBuilder::with_capacity(values.len());
+        for value in values {
+            let text = match value {
+                None => None,
+                Some(value) => self.text(*value, to, as_json)?,
+            };
+            match text {
+                Some(text) => out.try_append_value(text)?,
+                None => out.append_null(),
+            }
+        }
+        let texts: ArrayRef = Arc::new(out.finish());
+        let lenient = self.rules == Rules::Lenient;
+        if to.is_string() {
+            return Ok(cast(&texts, to)?);
+        }
+        cast_nested(&texts, to, lenient)
+    }
+
+    fn text(&self, value: Value<'_>, to: &DataType, as_json: bool) -> Result<Option<String>> {
+        let mut text = String::new();
+        match value.kind() {
+            _ if as_json => value.write(&mut text),
+            Kind::Text => text = value.string().unwrap_or_default().into_owned(),
+            Kind::Bool if to.is_numeric() => {
+                text.push(if value.text() == "true" { '1' } else { '0' });
+            }
+            Kind::Number if to == &DataType::Boolean => {
+                let is_zero = value
+                    .text()
+                    .parse::<f64>()
+                    .is_ok_and(|number| number == 0.0);
+                text.push_str(if is_zero { "false" } else { "true" });
+            }
+            Kind::List | Kind::Object if !to.is_string() => {
+                let (kind, to) = (value.type_name(), type_name(to));
+                self.refused(format!("Failed to cast value of type {kind} to {to}"))?;
+                return Ok(None);
+            }
+            _ => value.write(&mut text),
+        }
+        Ok(Some(text))
+    }
+}
+
+/// `CAST(json AS type)`, or TRY_CAST.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct JsonCast {
+    to: DataType,
+    /// What does not cast is NULL.
+    lenient: bool,
+    signature: Signature,
+}
+
+/// The function that casts JSON to a type.
+pub fn json_cast(to: &DataType, lenient: bool) -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::from(JsonCast {
+        to: to.clone(),
+        lenient,
+        signature: Signature::any(1, Volatility::Immutable),
+    }))
+}
+
+impl ScalarUDFImpl for JsonCast {
+    fn name(&self) -> &str {
+        "$json_cast"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.to.clone())
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
+        Ok(Arc::new(Field::new(self.name(), self.to.clone(), true)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
+        let input = args.args[0].to_array(if scalar { 1 } else { args.number_rows })?;
+        let input = cast(&input, &DataType::Utf8View)?;
+        let rules = if self.lenient {
+            Rules::Lenient
+        } else {
+            Rules::Exact
+        };
+        let output = made(
+            input.as_string_view(),
+            &self.to,
+            rules,
+            ErrorKind::Conversion,
+        )?;
+        if scalar {
+            let value = ScalarValue::try_from_array(&output, 0)?;
+            return Ok(ColumnarValue::Scalar(value));
+        }
+        Ok(ColumnarValue::Array(output))
+    }
+}
