@@ -274,6 +274,7 @@ pub fn unnest_table(factor: &mut TableFactor) {
         name,
         alias,
         args: Some(args),
+        with_ordinality: false,
         ..
     } = factor
     else {
@@ -342,6 +343,9 @@ fn plain_args(args: &[FunctionArg]) -> Option<Vec<Expr>> {
     plain.collect()
 }
 
+/// Functions that are no aggregates, which those of other names may be.
+const OF_ONE_VALUE: [&str; 5] = ["quote_literal", "quote_ident", "lower", "upper", "trim"];
+
 /// `SELECT f(x) FROM unnest(list) x` as a call that needs no rows, so that the list may be a column of the query around.
 fn of_list(query: &Query) -> Option<Expr> {
     let SetExpr::Select(select) = query.body.as_ref() else {
@@ -378,7 +382,16 @@ fn of_list(query: &Query) -> Option<Expr> {
     let is_plain = plain.is_ok_and(|plain| plain.to_string() == said.to_string());
     let is_call = visit_expressions(item, |expr| match expr {
         Expr::Subquery(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
-        Expr::Function(_) => ControlFlow::Break(()),
+        Expr::Function(function) => {
+            let name = function.name.to_string();
+            match OF_ONE_VALUE
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known))
+            {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        }
         _ => ControlFlow::Continue(()),
     });
     (is_plain && is_call.is_continue()).then(|| {

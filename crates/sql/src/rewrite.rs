@@ -3,6 +3,8 @@
 
 mod distinct_on;
 mod lambda_fields;
+mod named_alike;
+mod ordinality;
 mod row_values;
 mod unnest_order;
 
@@ -128,6 +130,7 @@ impl<'a> Rewriter<'a> {
             _ => {}
         }
         using_joins::name_singles_in_order(query);
+        named_alike::order_by_names(query);
         recursive_queries::refuse(query)?;
         set_operations::select_values(&mut query.body)?;
         set_operations::order_by_all(query)?;
@@ -286,12 +289,16 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        named_alike::leave_out_names(select);
         let planned = select_as_planned(select);
         value_names::tell_apart(select, self.place.is_scalar);
         flow(planned)
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        if let Err(error) = ordinality::number_rows(factor) {
+            return ControlFlow::Break(Box::new(error));
+        }
         nested_calls::unnest_table(factor);
         name_options(factor);
         ControlFlow::Continue(())

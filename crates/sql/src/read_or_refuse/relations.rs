@@ -91,7 +91,7 @@ pub(super) fn factor(factor: &TableFactor) -> Result<()> {
             args,
             with_hints,
             version,
-            with_ordinality,
+            with_ordinality: _,
             partitions,
             json_path,
             sample: _,
@@ -101,7 +101,6 @@ pub(super) fn factor(factor: &TableFactor) -> Result<()> {
             refuse(&[
                 (with_hints, "WITH (hints) of a table"),
                 (version, "an older version of a table"),
-                (with_ordinality, "WITH ORDINALITY"),
                 (partitions, "PARTITION of a table"),
                 (json_path, "a path into a table"),
                 (index_hints, "an index hint"),
