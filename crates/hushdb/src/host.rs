@@ -2,6 +2,8 @@
 //!
 //! What must hold: of other databases it says their names, and of nothing more than a session of the role may know.
 
+use hushdb_sql::Result;
+
 /// A role of a server.
 #[derive(Clone, Debug)]
 pub struct HostRole {
@@ -64,6 +66,11 @@ pub trait Host: Send + Sync {
     fn settings(&self) -> Vec<HostSetting>;
     /// A setting of the session, if it has one of the name.
     fn setting(&self, name: &str) -> Option<String>;
+    /// Sets a setting of the session, to the end of its transaction if it is local, and gives its value then.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a setting that is not there, or is not set within a query.
+    fn set(&self, name: &str, value: &str, local: bool) -> Result<String>;
     /// The sessions that the session may know of.
     fn sessions(&self) -> Vec<HostSession>;
 }

@@ -49,7 +49,7 @@ pub use hushdb_sql::{StatementSplit, may_hold_secret, split_statements};
 pub use key_source::{KeyServices, KeySource};
 pub use location::FileSources;
 pub use options::{AttachOptions, Cipher, DatabaseOptions};
-pub use pg_catalog::{POSTGRES_TYPE, postgres_type};
+pub use pg_catalog::{POSTGRES_TYPE, postgres_type, postgres_type_of};
 pub use prepared_statement::{Description, PreparedStatement};
 pub use result::{QueryResult, ResultKind};
 pub use running::Running;

@@ -38,6 +38,8 @@ mod parameters;
 mod parser;
 mod patterns;
 mod postgres;
+mod postgres_arrays;
+mod postgres_from;
 mod postgres_names;
 mod postgres_types;
 mod read_or_refuse;
@@ -84,9 +86,7 @@ pub use nested_calls::{STRUCT_UPDATE, unnest_table};
 pub use operators::{GLOB_MATCH, PLACE};
 pub use parameters::{number_parameters, substitute_parameters};
 pub use parser::{
-    AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts, DroppedMacro, EntryHead,
-    MacroBody, NewComment, NewMacro, NewOverload, NewOwner, NewSequence, OnConflict, OptionValue,
-    ROWS_OF, RekeySlot, Statement, TransactionStatement, name_columns_of_values, parse, parse_one,
+    AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts, DroppedMacro, EntryHead, MacroBody, NewComment, NewMacro, NewOverload, NewSequence, OnConflict, OptionValue, ROWS_OF, RekeySlot, Statement, TransactionStatement, name_columns_of_values, parse, parse_one, AlterSequence, SequenceChange,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;

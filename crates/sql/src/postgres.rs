@@ -8,14 +8,16 @@
 use crate::cut_divide::{CUT_DIVIDE, CUT_DIVIDE_CALL};
 use crate::error::{Error, Result};
 use crate::parser::Statement;
+use crate::postgres_arrays::array_literal;
+use crate::postgres_from::{Tables, name_tableoid, series_of_columns, table_function};
 use crate::postgres_names::{ColumnName, name_calls, names};
 use crate::postgres_types::{self, OID_OF, TEXT_OF};
 use crate::template::template;
-use crate::walk::visit_expressions;
+use crate::walk::visit_expressions_mut;
 use sqlparser::ast::{
     self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, Query, Select, SelectItem, TableAlias,
-    TableAliasColumnDef, TableFactor, Value, VisitorMut,
+    FunctionArguments, Ident, ObjectName, Query, Select, SelectItem, TableFactor, Value,
+    VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -41,9 +43,51 @@ pub fn as_postgres(statement: &mut Statement) -> Result<Vec<ColumnName>> {
         },
         _ => vec![],
     };
-    let depth = 0;
-    statement.visit(&mut Meaning { is_stored, depth })?;
+    statement.visit(&mut Meaning {
+        is_stored,
+        depth: 0,
+        tables: vec![],
+    })?;
+    if let Statement::Sql(statement) = statement {
+        type_parameters(statement)?;
+    }
     Ok(names)
+}
+
+/// `PREPARE p(type) AS ...`: the parameters become casts to their types.
+fn type_parameters(statement: &mut ast::Statement) -> Result<()> {
+    let ast::Statement::Prepare {
+        data_types,
+        statement,
+        ..
+    } = statement
+    else {
+        return Ok(());
+    };
+    let types = std::mem::take(data_types);
+    let cast = |(at, ty): (usize, ast::DataType)| {
+        let number = Value::Placeholder(format!("${}", at + 1));
+        let data_type = postgres_types::plain(&ty).unwrap_or(ty);
+        Expr::Nested(Box::new(Expr::Cast {
+            kind: ast::CastKind::Cast,
+            expr: Box::new(Expr::Value(number.into())),
+            data_type,
+            array: false,
+            format: None,
+        }))
+    };
+    let typed: Vec<Expr> = types.into_iter().enumerate().map(cast).collect();
+    let _: ControlFlow<()> = visit_expressions_mut(statement, |expr| {
+        if let Expr::Value(value) = expr
+            && let Value::Placeholder(name) = &value.value
+            && let Some(at) = name.strip_prefix('$').and_then(|n| n.parse::<usize>().ok())
+            && let Some(typed) = at.checked_sub(1).and_then(|at| typed.get(at))
+        {
+            *expr = typed.clone();
+        }
+        ControlFlow::Continue(())
+    });
+    Ok(())
 }
 
 struct Meaning {
@@ -51,6 +95,8 @@ struct Meaning {
     is_stored: bool,
     /// How many queries stand around.
     depth: usize,
+    /// The tables of the SELECTs around.
+    tables: Vec<Tables>,
 }
 
 impl VisitorMut for Meaning {
@@ -71,7 +117,9 @@ impl VisitorMut for Meaning {
         if let Err(error) = series_of_columns(select) {
             return ControlFlow::Break(Box::new(error));
         }
+        self.tables.push(Tables::of(select));
         for item in &mut select.projection {
+            name_tableoid(item);
             if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
                 show_name(expr);
             }
@@ -79,9 +127,16 @@ impl VisitorMut for Meaning {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
-        table_function(factor);
+    fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<Self::Break> {
+        self.tables.pop();
         ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        match table_function(factor) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(Box::new(error)),
+        }
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
@@ -113,8 +168,19 @@ impl Meaning {
             Expr::BinaryOp { left, op, right } => found_anywhere(left, op, right)?,
             Expr::Cast {
                 expr, data_type, ..
-            } => cast(expr, data_type),
-            Expr::Identifier(name) if name.quote_style.is_none() => known_word(name)?,
+            } => {
+                if matches!(data_type, ast::DataType::Array(_))
+                    && let Some(list) = array_literal(expr)
+                {
+                    **expr = list;
+                }
+                cast(expr, data_type)
+            }
+            Expr::Identifier(name) if name.quote_style.is_none() => match known_word(name)? {
+                None => Tables::meaning(&self.tables, expr)?,
+                known => known,
+            },
+            Expr::CompoundIdentifier(_) => Tables::meaning(&self.tables, expr)?,
             Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => {
                 if let Some(list) = array_literal(right) {
                     **right = list;
@@ -187,8 +253,25 @@ fn known_word(name: &Ident) -> Result<Option<Expr>> {
     template(text, &[]).map(Some)
 }
 
+/// PostgreSQL's functions that are ours under another name, with any arguments.
+const OTHER_NAMES: [(&str, &str); 13] = [
+    ("json_build_object", "json_object"),
+    ("jsonb_build_object", "json_object"),
+    ("json_build_array", "json_array"),
+    ("jsonb_build_array", "json_array"),
+    ("to_jsonb", "to_json"),
+    ("array_to_json", "to_json"),
+    ("json_object_agg", "json_group_object"),
+    ("jsonb_object_agg", "json_group_object"),
+    ("json_agg", "json_group_array"),
+    ("jsonb_agg", "json_group_array"),
+    ("jsonb_array_length", "json_array_length"),
+    ("jsonb_pretty", "json_pretty"),
+    ("format", "format_as_postgres"),
+];
+
 /// PostgreSQL's functions that are ours under another name, with the number of their arguments.
-const MACROS: [(&str, usize, &str); 10] = [
+const MACROS: [(&str, usize, &str); 11] = [
     ("version", 0, "postgres_version()"),
     ("current_setting", 1, "setting_of_session($1)"),
     ("current_setting", 2, "setting_of_session($1, $2)"),
@@ -199,14 +282,47 @@ const MACROS: [(&str, usize, &str); 10] = [
     ("array_position", 2, "list_position($1, $2)"),
     ("generate_subscripts", 2, "unnest(range(1, len($1) + 1))"),
     ("btrim", 1, "trim($1)"),
+    (
+        "_pg_expandarray",
+        1,
+        "struct_pack(x := unnest($1), n := unnest(range(1, len($1) + 1)))",
+    ),
 ];
+
+/// Whether a schema is one of those that are PostgreSQL's own.
+fn is_system_schema(name: &str) -> bool {
+    ["pg_catalog", "information_schema"]
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// `json_agg(x ORDER BY y)`, since JSON's own aggregate knows no order: its items as text, which is put together in that order.
+fn ordered_json(function: &Function) -> Result<Option<Expr>> {
+    let FunctionArguments::List(list) = &function.args else {
+        return Ok(None);
+    };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(item))] = list.args.as_slice() else {
+        return Ok(None);
+    };
+    let text = "coalesce(CAST(to_json($1) AS VARCHAR), 'null')";
+    let item = template(text, std::slice::from_ref(item))?;
+    let comma = Expr::Value(Value::SingleQuotedString(",".to_owned()).into());
+    let mut joined = function.clone();
+    joined.name = ObjectName::from(vec![Ident::new("string_agg")]);
+    if let FunctionArguments::List(list) = &mut joined.args {
+        let args = [item, comma].map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)));
+        list.args = args.into();
+    }
+    let text = "CAST('[' || $1 || ']' AS JSON)";
+    template(text, &[Expr::Function(joined)]).map(Some)
+}
 
 /// What a call means.
 fn function(function: &mut Function) -> Result<Option<Expr>> {
     if let [schema, name] = function.name.0.as_slice()
         && schema
             .as_ident()
-            .is_some_and(|schema| schema.value.eq_ignore_ascii_case("pg_catalog"))
+            .is_some_and(|schema| is_system_schema(&schema.value))
     {
         function.name = ObjectName(vec![name.clone()]);
     }
@@ -215,6 +331,15 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
     };
     let name = part.as_ident().map(|name| name.value.to_lowercase());
     let name = name.unwrap_or_default();
+    let is_ordered =
+        matches!(&function.args, FunctionArguments::List(list) if !list.clauses.is_empty());
+    if is_ordered && matches!(name.as_str(), "json_agg" | "jsonb_agg") {
+        return ordered_json(function);
+    }
+    if let Some((_, ours)) = OTHER_NAMES.iter().find(|(other, _)| *other == name) {
+        function.name = ObjectName::from(vec![Ident::new(*ours)]);
+        return Ok(None);
+    }
     let args = match &function.args {
         FunctionArguments::List(list) if list.clauses.is_empty() => &list.args,
         _ => return Ok(None),
@@ -243,122 +368,6 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
         Some((.., text)) if function.over.is_none() => template(text, &args).map(Some),
         _ => Ok(None),
     }
-}
-
-/// `'{a,b}'` as a list.
-fn array_literal(expr: &Expr) -> Option<Expr> {
-    let Expr::Value(value) = expr else {
-        return None;
-    };
-    let Value::SingleQuotedString(text) = &value.value else {
-        return None;
-    };
-    let inner = text.strip_prefix('{')?.strip_suffix('}')?;
-    if inner.contains(['{', '\\']) {
-        return None;
-    }
-    let items = inner.split(',').filter(|_| !inner.is_empty());
-    let items = items.map(|item| item.trim().trim_matches('"').to_owned());
-    let are_numbers = items.clone().all(|item| item.parse::<i64>().is_ok());
-    let items = items.map(|item| match are_numbers {
-        true => Expr::Value(Value::Number(item, false).into()),
-        false => Expr::Value(Value::SingleQuotedString(item).into()),
-    });
-    Some(Expr::Array(ast::Array {
-        elem: items.collect(),
-        named: true,
-    }))
-}
-
-/// A function in FROM: its schema is left out, and its one column goes by its alias.
-fn table_function(factor: &mut TableFactor) {
-    let TableFactor::Table {
-        name,
-        alias,
-        args: Some(_),
-        ..
-    } = factor
-    else {
-        return;
-    };
-    if let [schema, function] = name.0.as_slice()
-        && schema
-            .as_ident()
-            .is_some_and(|schema| schema.value.eq_ignore_ascii_case("pg_catalog"))
-    {
-        *name = ObjectName(vec![function.clone()]);
-    }
-    let called = name.to_string().to_ascii_lowercase();
-    let of_one = ["generate_series", "range", "unnest"].contains(&called.as_str());
-    if let Some(TableAlias { name, columns, .. }) = alias
-        && of_one
-        && columns.is_empty()
-    {
-        columns.push(TableAliasColumnDef {
-            name: name.clone(),
-            data_type: None,
-        });
-    }
-}
-
-/// `generate_series` in FROM whose ends are columns: of the tables to its left, or, where it is the first, of the query around.
-fn series_of_columns(select: &mut Select) -> Result<()> {
-    for (at, table) in select.from.iter_mut().enumerate() {
-        series_of_column(&mut table.relation, at == 0)?;
-        for join in &mut table.joins {
-            series_of_column(&mut join.relation, false)?;
-        }
-    }
-    Ok(())
-}
-
-fn series_of_column(factor: &mut TableFactor, is_first: bool) -> Result<()> {
-    let TableFactor::Table {
-        name,
-        alias,
-        args: Some(args),
-        ..
-    } = factor
-    else {
-        return Ok(());
-    };
-    let last = name.0.last().and_then(|part| part.as_ident());
-    let is_series = last.is_some_and(|name| name.value.eq_ignore_ascii_case("generate_series"));
-    let has_columns = visit_expressions(&args.args, |expr| match expr {
-        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    if !is_series || has_columns.is_continue() {
-        return Ok(());
-    }
-    let ends = args.args.iter().map(|arg| match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-        _ => None,
-    });
-    let Some(ends) = ends.collect::<Option<Vec<_>>>() else {
-        return Ok(());
-    };
-    let series = call("generate_series", ends);
-    if !is_first {
-        *name = ObjectName::from(vec![Ident::new("unnest")]);
-        args.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(series))];
-        return Ok(());
-    }
-    let given = alias.as_ref().map(|alias| {
-        let column = alias.columns.first();
-        column.map_or_else(|| alias.name.clone(), |column| column.name.clone())
-    });
-    let item = SelectItem::ExprWithAlias {
-        expr: call("unnest", vec![series]),
-        alias: given.unwrap_or_else(|| Ident::new("generate_series")),
-    };
-    *factor = TableFactor::Derived {
-        lateral: false,
-        subquery: crate::reading::query_of(vec![], item)?,
-        alias: alias.clone(),
-        sample: None,
-    };
-    Ok(())
 }
 
 fn call(name: &str, args: Vec<Expr>) -> Expr {

@@ -32,14 +32,13 @@ pub const TEXT_OF: [&str; 5] = [
 ];
 
 /// Names of types of PostgreSQL's catalog, and the types that their values have here.
-const OTHERS: [(&str, &str); 18] = [
+const OTHERS: [(&str, &str); 17] = [
     ("name", "VARCHAR"),
     ("char", "VARCHAR"),
     ("cstring", "VARCHAR"),
     ("bpchar", "VARCHAR"),
     ("aclitem", "VARCHAR"),
     ("pg_node_tree", "VARCHAR"),
-    ("jsonb", "VARCHAR"),
     ("oid", "BIGINT"),
     ("xid", "BIGINT"),
     ("cid", "BIGINT"),
@@ -98,6 +97,7 @@ pub(super) fn plain(ty: &DataType) -> Option<DataType> {
             let item = ArrayElemTypeDef::SquareBracket(Box::new(item), *size);
             Some(DataType::Array(item))
         }
+        DataType::JSONB => Some(DataType::JSON),
         DataType::Custom(name, modifiers) => {
             let known = name_of(name)?;
             let other = OTHERS.iter().find(|(other, _)| *other == known);

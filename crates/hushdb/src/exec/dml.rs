@@ -56,6 +56,7 @@ pub(super) fn incoming<'a>(
     if let Some(source) = &insert.source {
         identity::refuse_values(statement.snapshot(), &name, &table, &targets, Some(source))?;
     }
+    let fewer_may_come = insert.columns.is_empty() && statement.session.settings.lock().postgres;
     let planner = statement.planner();
     let (plan, sources) = match insert.source {
         // DEFAULT VALUES
@@ -77,7 +78,11 @@ pub(super) fn incoming<'a>(
                 generated::refuse_values(&table, &targets)?;
             }
             let given = plan.schema().fields().len();
-            // As in DuckDB, without a column list the number of values has to be that of the columns.
+            // Without a column list PostgreSQL leaves the others to their defaults; in DuckDB the number of values has to be that
+            // of the columns.
+            if fewer_may_come && given > 0 {
+                targets.truncate(given);
+            }
             if given != targets.len() {
                 return Err(Error::binder(format!(
                     "table {} has {} columns but {given} values were supplied",

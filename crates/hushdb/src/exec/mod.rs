@@ -316,7 +316,7 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
         Parsed::DropMacro(dropped) => user_macros::drop(statement, &dropped),
         Parsed::Comment(new) => comments::comment(statement, &new),
         Parsed::CreateSequence(new) => sequences::create(statement, new),
-        Parsed::AlterSequence(change) => sequences::set_owner(statement, &change),
+        Parsed::AlterSequence(change) => sequences::alter(statement, &change),
         Parsed::CopyFrom {
             table,
             columns,
@@ -407,8 +407,13 @@ fn run_sql(statement: &Statement<'_>, parsed: ast::Statement) -> Result<QueryRes
         S::Prepare {
             name,
             statement: parsed,
-            ..
+            data_types,
         } => {
+            if !data_types.is_empty() {
+                return Err(Error::unsupported(
+                    "PREPARE with types of parameters is not there yet; write CAST($1 AS ...)",
+                ));
+            }
             let prepared = Prepared::new(Parsed::Sql(parsed))?;
             statement.session.keep_prepared(&name.value, prepared);
             Ok(QueryResult::done())

@@ -8,8 +8,10 @@ use crate::result::QueryResult;
 use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::ObjectName;
 use hushdb_query::plan::{TableName, known_as};
-use hushdb_sql::{Error, ErrorKind, NewOwner, NewSequence, Result, name_parts, sqlstate};
-use hushdb_storage::{SequenceDef, SequenceUse};
+use hushdb_sql::{
+    AlterSequence, Error, ErrorKind, NewSequence, Result, SequenceChange, name_parts, sqlstate,
+};
+use hushdb_storage::{Sequence, SequenceDef, SequenceUse};
 
 pub(super) fn create(statement: &Statement<'_>, new: NewSequence) -> Result<QueryResult> {
     let own = statement.for_new(new.head.temporary)?;
@@ -68,16 +70,48 @@ fn owner_parts(
     }
 }
 
-/// `ALTER SEQUENCE s OWNED BY t`.
-pub(super) fn set_owner(statement: &Statement<'_>, change: &NewOwner) -> Result<QueryResult> {
-    let (place, _) = match statement.snapshot().sequence(&name_parts(&change.name)?) {
+/// `ALTER SEQUENCE s OWNED BY t` and `ALTER SEQUENCE s RESTART`.
+pub(super) fn alter(statement: &Statement<'_>, change: &AlterSequence) -> Result<QueryResult> {
+    let (place, sequence) = match statement.snapshot().sequence(&name_parts(&change.name)?) {
         Err(error) if change.if_exists && error.kind() == ErrorKind::Catalog => {
             return Ok(QueryResult::done());
         }
         found => found?,
     };
-    let owner = match &change.owner {
-        Some(owner) => Some(owner_parts(statement, &place, owner)?),
+    match &change.change {
+        SequenceChange::Owner(owner) => set_owner(statement, &place, owner.as_ref()),
+        SequenceChange::Restart(value) => restart(statement, &place, &sequence, *value),
+    }
+}
+
+/// Goes on with a number at once, as `setval` does: no ROLLBACK takes it back.
+fn restart(
+    statement: &Statement<'_>,
+    place: &TableName,
+    sequence: &Sequence,
+    value: Option<i64>,
+) -> Result<QueryResult> {
+    let value = value.unwrap_or(sequence.options.start);
+    let store = &statement.snapshot().database(&place.database)?.store;
+    match store.set_value(sequence, value, false)? {
+        true => Ok(QueryResult::done()),
+        false => Err(Error::new(
+            ErrorKind::OutOfRange,
+            format!(
+                "RESTART value ({value}) is out of bounds for sequence \"{}\" ({}..{})",
+                sequence.name, sequence.options.min, sequence.options.max
+            ),
+        )),
+    }
+}
+
+fn set_owner(
+    statement: &Statement<'_>,
+    place: &TableName,
+    owner: Option<&ObjectName>,
+) -> Result<QueryResult> {
+    let owner = match owner {
+        Some(owner) => Some(owner_parts(statement, place, owner)?),
         None => None,
     };
     let owner = owner

@@ -32,10 +32,13 @@ pub(super) fn series(args: &[ScalarValue], inclusive: bool) -> Result<Arc<dyn Ta
     } else {
         "range"
     };
+    // Of what is not known there are no numbers.
+    let is_known = !args.iter().any(ScalarValue::is_null);
     let numbers = args
         .iter()
         .map(|v| match v.cast_to(&DataType::Int64) {
             Ok(ScalarValue::Int64(Some(n))) => Ok(n),
+            Ok(_) if v.is_null() => Ok(1),
             _ => Err(Error::binder(format!("{name} takes integers"))),
         })
         .collect::<Result<Vec<_>>>()?;
@@ -56,7 +59,10 @@ pub(super) fn series(args: &[ScalarValue], inclusive: bool) -> Result<Arc<dyn Ta
     Ok(provider_as_source(Arc::new(Series {
         start,
         step,
-        rows: series_length(start, stop, step, inclusive),
+        rows: match is_known {
+            true => series_length(start, stop, step, inclusive),
+            false => 0,
+        },
         schema,
         has_column: true,
     })))

@@ -2,13 +2,15 @@
 
 use super::query::bound_view;
 use crate::host::{Host, HostDatabase, HostRole, HostSession, HostSetting};
-use crate::pg_catalog::{SystemTable, TEMPORARY, World, function as known_function, has_function};
+use crate::pg_catalog::{
+    SystemTable, TEMPORARY, World, function as known_function, has_function, sequence_row,
+};
 use crate::statement::Statement;
 use datafusion::catalog::MemTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{ScalarUDF, TableSource};
 use hushdb_query::plan::{Planner, TEMP};
-use hushdb_sql::Result;
+use hushdb_sql::{Error, Result};
 use hushdb_storage::MAIN_SCHEMA;
 use std::sync::Arc;
 
@@ -46,6 +48,11 @@ impl Host for Alone {
         None
     }
 
+    fn set(&self, name: &str, _: &str, _: bool) -> Result<String> {
+        let message = format!("there is no setting {name} of a server here; write SET");
+        Err(Error::invalid(message))
+    }
+
     fn sessions(&self) -> Vec<HostSession> {
         vec![]
     }
@@ -70,7 +77,7 @@ pub(super) fn table(
 ) -> Result<Option<Arc<dyn TableSource>>> {
     let database = &planner.snapshot.current_database;
     let Some(table) = SystemTable::named(parts, database) else {
-        return Ok(None);
+        return sequence(statement, planner, parts);
     };
     let binding = &statement.catalog.binding;
     let batch = match binding.get() {
@@ -89,6 +96,23 @@ pub(super) fn table(
             table.rows(&*world(statement, planner)?, &bound)?
         }
     };
+    let table = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
+    Ok(Some(provider_as_source(Arc::new(table))))
+}
+
+/// A sequence as a table of one row, which PostgreSQL's clients read to know how far it is.
+fn sequence(
+    statement: &Statement<'_>,
+    planner: &Planner<'_>,
+    parts: &[String],
+) -> Result<Option<Arc<dyn TableSource>>> {
+    if !statement.session.settings.lock().postgres {
+        return Ok(None);
+    }
+    let Ok((_, sequence)) = planner.snapshot.sequence(parts) else {
+        return Ok(None);
+    };
+    let batch = sequence_row(&sequence)?;
     let table = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
     Ok(Some(provider_as_source(Arc::new(table))))
 }

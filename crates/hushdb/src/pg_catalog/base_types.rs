@@ -1,7 +1,8 @@
 //! Types as PostgreSQL's catalog has them: their OIDs, which clients know by heart, their names, and what a column's type becomes.
 
-use super::rows::{Cell, row};
-use datafusion::arrow::datatypes::DataType;
+use super::rows::{Cell, POSTGRES_TYPE, row};
+use datafusion::arrow::datatypes::{DataType, Field};
+use hushdb_sql::type_names::is_called_json;
 
 /// A type of the catalog.
 pub(super) struct Type {
@@ -211,6 +212,25 @@ pub(super) fn of(ty: &DataType) -> (i64, i64) {
     };
     (oid, modifier)
 }
+
+/// The OID of the type under which PostgreSQL's clients see a column.
+pub fn postgres_type_of(field: &Field) -> u32 {
+    let told = field.metadata().get(POSTGRES_TYPE);
+    match told.and_then(|oid| oid.parse().ok()) {
+        // What is made of a list's items may still say what the list was.
+        Some(INT2VECTOR) if !matches!(field.data_type(), DataType::List(_)) => {
+            postgres_type(field.data_type())
+        }
+        Some(oid) => oid,
+        None if is_called_json(field) => JSON,
+        None => postgres_type(field.data_type()),
+    }
+}
+
+/// `json`.
+const JSON: u32 = 114;
+/// `int2vector`.
+const INT2VECTOR: u32 = 22;
 
 /// The type under which values of an Arrow type go over PostgreSQL's wire, by its OID. What PostgreSQL has not goes as the next
 /// wider type, structs as JSON.

@@ -36,6 +36,15 @@ pub(super) const TABLES: &[Table] = &[
          aggmtransspace int4, agginitval text, aggminitval text",
     ),
     ("pg_am", "oid oid, amname name, amhandler oid, amtype char"),
+    (
+        "pg_amop",
+        "oid oid, amopfamily oid, amoplefttype oid, amoprighttype oid, amopstrategy int2, amoppurpose char, amopopr oid, \
+         amopmethod oid, amopsortfamily oid",
+    ),
+    (
+        "pg_amproc",
+        "oid oid, amprocfamily oid, amproclefttype oid, amprocrighttype oid, amprocnum int2, amproc oid",
+    ),
     ("pg_attrdef", "oid oid, adrelid oid, adnum int2, adbin text"),
     (
         "pg_attribute",
@@ -139,8 +148,8 @@ pub(super) const TABLES: &[Table] = &[
         "pg_index",
         "indexrelid oid, indrelid oid, indnatts int2, indnkeyatts int2, indisunique bool, indnullsnotdistinct bool, \
          indisprimary bool, indisexclusion bool, indimmediate bool, indisclustered bool, indisvalid bool, indcheckxmin bool, \
-         indisready bool, indislive bool, indisreplident bool, indkey int2[], indcollation oid[], indclass oid[], \
-         indoption int2[], indexprs text, indpred text",
+         indisready bool, indislive bool, indisreplident bool, indkey int2vector, indcollation oid[], indclass oid[], \
+         indoption int2vector, indexprs text, indpred text",
     ),
     (
         "pg_indexes",
@@ -149,6 +158,10 @@ pub(super) const TABLES: &[Table] = &[
     (
         "pg_inherits",
         "inhrelid oid, inhparent oid, inhseqno int4, inhdetachpending bool",
+    ),
+    (
+        "pg_init_privs",
+        "objoid oid, classoid oid, objsubid int4, privtype char, initprivs text[]",
     ),
     (
         "pg_language",
@@ -187,6 +200,7 @@ pub(super) const TABLES: &[Table] = &[
         "pg_opfamily",
         "oid oid, opfmethod oid, opfname name, opfnamespace oid, opfowner oid",
     ),
+    ("pg_parameter_acl", "oid oid, parname text, paracl text[]"),
     (
         "pg_partitioned_table",
         "partrelid oid, partstrat char, partnatts int2, partdefid oid, partattrs int2[], partclass oid[], partcollation oid[], \
@@ -251,6 +265,10 @@ pub(super) const TABLES: &[Table] = &[
         "objoid oid, classoid oid, objsubid int4, provider text, label text",
     ),
     (
+        "pg_seclabels",
+        "objoid oid, classoid oid, objsubid int4, objtype text, objnamespace oid, objname text, provider text, label text",
+    ),
+    (
         "pg_sequence",
         "seqrelid oid, seqtypid oid, seqstart int8, seqincrement int8, seqmax int8, seqmin int8, seqcache int8, seqcycle bool",
     ),
@@ -312,6 +330,10 @@ pub(super) const TABLES: &[Table] = &[
         "name text, abbrev text, utc_offset text, is_dst bool",
     ),
     (
+        "pg_transform",
+        "oid oid, trftype oid, trflang oid, trffromsql oid, trftosql oid",
+    ),
+    (
         "pg_trigger",
         "oid oid, tgrelid oid, tgparentid oid, tgname name, tgfoid oid, tgtype int2, tgenabled char, tgisinternal bool, \
          tgconstrrelid oid, tgconstrindid oid, tgconstraint oid, tgdeferrable bool, tginitdeferred bool, tgnargs int2, \
@@ -338,6 +360,10 @@ pub(super) const TABLES: &[Table] = &[
         "pg_user",
         "usename name, usesysid oid, usecreatedb bool, usesuper bool, userepl bool, usebypassrls bool, passwd text, \
          valuntil moment, useconfig text[]",
+    ),
+    (
+        "pg_user_mappings",
+        "umid oid, srvid oid, srvname name, umuser oid, usename name, umoptions text[]",
     ),
     (
         "pg_views",

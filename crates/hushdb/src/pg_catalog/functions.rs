@@ -61,6 +61,17 @@ const KNOWN: &[Known] = &[
         Ok(world.temporary_schema().into())
     }),
     Known("pg_sleep", 1, 1, "text", false, sleep),
+    Known("set_config", 3, 3, "text", false, |world, args| {
+        let (name, value) = (text(args, 0), text(args, 1));
+        let is_local = args.get(2) == Some(&Cell::Bool(true));
+        let (name, value) = (name.unwrap_or_default(), value.unwrap_or_default());
+        Ok(world.host.set(name, value, is_local)?.into())
+    }),
+    Known("getdatabaseencoding", 0, 0, "name", false, |_, _| {
+        Ok("UTF8".into())
+    }),
+    Known("acldefault", 2, 2, "text", false, nothing),
+    Known("format_as_postgres", 1, 64, "text", true, format_text),
     Known("pg_get_userbyid", 1, 1, "name", false, user_by_id),
     Known("pg_encoding_to_char", 1, 1, "name", false, |_, args| {
         Ok(if int(args, 0) == Some(6) { "UTF8" } else { "" }.into())
@@ -85,6 +96,7 @@ const KNOWN: &[Known] = &[
     Known("pg_opclass_is_visible", 1, 1, "bool", false, yes),
     Known("pg_opfamily_is_visible", 1, 1, "bool", false, yes),
     Known("pg_collation_is_visible", 1, 1, "bool", false, yes),
+    Known("pg_statistics_obj_is_visible", 1, 1, "bool", false, yes),
     Known("pg_conversion_is_visible", 1, 1, "bool", false, yes),
     Known("pg_ts_config_is_visible", 1, 1, "bool", false, yes),
     Known("pg_ts_dict_is_visible", 1, 1, "bool", false, yes),
@@ -379,6 +391,47 @@ fn column_description(world: &World, args: &[Cell]) -> Result<Cell> {
     Ok(text.into())
 }
 
+/// `format('%s %I %L %%', ...)`: values as they are, as names and as literals.
+fn format_text(_: &World, args: &[Cell]) -> Result<Cell> {
+    let Some(pattern) = text(args, 0) else {
+        return Ok(NULL);
+    };
+    let wrong = || Error::invalid("format takes %s, %I, %L, %% and %n$s, with a value for each");
+    let (mut out, mut rest, mut next) = (String::new(), pattern, 1_usize);
+    while let Some((before, after)) = rest.split_once('%') {
+        out.push_str(before);
+        if let Some(behind) = after.strip_prefix('%') {
+            out.push('%');
+            rest = behind;
+            continue;
+        }
+        let numbered = after.split_once('$').and_then(|(number, behind)| {
+            let number = number.parse::<usize>().ok().filter(|n| *n > 0)?;
+            Some((number, behind))
+        });
+        let (at, after) = numbered.unwrap_or((next, after));
+        next = at + 1;
+        let value = match args.get(at).ok_or_else(wrong)? {
+            Cell::Null => None,
+            Cell::Text(text) => Some(text.clone()),
+            Cell::Int(number) => Some(number.to_string()),
+            Cell::Bool(is) => Some(if *is { "t" } else { "f" }.to_owned()),
+            Cell::List(_) => return Err(wrong()),
+        };
+        let shown = match (after.chars().next(), value) {
+            (Some('s'), value) => value.unwrap_or_default(),
+            (Some('I'), Some(value)) => quote_ident(&value),
+            (Some('L'), Some(value)) => quote_literal(&value),
+            (Some('L'), None) => "NULL".to_owned(),
+            _ => return Err(wrong()),
+        };
+        out.push_str(&shown);
+        rest = after.get(1..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    Ok(out.into())
+}
+
 fn user_by_id(world: &World, args: &[Cell]) -> Result<Cell> {
     let oid = int(args, 0).unwrap_or_default();
     let mut roles = world.roles().iter();
@@ -522,7 +575,7 @@ pub(super) fn is_known(name: &str) -> bool {
 pub(super) fn function(name: &str, world: &Arc<World>) -> Option<Arc<ScalarUDF>> {
     let known = KNOWN.iter().find(|known| known.0 == name)?;
     let volatility = match name {
-        "pg_sleep" => Volatility::Volatile,
+        "pg_sleep" | "set_config" => Volatility::Volatile,
         _ => Volatility::Stable,
     };
     Some(Arc::new(ScalarUDF::from(Function {

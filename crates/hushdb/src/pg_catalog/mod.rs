@@ -21,8 +21,9 @@ use hushdb_sql::Result;
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
-pub use base_types::postgres_type;
+pub use base_types::{postgres_type, postgres_type_of};
 pub use rows::POSTGRES_TYPE;
+pub(crate) use sequences::row_of as sequence_row;
 pub(crate) use world::{TEMPORARY, World};
 
 /// Sectors are what a file is made of.

@@ -78,6 +78,7 @@ fn type_of(word: &str) -> (DataType, Option<u32>) {
         "oid" => (DataType::Int64, Some(26)),
         "char" => (DataType::Utf8View, Some(18)),
         "name" => (DataType::Utf8View, Some(19)),
+        "int2vector" => (type_of("int2[]").0, Some(22)),
         "moment" => {
             let unit = TimeUnit::Microsecond;
             (DataType::Timestamp(unit, Some("UTC".into())), None)

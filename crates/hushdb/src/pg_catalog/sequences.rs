@@ -1,7 +1,9 @@
 //! Rows about sequences: `pg_sequence`, `pg_sequences`, and what they depend on in `pg_depend`; `pg_get_serial_sequence`.
 
-use super::rows::{Cell, row};
+use super::rows::{self, Cell, row};
 use super::world::{Kind, Relation, World, keys};
+use datafusion::arrow::array::RecordBatch;
+use hushdb_sql::Result;
 use hushdb_storage::{Sequence, TableVersion};
 use std::sync::Arc;
 
@@ -58,6 +60,16 @@ pub(super) fn shown(world: &World, owner: &str) -> Rows {
         ]
     });
     rows.collect()
+}
+
+/// What a sequence shows as a table: the number that it is at, and whether that was given out.
+///
+/// # Errors
+/// None.
+pub(crate) fn row_of(sequence: &Sequence) -> Result<RecordBatch> {
+    let point = sequence.point();
+    let schema = rows::schema("last_value int8, log_cnt int8, is_called bool");
+    rows::batch(&schema, &[row![point.value, 0_i64, point.is_given]])
 }
 
 /// The table that a sequence is dropped with, and the number of its column, 0 for the whole.

@@ -113,6 +113,20 @@ impl Numbers {
     }
 }
 
+/// The schemas of a database. A server's databases begin in `public`: as long as nothing is in their `main`, nothing is said of it, and
+/// pg_dump does not make it anew.
+fn shown_schemas(version: &CatalogVersion) -> impl Iterator<Item = (&String, &Arc<SchemaVersion>)> {
+    let is_served = version.schemas.contains_key("public");
+    let is_empty = |schema: &SchemaVersion| {
+        schema.relations().next().is_none()
+            && schema.sequences.is_empty()
+            && schema.macros.is_empty()
+            && schema.table_macros.is_empty()
+    };
+    let schemas = version.schemas.iter();
+    schemas.filter(move |(name, schema)| !(is_served && *name == "main" && is_empty(schema)))
+}
+
 /// FNV-1a, into the half of all numbers that is for hashes.
 fn hash(kind: &str, names: &[&str]) -> i64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -156,7 +170,7 @@ impl World {
         let mut numbers = Numbers::default();
         world.enter_schemas(&found.version, &mut numbers);
         world.enter_system();
-        for (schema, (name, within)) in (2..).zip(&found.version.schemas) {
+        for (schema, (name, within)) in (2..).zip(shown_schemas(&found.version)) {
             world.enter_relations(schema, name, within, &mut numbers);
         }
         if let Some(own) = snapshot.temporary() {
@@ -181,7 +195,7 @@ impl World {
             let name = name.to_owned();
             self.schemas.push(Schema { oid, name });
         }
-        for name in version.schemas.keys() {
+        for (name, _) in shown_schemas(version) {
             let oid = match name.as_str() {
                 "public" => PUBLIC,
                 name => numbers.of_name("schema", &[name]),

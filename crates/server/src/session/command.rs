@@ -2,7 +2,7 @@
 //!
 //! What must hold: what neither of them can do is refused by name; a password is taken out here and stands in nothing that is kept.
 
-use super::{cursor, set};
+use super::{alter, cursor, set};
 use crate::sql_error::SqlError;
 use crate::wire::copy_options::CopyOptions;
 use crate::words::{Kind, Token, Words, tokens};
@@ -35,6 +35,7 @@ pub(crate) enum Command {
     SetTransaction {
         session: bool,
         isolation: Option<&'static str>,
+        read_only: bool,
     },
     /// `None` for all.
     Reset(Option<String>),
@@ -69,8 +70,11 @@ pub(crate) enum Command {
         tag: &'static str,
         names: Vec<Vec<String>>,
     },
-    /// Tables that are emptied together.
-    Truncate(Vec<Vec<String>>),
+    /// Tables that are emptied together, and whether their sequences begin anew.
+    Truncate {
+        tables: Vec<Vec<String>>,
+        restart: bool,
+    },
     Declare {
         name: String,
         query: String,
@@ -84,6 +88,8 @@ pub(crate) enum Command {
     },
     /// `None` for all.
     CloseCursor(Option<String>),
+    /// `ALTER ... OWNER TO` of what is in a database.
+    OwnerTo(String),
     /// Nothing to do, and this to say.
     Nothing {
         tag: &'static str,
@@ -217,7 +223,7 @@ pub(crate) fn read(sql: &str) -> Result<Option<Command>, SqlError> {
         "copy" => copy(sql, &mut words)?,
         "create" => return create(sql, &tokens, &mut words).map(Some),
         "drop" => return drop_what(sql, &mut words).map(Some),
-        "alter" => return alter(sql, &mut words).map(Some),
+        "alter" => return alter::alter(sql, &tokens, &mut words).map(Some),
         "truncate" => truncate(&mut words)?,
         "unlisten" => Command::Nothing { tag: "UNLISTEN" },
         "listen" | "notify" => return Err(SqlError::missing("LISTEN and NOTIFY")),
@@ -319,14 +325,11 @@ fn truncate(words: &mut Words<'_>) -> Result<Command, SqlError> {
         }
     }
     let _ = words.take(&["continue", "identity"]);
-    if words.take(&["restart", "identity"]) || words.take(&["cascade"]) {
-        return Err(SqlError::missing(
-            "TRUNCATE ... RESTART IDENTITY or CASCADE",
-        ));
-    }
-    let _ = words.take(&["restrict"]);
+    let restart = words.take(&["restart", "identity"]);
+    // No table has foreign keys to another, so there is nothing to cascade to.
+    let _ = words.take(&["restrict"]) || words.take(&["cascade"]);
     match words.is_empty() {
-        true => Ok(Command::Truncate(tables)),
+        true => Ok(Command::Truncate { tables, restart }),
         false => Err(SqlError::syntax("nothing more was expected")),
     }
 }
@@ -541,61 +544,7 @@ fn several(what: &str, tag: &'static str, words: &mut Words<'_>) -> Option<Comma
     (names.len() > 1 && words.is_empty()).then_some(Command::DropSeveral { what, tag, names })
 }
 
-fn alter(sql: &str, words: &mut Words<'_>) -> Result<Command, SqlError> {
-    if words.take(&["user"]) || words.take(&["role"]) {
-        return role(words, false).map(Command::AlterRole);
-    }
-    if words.take(&["database"]) {
-        return alter_database(words);
-    }
-    for (word, what) in [
-        ("system", "ALTER SYSTEM"),
-        ("default", "ALTER DEFAULT PRIVILEGES"),
-    ] {
-        if words.take(&[word]) {
-            return Err(SqlError::missing(what));
-        }
-    }
-    if words.take(&["table"]) {
-        let _ = words.take(&["if", "exists"]);
-        // No table inherits from another, so ONLY says nothing. pg_dump writes it.
-        if matches!(words.peek(), Some(Kind::Word(only)) if only == "only")
-            && let Some(only) = words.next()
-        {
-            let mut sql = sql.to_owned();
-            sql.replace_range(only.start..only.end, "");
-            return Ok(engine(&sql));
-        }
-    }
-    Ok(engine(sql))
-}
-
-fn alter_database(words: &mut Words<'_>) -> Result<Command, SqlError> {
-    let wrong = || {
-        SqlError::missing(
-            "ALTER DATABASE with anything but ROTATE KEY, ROTATE DATA KEY, OWNER TO and RENAME TO",
-        )
-    };
-    let name = words.name();
-    let name = name.ok_or_else(|| SqlError::syntax("a database's name was expected"))?;
-    let change = if words.take(&["rotate", "key"]) {
-        DatabaseChange::RotateKey
-    } else if words.take(&["rotate", "data", "key"]) {
-        DatabaseChange::RotateDataKey
-    } else if words.take(&["owner", "to"]) {
-        DatabaseChange::OwnerTo(words.name().ok_or_else(wrong)?)
-    } else if words.take(&["rename", "to"]) {
-        DatabaseChange::RenameTo(words.name().ok_or_else(wrong)?)
-    } else {
-        return Err(wrong());
-    };
-    match words.is_empty() {
-        true => Ok(Command::AlterDatabase { name, change }),
-        false => Err(SqlError::syntax("nothing more was expected")),
-    }
-}
-
-fn role(words: &mut Words<'_>, login: bool) -> Result<RoleChange, SqlError> {
+pub(super) fn role(words: &mut Words<'_>, login: bool) -> Result<RoleChange, SqlError> {
     let wrong = || SqlError::syntax("a role's name and options were expected");
     let mut role = RoleChange {
         name: words.name().ok_or_else(wrong)?,

@@ -63,6 +63,13 @@ impl Session {
             let message = "this statement cannot run inside a transaction block or pipeline";
             return Err(SqlError::new("25001", message));
         }
+        self.is_fresh &= matches!(
+            command,
+            Command::Begin { .. }
+                | Command::Set { .. }
+                | Command::SetTransaction { .. }
+                | Command::Show(_)
+        );
         self.heed_rights(command)
     }
 
@@ -111,8 +118,12 @@ impl Session {
                 let rows = text_rows("set_config", vec![value])?;
                 Ok(Some(Answer::Rows("SELECT 1", rows)))
             }
-            Command::SetTransaction { session, isolation } => {
-                self.set_transaction(*session, *isolation)?;
+            Command::SetTransaction {
+                session,
+                isolation,
+                read_only,
+            } => {
+                self.set_transaction(*session, *isolation, *read_only)?;
                 done("SET")
             }
             Command::Reset(name) => {
@@ -212,6 +223,10 @@ impl Session {
                 self.drop_roles(names, *if_exists)?;
                 done("DROP ROLE")
             }
+            Command::OwnerTo(role) => {
+                self.owner_to(role)?;
+                done("ALTER TABLE")
+            }
             Command::Nothing { tag } => done(tag),
             Command::DropSeveral { what, tag, names } => {
                 self.begin_implicit()?;
@@ -221,12 +236,8 @@ impl Session {
                 }
                 done(tag)
             }
-            Command::Truncate(tables) => {
-                self.begin_implicit()?;
-                for table in tables {
-                    let name = super::command::quoted(table).join(".");
-                    self.connection.run(&format!("TRUNCATE TABLE {name}"))?;
-                }
+            Command::Truncate { tables, restart } => {
+                self.truncate(tables, *restart)?;
                 done("TRUNCATE TABLE")
             }
             Command::CopyIn(copy) => {
@@ -239,6 +250,42 @@ impl Session {
             }
             _ => Ok(None),
         }
+    }
+
+    /// Sequences begin anew at once, which no ROLLBACK takes back: so not within a block, where the rows might come back.
+    fn truncate(&mut self, tables: &[Vec<String>], restart: bool) -> Result<(), Fail> {
+        if restart && self.block != Block::None {
+            let missing = SqlError::missing("TRUNCATE ... RESTART IDENTITY in a transaction block");
+            let hint = "TRUNCATE there, and ALTER SEQUENCE ... RESTART behind COMMIT";
+            return Err(missing.with_hint(hint).into());
+        }
+        self.begin_implicit()?;
+        for table in tables {
+            let name = super::command::quoted(table).join(".");
+            self.connection.run(&format!("TRUNCATE TABLE {name}"))?;
+        }
+        if !restart {
+            return Ok(());
+        }
+        self.end_implicit()?;
+        for table in tables {
+            let name = super::command::quoted(table).join(".").replace('\'', "''");
+            let sql = format!(
+                "SELECT pg_get_serial_sequence('{name}', attname) FROM pg_catalog.pg_attribute
+                 WHERE attrelid = '{name}'::regclass AND pg_get_serial_sequence('{name}', attname) IS NOT NULL"
+            );
+            for batch in self.connection.run(&sql)? {
+                let batch = batch?;
+                let sequences = batch.column(0);
+                for row in 0..batch.num_rows() {
+                    if let Some(sequence) = hushdb::value_text(sequences, row)? {
+                        self.connection
+                            .run(&format!("ALTER SEQUENCE {sequence} RESTART"))?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     fn reset(&mut self, name: Option<&str>) -> Result<(), SqlError> {
@@ -331,9 +378,10 @@ impl Session {
                 let heads = heads(&result.schema());
                 self.talk.out.row_description(&heads, |_| false);
                 let mut count = 0;
+                let texts = Formats::default();
                 for batch in &mut result {
-                    let rows = Rows::new(&batch?)?;
-                    count += self.send_rows(&rows, 0, usize::MAX, &Formats::default())? as u64;
+                    let rows = Rows::new(&batch?)?.with_vectors(&heads, &texts)?;
+                    count += self.send_rows(&rows, 0, usize::MAX, &texts)? as u64;
                 }
                 count
             }

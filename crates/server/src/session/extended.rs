@@ -398,7 +398,8 @@ impl Session {
                 return Ok(true);
             };
             let (schema, heads) = described.ok_or_else(other_columns)?;
-            let rows = Rows::new(&as_described(batch?, schema)?)?.told(heads)?;
+            let rows = Rows::new(&as_described(batch?, schema)?)?;
+            let rows = rows.told(heads)?.with_vectors(heads, formats)?;
             reading.current = Some((rows, 0));
         }
     }

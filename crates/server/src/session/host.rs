@@ -57,6 +57,18 @@ impl Host for ServerHost {
         self.settings.lock().get(name)
     }
 
+    fn set(&self, name: &str, value: &str, local: bool) -> hushdb::Result<String> {
+        let set = self.settings.lock().set_in_query(name, value, local);
+        set.map_err(|refused| {
+            use hushdb::ErrorKind as K;
+            let kind = match refused.sqlstate.as_str() {
+                "0A000" => K::Unsupported,
+                _ => K::InvalidInput,
+            };
+            hushdb::Error::new(kind, refused.message)
+        })
+    }
+
     fn sessions(&self) -> Vec<HostSession> {
         let role = self.server.instance.catalog.role(&self.user);
         let superuser = role.is_ok_and(|role| role.is_some_and(|role| role.superuser));

@@ -3,6 +3,7 @@
 //! What must hold: an error within a transaction block fails the block; what comes after an error in a pipeline is skipped up to its
 //! Sync; the client is told of a commit only when it is one.
 
+mod alter;
 pub(crate) mod command;
 mod copy;
 mod cursor;
@@ -168,8 +169,8 @@ pub(crate) struct Session {
     rights: Rights,
     database: String,
     block: Block,
-    /// The level that the open block began with, if it said one.
-    block_isolation: Option<&'static str>,
+    /// The open block has run nothing yet.
+    is_fresh: bool,
     /// What the client said first, until it is answered.
     startup: Startup,
     secret: u32,

@@ -16,6 +16,26 @@ fn failed(error: ServeError) -> SqlError {
 }
 
 impl Session {
+    /// `ALTER TABLE ... OWNER TO`: all that is in a database is its owner's.
+    pub(super) fn owner_to(&self, role: &str) -> Result<(), SqlError> {
+        let role = match role {
+            "current_user" | "session_user" | "current_role" => self.user.as_str(),
+            role => role,
+        };
+        let databases = self.server.instance.catalog.databases();
+        let own = databases
+            .iter()
+            .flatten()
+            .find(|row| row.name == self.database);
+        match own.is_some_and(|row| row.owner == role) {
+            true => Ok(()),
+            false => Err(SqlError::missing(
+                "another owner of what is in a database than the database's own",
+            )
+            .with_hint("ALTER DATABASE ... OWNER TO")),
+        }
+    }
+
     pub(super) fn create_database(&self, name: &str, owner: Option<&str>) -> Result<(), SqlError> {
         if !self.rights.superuser && !self.rights.create_database {
             return Err(SqlError::denied("permission denied to create database"));

@@ -2,17 +2,21 @@
 
 use super::command::{Command, engine, modes};
 use crate::sql_error::SqlError;
-use crate::words::{Kind, Words};
+use crate::words::{Kind, Words, tokens};
 
 pub(super) fn set(words: &mut Words<'_>) -> Result<Command, SqlError> {
     let session = words.take(&["session", "characteristics", "as", "transaction"]);
     if session || words.take(&["transaction"]) {
         let (read_only, isolation) = modes(words)?;
-        return match read_only {
-            true => Err(SqlError::missing("SET TRANSACTION READ ONLY")
-                .with_hint("BEGIN READ ONLY is there")),
-            false => Ok(Command::SetTransaction { session, isolation }),
-        };
+        if session && read_only {
+            let missing = SqlError::missing("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY");
+            return Err(missing.with_hint("BEGIN READ ONLY is there"));
+        }
+        return Ok(Command::SetTransaction {
+            session,
+            isolation,
+            read_only,
+        });
     }
     if words.take(&["constraints"]) {
         return Err(SqlError::missing("SET CONSTRAINTS"));
@@ -41,10 +45,26 @@ pub(super) fn set(words: &mut Words<'_>) -> Result<Command, SqlError> {
     }
     let value = match values.as_slice() {
         [] => return Err(wrong()),
+        [level] if name == "transaction_isolation" && level != "default" => {
+            return isolation(level);
+        }
         [default] if default == "default" => None,
         values => Some(values.join(", ")),
     };
     Ok(Command::Set { local, name, value })
+}
+
+/// `SET transaction_isolation = 'level'`, which is SET TRANSACTION.
+fn isolation(level: &str) -> Result<Command, SqlError> {
+    let text = format!("isolation level {level}");
+    let tokens =
+        tokens(&text).ok_or_else(|| SqlError::syntax("an isolation level was expected"))?;
+    let (_, isolation) = modes(&mut Words::new(&tokens))?;
+    Ok(Command::SetTransaction {
+        session: false,
+        isolation,
+        read_only: false,
+    })
 }
 
 pub(super) fn reset(words: &mut Words<'_>) -> Result<Command, SqlError> {

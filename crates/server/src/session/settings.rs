@@ -49,13 +49,31 @@ const ON: &[&str] = &["on", "true", "yes", "1"];
 const OFF: &[&str] = &["off", "false", "no", "0"];
 const ISOLATION: &[&str] = &["read committed", "repeatable read"];
 
-const KNOWN: [Known; 32] = [
+const KNOWN: [Known; 38] = [
     known("application_name", "", true, Rule::Any),
     known("bytea_output", "hex", false, Rule::Only(&["hex"])),
     known("check_function_bodies", "on", false, Rule::Any),
     known("client_encoding", "UTF8", true, Rule::Only(UTF8)),
     known("client_min_messages", "notice", false, Rule::Any),
     known("DateStyle", "ISO, MDY", true, Rule::Only(ISO)),
+    known(
+        "default_table_access_method",
+        "heap",
+        false,
+        Rule::Only(&["heap"]),
+    ),
+    known(
+        "default_tablespace",
+        "",
+        false,
+        Rule::Only(&["", "pg_default"]),
+    ),
+    known(
+        "default_text_search_config",
+        "pg_catalog.simple",
+        false,
+        Rule::Any,
+    ),
     known(
         "default_transaction_isolation",
         "read committed",
@@ -95,6 +113,7 @@ const KNOWN: [Known; 32] = [
     known("standard_conforming_strings", "on", true, Rule::Only(ON)),
     known("statement_timeout", "0", false, Rule::Milliseconds),
     known("synchronous_commit", "on", false, Rule::Only(ON)),
+    known("synchronize_seqscans", "on", false, Rule::Any),
     known("TimeZone", "UTC", true, Rule::Only(UTC)),
     known(
         "transaction_isolation",
@@ -102,6 +121,8 @@ const KNOWN: [Known; 32] = [
         false,
         Rule::Only(ISOLATION),
     ),
+    known("transform_null_equals", "off", false, Rule::Only(OFF)),
+    known("xmloption", "content", false, Rule::Any),
 ];
 
 /// The settings of a session that are not as they are at the start.
@@ -112,6 +133,8 @@ pub(crate) struct Settings {
     at_start: BTreeMap<String, String>,
     /// What stands behind a SET LOCAL, until the transaction ends.
     behind_local: BTreeMap<String, Option<String>>,
+    /// The level of the transaction that is open; `None` where none is.
+    pub(crate) of_block: Option<String>,
 }
 
 fn find(name: &str) -> Option<&'static Known> {
@@ -136,6 +159,10 @@ impl Settings {
     /// A value; names with a dot may have any.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         let key = name.to_lowercase();
+        if key == "transaction_isolation" {
+            let own = || self.get("default_transaction_isolation");
+            return self.of_block.clone().or_else(own);
+        }
         let set = self.changed.get(&key).or_else(|| self.at_start.get(&key));
         set.cloned()
             .or_else(|| find(name).map(|known| known.default.to_owned()))
@@ -225,6 +252,30 @@ impl Settings {
             None => drop(self.changed.remove(&key)),
         }
         Ok(self.reported(name))
+    }
+
+    /// `set_config` within a query: of settings that say nothing to the server, and of those of the user's own, with a dot.
+    ///
+    /// # Errors
+    /// As `checked`, and 0A000 for others.
+    pub(crate) fn set_in_query(
+        &mut self,
+        name: &str,
+        value: &str,
+        local: bool,
+    ) -> Result<String, SqlError> {
+        let is_plain = match find(name) {
+            None => name.contains('.'),
+            Some(known) => {
+                matches!(known.rule, Rule::Any) && !known.reported && name != "search_path"
+            }
+        };
+        if !is_plain && find(name).is_some() {
+            let missing = SqlError::missing(&format!("set_config of {name} within a query"));
+            return Err(missing.with_hint("write SET, or SELECT set_config(...) by itself"));
+        }
+        self.set(name, Some(value), local)?;
+        Ok(self.get(name).unwrap_or_default())
     }
 
     fn reported(&self, name: &str) -> Option<(&'static str, String)> {
@@ -380,6 +431,25 @@ mod tests {
             "55P02"
         );
         assert!(settings.set("my.own", Some("1"), false).is_ok());
+        assert_eq!(settings.set_in_query("jit", "off", false).unwrap(), "off");
+        assert_eq!(settings.set_in_query("my.own", "2", true).unwrap(), "2");
+        for (name, sqlstate) in [
+            ("timezone", "0A000"),
+            ("search_path", "0A000"),
+            ("x", "42704"),
+        ] {
+            let refused = settings.set_in_query(name, "UTC", false).unwrap_err();
+            assert_eq!(refused.sqlstate, sqlstate, "{name}");
+        }
+        settings
+            .set(
+                "default_transaction_isolation",
+                Some("repeatable read"),
+                false,
+            )
+            .unwrap();
+        let shown = settings.get("transaction_isolation");
+        assert_eq!(shown.as_deref(), Some("repeatable read"));
         settings.set("statement_timeout", Some("2s"), true).unwrap();
         assert_eq!(settings.milliseconds("statement_timeout"), 2_000);
         settings.end_transaction();

@@ -61,41 +61,44 @@ impl Session {
         } else {
             "BEGIN"
         });
+        self.is_fresh = true;
         if isolation.is_some() {
             let own = self.settings.lock().get("default_transaction_isolation");
             self.engine(&level(&own.unwrap_or_default()))?;
         }
-        self.block_isolation = isolation;
+        let mut settings = self.settings.lock();
+        settings.of_block = match isolation {
+            Some(level) => Some(level.to_owned()),
+            None => settings.get("default_transaction_isolation"),
+        };
+        drop(settings);
         begun
     }
 
-    /// SET TRANSACTION ISOLATION LEVEL: a transaction has the level with which it began.
+    /// SET TRANSACTION: one that has done nothing yet begins anew as is said, any other stays as it is.
     pub(super) fn set_transaction(
         &mut self,
         session: bool,
         isolation: Option<&'static str>,
+        read_only: bool,
     ) -> Result<(), SqlError> {
-        let Some(level) = isolation else {
+        let of_block = self.settings.lock().of_block.clone();
+        let differs = isolation.is_some() && isolation != of_block.as_deref();
+        if !session && self.block == Block::Explicit && (differs || read_only) {
+            if !self.is_fresh {
+                let message = "SET TRANSACTION must be called before any query";
+                return Err(SqlError::new("25001", message));
+            }
+            self.engine("ROLLBACK")?;
+            return self.begin_engine(read_only, isolation);
+        }
+        let Some(level) = isolation.filter(|_| session) else {
             return Ok(());
         };
-        if session {
-            self.settings
-                .lock()
-                .set("default_transaction_isolation", Some(level), false)?;
-            return self.apply("default_transaction_isolation");
-        }
-        let own = self
-            .settings
+        self.settings
             .lock()
-            .get("default_transaction_isolation")
-            .unwrap_or_default();
-        match self.block_isolation.unwrap_or(&own) == level || !self.block.is_open() {
-            true => Ok(()),
-            false => Err(SqlError::missing(
-                "SET TRANSACTION with another level than that of BEGIN",
-            )
-            .with_hint("write BEGIN ISOLATION LEVEL ...")),
-        }
+            .set("default_transaction_isolation", Some(level), false)?;
+        self.apply("default_transaction_isolation")
     }
 
     /// Begins a transaction around what comes, unless one is open.
@@ -130,7 +133,10 @@ impl Session {
         self.block = Block::None;
         self.portals.clear();
         self.end_cursors();
-        let changed = self.settings.lock().end_transaction();
+        let mut settings = self.settings.lock();
+        settings.of_block = None;
+        let changed = settings.end_transaction();
+        drop(settings);
         self.tell(changed);
     }
 

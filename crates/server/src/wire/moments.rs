@@ -34,9 +34,21 @@ fn days_of(year: i64, month: i64, day: i64) -> Option<i32> {
     i32::try_from(days).ok()
 }
 
-/// `YYYY-MM-DD`.
+/// `YYYY-MM-DD`. A time or a zone behind it says nothing, as in PostgreSQL; pgjdbc and pgx send them.
 pub(crate) fn date(text: &str) -> Option<i32> {
-    let mut parts = text.trim().splitn(3, '-').map(digits);
+    let text = text.trim();
+    let Some((day, rest)) = text.split_once(['T', ' ']) else {
+        return day_of(text);
+    };
+    match rest.trim() {
+        zone if zone.starts_with(['+', '-']) => offset(zone).map(drop)?,
+        _ => timestamp(text).map(drop)?,
+    }
+    day_of(day)
+}
+
+fn day_of(text: &str) -> Option<i32> {
+    let mut parts = text.splitn(3, '-').map(digits);
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
     days_of(year, month, day)
 }
@@ -62,7 +74,7 @@ pub(crate) fn time(text: &str) -> Option<i64> {
 pub(crate) fn timestamp(text: &str) -> Option<(i64, Option<i64>)> {
     let text = text.trim();
     let Some((day, rest)) = text.split_once(['T', ' ']) else {
-        return Some((i64::from(date(text)?).checked_mul(DAY)?, None));
+        return Some((i64::from(day_of(text)?).checked_mul(DAY)?, None));
     };
     let rest = rest.trim();
     let at = rest.find(['+', '-', 'Z', 'z']);
@@ -70,7 +82,7 @@ pub(crate) fn timestamp(text: &str) -> Option<(i64, Option<i64>)> {
         None => (rest, None),
         Some(at) => (rest.get(..at)?, Some(offset(rest.get(at..)?)?)),
     };
-    let micros = i64::from(date(day)?).checked_mul(DAY)?;
+    let micros = i64::from(day_of(day)?).checked_mul(DAY)?;
     Some((micros.checked_add(time(clock)?)?, zone))
 }
 
@@ -114,6 +126,9 @@ mod tests {
         assert_eq!(date("2000-01-01"), Some(EPOCH_DAYS));
         assert_eq!(date("2024-02-29"), Some(19_782));
         assert_eq!(date("1600-03-01"), Some(-135_080));
+        assert_eq!(date("2024-02-29 +02"), Some(19_782));
+        assert_eq!(date("2024-02-29 00:00:00Z"), Some(19_782));
+        assert_eq!(date("2024-02-29 x"), None);
         assert_eq!(time("01:02:03.5"), Some(3_723_500_000));
         assert_eq!(timestamp("2000-01-01 00:00:00"), Some((EPOCH_MICROS, None)));
         let zoned = timestamp("2000-01-01T02:00:00.000001+02:00");
@@ -133,6 +148,7 @@ mod tests {
             "2023-1",
             "99999999-01-01",
             "2023-01-01 25:00:00",
+            "2023-01-01 +x",
         ] {
             assert_eq!(timestamp(text), None, "{text}");
         }

@@ -10,6 +10,7 @@ pub(crate) const CHAR: u32 = 18;
 pub(crate) const NAME: u32 = 19;
 pub(crate) const INT8: u32 = 20;
 pub(crate) const INT2: u32 = 21;
+pub(crate) const INT2VECTOR: u32 = 22;
 pub(crate) const INT4: u32 = 23;
 pub(crate) const TEXT: u32 = 25;
 pub(crate) const OID: u32 = 26;
@@ -70,9 +71,7 @@ fn size(oid: u32) -> i16 {
 
 /// What RowDescription says of a column.
 pub(crate) fn head(field: &Field) -> ColumnHead {
-    let told = field.metadata().get(hushdb::POSTGRES_TYPE);
-    let told = told.and_then(|oid| oid.parse().ok());
-    let oid = told.unwrap_or_else(|| of(field.data_type()));
+    let oid = hushdb::postgres_type_of(field);
     let modifier = match field.data_type() {
         DataType::Decimal32(p, s)
         | DataType::Decimal64(p, s)

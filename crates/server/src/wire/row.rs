@@ -4,7 +4,7 @@ use super::back::ColumnHead;
 use super::front::{Format, Formats};
 use super::moments::{EPOCH_DAYS, EPOCH_MICROS};
 use super::oids;
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Date32Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
@@ -13,6 +13,7 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 use std::io::Write;
+use std::sync::Arc;
 
 /// A batch whose columns have one Arrow type for each type of the wire, so that each is written in one way.
 pub(crate) struct Rows {
@@ -40,6 +41,31 @@ impl Rows {
             if head.oid == oids::OID && column.data_type() == &DataType::Int64 {
                 *column = cast(column, &DataType::UInt32)?;
             }
+        }
+        Ok(self)
+    }
+
+    /// The same with the texts of vectors, which have blanks between their numbers: `1 2` rather than `{1,2}`.
+    ///
+    /// # Errors
+    /// None.
+    pub(crate) fn with_vectors(
+        mut self,
+        heads: &[ColumnHead],
+        formats: &Formats,
+    ) -> Result<Self, ArrowError> {
+        for (at, (column, head)) in self.columns.iter_mut().zip(heads).enumerate() {
+            let is_list = matches!(column.data_type(), DataType::List(_));
+            if head.oid != oids::INT2VECTOR || !is_list || formats.of(at) == Format::Binary {
+                continue;
+            }
+            let texts = (0..self.rows).map(|row| match column.is_null(row) {
+                true => Ok(None),
+                false => list(column.as_ref(), row)
+                    .map(|text| Some(text.trim_matches(['{', '}']).replace(',', " "))),
+            });
+            let texts = texts.collect::<Result<StringViewArray, _>>()?;
+            *column = Arc::new(texts);
         }
         Ok(self)
     }
@@ -392,7 +418,6 @@ fn numeric(text: &str, body: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use arrow::array::{BooleanArray, Float64Array, Int32Array, ListArray};
-    use std::sync::Arc;
 
     fn shown(value: f64) -> String {
         text(&Float64Array::from(vec![value]), 0).unwrap().unwrap()

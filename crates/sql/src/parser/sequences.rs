@@ -2,7 +2,7 @@
 //!
 //! Refuses options that contradict each other or come twice, as DuckDB does.
 
-use super::statement::{NewOwner, NewSequence, Statement};
+use super::statement::{AlterSequence, NewSequence, SequenceChange, Statement};
 use super::tokens::{entry_head, object_name, syntax_error, words};
 use crate::error::{Error, Result};
 use hushdb_storage::SequenceOptions;
@@ -23,20 +23,29 @@ pub(super) fn create(parser: &mut Parser) -> Result<Statement> {
     }))
 }
 
-/// `ALTER SEQUENCE [IF EXISTS] name OWNED BY owner`.
+/// `ALTER SEQUENCE [IF EXISTS] name OWNED BY owner`, or `RESTART [[WITH] number]`.
 pub(super) fn alter(parser: &mut Parser) -> Result<Statement> {
     (0..2).for_each(|_| drop(parser.next_token()));
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
     let name = object_name(parser)?;
-    if !parser.parse_keywords(&[Keyword::OWNED, Keyword::BY]) {
+    let change = if parser.parse_keywords(&[Keyword::OWNED, Keyword::BY]) {
+        SequenceChange::Owner(owner(parser)?)
+    } else if parser.parse_keyword(Keyword::RESTART) {
+        let with = parser.parse_keyword(Keyword::WITH);
+        let ends = matches!(parser.peek_token().token, Token::EOF | Token::SemiColon);
+        SequenceChange::Restart(match with || !ends {
+            true => Some(integer(parser, "restart")?),
+            false => None,
+        })
+    } else {
         return Err(Error::unsupported(
-            "ALTER SEQUENCE option not supported yet! It takes OWNED BY",
+            "ALTER SEQUENCE option not supported yet! It takes OWNED BY and RESTART",
         ));
-    }
-    Ok(Statement::AlterSequence(NewOwner {
+    };
+    Ok(Statement::AlterSequence(AlterSequence {
         name,
         if_exists,
-        owner: owner(parser)?,
+        change,
     }))
 }
 

@@ -93,7 +93,7 @@ pub enum Statement {
     /// `CREATE [OR REPLACE] SEQUENCE [IF NOT EXISTS] name options`.
     CreateSequence(NewSequence),
     /// `ALTER SEQUENCE [IF EXISTS] name OWNED BY owner`.
-    AlterSequence(NewOwner),
+    AlterSequence(AlterSequence),
     /// `CREATE [OR REPLACE] MACRO [IF NOT EXISTS] name(parameters) AS body`.
     CreateMacro(NewMacro),
     /// COMMENT ON.
@@ -317,15 +317,24 @@ pub enum TransactionStatement {
     Release(String),
 }
 
-/// What ALTER SEQUENCE ... OWNED BY changes.
+/// ALTER SEQUENCE.
 #[derive(Clone)]
-pub struct NewOwner {
+pub struct AlterSequence {
     /// The sequence.
     pub name: ObjectName,
     /// Whether it may be missing.
     pub if_exists: bool,
-    /// A table, or a column of one; `None` for NONE.
-    pub owner: Option<ObjectName>,
+    /// What becomes of it.
+    pub change: SequenceChange,
+}
+
+/// What ALTER SEQUENCE changes.
+#[derive(Clone)]
+pub enum SequenceChange {
+    /// OWNED BY a table, or a column of one; `None` for NONE.
+    Owner(Option<ObjectName>),
+    /// RESTART: the next number; `None` for the one that it began with.
+    Restart(Option<i64>),
 }
 
 /// What a comment is about.

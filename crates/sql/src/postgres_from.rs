@@ -1,0 +1,319 @@
+//! What PostgreSQL has in FROM: functions behind `pg_catalog.`, series whose ends are columns or parameters, functions that never have
+//! a row here, and the number of a row's table, `tableoid`.
+
+use crate::calls::call;
+use crate::error::{Error, Result};
+use crate::postgres_types::OID_OF;
+use crate::reading::{parse_query, query_of};
+use crate::template::template;
+use crate::walk::visit_expressions;
+use sqlparser::ast::{
+    Expr, FunctionArg, FunctionArgExpr, Ident, JoinOperator, ObjectName, Select, SelectItem,
+    TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Value,
+};
+use std::ops::ControlFlow;
+
+/// Functions that have no row where there are no partitions, options or files to speak of, and their columns.
+const EMPTY: [(&str, &str); 4] = [
+    ("pg_partition_ancestors", "CAST(NULL AS BIGINT) AS relid"),
+    (
+        "pg_partition_tree",
+        "CAST(NULL AS BIGINT) AS relid, CAST(NULL AS BIGINT) AS parentrelid, false AS isleaf, 0 AS level",
+    ),
+    (
+        "pg_options_to_table",
+        "CAST(NULL AS VARCHAR) AS option_name, CAST(NULL AS VARCHAR) AS option_value",
+    ),
+    (
+        "pg_show_all_file_settings",
+        "CAST(NULL AS VARCHAR) AS sourcefile",
+    ),
+];
+
+/// The name of a call in FROM, without `pg_catalog.`.
+fn called(factor: &TableFactor) -> Option<String> {
+    let TableFactor::Table {
+        name,
+        args: Some(_),
+        ..
+    } = factor
+    else {
+        return None;
+    };
+    Some(name.0.last()?.as_ident()?.value.to_ascii_lowercase())
+}
+
+/// A function in FROM: its schema is left out, and its one column goes by its alias.
+pub(super) fn table_function(factor: &mut TableFactor) -> Result<()> {
+    let Some(called) = called(factor) else {
+        return Ok(());
+    };
+    if let Some((_, columns)) = EMPTY.iter().find(|(name, _)| *name == called) {
+        return without_rows(factor, columns);
+    }
+    let TableFactor::Table {
+        name,
+        alias,
+        args: Some(args),
+        ..
+    } = factor
+    else {
+        return Ok(());
+    };
+    if let [schema, function] = name.0.as_slice()
+        && schema
+            .as_ident()
+            .is_some_and(|schema| schema.value.eq_ignore_ascii_case("pg_catalog"))
+    {
+        *name = ObjectName(vec![function.clone()]);
+    }
+    if called == "generate_series" {
+        type_parameters(&mut args.args)?;
+    }
+    let of_one = ["generate_series", "range", "unnest"].contains(&called.as_str());
+    if let Some(TableAlias { name, columns, .. }) = alias
+        && of_one
+        && columns.is_empty()
+    {
+        columns.push(TableAliasColumnDef {
+            name: name.clone(),
+            data_type: None,
+        });
+    }
+    Ok(())
+}
+
+/// A query without a row, in a function's place.
+fn without_rows(factor: &mut TableFactor, columns: &str) -> Result<()> {
+    let TableFactor::Table {
+        name,
+        alias,
+        with_ordinality,
+        ..
+    } = factor
+    else {
+        return Ok(());
+    };
+    let ordinality = match with_ordinality {
+        true => ", CAST(NULL AS BIGINT) AS ordinality",
+        false => "",
+    };
+    let query = parse_query(&format!("SELECT {columns}{ordinality} WHERE false"))?;
+    let alias = alias.clone().or_else(|| {
+        let last = name.0.last().and_then(|part| part.as_ident());
+        last.map(|name| TableAlias {
+            explicit: false,
+            name: name.clone(),
+            columns: vec![],
+            at: None,
+        })
+    });
+    *factor = TableFactor::Derived {
+        lateral: false,
+        subquery: query,
+        alias,
+        sample: None,
+    };
+    Ok(())
+}
+
+fn unnamed(arg: &FunctionArg) -> Option<&Expr> {
+    match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    }
+}
+
+/// Ends of a series that are parameters whose type nobody says are whole numbers.
+fn type_parameters(args: &mut [FunctionArg]) -> Result<()> {
+    let is_bare = |expr: &Expr| matches!(expr, Expr::Value(value) if matches!(value.value, Value::Placeholder(_)));
+    let is_number = |expr: &Expr| matches!(expr, Expr::Value(value) if matches!(value.value, Value::Number(..)));
+    let are_numbers = args
+        .iter()
+        .filter_map(unnamed)
+        .all(|expr| is_bare(expr) || is_number(expr));
+    for arg in args.iter_mut().filter(|_| are_numbers) {
+        if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg
+            && is_bare(expr)
+        {
+            *expr = template("CAST($1 AS BIGINT)", std::slice::from_ref(expr))?;
+        }
+    }
+    Ok(())
+}
+
+/// `generate_series` in FROM whose ends are columns: of the tables to its left, or, where it is the first, of the query around.
+pub(super) fn series_of_columns(select: &mut Select) -> Result<()> {
+    for (at, table) in select.from.iter_mut().enumerate() {
+        series_of_column(&mut table.relation, at == 0)?;
+        for join in &mut table.joins {
+            series_of_column(&mut join.relation, false)?;
+        }
+    }
+    Ok(())
+}
+
+fn series_of_column(factor: &mut TableFactor, is_first: bool) -> Result<()> {
+    let is_series = called(factor).is_some_and(|name| name == "generate_series");
+    let TableFactor::Table {
+        name,
+        alias,
+        args: Some(args),
+        ..
+    } = factor
+    else {
+        return Ok(());
+    };
+    let has_columns = visit_expressions(&args.args, |expr| match expr {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    if !is_series || has_columns.is_continue() {
+        return Ok(());
+    }
+    let ends = args.args.iter().map(|arg| unnamed(arg).cloned());
+    let Some(ends) = ends.collect::<Option<Vec<_>>>() else {
+        return Ok(());
+    };
+    let series = call("generate_series", ends);
+    if !is_first {
+        *name = ObjectName::from(vec![Ident::new("unnest")]);
+        args.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(series))];
+        return Ok(());
+    }
+    let given = alias.as_ref().map(|alias| {
+        let column = alias.columns.first();
+        column.map_or_else(|| alias.name.clone(), |column| column.name.clone())
+    });
+    let item = SelectItem::ExprWithAlias {
+        expr: call("unnest", vec![series]),
+        alias: given.unwrap_or_else(|| Ident::new("generate_series")),
+    };
+    *factor = TableFactor::Derived {
+        lateral: false,
+        subquery: query_of(vec![], item)?,
+        alias: alias.clone(),
+        sample: None,
+    };
+    Ok(())
+}
+
+/// The tables of a SELECT, by the names that they go by.
+pub(super) struct Tables(Vec<NamedTable>);
+
+struct NamedTable {
+    goes_by: Ident,
+    /// As `regclass` reads it.
+    name: String,
+    /// Whether an outer join may have a row without one of its own.
+    may_lack: bool,
+}
+
+/// The column of every table that has its number.
+const TABLEOID: &str = "tableoid";
+
+impl Tables {
+    pub(super) fn of(select: &Select) -> Self {
+        let mut tables = vec![];
+        for TableWithJoins { relation, joins } in &select.from {
+            let first = tables.len();
+            tables.extend(named_table(relation, false));
+            for join in joins {
+                use JoinOperator as J;
+                let (left, right) = match join.join_operator {
+                    J::Left(_) | J::LeftOuter(_) => (false, true),
+                    J::Right(_) | J::RightOuter(_) => (true, false),
+                    J::FullOuter(_) => (true, true),
+                    _ => (false, false),
+                };
+                for before in tables.iter_mut().skip(first) {
+                    before.may_lack |= left;
+                }
+                tables.extend(named_table(&join.relation, right));
+            }
+        }
+        Self(tables)
+    }
+
+    /// What `tableoid` means: the innermost query that has the table says it.
+    pub(super) fn meaning(around: &[Self], expr: &Expr) -> Result<Option<Expr>> {
+        let table = match expr {
+            Expr::Identifier(name) if is_tableoid(name) => match around.last() {
+                Some(Self(tables)) => match tables.as_slice() {
+                    [one] => Some(one),
+                    _ => None,
+                },
+                None => None,
+            },
+            Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+                [table, name] if is_tableoid(name) => {
+                    let mut all = around.iter().rev().flat_map(|Self(tables)| tables);
+                    all.find(|known| known.goes_by.value.eq_ignore_ascii_case(&table.value))
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some(table) = table else {
+            return Ok(None);
+        };
+        let name = Value::SingleQuotedString(table.name.clone());
+        let oid = call(OID_OF[0], vec![Expr::Value(name.into())]);
+        if !table.may_lack {
+            return Ok(Some(oid));
+        }
+        // All but a few tables of the catalog have a number of each row; of others nobody knows which column is never NULL.
+        let is_of_catalog = table.name.rsplit('.').next();
+        if !is_of_catalog.is_some_and(|name| name.starts_with("pg_")) {
+            return Err(Error::unsupported(
+                "tableoid of a table on the outer side of a join is not there",
+            ));
+        }
+        let own = vec![table.goes_by.clone(), Ident::new("oid")];
+        let args = [Expr::CompoundIdentifier(own), oid];
+        template("CASE WHEN $1 IS NOT NULL THEN $2 END", &args).map(Some)
+    }
+}
+
+fn is_tableoid(name: &Ident) -> bool {
+    name.quote_style.is_none() && name.value.eq_ignore_ascii_case(TABLEOID)
+}
+
+fn named_table(factor: &TableFactor, may_lack: bool) -> Option<NamedTable> {
+    let TableFactor::Table {
+        name,
+        alias,
+        args: None,
+        ..
+    } = factor
+    else {
+        return None;
+    };
+    let goes_by = match alias {
+        Some(alias) => alias.name.clone(),
+        None => name.0.last()?.as_ident()?.clone(),
+    };
+    Some(NamedTable {
+        goes_by,
+        name: name.to_string(),
+        may_lack,
+    })
+}
+
+/// A select list's `tableoid` keeps its name.
+pub(super) fn name_tableoid(item: &mut SelectItem) {
+    let SelectItem::UnnamedExpr(expr) = item else {
+        return;
+    };
+    let last = match expr {
+        Expr::Identifier(name) => Some(&*name),
+        Expr::CompoundIdentifier(parts) => parts.last(),
+        _ => None,
+    };
+    if last.is_some_and(is_tableoid) {
+        *item = SelectItem::ExprWithAlias {
+            expr: expr.clone(),
+            alias: Ident::new(TABLEOID),
+        };
+    }
+}
