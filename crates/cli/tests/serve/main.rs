@@ -11,6 +11,7 @@ mod cursors;
 mod hostile;
 mod hostile_table;
 mod instance;
+mod phrases;
 mod recorded;
 mod rights;
 

@@ -232,12 +232,23 @@ pub(crate) fn read(sql: &str) -> Result<Option<Command>, SqlError> {
         "fetch" | "move" => cursor::fetch(&mut words, first == "move")?,
         "close" => cursor::close(&mut words)?,
         "analyze" => Command::Nothing { tag: "ANALYZE" },
+        // Nothing is said of anything: there is nothing to take away. pg_dump writes it of `public`.
+        "comment" if tokens.last().is_some_and(says_nothing) => Command::Nothing { tag: "COMMENT" },
         "cluster" | "reindex" | "comment" | "security" | "refresh" | "import" | "do" => {
             return Err(SqlError::missing(&first.to_uppercase()));
         }
         _ => engine(sql),
     };
     Ok(Some(command))
+}
+
+/// Whether a comment is empty.
+fn says_nothing(last: &Token) -> bool {
+    match &last.kind {
+        Kind::Text(text) => text.is_empty(),
+        Kind::Word(word) => word == "null",
+        _ => false,
+    }
 }
 
 pub(super) fn engine(sql: &str) -> Command {

@@ -26,7 +26,9 @@ mod user_macros;
 pub use before_parsing::ROWS_OF;
 pub use shapes::name_columns_of_values;
 pub use statement::{
-    AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts, DroppedMacro, EntryHead, MacroBody, NewComment, NewMacro, NewOverload, NewSequence, OnConflict, OptionValue, RekeySlot, Statement, TransactionStatement, AlterSequence, SequenceChange,
+    AlterSequence, AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts,
+    DroppedMacro, EntryHead, MacroBody, NewComment, NewMacro, NewOverload, NewSequence, OnConflict,
+    OptionValue, RekeySlot, SequenceChange, Statement, TransactionStatement,
 };
 
 use alter_database::alter_database;
