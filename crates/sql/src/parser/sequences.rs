@@ -265,6 +265,14 @@ mod tests {
             );
         }
         assert!(parse("CREATE OR REPLACE SEQUENCE IF NOT EXISTS s").is_err());
-        assert!(parse("ALTER SEQUENCE s RESTART").is_err());
+        for refused in ["CYCLE", "RESTART WITH", "RESTART x"] {
+            assert!(
+                parse(&format!("ALTER SEQUENCE s {refused}")).is_err(),
+                "{refused}"
+            );
+        }
+        for read in ["RESTART", "RESTART 5", "RESTART WITH -5"] {
+            assert!(parse(&format!("ALTER SEQUENCE s {read}")).is_ok(), "{read}");
+        }
     }
 }
