@@ -452,7 +452,7 @@ mod tests {
             ),
             (
                 "SELECT s FROM t, generate_series(1, t.a) s",
-                "SELECT s FROM t, unnest(generate_series(1, t.a)) s (s)",
+                "SELECT s FROM t, UNNEST(generate_series(1, t.a)) s (s)",
             ),
         ] {
             assert_eq!(meant(sql).0, means);

@@ -45,6 +45,7 @@ fn called(factor: &TableFactor) -> Option<String> {
 
 /// A function in FROM: its schema is left out, and its one column goes by its alias.
 pub(super) fn table_function(factor: &mut TableFactor) -> Result<()> {
+    name_series(factor);
     let Some(called) = called(factor) else {
         return Ok(());
     };
@@ -81,6 +82,25 @@ pub(super) fn table_function(factor: &mut TableFactor) -> Result<()> {
         });
     }
     Ok(())
+}
+
+/// The parser has made a list of a series whose ends are columns, and called its column as DuckDB does.
+fn name_series(factor: &mut TableFactor) {
+    let TableFactor::UNNEST {
+        alias: Some(alias),
+        array_exprs,
+        ..
+    } = factor
+    else {
+        return;
+    };
+    if let [Expr::Function(series)] = array_exprs.as_slice()
+        && let [column] = alias.columns.as_mut_slice()
+        && ["generate_series", "range"].contains(&column.name.value.as_str())
+        && column.name.value == series.name.to_string()
+    {
+        column.name = alias.name.clone();
+    }
 }
 
 /// A query without a row, in a function's place.

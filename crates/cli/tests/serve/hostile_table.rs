@@ -354,7 +354,7 @@ fn copy_binary(server: &Running) {
         b"\x7f\xff",
         b"\xff\xfe",
         b"\xff\xff\0",
-        b"",
+        b"\0",
     ] {
         let data = [header, row].concat();
         let done = client.copy_in("COPY hostile FROM STDIN (FORMAT binary)", &[&data]);

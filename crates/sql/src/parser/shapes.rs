@@ -272,6 +272,7 @@ fn series_as_list(factor: &mut TableFactor) {
         name,
         alias,
         args: Some(TableFunctionArgs { args, .. }),
+        with_ordinality: false,
         ..
     } = factor
     else {

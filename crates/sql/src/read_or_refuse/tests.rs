@@ -18,40 +18,6 @@ const REFUSED: &[(&str, &str)] = &[
         "SELECT * FROM t FOR UPDATE FOR SHARE",
         "more than one locking clause",
     ),
-    ("SELECT * FROM t TABLESAMPLE (10 ROWS)", "TABLESAMPLE"),
-    ("SELECT * FROM t TABLESAMPLE (10 PERCENT)", "TABLESAMPLE"),
-    (
-        "SELECT * FROM (SELECT 1) TABLESAMPLE (10 ROWS)",
-        "TABLESAMPLE",
-    ),
-    (
-        "SELECT (SELECT 1 FROM t TABLESAMPLE (1 ROWS))",
-        "TABLESAMPLE",
-    ),
-    (
-        "CREATE VIEW v AS SELECT * FROM t TABLESAMPLE (1 ROWS)",
-        "TABLESAMPLE",
-    ),
-    (
-        "INSERT INTO t SELECT * FROM u TABLESAMPLE (1 ROWS)",
-        "TABLESAMPLE",
-    ),
-    (
-        "EXPLAIN SELECT * FROM t TABLESAMPLE (1 ROWS)",
-        "TABLESAMPLE",
-    ),
-    (
-        "PREPARE p AS SELECT * FROM t TABLESAMPLE (1 ROWS)",
-        "TABLESAMPLE",
-    ),
-    (
-        "COPY (SELECT * FROM t TABLESAMPLE (1 ROWS)) TO 'f'",
-        "TABLESAMPLE",
-    ),
-    (
-        "SUMMARIZE SELECT * FROM t TABLESAMPLE (1 ROWS)",
-        "TABLESAMPLE",
-    ),
     ("SELECT * FROM a JOIN b", "CROSS JOIN"),
     ("SELECT * FROM a LEFT JOIN b", "CROSS JOIN"),
     ("SELECT * FROM a CROSS APPLY b", "APPLY"),
