@@ -39,6 +39,7 @@ mod parser;
 mod patterns;
 mod postgres;
 mod postgres_arrays;
+mod postgres_formats;
 mod postgres_from;
 mod postgres_names;
 mod postgres_types;

@@ -9,6 +9,7 @@ use crate::cut_divide::{CUT_DIVIDE, CUT_DIVIDE_CALL};
 use crate::error::{Error, Result};
 use crate::parser::Statement;
 use crate::postgres_arrays::array_literal;
+use crate::postgres_formats::to_char;
 use crate::postgres_from::{Tables, name_tableoid, series_of_columns, table_function};
 use crate::postgres_names::{ColumnName, name_calls, names};
 use crate::postgres_types::{self, OID_OF, TEXT_OF};
@@ -224,10 +225,29 @@ fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
     {
         return Some(call(TEXT_OF[kind], vec![expr.clone()]));
     }
+    if matches!(data_type, ast::DataType::Bytea)
+        && let Some(bytes) = hexadecimal(expr)
+    {
+        return Some(bytes);
+    }
     if let Some(plain) = postgres_types::plain(data_type) {
         *data_type = plain;
     }
     None
+}
+
+/// `'\\x00ff'`: PostgreSQL's bytes in hexadecimal, of which DuckDB would take the first alone for a byte.
+fn hexadecimal(expr: &Expr) -> Option<Expr> {
+    let Expr::Value(value) = expr else {
+        return None;
+    };
+    let Value::SingleQuotedString(text) = &value.value else {
+        return None;
+    };
+    let digits = text.strip_prefix("\\x")?;
+    let is_hex = digits.len() % 2 == 0 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let digits = Expr::Value(Value::SingleQuotedString(digits.to_owned()).into());
+    is_hex.then(|| call("unhex", vec![digits]))
 }
 
 /// `~` and its kin, which find a pattern anywhere in a text.
@@ -275,12 +295,28 @@ const MACROS: [(&str, usize, &str); 11] = [
     ("version", 0, "postgres_version()"),
     ("current_setting", 1, "setting_of_session($1)"),
     ("current_setting", 2, "setting_of_session($1, $2)"),
-    ("array_upper", 2, "nullif(len($1), 0)"),
-    ("array_lower", 2, "CASE WHEN len($1) > 0 THEN 1 END"),
-    ("array_length", 2, "nullif(len($1), 0)"),
+    (
+        "array_upper",
+        2,
+        "CASE WHEN $2 = 1 THEN nullif(len($1), 0) END",
+    ),
+    (
+        "array_lower",
+        2,
+        "CASE WHEN $2 = 1 AND len($1) > 0 THEN 1 END",
+    ),
+    (
+        "array_length",
+        2,
+        "CASE WHEN $2 = 1 THEN nullif(len($1), 0) END",
+    ),
     ("cardinality", 1, "len($1)"),
     ("array_position", 2, "list_position($1, $2)"),
-    ("generate_subscripts", 2, "unnest(range(1, len($1) + 1))"),
+    (
+        "generate_subscripts",
+        2,
+        "unnest(CASE WHEN $2 = 1 THEN range(1, len($1) + 1) END)",
+    ),
     ("btrim", 1, "trim($1)"),
     (
         "_pg_expandarray",
@@ -362,6 +398,9 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
     {
         *place = written;
         return Ok(None);
+    }
+    if name == "to_char" {
+        return to_char(&args);
     }
     let mut known = MACROS.iter();
     match known.find(|(known, count, _)| *known == name && *count == args.len()) {

@@ -38,6 +38,16 @@ fn phrases_of_postgresql_mean_what_they_mean_there() {
             "SELECT (information_schema._pg_expandarray(ARRAY[8])).n",
             "1",
         ),
+        (
+            "SELECT to_char(TIMESTAMP '2024-02-03 14:05:06.789', 'YYYY-MM-DD HH24:MI:SS.MS \"at\" AM')",
+            "2024-02-03 14:05:06.789 at PM",
+        ),
+        ("SELECT array_upper(ARRAY[4, 5], 1)", "2"),
+        (
+            "SELECT sum(s) FROM (SELECT generate_subscripts(ARRAY['a', 'b'], 1) AS s) q",
+            "3",
+        ),
+        ("SELECT '\\x00ff41'::bytea", "\\x00ff41"),
         ("SELECT set_config('my.own', 'x' || 'y', false)", "xy"),
         (
             "SELECT format('%I = %L, %s', 'A b', 'it''s', 1)",

@@ -2,6 +2,7 @@
 //!
 //! Partitions run at once; each may be a few batches ahead of the reader.
 
+use super::wanted_order::sees_order;
 use crate::heed::{heeding, of_task};
 use crate::plan_node::{no_expressions, one_input};
 use datafusion::arrow::record_batch::RecordBatch;
@@ -14,7 +15,6 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
     PlanProperties, ReplaceChildrenOptions,
@@ -151,8 +151,8 @@ impl ExecutionPlan for InOrderExec {
     }
 }
 
-/// Makes LIMIT without ORDER BY take the first rows, and windows without ORDER BY see all rows, in insertion order, as DuckDB
-/// does.
+/// Makes LIMIT without ORDER BY take the first rows, and windows without ORDER BY and aggregates such as `list` see all rows, in insertion
+/// order, as DuckDB does. Of groups this is so where one thread has read them all.
 #[derive(Debug)]
 pub(crate) struct InsertionOrder;
 
@@ -182,7 +182,7 @@ impl PhysicalOptimizerRule for InsertionOrder {
                 let limit = GlobalLimitExec::new(input, limit.skip(), limit.fetch());
                 return Ok(Transformed::yes(Arc::new(limit) as Arc<dyn ExecutionPlan>));
             }
-            if (node.is::<WindowAggExec>() || node.is::<BoundedWindowAggExec>())
+            if sees_order(&node)
                 && let [input] = node.children().as_slice()
                 && let Some(coalesce) = input.downcast_ref::<CoalescePartitionsExec>()
                 && coalesce.fetch().is_none()

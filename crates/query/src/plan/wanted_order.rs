@@ -175,7 +175,7 @@ fn kept(plan: &Arc<dyn ExecutionPlan>, is_seen: bool) -> Result<Option<Arc<dyn E
 }
 
 /// Whether what a node makes depends on the order of its rows: also of those that its own order takes for equal.
-fn sees_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
+pub(super) fn sees_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
     if plan.is::<WindowAggExec>() || plan.is::<BoundedWindowAggExec>() {
         return true;
     }
