@@ -215,6 +215,7 @@ fn a_plain_database_shows_its_names_and_its_spill_files_nothing() {
         "prepared",
         "database",
         "other table",
+        "temporary",
     ];
     for name in names
         .iter()
