@@ -60,6 +60,17 @@ fn phrases_of_postgresql_mean_what_they_mean_there() {
     ] {
         assert_eq!(client.rows(sql), [[shown]], "{sql}");
     }
+    server.stop();
+}
+
+#[test]
+fn statements_of_postgresql_do_what_they_do_there() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    client
+        .run("CREATE TABLE t (id SERIAL PRIMARY KEY, name TEXT)")
+        .unwrap();
     client
         .run("ALTER SEQUENCE t_id_seq RESTART WITH 40")
         .unwrap();
