@@ -52,7 +52,7 @@ pub(crate) struct Attached {
     /// Of one with an anchor file, open for writing.
     pub(crate) kept: Option<KeptAnchor>,
     /// Of one whose key a place keeps.
-    pub(crate) watch: Option<Arc<KeyWatch>>,
+    pub(crate) watch: Mutex<Option<Arc<KeyWatch>>>,
 }
 
 impl Attached {
@@ -64,7 +64,7 @@ impl Attached {
             location: Location::Memory,
             read_only: false,
             kept: None,
-            watch: None,
+            watch: Mutex::default(),
         }
     }
 }
@@ -256,7 +256,7 @@ impl Instance {
             store,
             location,
             read_only: options.read_only,
-            watch: KeyWatch::of(provider),
+            watch: Mutex::new(KeyWatch::of(provider)),
         };
         self.ended.lock().remove(name);
         self.attached
@@ -517,9 +517,13 @@ impl Watched for Instance {
     fn due_keys(&self, times: &Recheck) -> Vec<DueKey> {
         let attached = self.attached.read();
         let due = attached.iter().filter_map(|(name, database)| {
-            let watch = database.watch.as_ref().filter(|it| it.is_due(times))?;
+            let watch = database
+                .watch
+                .lock()
+                .clone()
+                .filter(|it| it.is_due(times))?;
             let page = database.store.blocks().header().to_page();
-            Some((name.clone(), Arc::clone(watch), page))
+            Some((name.clone(), watch, page))
         });
         due.collect()
     }
@@ -535,8 +539,8 @@ impl Watched for Instance {
             return self.keep_notices(vec![text]);
         }
         let is_it = |database: &Arc<Attached>| {
-            let own = database.watch.as_ref();
-            own.is_some_and(|own| Arc::ptr_eq(own, watch))
+            let own = database.watch.lock();
+            own.as_ref().is_some_and(|own| Arc::ptr_eq(own, watch))
         };
         let mut attached = self.attached.write();
         let Some(database) = attached

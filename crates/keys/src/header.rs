@@ -30,6 +30,22 @@ pub struct SlotOptions {
     pub stretch: Stretch,
 }
 
+/// What makes a plain database an encrypted one. No file has it yet.
+pub struct FirstKeys {
+    /// The header that comes after the plain one.
+    pub header: Header,
+    /// Its keys.
+    pub keys: DatabaseKeys,
+    /// The ring that has blocks be read which were written before.
+    pub ring: KeyRing,
+}
+
+impl std::fmt::Debug for FirstKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FirstKeys([secret])")
+    }
+}
+
 /// A verified header.
 #[derive(Clone, Debug)]
 pub struct Header {
@@ -53,23 +69,7 @@ impl Header {
             return Err(HeaderError::NotEncrypted);
         }
         let database_id = new_database_id(crypto)?;
-        let master = MasterKey::new(crypto, &database_id, crypto.random_key()?);
-        let (system_dek, ring_key) = (crypto.random_key()?, crypto.random_key()?);
-        let (system_dek, ring_key) = (Arc::new(system_dek), Arc::new(ring_key));
-        let mut slots = [const { None }; SLOT_COUNT];
-        slots[0] = Some(new_slot(crypto, &database_id, &master, provider, options)?);
-        let secrets = WrappedSecrets {
-            commitment: *master.commitment(),
-            system_key_id: 1,
-            system_dek: crypto.wrap_key(master.wrapping_key(), &system_dek),
-            previous: None,
-            previous_suite: suite,
-            ring_key: crypto.wrap_key(master.wrapping_key(), &ring_key),
-            slots,
-        };
-        if !secrets.blobs_fit() {
-            return Err(HeaderError::BlobAreaFull);
-        }
+        let (secrets, keys) = first_secrets(crypto, database_id, suite, provider, options)?;
         let mut fields = HeaderFields {
             version: FIRST_FORMAT_VERSION,
             suite,
@@ -80,15 +80,6 @@ impl Header {
         if fields.has_key_file() {
             fields.version = FORMAT_VERSION;
         }
-        let keys = DatabaseKeys {
-            database_id,
-            master: Arc::new(master),
-            system_key_id: 1,
-            system_dek,
-            previous: None,
-            retired: Vec::new(),
-            ring_key,
-        };
         let page = authenticated_page(crypto, &fields, &keys);
         Ok((Self { fields, page }, keys))
     }
@@ -108,6 +99,35 @@ impl Header {
         };
         let page = fields.render();
         Ok(Self { fields, page })
+    }
+
+    /// The header, keys and ring by which this plain database becomes an encrypted one, with one slot; the header stays as it is. Asks for
+    /// the key and stretches it, which takes time.
+    ///
+    /// # Errors
+    /// [`HeaderError::SlotsChanged`] where it is encrypted already, and as [`Self::create`].
+    pub fn prepare_encryption(
+        &self,
+        crypto: &CryptoProvider,
+        suite: Suite,
+        provider: &dyn KeyProvider,
+        options: &SlotOptions,
+        now: i64,
+    ) -> Result<FirstKeys, HeaderError> {
+        if self.fields.secrets.is_some() {
+            return Err(HeaderError::SlotsChanged);
+        }
+        if !suite.is_encrypted() {
+            return Err(HeaderError::NotEncrypted);
+        }
+        let mut fields = self.next_fields()?;
+        let (secrets, keys) = first_secrets(crypto, fields.database_id, suite, provider, options)?;
+        let ring = KeyRing::behind_plain(&keys, now)?;
+        (fields.version, fields.suite) = (FORMAT_VERSION, suite);
+        fields.secrets = Some(secrets);
+        let page = authenticated_page(crypto, &fields, &keys);
+        let header = Self { fields, page };
+        Ok(FirstKeys { header, keys, ring })
     }
 
     pub(crate) fn from_verified(fields: HeaderFields, page: Box<Page>) -> Self {
@@ -413,6 +433,42 @@ impl Header {
         }
         Ok(secrets)
     }
+}
+
+/// Fresh master key, data key and ring key, with one slot.
+fn first_secrets(
+    crypto: &CryptoProvider,
+    database_id: DatabaseId,
+    suite: Suite,
+    provider: &dyn KeyProvider,
+    options: &SlotOptions,
+) -> Result<(WrappedSecrets, DatabaseKeys), HeaderError> {
+    let master = MasterKey::new(crypto, &database_id, crypto.random_key()?);
+    let (system_dek, ring_key) = (crypto.random_key()?, crypto.random_key()?);
+    let mut slots = [const { None }; SLOT_COUNT];
+    slots[0] = Some(new_slot(crypto, &database_id, &master, provider, options)?);
+    let secrets = WrappedSecrets {
+        commitment: *master.commitment(),
+        system_key_id: 1,
+        system_dek: crypto.wrap_key(master.wrapping_key(), &system_dek),
+        previous: None,
+        previous_suite: suite,
+        ring_key: crypto.wrap_key(master.wrapping_key(), &ring_key),
+        slots,
+    };
+    if !secrets.blobs_fit() {
+        return Err(HeaderError::BlobAreaFull);
+    }
+    let keys = DatabaseKeys {
+        database_id,
+        master: Arc::new(master),
+        system_key_id: 1,
+        system_dek: Arc::new(system_dek),
+        previous: None,
+        retired: Vec::new(),
+        ring_key: Arc::new(ring_key),
+    };
+    Ok((secrets, keys))
 }
 
 fn new_database_id(crypto: &CryptoProvider) -> Result<DatabaseId, HeaderError> {

@@ -4,6 +4,8 @@
 //! - Ids of data keys are given once: all that the ring has are below its next one, and so is the system's.
 //! - A wrapped key is used only if it opens under the ring key and its commitment holds.
 //! - While a key is retired the header has a previous one, which is in the ring; and the other way round.
+//! - Blocks that are under no key are there only while a ring, sealed under the system's key, says that the file was plain; nothing else is
+//!   retired then.
 //!
 //! Refuses what no release writes, and says so where a later one may.
 
@@ -18,6 +20,8 @@ const VERSION: u8 = 1;
 const WRAPPED_BYTES: usize = 40;
 const EXTENT_BYTES: usize = 16;
 const KIND_RETIRED: u8 = 1;
+/// No key: blocks that were written while the database was plain. 2 to 4 are for keys of tables and columns.
+const KIND_PLAIN: u8 = 5;
 /// Column of a key that is of no single one.
 const ALL_COLUMNS: u32 = u32::MAX;
 /// A ring with more retired keys than this was not written by this release: a rotation begins when the one before has ended.
@@ -55,7 +59,7 @@ pub struct DataKeyInfo {
     pub ended: Option<i64>,
 }
 
-/// A data key that seals nothing any more.
+/// A data key that seals nothing any more; of the time without one `id` is 0 and `wrapped` is `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RetiredKey {
     id: u32,
@@ -63,7 +67,7 @@ struct RetiredKey {
     made: i64,
     ended: i64,
     commitment: [u8; 32],
-    wrapped: [u8; WRAPPED_BYTES],
+    wrapped: Option<[u8; WRAPPED_BYTES]>,
 }
 
 impl KeyRing {
@@ -75,6 +79,11 @@ impl KeyRing {
     /// Ids of the retired data keys, in order.
     pub fn retired_ids(&self) -> impl Iterator<Item = u32> + '_ {
         self.retired.iter().map(|key| key.id)
+    }
+
+    /// Whether blocks may be under a key that is retired, or under none.
+    pub fn has_retired(&self) -> bool {
+        !self.retired.is_empty()
     }
 
     /// What is known of the retired data keys, in order.
@@ -110,6 +119,21 @@ impl KeyRing {
         })
     }
 
+    /// The ring of a file that was plain until now.
+    pub(crate) fn behind_plain(keys: &DatabaseKeys, now: i64) -> Result<Self, HeaderError> {
+        let mut ring = Self::first(keys)?;
+        ring.key_made = now;
+        ring.retired.push(RetiredKey {
+            id: 0,
+            suite: Suite::Plain,
+            made: 0,
+            ended: now,
+            commitment: [0; 32],
+            wrapped: None,
+        });
+        Ok(ring)
+    }
+
     pub(crate) fn with_key_age_days(&self, days: u32) -> Self {
         Self {
             key_age_days: days,
@@ -135,8 +159,9 @@ impl KeyRing {
         }
         ring.next_key_id = key_id.checked_add(1).ok_or(HeaderError::KeyIdsSpent)?;
         for retired in &mut ring.retired {
-            let key = crypto.unwrap_key(&keys.ring_key, &retired.wrapped);
-            retired.wrapped = crypto.wrap_key(ring_key, &key.map_err(|_| damaged())?);
+            let wrapped = retired.wrapped.as_mut().ok_or_else(damaged)?;
+            let key = crypto.unwrap_key(&keys.ring_key, wrapped);
+            *wrapped = crypto.wrap_key(ring_key, &key.map_err(|_| damaged())?);
         }
         ring.retired.push(RetiredKey {
             id: keys.system_key_id,
@@ -149,7 +174,7 @@ impl KeyRing {
                 &keys.database_id,
                 keys.system_key_id,
             ),
-            wrapped: crypto.wrap_key(ring_key, &keys.system_dek),
+            wrapped: Some(crypto.wrap_key(ring_key, &keys.system_dek)),
         });
         ring.key_made = now;
         Ok(ring)
@@ -179,15 +204,20 @@ impl KeyRing {
         out.extend((self.retired.len() as u32).to_le_bytes());
         for key in &self.retired {
             out.extend(key.id.to_le_bytes());
-            out.extend([KIND_RETIRED, key.suite.to_wire(), 0, 0]);
+            let kind = match key.wrapped {
+                Some(_) => KIND_RETIRED,
+                None => KIND_PLAIN,
+            };
+            out.extend([kind, key.suite.to_wire(), 0, 0]);
             out.extend(key.made.to_le_bytes());
             out.extend(key.ended.to_le_bytes());
             out.extend(0u64.to_le_bytes());
             out.extend(ALL_COLUMNS.to_le_bytes());
             out.extend([0; 8]);
             out.extend(key.commitment);
-            out.extend((WRAPPED_BYTES as u32).to_le_bytes());
-            out.extend(key.wrapped);
+            let wrapped = key.wrapped.as_ref().map_or(&[][..], |key| &key[..]);
+            out.extend((wrapped.len() as u32).to_le_bytes());
+            out.extend(wrapped);
         }
         out
     }
@@ -224,8 +254,11 @@ impl KeyRing {
         }
         let ids = || retired.iter().map(|key| key.id);
         let in_order = ids().zip(ids().skip(1)).all(|(a, b)| a < b);
-        let given = ids().all(|id| id > 0 && id < next_key_id);
-        if !reader.0.is_empty() || !in_order || !given || next_unlock_id == 0 {
+        let given = ids().all(|id| id < next_key_id);
+        // Who was plain has had no other key before.
+        let was_plain = retired.iter().any(|key| key.wrapped.is_none());
+        let is_alone = !was_plain || count == 1;
+        if !reader.0.is_empty() || !in_order || !given || !is_alone || next_unlock_id == 0 {
             return Err(damaged());
         }
         Ok(Self {
@@ -243,7 +276,7 @@ impl RetiredKey {
     fn read(reader: &mut Reader<'_>) -> Result<Self, HeaderError> {
         let id = reader.u32()?;
         let [kind, suite, reserved @ ..] = reader.array::<4>()?;
-        if kind != KIND_RETIRED {
+        if kind != KIND_RETIRED && kind != KIND_PLAIN {
             return Err(HeaderError::NewerRing {
                 what: "keys of tables and columns",
             });
@@ -251,16 +284,21 @@ impl RetiredKey {
         let (made, ended) = (reader.i64()?, reader.i64()?);
         let (table, column) = (reader.u64()?, reader.u32()?);
         let (unlock, instead_of) = (reader.u32()?, reader.u32()?);
-        let suite = Suite::from_wire(suite).filter(|suite| suite.is_encrypted());
-        let plain = (reserved, table, column, unlock, instead_of) == ([0; 2], 0, ALL_COLUMNS, 0, 0);
-        let (Some(suite), true) = (suite, plain) else {
-            return Err(damaged());
+        let fields = (reserved, table, column, unlock, instead_of);
+        let suite = Suite::from_wire(suite).filter(|_| fields == ([0; 2], 0, ALL_COLUMNS, 0, 0));
+        let suite = suite.ok_or_else(damaged)?;
+        let commitment: [u8; 32] = reader.array()?;
+        let len = reader.u32()? as usize;
+        let is_plain = kind == KIND_PLAIN;
+        let wrapped = match is_plain {
+            true => None,
+            false if len != WRAPPED_BYTES => return Err(damaged()),
+            false => Some(reader.array()?),
         };
-        let commitment = reader.array()?;
-        if reader.u32()? as usize != WRAPPED_BYTES {
+        let nothing = (id, len, made, commitment) == (0, 0, 0, [0; 32]);
+        if is_plain == suite.is_encrypted() || is_plain && !nothing || !is_plain && id == 0 {
             return Err(damaged());
         }
-        let wrapped = reader.array()?;
         Ok(Self {
             id,
             suite,
@@ -278,7 +316,12 @@ impl DatabaseKeys {
     /// # Errors
     /// [`HeaderError::Tampered`] for a ring that does not go with the header, or with a key that is not what it says.
     pub fn with_ring(&self, crypto: &CryptoProvider, ring: &KeyRing) -> Result<Self, HeaderError> {
-        let newest_retired = ring.retired.last().map(|key| key.id);
+        let wrapped = || {
+            ring.retired
+                .iter()
+                .filter_map(|key| Some((key, key.wrapped.as_ref()?)))
+        };
+        let newest_retired = wrapped().next_back().map(|(key, _)| key.id);
         if self.system_key_id >= ring.next_key_id
             || ring.retired_ids().any(|id| id >= self.system_key_id)
             || newest_retired != self.previous_key_id()
@@ -287,8 +330,8 @@ impl DatabaseKeys {
         }
         let mut keys = self.clone();
         keys.retired.clear();
-        for key in &ring.retired {
-            let opened = crypto.unwrap_key(&self.ring_key, &key.wrapped);
+        for (key, wrapped) in wrapped() {
+            let opened = crypto.unwrap_key(&self.ring_key, wrapped);
             let opened = opened.map_err(|_| damaged())?;
             let found = commitment(crypto, &opened, &self.database_id, key.id);
             if !constant_time_eq(&found, &key.commitment) {
@@ -363,7 +406,7 @@ mod tests {
 
     use super::*;
     use crate::providers::KeyText;
-    use crate::{Header, KdfBudget, KeyAttempt, SlotOptions, UnverifiedHeader};
+    use crate::{FirstKeys, Header, KdfBudget, KeyAttempt, SlotOptions, UnverifiedHeader};
 
     fn rotated() -> (Header, DatabaseKeys, KeyRing) {
         let crypto = CryptoProvider::aws_lc();
@@ -522,7 +565,7 @@ mod tests {
         let (header, _, ring) = rotated();
         let mut edits = [ring.clone(), ring.clone(), ring.clone(), ring];
         edits[0].retired[0].commitment[0] ^= 1;
-        edits[1].retired[0].wrapped[0] ^= 1;
+        edits[1].retired[0].wrapped.as_mut().unwrap()[0] ^= 1;
         // The id of the system's key, given twice.
         edits[2].retired[0].id = 2;
         edits[3].next_key_id = 2;
@@ -554,6 +597,79 @@ mod tests {
             edited[at] ^= 0x80;
             assert!(KeyRing::from_bytes(&edited).is_err(), "at {at}");
         }
+    }
+
+    /// A database that was plain, and is on the way to be encrypted.
+    fn encrypting() -> FirstKeys {
+        let crypto = CryptoProvider::aws_lc();
+        let key = KeyText::new(format!("hex:{:064x}", 7));
+        let plain = Header::create_plain(&crypto).unwrap();
+        let options = SlotOptions::default();
+        let made = plain.prepare_encryption(&crypto, Suite::Ctr, &key, &options, 5);
+        let made = made.unwrap();
+        assert_eq!(made.header.database_id(), plain.database_id());
+        assert_eq!(made.header.sequence(), plain.sequence() + 1);
+        made
+    }
+
+    #[test]
+    fn a_plain_database_gets_a_header_and_a_ring_that_says_so_until_it_ends() {
+        let crypto = CryptoProvider::aws_lc();
+        let FirstKeys {
+            mut header,
+            keys,
+            ring,
+        } = encrypting();
+        assert_eq!(KeyRing::from_bytes(&ring.to_bytes()).unwrap(), ring);
+        let read = unlocked(&header).with_ring(&crypto, &ring).unwrap();
+        assert_eq!((read.system_key_id(), read.previous_key_id()), (1, None));
+        assert!(read.has_key(1) && !read.has_key(0));
+        let retired: Vec<_> = ring.retired().map(|key| (key.id, key.suite)).collect();
+        assert_eq!(
+            (retired, ring.key_made()),
+            (vec![(0, Suite::Plain)], Some(5))
+        );
+        let again = header.prepare_encryption(
+            &crypto,
+            Suite::Gcm,
+            &KeyText::new("x"),
+            &SlotOptions::default(),
+            5,
+        );
+        assert_eq!(again.map(|_| ()).unwrap_err(), HeaderError::SlotsChanged);
+        // No other change of keys begins behind it.
+        let mut other = header.clone();
+        let rotated = other.rotate_data_key(&crypto, &keys, Some(&ring), Suite::Gcm, 6);
+        assert!(rotated.is_err());
+        let (keys, ring) = header.forget_retired_keys(&crypto, &keys, &ring).unwrap();
+        assert!(!ring.has_retired());
+        let read = unlocked(&header).with_ring(&crypto, &ring).unwrap();
+        assert_eq!(read.ring_key(), keys.ring_key());
+    }
+
+    #[test]
+    fn a_ring_that_says_more_or_less_of_a_plain_time_is_refused() {
+        let crypto = CryptoProvider::aws_lc();
+        let FirstKeys { ring, .. } = encrypting();
+        let bytes = ring.to_bytes();
+        // Id, kind, suite, time, table, commitment, length of the key.
+        let key = 33;
+        for at in [0, 4, 5, 8, 24, 44, 76].map(|at| key + at) {
+            for bits in 1..=4 {
+                let mut edited = bytes.clone();
+                edited[at] ^= bits;
+                assert!(KeyRing::from_bytes(&edited).is_err(), "{bits} at {at}");
+            }
+        }
+        // Of a file that had other keys: there plain blocks are nobody's.
+        let (header, _, rotated) = rotated();
+        let mut both = rotated.clone();
+        both.retired.insert(0, ring.retired[0].clone());
+        assert!(KeyRing::from_bytes(&both.to_bytes()).is_err());
+        assert!(unlocked(&header).with_ring(&crypto, &ring).is_err());
+        let mut named = rotated;
+        (named.retired[0].id, named.retired[0].suite) = (0, Suite::Plain);
+        assert!(KeyRing::from_bytes(&named.to_bytes()).is_err());
     }
 
     proptest! {

@@ -46,7 +46,7 @@ mod slot_operations;
 
 pub use database_id::DatabaseId;
 pub use database_keys::{BlockKey, DatabaseKeys};
-pub use header::{Header, SlotOptions};
+pub use header::{FirstKeys, Header, SlotOptions};
 pub use header_error::HeaderError;
 pub use key_attempt::KeyAttempt;
 pub use key_error::KeyError;

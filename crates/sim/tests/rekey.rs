@@ -1,21 +1,24 @@
 //! The data key changes while rows are committed, and the machine crashes at each write, change of length, sync and change of a name
 //! on the way. After each crash the same key opens the file, the rows are right, a writer goes on to the end, and then nothing
 //! opens under the old data key. Where the master key changes with it, the key before or the one that comes opens the file, either of
-//! them with the right rows, and in the end only the one that came, also with the old header put back.
+//! them with the right rows, and in the end only the one that came, also with the old header put back. A plain file is plain or encrypted after
+//! each crash, and in the end nothing of it is in the clear.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, StringViewArray};
-use hushdb_keys::{HEADER_OFFSETS, SlotOptions, SlotPlan, Suite, providers::KeyText};
+use hushdb_keys::providers::KeyText;
+use hushdb_keys::{HEADER_OFFSETS, KeyProvider, SlotOptions, SlotPlan, Suite};
 use hushdb_sim::{Breakage, DiskOptions, OldKey, SimDisk, SimFiles};
 use hushdb_storage::{
     BufferPool, ColumnDef, ColumnType, ErrorKind, IndexDef, IndexKind, RekeyState, Result,
-    StorageFile, Store, StoreOptions,
+    SECTOR_BYTES, StorageFile, Store, StoreOptions,
 };
 use parking_lot::Mutex;
 
@@ -86,6 +89,8 @@ enum Change {
     MasterKey,
     /// And the cipher of blocks of values.
     Cipher,
+    /// From none: a plain file.
+    Encryption,
 }
 
 /// One database on one disk, and the rows that must be there.
@@ -112,6 +117,9 @@ fn new_key() -> KeyText {
     KeyText::new(format!("hex:{:064x}", 6))
 }
 
+/// A key, or none for a plain file.
+type Opens = Option<KeyText>;
+
 impl Life {
     fn new(seed: u64, change: Change) -> Self {
         Self {
@@ -125,6 +133,18 @@ impl Life {
             left_out: NONE,
             at_syncs: AtSyncs::default(),
         }
+    }
+
+    /// What opens it in the beginning, and in the end.
+    fn first_key(&self) -> Opens {
+        (self.change != Change::Encryption).then(key)
+    }
+
+    fn last_key(&self) -> Opens {
+        Some(match self.change {
+            Change::MasterKey => new_key(),
+            _ => key(),
+        })
     }
 
     /// How it is sealed in the end.
@@ -156,22 +176,24 @@ impl Life {
         Arc::new(SimFiles::beside(file, NAME, disk, Breakage::Sound))
     }
 
-    fn open(&self, key: &KeyText, read_only: bool) -> Result<Arc<Store>> {
+    fn open(&self, key: &Opens, read_only: bool) -> Result<Arc<Store>> {
         let file: Arc<dyn StorageFile> = Arc::new(self.disk.open(NAME, read_only)?);
         let options = StoreOptions {
             read_only,
             ..self.options()
         };
-        let store = Store::open_in(self.files(file), Some(key), &options)?;
+        let key = key.as_ref().map(|key| key as &dyn KeyProvider);
+        let store = Store::open_in(self.files(file), key, &options)?;
         store.set_autocheckpoint_bytes(1 << 30);
         Ok(store)
     }
 
     /// A key that opens the file. Where two do, between the slots, all is there with either, and it is one of them.
-    fn opening_key(&mut self) -> Result<KeyText, String> {
+    fn opening_key(&mut self) -> Result<Opens, String> {
         let mut opening = Vec::new();
         let mut refusals = Vec::new();
-        for make in [key, new_key] {
+        let makes: [fn() -> Opens; 3] = [|| Some(key()), || Some(new_key()), || None];
+        for make in makes {
             match self.open(&make(), true) {
                 Ok(store) => {
                     self.compare(&store)?;
@@ -190,7 +212,9 @@ impl Life {
     /// A table with an index, deleted rows, and rows in an open log.
     fn begin(&mut self) -> Result<Arc<Store>> {
         let file: Arc<dyn StorageFile> = Arc::new(self.disk.create(NAME)?);
-        let store = Store::create_in(self.files(file), Some(&key()), &self.options())?;
+        let key = self.first_key();
+        let key = key.as_ref().map(|key| key as &dyn KeyProvider);
+        let store = Store::create_in(self.files(file), key, &self.options())?;
         store.set_autocheckpoint_bytes(1 << 30);
         let column = |name: &str, ty| ColumnDef {
             name: name.into(),
@@ -253,6 +277,12 @@ impl Life {
             ];
             let new = store.blocks().prepare_new_master(&plan)?;
             assert!(store.rekey(new)?);
+        } else if !runs && self.change == Change::Encryption {
+            let slot = SlotOptions::default();
+            let first = store
+                .blocks()
+                .prepare_encryption(self.suite, &key(), &slot)?;
+            store.encrypt(first)?;
         } else if !runs && self.change == Change::Cipher {
             assert!(store.change_cipher(self.last_suite())?);
         } else {
@@ -274,7 +304,7 @@ impl Life {
     }
 
     /// Everything that must hold after a crash; goes on to the end.
-    fn hold(&mut self, old: &OldKey, old_header: &[u8]) -> Result<(), String> {
+    fn hold(&mut self, old: &Old) -> Result<(), String> {
         let words = |error: hushdb_storage::Error| error.to_string();
         self.disk.restart();
         (self.left_out, _) = (NONE, self.syncs.store(0, Ordering::Relaxed));
@@ -283,21 +313,17 @@ impl Life {
             .open(&opening, false)
             .map_err(|error| format!("it does not open: {error}"))?;
         self.compare(&store)?;
-        let wanted = old.key_id() + 1;
+        let wanted = old.key.as_ref().map_or(0, OldKey::key_id) + 1;
         let progress = store.rekey_progress();
         let runs = progress.is_some_and(|progress| progress.state != RekeyState::Done);
-        let now = OldKey::of(&store, &opening).map_err(|error| error.to_string())?;
-        if runs || now.key_id() < wanted {
+        if runs || key_id_of(&store, &opening)? < wanted {
             self.rekey(&store).map_err(words)?;
         }
         self.compare(&store)?;
-        let last = match self.change {
-            Change::MasterKey => new_key(),
-            Change::DataKey | Change::Cipher => key(),
-        };
-        let now = OldKey::of(&store, &last).map_err(|error| error.to_string())?;
-        if now.key_id() != wanted {
-            return Err(format!("the data key is {} in the end", now.key_id()));
+        let last = self.last_key();
+        let now = key_id_of(&store, &last)?;
+        if now != wanted {
+            return Err(format!("the data key is {now} in the end"));
         }
         if store.info().suite != self.last_suite() {
             return Err(format!("it is sealed with {}", store.info().suite));
@@ -308,16 +334,36 @@ impl Life {
             .map_err(|error| format!("it does not open again: {error}"))?;
         self.compare(&store)?;
         drop(store);
-        self.nothing_opens(old)?;
-        match self.change {
-            Change::MasterKey => self.old_header_opens_nothing(old_header),
-            Change::DataKey | Change::Cipher => Ok(()),
+        match &old.key {
+            Some(key) => self.nothing_opens(key)?,
+            None => self.nothing_is_plain()?,
         }
+        match self.change {
+            Change::MasterKey => self.old_header_opens_nothing(&old.header),
+            _ => Ok(()),
+        }
+    }
+
+    /// No row is in the clear, in the file or beside it, and no block says that it is.
+    fn nothing_is_plain(&self) -> Result<(), String> {
+        for name in self.disk.names() {
+            let bytes = self.disk.contents(&name).unwrap_or_default();
+            let texts = b"row number ";
+            let sectors = bytes.chunks_exact(SECTOR_BYTES).enumerate();
+            let mut plain = sectors.filter(|(_, of)| of.starts_with(b"HUSB") && of[5] == 0);
+            if let Some((sector, _)) = plain.next() {
+                return Err(format!("a block at sector {sector} of {name} is plain"));
+            }
+            if bytes.windows(texts.len()).any(|window| window == texts) {
+                return Err(format!("a row is in the clear in {name}"));
+            }
+        }
+        Ok(())
     }
 
     /// The old key, with the header that the file has or with the old one before it.
     fn old_header_opens_nothing(&self, old_header: &[u8]) -> Result<(), String> {
-        match self.open(&key(), true) {
+        match self.open(&Some(key()), true) {
             Err(error) if error.kind() == ErrorKind::WrongKey => {}
             other => return Err(format!("the old key: {:?}", other.map(|_| "opens it"))),
         }
@@ -327,7 +373,7 @@ impl Life {
                 .map_err(|e| e.to_string())?;
         }
         drop(file);
-        match [key(), new_key()].map(|key| self.open(&key, true)) {
+        match [key(), new_key()].map(|key| self.open(&Some(key), true)) {
             [Err(_), Err(_)] => Ok(()),
             _ => Err("it opens with the old header".to_owned()),
         }
@@ -375,6 +421,28 @@ impl Life {
             None => Ok(()),
         }
     }
+}
+
+/// What was in force before.
+struct Old {
+    /// The data key, if there was one.
+    key: Option<OldKey>,
+    header: Vec<u8>,
+}
+
+impl Old {
+    fn of(store: &Store, key: &Opens) -> Self {
+        let old = key.as_ref().map(|key| OldKey::of(store, key).unwrap());
+        let header = store.blocks().header().to_page().to_vec();
+        Self { key: old, header }
+    }
+}
+
+/// The number of the data key; 0 in a plain file.
+fn key_id_of(store: &Store, key: &Opens) -> Result<u32, String> {
+    let now = key.as_ref().map(|key| OldKey::of(store, key)).transpose();
+    let now = now.map_err(|error| error.to_string())?;
+    Ok(now.as_ref().map_or(0, OldKey::key_id))
 }
 
 /// The rows with these ids.
@@ -455,8 +523,7 @@ fn crashes(change: Change, seed: u64, after: u64, left_out: u64) -> Result<bool,
     life.left_out = left_out;
     life.syncs.store(NONE / 2, Ordering::Relaxed);
     let store = life.begin().map_err(|error| error.to_string())?;
-    let old = OldKey::of(&store, &key()).map_err(|error| error.to_string())?;
-    let old_header = store.blocks().header().to_page();
+    let old = Old::of(&store, &life.first_key());
     life.syncs.store(0, Ordering::Relaxed);
     life.disk.crash_after(after);
     let outcome = life.rekey(&store);
@@ -468,45 +535,53 @@ fn crashes(change: Change, seed: u64, after: u64, left_out: u64) -> Result<bool,
     let crashed = life.disk.is_down();
     life.disk.crash();
     drop(store);
-    life.hold(&old, old_header.as_slice())
+    life.hold(&old)
         .map_err(|what| format!("seed {seed}, crash after {after}: {what}"))?;
     Ok(crashed)
 }
 
 /// The crash that tells, over all of them and some seeds; `None`: nothing does.
-fn first_loss(
-    change: Change,
-    seeds: std::ops::Range<u64>,
-    left_out: u64,
-    at_most: u64,
-) -> Option<String> {
+fn first_loss(change: Change, seeds: Range<u64>, left_out: u64, at_most: u64) -> Option<String> {
+    let (mut points, all) = (0, seeds.clone());
     for seed in seeds {
         for after in 1..at_most {
             match crashes(change, seed, after, left_out) {
-                Ok(true) => {}
+                Ok(true) => points += 1,
                 Ok(false) => break,
                 Err(what) => return Some(what),
             }
         }
+        say(&format!(
+            "{change:?}: {points} crash points, seeds {all:?} up to {seed}"
+        ));
     }
     None
 }
 
+fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// So many seeds from HUSHDB_SIM_SEED on, or as many as HUSHDB_SIM_SEEDS says: long runs go in pieces.
+fn seeds(usual: u64) -> Range<u64> {
+    let number = |name: &str| Some(std::env::var(name).ok()?.parse().expect("a number"));
+    let first: u64 = number("HUSHDB_SIM_SEED").unwrap_or(0);
+    first..first + number("HUSHDB_SIM_SEEDS").unwrap_or(usual)
+}
+
 #[test]
 fn a_crash_at_any_moment_loses_nothing_and_locks_nobody_out() {
-    let seeds = std::env::var("HUSHDB_SIM_SEEDS").map_or(2, |text| text.parse().expect("a number"));
-    assert_eq!(first_loss(Change::DataKey, 0..seeds, NONE, NONE), None);
+    assert_eq!(first_loss(Change::DataKey, seeds(2), NONE, NONE), None);
 }
 
 #[test]
 fn commits_go_on_while_the_root_moves_and_a_crash_loses_none() {
-    let seeds = std::env::var("HUSHDB_SIM_SEEDS").map_or(4, |text| text.parse().expect("a number"));
-    for seed in 0..seeds {
+    let mut points = 0;
+    for seed in seeds(4) {
         for after in 1.. {
             let mut life = Life::new(seed, Change::DataKey);
             let store = life.begin().unwrap();
-            let old = OldKey::of(&store, &key()).unwrap();
-            let old_header = store.blocks().header().to_page();
+            let old = Old::of(&store, &life.first_key());
             life.disk.crash_after(after);
             let outcome = life.moves_root_beside_commits(&store);
             let crashed = life.disk.is_down();
@@ -516,12 +591,16 @@ fn commits_go_on_while_the_root_moves_and_a_crash_loses_none() {
             }
             life.disk.crash();
             drop(store);
-            life.hold(&old, old_header.as_slice())
+            life.hold(&old)
                 .unwrap_or_else(|what| panic!("seed {seed}, crash after {after}: {what}"));
             if !crashed {
                 break;
             }
+            points += 1;
         }
+        say(&format!(
+            "commits at syncs: {points} crash points up to seed {seed}"
+        ));
     }
 }
 
@@ -531,8 +610,7 @@ fn a_crash_while_an_age_is_set_leaves_it_set_or_not_and_the_key_changes_afterwar
         for after in 1.. {
             let mut life = Life::new(seed, Change::DataKey);
             let store = life.begin().unwrap();
-            let old = OldKey::of(&store, &key()).unwrap();
-            let old_header = store.blocks().header().to_page();
+            let old = Old::of(&store, &life.first_key());
             if let Some(days) = before {
                 store.set_data_key_age_days(days).unwrap();
             }
@@ -542,9 +620,12 @@ fn a_crash_while_an_age_is_set_leaves_it_set_or_not_and_the_key_changes_afterwar
             assert!(crashed || set.is_ok(), "{set:?}");
             life.disk.crash();
             drop(store);
-            life.hold(&old, old_header.as_slice())
+            life.hold(&old)
                 .unwrap_or_else(|what| panic!("seed {seed}, crash after {after}: {what}"));
-            let age = life.open(&key(), true).unwrap().data_key_age_days();
+            let age = life
+                .open(&life.first_key(), true)
+                .unwrap()
+                .data_key_age_days();
             assert!(age == Some(30) || crashed && age == before, "{age:?}");
             if !crashed {
                 assert!(after > 8);
@@ -556,14 +637,17 @@ fn a_crash_while_an_age_is_set_leaves_it_set_or_not_and_the_key_changes_afterwar
 
 #[test]
 fn a_crash_at_any_moment_leaves_the_old_master_key_or_the_new_one() {
-    let seeds = std::env::var("HUSHDB_SIM_SEEDS").map_or(2, |text| text.parse().expect("a number"));
-    assert_eq!(first_loss(Change::MasterKey, 0..seeds, NONE, NONE), None);
+    assert_eq!(first_loss(Change::MasterKey, seeds(2), NONE, NONE), None);
 }
 
 #[test]
 fn a_crash_at_any_moment_leaves_the_old_cipher_or_the_new_one() {
-    let seeds = std::env::var("HUSHDB_SIM_SEEDS").map_or(2, |text| text.parse().expect("a number"));
-    assert_eq!(first_loss(Change::Cipher, 0..seeds, NONE, NONE), None);
+    assert_eq!(first_loss(Change::Cipher, seeds(2), NONE, NONE), None);
+}
+
+#[test]
+fn a_crash_at_any_moment_leaves_a_plain_file_or_an_encrypted_one() {
+    assert_eq!(first_loss(Change::Encryption, seeds(2), NONE, NONE), None);
 }
 
 /// Ring, header and slots are each waited for, and whatever is not is by the next sync of the file: until the first slot is whole, the

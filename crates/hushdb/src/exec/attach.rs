@@ -15,6 +15,7 @@ use hushdb_query::plan::{TEMP, known_as};
 use hushdb_sql::settings_text::plain_text;
 use hushdb_sql::{AttachOption, Error, OnConflict, Result, sqlstate};
 use hushdb_storage::{MAIN_SCHEMA, key_commitment_from_hex, root_digest_from_hex, same_name};
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -239,7 +240,7 @@ fn keep_anchor(session: &Session, name: String, old: &Attached, options: &Attach
             location: old.location.clone(),
             read_only: old.read_only,
             kept: Some(kept),
-            watch: old.watch.clone(),
+            watch: Mutex::new(old.watch.lock().clone()),
         };
         let mut all = session.instance.attached.write();
         all.insert(name, Arc::new(attached));

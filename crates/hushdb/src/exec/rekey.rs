@@ -1,4 +1,4 @@
-//! `ALTER DATABASE name ROTATE DATA KEY`, `REKEY (...)` and `SET ENCRYPTION_CIPHER`, and `rekey_progress()`.
+//! `ALTER DATABASE name ROTATE DATA KEY`, `REKEY (...)`, `SET ENCRYPTION_CIPHER` and `SET ENCRYPTION ON`, and `rekey_progress()`.
 //!
 //! What must hold: it stands alone, outside of transactions, holds no old state while it runs, and goes on with what an earlier one left unfinished. Where it is
 //! interrupted or fails, the database is as usable as before, and the next one goes on.
@@ -11,13 +11,16 @@ use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use hushdb_keys::{KeyProvider, SlotOptions, SlotPlan};
 use hushdb_query::plan::Planner;
-use hushdb_sql::{Error, RekeySlot, Result};
+use hushdb_sql::{AttachOption, Error, RekeySlot, Result};
 use hushdb_storage::{RekeyProgress, RekeyState, Store, check_interrupt, clock};
 
 use super::attach::unknown_cipher;
 use super::index_tables::Columns;
-use super::slot_options::read_options;
+use super::slot_options::{read_first_options, read_options};
 use super::stands_alone::stands_alone;
+use crate::instance::takes_no_key;
+use crate::key_watch::KeyWatch;
+use crate::location::Location;
 use crate::maintenance::KeySlot;
 use crate::options::Cipher;
 use crate::result::QueryResult;
@@ -30,6 +33,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// What SUSPEND does and what not.
 const PAUSED: &str = "sealing anew pauses until SET ENCRYPTION RESUME, or until the database is closed; opened again, nothing goes on with it before \
     ROTATE DATA KEY, RESUME or hush rekey --data is given";
+
+/// What encrypting a file in its place does not reach.
+const WAS_PLAIN: &str = "Copies of the file from before are plain, and so may be what the file system or the disk kept of its blocks and logs";
 
 /// What becomes of a key slot.
 enum Planned {
@@ -84,12 +90,44 @@ pub(super) fn change_cipher(session: &Session, name: &str, cipher: &str) -> Resu
     row_of(name, &store)
 }
 
-/// What SET ENCRYPTION ON gets.
-pub(super) fn does_not_become_encrypted() -> Error {
-    Error::invalid(
-        "Cannot SET ENCRYPTION ON: a database does not become encrypted in its place. ATTACH a new file with a key, COPY FROM DATABASE into \
-         it, and remove the plain file",
-    )
+/// Seals a plain database in its place, under the key that the statement gives. One row says how far it came.
+pub(super) fn encrypt(
+    session: &Session,
+    name: &str,
+    options: &[AttachOption],
+) -> Result<QueryResult> {
+    let database = session.instance.database(name)?;
+    let refused = |why: &str| Error::invalid(format!("Cannot SET ENCRYPTION ON: {why}"));
+    if database.location == Location::Memory {
+        return Err(takes_no_key());
+    }
+    if database.read_only {
+        return Err(refused("the database is attached in read-only mode"));
+    }
+    let store = Arc::clone(&database.store);
+    if store.info().suite.is_encrypted() {
+        return Err(refused(match is_under_way(&store) {
+            true => "that was begun before: SET ENCRYPTION RESUME goes on with it",
+            false => "the database is encrypted; ADD SLOT gives it another key",
+        }));
+    }
+    let (key, label, cipher) = read_first_options(session, options)?;
+    let slot = SlotOptions {
+        label: label.unwrap_or_default(),
+        ..SlotOptions::default()
+    };
+    let provider = key.provider_of_new_key();
+    let first = (store.blocks()).prepare_encryption(cipher.suite(), &*provider, &slot)?;
+    let commitment = first.header.commitment().unwrap_or_default();
+    let commitment: String = commitment.iter().map(|b| format!("{b:02x}")).collect();
+    store.encrypt(first)?;
+    *database.watch.lock() = KeyWatch::of(Some(key.provider()));
+    drop(database);
+    session.notice(format!(
+        "{name}: it opens with this key alone from now on, whose commitment is {commitment}. {WAS_PLAIN}"
+    ));
+    seal_anew(&store)?;
+    row_of(name, &store)
 }
 
 /// What SET ENCRYPTION OFF gets.

@@ -2,8 +2,9 @@
 //!
 //! What must hold: no error repeats a key, nor where it comes from.
 
-use super::attach::{key_source, read_key_file, text_of};
+use super::attach::{key_source, read_key_file, text_of, unknown_cipher};
 use crate::key_source::KeySource;
+use crate::options::Cipher;
 use crate::session::Session;
 use hushdb_sql::{AttachOption, Error, Result};
 
@@ -30,6 +31,24 @@ pub(super) fn read_options(
     let key: KeySource =
         key.ok_or_else(|| Error::binder("say where the key comes from: ENCRYPTION_KEY"))?;
     Ok((key.with_key_file(key_file), label))
+}
+
+/// As [`read_options`] with a label, for the first key slot of a database: and how it is to be sealed.
+pub(super) fn read_first_options(
+    session: &Session,
+    options: &[AttachOption],
+) -> Result<(KeySource, Option<String>, Cipher)> {
+    let is_cipher = |option: &&AttachOption| option.name == "encryption_cipher";
+    let mut ciphers = options.iter().filter(is_cipher);
+    let cipher = match (ciphers.next(), ciphers.next()) {
+        (None, _) => Cipher::default(),
+        (Some(cipher), None) => Cipher::by_name(&text_of(cipher)?).ok_or_else(unknown_cipher)?,
+        _ => return Err(Error::binder("give ENCRYPTION_CIPHER once")),
+    };
+    let of_slot = options.iter().filter(|option| !is_cipher(option));
+    let of_slot: Vec<AttachOption> = of_slot.cloned().collect();
+    let (key, label) = read_options(session, &of_slot, true)?;
+    Ok((key, label, cipher))
 }
 
 /// Without its name: what stands in its place may be a key.

@@ -38,7 +38,7 @@ pub(super) fn alter_database(
         DatabaseChange::SetRekeyAfter(age) => {
             return data_key_age::set(session, &name, &age);
         }
-        DatabaseChange::Encrypt(_) => return Err(rekey::does_not_become_encrypted()),
+        DatabaseChange::Encrypt(options) => return rekey::encrypt(session, &name, &options),
         DatabaseChange::Decrypt => return Err(rekey::does_not_become_plain()),
         DatabaseChange::PauseRekey(pause) => return rekey::pause(session, &name, pause),
         DatabaseChange::Rekey(slots) => return rekey::rekey(session, &name, &slots),

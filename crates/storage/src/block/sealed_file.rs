@@ -35,6 +35,11 @@ const ALIGNMENT: usize = 64;
 pub enum Protection {
     /// Suite 0: a checksum in the tag's place.
     Plain,
+    /// The same, as long as no data key is told of.
+    PlainYet {
+        /// Source of block keys from then on.
+        keys: Arc<dyn BlockKeys>,
+    },
     /// Suite 1: AES-256-GCM.
     Gcm {
         /// Source of block keys.
@@ -56,9 +61,10 @@ pub struct SealedFile {
     file: Arc<dyn StorageFile>,
     crypto: CryptoProvider,
     database_id: [u8; 16],
-    /// `None` in a plain database.
+    /// `None` in a database that stays plain.
     epochs: Option<SuiteEpochs>,
-    /// How blocks of values are sealed under each data key that is known; those of a key that is not are not opened.
+    /// How blocks of values are sealed under each data key that is known; those of a key that is not are not opened. Number 0 is no key, and
+    /// known where a database is plain, or was plain until its blocks are sealed.
     suites: RwLock<Vec<(u32, Suite)>>,
     /// The data key that new blocks are sealed under; 0 in a plain database.
     key_id: AtomicU32,
@@ -97,6 +103,7 @@ impl SealedFile {
         };
         let (epochs, suite, key_id) = match protection {
             Protection::Plain => (None, Suite::Plain, 0),
+            Protection::PlainYet { keys } => (of(keys), Suite::Plain, 0),
             Protection::Gcm { keys, key_id } => (of(keys), Suite::Gcm, key_id),
             Protection::Ctr { keys, key_id } => (of(keys), Suite::Ctr, key_id),
         };
@@ -376,18 +383,19 @@ impl SealedFile {
         std::array::from_fn(|i| digest[i])
     }
 
-    /// The keys of blocks of that role under a data key; `None` in a plain database.
+    /// The keys of blocks of that role under a data key; `None` for blocks that are plain.
     fn epochs(&self, role: Role, key_id: u32) -> Option<&KeyEpochs> {
         let SuiteEpochs { gcm, ctr } = self.epochs.as_ref()?;
-        let of_values = || {
+        let suite = || {
             let suites = self.suites.read();
             let known = suites.iter().find(|(id, _)| *id == key_id);
-            known.is_some_and(|(_, suite)| *suite == Suite::Ctr)
+            known.map(|(_, suite)| *suite)
         };
-        Some(match role.holds_values() && of_values() {
-            true => ctr,
-            false => gcm,
-        })
+        match (key_id, role.holds_values()) {
+            (0, _) if suite() == Some(Suite::Plain) => None,
+            (_, true) if suite() == Some(Suite::Ctr) => Some(ctr),
+            _ => Some(gcm),
+        }
     }
 
     fn suite(&self, role: Role, key_id: u32) -> Suite {

@@ -15,7 +15,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hushdb_keys::{NewMaster, Suite};
+use hushdb_keys::{FirstKeys, NewMaster, Suite};
 use parking_lot::MutexGuard;
 
 use super::catalog_version::CatalogVersion;
@@ -146,6 +146,42 @@ impl Store {
         self.begin_rekey(|oldest, now| self.blocks.begin_rekey(oldest, now, new))
     }
 
+    /// Has a plain file be an encrypted one: what is written from now on is sealed. What is there is sealed by [`Store::rekey_step`]. Until that
+    /// is done blocks that are plain are read on, and have nothing but their checksums. Commits wait while it begins.
+    ///
+    /// # Errors
+    /// As [`Store::rotate_data_key`], but that after a failure that leaves it unknown what is on disk the file opens with the key or without
+    /// one; where it is encrypted already.
+    pub fn encrypt(&self, first: FirstKeys) -> Result<()> {
+        self.blocks.writable()?;
+        // What the plain logs say is not left on the disk.
+        wait_for(&self.log)?.overwrites = true;
+        let began = self.checkpoint().and_then(|()| {
+            let _alone = wait_for(&self.checkpointing)?;
+            self.encrypt_alone(first)
+        });
+        if began.is_err() {
+            self.log.lock().overwrites = self.blocks.key_ids().len() > 1;
+        }
+        began
+    }
+
+    fn encrypt_alone(&self, first: FirstKeys) -> Result<()> {
+        let mut log = wait_for(&self.log)?;
+        let mut state = wait_for(&self.commit)?;
+        if log.is_open() {
+            self.flip_resealed(&mut log, &mut state, None)?;
+        }
+        // A plain log beside an encrypted file would be refused, and with it the file.
+        if !log.is_alone_under(self.blocks.sealing_key_id())? {
+            return Err(Error::InvalidInput("the log did not end: try again".into()));
+        }
+        let oldest = self.oldest_in_use(state.stored.generation);
+        self.blocks.begin_encryption(oldest, first)?;
+        self.rekey.lock().begins();
+        Ok(())
+    }
+
     fn begin_rekey(&self, begin: impl FnOnce(Generation, i64) -> Result<bool>) -> Result<bool> {
         self.blocks.writable()?;
         let _alone = wait_for(&self.checkpointing)?;
@@ -155,13 +191,7 @@ impl Store {
             self.log.lock().overwrites = self.blocks.key_ids().len() > 1;
         })?;
         if began {
-            let mut work = self.rekey.lock();
-            *work = RekeyWork {
-                is_known: true,
-                is_paused: work.is_paused,
-                bytes_per_second: work.bytes_per_second,
-                ..RekeyWork::default()
-            };
+            self.rekey.lock().begins();
         }
         self.overwrite_reserved();
         Ok(began)
@@ -425,6 +455,16 @@ impl Store {
 }
 
 impl RekeyWork {
+    /// Another one begins, under the same settings.
+    fn begins(&mut self) {
+        *self = Self {
+            is_known: true,
+            is_paused: self.is_paused,
+            bytes_per_second: self.bytes_per_second,
+            ..Self::default()
+        };
+    }
+
     /// Why nobody goes on, if so.
     fn suspend(&mut self, why: Option<&Error>) {
         self.suspended = why.map(ToString::to_string);

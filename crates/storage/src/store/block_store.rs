@@ -39,7 +39,7 @@ const ROOT_LABEL: &[u8] = b"HUSHROOT";
 /// One open database file. May be used from many threads; one of them commits at a time.
 pub struct BlockStore {
     pub(super) crypto: CryptoProvider,
-    pub(super) keys: Option<Arc<SharedKeys>>,
+    pub(super) keys: Arc<SharedKeys>,
     pub(super) ring: Mutex<Option<KeyRing>>,
     /// Whether one of the ring's copies did not open.
     pub(super) ring_is_damaged: AtomicBool,
@@ -108,11 +108,12 @@ impl BlockStore {
         let (header, keys) = match key {
             Some(key) => {
                 let (header, keys) = Header::create(&options.crypto, options.suite, key, slot)?;
-                (header, Some(Arc::new(SharedKeys::new(keys))))
+                (header, Some(keys))
             }
             None => (Header::create_plain(&options.crypto)?, None),
         };
-        let sealed = sealed_file(Arc::clone(&file), options.crypto, &header, keys.as_ref())?;
+        let keys = SharedKeys::new(keys);
+        let sealed = sealed_file(Arc::clone(&file), options.crypto, &header, &keys)?;
         let run = new_run(&options.crypto)?;
         let superblock = Superblock {
             generation: Generation::new(1),
@@ -448,13 +449,12 @@ impl BlockStore {
     pub(crate) fn log_owner(&self) -> LogOwner {
         let header = self.header.lock();
         let id = *header.database_id().as_bytes();
-        match &self.keys {
-            Some(keys) => {
-                let key_id = self.sealed.key_id();
-                let keys = Arc::clone(keys) as Arc<dyn LogKeySource>;
+        match self.sealed.key_id() {
+            0 => LogOwner::plain(self.crypto, id),
+            key_id => {
+                let keys = Arc::clone(&self.keys) as Arc<dyn LogKeySource>;
                 LogOwner::encrypted(self.crypto, id, keys, key_id)
             }
-            None => LogOwner::plain(self.crypto, id),
         }
     }
 
@@ -481,9 +481,7 @@ impl BlockStore {
     /// Gives up all keys and opened blocks: from now on nothing of the file is read or written.
     pub(crate) fn withdraw_keys(&self) {
         self.stop_writing();
-        if let Some(keys) = &self.keys {
-            keys.withdraw();
-        }
+        self.keys.withdraw();
         self.sealed.forget_all_keys();
         self.pool.remove_store(self.pool_id);
     }

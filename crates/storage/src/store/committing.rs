@@ -106,7 +106,7 @@ impl BlockStore {
     ) -> Result<T> {
         self.space()?;
         let _flip = self.flip.lock();
-        let keys = self.keys.as_ref().ok_or(Error::NotEncrypted)?.get()?;
+        let keys = self.keys.get()?;
         let mut header = self.header.lock().clone();
         let before = header.sequence();
         let result = change(&mut header, &self.crypto, &keys)?;

@@ -16,16 +16,18 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
 use hushdb_keys::{
-    DataKeyInfo, DatabaseKeys, Header, KeyRing, NewMaster, ReservedSectors, SlotPlan, Suite,
+    DataKeyInfo, DatabaseKeys, FirstKeys, Header, HeaderError, KeyProvider, KeyRing, NewMaster,
+    ReservedSectors, SlotOptions, SlotPlan, Suite,
 };
 
 use super::block_store::{BlockStore, Root};
 use super::extents::Extent;
 use super::file_map::{FIRST_SECTOR, HEADER_OFFSETS};
-use super::shared_keys::SharedKeys;
+use super::shared_keys::{Keys, SharedKeys};
 use super::space::extent_of;
 use super::superblock::Superblock;
 use crate::block::{BlockBuf, BlockRef, Role, SECTOR_BYTES, SealedFile, Sector, is_block_of};
+use crate::clock;
 use crate::error::{Error, Place, Result};
 use crate::numbers::Generation;
 use crate::tree::blocks_of;
@@ -51,13 +53,14 @@ pub(super) struct NextKeys {
 pub(super) fn read_ring(
     sealed: &SealedFile,
     superblock: &Superblock,
-    keys: Option<&SharedKeys>,
+    shared: &SharedKeys,
     crypto: &CryptoProvider,
 ) -> Result<Option<OpenedRing>> {
-    let previous = match keys {
-        Some(keys) => keys.get()?.previous_key_id(),
-        None => None,
+    let keys = match shared.now() {
+        Keys::None => None,
+        _ => Some(shared.get()?),
     };
+    let previous = keys.as_ref().and_then(|keys| keys.previous_key_id());
     let Some(refs) = &superblock.key_ring else {
         // Whoever has that key could have left the ring out.
         return match previous {
@@ -70,9 +73,7 @@ pub(super) fn read_ring(
         };
     };
     let malformed = |what| Error::malformed(Role::KeyRing, refs[0].sector, what);
-    let Some(keys) = keys else {
-        return Err(malformed("a plain database has no key ring"));
-    };
+    let keys = keys.ok_or_else(|| malformed("a plain database has no key ring"))?;
     let total = superblock.total_sectors;
     let (first, second) = match refs.map(|r| read_copy(sealed, &r, total)) {
         [Err(Error::Io(error)), _] | [_, Err(Error::Io(error))] => return Err(error.into()),
@@ -103,8 +104,7 @@ pub(super) fn read_ring(
             _ => return Err(malformed("it reserves sectors that it cannot have")),
         }
     }
-    let with_ring = keys.get()?.with_ring(crypto, &ring)?;
-    keys.set(Arc::new(with_ring));
+    shared.set(Keys::There(Arc::new(keys.with_ring(crypto, &ring)?)));
     for key in ring.retired() {
         sealed.set_suite(key.id, key.suite);
     }
@@ -135,7 +135,7 @@ impl BlockStore {
         suite: Option<Suite>,
     ) -> Result<bool> {
         self.change_ring(oldest, |keys, header, ring| {
-            if keys.previous_key_id().is_some() {
+            if ring.is_some_and(KeyRing::has_retired) {
                 return Ok(None);
             }
             let mut header = header.clone();
@@ -153,7 +153,7 @@ impl BlockStore {
     /// As [`BlockStore::begin_rotation`], and where key slots were changed since `new` was prepared.
     pub(crate) fn begin_rekey(&self, oldest: Generation, now: i64, new: NewMaster) -> Result<bool> {
         self.change_ring(oldest, |keys, header, ring| {
-            if keys.previous_key_id().is_some() {
+            if ring.is_some_and(KeyRing::has_retired) {
                 return Ok(None);
             }
             let mut header = header.clone();
@@ -168,9 +168,41 @@ impl BlockStore {
     /// # Errors
     /// `NotEncrypted`, and what [`Header::prepare_new_master`] refuses.
     pub fn prepare_new_master(&self, plan: &[SlotPlan<'_>]) -> Result<NewMaster> {
-        let keys = self.keys.as_ref().ok_or(Error::NotEncrypted)?.get()?;
-        let header = self.header();
+        let (keys, header) = (self.keys.get()?, self.header());
         Ok(header.prepare_new_master(&self.crypto, &keys, plan)?)
+    }
+
+    /// Draws all keys of a plain file that is to be encrypted, in a slot for that key, which takes as long as asking for the key and
+    /// stretching it.
+    ///
+    /// # Errors
+    /// Where it is encrypted already, and what [`Header::prepare_encryption`] refuses.
+    pub fn prepare_encryption(
+        &self,
+        suite: Suite,
+        key: &dyn KeyProvider,
+        slot: &SlotOptions,
+    ) -> Result<FirstKeys> {
+        let now = clock::unix_seconds();
+        let header = self.header();
+        Ok(header.prepare_encryption(&self.crypto, suite, key, slot, now)?)
+    }
+
+    /// Has a plain file be an encrypted one, whose blocks are read as they are until they are sealed. It names no log.
+    ///
+    /// # Errors
+    /// Where it was encrypted since `first` was prepared; `Full` and `Io`: nothing was done, or, where the handle writes no more, what is on
+    /// disk is not known: it opens with the key or without one.
+    pub(crate) fn begin_encryption(&self, oldest: Generation, first: FirstKeys) -> Result<()> {
+        self.space()?;
+        let _flip = self.flip.lock();
+        let header = self.header.lock().clone();
+        let is_next = header.sequence().checked_add(1) == Some(first.header.sequence());
+        if header.suite().is_encrypted() || !is_next || self.log_state().is_open {
+            return Err(HeaderError::SlotsChanged.into());
+        }
+        let FirstKeys { header, keys, ring } = first;
+        self.install(oldest, NextKeys { header, keys, ring })
     }
 
     /// Forgets all data keys but the system's. Nothing in the file may be under another.
@@ -179,7 +211,7 @@ impl BlockStore {
     /// As [`BlockStore::begin_rotation`].
     pub(crate) fn end_rotation(&self, oldest: Generation) -> Result<()> {
         let ended = self.change_ring(oldest, |keys, header, ring| {
-            let Some(ring) = ring.filter(|_| keys.previous_key_id().is_some()) else {
+            let Some(ring) = ring.filter(|ring| ring.has_retired()) else {
                 return Ok(None);
             };
             let mut header = header.clone();
@@ -305,24 +337,28 @@ impl BlockStore {
     ) -> Result<bool> {
         self.space()?;
         let _flip = self.flip.lock();
-        let shared = self.keys.as_ref().ok_or(Error::NotEncrypted)?;
-        let before = shared.get()?;
+        let before = self.keys.get()?;
         let header = self.header.lock().clone();
         let ring_before = self.ring.lock().clone();
-        let Some(next) = next(&before, &header, ring_before.as_ref())? else {
-            return Ok(false);
-        };
-        let root = self.root();
+        match next(&before, &header, ring_before.as_ref())? {
+            Some(next) => self.install(oldest, next).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Makes these the header, keys and ring of the file, by who holds the flip.
+    fn install(&self, oldest: Generation, next: NextKeys) -> Result<()> {
+        let (root, before) = (self.root(), self.keys.now());
         let key_id = next.keys.system_key_id();
         // Nobody seals under the new key yet, or looks for a block under it.
         if key_id != self.sealed.key_id() {
             self.sealed.set_suite(key_id, next.header.suite());
         }
-        shared.set(Arc::new(next.keys.clone()));
+        self.keys.set(Keys::There(Arc::new(next.keys.clone())));
         let prepared = self.prepare_ring(&root, next);
         let (next, superblock, free_list_blocks, freed) = prepared.inspect_err(|_| {
             self.rollback();
-            shared.set(before);
+            self.keys.set(before);
             if key_id != self.sealed.key_id() {
                 // The next try draws another key, which has the same number.
                 self.sealed.forget_key(key_id);
@@ -348,8 +384,7 @@ impl BlockStore {
         let last = 1 - (next.header.sequence() & 1) as usize;
         *self.header.lock() = next.header;
         *self.ring.lock() = Some(next.ring);
-        self.write_fixed(HEADER_OFFSETS[last], page.as_slice())?;
-        Ok(true)
+        self.write_fixed(HEADER_OFFSETS[last], page.as_slice())
     }
 
     /// Writes ring and free list, and makes them durable. Gives the superblock that names them and what is freed with it.

@@ -95,6 +95,10 @@ impl Notice {
 
     fn of_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
+            Self::DataKeyChangeUnfinished { key_id: 0 } => write!(
+                f,
+                "the database was plain, and a part of the file still is: {CHANGE} goes on with sealing it"
+            ),
             Self::DataKeyChangeUnfinished { key_id } => write!(
                 f,
                 "a change of the data key has not ended, and data key {key_id} opens a part of the file still: {CHANGE} goes on"

@@ -17,7 +17,7 @@ use hushdb_keys::{Header, KeyAttempt, KeyProvider, Suite, UnverifiedHeader};
 
 use super::file_map::{HEADER_OFFSETS, SUPERBLOCK_OFFSETS, SUPERBLOCK_SECTOR};
 use super::key_ring::{OpenedRing, read_ring};
-use super::shared_keys::SharedKeys;
+use super::shared_keys::{Keys, SharedKeys};
 use super::{HeaderCopies, Notice, StoreOptions, superblock::Superblock};
 use crate::block::{BlockKeys, Protection, SECTOR_BYTES, SealedFile};
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ pub(super) struct SealedRoot {
 /// A file whose header and superblock hold.
 pub(super) struct Opening {
     pub(super) header: Header,
-    pub(super) keys: Option<Arc<SharedKeys>>,
+    pub(super) keys: Arc<SharedKeys>,
     pub(super) ring: Option<OpenedRing>,
     pub(super) sealed: SealedFile,
     pub(super) root: SealedRoot,
@@ -85,11 +85,12 @@ impl Opening {
         let (header, keys) = match attempt {
             Some(attempt) => {
                 let (header, keys) = candidate.unlock(&options.crypto, attempt)?;
-                (header, Some(Arc::new(SharedKeys::new(keys))))
+                (header, Some(keys))
             }
             None => (candidate.open_plain()?, None),
         };
-        let sealed = sealed_file(Arc::clone(file), options.crypto, &header, keys.as_ref())?;
+        let keys = SharedKeys::new(keys);
+        let sealed = sealed_file(Arc::clone(file), options.crypto, &header, &keys)?;
         let previous = header.previous_suite();
         if let Some((key_id, suite)) = previous {
             sealed.set_suite(key_id, suite);
@@ -104,7 +105,7 @@ impl Opening {
             });
         }
         let bears_none = options.read_only && options.bears_lost_ring;
-        let ring = match read_ring(&sealed, &root.superblock, keys.as_deref(), &options.crypto) {
+        let ring = match read_ring(&sealed, &root.superblock, &keys, &options.crypto) {
             Err(error) if bears_none && !matches!(error, Error::Io(_)) => {
                 notices.push(Notice::KeyRingLost);
                 None
@@ -162,17 +163,19 @@ pub(super) fn sealed_file(
     file: Arc<dyn StorageFile>,
     crypto: CryptoProvider,
     header: &Header,
-    keys: Option<&Arc<SharedKeys>>,
+    shared: &Arc<SharedKeys>,
 ) -> Result<SealedFile> {
-    let of = |keys: &Arc<SharedKeys>| {
-        let key_id = keys.get()?.system_key_id();
-        Ok::<_, Error>((Arc::clone(keys) as Arc<dyn BlockKeys>, key_id))
-    };
-    let protection = match (header.suite(), keys.map(of).transpose()?) {
-        (Suite::Plain, _) => Protection::Plain,
-        (Suite::Gcm, Some((keys, key_id))) => Protection::Gcm { keys, key_id },
-        (Suite::Ctr, Some((keys, key_id))) => Protection::Ctr { keys, key_id },
-        (_, None) => return Err(Error::KeyRequired),
+    let keys = Arc::clone(shared) as Arc<dyn BlockKeys>;
+    let protection = match (header.suite(), shared.now()) {
+        (Suite::Plain, _) => Protection::PlainYet { keys },
+        (suite, Keys::There(own)) => {
+            let key_id = own.system_key_id();
+            match suite {
+                Suite::Ctr => Protection::Ctr { keys, key_id },
+                _ => Protection::Gcm { keys, key_id },
+            }
+        }
+        _ => return Err(Error::KeyRequired),
     };
     Ok(SealedFile::new(
         file,

@@ -1,5 +1,6 @@
 //! `SharedKeys`: the keys of an open file, for all who seal and open; they change when a data key takes the place of another,
-//! and go when the place of the key refuses it.
+//! and go when the place of the key refuses it. A plain
+//! file has none, and may come to have some.
 
 use std::sync::Arc;
 
@@ -12,30 +13,55 @@ use crate::error::Result;
 use crate::log::LogKeySource;
 
 /// The keys of one open file.
-pub(super) struct SharedKeys(RwLock<Option<Arc<DatabaseKeys>>>);
+pub(super) struct SharedKeys(RwLock<Keys>);
+
+/// What a file has.
+#[derive(Clone)]
+pub(super) enum Keys {
+    /// It is plain.
+    None,
+    There(Arc<DatabaseKeys>),
+    /// They were given up, for good.
+    Withdrawn,
+}
 
 impl SharedKeys {
-    pub(super) fn new(keys: DatabaseKeys) -> Self {
-        Self(RwLock::new(Some(Arc::new(keys))))
+    /// Those of an encrypted file; `None` for a plain one.
+    pub(super) fn new(keys: Option<DatabaseKeys>) -> Arc<Self> {
+        let keys = keys.map_or(Keys::None, |keys| Keys::There(Arc::new(keys)));
+        Arc::new(Self(RwLock::new(keys)))
     }
 
     /// As they are now.
     ///
     /// # Errors
-    /// [`HeaderError::KeyWithdrawn`] once they were given up.
+    /// [`HeaderError::NotEncrypted`] for a plain file; [`HeaderError::KeyWithdrawn`] once they were given up.
     pub(super) fn get(&self) -> Result<Arc<DatabaseKeys>, HeaderError> {
-        self.0.read().clone().ok_or(HeaderError::KeyWithdrawn)
+        match self.now() {
+            Keys::None => Err(HeaderError::NotEncrypted),
+            Keys::There(keys) => Ok(keys),
+            Keys::Withdrawn => Err(HeaderError::KeyWithdrawn),
+        }
+    }
+
+    /// What there is.
+    pub(super) fn now(&self) -> Keys {
+        self.0.read().clone()
     }
 
     /// Gives them up: they are wiped when nobody is in the midst of using them.
     pub(super) fn withdraw(&self) {
-        *self.0.write() = None;
+        let mut now = self.0.write();
+        if matches!(*now, Keys::There(_)) {
+            *now = Keys::Withdrawn;
+        }
     }
 
     /// Others take their place.
-    pub(super) fn set(&self, keys: Arc<DatabaseKeys>) {
-        if let Some(own) = self.0.write().as_mut() {
-            *own = keys;
+    pub(super) fn set(&self, keys: Keys) {
+        let mut now = self.0.write();
+        if !matches!(*now, Keys::Withdrawn) {
+            *now = keys;
         }
     }
 }

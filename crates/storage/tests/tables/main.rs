@@ -9,6 +9,7 @@ mod data_key_age;
 mod dead_rows;
 mod definitions;
 mod early_release;
+mod encrypting;
 mod failures;
 mod fixture;
 mod histories;
