@@ -54,9 +54,13 @@ impl Answer {
         })
     }
 
+    /// The rows in an order in which those come together that differ in signs of zeros and NaNs alone.
     fn sorted(&self) -> Vec<Vec<Option<String>>> {
         let mut rows = self.rows.clone();
-        rows.sort();
+        rows.sort_by_cached_key(|row| {
+            let values = row.iter().map(|value| value.as_deref().map(unsigned));
+            values.collect::<Vec<_>>()
+        });
         rows
     }
 

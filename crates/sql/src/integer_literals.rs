@@ -4,6 +4,7 @@
 //! What must hold: a literal that says something else than a value has no mark: a position in ORDER BY or GROUP BY, a limit,
 //! the bound of a window's frame, the length of an interval.
 
+use super::calls::call;
 use super::marks::{mark, mark_with};
 use super::truth_marks::{mark_changed, mark_condition, mark_joins, mark_select};
 use super::walk::finish;
@@ -87,6 +88,25 @@ fn digits_from_zero(text: &str) -> Option<usize> {
     (whole.starts_with('0') && digits <= MOST_DIGITS).then_some(digits)
 }
 
+/// `[a, b]` as the call that it is: the planner finds in a list no columns of an outer query, and no queries of a WITH.
+fn call_for_list(expr: &mut Expr) {
+    if let Expr::Array(array) = expr
+        && !array.elem.iter().all(is_written)
+    {
+        *expr = call("make_array", std::mem::take(&mut array.elem));
+    }
+}
+
+/// Whether an expression is made of what is written alone.
+fn is_written(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(_) | Expr::TypedString(_) => true,
+        Expr::Nested(of) | Expr::UnaryOp { expr: of, .. } => is_written(of),
+        Expr::Array(array) => array.elem.iter().all(is_written),
+        _ => false,
+    }
+}
+
 fn is_integer(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit() || b == b'_')
 }
@@ -148,6 +168,7 @@ impl VisitorMut for Marker {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         self.intervals += usize::from(matches!(expr, Expr::Interval(_)));
+        call_for_list(expr);
         ControlFlow::Continue(())
     }
 

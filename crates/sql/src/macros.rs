@@ -2,7 +2,7 @@
 
 mod aggregates;
 
-pub use aggregates::{QUANTILE_BETWEEN, QUANTILE_OF};
+pub use aggregates::{NO_COUNT, QUANTILE_BETWEEN, QUANTILE_OF};
 
 use super::calls::{call, quoted_call};
 use super::nested_calls;
@@ -81,11 +81,7 @@ const MACROS: &[(&str, usize, &str)] = &[
         1,
         "(CAST(date_part('epoch', $1) AS DOUBLE) / 86400.0 + 2440588.0)",
     ),
-    (
-        "era",
-        1,
-        "CAST(CASE WHEN date_part('year', $1) > 0 THEN 1 WHEN date_part('year', $1) <= 0 THEN 0 END AS BIGINT)",
-    ),
+    ("era", 1, "date_part('era', $1)"),
     ("map_contains", 2, "contains($1, $2)"),
     ("map_contains_value", 2, "contains(map_values($1), $2)"),
     ("map_extract_value", 2, "\"$map_value\"($1, $2)"),
@@ -120,9 +116,10 @@ const MACROS: &[(&str, usize, &str)] = &[
         1,
         "CAST(approx_distinct($1) AS BIGINT)",
     ),
-    ("century", 1, CENTURY),
-    ("millennium", 1, MILLENNIUM),
-    ("decade", 1, "(CAST(date_part('year', $1) AS BIGINT) // 10)"),
+    ("century", 1, "date_part('century', $1)"),
+    ("millennium", 1, "date_part('millennium', $1)"),
+    ("decade", 1, "date_part('decade', $1)"),
+    ("age", 1, "age(CAST(current_date AS TIMESTAMP), $1)"),
     (
         "millisecond",
         1,
@@ -201,7 +198,6 @@ const MACROS: &[(&str, usize, &str)] = &[
         7,
         "timezone($7, make_timestamp($1, $2, $3, $4, $5, $6))",
     ),
-    ("epoch_ns", 1, "CAST(CAST($1 AS TIMESTAMP_NS) AS BIGINT)"),
     (
         "version",
         0,
@@ -210,14 +206,6 @@ const MACROS: &[(&str, usize, &str)] = &[
     ("current_database", 0, "$1"),
     ("current_schema", 0, "$2"),
 ];
-
-/// There is no year 0 in a count of centuries: 1 is of the first, and the year before of the first before.
-const CENTURY: &str = "CASE WHEN date_part('year', $1) > 0 \
-     THEN (CAST(date_part('year', $1) AS BIGINT) - 1) // 100 + 1 \
-     ELSE CAST(date_part('year', $1) AS BIGINT) // 100 - 1 END";
-const MILLENNIUM: &str = "CASE WHEN date_part('year', $1) > 0 \
-     THEN (CAST(date_part('year', $1) AS BIGINT) - 1) // 1000 + 1 \
-     ELSE CAST(date_part('year', $1) AS BIGINT) // 1000 - 1 END";
 
 /// The nearest number with so many digits, of two as near the even one.
 const ROUND_EVEN: &str = "CAST(CASE (abs($1) * power(10, $2 + 1)) % 10 \
@@ -352,6 +340,9 @@ fn of_lists(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
             Some(formats) => in_one_of_forms(name, text, &formats).map(Some),
             None => Ok(None),
         },
+        ("cast_to_type", [_, Expr::Value(of)]) if of.value == Value::Null => Err(Error::invalid(
+            "cast_to_type cannot be used to cast to NULL: cast it to a type",
+        )),
         ("regexp_extract", [_, _, groups, ..]) if items(groups).is_some() => {
             Ok(Some(quoted_call(REGEXP_GROUPS, args.to_vec())))
         }
@@ -389,6 +380,9 @@ fn only_names() -> Error {
 
 /// What a text says in the first format that fits it.
 fn in_one_of_forms(name: &str, text: &Expr, formats: &[Expr]) -> Result<Expr> {
+    // One that is NULL fits nothing.
+    let is_null = |format: &Expr| matches!(format, Expr::Value(v) if v.value == Value::Null);
+    let formats: Vec<&Expr> = formats.iter().filter(|format| !is_null(format)).collect();
     let Some((last, others)) = formats.split_last() else {
         return Err(Error::binder(format!("{name} needs a format")));
     };

@@ -48,7 +48,7 @@ pub(super) fn without_untyped(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
 }
 
-/// The type that an untyped one becomes, NULL's or that of lists of it; `None` for all others.
+/// The type that an untyped one becomes, NULL's or that of lists and structs of it; `None` for all others.
 fn typed(of: &DataType) -> Option<DataType> {
     match of {
         DataType::Null => Some(DataType::Int32),
@@ -58,6 +58,18 @@ fn typed(of: &DataType) -> Option<DataType> {
                 .clone()
                 .with_data_type(typed(item.data_type())?);
             Some(DataType::List(Arc::new(item)))
+        }
+        DataType::Struct(fields) => {
+            let mut some = false;
+            let fields = fields.iter().map(|field| match typed(field.data_type()) {
+                Some(ty) => {
+                    some = true;
+                    Arc::new(field.as_ref().clone().with_data_type(ty))
+                }
+                None => Arc::clone(field),
+            });
+            let fields = fields.collect();
+            some.then_some(DataType::Struct(fields))
         }
         _ => None,
     }

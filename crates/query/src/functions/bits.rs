@@ -3,9 +3,10 @@
 use super::plain::{Form, Kind, Run, plain};
 use super::whole::{Call, Whole, registered};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int8Array, PrimitiveArray};
+use datafusion::arrow::compute::binary;
 use datafusion::arrow::datatypes::{
-    ArrowNativeTypeOp, ArrowPrimitiveType, DataType, Int8Type, Int16Type, Int32Type, Int64Type,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowNativeTypeOp, ArrowPrimitiveType, DataType, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::memory_pool::MemoryPool;
@@ -14,7 +15,13 @@ use hushdb_sql::BIT_NOT;
 use std::sync::Arc;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 2] = [
+    let functions: [Whole; 3] = [
+        (
+            &["nextafter"],
+            two_floats,
+            |types, _| types.first().cloned(),
+            next_after,
+        ),
         (
             &[BIT_NOT],
             integer,
@@ -56,24 +63,38 @@ fn of_doubles(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             )],
             memory,
         ),
-        plain(
-            &["nextafter"],
-            vec![Form::new(
-                &[Kind::Double, Kind::Double],
-                Run::Double(|row| Ok(Some(next_after(row.double(0), row.double(1))))),
-            )],
-            memory,
-        ),
     ]
 }
 
-/// The next number on the way to another.
-fn next_after(from: f64, to: f64) -> f64 {
-    match from.partial_cmp(&to) {
-        None => f64::NAN,
-        Some(std::cmp::Ordering::Equal) => to,
-        Some(std::cmp::Ordering::Less) => from.next_up(),
-        Some(std::cmp::Ordering::Greater) => from.next_down(),
+/// Two of FLOAT, or two numbers that become DOUBLE.
+fn two_floats(types: &[DataType]) -> Option<Vec<DataType>> {
+    let is_number = |of: &DataType| of.is_numeric() || of.is_null();
+    match types {
+        [DataType::Float32, DataType::Float32] => Some(types.to_vec()),
+        [from, to] if is_number(from) && is_number(to) => Some(vec![DataType::Float64; 2]),
+        _ => None,
+    }
+}
+
+/// The next number on the way to another, among those of its type.
+fn next_after(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
+    macro_rules! next {
+        ($type:ty, $from:expr, $to:expr) => {{
+            let (from, to) = ($from.as_primitive::<$type>(), $to.as_primitive::<$type>());
+            let next: PrimitiveArray<$type> =
+                binary(from, to, |from, to| match from.partial_cmp(&to) {
+                    None => from + to,
+                    Some(std::cmp::Ordering::Equal) => to,
+                    Some(std::cmp::Ordering::Less) => from.next_up(),
+                    Some(std::cmp::Ordering::Greater) => from.next_down(),
+                })?;
+            Ok(Arc::new(next))
+        }};
+    }
+    let [from, to] = call.take()?;
+    match from.data_type() {
+        DataType::Float32 => next!(Float32Type, from, to),
+        _ => next!(Float64Type, from, to),
     }
 }
 

@@ -108,24 +108,34 @@ fn distances(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         plain(&["jaccard"], vec![Form::new(TEXTS, Run::Double(jaccard))]),
         plain(
             &["jaro_similarity"],
-            vec![Form::new(
-                TEXTS,
-                Run::Double(|row| Ok(Some(jaro(row.text(0).as_bytes(), row.text(1).as_bytes())))),
-            )],
+            vec![
+                Form::new(TEXTS, Run::Double(|row| Ok(Some(of_bytes(row, jaro))))),
+                Form::new(TEXTS_AND_LEAST, Run::Double(|row| Ok(at_least(row, jaro)))),
+            ],
         ),
         plain(
             &["jaro_winkler_similarity"],
-            vec![Form::new(
-                TEXTS,
-                Run::Double(|row| {
-                    Ok(Some(winkler(
-                        row.text(0).as_bytes(),
-                        row.text(1).as_bytes(),
-                    )))
-                }),
-            )],
+            vec![
+                Form::new(TEXTS, Run::Double(|row| Ok(Some(of_bytes(row, winkler))))),
+                Form::new(
+                    TEXTS_AND_LEAST,
+                    Run::Double(|row| Ok(at_least(row, winkler))),
+                ),
+            ],
         ),
     ]
+}
+
+const TEXTS_AND_LEAST: &[Kind] = &[Kind::Text, Kind::Text, Kind::Double];
+
+fn of_bytes(row: Row<'_>, similarity: fn(&[u8], &[u8]) -> f64) -> f64 {
+    similarity(row.text(0).as_bytes(), row.text(1).as_bytes())
+}
+
+/// A similarity, or 0 where it is less than the third argument.
+fn at_least(row: Row<'_>, similarity: fn(&[u8], &[u8]) -> f64) -> Option<f64> {
+    let found = of_bytes(row, similarity);
+    Some(if found >= row.double(2) { found } else { 0.0 })
 }
 
 fn invalid(what: &str) -> Error {

@@ -4,7 +4,8 @@
 use super::moment_cast::finite;
 use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array};
 use datafusion::arrow::datatypes::{
-    DataType, Field, FieldRef, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
+    DataType, Field, FieldRef, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    IntervalUnit,
 };
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::functions::datetime;
@@ -85,6 +86,10 @@ impl ScalarUDFImpl for DatePart {
         if is_null(part, args.scalar_arguments) {
             return Ok(Arc::new(Field::new(self.name(), DataType::Int64, true)));
         }
+        let named = args.scalar_arguments.first().copied().flatten();
+        if named.is_some_and(|part| of_years(part).is_some()) {
+            return Ok(Arc::new(Field::new(self.name(), DataType::Int64, true)));
+        }
         let field = self.planned.return_field_from_args(args)?;
         match field.data_type() {
             DataType::Int32 => Ok(Arc::new(Field::new(self.name(), DataType::Int64, true))),
@@ -101,8 +106,17 @@ impl ScalarUDFImpl for DatePart {
         {
             return Ok(ColumnarValue::Scalar(ScalarValue::Int64(None)));
         }
+        if of.data_type().is_null() {
+            let nothing = ScalarValue::try_from(args.return_field.data_type())?;
+            return Ok(ColumnarValue::Scalar(nothing));
+        }
         if !matches!(of.data_type(), DataType::Interval(_)) {
             let to = args.return_field.data_type().clone();
+            if let ColumnarValue::Scalar(part) = part
+                && let Some(of_year) = of_years(part)
+            {
+                return self.of_year(args, of_year);
+            }
             let near = match of {
                 ColumnarValue::Array(of) => ColumnarValue::Array(finite(of)?),
                 ColumnarValue::Scalar(of) => {
@@ -148,6 +162,47 @@ impl ScalarUDFImpl for DatePart {
             _ => Ok(PreimageResult::None),
         }
     }
+}
+
+impl DatePart {
+    /// What follows from the year alone.
+    fn of_year(&self, args: ScalarFunctionArgs, of_year: fn(i64) -> i64) -> Result<ColumnarValue> {
+        let mut asked = args;
+        if let Some(part) = asked.args.first_mut() {
+            *part = ColumnarValue::Scalar(ScalarValue::Utf8(Some("year".into())));
+        }
+        let years = self.invoke_with_args(asked)?;
+        let of = |years: &ArrayRef| {
+            let years = years.as_primitive::<Int64Type>();
+            years.unary::<_, Int64Type>(of_year)
+        };
+        Ok(match years {
+            ColumnarValue::Array(years) => ColumnarValue::Array(Arc::new(of(&years))),
+            ColumnarValue::Scalar(year) => {
+                let part = of(&year.to_array()?);
+                ColumnarValue::Scalar(ScalarValue::try_from_array(&part, 0)?)
+            }
+        })
+    }
+}
+
+/// How a part follows from the year, if it does. There is no year 0 in a count of centuries: 1 is of the first, and the year before of the
+/// first before.
+fn of_years(part: &ScalarValue) -> Option<fn(i64) -> i64> {
+    fn counted(year: i64, each: i64) -> i64 {
+        match year {
+            1.. => (year - 1) / each + 1,
+            _ => year / each - 1,
+        }
+    }
+    let part = part.try_as_str().flatten()?.to_ascii_lowercase();
+    Some(match part.as_str() {
+        "millennium" | "millennia" | "millenium" | "mil" | "mils" => |year| counted(year, 1000),
+        "century" | "centuries" | "cent" | "c" => |year| counted(year, 100),
+        "decade" | "decades" | "dec" | "decs" => |year| year / 10,
+        "era" => |year| i64::from(year > 0),
+        _ => return None,
+    })
 }
 
 /// Whether the part is NULL.

@@ -28,7 +28,13 @@ const ORIGIN: i64 = 10_959 * MICROS_PER_DAY;
 const ORIGIN_MONTHS: i64 = 2000 * 12;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 3] = [
+    let functions: [Whole; 4] = [
+        (
+            &["epoch_ns"],
+            counted_in_nanos,
+            |_, _| Some(DataType::Int64),
+            |call, _| nanos(call),
+        ),
         (
             &["date_sub", "datesub"],
             part_and_two,
@@ -73,6 +79,55 @@ fn two_moments(types: &[DataType]) -> Option<Vec<DataType>> {
     }
 }
 
+/// What there are nanoseconds of.
+fn counted_in_nanos(types: &[DataType]) -> Option<Vec<DataType>> {
+    use DataType as T;
+    match types {
+        [T::Timestamp(..) | T::Date32] => Some(types.to_vec()),
+        [T::Null] => Some(vec![T::Date32]),
+        [T::Interval(_)] => Some(vec![INTERVAL]),
+        [T::Time64(_) | T::Time32(_)] => Some(vec![T::Time64(TimeUnit::Nanosecond)]),
+        _ => None,
+    }
+}
+
+/// Nanoseconds since 1970, since midnight, or in an interval whose months have 30 days.
+fn nanos(call: &Call<'_>) -> Result<ArrayRef> {
+    let [of] = call.take()?;
+    let out_of_range = |what: &str| {
+        let what = format!("Could not convert {what} to Nanoseconds");
+        Error::new(ErrorKind::Conversion, what)
+    };
+    let counts: Result<Int64Array, Error> = match of.data_type() {
+        DataType::Interval(_) => {
+            let spans = of.as_primitive::<IntervalMonthDayNanoType>();
+            spans.try_unary(|span| {
+                let days = i64::from(span.months) * 30 + i64::from(span.days);
+                days.checked_mul(MICROS_PER_DAY * 1000)
+                    .and_then(|days| days.checked_add(span.nanoseconds))
+                    .ok_or_else(|| out_of_range("Interval"))
+            })
+        }
+        DataType::Time64(_) | DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            return Ok(cast(of, &DataType::Int64)?);
+        }
+        _ => {
+            let moments = as_micros(of)?;
+            let moments = moments.as_primitive::<TimestampMicrosecondType>().iter();
+            let counts = moments.map(|at| {
+                let near = at.filter(|at| is_finite(*at));
+                near.map(|at| {
+                    at.checked_mul(1000)
+                        .ok_or_else(|| out_of_range("Timestamp"))
+                })
+                .transpose()
+            });
+            counts.collect()
+        }
+    };
+    Ok(Arc::new(counts?))
+}
+
 fn part_and_two(types: &[DataType]) -> Option<Vec<DataType>> {
     let [part, left, right] = types else {
         return None;
@@ -82,9 +137,10 @@ fn part_and_two(types: &[DataType]) -> Option<Vec<DataType>> {
     }
     let time = DataType::Time64(TimeUnit::Microsecond);
     let is_time = |t: &DataType| matches!(t, DataType::Time64(_) | DataType::Time32(_));
-    let of = match is_time(left) && is_time(right) {
-        true => time,
-        false => both(left, right)?,
+    let of = match (left, right) {
+        (left, right) if is_time(left) && is_time(right) => time,
+        (other, DataType::Null) | (DataType::Null, other) if is_time(other) => time,
+        _ => both(left, right)?,
     };
     Some(vec![DataType::Utf8View, of.clone(), of])
 }

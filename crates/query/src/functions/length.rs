@@ -7,11 +7,27 @@ use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
-use hushdb_sql::Error;
+use hushdb_sql::{Error, NO_COUNT};
 use std::sync::Arc;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 2] = [
+    let functions: [Whole; 3] = [
+        // As many values of some as NULL says.
+        (
+            &[NO_COUNT],
+            |types| Some(types.to_vec()).filter(|types| types.len() == 1),
+            |types, _| types.first().cloned(),
+            |call, _| {
+                let [lists] = call.take()?;
+                match lists.logical_null_count() == lists.len() {
+                    true => Ok(Arc::clone(lists)),
+                    false => {
+                        let what = "Invalid input for arg_min/arg_max: n value cannot be NULL";
+                        Err(Error::invalid(what).into())
+                    }
+                }
+            },
+        ),
         (
             &[
                 "len",

@@ -5,18 +5,21 @@
 
 use super::lists::{comparable, items, picked, room_to_compare};
 use super::moments::{Moments, Of, One, STATISTICS};
-use super::quantile::between;
+use super::quantile::{between, median_distance};
 use super::room::Room;
 use super::sums::Sums;
 use super::whole::{Call, Whole, item, list_of, listed, registered};
 use crate::heed::check;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, Int64Array, ListArray, MapArray, StructArray,
-    UInt32Array, UInt64Array,
+    Array, ArrayRef, AsArray, Float64Array, Int64Array, IntervalMonthDayNanoArray, ListArray,
+    MapArray, StructArray, UInt32Array, UInt64Array,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{cast, take};
-use datafusion::arrow::datatypes::{DataType, Field, Fields, Float64Type, Int64Type};
+use datafusion::arrow::datatypes::{
+    DataType, Field, Fields, Float32Type, Float64Type, Int64Type, IntervalMonthDayNano,
+    IntervalUnit, TimeUnit,
+};
 use datafusion::arrow::row::Rows;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
@@ -97,13 +100,16 @@ fn of_any_values(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         ),
         (
             &["list_mad"],
-            measured,
-            |types, _| item(types.first()?),
-            |call, _| {
-                of_measures(call, |values| {
-                    let middle = between(values, &[0.5])?;
-                    super::quantile::median_distance(values, &middle)
-                })
+            |types| measured(types).or_else(|| points_in_time(types)),
+            |types, _| match item(types.first()?)? {
+                of if of.is_temporal() => Some(SPAN),
+                of => Some(of),
+            },
+            |call, _| match call.to == &SPAN {
+                true => of_measures(call, median_span),
+                false => of_measures(call, |values| {
+                    median_distance(values, &between(values, &[0.5])?)
+                }),
             },
         ),
         (&[QUANTILE_OF], with_shares, share_type, |call, room| {
@@ -151,6 +157,42 @@ fn measured(types: &[DataType]) -> Option<Vec<DataType>> {
         _ => None,
     }
 }
+
+const SPAN: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
+
+/// A list of points in time, or of times of day, in microseconds.
+fn points_in_time(types: &[DataType]) -> Option<Vec<DataType>> {
+    let [list] = types else { return None };
+    let of = match item(list)? {
+        DataType::Date32 => DataType::Timestamp(TimeUnit::Microsecond, None),
+        DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone),
+        DataType::Time64(_) => DataType::Time64(TimeUnit::Microsecond),
+        _ => return None,
+    };
+    Some(vec![list_of(of)])
+}
+
+/// The time in the middle of all from the point in the middle.
+fn median_span(points: &ArrayRef) -> Result<ArrayRef> {
+    let micros = cast(
+        &cast(points, &DataType::Int64)?,
+        &DataType::Decimal128(38, 0),
+    )?;
+    let distance = median_distance(&micros, &between(&micros, &[0.5])?)?;
+    let distance = cast(&distance, &DataType::Int64)?;
+    let spans = distance.as_primitive::<Int64Type>().iter().map(|micros| {
+        let micros = micros?;
+        let days = i32::try_from(micros / MICROS_PER_DAY).ok()?;
+        Some(IntervalMonthDayNano::new(
+            0,
+            days,
+            micros % MICROS_PER_DAY * 1000,
+        ))
+    });
+    Ok(Arc::new(spans.collect::<IntervalMonthDayNanoArray>()))
+}
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 fn measure(of: &DataType) -> Option<DataType> {
     match of {
@@ -291,13 +333,26 @@ fn entropy(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
         check()?;
         let counts = counted(&list, &rows, row);
         let all: u64 = counts.iter().map(|(_, count)| count).sum();
-        let bits = counts.iter().map(|(_, count)| {
-            let share = *count as f64 / all as f64;
-            share * -share.log2()
+        let bits = counts.iter().map(|(item, count)| {
+            // No NaN is another one.
+            let (times, count) = match is_nan(list.values(), *item) {
+                true => (*count as f64, 1),
+                false => (1.0, *count),
+            };
+            let share = count as f64 / all as f64;
+            times * share * -share.log2()
         });
         Ok(Some(bits.fold(0.0, |sum, bits| sum + bits)))
     });
     Ok(Arc::new(entropies.collect::<Result<Float64Array>>()?))
+}
+
+fn is_nan(values: &ArrayRef, item: usize) -> bool {
+    match values.data_type() {
+        DataType::Float64 => values.as_primitive::<Float64Type>().value(item).is_nan(),
+        DataType::Float32 => values.as_primitive::<Float32Type>().value(item).is_nan(),
+        _ => false,
+    }
 }
 
 fn histogram_type(types: &[DataType]) -> Option<DataType> {

@@ -68,12 +68,13 @@ fn extract_all(columns: &Columns, room: &mut Room) -> Result<ArrayRef> {
         let group = usize::try_from(row.int(2))
             .ok()
             .filter(|group| *group <= groups);
-        let Some(group) = group else {
-            let what =
-                format!("Pattern has {groups} groups: the group to extract must be one of them");
-            return Err(invalid(what).into());
-        };
         for found in regex.captures_iter(row.text(0)) {
+            let Some(group) = group else {
+                let what = format!(
+                    "Pattern has {groups} groups: the group to extract must be one of them"
+                );
+                return Err(invalid(what).into());
+            };
             let text = found.get(group).map(|found| found.as_str());
             room.take_all(MATCH_BYTES + text.map_or(0, str::len))?;
             match text {

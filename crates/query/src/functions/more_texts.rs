@@ -2,6 +2,7 @@
 //! `damerau_levenshtein`, bits as text.
 
 use super::plain::{Form, Kind, Row, Run, Written, plain};
+use super::texts::within_reach;
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
@@ -54,6 +55,7 @@ fn by_unicode(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                 &[T, I],
                 Run::Text(|row, out| {
                     let count = row.int(1);
+                    within_reach(count, "length")?;
                     graphemes(
                         row.text(0),
                         1,
@@ -73,11 +75,16 @@ fn by_unicode(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             vec![
                 Form::new(
                     &[T, I],
-                    Run::Text(|row, out| graphemes(row.text(0), row.int(1), None, 0, out)),
+                    Run::Text(|row, out| {
+                        within_reach(row.int(1), "offset")?;
+                        graphemes(row.text(0), row.int(1), None, 0, out)
+                    }),
                 ),
                 Form::new(
                     &[T, I, I],
                     Run::Text(|row, out| {
+                        within_reach(row.int(1), "offset")?;
+                        within_reach(row.int(2), "length")?;
                         graphemes(row.text(0), row.int(1), Some(row.int(2)), 0, out)
                     }),
                 ),
@@ -166,17 +173,21 @@ fn right_grapheme(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
 /// A bar as long as a number lies between two others.
 fn bar(row: Row<'_>, width: f64, out: &mut Written<'_>) -> Result<bool> {
     let (x, least, most) = (row.double(0), row.double(1), row.double(2));
-    let invalid = |what: &str| Error::new(ErrorKind::InvalidInput, what);
-    if !x.is_finite() && x.is_nan() || !least.is_finite() || !most.is_finite() {
-        return Err(invalid("bar takes numbers that are finite").into());
-    }
-    if least >= most {
-        return Err(invalid("Max bar width must be greater than the minimum: swap them").into());
+    let refused = |what: &str| Error::new(ErrorKind::OutOfRange, what);
+    if !width.is_finite() {
+        return Err(refused("Max bar width must not be NaN or infinity").into());
     }
     if !(1.0..=1000.0).contains(&width) {
-        return Err(invalid("Max bar width must be between 1 and 1000").into());
+        return Err(refused("Max bar width must be between 1 and 1000").into());
     }
-    let share = ((x - least) / (most - least)).clamp(0.0, 1.0);
+    let share = match x {
+        _ if x.is_nan() || least.is_nan() || most.is_nan() || x <= least => 0.0,
+        _ if x >= most => 1.0,
+        _ => (x - least) / (most - least),
+    };
+    if !share.is_finite() {
+        return Err(refused("Bar width must not be NaN or infinity").into());
+    }
     let eighths = (share * width * 8.0) as usize;
     let (whole, part) = (eighths / 8, eighths % 8);
     let all = width.ceil() as usize;

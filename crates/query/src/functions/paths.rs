@@ -17,7 +17,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     let of_path = |run: fn(Row<'_>, &mut Written<'_>) -> Result<bool>| {
         vec![
             Form::new(&[T], Run::Text(run)),
-            Form::new(&[T, T], Run::Text(run)),
+            Form::new(&[T, T], Run::Text(run)).seeing_nulls(),
         ]
     };
     vec![
@@ -34,12 +34,13 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             &["parse_filename"],
             vec![
                 Form::new(&[T], Run::Text(file_name)),
-                Form::new(&[T, Kind::Bool], Run::Text(file_name)),
-                Form::new(&[T, T], Run::Text(|row, out| named(row, 1, false, out))),
+                Form::new(&[T, Kind::Bool], Run::Text(file_name)).seeing_nulls(),
+                Form::new(&[T, T], Run::Text(|row, out| named(row, 1, false, out))).seeing_nulls(),
                 Form::new(
                     &[T, Kind::Bool, T],
                     Run::Text(|row, out| named(row, 2, row.bool(1), out)),
-                ),
+                )
+                .seeing_nulls(),
             ],
         ),
     ]
@@ -60,10 +61,15 @@ fn given(row: Row<'_>, at: usize) -> &'static [char] {
     separators(row.text(at))
 }
 
+/// Whether there is nothing to take apart. What is written as NULL behind the path is as if it were left out.
+fn is_unknown(row: Row<'_>, arguments: usize) -> bool {
+    row.is_null(0) || (1..arguments).any(|arg| row.is_null(arg) && !row.is_always_null(arg))
+}
+
 fn parts(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
     let mut out = ListBuilder::new(StringViewBuilder::new());
     for row in columns.rows() {
-        if row.has_null() {
+        if is_unknown(row, columns.count()) {
             out.append_null();
             continue;
         }
@@ -85,6 +91,9 @@ fn split<'a>(path: &'a str, marks: &'static [char]) -> impl Iterator<Item = &'a 
 }
 
 fn directory_name(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    if is_unknown(row, row.count()) {
+        return Ok(false);
+    }
     let (path, marks) = (row.text(0), given(row, 1));
     if path.contains(marks) {
         out.push(split(path, marks).next().unwrap_or_default());
@@ -93,6 +102,9 @@ fn directory_name(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
 }
 
 fn directory_path(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
+    if is_unknown(row, row.count()) {
+        return Ok(false);
+    }
     let (path, marks) = (row.text(0), given(row, 1));
     out.push(path.rsplit_once(marks).map_or("", |(above, _)| above));
     Ok(true)
@@ -104,6 +116,9 @@ fn file_name(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
 
 /// The name behind the last mark, with its ending or without.
 fn named(row: Row<'_>, at: usize, trims: bool, out: &mut Written<'_>) -> Result<bool> {
+    if is_unknown(row, row.count()) {
+        return Ok(false);
+    }
     let path = row.text(0);
     let name = path.rsplit(given(row, at)).next().unwrap_or_default();
     out.push(match (trims, name.rfind('.')) {

@@ -12,7 +12,7 @@ use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::{concat, take};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, ErrorKind};
@@ -24,13 +24,13 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         (
             &["list_where", "array_where"],
             |types| list_and(types, DataType::Boolean),
-            |types, _| types.first().cloned(),
+            picks_type,
             chosen_where,
         ),
         (
             &["list_select", "array_select"],
             |types| list_and(types, DataType::Int64),
-            |types, _| types.first().cloned(),
+            picks_type,
             chosen_by_place,
         ),
         (
@@ -76,7 +76,19 @@ fn list_and(types: &[DataType], of: DataType) -> Option<Vec<DataType>> {
     } else {
         list_of(item(list)?)
     };
-    fits.then(|| vec![list, list_of(of)])
+    let chosen = match chosen.is_null() {
+        true => DataType::Null,
+        false => list_of(of),
+    };
+    fits.then(|| vec![list, chosen])
+}
+
+/// The list's type; picks that are the untyped NULL give it, too.
+fn picks_type(types: &[DataType], _: &[Option<&ScalarValue>]) -> Option<DataType> {
+    match types {
+        [_, DataType::Null] => Some(DataType::Null),
+        types => types.first().cloned(),
+    }
 }
 
 /// Where the items lie that the second list says, row by row.

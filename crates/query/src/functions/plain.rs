@@ -11,13 +11,15 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::buffer::Buffer;
 use datafusion::arrow::datatypes::{
-    DataType, Date32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt64Type,
+    DataType, Date32Type, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    IntervalUnit, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType, UInt64Type,
 };
 use datafusion::common::{DataFusionError, Result, internal_err, plan_err};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use hushdb_sql::{Error, ErrorKind};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -35,6 +37,10 @@ pub(super) enum Kind {
     Day,
     /// A point in time, in microseconds; the infinite ones are the last of 64 bits.
     Moment,
+    /// An interval, in microseconds, of which a month has those of 30 days.
+    Span,
+    /// A time of day, in microseconds.
+    Clock,
 }
 
 impl Kind {
@@ -46,6 +52,8 @@ impl Kind {
             Self::Unsigned => DataType::UInt64,
             Self::Day => DataType::Date32,
             Self::Moment => DataType::Timestamp(TimeUnit::Microsecond, None),
+            Self::Span => DataType::Interval(IntervalUnit::MonthDayNano),
+            Self::Clock => DataType::Time64(TimeUnit::Microsecond),
             Self::Double => DataType::Float64,
             Self::Bool => DataType::Boolean,
         }
@@ -68,6 +76,8 @@ impl Kind {
             (Self::Int, other) if other.is_integer() => Some(0),
             (Self::Day, T::Date32) => Some(0),
             (Self::Moment, T::Timestamp(..)) => Some(0),
+            (Self::Span, T::Interval(_)) => Some(0),
+            (Self::Clock, T::Time64(_) | T::Time32(_)) => Some(0),
             (Self::Double, other) if other.is_floating() => Some(0),
             (Self::Double, other) if other.is_numeric() => Some(1),
             _ => None,
@@ -280,6 +290,14 @@ impl Columns {
                     let moments = array.as_primitive::<TimestampMicrosecondType>();
                     Column::Int(moments.unary::<_, Int64Type>(|moment| moment))
                 }
+                Kind::Span => {
+                    let spans = array.as_primitive::<IntervalMonthDayNanoType>();
+                    Column::Int(spans.try_unary::<_, Int64Type, _>(micros_of_span)?)
+                }
+                Kind::Clock => {
+                    let times = array.as_primitive::<Time64MicrosecondType>();
+                    Column::Int(times.unary::<_, Int64Type>(|time| time))
+                }
                 Kind::Double => Column::Double(array.as_primitive::<Float64Type>().clone()),
                 Kind::Bool => Column::Bool(array.as_boolean().clone()),
             };
@@ -299,6 +317,19 @@ impl Columns {
         self.columns.len()
     }
 }
+
+fn micros_of_span(span: IntervalMonthDayNano) -> Result<i64, Error> {
+    let days = i64::from(span.months) * 30 + i64::from(span.days);
+    let micros = days
+        .checked_mul(MICROS_PER_DAY)
+        .and_then(|micros| micros.checked_add(span.nanoseconds / 1000));
+    micros.ok_or_else(|| {
+        let what = "Could not convert Interval to Microseconds";
+        Error::new(ErrorKind::Conversion, what)
+    })
+}
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// The arguments of one row.
 #[derive(Clone, Copy)]
@@ -341,6 +372,17 @@ impl<'a> Row<'a> {
             Some((Column::Bool(array), row)) => array.is_null(row),
             None => true,
         }
+    }
+
+    /// The number of arguments.
+    pub(super) fn count(self) -> usize {
+        self.columns.count()
+    }
+
+    /// Whether an argument is NULL in all rows, since it is written so.
+    pub(super) fn is_always_null(self, arg: usize) -> bool {
+        let column = self.columns.columns.get(arg);
+        column.is_some_and(|(_, constant)| *constant) && self.is_null(arg)
     }
 
     pub(super) fn has_null(self) -> bool {

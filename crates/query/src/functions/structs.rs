@@ -36,8 +36,14 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         (
             &["struct_values"],
             one_struct,
-            |types, _| unnamed(types),
+            |types, _| match types {
+                [DataType::Null] => Some(DataType::Null),
+                types => unnamed(types),
+            },
             |call, _| {
+                if let Some(nothing) = call.nothing() {
+                    return Ok(nothing);
+                }
                 let fields = fields_of(call.to)?;
                 let [of] = call.take()?;
                 made(call, fields, parts(of))
@@ -52,8 +58,12 @@ fn structs(types: &[DataType]) -> Option<Vec<DataType>> {
     (!types.is_empty() && types.iter().all(is_struct)).then(|| types.to_vec())
 }
 
+/// A struct, or the untyped NULL.
 fn one_struct(types: &[DataType]) -> Option<Vec<DataType>> {
-    structs(types).filter(|types| types.len() == 1)
+    match types {
+        [DataType::Struct(_) | DataType::Null] => Some(types.to_vec()),
+        _ => None,
+    }
 }
 
 fn fields_of(of: &DataType) -> Result<Fields> {
@@ -179,6 +189,9 @@ fn update(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
 
 fn keys(call: &Call<'_>, _: &mut super::room::Room) -> Result<ArrayRef> {
     let [of] = call.take()?;
+    if of.data_type().is_null() {
+        return Ok(new_null_array(call.to, of.len()));
+    }
     let mut out = ListBuilder::new(StringViewBuilder::new());
     let fields = fields_of(of.data_type())?;
     let unnamed = is_row(&fields);

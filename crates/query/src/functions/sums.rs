@@ -34,11 +34,19 @@ impl Sums {
     }
 
     pub(super) fn exact_sum(&self) -> Answer {
-        self.known(self.sum)
+        self.known(self.finite_sum())
+    }
+
+    /// What adds up past all numbers is none, since what is to be added to it is not known any more.
+    fn finite_sum(&self) -> f64 {
+        match self.sum.is_finite() {
+            true => self.sum,
+            false => f64::NAN,
+        }
     }
 
     pub(super) fn exact_mean(&self) -> Answer {
-        self.known(self.sum / self.count)
+        self.known(self.finite_sum() / self.count)
     }
 
     /// Of a sample: without bias.

@@ -8,7 +8,7 @@ use crate::functions::{
     INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES, Move, ROUNDING_CAST, moved, time_difference,
     unit_nanos,
 };
-use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -52,18 +52,21 @@ pub(super) fn arithmetic(
             cast(expr.left.clone(), T::Int32),
         ),
         (Op::Add | Op::Subtract, at, T::Interval(_)) if is_moment(at) => {
-            let how = if op == Op::Add {
-                Move::MomentPlus
-            } else {
-                Move::MomentMinus
-            };
-            move_of(how, &in_micros(&expr.left, at), expr.right.clone())
+            move_of(shift(op), &in_micros(&expr.left, at), expr.right.clone())
         }
         (Op::Add, T::Interval(_), at) if is_moment(at) => move_of(
             Move::MomentPlus,
             &in_micros(&expr.right, at),
             expr.left.clone(),
         ),
+        (Op::Add | Op::Subtract, T::Timestamp(..), T::Null) => {
+            let interval = T::Interval(IntervalUnit::MonthDayNano);
+            move_of(shift(op), &expr.left, cast(expr.right.clone(), interval))
+        }
+        (Op::Add, T::Null, T::Timestamp(..)) => cast(expr.left.clone(), right.clone()),
+        (Op::Subtract, T::Time64(_), T::Null) => cast(expr.right.clone(), left.clone()),
+        (Op::Add, T::Date32, T::Time64(_)) => day_and_time(&expr.left, &expr.right),
+        (Op::Add, T::Time64(_), T::Date32) => day_and_time(&expr.right, &expr.left),
         // As `-x` is written.
         (Op::Subtract, _, T::Interval(_)) if int_literal(&expr.left) == Some(0) => binary(
             lit(ScalarValue::new_interval_mdn(0, 0, 0)),
@@ -74,6 +77,27 @@ pub(super) fn arithmetic(
         | (Op::Subtract, T::Date32, T::Timestamp(..)) => difference(expr, left, right),
         _ => return None,
     })
+}
+
+/// How an interval moves a point in time.
+fn shift(op: Op) -> Move {
+    match op {
+        Op::Add => Move::MomentPlus,
+        _ => Move::MomentMinus,
+    }
+}
+
+/// The point in time of a day's hour.
+fn day_and_time(day: &Expr, time: &Expr) -> Expr {
+    let micros = |of: &Expr, ty: DataType| cast(cast(of.clone(), ty), DataType::Int64);
+    let moment = DataType::Timestamp(TimeUnit::Microsecond, None);
+    let start = micros(day, moment.clone());
+    let sum = call(
+        Op::Add,
+        start,
+        micros(time, DataType::Time64(TimeUnit::Microsecond)),
+    );
+    cast(sum, moment)
 }
 
 fn move_of(how: Move, of: &Expr, by: Expr) -> Expr {

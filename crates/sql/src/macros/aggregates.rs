@@ -16,6 +16,9 @@ pub const QUANTILE_OF: &str = "$quantile_of";
 /// The values at shares of all, or between two of them: `quantile_cont`.
 pub const QUANTILE_BETWEEN: &str = "$quantile_between";
 
+/// What `max(x, NULL)` is of the list of all values: an error, unless there are none.
+pub const NO_COUNT: &str = "$no_count";
+
 /// Name, number of arguments, meaning.
 const MEANINGS: &[(&str, usize, &str)] = &[
     ("mode", 1, "list_mode(array_agg($1))"),
@@ -100,6 +103,9 @@ pub(super) fn expand(name: &str, function: &Function) -> Result<Option<Expr>> {
     let Some((.., text)) = MEANINGS.iter().find(is_meant) else {
         return Ok(None);
     };
+    if counts_null(name, &args) {
+        return none_of_null(function, &args).map(Some);
+    }
     match (name, args.last()) {
         // One share goes without a list of all values.
         ("quantile_cont", Some(share)) if !matches!(share, Expr::Array(_)) => return Ok(None),
@@ -134,14 +140,33 @@ fn approximate(function: &Function, of: &Expr, shares: &[Expr]) -> Expr {
     })
 }
 
+/// Whether a number of values is asked for that is NULL.
+fn counts_null(name: &str, args: &[Expr]) -> bool {
+    let takes = match name {
+        "max" | "min" => 2,
+        "arg_max" | "arg_min" | "max_by" | "min_by" => 3,
+        _ => return false,
+    };
+    let is_null = |expr: &Expr| matches!(expr, Expr::Value(v) if v.value == Value::Null);
+    args.len() == takes && args.last().is_some_and(is_null)
+}
+
+/// So many values as NULL says: an error, unless there is none.
+fn none_of_null(function: &Function, args: &[Expr]) -> Result<Expr> {
+    let mut meaning = parse(match args.len() {
+        2 => "\"$no_count\"(array_agg($1) FILTER (WHERE $1 IS NOT NULL))",
+        _ => "\"$no_count\"(array_agg($1) FILTER (WHERE $1 IS NOT NULL AND $2 IS NOT NULL))",
+    })?;
+    let _: ControlFlow<()> = visit_mut(&mut meaning, &mut HandOver(function));
+    put_in(&mut meaning, args)?;
+    Ok(meaning)
+}
+
 /// The number of values that are asked for.
 fn check_count(count: &Expr) -> Result<()> {
     match count {
         Expr::Value(value) => match &value.value {
             Value::Number(number, _) if number.parse().is_ok_and(|n: u64| n > 0) => Ok(()),
-            Value::Null => Err(Error::invalid(
-                "Invalid input for MIN/MAX: n value cannot be NULL",
-            )),
             Value::Placeholder(_) => Ok(()),
             _ => Err(Error::invalid(
                 "Invalid input for MIN/MAX: n value must be > 0",

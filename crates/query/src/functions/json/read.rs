@@ -245,7 +245,7 @@ impl Paths {
         }
     }
 
-    /// The paths of a row; one that is NULL in a list leads nowhere.
+    /// The paths of a row. In a list none is NULL.
     fn at(&mut self, row: usize) -> Result<Option<Vec<Option<Path>>>> {
         let Some(column) = self.column.clone() else {
             return Ok(Some(vec![Some(Path::read("")?)]));
@@ -259,6 +259,9 @@ impl Paths {
             ))],
             DataType::List(_) => {
                 let list = column.as_list::<i32>().value(row);
+                if list.null_count() > 0 {
+                    return Err(Error::binder("JSON path cannot be NULL").into());
+                }
                 let paths = list.as_string_view().iter();
                 let paths = paths.map(|path| path.map(|path| self.read(path)).transpose());
                 paths.collect::<Result<_>>()?

@@ -39,13 +39,13 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         (
             &["json_transform", "from_json"],
             json_and_structure,
-            |_, constants| structure(constants),
+            structure,
             |call, room| transformed(call, room, Rules::Lenient),
         ),
         (
             &["json_transform_strict", "from_json_strict"],
             json_and_structure,
-            |_, constants| structure(constants),
+            structure,
             |call, room| transformed(call, room, Rules::Strict),
         ),
     ];
@@ -55,14 +55,23 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
 /// The structure stays as it is: a CAST would hide the constant on which the type of the result depends.
 fn json_and_structure(types: &[DataType]) -> Option<Vec<DataType>> {
     match types {
-        [json, structure] if (json.is_string() || json.is_null()) && structure.is_string() => {
-            Some(vec![DataType::Utf8View, structure.clone()])
+        [json, structure] => {
+            let is_text = |of: &DataType| of.is_string() || of.is_null();
+            let json_type = match json.is_null() {
+                true => DataType::Null,
+                false => DataType::Utf8View,
+            };
+            (is_text(json) && is_text(structure)).then(|| vec![json_type, structure.clone()])
         }
         _ => None,
     }
 }
 
-fn structure(constants: &[Option<&ScalarValue>]) -> Option<DataType> {
+/// The type of the result; where one of both is the untyped NULL it is, too.
+fn structure(types: &[DataType], constants: &[Option<&ScalarValue>]) -> Option<DataType> {
+    if types.iter().any(DataType::is_null) {
+        return Some(DataType::Null);
+    }
     let text = constants
         .get(1)
         .copied()
@@ -105,6 +114,9 @@ fn described(of: Value<'_>) -> Option<Field> {
 }
 
 fn transformed(call: &Call<'_>, room: &mut Room, rules: Rules) -> Result<ArrayRef> {
+    if let Some(nothing) = call.nothing() {
+        return Ok(nothing);
+    }
     let [json, _] = call.take()?;
     room.take_if_long(json.get_array_memory_size())?;
     made(
