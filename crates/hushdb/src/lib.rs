@@ -45,7 +45,7 @@ pub use host::{Host, HostDatabase, HostRole, HostSession, HostSetting};
 pub use hushdb_query::functions::{json_string, json_value, value_text};
 pub use hushdb_sql::type_names::display_type;
 pub use hushdb_sql::{Error, ErrorKind, Result};
-pub use hushdb_sql::{StatementSplit, may_hold_secret, split_statements};
+pub use hushdb_sql::{StatementSplit, may_hold_secret, postgres_bytes, split_statements};
 pub use key_source::{KeyServices, KeySource};
 pub use location::FileSources;
 pub use options::{AttachOptions, Cipher, DatabaseOptions};

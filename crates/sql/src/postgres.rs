@@ -9,8 +9,11 @@ use crate::cut_divide::{CUT_DIVIDE, CUT_DIVIDE_CALL};
 use crate::error::{Error, Result};
 use crate::parser::Statement;
 use crate::postgres_arrays::array_literal;
+use crate::postgres_byte_texts::postgres_bytes;
+use crate::postgres_bytes::of_bytes;
 use crate::postgres_formats::to_char;
 use crate::postgres_from::{Tables, name_tableoid, series_of_columns, table_function};
+use crate::postgres_literals::{self, mark_parts, mark_values};
 use crate::postgres_names::{ColumnName, name_calls, names};
 use crate::postgres_types::{self, OID_OF, TEXT_OF};
 use crate::template::template;
@@ -44,6 +47,9 @@ pub fn as_postgres(statement: &mut Statement) -> Result<Vec<ColumnName>> {
         },
         _ => vec![],
     };
+    if let Statement::Sql(statement) = statement {
+        postgres_literals::mark_given(statement);
+    }
     statement.visit(&mut Meaning {
         is_stored,
         depth: 0,
@@ -103,8 +109,9 @@ struct Meaning {
 impl VisitorMut for Meaning {
     type Break = Box<Error>;
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         self.depth += 1;
+        mark_values(query);
         ControlFlow::Continue(())
     }
 
@@ -141,6 +148,7 @@ impl VisitorMut for Meaning {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        mark_parts(expr);
         match self.replacement(expr) {
             Ok(Some(new)) => *expr = new,
             Ok(None) => {}
@@ -176,6 +184,9 @@ impl Meaning {
                     **expr = list;
                 }
                 cast(expr, data_type)
+            }
+            Expr::TypedString(text) if matches!(text.data_type, ast::DataType::Bytea) => {
+                bytes(&Expr::Value(text.value.clone()))
             }
             Expr::Identifier(name) if name.quote_style.is_none() => match known_word(name)? {
                 None => Tables::meaning(&self.tables, expr)?,
@@ -226,7 +237,7 @@ fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
         return Some(call(TEXT_OF[kind], vec![expr.clone()]));
     }
     if matches!(data_type, ast::DataType::Bytea)
-        && let Some(bytes) = hexadecimal(expr)
+        && let Some(bytes) = bytes(expr)
     {
         return Some(bytes);
     }
@@ -236,18 +247,18 @@ fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
     None
 }
 
-/// `'\\x00ff'`: PostgreSQL's bytes in hexadecimal, of which DuckDB would take the first alone for a byte.
-fn hexadecimal(expr: &Expr) -> Option<Expr> {
+/// The bytes that a text means, which DuckDB would read otherwise.
+fn bytes(expr: &Expr) -> Option<Expr> {
     let Expr::Value(value) = expr else {
         return None;
     };
-    let Value::SingleQuotedString(text) = &value.value else {
+    let (Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text)) = &value.value else {
         return None;
     };
-    let digits = text.strip_prefix("\\x")?;
-    let is_hex = digits.len() % 2 == 0 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    let digits = Expr::Value(Value::SingleQuotedString(digits.to_owned()).into());
-    is_hex.then(|| call("unhex", vec![digits]))
+    let bytes = postgres_bytes(text).filter(|_| text.contains('\\'))?;
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = Expr::Value(Value::SingleQuotedString(digits).into());
+    Some(call("unhex", vec![digits]))
 }
 
 /// `~` and its kin, which find a pattern anywhere in a text.
@@ -401,6 +412,9 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
     }
     if name == "to_char" {
         return to_char(&args);
+    }
+    if let Some(meaning) = of_bytes(&name, &args)? {
+        return Ok(Some(meaning));
     }
     let mut known = MACROS.iter();
     match known.find(|(known, count, _)| *known == name && *count == args.len()) {

@@ -2,6 +2,7 @@
 //!
 //! What must hold: what is not such a text gives nothing; nesting is as deep as an array may be, and no deeper.
 
+use crate::postgres_byte_texts::{blob_text, postgres_bytes};
 use sqlparser::ast::{self, Expr, Value};
 use std::iter::Peekable;
 use std::str::Chars;
@@ -20,6 +21,42 @@ pub(super) fn array_literal(expr: &Expr) -> Option<Expr> {
     let mut letters = text.trim().chars().peekable();
     let list = list(&mut letters, 1)?;
     letters.next().is_none().then_some(list)
+}
+
+/// A text that is an array, as DuckDB writes a list; bytes in it as it writes a BLOB.
+pub(super) fn list_text(text: &str, of_bytes: bool) -> Option<String> {
+    let mut letters = text.trim().chars().peekable();
+    let list = list(&mut letters, 1)?;
+    match letters.next() {
+        None => written(&list, of_bytes),
+        Some(_) => None,
+    }
+}
+
+fn written(item: &Expr, of_bytes: bool) -> Option<String> {
+    match item {
+        Expr::Array(items) => {
+            let items = items.elem.iter().map(|item| written(item, of_bytes));
+            Some(format!(
+                "[{}]",
+                items.collect::<Option<Vec<_>>>()?.join(", ")
+            ))
+        }
+        Expr::Value(value) => match &value.value {
+            Value::Null => Some("NULL".to_owned()),
+            Value::Number(text, _) => Some(text.clone()),
+            Value::SingleQuotedString(text) => {
+                let text = match of_bytes {
+                    true => blob_text(&postgres_bytes(text)?),
+                    false => text.clone(),
+                };
+                let quoted = text.replace('\\', "\\\\").replace('\'', "\\'");
+                Some(format!("'{quoted}'"))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn skip_blanks(letters: &mut Peekable<Chars<'_>>) {

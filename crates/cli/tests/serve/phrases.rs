@@ -64,6 +64,86 @@ fn phrases_of_postgresql_mean_what_they_mean_there() {
 }
 
 #[test]
+fn texts_without_a_type_are_read_by_what_they_meet() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    for sql in [
+        "CREATE TABLE t (id INT PRIMARY KEY, b BYTEA DEFAULT '\\x0a0b', l INT[], s TEXT[], x TEXT DEFAULT '{}')",
+        "INSERT INTO t (id, b, l, s) VALUES (1, '\\x00ff', '{1,2}', '{a,\"b c\",NULL}')",
+        "INSERT INTO t (id, b, x) VALUES (2, '\\000\\\\a', '\\x00ff'), (3, 'abc', '{\"a\":1}')",
+        "INSERT INTO t (id, b, l) SELECT 4, '\\xdeadbeef', '{4}'",
+        "INSERT INTO t (id, l) VALUES (5, '{}')",
+        "INSERT INTO t (id, b) VALUES (4, '\\x01') ON CONFLICT (id) DO UPDATE SET b = '\\xbeef'",
+        "UPDATE t SET b = '\\x7777', l = '{7,8}' WHERE id = 3",
+        "CREATE VIEW v AS SELECT id FROM t WHERE b <> '\\x00ff'",
+    ] {
+        client.run(sql).unwrap();
+    }
+    for (sql, shown) in [
+        (
+            "SELECT string_agg(id || encode(b, 'hex'), ',' ORDER BY id) FROM t",
+            "100ff,2005c61,37777,4beef,50a0b",
+        ),
+        ("SELECT length(b) FROM t WHERE id = 1", "2"),
+        ("SELECT encode('\\x00ff', 'base64')", "AP8="),
+        ("SELECT decode('AP8=', 'base64')", "\\x00ff"),
+        ("SELECT length(sha256('\\x00ff'))", "32"),
+        ("SELECT id FROM t WHERE b = '\\x00ff'", "1"),
+        (
+            "SELECT count(*) FROM t WHERE b IN ('\\x00ff', '\\x7777')",
+            "2",
+        ),
+        (
+            "SELECT count(*) FROM t WHERE b BETWEEN '\\x00' AND '\\x01'",
+            "2",
+        ),
+        ("SELECT coalesce(NULL::bytea, '\\x0102')", "\\x0102"),
+        ("SELECT b || '\\x01' FROM t WHERE id = 1", "\\x00ff01"),
+        (
+            "SELECT min(b) FROM (SELECT b FROM t WHERE id = 3 UNION ALL SELECT '\\x0102') u",
+            "\\x0102",
+        ),
+        ("SELECT id FROM t WHERE l = '{1,2}'", "1"),
+        ("SELECT id FROM t WHERE s @> '{a}'", "1"),
+        ("SELECT l || '{9}' FROM t WHERE id = 3", "{7,8,9}"),
+        ("SELECT s[2] || '{}' FROM t WHERE id = 1", "b c{}"),
+        (
+            "SELECT x || '{\"a\":1}' FROM t WHERE id = 2",
+            "\\x00ff{\"a\":1}",
+        ),
+        ("SELECT count(*) FROM t WHERE x = '{}'", "3"),
+        ("SELECT count(*) FROM v", "4"),
+    ] {
+        assert_eq!(client.rows(sql), [[shown]], "{sql}");
+    }
+    server.stop();
+}
+
+#[test]
+fn texts_that_are_no_value_of_what_they_meet_are_refused() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    client.run("CREATE TABLE t (id INT, b BYTEA)").unwrap();
+    client.run("INSERT INTO t VALUES (1, '\\x00ff')").unwrap();
+    for bad in ["'\\x0'", "'\\xzz'", "'\\9'"] {
+        let refused = client.run(&format!("INSERT INTO t (id, b) VALUES (9, {bad})"));
+        assert_eq!(refused.unwrap_err().sqlstate, "22P02", "{bad}");
+    }
+    // A CHECK reads them so, too.
+    client
+        .run("CREATE TABLE c (b BYTEA CHECK (b <> '\\x00ff'))")
+        .unwrap();
+    client.run("INSERT INTO c VALUES ('\\x00')").unwrap();
+    for bad in ["VALUES ('\\x00ff')", "SELECT b FROM t WHERE id = 1"] {
+        let refused = client.run(&format!("INSERT INTO c {bad}"));
+        assert_eq!(refused.unwrap_err().sqlstate, "23514", "{bad}");
+    }
+    server.stop();
+}
+
+#[test]
 fn statements_of_postgresql_do_what_they_do_there() {
     let place = made();
     let server = Running::start(place.path());

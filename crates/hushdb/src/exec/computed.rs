@@ -11,12 +11,11 @@ use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::datatypes::Schema;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::DFSchema;
-use datafusion::logical_expr::{EmptyRelation, LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::{self, BinaryOperator, Expr, Ident, VisitorMut};
 use hushdb_sql::type_names::arrow_field;
 use hushdb_sql::walk::visit_mut;
-use hushdb_sql::{Error, Result, planned_names, position_of};
+use hushdb_sql::{Result, planned_names, position_of};
 use hushdb_storage::{Column, ColumnType, TableVersion};
 use parking_lot::Mutex;
 use std::ops::ControlFlow;
@@ -113,24 +112,9 @@ fn plan(
         let _ = visit_mut(&mut expr, &mut Named);
         let planned = planner.plan_expr(expr, &df_schema)?;
         let column: &Column = &table.columns[*at];
-        Ok(load::convert(planned, &df_schema, column)?.alias(format!("$new{at}")))
+        let value = load::convert(planned, &df_schema, column)?;
+        planner.physical_expr(value, &df_schema)
     });
-    let values = values.collect::<Result<Vec<_>>>()?;
-    let rows = LogicalPlan::EmptyRelation(EmptyRelation {
-        produce_one_row: true,
-        schema: Arc::clone(&df_schema),
-    });
-    let plan = LogicalPlanBuilder::from(rows).project(values)?.build()?;
-    // The rules that give casts and numbers their meaning.
-    let state = planner.state();
-    let analyzed = state
-        .analyzer()
-        .execute_and_check(plan, state.config_options(), |_, _| {})?;
-    let LogicalPlan::Projection(projection) = analyzed else {
-        return Err(Error::internal("a projection became something else"));
-    };
-    let values = projection.expr.into_iter();
-    let values = values.map(|expr| planner.physical_expr(expr.unalias(), &df_schema));
     Ok(Computed {
         table_id: table.id,
         columns: table.columns.clone(),

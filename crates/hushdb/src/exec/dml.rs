@@ -26,7 +26,7 @@ use hushdb_query::memory::KeptRows;
 use hushdb_query::plan::{DML_TARGET, DmlTarget, Snapshot, TableName};
 use hushdb_query::scan::ROW_ID;
 use hushdb_sql::type_names::cast_to;
-use hushdb_sql::{Error, Result, name_parts, position_of, sqlstate};
+use hushdb_sql::{Error, Result, name_parts, position_of, postgres_literal, sqlstate};
 use hushdb_storage::TableVersion;
 use std::sync::Arc;
 
@@ -182,8 +182,9 @@ fn bring_values_to_columns(
     table: &TableVersion,
     targets: &[usize],
 ) -> Result<()> {
-    let SetExpr::Values(values) = query.body.as_mut() else {
-        return Ok(());
+    let values = match query.body.as_mut() {
+        SetExpr::Values(values) => values,
+        body => return bring_literals_to_columns(body, table, targets),
     };
     for row in &mut values.rows {
         for (expr, target) in row.iter_mut().zip(targets) {
@@ -197,6 +198,31 @@ fn bring_values_to_columns(
         }
     }
     Ok(())
+}
+
+/// Gives the texts of a SELECT's items the types of their columns, if their type is that of what they meet.
+fn bring_literals_to_columns(
+    body: &mut SetExpr,
+    table: &TableVersion,
+    targets: &[usize],
+) -> Result<()> {
+    match body {
+        SetExpr::SetOperation { left, right, .. } => {
+            bring_literals_to_columns(left, table, targets)?;
+            bring_literals_to_columns(right, table, targets)
+        }
+        SetExpr::Select(select) => {
+            for (item, target) in select.projection.iter_mut().zip(targets) {
+                if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
+                    && postgres_literal(expr).is_some()
+                {
+                    *expr = cast_to(expr.clone(), &table.columns[*target].ty)?;
+                }
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn update(statement: &Statement<'_>, update: ast::Update) -> Result<QueryResult> {
@@ -356,6 +382,11 @@ pub(super) fn assignments(
                     "Multiple assignments to same column \"{column}\""
                 )));
             }
+            // Behind a query it would be a text like any other.
+            let value = match postgres_literal(&value) {
+                Some(_) => cast_to(value, &table.columns[position].ty)?,
+                None => value,
+            };
             assigned.push((position, value));
         }
     }

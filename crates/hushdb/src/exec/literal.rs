@@ -13,7 +13,7 @@ use datafusion::arrow::datatypes::{
     TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use datafusion::sql::sqlparser::ast::{self, Expr, FunctionArguments, UnaryOperator};
-use hushdb_sql::Result;
+use hushdb_sql::{Result, postgres_literal};
 use hushdb_storage::{ColumnType, MAX_DECIMAL64_PRECISION};
 use std::sync::Arc;
 
@@ -133,7 +133,7 @@ impl<'a> Literal<'a> {
                 op: UnaryOperator::Minus,
                 expr,
             } => number(expr.as_ref(), true),
-            _ => None,
+            _ => postgres_literal(expr).map(Self::Text),
         }
     }
 

@@ -1,4 +1,4 @@
-//! `len(x)` and `length(x)`: characters of a text, values of a list.
+//! `len(x)` and `length(x)`: characters of a text, bytes of a BLOB, values of a list.
 
 use super::room::Room;
 use super::whole::{Call, Whole, item, list_of, registered};
@@ -61,9 +61,12 @@ fn counted(of: &DataType) -> Option<DataType> {
         DataType::Dictionary(_, text) => text,
         of => of,
     };
-    match text.is_string() || text.is_null() {
-        true => Some(DataType::Utf8View),
-        false => item(of).map(list_of),
+    match text {
+        text if text.is_string() || text.is_null() => Some(DataType::Utf8View),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
+            Some(DataType::BinaryView)
+        }
+        _ => item(of).map(list_of),
     }
 }
 
@@ -76,6 +79,12 @@ fn length(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
             let list = of.as_list::<i32>();
             let lengths = list.offsets().lengths().map(|len| len as i64);
             Int64Array::new(lengths.collect(), list.nulls().cloned())
+        }
+        DataType::BinaryView => {
+            let bytes = of.as_binary_view().iter();
+            bytes
+                .map(|bytes| bytes.map(|bytes| bytes.len() as i64))
+                .collect()
         }
         _ => {
             let texts = of.as_string_view().iter();

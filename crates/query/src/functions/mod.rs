@@ -53,6 +53,7 @@ mod paths;
 mod patterns;
 mod picks;
 mod plain;
+mod postgres_literal;
 mod quantile;
 mod room;
 mod rounding;
@@ -150,6 +151,7 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.extend(named_groups::all(memory));
     functions.push(Arc::new(ScalarUDF::from(type_of::TypeOf::new())));
     functions.push(date_part());
+    functions.push(postgres_literal::function());
     functions.push(moved(Move::Finite));
     functions.extend(time_zone::all());
     functions.extend(checked_math::all());

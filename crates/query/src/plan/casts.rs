@@ -1,6 +1,7 @@
 //! Casts that Arrow does differently from DuckDB or not at all: to and from UUID and BLOB text, text to intervals, to lists
 //! and structs, and rounding numbers to integers.
 
+use super::postgres_literals;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::functions::{
     BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, ROUND_UNSIGNED, TEXT_FROM_BLOB,
@@ -70,6 +71,9 @@ impl DuckCasts {
             Expr::TryCast(TryCast { expr: inner, field }) => (inner, field, true),
             _ => return self.texts(expr, schema),
         };
+        if let Some(text) = postgres_literals::text_of(inner) {
+            return self.of_literal(text, field, lenient, schema);
+        }
         let Ok(from) = inner.get_type(schema) else {
             return Ok(Transformed::no(expr));
         };
@@ -108,22 +112,14 @@ impl DuckCasts {
             self.call(UUID_FROM_TEXT, inner)
         } else if uuid(&from) && text(to) {
             self.call(TEXT_FROM_UUID, inner)
-        } else if text(&from) && blob(to) {
+        } else if text(&from) && is_blob(to) {
             self.call(BLOB_FROM_TEXT, inner)
-        } else if blob(&from) && text(to) {
+        } else if is_blob(&from) && text(to) {
             self.call(TEXT_FROM_BLOB, inner)
         } else if text(to) && (writes(&from) || from.is_nested()) {
             self.call(TEXT_FROM_VALUE, inner)
         } else if from.is_floating() && to.is_integer() {
-            let is_constant = is_constant(&inner)?;
-            let rounded = self.rounded(inner, to);
-            match is_constant {
-                true => {
-                    let cast = ScalarFunction::new_udf(rounding_cast(to, false), vec![rounded]);
-                    Expr::ScalarFunction(cast)
-                }
-                false => Expr::Cast(Cast::new_from_field(Box::new(rounded), Arc::clone(field))),
-            }
+            self.whole(inner, field)?
         } else if !to.is_nested() && &from != to && !from.is_null() && is_computed(&inner)? {
             let cast = ScalarFunction::new_udf(rounding_cast(to, false), vec![inner]);
             Expr::ScalarFunction(cast)
@@ -133,13 +129,44 @@ impl DuckCasts {
         Ok(Transformed::yes(rewritten))
     }
 
+    /// A cast of a float to an integer.
+    fn whole(&self, float: Expr, field: &FieldRef) -> Result<Expr> {
+        let to = field.data_type();
+        let is_constant = is_constant(&float)?;
+        let rounded = self.rounded(float, to);
+        Ok(match is_constant {
+            true => {
+                let cast = ScalarFunction::new_udf(rounding_cast(to, false), vec![rounded]);
+                Expr::ScalarFunction(cast)
+            }
+            false => Expr::Cast(Cast::new_from_field(Box::new(rounded), Arc::clone(field))),
+        })
+    }
+
+    /// A cast of a text that the type it is cast to reads in its own way.
+    fn of_literal(
+        &self,
+        text: &str,
+        field: &FieldRef,
+        lenient: bool,
+        schema: &DFSchema,
+    ) -> Result<Transformed<Expr>> {
+        let read = postgres_literals::read(text, field.data_type(), lenient)?;
+        let read = Box::new(lit(read));
+        let cast = match lenient {
+            true => Expr::TryCast(TryCast::new_from_field(read, Arc::clone(field))),
+            false => Expr::Cast(Cast::new_from_field(read, Arc::clone(field))),
+        };
+        Ok(Transformed::yes(self.rewrite(cast, schema)?.data))
+    }
+
     /// TRY_CAST, where it is a function of ours.
     fn or_null(&self, from: &DataType, inner: &Expr, field: &FieldRef) -> Option<Expr> {
         let to = field.data_type();
-        let function = match (text(from), uuid(to), blob(to)) {
+        let function = match (text(from), uuid(to), is_blob(to)) {
             (true, true, _) => UUID_OR_NULL,
             (true, _, true) => BLOB_OR_NULL,
-            _ if blob(from) && text(to) => TEXT_FROM_BLOB,
+            _ if is_blob(from) && text(to) => TEXT_FROM_BLOB,
             _ if uuid(from) && text(to) => TEXT_FROM_UUID,
             _ if text(to) && writes(from) => TEXT_FROM_VALUE,
             _ if from.is_floating() && to.is_integer() => {
@@ -170,7 +197,8 @@ fn text(ty: &DataType) -> bool {
     )
 }
 
-fn blob(ty: &DataType) -> bool {
+/// Whether values of a type are bytes of any number.
+pub(super) fn is_blob(ty: &DataType) -> bool {
     matches!(
         ty,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView

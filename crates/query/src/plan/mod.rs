@@ -31,6 +31,7 @@ mod order;
 mod pivots;
 mod plain_rows;
 mod planner;
+mod postgres_literals;
 mod projected_filters;
 mod rewrite_expressions;
 mod samples;

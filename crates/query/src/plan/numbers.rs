@@ -9,6 +9,7 @@
 //! DuckDB.
 
 use super::operators::cast_if;
+use super::postgres_literals;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::common_types::number_kind::{MAX_DIGITS_128, Number};
 use crate::common_types::{For, common_of};
@@ -40,15 +41,16 @@ pub(super) fn to_type(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Ex
 
 /// Brings expressions to their common type in place; false when there was nothing to do.
 pub(super) fn unify(exprs: &mut [&mut Expr], what: For, schema: &DFSchema) -> Result<bool> {
+    let read = postgres_literals::meet(exprs, schema);
     let mut types = Vec::with_capacity(exprs.len());
     for expr in exprs.iter() {
         match expr.get_type(schema) {
             Ok(t) => types.push(t),
-            Err(_) => return Ok(false),
+            Err(_) => return Ok(read),
         }
     }
     let Some(to) = common_of(exprs.iter().map(|e| Some(&**e)).zip(types), what) else {
-        return Ok(false);
+        return Ok(read);
     };
     for expr in exprs {
         let taken = std::mem::take(*expr);
@@ -194,6 +196,7 @@ pub fn column_type(types: &[DataType]) -> Result<DataType> {
 
 /// Casts a plan's columns, keeping their names.
 fn cast_columns(plan: LogicalPlan, types: &[DataType]) -> Result<LogicalPlan> {
+    let plan = read_literals(plan, types)?;
     let schema = Arc::clone(plan.schema());
     let exprs = schema
         .iter()
@@ -208,6 +211,28 @@ fn cast_columns(plan: LogicalPlan, types: &[DataType]) -> Result<LogicalPlan> {
         })
         .collect::<Result<Vec<_>>>()?;
     LogicalPlanBuilder::from(plan).project(exprs)?.build()
+}
+
+/// Casts the texts that a SELECT's items are, if the types of its columns read them in their own way.
+pub(super) fn read_literals(plan: LogicalPlan, types: &[DataType]) -> Result<LogicalPlan> {
+    let LogicalPlan::Projection(projection) = &plan else {
+        return Ok(plan);
+    };
+    let mut items = projection.expr.clone();
+    let mut any = false;
+    for ((item, to), name) in items.iter_mut().zip(types).zip(plan.schema().columns()) {
+        let mut value = item.clone().unalias();
+        if postgres_literals::cast_to_met(&mut value, to) {
+            *item = value.alias_qualified(name.relation, name.name);
+            any = true;
+        }
+    }
+    match any {
+        true => LogicalPlanBuilder::from(projection.input.as_ref().clone())
+            .project(items)?
+            .build(),
+        false => Ok(plan),
+    }
 }
 
 /// Brings the branches of UNION to common types, column by column.

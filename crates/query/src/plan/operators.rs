@@ -2,6 +2,7 @@
 //! arithmetic fails on overflow, dates and numbers mix.
 
 use super::numbers::{all_digits, is_comparison, one_type, unify};
+use super::postgres_literals;
 use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
 use crate::common_types::For;
@@ -148,9 +149,10 @@ impl DuckOperators {
     /// Lists as one list, everything else as text.
     fn concatenated(
         &self,
-        expr: RawBinaryExpr,
+        mut expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
+        postgres_literals::meet(&mut [&mut expr.left, &mut expr.right], schema);
         let (left, right) = (expr.left.get_type(schema)?, expr.right.get_type(schema)?);
         match &self.list_and_list {
             Some(function) if left.is_list() || right.is_list() => {

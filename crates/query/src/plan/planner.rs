@@ -33,8 +33,8 @@ use datafusion::logical_expr::planner::{
     ContextProvider, ExprPlanner, RelationPlanner, TypePlanner,
 };
 use datafusion::logical_expr::{
-    AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, LogicalPlanBuilder, ScalarUDF, TableSource,
-    WindowUDF,
+    AggregateUDF, EmptyRelation, Expr, HigherOrderUDF, LogicalPlan, LogicalPlanBuilder, ScalarUDF,
+    TableSource, WindowUDF,
 };
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::planner::{PlannerContext, SqlToRel};
@@ -306,9 +306,27 @@ impl<'a> Planner<'a> {
         Ok(SqlToRel::new(self).sql_to_expr(expr, schema, &mut PlannerContext::new())?)
     }
 
-    /// A physical expression over a schema, coerced and simplified.
+    /// A physical expression over a schema: with the meaning that casts, numbers and comparisons have in a query.
     pub fn physical_expr(&self, expr: Expr, schema: &DFSchemaRef) -> Result<Arc<dyn PhysicalExpr>> {
-        Ok(self.state().create_physical_expr(expr, schema)?)
+        let state = self.state();
+        let rows = LogicalPlan::EmptyRelation(EmptyRelation {
+            produce_one_row: true,
+            schema: Arc::clone(schema),
+        });
+        let plan = LogicalPlanBuilder::from(rows)
+            .project([expr.alias("$value")])?
+            .build()?;
+        let options = state.config_options();
+        let analyzed = state
+            .analyzer()
+            .execute_and_check(plan, options, |_, _| {})?;
+        let value = match analyzed {
+            LogicalPlan::Projection(mut projection) => projection.expr.pop(),
+            _ => None,
+        };
+        let value =
+            value.ok_or_else(|| Error::binder("an expression of a table takes no query"))?;
+        Ok(state.create_physical_expr(value.unalias(), schema)?)
     }
 
     /// Names in a view are looked for where the view is, whatever database is the current one.

@@ -2,7 +2,7 @@
 //!
 //! What must hold: columns have the type that holds what all queries give, before anything is planned over them.
 
-use super::numbers::{column_type, to_type};
+use super::numbers::{column_type, read_literals, to_type};
 use super::spelling::written;
 use crate::functions::spelled;
 use datafusion::arrow::datatypes::DataType;
@@ -151,6 +151,12 @@ impl Columns {
             .into_iter()
             .zip(&self.of_sides)
             .map(|(side, columns)| {
+                let own = side.schema().columns().into_iter();
+                let is_in_order = own.map(column).eq(columns.iter().cloned());
+                let side = match is_in_order {
+                    true => read_literals(side, &types)?,
+                    false => side,
+                };
                 let columns = columns.iter().zip(&types).enumerate();
                 let columns = columns.map(|(at, (column, to))| {
                     let column = match column {

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use hushdb_sql::type_names::{sql_type, stored_type};
 use hushdb_sql::walk::visit_mut;
-use hushdb_sql::{DECIMAL_LITERAL, INTEGER_LITERAL};
+use hushdb_sql::{DECIMAL_LITERAL, INTEGER_LITERAL, postgres_literal};
 use std::ops::ControlFlow;
 
 /// Brings the values of every VALUES in a statement to common types.
@@ -108,7 +108,7 @@ fn may_be_mixed(cells: &[&ast::Expr]) -> bool {
             matches!(op, BinaryOperator::Custom(mark) if mark == INTEGER_LITERAL || mark == DECIMAL_LITERAL)
         }
         ast::Expr::UnaryOp { expr, .. } => matches!(expr.as_ref(), ast::Expr::Value(_)),
-        cell => matches!(cell, ast::Expr::Value(_)),
+        cell => matches!(cell, ast::Expr::Value(_)) || postgres_literal(cell).is_some(),
     };
     let is_boolean = |cell: &ast::Expr| matches!(cell, ast::Expr::Value(v) if matches!(v.value, Value::Boolean(_)));
     let any = |kind: &dyn Fn(&ast::Expr) -> bool| cells.iter().any(|cell| kind(cell));
@@ -126,7 +126,8 @@ fn may_be_mixed(cells: &[&ast::Expr]) -> bool {
 }
 
 fn is_text(cell: &ast::Expr) -> bool {
-    matches!(cell, ast::Expr::Value(v) if matches!(v.value, Value::SingleQuotedString(_)))
+    postgres_literal(cell).is_some()
+        || matches!(cell, ast::Expr::Value(v) if matches!(v.value, Value::SingleQuotedString(_)))
 }
 
 /// The type that a value says it is of.

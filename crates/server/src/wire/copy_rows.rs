@@ -143,7 +143,7 @@ impl Gathered {
                 (Gathering::Moments(column, _), _) => column.push(None),
                 (Gathering::Bytes(column), None) => column.append_null(),
                 (Gathering::Bytes(column), Some(text)) => {
-                    let bytes = parameter::bytea(&text);
+                    let bytes = hushdb::postgres_bytes(&text);
                     let wrong = || {
                         let message =
                             format!("invalid input syntax for type bytea in column \"{name}\"");

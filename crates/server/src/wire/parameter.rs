@@ -4,7 +4,7 @@ use super::body::Body;
 use super::front::Format;
 use super::moments::{self, EPOCH_DAYS, EPOCH_MICROS};
 use super::oids;
-use hushdb::Value;
+use hushdb::{Value, postgres_bytes};
 
 /// What is wrong with a value: a SQLSTATE and a sentence that repeats nothing of it.
 pub(crate) type Wrong = (&'static str, &'static str);
@@ -47,7 +47,7 @@ fn of_text(oid: u32, text: &str) -> Result<Value, Wrong> {
         oids::FLOAT4 => Value::Double(float(trimmed, true)?),
         oids::FLOAT8 => Value::Double(float(trimmed, false)?),
         oids::NUMERIC => number(trimmed)?,
-        oids::BYTEA => Value::Blob(bytea(text).ok_or(TEXT)?),
+        oids::BYTEA => Value::Blob(postgres_bytes(text).ok_or(TEXT)?),
         oids::DATE => Value::Date(moments::date(trimmed).ok_or(MOMENT)?),
         oids::TIME => Value::Time(moments::time(trimmed).ok_or(MOMENT)?),
         oids::TIMESTAMP => Value::Timestamp(moments::timestamp(trimmed).ok_or(MOMENT)?.0),
@@ -95,39 +95,6 @@ fn number(text: &str) -> Result<Value, Wrong> {
             .filter(|n| n.is_finite())
             .map(Value::Double)
             .ok_or(TEXT),
-    }
-}
-
-/// `\x00ff`, or bytes with `\\` and `\ooo`.
-pub(crate) fn bytea(text: &str) -> Option<Vec<u8>> {
-    if let Some(digits) = text.strip_prefix("\\x") {
-        return hex::decode(digits).ok();
-    }
-    let mut rest = text.as_bytes();
-    let mut bytes = vec![];
-    loop {
-        rest = match rest {
-            [] => return Some(bytes),
-            [b'\\', b'\\', rest @ ..] => {
-                bytes.push(b'\\');
-                rest
-            }
-            [
-                b'\\',
-                a @ b'0'..=b'3',
-                b @ b'0'..=b'7',
-                c @ b'0'..=b'7',
-                rest @ ..,
-            ] => {
-                bytes.push(((a & 3) << 6) | ((b & 7) << 3) | (c & 7));
-                rest
-            }
-            [b'\\', ..] => return None,
-            [byte, rest @ ..] => {
-                bytes.push(*byte);
-                rest
-            }
-        };
     }
 }
 

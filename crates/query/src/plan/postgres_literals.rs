@@ -1,0 +1,72 @@
+//! PostgreSQL's texts without a type, where they meet a list or bytes: read as PostgreSQL writes these.
+//!
+//! What must hold: the text is read once, while the statement is planned; what is no value of the type is an error that repeats nothing of it.
+
+use super::casts::is_blob;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
+use hushdb_sql::{Error, ErrorKind, POSTGRES_LITERAL, postgres_bytes, postgres_list};
+
+/// The text that an expression is, if its type is that of what it meets.
+pub(super) fn text_of(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::ScalarFunction(call) if call.func.name() == POSTGRES_LITERAL => {
+            match call.args.as_slice() {
+                [Expr::Literal(text, _)] => text.try_as_str().flatten(),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The literal of which a cast to a type is what the text means; NULL for what is none of the type, if that is no error.
+pub(super) fn read(text: &str, to: &DataType, lenient: bool) -> Result<ScalarValue> {
+    let (read, name) = match to {
+        to if is_blob(to) => (
+            postgres_bytes(text).map(|bytes| ScalarValue::BinaryView(Some(bytes))),
+            "bytea",
+        ),
+        // A text in DuckDB's own writing is a list, too.
+        DataType::List(_) if text.trim_start().starts_with('[') => (Some(text.into()), "array"),
+        DataType::List(item) => {
+            let of_bytes = is_blob(item.data_type());
+            let list = postgres_list(text, of_bytes);
+            (list.map(ScalarValue::from), "array")
+        }
+        _ => (Some(text.into()), ""),
+    };
+    match read {
+        Some(read) => Ok(read),
+        None if lenient => Ok(ScalarValue::Utf8View(None)),
+        None => Err(Error::new(
+            ErrorKind::Conversion,
+            format!("invalid input syntax for type {name}"),
+        )
+        .into()),
+    }
+}
+
+/// Casts a text to the type of what it meets, if that is a list or bytes.
+pub(super) fn cast_to_met(expr: &mut Expr, met: &DataType) -> bool {
+    let is_read = (met.is_list() || is_blob(met)) && text_of(expr).is_some();
+    if is_read {
+        *expr = Expr::Cast(Cast::new(Box::new(std::mem::take(expr)), met.clone()));
+    }
+    is_read
+}
+
+/// Casts the texts among expressions that have to be of one type to that of the others, if that is a list or bytes.
+pub(super) fn meet(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
+    if !exprs.iter().any(|expr| text_of(expr).is_some()) {
+        return false;
+    }
+    let others = exprs.iter().filter(|expr| text_of(expr).is_none());
+    let mut types = others.filter_map(|expr| expr.get_type(schema).ok());
+    let Some(met) = types.find(|ty| !ty.is_null()) else {
+        return false;
+    };
+    let cast = exprs.iter_mut().map(|expr| cast_to_met(expr, &met));
+    cast.fold(false, |any, cast| any | cast)
+}

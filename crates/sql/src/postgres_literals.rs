@@ -1,0 +1,277 @@
+//! Texts without a type, as PostgreSQL reads them where they meet a value that has one: `'\x00ff'` is bytes in hexadecimal, `'{a,b}'` a
+//! list. DuckDB writes both otherwise. Which type they meet the plan alone knows, so they become calls that stand for themselves until then.
+//!
+//! What must hold: a text that no type reads otherwise than DuckDB stays as it is; what is stored means the same in both dialects.
+
+use crate::calls::call;
+use crate::postgres_arrays::list_text;
+use sqlparser::ast::{
+    self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Insert,
+    OnInsert, Query, SelectItem, SetExpr, Statement, Value,
+};
+
+/// The function that stands for a text whose type is that of what it meets.
+pub const POSTGRES_LITERAL: &str = "postgres_literal";
+
+/// Functions all of whose arguments are of one type.
+const OF_ONE_TYPE: [&str; 5] = ["coalesce", "nullif", "greatest", "least", "ifnull"];
+
+/// Functions of lists alone.
+const OF_LISTS: [&str; 3] = ["list_has_all", "list_has_any", "list_concat"];
+
+/// A text of PostgreSQL that is a list, in DuckDB's writing.
+pub fn postgres_list(text: &str, of_bytes: bool) -> Option<String> {
+    list_text(text, of_bytes)
+}
+
+/// Whether some type reads a text otherwise than DuckDB does.
+fn is_special(text: &str) -> bool {
+    let trimmed = text.trim();
+    text.contains('\\') || trimmed.starts_with('{') && trimmed.ends_with('}')
+}
+
+/// The text that an expression is, if its type is that of what it meets.
+pub fn postgres_literal(expr: &Expr) -> Option<&str> {
+    let Expr::Function(Function { name, args, .. }) = expr else {
+        return None;
+    };
+    let ([part], FunctionArguments::List(list)) = (name.0.as_slice(), args) else {
+        return None;
+    };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))] = list.args.as_slice()
+    else {
+        return None;
+    };
+    let is_ours = part.as_ident()?.value == POSTGRES_LITERAL;
+    match &value.value {
+        Value::SingleQuotedString(text) if is_ours => Some(text),
+        _ => None,
+    }
+}
+
+/// Has a text read by the type of what it meets, if any type reads it otherwise than DuckDB.
+pub(super) fn mark(expr: &mut Expr) {
+    match expr {
+        Expr::Nested(inner) => mark(inner),
+        Expr::Value(value) => {
+            if let Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) =
+                &mut value.value
+                && is_special(text)
+            {
+                let text = Value::SingleQuotedString(std::mem::take(text));
+                *expr = call(POSTGRES_LITERAL, vec![Expr::Value(text.into())]);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Has the texts in an expression read by the types of what they meet in it.
+pub(super) fn mark_parts(expr: &mut Expr) {
+    match expr {
+        Expr::BinaryOp { left, op, right } if is_of_one_type(op) => {
+            mark(left);
+            mark(right);
+        }
+        Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
+            mark(left);
+            mark(right);
+        }
+        Expr::InList { expr, list, .. } => {
+            mark(expr);
+            list.iter_mut().for_each(mark);
+        }
+        Expr::Between {
+            expr, low, high, ..
+        } => [expr, low, high].into_iter().for_each(|part| mark(part)),
+        Expr::Case {
+            operand,
+            conditions,
+            else_result,
+            ..
+        } => {
+            operand.iter_mut().for_each(|operand| mark(operand));
+            for when in conditions {
+                mark(&mut when.condition);
+                mark(&mut when.result);
+            }
+            else_result.iter_mut().for_each(|result| mark(result));
+        }
+        Expr::Function(function) => mark_arguments(function),
+        _ => {}
+    }
+}
+
+/// Whether both sides are of one type.
+fn is_of_one_type(op: &BinaryOperator) -> bool {
+    use BinaryOperator as B;
+    matches!(
+        op,
+        B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq | B::Spaceship | B::StringConcat
+    )
+}
+
+fn mark_arguments(function: &mut Function) {
+    let ([part], FunctionArguments::List(list)) = (function.name.0.as_slice(), &mut function.args)
+    else {
+        return;
+    };
+    let name = part.as_ident().map(|name| name.value.to_lowercase());
+    let is_of = |names: &[&str]| name.as_deref().is_some_and(|name| names.contains(&name));
+    let (of_one_type, of_lists) = (is_of(&OF_ONE_TYPE), is_of(&OF_LISTS));
+    for arg in &mut list.args {
+        if let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg {
+            match crate::postgres_arrays::array_literal(arg) {
+                Some(list) if of_lists => *arg = list,
+                _ if of_one_type => mark(arg),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Has the texts read so that are values of rows: those of VALUES, and of the SELECT of an INSERT.
+pub(super) fn mark_values(query: &mut Query) {
+    mark_body(&mut query.body, false);
+}
+
+fn mark_body(body: &mut SetExpr, of_insert: bool) {
+    match body {
+        SetExpr::Values(values) => {
+            let rows = values.rows.iter_mut();
+            rows.for_each(|row| row.content.iter_mut().for_each(mark));
+        }
+        SetExpr::SetOperation { left, right, .. } => {
+            mark_body(left, true);
+            mark_body(right, true);
+        }
+        SetExpr::Select(select) if of_insert => {
+            for item in &mut select.projection {
+                if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
+                {
+                    mark(expr);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Has the texts read so that a statement gives to columns.
+pub(super) fn mark_given(statement: &mut Statement) {
+    match statement {
+        Statement::Insert(Insert { source, on, .. }) => {
+            if let Some(source) = source {
+                mark_body(&mut source.body, true);
+            }
+            if let Some(OnInsert::OnConflict(conflict)) = on
+                && let ast::OnConflictAction::DoUpdate(update) = &mut conflict.action
+            {
+                update.assignments.iter_mut().for_each(mark_assigned);
+            }
+        }
+        Statement::Update(update) => update.assignments.iter_mut().for_each(mark_assigned),
+        Statement::CreateTable(create) => {
+            for column in &mut create.columns {
+                let is_typed = matches!(
+                    column.data_type,
+                    ast::DataType::Bytea | ast::DataType::Blob(_) | ast::DataType::Array(_)
+                );
+                for option in &mut column.options {
+                    if let ast::ColumnOption::Default(value) = &mut option.option
+                        && is_typed
+                    {
+                        mark(value);
+                    }
+                }
+            }
+        }
+        Statement::AlterTable(alter) => {
+            for operation in &mut alter.operations {
+                if let ast::AlterTableOperation::AlterColumn {
+                    op: ast::AlterColumnOperation::SetDefault { value },
+                    ..
+                } = operation
+                {
+                    mark(value);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn mark_assigned(assignment: &mut ast::Assignment) {
+    match &mut assignment.value {
+        Expr::Tuple(values) => values.iter_mut().for_each(mark),
+        value => mark(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(sql: &str) -> String {
+        let mut statement = crate::parse(sql).unwrap();
+        crate::as_postgres(&mut statement).unwrap();
+        match statement {
+            crate::Statement::Sql(statement) => statement.to_string(),
+            _ => panic!("{sql}"),
+        }
+    }
+
+    #[test]
+    fn texts_that_meet_a_type_are_marked_and_no_others() {
+        for (sql, marked_texts) in [
+            ("SELECT * FROM t WHERE b = '\\x00'", 1),
+            ("SELECT * FROM t WHERE b IN ('\\x00', 'x', '{}')", 2),
+            ("SELECT * FROM t WHERE b BETWEEN '\\x00' AND '\\x01'", 2),
+            ("SELECT CASE WHEN a THEN b ELSE '{a}' END FROM t", 1),
+            ("SELECT coalesce(b, '\\x00') FROM t", 1),
+            ("VALUES ('\\x00', '{a,b}', '[a]')", 2),
+            ("INSERT INTO t VALUES ('\\x00')", 1),
+            ("INSERT INTO t SELECT '\\x00', b || '{' FROM t", 1),
+            (
+                "INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET b = '\\x00'",
+                1,
+            ),
+            ("UPDATE t SET b = '\\x00', c = '{1}'", 2),
+            (
+                "CREATE TABLE t (b BYTEA DEFAULT '\\x00', c TEXT DEFAULT '{}', d INT[] DEFAULT '{}')",
+                2,
+            ),
+            ("CREATE TABLE t (b BYTEA CHECK (b <> '\\x00'))", 1),
+            ("CREATE VIEW v AS SELECT a FROM t WHERE b <> '\\x00'", 1),
+            ("ALTER TABLE t ALTER COLUMN b SET DEFAULT '\\x00'", 1),
+            ("SELECT a FROM t WHERE a LIKE '\\_%' AND a ~ '\\d'", 0),
+            ("SELECT '\\x00', '{a}'", 0),
+            ("SELECT length('\\x00'), '{a}'::int[], '\\x00'::bytea", 0),
+        ] {
+            let found = marked(sql);
+            assert_eq!(
+                found.matches("postgres_literal(").count(),
+                marked_texts,
+                "{found}"
+            );
+        }
+    }
+
+    #[test]
+    fn lists_are_written_as_duckdb_reads_them() {
+        for (text, list) in [
+            ("{1,2}", "[1, 2]"),
+            ("{}", "[]"),
+            (
+                "{a,\"b c\",NULL,\"null\",\"it's\"}",
+                "['a', 'b c', NULL, 'null', 'it\\'s']",
+            ),
+            ("{{1},{2}}", "[[1], [2]]"),
+        ] {
+            assert_eq!(postgres_list(text, false).as_deref(), Some(list));
+        }
+        let bytes = postgres_list("{\"\\\\x00ff\"}", true);
+        assert_eq!(bytes.as_deref(), Some("['\\\\x00\\\\xFF']"));
+        assert_eq!(postgres_list("{", false), None);
+    }
+}
