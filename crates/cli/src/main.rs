@@ -30,6 +30,7 @@ mod shell;
 mod wiped;
 
 use std::io::{self, IsTerminal};
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
     failure::withhold_panics();
     interrupt::outlive_file_size_limits();
     let done = match arguments {
-        Arguments::Shell(arguments) => sql(arguments),
+        Arguments::Shell(arguments) => on_own_stack(arguments),
         Arguments::Command(Command::Demo(arguments)) => demo::run(&arguments),
         Arguments::Command(Command::Inspect(arguments)) => inspect::run(&arguments),
         Arguments::Command(Command::Check(arguments)) => check::run(&arguments),
@@ -70,6 +71,17 @@ fn main() -> ExitCode {
         Arguments::Command(Command::Rotate(arguments)) => instances::rotate(&arguments),
     };
     done.unwrap_or_else(|failure| failure.report())
+}
+
+/// A stack that statements find large enough, so that none is made and thrown away for each of them. Pages that are never
+/// touched take no memory.
+const STACK: usize = 32 << 20;
+
+/// The shell, on a thread with such a stack.
+fn on_own_stack(arguments: ShellArguments) -> Result<ExitCode, Failure> {
+    let builder = std::thread::Builder::new().name("shell".into());
+    let thread = builder.stack_size(STACK).spawn(move || sql(arguments))?;
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Scripts and one-liners, or the interactive shell when there are none and a person is there.

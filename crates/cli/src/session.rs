@@ -223,7 +223,7 @@ impl Session {
     }
 
     fn statement(&mut self, sql: &str) -> Result<(), Failure> {
-        let started = (cpu_time::now(), CpuTime::now());
+        let started = self.timer.then(|| (cpu_time::now(), CpuTime::now()));
         // Both handles are shared with other threads and must not outlive the statement.
         let interrupts = self.interrupts.clone();
         let _watch = interrupts.watch(self.connection.interrupt_handle());
@@ -258,8 +258,7 @@ impl Session {
             }
             progress.stop();
         }
-        if self.timer {
-            let (began, before) = started;
+        if let Some((began, before)) = started {
             let real = began.elapsed().as_secs_f64();
             write!(self.sink, "Run Time (s): real {real:.3}")?;
             if let (Some(before), Some(now)) = (before, CpuTime::now()) {
