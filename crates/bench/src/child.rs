@@ -79,7 +79,14 @@ impl Child {
 
     /// Commits `count` rows one by one into `target.main.t`, from so many connections at once. Returns commits per second.
     pub(crate) fn commits(&mut self, connections: u32, count: u32) -> Result<f64> {
-        let request = json!({"op": "commits", "connections": connections, "count": count});
+        self.commits_from(1, connections, count)
+    }
+
+    /// The same with rows whose numbers begin with `first`; the rivals' begin anew each time.
+    pub(crate) fn commits_from(&mut self, first: u64, connections: u32, count: u32) -> Result<f64> {
+        let request = json!({
+            "op": "commits", "first": first, "connections": connections, "count": count,
+        });
         Ok(f64::from(count) * 1000.0 / self.number(&request, "ms")?)
     }
 

@@ -28,13 +28,15 @@ enum Kind {
     Appends,
     AppendsWithKey,
     Commits,
+    CommitsWithKey,
     Updates,
 }
 
-const KINDS: [(&str, Kind); 4] = [
+const KINDS: [(&str, Kind); 5] = [
     ("appends of 8,000 rows", Kind::Appends),
     ("the same with a primary key", Kind::AppendsWithKey),
     ("commits of one row", Kind::Commits),
+    ("such commits with a primary key", Kind::CommitsWithKey),
     ("updates of 4,000 rows", Kind::Updates),
 ];
 
@@ -74,7 +76,7 @@ fn write(stage: &Stage, subject: Subject, kind: Kind, bytes: u64) -> Result<()> 
     child.attach(&path, subject)?;
     child.sql("SET wal_autocheckpoint = '1TB'; SET synchronous = 'off'")?;
     let key = match kind {
-        Kind::AppendsWithKey => " PRIMARY KEY",
+        Kind::AppendsWithKey | Kind::CommitsWithKey => " PRIMARY KEY",
         _ => "",
     };
     child.sql(&format!(
@@ -97,7 +99,11 @@ fn write(stage: &Stage, subject: Subject, kind: Kind, bytes: u64) -> Result<()> 
 fn grow(child: &mut Child, kind: Kind, step: u64) -> Result<()> {
     match kind {
         Kind::Appends | Kind::AppendsWithKey => child.sql(&rows(step * ROWS, ROWS)).map(drop),
-        Kind::Commits => child.commits(CONNECTIONS, COMMITS).map(drop),
+        Kind::Commits | Kind::CommitsWithKey => {
+            let first = 1 + step * u64::from(COMMITS);
+            let rate = child.commits_from(first, CONNECTIONS, COMMITS);
+            rate.map(drop)
+        }
         Kind::Updates => {
             let parts = UPDATED / AT_ONCE;
             let update = format!(

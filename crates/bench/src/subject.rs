@@ -49,7 +49,8 @@ fn answer(running: &mut Option<(Database, Connection)>, request: &Value) -> Resu
             Ok(json!({}))
         }
         ("commits", Some((database, _))) => {
-            let ms = workload::commits(database, number("connections"), number("count"))?;
+            let (connections, count) = (number("connections"), number("count"));
+            let ms = workload::commits(database, connections, number("first"), count)?;
             Ok(json!({"ms": ms}))
         }
         ("points", Some((_, connection))) => {

@@ -19,13 +19,18 @@ pub(crate) fn fill(connection: &Connection, rows: u64) -> Result<()> {
     Ok(())
 }
 
-/// Commits `count` rows one by one, dealt out to so many connections. Returns milliseconds.
-pub(crate) fn commits(database: &Database, connections: u64, count: u64) -> Result<f64> {
+/// Commits rows numbered from `first` to `first + count` one by one, dealt out to so many connections. Returns milliseconds.
+pub(crate) fn commits(
+    database: &Database,
+    connections: u64,
+    first: u64,
+    count: u64,
+) -> Result<f64> {
     together(database, connections, |connection, worker, begin| {
         let insert = connection.prepare("INSERT INTO target.main.t VALUES (?, ?, ?)");
         begin.wait();
         let insert = insert?;
-        for n in (worker..count).step_by(connections as usize) {
+        for n in (first + worker..first + count).step_by(connections as usize) {
             insert.execute(&[n.into(), format!("row {n}").into(), (n as f64 + 0.5).into()])?;
         }
         Ok(())
