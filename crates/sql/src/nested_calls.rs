@@ -270,15 +270,22 @@ pub(super) fn plain_access(root: &Expr, chain: &mut [AccessExpr]) {
 
 /// `unnest(list)` in FROM, which the parser takes for a function like others; `json_each` and `json_tree` are lists, too.
 pub fn unnest_table(factor: &mut TableFactor) {
-    let TableFactor::Table {
-        name,
-        alias,
-        args: Some(args),
-        with_ordinality: false,
-        ..
-    } = factor
-    else {
-        return;
+    let (name, alias, args) = match factor {
+        TableFactor::Table {
+            name,
+            alias,
+            args: Some(args),
+            with_ordinality: false,
+            ..
+        } => (name, alias, &args.args),
+        TableFactor::Function {
+            lateral: true,
+            name,
+            args,
+            alias,
+            ..
+        } => (name, alias, &*args),
+        _ => return,
     };
     let called = name.to_string().to_lowercase();
     let of_json = match called.as_str() {
@@ -287,7 +294,7 @@ pub fn unnest_table(factor: &mut TableFactor) {
         "json_tree" => Some(JSON_TREE),
         _ => return,
     };
-    if let Some(mut array_exprs) = plain_args(&args.args) {
+    if let Some(mut array_exprs) = plain_args(args) {
         if let Some(of_json) = of_json {
             array_exprs = vec![quoted_call(of_json, array_exprs)];
         }

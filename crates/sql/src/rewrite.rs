@@ -3,6 +3,7 @@
 
 mod distinct_on;
 mod lambda_fields;
+mod lateral_tables;
 mod named_alike;
 mod ordinality;
 mod row_values;
@@ -399,6 +400,7 @@ fn select_as_planned(select: &mut Select) -> Result<()> {
     name_columns(select);
     grouping_sets::multiply(select)?;
     grouping_sets::group_all(select)?;
+    lateral_tables::mark(select);
     lateral_unnest::bracket(select);
     using_joins::bracket(select);
     namesakes::refuse_ambiguous(select)

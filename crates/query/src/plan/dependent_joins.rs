@@ -5,6 +5,7 @@
 //! where its value is asked for. What is not there yet stays as it was, and is refused by the rules that come later.
 
 use super::dependent_plans::{Dependent, Names, names_any, plan_names_any};
+use super::lateral_joins::join_lateral;
 use crate::functions::{key_type, one_row};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DataFusionError, ExprSchema, JoinType, Result};
@@ -26,7 +27,9 @@ pub(super) struct DependentJoins;
 impl AnalyzerRule for DependentJoins {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let names = Names::default();
-        let joined = plan.transform_up_with_subqueries(|plan| join_subqueries(plan, &names));
+        let joined = plan.transform_up_with_subqueries(|plan| {
+            join_subqueries(plan, &names)?.transform_data(|plan| join_lateral(plan, &names))
+        });
         joined.map(|joined| joined.data)
     }
 
@@ -137,7 +140,7 @@ pub(super) fn same(left: Expr, right: Expr) -> Expr {
 }
 
 /// Columns in `schema` that a subquery names as those of an outer query, at any depth.
-fn outer_columns(plan: &LogicalPlan, schema: &DFSchema) -> Result<Vec<Column>> {
+pub(super) fn outer_columns(plan: &LogicalPlan, schema: &DFSchema) -> Result<Vec<Column>> {
     let mut found: Vec<Column> = vec![];
     plan.apply_with_subqueries(|plan| {
         plan.apply_expressions(|expr| {

@@ -9,8 +9,8 @@ use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::expr::{AggregateFunction, Exists, InSubquery, Sort};
 use datafusion::logical_expr::{
     Aggregate, Distinct, Expr, ExprFunctionExt, FetchType, Filter, GroupingSet, Join, Limit,
-    LogicalPlan, LogicalPlanBuilder, Projection, SkipType, Subquery, SubqueryAlias, Union, Window,
-    lit,
+    LogicalPlan, LogicalPlanBuilder, Projection, SkipType, Subquery, SubqueryAlias, Union, Values,
+    Window, lit,
 };
 use hushdb_sql::stack::with_room;
 use std::cell::Cell;
@@ -137,6 +137,7 @@ impl Dependent<'_> {
             LogicalPlan::Limit(limit) => self.limit(limit)?,
             LogicalPlan::Join(join) => self.join(join)?,
             LogicalPlan::Union(union) => self.union(union)?,
+            LogicalPlan::Values(values) => self.rows(values)?,
             LogicalPlan::Window(window) => self.window(window)?,
             LogicalPlan::Unnest(unnest) => {
                 let (input, keys) = self.evaluated(&unnest.input)?;
@@ -386,6 +387,25 @@ impl Dependent<'_> {
         });
         let plan = Union::try_new_with_loose_types(inputs.collect::<Result<_>>()?)?;
         Ok((LogicalPlan::Union(plan), keys))
+    }
+
+    /// VALUES: a SELECT of each row.
+    fn rows(&self, values: &Values) -> Result<Evaluated> {
+        let columns = values.schema.columns();
+        let rows = values.values.iter().map(|row| {
+            let named = columns.iter().zip(row);
+            let named = named.map(|(column, value)| {
+                let (table, name) = (column.relation.clone(), column.name.clone());
+                value.clone().alias_qualified(table, name)
+            });
+            let row = LogicalPlanBuilder::empty(true).project(named)?.build()?;
+            Ok(Arc::new(row))
+        });
+        let rows: Vec<Arc<LogicalPlan>> = rows.collect::<Result<_>>()?;
+        if let [row] = rows.as_slice() {
+            return self.evaluated(row);
+        }
+        self.union(&Union::try_new_with_loose_types(rows)?)
     }
 
     fn join(&self, join: &Join) -> Result<Evaluated> {

@@ -18,6 +18,7 @@ mod in_order;
 mod in_turn;
 mod join_order;
 mod join_subqueries;
+mod lateral_joins;
 mod lateral_unnest;
 mod limits;
 mod list_members;

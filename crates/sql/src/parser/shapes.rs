@@ -268,15 +268,22 @@ fn of_tables(tables: &[&Expr], by_name: bool, alias: Option<TableAlias>) -> Resu
 
 /// `range` and `generate_series` in FROM of what is no number that is written: the list of the same, unnested.
 fn series_as_list(factor: &mut TableFactor) {
-    let TableFactor::Table {
-        name,
-        alias,
-        args: Some(TableFunctionArgs { args, .. }),
-        with_ordinality: false,
-        ..
-    } = factor
-    else {
-        return;
+    let (name, alias, args) = match factor {
+        TableFactor::Table {
+            name,
+            alias,
+            args: Some(TableFunctionArgs { args, .. }),
+            with_ordinality: false,
+            ..
+        } => (name, alias, &*args),
+        TableFactor::Function {
+            lateral: true,
+            name,
+            args,
+            alias,
+            ..
+        } => (name, alias, &*args),
+        _ => return,
     };
     let called = name.to_string().to_lowercase();
     if !matches!(called.as_str(), "range" | "generate_series") {
