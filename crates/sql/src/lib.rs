@@ -77,7 +77,10 @@ pub use integer_literals::{
     DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, SAME_TYPE_FUNCTIONS,
 };
 pub use interval_text::{interval, unreadable_interval};
-pub use macros::{NO_COUNT, QUANTILE_BETWEEN, QUANTILE_OF, REGEXP_GROUPS, functions_by_text};
+pub use macros::{
+    NO_COUNT, QUANTILE_BETWEEN, QUANTILE_OF, REGEXP_GROUPS, UUID_MILLISECOND, UUID_VERSION,
+    functions_by_text,
+};
 pub use marks::{
     ASOF, JSON_EACH, JSON_TREE, MERGED, OF_EXPRESSION, PERCENT, PIVOT, PIVOT_FOR, PIVOT_NAMED,
     POSITIONAL, SAMPLE, UNPIVOT, UNPIVOT_FOR,

@@ -15,6 +15,10 @@ use sqlparser::ast::{
 
 /// `regexp_extract` with names of groups.
 pub const REGEXP_GROUPS: &str = "$regexp_groups";
+/// The version of a UUID.
+pub const UUID_VERSION: &str = "$uuid_version";
+/// The millisecond of a UUID of version 7.
+pub const UUID_MILLISECOND: &str = "$uuid_millisecond";
 
 /// Functions that are another one in all that they take.
 const OTHER_NAMES: &[(&str, &str)] = &[
@@ -35,7 +39,8 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("argmax", "arg_max"),
     ("argmin", "arg_min"),
     ("uuidv4", "uuid"),
-    ("reservoir_quantile", "quantile_disc"),
+    ("count_star", "count"),
+    ("unpivot_list", "list_value"),
 ];
 
 /// Name, number of arguments, meaning.
@@ -203,9 +208,49 @@ const MACROS: &[(&str, usize, &str)] = &[
         0,
         concat!("'HushDB ", env!("CARGO_PKG_VERSION"), "'"),
     ),
+    ("uuid", 0, "CAST(uuid() AS UUID)"),
+    ("uuidv7", 0, UUID_V7),
+    (
+        "uuid_extract_version",
+        1,
+        "\"$uuid_version\"(CAST($1 AS UUID))",
+    ),
+    (
+        "uuid_extract_timestamp",
+        1,
+        "\"$uuid_millisecond\"(CAST($1 AS UUID))",
+    ),
+    ("reservoir_quantile", 2, "quantile_disc($1, $2)"),
+    ("reservoir_quantile", 3, "quantile_disc($1, $2)"),
+    (
+        "array_to_string_comma_default",
+        1,
+        "array_to_string($1, ',')",
+    ),
+    (
+        "make_timestamp_ns",
+        1,
+        "CAST(CAST($1 AS BIGINT) AS TIMESTAMP_NS)",
+    ),
+    (
+        "nanosecond",
+        1,
+        "CAST(date_part('nanosecond', $1) AS BIGINT)",
+    ),
+    ("current_user", 0, USER),
+    ("session_user", 0, USER),
+    ("current_role", 0, USER),
+    ("current_catalog", 0, "$1"),
     ("current_database", 0, "$1"),
     ("current_schema", 0, "$2"),
 ];
+
+/// Outside of a server nobody has a name.
+const USER: &str = "'hushdb'";
+/// The millisecond, a 7 and what is drawn (RFC 9562, 5.7).
+const UUID_V7: &str = "CAST(overlay(CAST(uuid() AS VARCHAR) PLACING \
+     regexp_replace(lpad(lower(to_hex(epoch_ms(now()))), 12, '0'), '^(.{8})', '\\1-') || '-7' \
+     FROM 1 FOR 15) AS UUID)";
 
 /// The nearest number with so many digits, of two as near the even one.
 const ROUND_EVEN: &str = "CAST(CASE (abs($1) * power(10, $2 + 1)) % 10 \
@@ -343,8 +388,14 @@ fn of_lists(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
         ("cast_to_type", [_, Expr::Value(of)]) if of.value == Value::Null => Err(Error::invalid(
             "cast_to_type cannot be used to cast to NULL: cast it to a type",
         )),
-        ("regexp_extract", [_, _, groups, ..]) if items(groups).is_some() => {
-            Ok(Some(quoted_call(REGEXP_GROUPS, args.to_vec())))
+        ("regexp_extract", [text, pattern, groups, options @ ..]) if options.len() < 2 => {
+            let no_options = Expr::value(Value::SingleQuotedString(String::new()));
+            let options = options.first().cloned().unwrap_or(no_options);
+            Ok(items(groups).map(|names| {
+                let mut args = vec![text.clone(), pattern.clone(), options];
+                args.extend(names);
+                quoted_call(REGEXP_GROUPS, args)
+            }))
         }
         _ => Ok(None),
     }

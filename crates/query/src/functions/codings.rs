@@ -1,4 +1,4 @@
-//! Texts and numbers in other writings: base 64, hexadecimal, binary and other bases, URLs, sizes; and how far texts are apart.
+//! Texts and numbers in other writings: SHA-1, base 64, hexadecimal, binary and other bases, URLs, sizes; and how far texts are apart.
 //!
 //! What must hold: no error repeats a value.
 
@@ -7,6 +7,7 @@ use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, ErrorKind};
+use sha1::{Digest, Sha1};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -46,7 +47,12 @@ fn codings(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         |row, out| to_base_64(row.text(0).as_bytes(), out),
         |row, out| to_base_64(row.blob(0), out),
     );
+    let sha1 = of_bytes(
+        |row, out| sha1(row.text(0).as_bytes(), out),
+        |row, out| sha1(row.blob(0), out),
+    );
     vec![
+        plain(&["sha1"], sha1),
         plain(&["to_base64", "base64"], base_64),
         plain(
             &["from_base64"],
@@ -136,6 +142,14 @@ fn of_bytes(row: Row<'_>, similarity: fn(&[u8], &[u8]) -> f64) -> f64 {
 fn at_least(row: Row<'_>, similarity: fn(&[u8], &[u8]) -> f64) -> Option<f64> {
     let found = of_bytes(row, similarity);
     Some(if found >= row.double(2) { found } else { 0.0 })
+}
+
+/// The digest (FIPS 180-4) in hexadecimal: a name for what is compared, no protection.
+fn sha1(bytes: &[u8], out: &mut Written<'_>) -> Result<bool> {
+    for byte in Sha1::digest(bytes) {
+        out.push(&format!("{byte:02x}"));
+    }
+    Ok(true)
 }
 
 fn invalid(what: &str) -> Error {

@@ -69,6 +69,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "The entropy of the values, in bits.",
         "entropy(x)",
     ),
+    (
+        "error",
+        "Fails with a text where a row is evaluated; this one does not.",
+        "CASE WHEN false THEN error('a') END",
+    ),
     ("even", "The next even number away from zero.", "even(2.9)"),
     ("favg", "The mean, whose sum loses no digits.", "favg(x)"),
     (
@@ -87,6 +92,7 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "from_json('{\"a\": 1}', '{\"a\": \"INTEGER\"}')",
     ),
     ("fsum", "The sum, which loses no digits.", "fsum(x)"),
+    ("gamma", "The gamma function.", "gamma(5.5)"),
     (
         "generate_subscripts",
         "The places of a list's items.",
@@ -203,6 +209,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "length_grapheme('abc')",
     ),
     (
+        "lgamma",
+        "The logarithm of the gamma function.",
+        "lgamma(2)",
+    ),
+    (
         "list_aggregate",
         "An aggregate of a list.",
         "list_aggregate([1, 2], 'sum')",
@@ -226,6 +237,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "list_filter",
         "The items for which a lambda is true.",
         "list_filter([1, 2], lambda x: x > 1)",
+    ),
+    (
+        "list_grade_up",
+        "The places of a list's items in their order.",
+        "list_grade_up([3, 6, 1, 2])",
     ),
     (
         "list_histogram",
@@ -307,6 +323,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "list_where",
         "The items of a list for which another is true.",
         "list_where([10, 20], [true, false])",
+    ),
+    (
+        "list_zip",
+        "Lists side by side, as a list of structs.",
+        "list_zip([1, 2], ['a', 'b'])",
     ),
     ("lower", "A text in small letters.", "lower('A')"),
     ("mad", "The median distance from the median.", "mad(x)"),
@@ -416,6 +437,7 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "round_even(2.5, 0)",
     ),
     ("sem", "The standard error of the mean.", "sem(x)"),
+    ("sha1", "The SHA-1 digest in hexadecimal.", "sha1('abc')"),
     (
         "signbit",
         "Whether a DOUBLE has its sign set.",
@@ -447,6 +469,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "struct_concat",
         "A struct of the fields of several.",
         "struct_concat({'a': 1}, {'b': 2})",
+    ),
+    (
+        "struct_extract_at",
+        "The field at a place, counted from 1.",
+        "struct_extract_at({'a': 1, 'b': 2}, 2)",
     ),
     (
         "struct_insert",
@@ -510,4 +537,19 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
     ("to_weeks", "An interval of weeks.", "to_weeks(5)"),
     ("to_years", "An interval of years.", "to_years(5)"),
     ("upper", "A text in capital letters.", "upper('a')"),
+    (
+        "uuid_extract_timestamp",
+        "When a UUID of version 7 was made.",
+        "uuid_extract_timestamp('019482e4-1441-7aad-8127-eec99573b0a0')",
+    ),
+    (
+        "uuid_extract_version",
+        "The version of a UUID.",
+        "uuid_extract_version('019482e4-1441-7aad-8127-eec99573b0a0')",
+    ),
+    (
+        "uuidv7",
+        "A new UUID that begins with the time of the transaction.",
+        "uuidv7()",
+    ),
 ];

@@ -8,7 +8,8 @@ use super::room::Room;
 use super::whole::{Call, Whole, item, items_of, list_of, listed, registered};
 use crate::common_types::common_type;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Int32Array, ListArray, UInt32Array, new_null_array,
+    Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, ListArray, UInt32Array,
+    new_null_array,
 };
 use datafusion::arrow::compute::{SortOptions, cast, take};
 use datafusion::arrow::datatypes::DataType;
@@ -26,7 +27,7 @@ pub const MAP_VALUE: &str = "$map_value";
 pub(super) const CONTAINS: &str = "$contains";
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 10] = [
+    let functions: [Whole; 11] = [
         (
             &["list_contains", "list_has", "array_contains", "array_has"],
             list_and_value,
@@ -70,6 +71,15 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             distinct,
         ),
         (&["list_sort", "array_sort"], sorted, null_if_any, sort),
+        (
+            &["list_grade_up", "array_grade_up", "grade_up"],
+            sorted,
+            |types, _| match types.first()? {
+                DataType::Null => Some(DataType::Null),
+                _ => Some(list_of(DataType::Int64)),
+            },
+            grade,
+        ),
         (
             &[MAP_VALUE],
             map_and_key,
@@ -413,9 +423,36 @@ fn directions(options: &[ArrayRef], row: usize) -> Result<Option<(bool, bool)>> 
 
 fn sort(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
     room_to_compare(call, room)?;
-    if let Some(none) = call.nothing() {
-        return Ok(none);
+    match (call.nothing(), call.columns().first()) {
+        (None, Some(list)) => picked(list.as_list::<i32>().values(), in_order(call)?),
+        (Some(nothing), _) => Ok(nothing),
+        _ => plan_err!("one list is sorted"),
     }
+}
+
+/// The places that the sorted items had, counted from 1.
+fn grade(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    room_to_compare(call, room)?;
+    let list = match (call.nothing(), call.columns().first()) {
+        (None, Some(list)) => list.as_list::<i32>(),
+        (Some(nothing), _) => return Ok(nothing),
+        _ => return plan_err!("one list is sorted"),
+    };
+    let lists = in_order(call)?;
+    let valid = lists.iter().map(Option::is_some).collect();
+    let lengths = lists.iter().map(|items| items.as_ref().map_or(0, Vec::len));
+    let lengths: Vec<usize> = lengths.collect();
+    let places = lists.iter().enumerate().flat_map(|(row, items)| {
+        let first = items_of(list, row).start as i64;
+        let items = items.iter().flatten();
+        items.map(move |item| i64::from(*item) - first + 1)
+    });
+    let places: ArrayRef = Arc::new(places.collect::<Int64Array>());
+    listed(places, lengths, valid)
+}
+
+/// Where the items of each list lie, sorted; nothing of a list that is NULL.
+fn in_order(call: &Call<'_>) -> Result<Vec<Option<Vec<u32>>>> {
     let Some((list, options)) = call.columns().split_first() else {
         return plan_err!("one list is sorted");
     };
@@ -445,7 +482,7 @@ fn sort(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
             false => [some, none].concat(),
         }));
     }
-    picked(list.values(), lists)
+    Ok(lists)
 }
 
 /// The entry of a key in each map.

@@ -47,6 +47,14 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                 x => x.acosh(),
             }))
         }),
+        of_doubles(&["gamma"], |row| match row.double(0) {
+            0.0 => Err(out_of_range("cannot take gamma of zero")),
+            x => Ok(Some(libm::tgamma(x))),
+        }),
+        of_doubles(&["lgamma"], |row| match row.double(0) {
+            0.0 => Err(out_of_range("cannot take log gamma of zero")),
+            x => Ok(Some(libm::lgamma(x))),
+        }),
         power(memory),
         truth(memory),
         tests(&["isnan"], |row| Ok(Some(row.double(0).is_nan()))),

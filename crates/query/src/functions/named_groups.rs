@@ -1,4 +1,5 @@
-//! `regexp_extract(text, pattern, ['name', ...])`: the groups of the first match as a struct.
+//! `regexp_extract(text, pattern, ['name', ...])`: the groups of the first match as a struct. The names come as arguments of their own
+//! behind the letters of options, each a constant that the planner sees.
 
 use super::patterns::Compiled;
 use super::room::Room;
@@ -14,6 +15,8 @@ use hushdb_sql::{Error, ErrorKind, REGEXP_GROUPS, folded};
 use std::collections::HashSet;
 use std::sync::Arc;
 
+/// Arguments before the names.
+const BEFORE_NAMES: usize = 3;
 /// Rows between two looks at the statement.
 const LOOK_ROWS: usize = 32;
 
@@ -22,28 +25,23 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     registered(functions, memory)
 }
 
-/// The names stay as they are: a CAST would hide the constant on which the type of the result depends.
+/// The text, the pattern and the options. The names stay as they are: a CAST would hide the constants on which the type of the
+/// result depends.
 fn takes(types: &[DataType]) -> Option<Vec<DataType>> {
     let is_text = |of: &DataType| of.is_string() || of.is_null();
-    match types {
-        [text, pattern, names, options @ ..]
-            if is_text(text) && is_text(pattern) && names.is_list() && options.len() < 2 =>
-        {
-            let mut all = vec![DataType::Utf8View, DataType::Utf8View, names.clone()];
-            all.extend(options.iter().map(|_| DataType::Utf8View));
-            Some(all)
-        }
-        _ => None,
+    let (values, names) = types.split_at_checked(BEFORE_NAMES)?;
+    if !types.iter().all(is_text) {
+        return None;
     }
+    let values = values.iter().map(|_| DataType::Utf8View);
+    Some(values.chain(names.iter().cloned()).collect())
 }
 
 fn gives(_: &[DataType], constants: &[Option<&ScalarValue>]) -> Option<DataType> {
-    let ScalarValue::List(names) = constants.get(2).copied().flatten()? else {
-        return None;
-    };
-    let names = datafusion::arrow::compute::cast(names.values(), &DataType::Utf8View).ok()?;
     let mut known = HashSet::new();
-    let fields = names.as_string_view().iter().map(|name| {
+    let names = constants.get(BEFORE_NAMES..)?.iter();
+    let fields = names.map(|name| {
+        let name = name.and_then(|name| name.try_as_str().flatten());
         let name = name.filter(|name| known.insert(folded(name)))?;
         Some(Field::new(name, DataType::Utf8View, true))
     });
@@ -52,12 +50,11 @@ fn gives(_: &[DataType], constants: &[Option<&ScalarValue>]) -> Option<DataType>
 }
 
 fn extracted(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
-    let (texts, patterns, options) = match call.columns() {
-        [texts, patterns, _] => (texts, patterns, None),
-        [texts, patterns, _, options] => (texts, patterns, Some(options.as_string_view())),
-        _ => return Err(Error::internal("regexp_extract takes three arguments or four").into()),
+    let [texts, patterns, options, ..] = call.columns() else {
+        return Err(Error::internal("regexp_extract takes a text, a pattern and options").into());
     };
     let (texts, patterns) = (texts.as_string_view(), patterns.as_string_view());
+    let options = options.as_string_view();
     let fields = match call.to {
         DataType::Struct(fields) => fields.clone(),
         _ => Fields::empty(),
@@ -70,16 +67,13 @@ fn extracted(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
         if row.is_multiple_of(LOOK_ROWS) {
             check()?;
         }
-        let is_known = texts.is_valid(row)
-            && patterns.is_valid(row)
-            && options.is_none_or(|options| options.is_valid(row));
+        let is_known = texts.is_valid(row) && patterns.is_valid(row) && options.is_valid(row);
         valid.push(is_known);
         if !is_known {
             columns.iter_mut().for_each(|column| column.append_null());
             continue;
         }
-        let letters = options.map_or("", |options| options.value(row));
-        let (regex, _) = compiled.get(patterns.value(row), letters)?;
+        let (regex, _) = compiled.get(patterns.value(row), options.value(row))?;
         let groups = regex.captures_len() - 1;
         if groups < fields.len() {
             let what = format!(

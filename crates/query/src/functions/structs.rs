@@ -1,11 +1,12 @@
-//! Structs made of structs: `struct_concat`, `struct_insert`, `struct_update`; and what they are made of.
+//! Structs made of structs: `struct_concat`, `struct_insert`, `struct_update`; and what they are made of, `struct_extract_at` by its
+//! place.
 
 use super::whole::{Call, Whole, list_of, registered};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, ListBuilder, StringViewBuilder, StructArray, new_null_array,
 };
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::type_names::{is_row, row_field};
@@ -14,7 +15,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 4] = [
+    let functions: [Whole; 5] = [
         (
             &["struct_concat"],
             structs,
@@ -49,8 +50,42 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                 made(call, fields, parts(of))
             },
         ),
+        (
+            &["struct_extract_at"],
+            |types| match types {
+                // A CAST would hide the constant on which the type of the result depends.
+                [DataType::Struct(_), at] if at.is_integer() => Some(types.to_vec()),
+                _ => None,
+            },
+            |types, constants| {
+                let at = place(constants)?;
+                all_fields(types)
+                    .get(at)
+                    .map(|field| field.data_type().clone())
+            },
+            |call, _| {
+                let [of, at] = call.take()?;
+                let at = place(&[None, Some(&ScalarValue::try_from_array(at, 0)?)]);
+                let found = at.and_then(|at| parts(of).into_iter().nth(at));
+                found.ok_or_else(|| Error::internal("a struct without this field").into())
+            },
+        ),
     ];
     registered(functions, memory)
+}
+
+/// A field's place from 0, by a constant that counts from 1.
+fn place(constants: &[Option<&ScalarValue>]) -> Option<usize> {
+    let at = match constants
+        .get(1)
+        .copied()
+        .flatten()?
+        .cast_to(&DataType::Int64)
+    {
+        Ok(ScalarValue::Int64(at)) => at?,
+        _ => return None,
+    };
+    usize::try_from(at.checked_sub(1)?).ok()
 }
 
 fn structs(types: &[DataType]) -> Option<Vec<DataType>> {
