@@ -94,9 +94,9 @@ pub use operators::{GLOB_MATCH, PLACE};
 pub use parameters::{number_parameters, substitute_parameters};
 pub use parser::{
     AlterSequence, AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts,
-    DroppedMacro, EntryHead, MacroBody, NewComment, NewMacro, NewOverload, NewSequence, OnConflict,
-    OptionValue, ROWS_OF, RekeySlot, SequenceChange, Statement, TransactionStatement,
-    name_columns_of_values, parse, parse_one,
+    DroppedMacro, EntryHead, MacroBody, Merge, MergeAction, MergeClause, MergedRows, NewComment,
+    NewMacro, NewOverload, NewSequence, OnConflict, OptionValue, ROWS_OF, RekeySlot,
+    SequenceChange, Statement, TransactionStatement, name_columns_of_values, parse, parse_one,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;

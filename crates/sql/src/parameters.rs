@@ -61,6 +61,7 @@ fn visit(
     match statement {
         Statement::Sql(statement) => finish(visit_mut(statement.as_mut(), visitor)),
         Statement::InsertByName(insert) => finish(visit_mut(insert.as_mut(), visitor)),
+        Statement::Merge(merge) => merge.visit(visitor),
         Statement::Attach { options, .. }
         | Statement::AlterDatabase {
             change:

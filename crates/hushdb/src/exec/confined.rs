@@ -50,6 +50,7 @@ pub(super) fn check(session: &Session, parsed: &Parsed) -> Result<()> {
         // `run_sql` is the allow-list of these.
         Parsed::Sql(_)
         | Parsed::InsertByName(_)
+        | Parsed::Merge(_)
         | Parsed::Prepare { .. }
         | Parsed::Use(_)
         | Parsed::Set { .. }

@@ -40,6 +40,7 @@ mod literal;
 mod literal_rows;
 mod load;
 mod lock_table;
+mod merge;
 mod option_values;
 mod packed_files;
 mod parquet_tables;
@@ -284,6 +285,7 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
     match parsed {
         Parsed::Sql(ast) => run_sql(statement, *ast),
         Parsed::InsertByName(insert) => upsert::insert(statement, *insert, true),
+        Parsed::Merge(new) => merge::merge(statement, *new),
         Parsed::Attach {
             path,
             name,

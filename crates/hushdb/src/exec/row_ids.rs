@@ -39,6 +39,11 @@ impl RowIds {
         })
     }
 
+    /// Takes an id; whether it is new.
+    pub(super) fn insert(&mut self, id: u64) -> bool {
+        self.0.insert(id)
+    }
+
     /// Takes ids.
     pub(super) fn extend(&mut self, ids: &[u64]) {
         self.0.extend(ids);

@@ -10,6 +10,8 @@ mod copy;
 mod databases;
 mod from_first;
 mod generated_columns;
+mod merge;
+mod merge_statement;
 mod more_joins;
 mod phrases;
 mod pivots;
@@ -24,6 +26,7 @@ mod transaction;
 mod user_macros;
 
 pub use before_parsing::ROWS_OF;
+pub use merge_statement::{Merge, MergeAction, MergeClause, MergedRows};
 pub use shapes::name_columns_of_values;
 pub use statement::{
     AlterSequence, AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts,
@@ -139,6 +142,7 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
         ["ALTER", "DATABASE", ..] => alter_database(parser, keys),
         ["ALTER", "VIEW", ..] => rename_view(parser),
         ["ALTER", "SEQUENCE", ..] => sequences::alter(parser),
+        ["MERGE", ..] => merge::merge(parser),
         ["DROP", "MACRO" | "FUNCTION", ..] => user_macros::drop(parser),
         ["COMMENT", "ON", ..] => comments::comment(parser),
         // sqlparser prepares statements that it knows.

@@ -1,6 +1,7 @@
 //! `Statement`: what a text is parsed to.
 
 use super::super::walk::finish;
+use super::merge_statement::Merge;
 use crate::error::{Error, Result};
 use crate::walk::visit_mut;
 use hushdb_crypto::SecretBytes;
@@ -16,6 +17,8 @@ pub enum Statement {
     Sql(Box<ast::Statement>),
     /// `INSERT INTO t BY NAME query`.
     InsertByName(Box<ast::Insert>),
+    /// `MERGE INTO t USING s ON ... WHEN ...`.
+    Merge(Box<Merge>),
     /// `ATTACH [OR REPLACE] [DATABASE] [IF NOT EXISTS] path [AS name] [(options)]`.
     Attach {
         /// The file, as it is written.
@@ -167,6 +170,7 @@ impl Statement {
         match self {
             Self::Sql(statement) => sql_command(statement),
             Self::InsertByName(_) => "INSERT",
+            Self::Merge(_) => "MERGE",
             Self::Attach { .. } => "ATTACH",
             Self::Detach { .. } => "DETACH",
             Self::AlterDatabase { .. } => "ALTER DATABASE",
@@ -253,6 +257,7 @@ impl Statement {
         match self {
             Self::Sql(statement) => finish(visit_mut(statement.as_mut(), visitor)),
             Self::InsertByName(insert) => finish(visit_mut(insert.as_mut(), visitor)),
+            Self::Merge(merge) => merge.visit(visitor),
             Self::Prepare { statement, .. } => statement.visit(visitor),
             Self::CopyTo {
                 what: CopyTarget::Query(query),

@@ -1,5 +1,6 @@
-//! INSERT, UPDATE and DELETE.
+//! INSERT, UPDATE, DELETE and MERGE.
 
+use super::super::parser::Merge;
 use super::query::items;
 use super::{Result, refuse, relations};
 use sqlparser::ast::{
@@ -131,10 +132,20 @@ pub(super) fn delete(delete: &Delete) -> Result<()> {
     items(returning.as_deref().unwrap_or_default())
 }
 
+pub(super) fn merge(merge: &Merge) -> Result<()> {
+    relations::factor(&merge.target)?;
+    kept_names(&merge.target)?;
+    items(merge.returning.as_deref().unwrap_or_default())
+}
+
 /// The table that is changed, whose columns keep their names.
 fn target(table: &TableWithJoins) -> Result<()> {
     relations::joins(table)?;
-    match &table.relation {
+    kept_names(&table.relation)
+}
+
+fn kept_names(table: &TableFactor) -> Result<()> {
+    match table {
         TableFactor::Table {
             alias: Some(alias),
             args: _,

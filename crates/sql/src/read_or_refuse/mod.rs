@@ -18,7 +18,7 @@ use super::parser::{CopyTarget, MacroBody, Statement};
 use crate::error::{Error, Result};
 use crate::walk::finish;
 use crate::walk::visit;
-use sqlparser::ast::{self, Expr, Query, Select, TableFactor, Visit, Visitor};
+use sqlparser::ast::{self, Expr, Query, Select, TableFactor, Visit, Visitor, VisitorMut};
 use std::ops::ControlFlow;
 
 /// Refuses what nothing would read of a statement.
@@ -32,6 +32,11 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         S::InsertByName(insert) => {
             change::insert(insert)?;
             tree(insert.as_ref())
+        }
+        S::Merge(merge) => {
+            change::merge(merge)?;
+            // A copy, since this visitor changes nothing.
+            merge.clone().visit(&mut Checked)
         }
         S::Prepare { statement, .. } => check(statement),
         S::Call { args, named, .. } => {
@@ -112,6 +117,29 @@ impl Visitor for Guard {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
+        flow(expressions::expr(expr))
+    }
+}
+
+/// The guard, for what is walked over to be changed.
+struct Checked;
+
+impl VisitorMut for Checked {
+    type Break = Box<Error>;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        flow(query::query(query))
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        flow(query::select(select))
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        flow(relations::factor(factor))
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         flow(expressions::expr(expr))
     }
 }
