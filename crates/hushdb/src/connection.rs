@@ -89,10 +89,19 @@ impl Connection {
     /// Whatever is wrong with it; nothing of it has taken effect then.
     pub fn run(&self, statement: &str) -> Result<QueryResult> {
         let session = &self.session;
-        session.in_turn(|progress| {
+        let result = session.in_turn(|progress| {
             let (parsed, names) = self.parsed(statement)?;
             Ok(exec::run(session, parsed, progress)?.called(&names))
-        })
+        });
+        result.map_err(|error| self.placed(error, statement))
+    }
+
+    /// The error with its place in the text; PostgreSQL's clients have sentences alone.
+    fn placed(&self, error: Error, statement: &str) -> Error {
+        match self.session.settings.lock().postgres {
+            true => error,
+            false => error.shown_in(statement.trim().trim_end_matches(';')),
+        }
     }
 
     /// Has exactly one statement run, and does not wait: the database's own threads run it, and its rows are awaited. Works
@@ -115,7 +124,8 @@ impl Connection {
         let (prepared, names) = caught(|| {
             let (parsed, names) = self.parsed(statement)?;
             Ok((Prepared::new(parsed)?, names))
-        })?;
+        })
+        .map_err(|error| self.placed(error, statement))?;
         Ok(PreparedStatement::new(&self.session, prepared, names))
     }
 

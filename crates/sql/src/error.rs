@@ -2,7 +2,9 @@
 //!
 //! What must hold: no message carries a key, a password or a value.
 
+use crate::error_place;
 use crate::error_text::{stripped, without_values};
+use crate::error_wording;
 use crate::marks::MERGED;
 use crate::sqlstate;
 use arrow::error::ArrowError;
@@ -107,6 +109,8 @@ pub struct Error {
     message: String,
     /// Where the kind has several.
     sqlstate: Option<&'static str>,
+    /// Line and column in the text, where the parser says them.
+    place: Option<(u64, u64)>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -120,6 +124,7 @@ impl Error {
             kind,
             message: message.into(),
             sqlstate: None,
+            place: None,
             source: None,
         }
     }
@@ -139,6 +144,26 @@ impl Error {
     #[must_use]
     pub fn with_sqlstate(mut self, sqlstate: &'static str) -> Self {
         self.sqlstate = Some(sqlstate);
+        self
+    }
+
+    /// The same error at a line and column of the text, counted from 1.
+    #[must_use]
+    pub(crate) fn at(mut self, line: u64, column: u64) -> Self {
+        self.place = Some((line, column));
+        self
+    }
+
+    /// The same error with the place in the statement's text that it is about, where that is known: no literal of the text is shown.
+    #[must_use]
+    pub fn shown_in(mut self, sql: &str) -> Self {
+        if matches!(
+            self.kind,
+            ErrorKind::Parser | ErrorKind::Binder | ErrorKind::Catalog
+        ) && let Some(lines) = error_place::shown(&self.message, self.place, sql)
+        {
+            self.message.push_str(&lines);
+        }
         self
     }
 
@@ -303,6 +328,7 @@ impl From<hushdb_storage::Error> for Error {
             kind,
             message,
             sqlstate,
+            place: None,
             source: Some(Box::new(error)),
         }
     }
@@ -396,20 +422,24 @@ impl From<DataFusionError> for Error {
             D::SQL(inner, _) => Error::parser(inner.to_string().replace("sql parser error: ", "")),
             D::NotImplemented(message) => Error::unsupported(without_values(&message)),
             D::Plan(message) => {
-                let kind = if message.contains("does not exist") && message.starts_with("Catalog") {
-                    ErrorKind::Catalog
-                } else {
-                    ErrorKind::Binder
+                let is_catalog =
+                    message.contains("does not exist") && message.starts_with("Catalog");
+                let mut error = match error_wording::of_plan_error(stripped(&message)) {
+                    Some((kind, text)) => Error::new(kind, text),
+                    None if is_catalog => Error::catalog(stripped(&message)),
+                    None => Error::binder(stripped(&message)),
                 };
-                let mut error = Error::new(kind, stripped(&message));
                 error.sqlstate = sqlstate::of_plan_error(&message);
                 error
             }
             D::SchemaError(inner, _) if is_merged(&inner) => Error::unsupported(
                 "a column that a RIGHT or FULL JOIN with USING has merged is not there yet under a table's name: leave the name out",
             ),
-            D::SchemaError(inner, _) => Error::binder(stripped(&inner.to_string()))
-                .with_sqlstate(sqlstate::of_schema_error(&inner)),
+            D::SchemaError(inner, _) => {
+                let words = error_wording::of_schema_error(&inner);
+                let words = words.unwrap_or_else(|| stripped(&inner.to_string()).to_owned());
+                Error::binder(words).with_sqlstate(sqlstate::of_schema_error(&inner))
+            }
             D::Configuration(message) => Error::invalid(stripped(&message)),
             // It counts bytes and names operators, whose memory is no value of a row.
             D::ResourcesExhausted(message) => {

@@ -17,7 +17,9 @@ mod cut_divide;
 pub mod decoders;
 mod dialect;
 mod error;
+mod error_place;
 mod error_text;
+mod error_wording;
 mod folding;
 mod grouping_sets;
 mod integer_literals;
@@ -72,6 +74,7 @@ pub use column_names::unique;
 pub use cut_divide::CUT_DIVIDE;
 pub use error::{Error, ErrorKind, Result, caught};
 pub use error_text::without_values;
+pub use error_wording::{like, offered};
 pub use folding::{SPELLED, Spellings};
 pub use integer_literals::{
     DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, SAME_TYPE_FUNCTIONS,

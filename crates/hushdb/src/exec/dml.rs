@@ -26,7 +26,9 @@ use hushdb_query::memory::KeptRows;
 use hushdb_query::plan::{DML_TARGET, DmlTarget, Snapshot, TableName};
 use hushdb_query::scan::ROW_ID;
 use hushdb_sql::type_names::cast_to;
-use hushdb_sql::{Error, Result, name_parts, position_of, postgres_literal, sqlstate};
+use hushdb_sql::{
+    Error, Result, like, name_parts, offered, position_of, postgres_literal, sqlstate,
+};
 use hushdb_storage::TableVersion;
 use std::sync::Arc;
 
@@ -165,11 +167,25 @@ pub(super) fn insert_targets(table: &TableVersion, columns: &[ObjectName]) -> Re
 pub(super) fn position(table: &TableVersion, name: &str) -> Result<usize> {
     let names = table.columns.iter().map(|column| column.name.as_str());
     position_of(names, name).ok_or_else(|| {
+        let names = table.columns.iter().map(|column| column.name.as_str());
         Error::binder(format!(
-            "Table \"{}\" does not have a column with name \"{name}\"",
-            table.name
+            "Table \"{}\" does not have a column with name \"{name}\"{}",
+            table.name,
+            offered("\nDid you mean", &like(name, names))
         ))
         .with_sqlstate(sqlstate::UNDEFINED_COLUMN)
+    })
+}
+
+/// As [`position`], of a column that an UPDATE sets.
+fn updated_position(table: &TableVersion, name: &str) -> Result<usize> {
+    position(table, name).map_err(|error| {
+        let names = table.columns.iter().map(|column| column.name.as_str());
+        Error::binder(format!(
+            "Referenced update column {name} not found in table!{}",
+            offered("\nDid you mean", &like(name, names))
+        ))
+        .with_sqlstate(error.sqlstate())
     })
 }
 
@@ -375,7 +391,7 @@ pub(super) fn assignments(
         };
         for (name, value) in pairs {
             let column = name_parts(&name)?.pop().unwrap_or_default();
-            let position = position(table, &column)?;
+            let position = updated_position(table, &column)?;
             generated::refuse_update(&table.columns[position])?;
             if assigned.iter().any(|(p, _)| *p == position) {
                 return Err(Error::binder(format!(

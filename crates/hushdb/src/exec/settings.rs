@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Value};
 use hushdb_query::plan::NullOrder;
 use hushdb_sql::settings_text::{memory_size, plain_text, size_text};
 use hushdb_sql::type_names::cast_to;
-use hushdb_sql::{Error, ErrorKind, Result};
+use hushdb_sql::{Error, ErrorKind, Result, like, offered};
 use hushdb_storage::{ColumnType, MAIN_SCHEMA, Synchronous};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -561,9 +561,13 @@ fn setting(name: &str) -> Result<&'static Setting> {
     let found = settings.find(|s| s.name == name || s.aliases.contains(&name.as_str()));
     found.ok_or_else(|| match name.as_str() {
         "rekey_after" => Error::invalid(super::data_key_age::OF_A_DATABASE),
-        _ => Error::catalog(format!(
-            "unrecognized configuration parameter \"{name}\"; FROM duckdb_settings() lists those that there are"
-        )),
+        _ => {
+            let names = SETTINGS.iter().map(|setting| setting.name);
+            Error::catalog(format!(
+                "unrecognized configuration parameter \"{name}\"\nFROM duckdb_settings() lists those that there are{}",
+                offered("\nDid you mean", &like(&name, names))
+            ))
+        }
     })
 }
 

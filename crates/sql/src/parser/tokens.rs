@@ -89,7 +89,28 @@ pub(super) fn parser_error(error: ParserError) -> Error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
         ParserError::RecursionLimitExceeded => "the statement is nested too deeply".to_string(),
     };
-    Error::parser(without_string(&text))
+    let text = without_string(&text);
+    match found_at(&text) {
+        Some((error, Some((line, column)))) => error.at(line, column),
+        Some((error, None)) => error,
+        None => Error::parser(text),
+    }
+}
+
+/// DuckDB's words for `Expected: x, found: y at Line: 1, Column: 2`, and the place.
+fn found_at(text: &str) -> Option<(Error, Option<(u64, u64)>)> {
+    let (_, found) = text.strip_prefix("Expected: ")?.split_once("found: ")?;
+    let (token, place) = match found.rsplit_once(" at Line: ") {
+        Some((token, place)) => (token, place.split_once(", Column: ")),
+        None => (found, None),
+    };
+    let place = place.and_then(|(line, column)| Some((line.parse().ok()?, column.parse().ok()?)));
+    let error = match token {
+        "EOF" => Error::parser("syntax error at end of input"),
+        "a string" => Error::parser("syntax error at or near a string"),
+        token => Error::parser(format!("syntax error at or near \"{token}\"")),
+    };
+    Some((error, place.filter(|_| token != "EOF")))
 }
 
 /// The text without the string that was found where it does not fit.
