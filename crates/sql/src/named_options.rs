@@ -7,7 +7,8 @@ use sqlparser::ast::{
 };
 
 /// Functions that have options.
-const FUNCTIONS: [&str; 8] = [
+const FUNCTIONS: [&str; 9] = [
+    "sniff_csv",
     "read_csv",
     "read_csv_auto",
     "read_parquet",

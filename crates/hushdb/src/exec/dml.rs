@@ -241,7 +241,20 @@ fn bring_literals_to_columns(
     }
 }
 
-pub(super) fn update(statement: &Statement<'_>, update: ast::Update) -> Result<QueryResult> {
+/// Rows of a table that a statement finds, their ids first.
+pub(super) struct FoundRows<'a> {
+    name: TableName,
+    table: Arc<TableVersion>,
+    alias: Ident,
+    write: Write<'a>,
+    pub(super) plan: LogicalPlan,
+}
+
+/// The rows that an UPDATE finds, with their new values.
+pub(super) fn found_by_update<'a>(
+    statement: &Statement<'a>,
+    update: &ast::Update,
+) -> Result<FoundRows<'a>> {
     if update.or.is_some() {
         return Err(Error::parser(
             "UPDATE takes no OR; a key that would be there twice is an error",
@@ -258,7 +271,7 @@ pub(super) fn update(statement: &Statement<'_>, update: ast::Update) -> Result<Q
         ));
     }
     let (name, alias) = target_name(&update.table.relation)?;
-    let (name, mut write) = statement.resolve_for_write(&name)?;
+    let (name, write) = statement.resolve_for_write(&name)?;
     let table = table_of(statement.snapshot(), &name)?;
 
     let assigned = assignments(&table, &update.assignments)?;
@@ -272,9 +285,9 @@ pub(super) fn update(statement: &Statement<'_>, update: ast::Update) -> Result<Q
         &alias,
         assigned,
     )?);
-    let from = match update.from {
+    let from = match &update.from {
         Some(UpdateTableFromKind::AfterSet(tables) | UpdateTableFromKind::BeforeSet(tables)) => {
-            tables
+            tables.clone()
         }
         None => vec![],
     };
@@ -285,8 +298,25 @@ pub(super) fn update(statement: &Statement<'_>, update: ast::Update) -> Result<Q
         &alias,
         items,
         from,
-        update.selection,
+        update.selection.clone(),
     )?;
+    Ok(FoundRows {
+        name,
+        table,
+        alias,
+        write,
+        plan,
+    })
+}
+
+pub(super) fn update(statement: &Statement<'_>, update: ast::Update) -> Result<QueryResult> {
+    let FoundRows {
+        name,
+        table,
+        alias,
+        mut write,
+        plan,
+    } = found_by_update(statement, &update)?;
     let planner = statement.planner();
     let sources: Vec<Option<usize>> = (1..=table.columns.len()).map(Some).collect();
     let mut plan = load::project_after(&planner, plan, 1, &name, &table.columns, &sources)?;
@@ -436,13 +466,17 @@ pub(super) fn rows_plan(rows: &KeptRows) -> Result<LogicalPlan> {
     Ok(LogicalPlanBuilder::scan("new_rows", rows.source()?, None)?.build()?)
 }
 
-pub(super) fn delete(statement: &Statement<'_>, delete: ast::Delete) -> Result<QueryResult> {
+/// The rows that a DELETE finds, with their values if it has RETURNING.
+pub(super) fn found_by_delete<'a>(
+    statement: &Statement<'a>,
+    delete: &ast::Delete,
+) -> Result<FoundRows<'a>> {
     if !delete.order_by.is_empty() || delete.limit.is_some() {
         return Err(Error::unsupported(
             "ORDER BY and LIMIT of DELETE are not there yet; choose rows with a subquery",
         ));
     }
-    let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = delete.from;
+    let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = &delete.from;
     let [TableWithJoins { relation, joins }] = tables.as_slice() else {
         return Err(Error::parser(
             "DELETE takes one table; join others with USING",
@@ -454,20 +488,15 @@ pub(super) fn delete(statement: &Statement<'_>, delete: ast::Delete) -> Result<Q
         ));
     }
     let (name, alias) = target_name(relation)?;
-    let (name, mut write) = statement.resolve_for_write(&name)?;
+    let (name, write) = statement.resolve_for_write(&name)?;
     let table = table_of(statement.snapshot(), &name)?;
-    if delete.selection.is_none() && delete.using.is_none() && delete.returning.is_none() {
-        let rows = write.truncate(&name.schema, &name.name)?;
-        write.commit()?;
-        return QueryResult::count(rows);
-    }
     let alias = alias.unwrap_or_else(|| Ident::with_quote('"', name.name.clone()));
     let mut items = vec![SelectItem::UnnamedExpr(column_of(&alias, ROW_ID))];
     if delete.returning.is_some() {
         let columns = table.columns.iter().enumerate();
         items.extend(columns.map(|(i, c)| named(column_of(&alias, &c.name), format!("$old{i}"))));
     }
-    let using = delete.using.unwrap_or_default();
+    let using = delete.using.clone().unwrap_or_default();
     let plan = target_plan(
         statement,
         &name,
@@ -475,8 +504,31 @@ pub(super) fn delete(statement: &Statement<'_>, delete: ast::Delete) -> Result<Q
         &alias,
         items,
         using,
-        delete.selection,
+        delete.selection.clone(),
     )?;
+    Ok(FoundRows {
+        name,
+        table,
+        alias,
+        write,
+        plan,
+    })
+}
+
+pub(super) fn delete(statement: &Statement<'_>, delete: ast::Delete) -> Result<QueryResult> {
+    let is_all = delete.selection.is_none() && delete.using.is_none() && delete.returning.is_none();
+    let FoundRows {
+        name,
+        table,
+        alias,
+        mut write,
+        plan,
+    } = found_by_delete(statement, &delete)?;
+    if is_all {
+        let rows = write.truncate(&name.schema, &name.name)?;
+        write.commit()?;
+        return QueryResult::count(rows);
+    }
     let (ids, returned) = match &delete.returning {
         None => (RowIds::of(statement, &plan)?, None),
         Some(items) => {

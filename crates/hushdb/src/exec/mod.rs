@@ -25,6 +25,7 @@ mod definitions;
 mod describe;
 mod dml;
 mod entries;
+mod explained;
 mod export;
 mod file_paths;
 mod file_tables;
@@ -65,6 +66,7 @@ mod system_tables;
 pub(crate) mod table_functions;
 mod tpch_load;
 mod transaction;
+mod type_table;
 mod upsert;
 mod user_macros;
 mod vacuum;
@@ -369,16 +371,29 @@ fn checkpoint(statement: &Statement<'_>, name: Option<String>) -> Result<QueryRe
     Ok(QueryResult::done())
 }
 
+/// What a change is called, with the table that it is about.
+fn table_changed(change: &ast::Statement) -> String {
+    use ast::Statement as S;
+    match change {
+        S::Insert(insert) => format!("Insert: {}", insert.table),
+        S::Update(update) => format!("Update: {}", update.table),
+        S::Delete(_) => "Delete".into(),
+        S::CreateTable(create) => format!("CreateTable: {}", create.name),
+        S::Drop { .. } => "Drop".into(),
+        _ => "Change".into(),
+    }
+}
+
 fn run_sql(statement: &Statement<'_>, parsed: ast::Statement) -> Result<QueryResult> {
     use ast::Statement as S;
     match parsed {
         S::Query(query) if !query.locks.is_empty() => for_update::run(statement, *query),
         S::Query(_) => query::run(statement, parsed),
-        S::Explain { ref statement, .. } if !matches!(**statement, S::Query(_)) => {
-            Err(Error::unsupported(
-                "EXPLAIN works on queries; write the SELECT that the statement reads",
-            ))
-        }
+        S::Explain {
+            statement: change,
+            analyze,
+            ..
+        } if !matches!(*change, S::Query(_)) => explained::explain(statement, *change, analyze),
         S::Explain { .. } => query::explain(statement, parsed),
         S::ExplainTable { table_name, .. } => {
             let text = format!("SELECT * FROM {table_name}");

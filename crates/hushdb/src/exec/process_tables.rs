@@ -1,5 +1,5 @@
-//! What a process says of its databases, key slots, locks and settings, as tables: `databases()`, `key_slots()`, `locks()` and
-//! `duckdb_settings()`.
+//! What a process says of its databases, key slots, locks and settings, as tables: `databases()`, `key_slots()`, `locks()`,
+//! `duckdb_settings()` and `duckdb_variables()`.
 //!
 //! What must hold: nothing here tells a key, or how to get one.
 
@@ -9,6 +9,7 @@ use crate::maintenance::KeySlot;
 use crate::session::Session;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray};
 use hushdb_keys::{SlotKdf, Suite};
+use hushdb_query::functions::value_text;
 use hushdb_query::plan::{DatabaseSnapshot, Planner};
 use hushdb_storage::{LockView, StoreInfo};
 use std::sync::Arc;
@@ -17,7 +18,10 @@ use std::sync::Arc;
 type Row<'a> = (&'a String, &'a DatabaseSnapshot, StoreInfo);
 
 /// What the tables here are called.
-pub(super) const NAMES: [&str; 11] = [
+pub(super) const NAMES: [&str; 14] = [
+    "duckdb_types",
+    "duckdb_variables",
+    "pragma_version",
     "duckdb_functions",
     "databases",
     "duckdb_databases",
@@ -36,6 +40,9 @@ pub(super) fn named(name: &str, session: &Session, planner: &Planner<'_>) -> Col
     match name {
         "settings" | "duckdb_settings" => settings(session),
         "duckdb_functions" => super::function_table::functions(planner),
+        "duckdb_variables" => variables(session),
+        "pragma_version" => version(),
+        "duckdb_types" => super::type_table::types(&planner.snapshot.current_database),
         "locks" => locks(planner),
         "data_keys" | "keys" => super::data_key_age::data_keys(planner),
         "key_slots" => key_slots(planner),
@@ -87,6 +94,40 @@ fn databases(planner: &Planner<'_>) -> Columns {
         ("internal", flags(&|_| false)),
         ("type", texts(&|_| Some("hushdb".into()))),
         ("readonly", read_only),
+    ]
+}
+
+/// What SET VARIABLE has set, by name.
+fn variables(session: &Session) -> Columns {
+    let variables = Arc::clone(&session.variables.lock());
+    let names = variables.keys().map(Some);
+    let values = variables.values().map(|value| match value.is_null() {
+        true => None,
+        false => value
+            .to_array()
+            .ok()
+            .and_then(|array| value_text(array.as_ref(), 0).ok().flatten()),
+    });
+    let types = variables
+        .values()
+        .map(|value| Some(hushdb_sql::type_names::type_name(&value.data_type())));
+    vec![
+        ("name", Arc::new(names.collect::<StringArray>())),
+        ("value", Arc::new(values.collect::<StringArray>())),
+        ("type", Arc::new(types.collect::<StringArray>())),
+    ]
+}
+
+/// What PRAGMA version says, under DuckDB's names.
+fn version() -> Columns {
+    let one = |text: &str| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
+    vec![
+        (
+            "library_version",
+            one(concat!("v", env!("CARGO_PKG_VERSION"))),
+        ),
+        ("source_id", one("")),
+        ("codename", one("HushDB")),
     ]
 }
 

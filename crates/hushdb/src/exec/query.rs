@@ -164,6 +164,28 @@ fn shortened(plan: &str) -> String {
 /// EXPLAIN and EXPLAIN ANALYZE, as rows of `explain_key` and `explain_value` like DuckDB's.
 pub(super) fn explain(statement: &Statement<'_>, query: ast::Statement) -> Result<QueryResult> {
     let plan = statement.planner().plan_statement(query)?;
+    explain_plan(statement, plan)
+}
+
+/// The columns of an EXPLAIN.
+pub(super) fn explain_schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new("explain_key", DataType::Utf8, false),
+        Field::new("explain_value", DataType::Utf8, false),
+    ]))
+}
+
+/// Keys and values of an EXPLAIN.
+pub(super) fn explain_rows(batch: &RecordBatch) -> Result<Vec<(String, String)>> {
+    let texts = |at: usize| datafusion::arrow::compute::cast(batch.column(at), &DataType::Utf8);
+    let (keys, plans) = (texts(0)?, texts(1)?);
+    let rows = keys.as_string::<i32>().iter().zip(plans.as_string::<i32>());
+    let owned = |text: Option<&str>| text.unwrap_or_default().to_owned();
+    Ok(rows.map(|(key, plan)| (owned(key), owned(plan))).collect())
+}
+
+/// What a plan of EXPLAIN says.
+pub(super) fn explain_plan(statement: &Statement<'_>, plan: LogicalPlan) -> Result<QueryResult> {
     let physical = physical(statement, &plan)?;
     let batches = statement.block_on(async {
         let context = statement
@@ -177,29 +199,23 @@ pub(super) fn explain(statement: &Statement<'_>, query: ast::Statement) -> Resul
         }
         Ok(batches)
     })?;
-    let schema = Arc::new(Schema::new(vec![
-        Field::new("explain_key", DataType::Utf8, false),
-        Field::new("explain_value", DataType::Utf8, false),
-    ]));
+    let schema = explain_schema();
     let output = statement.session.settings.lock().explain;
     let (mut keys, mut plans) = (vec![], vec![]);
     if let (ExplainOutput::All, LogicalPlan::Explain(explain)) = (output, &plan) {
         keys.push("logical_plan".to_owned());
         plans.push(shortened(&explain.plan.display_indent().to_string()));
     }
-    for batch in batches {
-        let texts = |at: usize| datafusion::arrow::compute::cast(batch.column(at), &DataType::Utf8);
-        let (key, plan) = (texts(0)?, texts(1)?);
-        let rows = key.as_string::<i32>().iter().zip(plan.as_string::<i32>());
-        for (key, plan) in rows {
-            let key = match key.unwrap_or_default() {
+    for batch in &batches {
+        for (key, plan) in explain_rows(batch)? {
+            let key = match key.as_str() {
                 "logical_plan" if output == ExplainOutput::PhysicalOnly => continue,
                 "physical_plan" if output == ExplainOutput::OptimizedOnly => continue,
                 "logical_plan" => "logical_opt",
                 other => other,
             };
             keys.push(key.to_owned());
-            plans.push(shortened(plan.unwrap_or_default()));
+            plans.push(shortened(&plan));
         }
     }
     let columns: Vec<ArrayRef> = vec![

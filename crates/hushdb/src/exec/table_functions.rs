@@ -1,9 +1,11 @@
-//! Functions in FROM: `read_csv`, `read_parquet`, `read_json`, `glob`, `read_text`, `read_blob`, `range`, `generate_series`, `tpch_queries`, `databases`,
+//! Functions in FROM: `read_csv`, `sniff_csv`, `read_parquet`, `read_json`, `glob`, `read_text`, `read_blob`, `range`, `generate_series`, `tpch_queries`, `databases`,
 //! `duckdb_settings`, `locks`, `database_anchor`, `key_slots`, `key_memory`, `data_keys`, `rekey_progress`, `spill_files`, `duckdb_indexes`, `duckdb_constraints`,
 //! `pragma_table_info`, and what catalogs have (`catalog_tables.rs`).
 
 use super::confined;
 use super::copy_options::Format;
+use super::csv::told;
+use super::file_paths::matching;
 use super::file_tables;
 use super::parquet_tables;
 use super::read_files;
@@ -50,6 +52,7 @@ fn call(
         return parquet_rows(name, &args);
     }
     match name {
+        "sniff_csv" => sniffed(&args),
         "glob" | "read_text" | "read_blob" => file_rows(name, &args),
         sql::ROWS_OF => {
             let text = args.first().and_then(text).unwrap_or_default();
@@ -131,6 +134,21 @@ fn files(
     let options = options.iter().map(|option| named_option(function, option));
     let options = options.collect::<Result<Vec<_>>>()?;
     read_files::source(planner, format, &paths, options)
+}
+
+/// What is found out from the beginning of a CSV file.
+fn sniffed(args: &[ScalarValue]) -> Result<Arc<dyn TableSource>> {
+    let wrong = || Error::binder("sniff_csv takes the path of one file, and options of read_csv");
+    let (path, options) = args.split_first().ok_or_else(wrong)?;
+    let pattern = text(path).ok_or_else(wrong)?;
+    let files = matching(&pattern)?;
+    let [path] = files.as_slice() else {
+        return Err(wrong());
+    };
+    let options = options
+        .iter()
+        .map(|option| named_option("sniff_csv", option));
+    table(told(path, &options.collect::<Result<Vec<_>>>()?)?)
 }
 
 /// What Parquet files say of themselves.

@@ -7,6 +7,7 @@ mod kinds;
 mod options;
 mod records;
 mod sniff;
+mod told;
 mod write;
 
 pub(super) use self::kinds::is_form;
@@ -14,6 +15,7 @@ use self::kinds::{Kind, TEXT};
 use self::options::Options;
 use self::records::{Dialect, Fault, Record, Records};
 use self::sniff::{OTHER_COUNT, SAMPLE_BYTES, Sample, is_row, sniff};
+pub(super) use self::told::told;
 pub(super) use self::write::{CsvForm, CsvWriter, Quoted};
 use super::packed_files::Unpacked;
 use datafusion::arrow::array::ArrayRef;
@@ -54,6 +56,53 @@ pub(super) struct CsvTable {
 /// # Errors
 /// `Io` when it cannot be read, `InvalidInput` when it is no CSV, by line.
 pub(super) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<CsvTable> {
+    let Seen {
+        options,
+        sample,
+        dialect,
+        header,
+        names,
+        types,
+        kinds,
+        without_values,
+    } = seen(path, given)?;
+    let without_values = names.iter().zip(&types).zip(&without_values);
+    let without_values = without_values.filter(|((_, ty), none)| **none && ty.is_none());
+    let without_values = without_values.map(|((name, _), _)| name.clone()).collect();
+    let columns = names.iter().zip(&types).zip(kinds);
+    let columns = columns.map(|((name, ty), kind)| ReadColumn {
+        name: name.clone(),
+        kind: match ty {
+            Some(ty) => kind_for(ty, &options),
+            None if options.all_varchar => TEXT,
+            None => kind,
+        },
+        is_sniffed: ty.is_none(),
+    });
+    let columns = columns.collect();
+    let ignore_errors = options.ignore_errors;
+    let file = CsvFile::new(path, options, dialect, header, columns);
+    Ok(CsvTable {
+        source: typed(table(file)?, &names, &types, ignore_errors)?,
+        without_values,
+        is_empty: sample.bytes.is_empty(),
+    })
+}
+
+/// What a file's beginning tells, and what the options say.
+struct Seen {
+    options: Options,
+    sample: Sample,
+    dialect: Dialect,
+    header: bool,
+    names: Vec<String>,
+    /// Those that were given.
+    types: Vec<Option<ColumnType>>,
+    kinds: Vec<Kind>,
+    without_values: Vec<bool>,
+}
+
+fn seen(path: &str, given: &[(String, OptionValue)]) -> Result<Seen> {
     let options = Options::new(path, given)?;
     let expected = Some(options.columns.len()).filter(|columns| *columns > 0);
     let sample = sample(path, &options)?;
@@ -85,26 +134,15 @@ pub(super) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<CsvT
         name.clone_from(given);
     }
     let types = types_of(&options, &names, &positional)?;
-    let without_values = names.iter().zip(&types).zip(&shape.without_values);
-    let without_values = without_values.filter(|((_, ty), none)| **none && ty.is_none());
-    let without_values = without_values.map(|((name, _), _)| name.clone()).collect();
-    let columns = names.iter().zip(&types).zip(shape.kinds);
-    let columns = columns.map(|((name, ty), kind)| ReadColumn {
-        name: name.clone(),
-        kind: match ty {
-            Some(ty) => kind_for(ty, &options),
-            None if options.all_varchar => TEXT,
-            None => kind,
-        },
-        is_sniffed: ty.is_none(),
-    });
-    let columns = columns.collect();
-    let ignore_errors = options.ignore_errors;
-    let file = CsvFile::new(path, options, sniffed.dialect, shape.header, columns);
-    Ok(CsvTable {
-        source: typed(table(file)?, &names, &types, ignore_errors)?,
-        without_values,
-        is_empty: sample.bytes.is_empty(),
+    Ok(Seen {
+        dialect: sniffed.dialect,
+        header: shape.header,
+        kinds: shape.kinds,
+        without_values: shape.without_values,
+        options,
+        sample,
+        names,
+        types,
     })
 }
 

@@ -1,0 +1,100 @@
+//! EXPLAIN of statements that change something: the plan of the rows that they read, under what is done with these. EXPLAIN ANALYZE does
+//! it, and says how many rows it was and how long it took.
+
+use super::{dml, query, run_sql, table_changed};
+use crate::result::{QueryResult, ResultKind};
+use crate::statement::Statement;
+use datafusion::arrow::array::{ArrayRef, StringArray};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::sql::sqlparser::ast;
+use hushdb_sql::{Error, Result};
+use hushdb_storage::clock;
+use std::sync::Arc;
+
+/// `EXPLAIN [ANALYZE] change`.
+pub(super) fn explain(
+    statement: &Statement<'_>,
+    change: ast::Statement,
+    analyzes: bool,
+) -> Result<QueryResult> {
+    // Before it is done: what it reads may be gone behind it.
+    let plan = rows_read(statement, &change)?;
+    let plan = plan.map(|plan| {
+        LogicalPlanBuilder::from(plan)
+            .explain(false, false)?
+            .build()
+    });
+    let plan = match plan {
+        Some(plan) => query::explain_plan(statement, plan?)?.collect_batches()?,
+        None => vec![],
+    };
+    let mut title = table_changed(&change);
+    if analyzes {
+        let began = clock::now();
+        let mut result = run_sql(statement, change)?;
+        let kind = result.kind();
+        let returned: usize = result
+            .by_ref()
+            .map(|batch| Ok(batch?.num_rows()))
+            .sum::<Result<usize>>()?;
+        let rows = match kind {
+            ResultKind::Count(rows) => format!(", {rows} rows"),
+            _ if returned > 0 => format!(", {returned} rows"),
+            _ => String::new(),
+        };
+        title += &format!("{rows}, {:.4} s", began.elapsed().as_secs_f64());
+    }
+    titled(&title, plan, analyzes)
+}
+
+/// The plan of what a statement reads; nothing where it reads no rows.
+fn rows_read(statement: &Statement<'_>, change: &ast::Statement) -> Result<Option<LogicalPlan>> {
+    use ast::Statement as S;
+    match change {
+        S::Insert(insert) => {
+            let incoming = dml::incoming(statement, insert.clone(), false)?;
+            Ok(Some(incoming.plan))
+        }
+        S::Update(update) => Ok(Some(dml::found_by_update(statement, update)?.plan)),
+        S::Delete(delete) => Ok(Some(dml::found_by_delete(statement, delete)?.plan)),
+        S::CreateTable(create) => {
+            let query = create.query.clone();
+            query
+                .map(|query| statement.planner().plan_query(*query))
+                .transpose()
+        }
+        S::Drop { .. } | S::Truncate(_) | S::CreateSchema { .. } | S::CreateIndex(_) => Ok(None),
+        _ => Err(Error::unsupported(
+            "EXPLAIN of this statement is not there yet; it takes queries, INSERT, UPDATE, DELETE and CREATE TABLE",
+        )),
+    }
+}
+
+/// Each plan under the change, a step further in.
+fn titled(title: &str, plan: Vec<RecordBatch>, analyzes: bool) -> Result<QueryResult> {
+    let schema = query::explain_schema();
+    let (mut keys, mut texts) = (vec![], vec![]);
+    for batch in &plan {
+        for (key, text) in query::explain_rows(batch)? {
+            let text: String = text.lines().map(|line| format!("  {line}\n")).collect();
+            keys.push(key);
+            texts.push(format!("{title}\n{text}"));
+        }
+    }
+    if keys.is_empty() {
+        keys.push("physical_plan".into());
+        texts.push(format!("{title}\n"));
+    }
+    if analyzes {
+        for key in keys.iter_mut().filter(|key| *key == "physical_plan") {
+            *key = "analyzed_plan".into();
+        }
+    }
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from(keys)),
+        Arc::new(StringArray::from(texts)),
+    ];
+    let rows = vec![RecordBatch::try_new(Arc::clone(&schema), columns)?];
+    Ok(QueryResult::rows(schema, rows))
+}
