@@ -228,11 +228,6 @@ const MACROS: &[(&str, usize, &str)] = &[
         "array_to_string($1, ',')",
     ),
     (
-        "make_timestamp_ns",
-        1,
-        "CAST(CAST($1 AS BIGINT) AS TIMESTAMP_NS)",
-    ),
-    (
         "nanosecond",
         1,
         "CAST(date_part('nanosecond', $1) AS BIGINT)",

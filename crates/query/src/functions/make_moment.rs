@@ -7,6 +7,7 @@ use super::room::Room;
 use super::text::calendar;
 use datafusion::arrow::array::{
     ArrayRef, Date32Array, Time64MicrosecondArray, TimestampMicrosecondArray,
+    TimestampNanosecondArray,
 };
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::Result;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 const MICROS_PER_SECOND: f64 = 1e6;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+const NANOS: DataType = DataType::Timestamp(TimeUnit::Nanosecond, None);
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     use Kind::{Double, Int};
@@ -57,6 +59,11 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         ),
         plain(&["make_timestamp_ms"], vec![of_millis()], memory),
         plain(
+            &["make_timestamp_ns"],
+            vec![Form::new(&[Int], Run::Whole(NANOS, moments_of_nanos))],
+            memory,
+        ),
+        plain(
             &["epoch_ms"],
             vec![
                 of_millis(),
@@ -87,6 +94,20 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             memory,
         ),
     ]
+}
+
+/// Points in time, given in nanoseconds since 1970.
+fn moments_of_nanos(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
+    let nanos = columns.rows().map(|row| match row.has_null() {
+        true => Ok(None),
+        // The last of 64 bits are infinitely far.
+        false => match near(row.int(0)) {
+            Some(nanos) if nanos != i64::MIN => Ok(Some(nanos)),
+            _ => Err(out_of_range("Timestamp")),
+        },
+    });
+    let nanos = nanos.collect::<Result<TimestampNanosecondArray, _>>()?;
+    Ok(Arc::new(nanos))
 }
 
 /// A point in time, given in milliseconds since 1970.
