@@ -47,14 +47,8 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                 x => x.acosh(),
             }))
         }),
-        of_doubles(&["gamma"], |row| match row.double(0) {
-            0.0 => Err(out_of_range("cannot take gamma of zero")),
-            x => Ok(Some(libm::tgamma(x))),
-        }),
-        of_doubles(&["lgamma"], |row| match row.double(0) {
-            0.0 => Err(out_of_range("cannot take log gamma of zero")),
-            x => Ok(Some(libm::lgamma(x))),
-        }),
+        of_doubles(&["gamma"], gamma),
+        of_doubles(&["lgamma"], log_gamma),
         power(memory),
         truth(memory),
         tests(&["isnan"], |row| Ok(Some(row.double(0).is_nan()))),
@@ -100,6 +94,20 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             memory,
         ),
     ]
+}
+
+fn gamma(row: Row<'_>) -> Result<Option<f64>> {
+    match row.double(0) {
+        0.0 => Err(out_of_range("cannot take gamma of zero")),
+        x => Ok(Some(libm::tgamma(x))),
+    }
+}
+
+fn log_gamma(row: Row<'_>) -> Result<Option<f64>> {
+    match row.double(0) {
+        0.0 => Err(out_of_range("cannot take log gamma of zero")),
+        x => Ok(Some(libm::lgamma(x))),
+    }
 }
 
 /// Whether a day is one of a calendar, and none of the two that are infinitely far.
