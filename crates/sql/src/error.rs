@@ -425,7 +425,8 @@ impl From<DataFusionError> for Error {
                 let is_catalog =
                     message.contains("does not exist") && message.starts_with("Catalog");
                 let mut error = match error_wording::of_plan_error(stripped(&message)) {
-                    Some((kind, text)) => Error::new(kind, text),
+                    Some((true, text)) => Error::catalog(text),
+                    Some((false, text)) => Error::binder(text),
                     None if is_catalog => Error::catalog(stripped(&message)),
                     None => Error::binder(stripped(&message)),
                 };

@@ -1,6 +1,5 @@
 //! What the planner says of names, in DuckDB's words: the sentence, and what may have been meant.
 
-use super::error::ErrorKind;
 use datafusion_common::{Column, SchemaError, TableReference};
 use std::collections::HashSet;
 
@@ -95,8 +94,8 @@ fn not_found(field: &Column, valid: &[Column]) -> String {
     )
 }
 
-/// What the planner says in words alone, with the kind that it has.
-pub(crate) fn of_plan_error(message: &str) -> Option<(ErrorKind, String)> {
+/// What the planner says in words alone, and whether it is about something that no catalog has.
+pub(crate) fn of_plan_error(message: &str) -> Option<(bool, String)> {
     if let Some(rest) = message.strip_prefix("Invalid function '") {
         let (name, rest) = rest.split_once('\'')?;
         let meant = rest.split_once("Did you mean '");
@@ -106,7 +105,7 @@ pub(crate) fn of_plan_error(message: &str) -> Option<(ErrorKind, String)> {
             format!("\nDid you mean \"{meant}\"?")
         });
         let text = format!("Scalar Function with name {name} does not exist!{meant}");
-        return Some((ErrorKind::Catalog, text));
+        return Some((true, text));
     }
     if message.starts_with("Column in SELECT must be in GROUP BY") {
         let (_, rest) = message.split_once("column \"")?;
@@ -116,15 +115,12 @@ pub(crate) fn of_plan_error(message: &str) -> Option<(ErrorKind, String)> {
             "column \"{name}\" must appear in the GROUP BY clause or must be part of an aggregate function.\n\
              Either add it to the GROUP BY list, or use \"ANY_VALUE({name})\" if the exact value of \"{name}\" is not important."
         );
-        return Some((ErrorKind::Binder, text));
+        return Some((false, text));
     }
     let begins = "Aggregate functions are not allowed in the WHERE clause";
-    message.starts_with(begins).then(|| {
-        (
-            ErrorKind::Binder,
-            "WHERE clause cannot contain aggregates!".into(),
-        )
-    })
+    message
+        .starts_with(begins)
+        .then(|| (false, "WHERE clause cannot contain aggregates!".into()))
 }
 
 #[cfg(test)]
@@ -162,7 +158,7 @@ mod tests {
     fn functions_and_groups() {
         let said = of_plan_error("Invalid function 'lenght'.\nDid you mean 'length'?");
         let text = "Scalar Function with name lenght does not exist!\nDid you mean \"length\"?";
-        assert_eq!(said, Some((ErrorKind::Catalog, text.into())));
+        assert_eq!(said, Some((true, text.into())));
         let said = of_plan_error("Invalid function 'x'.\nDid you mean '$bit_not'?");
         assert_eq!(said.map(|(_, text)| text.contains("mean")), Some(false));
         let said = of_plan_error(

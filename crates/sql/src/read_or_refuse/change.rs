@@ -1,11 +1,10 @@
 //! INSERT, UPDATE, DELETE and MERGE.
 
-use super::super::parser::Merge;
 use super::query::items;
 use super::{Result, refuse, relations};
 use sqlparser::ast::{
     ConflictTarget, Delete, DoUpdate, FromTable, Insert, OnConflict, OnConflictAction, OnInsert,
-    TableFactor, TableWithJoins, Update, UpdateTableFromKind,
+    SelectItem, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
 
 pub(super) fn insert(insert: &Insert) -> Result<()> {
@@ -132,10 +131,11 @@ pub(super) fn delete(delete: &Delete) -> Result<()> {
     items(returning.as_deref().unwrap_or_default())
 }
 
-pub(super) fn merge(merge: &Merge) -> Result<()> {
-    relations::factor(&merge.target)?;
-    kept_names(&merge.target)?;
-    items(merge.returning.as_deref().unwrap_or_default())
+/// MERGE INTO, of which all else is taken apart by expressions and queries.
+pub(super) fn merge(target: &TableFactor, returning: &[SelectItem]) -> Result<()> {
+    relations::factor(target)?;
+    kept_names(target)?;
+    items(returning)
 }
 
 /// The table that is changed, whose columns keep their names.

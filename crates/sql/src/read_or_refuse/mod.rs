@@ -34,7 +34,10 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
             tree(insert.as_ref())
         }
         S::Merge(merge) => {
-            change::merge(merge)?;
+            change::merge(
+                &merge.target,
+                merge.returning.as_deref().unwrap_or_default(),
+            )?;
             // A copy, since this visitor changes nothing.
             merge.clone().visit(&mut Checked)
         }
