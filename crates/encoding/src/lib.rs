@@ -19,7 +19,7 @@ pub use codec::{
     plain_values,
 };
 pub use column_type::{
-    Bounds, ColumnType, MAX_DECIMAL_PRECISION, MAX_DECIMAL64_PRECISION, MAX_TYPE_DEPTH,
+    Bounds, ColumnType, EnumType, MAX_DECIMAL_PRECISION, MAX_DECIMAL64_PRECISION, MAX_TYPE_DEPTH,
     MAX_TYPES_IN_TYPE, Parts, Properties, Values,
 };
 pub use expected_panics::{expect_panics, is_panic_expected};

@@ -13,7 +13,7 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::sql::sqlparser::ast;
 use hushdb_query::functions::{format_blob, value_text};
-use hushdb_sql::type_names::cast_to;
+use hushdb_sql::type_names::{cast_to, is_enum};
 use hushdb_sql::{self as sql, Error, ErrorKind, Result};
 use hushdb_storage::ColumnType;
 
@@ -156,6 +156,9 @@ impl Value {
             DataType::List(_) => Self::List(Self::all_of(&column.as_list::<i32>().value(row))?),
             DataType::LargeList(_) => {
                 Self::List(Self::all_of(&column.as_list::<i64>().value(row))?)
+            }
+            DataType::Struct(_) if is_enum(column.data_type()) => {
+                Self::Text(value_text(column, row)?.unwrap_or_default())
             }
             DataType::Struct(fields) => {
                 let columns = fields.iter().zip(column.as_struct().columns());

@@ -64,6 +64,7 @@ mod template;
 mod truth_marks;
 pub mod type_names;
 mod user_macros;
+mod user_types;
 mod using_joins;
 mod value_names;
 pub mod walk;
@@ -98,8 +99,9 @@ pub use parameters::{number_parameters, substitute_parameters};
 pub use parser::{
     AlterSequence, AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts,
     DroppedMacro, EntryHead, MacroBody, Merge, MergeAction, MergeClause, MergedRows, NewComment,
-    NewMacro, NewOverload, NewSequence, OnConflict, OptionValue, ROWS_OF, RekeySlot,
-    SequenceChange, Statement, TransactionStatement, name_columns_of_values, parse, parse_one,
+    NewMacro, NewOverload, NewSequence, NewType, OnConflict, OptionValue, ROWS_OF, RekeySlot,
+    SequenceChange, Statement, TransactionStatement, TypeBody, name_columns_of_values, parse,
+    parse_one,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
 pub use postgres::as_postgres;
@@ -115,6 +117,7 @@ pub use split::{StatementSplit, split_statements};
 pub use sql_text::sql_text;
 pub use truth_marks::TRUTH;
 pub use user_macros::{FindMacro, expand_macros, expand_macros_in};
+pub use user_types::{FindType, expand_type, expand_types};
 pub use using_joins::{has_call, is_call, merges, single};
 pub use value_names::BRACKETS;
 pub use wildcards::{IN_PLACE_OF, excluded_names};

@@ -7,10 +7,12 @@ use super::reading::parse_data_type;
 use super::{folded, quote};
 use crate::error::{Error, Result};
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
-use hushdb_storage::{ColumnType, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE};
+use hushdb_storage::{ColumnType, EnumType, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE};
 use sqlparser::ast::{
-    self, ArrayElemTypeDef, DataType as SqlType, ExactNumberInfo, StructField, TimezoneInfo,
+    self, ArrayElemTypeDef, DataType as SqlType, EnumMember, ExactNumberInfo, StructField,
+    TimezoneInfo,
 };
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -80,10 +82,68 @@ pub fn column_type(sql: &SqlType) -> Result<ColumnType> {
             sound(C::List(Box::new(column_type(item)?)))?
         }
         S::Struct(fields, _) => sound(C::Struct(struct_fields(fields)?))?,
+        S::Enum(members, None) => C::Enum(listed(members)?),
         S::Custom(name, modifiers) => return custom(&name.to_string(), modifiers),
         S::HugeInt => return Err(refused("HUGEINT")),
         S::UHugeInt => return Err(refused("UHUGEINT")),
         other => return Err(refused(&other.to_string())),
+    })
+}
+
+fn listed(members: &[EnumMember]) -> Result<EnumType> {
+    let values = members.iter().map(|member| match member {
+        EnumMember::Name(value) => Ok(value.clone()),
+        EnumMember::NamedValue(..) => Err(Error::parser(
+            "the values of an ENUM are texts alone: ENUM('a', 'b')",
+        )),
+    });
+    enum_of(values.collect::<Result<_>>()?)
+}
+
+/// The ENUM of these values.
+///
+/// # Errors
+/// `Invalid` if one is there twice; `Unsupported` if there are too many.
+pub fn enum_of(values: Vec<String>) -> Result<EnumType> {
+    let mut seen = HashSet::new();
+    if let Some(twice) = values.iter().find(|value| !seen.insert(value.as_str())) {
+        return Err(Error::invalid(format!(
+            "Attempted to create ENUM type with duplicate value {twice}"
+        )));
+    }
+    EnumType::new(values).ok_or_else(|| {
+        Error::unsupported(format!(
+            "an ENUM has at most {} values, of {} bytes together",
+            EnumType::MAX_VALUES,
+            EnumType::MAX_BYTES
+        ))
+    })
+}
+
+/// Whether an Arrow type stands for an ENUM.
+pub fn is_enum(of: &DataType) -> bool {
+    enum_type(of).is_some()
+}
+
+/// The ENUM that an Arrow type stands for, if it does.
+///
+/// What was looked up last is kept for each thread: values are shown one by one.
+pub fn enum_type(of: &DataType) -> Option<EnumType> {
+    thread_local! {
+        static LAST: RefCell<Option<(Fields, EnumType)>> = const { RefCell::new(None) };
+    }
+    let DataType::Struct(fields) = of else {
+        return None;
+    };
+    LAST.with_borrow_mut(|last| {
+        if let Some((known, found)) = last
+            && std::ptr::eq(known.as_ptr(), fields.as_ptr())
+        {
+            return Some(found.clone());
+        }
+        let found = EnumType::of_fields(fields)?;
+        *last = Some((fields.clone(), found.clone()));
+        Some(found)
     })
 }
 
@@ -133,7 +193,7 @@ pub fn is_row(fields: &Fields) -> bool {
 fn refused(name: &str) -> Error {
     Error::unsupported(format!(
         "type {name} cannot be stored; use one of BOOLEAN, TINYINT to BIGINT, UTINYINT to UBIGINT, FLOAT, DOUBLE, \
-         DECIMAL(p,s), VARCHAR, BLOB, DATE, TIME, TIMESTAMP, INTERVAL, UUID, and lists (INTEGER[]) and STRUCTs (STRUCT(a INTEGER)) of them"
+         DECIMAL(p,s), VARCHAR, BLOB, DATE, TIME, TIMESTAMP, INTERVAL, UUID, ENUM('a', 'b'), and lists (INTEGER[]) and STRUCTs (STRUCT(a INTEGER)) of them"
     ))
 }
 
@@ -250,6 +310,9 @@ pub fn stored_type(field: &Field) -> Result<ColumnType> {
             ));
         }
         DataType::Struct(fields) => {
+            if let Some(found) = enum_type(field.data_type()) {
+                return Ok(C::Enum(found));
+            }
             let field = |f: &Arc<Field>| Ok((f.name().clone(), stored_type(f)?));
             sound(C::Struct(fields.iter().map(field).collect::<Result<_>>()?))?
         }
@@ -337,6 +400,9 @@ pub fn type_name(data_type: &DataType) -> String {
             format!("{}[]", display_type(f))
         }
         DataType::Struct(fields) => {
+            if let Some(found) = enum_type(data_type) {
+                return found.name();
+            }
             let unnamed = is_row(fields);
             let inner = fields.iter().map(|f| match unnamed {
                 true => display_type(f),
@@ -417,6 +483,8 @@ mod tests {
             "UUID[][]",
             "STRUCT(a INTEGER, \"b c\" VARCHAR[])[]",
             "STRUCT(s STRUCT(d DECIMAL(5,2)))",
+            "ENUM('sad', 'it''s')",
+            "ENUM('a')[]",
         ] {
             assert_eq!(column_type_name(&parse(name).unwrap()), name);
         }
@@ -434,6 +502,7 @@ mod tests {
             "BIT",
             "DECIMAL(39,2)",
             "DECIMAL(4,5)",
+            "ENUM('a', 'a')",
             "nonsense",
         ] {
             assert!(parse(name).is_err(), "{name}");

@@ -5,6 +5,7 @@
 //! the limits say, so that whoever follows it down needs no limits of their own.
 //! Refuses: on reading, tags, precisions, scales and units that are not in the table.
 
+mod enumeration;
 mod properties;
 
 use std::collections::HashSet;
@@ -14,6 +15,7 @@ use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 
 use crate::wire::{Reader, WireError, Writer};
 
+pub use enumeration::EnumType;
 pub use properties::{Bounds, Parts, Properties, Values};
 
 /// The most digits a `Decimal64` holds; wider decimals are handed over as `Decimal128`.
@@ -76,6 +78,8 @@ pub enum ColumnType {
     List(Box<ColumnType>),
     /// A value of each of its fields, which have distinct names; at least one.
     Struct(Vec<(String, ColumnType)>),
+    /// One of the texts that it lists.
+    Enum(EnumType),
 }
 
 impl ColumnType {
@@ -106,6 +110,7 @@ impl ColumnType {
             Self::Uuid => DataType::FixedSizeBinary(16),
             Self::List(item) => DataType::List(Arc::new(Self::list_item(item))),
             Self::Struct(fields) => DataType::Struct(Self::struct_fields(fields)),
+            Self::Enum(values) => DataType::Struct(Self::struct_fields(values.parts())),
         }
     }
 
@@ -169,7 +174,8 @@ impl ColumnType {
             | Self::Time
             | Self::Timestamp(..)
             | Self::Interval
-            | Self::Uuid => true,
+            | Self::Uuid
+            | Self::Enum(_) => true,
         }
     }
 
@@ -179,6 +185,9 @@ impl ColumnType {
     /// Appends what stands for this type in a file (FORMAT.md, "Tables").
     pub fn write(&self, out: &mut Writer) {
         out.raw(&self.head());
+        if let Self::Enum(values) = self {
+            return values.write(out);
+        }
         match self.properties().values {
             Values::List(item) => item.write(out),
             Values::Struct(fields) => {
@@ -224,6 +233,7 @@ impl ColumnType {
             Self::Uuid => [19, 0, 0],
             Self::List(_) => [20, 0, 0],
             Self::Struct(_) => [21, 0, 0],
+            Self::Enum(_) => [22, 0, 0],
         }
     }
 
@@ -300,6 +310,7 @@ impl ColumnType {
                 }
                 Self::Struct(fields)
             }
+            22 if (a, b) == (0, 0) => Self::Enum(EnumType::read(reader)?),
             _ => return Err(WireError),
         };
         if (a, b) == (0, 0) {

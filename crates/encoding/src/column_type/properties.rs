@@ -119,6 +119,8 @@ impl ColumnType {
             Self::Uuid => fixed(16, Parts::Uuid, Bounds::ExactBytes(16)),
             Self::List(item) => nested(Values::List(item)),
             Self::Struct(fields) => nested(Values::Struct(fields)),
+            // A struct of its code.
+            Self::Enum(values) => nested(Values::Struct(values.parts())),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::session::Session;
 use hushdb_sql::{Error, ErrorKind, ROWS_OF, Result, Statement as Parsed, sqlstate};
 
 /// Table functions that show nothing but the session's database, or nothing of any.
-const FUNCTIONS: [&str; 19] = [
+const FUNCTIONS: [&str; 20] = [
     ROWS_OF,
     "range",
     "generate_series",
@@ -16,6 +16,7 @@ const FUNCTIONS: [&str; 19] = [
     "duckdb_databases",
     "duckdb_schemas",
     "duckdb_tables",
+    "duckdb_types",
     "duckdb_views",
     "duckdb_sequences",
     "duckdb_columns",
@@ -64,6 +65,8 @@ pub(super) fn check(session: &Session, parsed: &Parsed) -> Result<()> {
         | Parsed::CreateSequence(_)
         | Parsed::CreateMacro(_)
         | Parsed::DropMacro(_)
+        | Parsed::CreateType(_)
+        | Parsed::DropType { .. }
         | Parsed::AlterSequence(_)
         | Parsed::Comment(_)
         | Parsed::Summarize(_)

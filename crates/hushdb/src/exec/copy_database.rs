@@ -13,7 +13,8 @@ use hushdb_query::plan::{DatabaseSnapshot, Snapshot, TableName, known_as};
 use hushdb_sql::walk::visit_mut;
 use hushdb_sql::{self as sql, DatabaseParts, Error, Result, name_parts, sqlstate};
 use hushdb_storage::{
-    CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, Macro, TableVersion, View, same_name,
+    CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, Macro, TableVersion, UserType, View,
+    same_name,
 };
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -147,6 +148,13 @@ fn refuse_taken_names(
                     .with_sqlstate(sqlstate::DUPLICATE_TABLE),
             );
         }
+        let mut types = schema.types.keys();
+        if let Some(name) = types.find(|name| known_as(&there.types, name).is_some()) {
+            return Err(
+                Error::catalog(format!("Type with name \"{name}\" already exists!"))
+                    .with_sqlstate(sqlstate::DUPLICATE_OBJECT),
+            );
+        }
         for of_tables in [false, true] {
             let mut macros = schema.macros_of(of_tables).keys();
             let taken = macros.find(|name| known_as(there.macros_of(of_tables), name).is_some());
@@ -240,6 +248,9 @@ fn define(
                 let owner = Some((table.name.as_str(), column));
                 write.set_sequence_owner(name, &sequence.name, owner, sequence.used())?;
             }
+        }
+        for one in schema.types.values() {
+            write.create_type(name, UserType::clone(one))?;
         }
         for of_tables in [false, true] {
             for one in schema.macros_of(of_tables).values() {

@@ -4,8 +4,9 @@ use super::copy_options::{self, Format, Options};
 use super::csv::{CsvForm, CsvWriter};
 use super::json::JsonWriter;
 use super::packed_files::Packed;
-use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
+use hushdb_query::functions::{field_without_enums, without_enums};
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::OutputFile;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -49,7 +50,10 @@ impl<'a> CopyRows<'a> {
         let rows = match options.format {
             Format::Csv => Rows::Csv(form.writer(schema, packed(file)?)?),
             Format::Json => Rows::Json(JsonWriter::begin(schema, packed(file)?, options.array)?),
-            Format::Parquet => Rows::Parquet(Box::new(parquet(file, options, schema)?)),
+            Format::Parquet => {
+                let schema = without_enum_columns(schema);
+                Rows::Parquet(Box::new(parquet(file, options, &schema)?))
+            }
         };
         let path = path.to_owned();
         Ok(Self { path, rows })
@@ -59,7 +63,13 @@ impl<'a> CopyRows<'a> {
         match &mut self.rows {
             Rows::Csv(rows) => rows.batch(batch),
             Rows::Json(rows) => rows.batch(batch),
-            Rows::Parquet(rows) => rows.write(batch).map_err(failed),
+            Rows::Parquet(rows) => {
+                let columns = batch.columns().iter().map(without_enums);
+                let columns = columns.collect::<datafusion::common::Result<Vec<_>>>()?;
+                let schema = without_enum_columns(&batch.schema());
+                rows.write(&RecordBatch::try_new(schema, columns)?)
+                    .map_err(failed)
+            }
         }
     }
 
@@ -82,6 +92,12 @@ impl<'a> CopyRows<'a> {
         file.flush().map_err(failed)?;
         copy_options::commit(file, &self.path)
     }
+}
+
+/// The schema with texts for ENUMs, which a Parquet file has.
+fn without_enum_columns(schema: &SchemaRef) -> SchemaRef {
+    let fields: Vec<FieldRef> = schema.fields().iter().map(field_without_enums).collect();
+    Arc::new(Schema::new(fields))
 }
 
 fn parquet(

@@ -4,7 +4,7 @@ use super::indexes::quoted;
 use hushdb_sql::type_names::column_type_name;
 use hushdb_sql::{self as sql, quote};
 use hushdb_storage::{
-    Column, IndexKind, MAIN_SCHEMA, Macro, MacroOverload, Sequence, TableVersion, View,
+    Column, IndexKind, MAIN_SCHEMA, Macro, MacroOverload, Sequence, TableVersion, UserType, View,
 };
 
 /// A name as it is found from schema main.
@@ -101,6 +101,15 @@ pub(super) fn user_macro(schema: &str, one: &Macro, of_tables: bool) -> String {
         "CREATE MACRO {}{};",
         path(schema, &one.name),
         overloads.join(", ")
+    )
+}
+
+/// `CREATE TYPE`.
+pub(super) fn user_type(schema: &str, one: &UserType) -> String {
+    format!(
+        "CREATE TYPE {} AS {};",
+        path(schema, &one.name),
+        column_type_name(&one.ty)
     )
 }
 

@@ -221,6 +221,8 @@ fn definitions_of(database: &str, catalog: &CatalogVersion, snapshot: &Snapshot)
         }
     }
     for (schema, within) in &catalog.schemas {
+        let types = within.types.values();
+        lines.extend(types.map(|one| definitions::user_type(schema, one)));
         for of_tables in [false, true] {
             let macros = within.macros_of(of_tables).values();
             lines.extend(macros.map(|one| definitions::user_macro(schema, one, of_tables)));

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Functions in FROM, which `table_functions.rs` calls.
-const TABLE_FUNCTIONS: [&str; 39] = [
+const TABLE_FUNCTIONS: [&str; 40] = [
     "data_keys",
     "databases",
     "database_anchor",
@@ -23,6 +23,7 @@ const TABLE_FUNCTIONS: [&str; 39] = [
     "duckdb_sequences",
     "duckdb_settings",
     "duckdb_tables",
+    "duckdb_types",
     "duckdb_views",
     "generate_series",
     "json_each",

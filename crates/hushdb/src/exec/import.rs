@@ -164,15 +164,13 @@ fn definition(parsed: Parsed) -> Option<Parsed> {
     match &parsed {
         Parsed::Sql(sql) => match sql.as_ref() {
             Sql::CreateTable(table) if table.query.is_none() => Some(parsed),
-            Sql::CreateSchema { .. }
-            | Sql::CreateView(_)
-            | Sql::CreateIndex(_)
-            | Sql::CreateType { .. } => Some(parsed),
+            Sql::CreateSchema { .. } | Sql::CreateView(_) | Sql::CreateIndex(_) => Some(parsed),
             _ => None,
         },
         Parsed::CreateSequence(_)
         | Parsed::AlterSequence(_)
         | Parsed::CreateMacro(_)
+        | Parsed::CreateType(_)
         | Parsed::Comment(_) => Some(parsed),
         _ => None,
     }

@@ -255,7 +255,8 @@ pub(super) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<ArrayRef> 
         | ColumnType::Interval
         | ColumnType::Uuid
         | ColumnType::List(_)
-        | ColumnType::Struct(_) => return None,
+        | ColumnType::Struct(_)
+        | ColumnType::Enum(_) => return None,
     })
 }
 

@@ -22,7 +22,7 @@ use futures::StreamExt;
 use hushdb_query::heed::{AskOnDrop, heeding, interrupt_of, of_task};
 use hushdb_query::memory::{Claim, compact, limit_of, row_bytes};
 use hushdb_query::plan::{InOrderExec, Planner, TableName};
-use hushdb_sql::type_names::{arrow_field, column_type_name};
+use hushdb_sql::type_names::{arrow_field, column_type_name, is_enum};
 use hushdb_sql::{self as sql, Error, Result, planned_names};
 use hushdb_storage::{
     Check, Column, ColumnType, GatheredRows, Interrupt, PendingRowGroup, RowGroupBuilder, Store,
@@ -192,7 +192,8 @@ pub(super) fn convert(expr: Expr, schema: &DFSchema, column: &Column) -> Result<
     if from == to {
         return Ok(expr);
     }
-    if from.is_nested() && !column.ty.is_nested() && column.ty != ColumnType::Varchar {
+    let is_flat = !from.is_nested() || is_enum(&from);
+    if !is_flat && !column.ty.is_nested() && column.ty != ColumnType::Varchar {
         return Err(Error::binder(format!(
             "a {} value cannot be stored in column {} of type {}",
             sql::type_names::type_name(&from),

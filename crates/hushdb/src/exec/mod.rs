@@ -69,6 +69,7 @@ mod transaction;
 mod type_table;
 mod upsert;
 mod user_macros;
+mod user_types;
 mod vacuum;
 mod variables;
 mod waiting;
@@ -318,6 +319,7 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
         } => ddl::rename_view(statement, &name, if_exists, new_name),
         Parsed::CreateMacro(new) => user_macros::create(statement, new),
         Parsed::DropMacro(dropped) => user_macros::drop(statement, &dropped),
+        Parsed::CreateType(_) | Parsed::DropType { .. } => user_types::run(statement, parsed),
         Parsed::Comment(new) => comments::comment(statement, &new),
         Parsed::CreateSequence(new) => sequences::create(statement, new),
         Parsed::AlterSequence(change) => sequences::alter(statement, &change),
@@ -384,8 +386,9 @@ fn table_changed(change: &ast::Statement) -> String {
     }
 }
 
-fn run_sql(statement: &Statement<'_>, parsed: ast::Statement) -> Result<QueryResult> {
+fn run_sql(statement: &Statement<'_>, mut parsed: ast::Statement) -> Result<QueryResult> {
     use ast::Statement as S;
+    user_types::expand(statement, &mut parsed)?;
     match parsed {
         S::Query(query) if !query.locks.is_empty() => for_update::run(statement, *query),
         S::Query(_) => query::run(statement, parsed),

@@ -2,7 +2,7 @@
 
 use super::rows::{Cell, POSTGRES_TYPE, row};
 use datafusion::arrow::datatypes::{DataType, Field};
-use hushdb_sql::type_names::is_called_json;
+use hushdb_sql::type_names::{is_called_json, is_enum};
 
 /// A type of the catalog.
 pub(super) struct Type {
@@ -260,6 +260,7 @@ pub fn postgres_type(ty: &DataType) -> u32 {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             array_of(postgres_type(item.data_type()))
         }
+        of @ DataType::Struct(_) if is_enum(of) => 25,
         DataType::Struct(_) | DataType::Map(..) => 114,
         _ => 25,
     }

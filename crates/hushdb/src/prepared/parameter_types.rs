@@ -223,7 +223,8 @@ fn added(ty: ColumnType) -> ColumnType {
         | ColumnType::Interval
         | ColumnType::Uuid
         | ColumnType::List(_)
-        | ColumnType::Struct(_) => ty,
+        | ColumnType::Struct(_)
+        | ColumnType::Enum(_) => ty,
     }
 }
 

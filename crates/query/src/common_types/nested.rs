@@ -6,7 +6,7 @@
 use super::{For, numbers, temporal};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
-use hushdb_sql::type_names::is_row;
+use hushdb_sql::type_names::{enum_type, is_row};
 use std::sync::Arc;
 
 /// The type that values of all types can be brought to; `None` where there is none.
@@ -20,6 +20,11 @@ pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
         return Some(first.clone());
     }
     let all = || std::iter::once(first).chain(others.iter().copied());
+    if all().any(|ty| enum_type(ty).is_some()) {
+        // Beside anything else it is a text.
+        let is_flat = |ty: &DataType| enum_type(ty).is_some() || !ty.is_nested();
+        return all().all(is_flat).then_some(DataType::Utf8View);
+    }
     match first {
         DataType::Struct(_) => {
             let fields = all().map(|ty| match ty {

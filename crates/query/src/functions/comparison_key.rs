@@ -5,6 +5,7 @@
 //! with 30 days for a month and 24 hours for a day; NULL within a list or struct equals NULL and is greater than all else; NaN
 //! equals NaN, and 0.0 equals -0.0.
 
+use super::enums::codes;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, Decimal128Array, GenericListArray, OffsetSizeTrait,
     PrimitiveArray, StructArray,
@@ -20,6 +21,7 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use hushdb_sql::type_names::enum_type;
 use std::sync::{Arc, LazyLock};
 
 const NANOS_PER_DAY: i128 = 86_400_000_000_000;
@@ -29,6 +31,9 @@ const DAYS_PER_MONTH: i128 = 30;
 /// and NaNs.
 pub fn key_type(of: &DataType) -> Option<DataType> {
     match of {
+        DataType::Struct(fields) if enum_type(of).is_some() => {
+            fields.first().map(|code| code.data_type().clone())
+        }
         DataType::Interval(_) => Some(DataType::Decimal128(38, 0)),
         DataType::List(_)
         | DataType::LargeList(_)
@@ -61,6 +66,9 @@ pub fn key_of(expr: Expr) -> Expr {
 
 /// The keys of an array's values.
 pub(crate) fn keys(array: &ArrayRef) -> Result<ArrayRef> {
+    if enum_type(array.data_type()).is_some() {
+        return codes(array);
+    }
     let plain = comparable(array)?;
     if !plain.data_type().is_nested() {
         return Ok(plain);

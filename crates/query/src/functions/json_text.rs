@@ -7,6 +7,7 @@ use super::value_text;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
+use hushdb_sql::type_names::enum_type;
 
 /// Text as a JSON string, in quotes (RFC 8259, section 7).
 pub fn json_string(text: &str) -> String {
@@ -41,7 +42,7 @@ pub fn json_value(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
         DataType::List(_) => list(array.as_list::<i32>().value(row).as_ref()),
         DataType::LargeList(_) => list(array.as_list::<i64>().value(row).as_ref()),
         DataType::FixedSizeList(_, _) => list(array.as_fixed_size_list().value(row).as_ref()),
-        DataType::Struct(fields) => {
+        of @ DataType::Struct(fields) if enum_type(of).is_none() => {
             let columns = array.as_struct().columns();
             object(fields.iter().zip(columns).map(|(field, column)| {
                 let value = json_value(column.as_ref(), row)?;

@@ -16,6 +16,7 @@ mod date_spans;
 mod date_trunc;
 mod descriptions;
 mod element;
+mod enums;
 mod extreme_by_key;
 mod extremes;
 mod first_of;
@@ -93,6 +94,7 @@ pub use convert::{
 pub use date_part::date_part;
 pub use descriptions::DESCRIPTIONS;
 pub use element::ELEMENT;
+pub use enums::{field_without_enums, of_texts, without_enums};
 pub use extremes::extreme_of_keys;
 pub use first_of::spelled;
 pub(crate) use first_of::{in_brackets, within_brackets};
@@ -151,6 +153,7 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.extend(paths::all(memory));
     functions.extend(picks::all(memory));
     functions.extend(more_texts::all(memory));
+    functions.extend(enums::all());
     functions.extend(named_groups::all(memory));
     functions.extend(uuids::all(memory));
     functions.extend(zipped::all(memory));

@@ -4,6 +4,7 @@
 //! `row(...)` made have no names and are matched in order.
 
 use super::convert::{blob_from_text, rounded_for, text_from_blob, text_from_uuid, uuid_from_text};
+use super::enums::{from_texts, texts_of};
 use super::nested_text::{Fields, Item, list_items, struct_items};
 use super::rounding_cast::{cast_rounding, rounds};
 use super::value_text;
@@ -19,7 +20,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
-use hushdb_sql::type_names::{is_row, type_name};
+use hushdb_sql::type_names::{enum_type, is_row, type_name};
 use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
@@ -52,6 +53,18 @@ pub fn check_nested_cast(from: &DataType, to: &DataType) -> Result<()> {
     };
     match (from, to) {
         (DataType::Null, _) => Ok(()),
+        (from, to) if enum_type(to).is_some() => {
+            match from.is_string() || enum_type(from).is_some() {
+                true => Ok(()),
+                false => {
+                    let (from, to) = (type_name(from), type_name(to));
+                    let text = format!("Unimplemented type for cast ({from} -> {to})");
+                    Err(Error::new(ErrorKind::Conversion, text).into())
+                }
+            }
+        }
+        // As its text.
+        (from, to) if enum_type(from).is_some() => check_nested_cast(&DataType::Utf8View, to),
         (from, _) if from.is_string() => Ok(()),
         (_, to) if to.is_string() => Ok(()),
         (from, DataType::List(to)) => match item_of(from) {
@@ -141,24 +154,15 @@ pub(crate) fn cast_nested(array: &ArrayRef, to: &DataType, lenient: bool) -> Res
     if from == &DataType::Null {
         return Ok(new_null_array(to, array.len()));
     }
+    if enum_type(from).is_some() {
+        let texts: ArrayRef = Arc::new(texts_of(array.as_ref())?);
+        return cast_nested(&texts, to, lenient);
+    }
+    if let Some(to) = enum_type(to) {
+        return from_texts(&texts(array, lenient)?, &to, lenient);
+    }
     match to {
-        DataType::List(item) if from.is_string() => {
-            let texts = texts(array, lenient)?;
-            let mut nulls = Vec::with_capacity(texts.len());
-            let (mut lengths, mut items) = (Vec::with_capacity(texts.len()), vec![]);
-            for text in &texts {
-                let found = match text {
-                    None => None,
-                    Some(text) => parsed(list_items(text), to, lenient)?,
-                };
-                nulls.push(found.is_some());
-                let found = found.unwrap_or_default();
-                lengths.push(found.len());
-                items.extend(found);
-            }
-            let values = cast_nested(&as_texts(&items), item.data_type(), lenient)?;
-            list(item, lengths, values, Some(nulls.into()))
-        }
+        DataType::List(item) if from.is_string() => list_from_text(array, item, to, lenient),
         DataType::List(item) => {
             let list_of = |item: &FieldRef| DataType::List(Arc::clone(item));
             let same = item_of(from).map(list_of).ok_or_else(|| unlike(from, to))?;
@@ -221,6 +225,29 @@ fn parsed<T>(found: Option<T>, to: &DataType, lenient: bool) -> Result<Option<T>
         .into()),
         found => Ok(found),
     }
+}
+
+fn list_from_text(
+    array: &ArrayRef,
+    item: &FieldRef,
+    to: &DataType,
+    lenient: bool,
+) -> Result<ArrayRef> {
+    let texts = texts(array, lenient)?;
+    let mut nulls = Vec::with_capacity(texts.len());
+    let (mut lengths, mut items) = (Vec::with_capacity(texts.len()), vec![]);
+    for text in &texts {
+        let found = match text {
+            None => None,
+            Some(text) => parsed(list_items(text), to, lenient)?,
+        };
+        nulls.push(found.is_some());
+        let found = found.unwrap_or_default();
+        lengths.push(found.len());
+        items.extend(found);
+    }
+    let values = cast_nested(&as_texts(&items), item.data_type(), lenient)?;
+    list(item, lengths, values, Some(nulls.into()))
 }
 
 fn struct_from_text(array: &ArrayRef, fields: &ArrowFields, lenient: bool) -> Result<ArrayRef> {

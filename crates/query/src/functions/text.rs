@@ -3,6 +3,7 @@
 //! NULL is `None` here: how it is shown is the caller's business. Nothing is rounded: floating point numbers print their
 //! shortest text that reads back as the same number.
 
+use super::enums::label;
 use super::nested_text::{in_quotes, in_quotes_if_needed};
 use arrow::array::{Array, AsArray, StructArray};
 use arrow::datatypes::{
@@ -14,7 +15,8 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use hushdb_sql::type_names::is_row;
+use hushdb_sql::type_names::{enum_type, is_row};
+use hushdb_storage::EnumType;
 
 /// The text of row `row` of `array`, `None` when it is NULL.
 ///
@@ -57,7 +59,10 @@ pub fn value_text(array: &dyn Array, row: usize) -> Result<Option<String>, Arrow
         DataType::List(_) => list(array.as_list::<i32>().value(row).as_ref())?,
         DataType::LargeList(_) => list(array.as_list::<i64>().value(row).as_ref())?,
         DataType::FixedSizeList(_, _) => list(array.as_fixed_size_list().value(row).as_ref())?,
-        DataType::Struct(fields) => structure(array.as_struct(), fields, row)?,
+        of @ DataType::Struct(fields) => match enum_type(of) {
+            Some(of) => return enum_text(array.as_struct(), &of, row),
+            None => structure(array.as_struct(), fields, row)?,
+        },
         DataType::Map(_, _) => map(&array.as_map().value(row))?,
         DataType::Dictionary(_, _) => {
             let dictionary = array.as_any_dictionary();
@@ -73,6 +78,16 @@ pub fn value_text(array: &dyn Array, row: usize) -> Result<Option<String>, Arrow
         _ => shown(array, row)?,
     };
     Ok(Some(text))
+}
+
+/// The text that a value of an ENUM is.
+fn enum_text(array: &StructArray, of: &EnumType, row: usize) -> Result<Option<String>, ArrowError> {
+    match label(array, of, row) {
+        Some(text) => Ok(Some(text)),
+        None => Err(ArrowError::InvalidArgumentError(
+            "a value of an ENUM is none of its list".into(),
+        )),
+    }
 }
 
 /// The text of a time of day, of whatever unit.

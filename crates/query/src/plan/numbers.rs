@@ -20,10 +20,11 @@ use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::binary::{comparison_coercion, type_union_coercion};
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction};
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator,
+    BinaryExpr, Cast, Expr, ExprSchemable, Like, LogicalPlan, LogicalPlanBuilder, Operator,
 };
 use datafusion::optimizer::AnalyzerRule;
 use hushdb_sql::SAME_TYPE_FUNCTIONS;
+use hushdb_sql::type_names::is_enum;
 use std::sync::Arc;
 
 /// The rule; see the module.
@@ -74,8 +75,12 @@ pub(super) fn is_comparison(op: Operator) -> bool {
     )
 }
 
-/// What two decimals are compared as that have no common type, since that had more than 38 digits: a value that does not fit is an error.
-pub(super) fn all_digits(left: &DataType, right: &DataType) -> Option<DataType> {
+/// What two types are compared as that have no common type: an ENUM as its text, and decimals whose common type had more than 38 digits
+/// with 38, where a value that does not fit is an error.
+pub(super) fn compared_as(left: &DataType, right: &DataType) -> Option<DataType> {
+    if left != right && (is_enum(left) || is_enum(right)) {
+        return Some(DataType::Utf8View);
+    }
     let decimal = |ty| match Number::of(ty)? {
         Number::Decimal(digits, scale) => Some((i16::from(digits) - i16::from(scale), scale)),
         _ => None,
@@ -102,6 +107,20 @@ fn refuse_incomparable(left: &Expr, right: &Expr, schema: &DFSchema) -> Result<(
             "Cannot compare values of type {left} and type {right} - an explicit cast is required"
         ),
     }
+}
+
+/// Puts the texts of ENUMs in their places; whether there were any.
+fn texts_of_enums(like: &mut Like, schema: &DFSchema) -> Result<bool> {
+    Ok(text_of_enum(&mut like.expr, schema)? | text_of_enum(&mut like.pattern, schema)?)
+}
+
+/// Puts the text of an ENUM in its place; whether it was one.
+fn text_of_enum(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
+    let is_enum = is_enum(&expr.get_type(schema)?);
+    if is_enum {
+        *expr = to_type(std::mem::take(expr), &DataType::Utf8View, schema)?;
+    }
+    Ok(is_enum)
 }
 
 fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
@@ -148,6 +167,7 @@ fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         {
             unify(&mut args.iter_mut().collect::<Vec<_>>(), For::Value, schema)?
         }
+        Expr::Like(like) | Expr::SimilarTo(like) => texts_of_enums(like, schema)?,
         Expr::InSubquery(InSubquery { expr, subquery, .. }) => {
             let column = subquery.subquery.schema().field(0).data_type().clone();
             let own = expr.get_type(schema)?;

@@ -1,7 +1,7 @@
 //! Binary operators with DuckDB's meaning where DataFusion's differs: `/` divides as DOUBLE, integer and decimal
 //! arithmetic fails on overflow, dates and numbers mix.
 
-use super::numbers::{all_digits, is_comparison, one_type, unify};
+use super::numbers::{compared_as, is_comparison, one_type, unify};
 use super::postgres_literals;
 use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
@@ -561,7 +561,7 @@ fn comparable(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
         (from, DataType::Date32 | DataType::Timestamp(_, None)) => from.is_string(),
         _ => false,
     };
-    if let Some(to) = all_digits(&left, &right) {
+    if let Some(to) = compared_as(&left, &right) {
         expr.left = cast_if(expr.left, &left, &to);
         expr.right = cast_if(expr.right, &right, &to);
         return expr;

@@ -17,7 +17,7 @@ use super::unnested_keys::UnnestedKeys;
 use super::using_joins::UsingJoins;
 use super::values;
 use crate::engine::Engine;
-use crate::functions::{getvariable, instant_function};
+use crate::functions::{getvariable, instant_function, of_texts};
 use crate::heed;
 use crate::scan::{ScanProgress, TableScan};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
@@ -38,12 +38,13 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::planner::{PlannerContext, SqlToRel};
-use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::ast::{self, VisitMut};
 use hushdb_sql::{self as sql, Error, Result, Spellings, alike, folded};
 use hushdb_storage::TableVersion;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The name under which UPDATE and DELETE plans see their table with row ids.
 pub const DML_TARGET: &str = "$target";
@@ -123,6 +124,24 @@ pub struct Planner<'a> {
     views: PlannedViews,
     /// What names look like that the planner knows in lower case.
     spellings: Arc<Mutex<Spellings>>,
+    /// Whether functions that take texts are given values of ENUMs.
+    enums_are_texts: AtomicBool,
+}
+
+/// Whether a function of that name is one of texts rather than of values of whatever type.
+fn takes_texts(name: &str) -> bool {
+    const OF_ANY: [&str; 6] = [
+        "typeof",
+        "make_array",
+        "named_struct",
+        "row",
+        "hash",
+        "nullif",
+    ];
+    let of_any = ["enum_", "list_", "array_", "struct_", "$"];
+    !OF_ANY.contains(&name)
+        && !sql::SAME_TYPE_FUNCTIONS.contains(&name)
+        && !of_any.iter().any(|start| name.starts_with(start))
 }
 
 impl<'a> Planner<'a> {
@@ -157,6 +176,7 @@ impl<'a> Planner<'a> {
             view_depth: 0,
             views: Arc::default(),
             spellings: Arc::default(),
+            enums_are_texts: AtomicBool::new(false),
         }
     }
 
@@ -238,6 +258,7 @@ impl<'a> Planner<'a> {
                 self.snapshot.macro_named(parts, of_tables)
             })?;
         }
+        self.expand_types(&mut statement)?;
         numbered_rows::put_in(self, &mut statement)?;
         pivots::write_out(self, &mut statement)?;
         from_columns::expand(self, &mut statement)?;
@@ -246,6 +267,23 @@ impl<'a> Planner<'a> {
 
     /// The plan of a statement in which no `COLUMNS` is left; names of select lists may be.
     fn plan_named(&self, statement: ast::Statement) -> Result<(LogicalPlan, Vec<Option<String>>)> {
+        let again = self.snapshot.has_enums().then(|| statement.clone());
+        match (self.plan_with_names(statement), again) {
+            // A function may have been given an ENUM, of which it takes the text.
+            (Err(error), Some(statement)) => {
+                self.enums_are_texts.store(true, Ordering::Relaxed);
+                let planned = self.plan_with_names(statement);
+                self.enums_are_texts.store(false, Ordering::Relaxed);
+                planned.map_err(|_| error)
+            }
+            (planned, _) => planned,
+        }
+    }
+
+    fn plan_with_names(
+        &self,
+        statement: ast::Statement,
+    ) -> Result<(LogicalPlan, Vec<Option<String>>)> {
         let named = from_columns::gives_names(&statement).then(|| statement.clone());
         match (self.plan_written(statement), named) {
             // A name of a select list may have been meant.
@@ -279,6 +317,17 @@ impl<'a> Planner<'a> {
         Ok((plan, found.listed))
     }
 
+    /// Puts what they stand for in the places of types that users have named.
+    ///
+    /// # Errors
+    /// `Internal` for a type that has no text.
+    pub fn expand_types(&self, parsed: &mut impl VisitMut) -> Result<()> {
+        match self.snapshot.has_types() {
+            true => sql::expand_types(parsed, &|parts| self.snapshot.type_named(parts)),
+            false => Ok(()),
+        }
+    }
+
     /// The logical plan of a query.
     pub fn plan_query(&self, query: ast::Query) -> Result<LogicalPlan> {
         self.plan_statement(ast::Statement::Query(Box::new(query)))
@@ -297,6 +346,7 @@ impl<'a> Planner<'a> {
                 self.snapshot.macro_named(parts, of_tables)
             })?;
         }
+        self.expand_types(&mut expr)?;
         let names = schema.fields().iter().map(|field| field.name());
         let alike = names
             .filter(|name| folded(name) != **name)
@@ -514,10 +564,14 @@ impl ContextProvider for Planner<'_> {
         }
         let known = || self.state().scalar_functions().get(name).cloned();
         let own = || self.surroundings.function(self, name);
-        instant_function(name, self.snapshot.now)
+        let found = instant_function(name, self.snapshot.now)
             .or_else(|| sequence_function(name, self.snapshot, self.surroundings))
             .or_else(known)
-            .or_else(own)
+            .or_else(own);
+        match self.enums_are_texts.load(Ordering::Relaxed) && takes_texts(name) {
+            true => found.map(of_texts),
+            false => found,
+        }
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

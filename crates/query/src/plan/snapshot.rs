@@ -5,8 +5,8 @@
 use datafusion::sql::sqlparser::ast::ObjectName;
 use hushdb_sql::{Error, Result, alike, folded, name_parts, sqlstate};
 use hushdb_storage::{
-    CatalogVersion, MAIN_SCHEMA, Macro, SchemaVersion, Sequence, Store, TableVersion, View,
-    same_name,
+    CatalogVersion, ColumnType, MAIN_SCHEMA, Macro, SchemaVersion, Sequence, Store, TableVersion,
+    View, same_name,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -364,6 +364,31 @@ impl Snapshot {
         let versions = self.databases.values().map(|database| &database.version);
         let mut schemas = versions.flat_map(|version| version.schemas.values());
         schemas.any(|schema| !(schema.macros.is_empty() && schema.table_macros.is_empty()))
+    }
+
+    /// Whether some database has types that users named.
+    pub fn has_types(&self) -> bool {
+        let versions = self.databases.values().map(|database| &database.version);
+        let mut schemas = versions.flat_map(|version| version.schemas.values());
+        schemas.any(|schema| !schema.types.is_empty())
+    }
+
+    /// Whether a column of some table is an ENUM, or a type is named that may be one.
+    pub fn has_enums(&self) -> bool {
+        let mut databases = self.databases.values();
+        self.has_types()
+            || databases.any(|database| {
+                let mut columns = database.version.tables().flat_map(|t| t.columns.iter());
+                columns.any(|column| matches!(column.ty, ColumnType::Enum(_)))
+            })
+    }
+
+    /// What the type of a name of one to three parts stands for.
+    pub fn type_named(&self, parts: &[String]) -> Option<ColumnType> {
+        let has = |within: &SchemaVersion, name: &str| known_as(&within.types, name).is_some();
+        let (database, schema, name) = self.meant(parts, &has).ok()?;
+        let types = &self.schema(database, schema)?.types;
+        known_as(types, name).map(|(_, found)| found.ty.clone())
     }
 
     /// The macro of a name of one to three parts, of tables or of expressions.

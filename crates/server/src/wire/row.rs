@@ -105,6 +105,9 @@ impl Rows {
 
 /// A column in the one Arrow type that its type on the wire is written from.
 fn normal(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    if hushdb::is_enum(column.data_type()) {
+        return texts(column);
+    }
     let to = match column.data_type() {
         DataType::Int8 | DataType::UInt8 => DataType::Int16,
         DataType::UInt16 => DataType::Int32,
@@ -127,6 +130,14 @@ fn normal(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         _ => return Ok(column.clone()),
     };
     cast(column, &to)
+}
+
+/// The texts of values.
+fn texts(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let rows = 0..column.len();
+    let texts = rows.map(|row| hushdb::value_text(column, row));
+    let texts = texts.collect::<Result<StringViewArray, _>>()?;
+    Ok(Arc::new(texts))
 }
 
 /// A length and a value; -1 for NULL.

@@ -24,14 +24,15 @@ mod token_list;
 mod tokens;
 mod transaction;
 mod user_macros;
+mod user_types;
 
 pub use before_parsing::ROWS_OF;
 pub use merge_statement::{Merge, MergeAction, MergeClause, MergedRows};
 pub use shapes::name_columns_of_values;
 pub use statement::{
     AlterSequence, AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts,
-    DroppedMacro, EntryHead, MacroBody, NewComment, NewMacro, NewOverload, NewSequence, OnConflict,
-    OptionValue, RekeySlot, SequenceChange, Statement, TransactionStatement,
+    DroppedMacro, EntryHead, MacroBody, NewComment, NewMacro, NewOverload, NewSequence, NewType,
+    OnConflict, OptionValue, RekeySlot, SequenceChange, Statement, TransactionStatement, TypeBody,
 };
 
 use alter_database::alter_database;
@@ -144,6 +145,7 @@ fn statement(parser: &mut Parser, keys: &KeyLiterals) -> Result<Statement> {
         ["ALTER", "SEQUENCE", ..] => sequences::alter(parser),
         ["MERGE", ..] => merge::merge(parser),
         ["DROP", "MACRO" | "FUNCTION", ..] => user_macros::drop(parser),
+        ["DROP", "TYPE", ..] => user_types::drop_type(parser),
         ["COMMENT", "ON", ..] => comments::comment(parser),
         // sqlparser prepares statements that it knows.
         ["PREPARE", _, "AS", "ATTACH", ..] => {
@@ -211,6 +213,7 @@ fn entry_of(ahead: &[&str]) -> Option<fn(&mut Parser) -> Result<Statement>> {
     match rest.first().copied()? {
         "MACRO" | "FUNCTION" => Some(user_macros::create),
         "SEQUENCE" => Some(sequences::create),
+        "TYPE" => Some(user_types::create),
         _ => None,
     }
 }

@@ -99,6 +99,15 @@ pub enum Statement {
     AlterSequence(AlterSequence),
     /// `CREATE [OR REPLACE] MACRO [IF NOT EXISTS] name(parameters) AS body`.
     CreateMacro(NewMacro),
+    /// `CREATE [OR REPLACE] TYPE [IF NOT EXISTS] name AS type`.
+    CreateType(NewType),
+    /// `DROP TYPE [IF EXISTS] name`.
+    DropType {
+        /// The type.
+        name: ObjectName,
+        /// Whether it may be missing.
+        if_exists: bool,
+    },
     /// COMMENT ON.
     Comment(NewComment),
     /// `DROP MACRO [TABLE] [IF EXISTS] name`.
@@ -183,6 +192,8 @@ impl Statement {
             Self::RenameView { .. } => "ALTER VIEW",
             Self::CreateSequence(_) => "CREATE SEQUENCE",
             Self::CreateMacro(_) => "CREATE FUNCTION",
+            Self::CreateType(_) => "CREATE TYPE",
+            Self::DropType { .. } => "DROP TYPE",
             Self::Comment(_) => "COMMENT",
             Self::DropMacro(_) => "DROP FUNCTION",
             Self::AlterSequence(_) => "ALTER SEQUENCE",
@@ -277,6 +288,10 @@ impl Statement {
                     MacroBody::Query(body) => finish(visit_mut(body.as_mut(), visitor)),
                 }
             }),
+            Self::CreateType(NewType {
+                body: TypeBody::Query(query),
+                ..
+            }) => finish(visit_mut(query.as_mut(), visitor)),
             Self::Call { args, named, .. } => {
                 let named = named.iter_mut().map(|(_, value)| value);
                 let mut all = args.iter_mut().chain(named);
@@ -403,6 +418,24 @@ pub struct DroppedMacro {
     pub is_table: bool,
     /// Whether it may be missing.
     pub if_exists: bool,
+}
+
+/// A type as CREATE TYPE describes it.
+#[derive(Clone)]
+pub struct NewType {
+    /// Its name, and what is to become of one that has it.
+    pub head: EntryHead,
+    /// What it stands for.
+    pub body: TypeBody,
+}
+
+/// What a type stands for.
+#[derive(Clone)]
+pub enum TypeBody {
+    /// Another.
+    Type(ast::DataType),
+    /// The ENUM of what a query gives.
+    Query(Box<ast::Query>),
 }
 
 /// A macro as CREATE MACRO describes it.

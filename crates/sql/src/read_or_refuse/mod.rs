@@ -14,7 +14,7 @@ mod statements;
 #[cfg(test)]
 mod tests;
 
-use super::parser::{CopyTarget, MacroBody, Statement};
+use super::parser::{CopyTarget, MacroBody, Statement, TypeBody};
 use crate::error::{Error, Result};
 use crate::walk::finish;
 use crate::walk::visit;
@@ -54,6 +54,10 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
                 MacroBody::Query(body) => tree(body.as_ref()),
             }
         }),
+        S::CreateType(new) => match &new.body {
+            TypeBody::Type(_) => Ok(()),
+            TypeBody::Query(query) => tree(query.as_ref()),
+        },
         S::Set { value, .. } | S::SetVariable { value, .. } => tree(value.as_ref()),
         S::Describe(query) | S::Summarize(query) => tree(query.as_ref()),
         S::CopyTo { what, .. } => match what {
@@ -71,6 +75,7 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         | S::RenameView { .. }
         | S::CreateSequence(_)
         | S::DropMacro(_)
+        | S::DropType { .. }
         | S::AlterSequence(_)
         | S::Comment(_)
         | S::CopyFrom { .. }

@@ -1,7 +1,7 @@
 //! One state of the whole database.
 //!
 //! What must hold: immutable once published; schema `main` is always there; within a schema no table and view share a name.
-//! Sequences, macros of expressions and macros of tables have names of their own each. New names differ in more than the case of their letters.
+//! Sequences, types, macros of expressions and macros of tables have names of their own each. New names differ in more than the case of their letters.
 //! While a version lives, the blocks that it names are not reused.
 
 use std::collections::{BTreeMap, HashSet};
@@ -13,6 +13,7 @@ use super::comment::Comments;
 use super::entries;
 use super::sequence::Sequence;
 use super::user_macro::Macro;
+use super::user_type::UserType;
 use super::view::View;
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, Result};
@@ -55,6 +56,8 @@ pub struct SchemaVersion {
     pub macros: BTreeMap<String, Arc<Macro>>,
     /// Macros of tables by name.
     pub table_macros: BTreeMap<String, Arc<Macro>>,
+    /// Types by name.
+    pub types: BTreeMap<String, Arc<UserType>>,
     /// What is said of all of these.
     pub comments: Comments,
 }

@@ -11,18 +11,23 @@ use super::catalog_version::SchemaVersion;
 use super::comment::CommentOn;
 use super::sequence::Sequence;
 use super::user_macro::Macro;
+use super::user_type::UserType;
 
 const SEQUENCE: u8 = 1;
 const MACRO: u8 = 2;
 const TABLE_MACRO: u8 = 3;
 const COMMENT: u8 = 4;
+const TYPE: u8 = 5;
 
 /// The fewest bytes that an entry takes: its kind and the length of what it says.
 const SMALLEST: usize = 1
     + 4
     + least(
         CommentOn::SMALLEST,
-        least(Sequence::SMALLEST, Macro::SMALLEST),
+        least(
+            Sequence::SMALLEST,
+            least(Macro::SMALLEST, UserType::SMALLEST),
+        ),
     );
 
 const fn least(a: usize, b: usize) -> usize {
@@ -36,12 +41,15 @@ pub(super) fn has_any(schema: &SchemaVersion) -> bool {
 
 /// Whether a schema has any that are more than what is said of others.
 pub(super) fn has_things(schema: &SchemaVersion) -> bool {
-    !(schema.sequences.is_empty() && schema.macros.is_empty() && schema.table_macros.is_empty())
+    !(schema.sequences.is_empty()
+        && schema.macros.is_empty()
+        && schema.table_macros.is_empty()
+        && schema.types.is_empty())
 }
 
 pub(super) fn write(schema: &SchemaVersion, out: &mut Writer) {
     let macros = schema.macros.len() + schema.table_macros.len();
-    out.count(schema.sequences.len() + macros + schema.comments.len());
+    out.count(schema.sequences.len() + macros + schema.comments.len() + schema.types.len());
     for sequence in schema.sequences.values() {
         let mut body = Writer::default();
         sequence.write(&mut body);
@@ -55,6 +63,12 @@ pub(super) fn write(schema: &SchemaVersion, out: &mut Writer) {
             out.u8(kind);
             out.bytes(&body.into_bytes());
         }
+    }
+    for one in schema.types.values() {
+        let mut body = Writer::default();
+        one.write(&mut body);
+        out.u8(TYPE);
+        out.bytes(&body.into_bytes());
     }
     for (on, text) in &schema.comments {
         let mut body = Writer::default();
@@ -87,6 +101,11 @@ pub(super) fn read(reader: &mut Reader<'_>, schema: &mut SchemaVersion) -> Resul
             COMMENT => {
                 let (on, text) = CommentOn::read(&mut body)?;
                 schema.comments.insert(on, text).is_some()
+            }
+            TYPE => {
+                let one = UserType::read(&mut body)?;
+                let types = &mut schema.types;
+                types.insert(one.name.clone(), Arc::new(one)).is_some()
             }
             _ => return Err(WireError),
         };

@@ -42,6 +42,7 @@ mod transaction_entries;
 mod transaction_index;
 mod transaction_locks;
 mod user_macro;
+mod user_type;
 mod vacuum;
 mod view;
 
@@ -63,4 +64,5 @@ pub use sequence::{Sequence, SequenceDef, SequenceOptions, SequencePoint, Sequen
 pub use store::Store;
 pub use transaction::{Savepoint, Transaction};
 pub use user_macro::{Macro, MacroOverload, MacroParameter};
+pub use user_type::UserType;
 pub use view::View;

@@ -27,6 +27,7 @@ use super::sequence::Sequence;
 use super::store::Store;
 use super::transaction::Transaction;
 use super::user_macro::Macro;
+use super::user_type::UserType;
 use super::view::View;
 use crate::block::{BlockRef, Role};
 use crate::error::{Error, ErrorKind, Result};
@@ -176,7 +177,7 @@ impl Salvage {
     }
 
     /// Copies what opens into `out`, a new database: tables with their columns, conditions and rows, their indexes, made
-    /// anew, sequences where they are, macros and views. Rows keep their order, not their ids.
+    /// anew, sequences where they are, types, macros and views. Rows keep their order, not their ids.
     ///
     /// # Errors
     /// When `out` cannot be written; as [`Salvage::survey`].
@@ -207,6 +208,9 @@ impl Salvage {
             }
             for sequence in content.sequences.values() {
                 copy.sequence(schema, content, sequence)?;
+            }
+            for one in content.types.values() {
+                copy.user_type(schema, one)?;
             }
             for of_tables in [false, true] {
                 for one in content.macros_of(of_tables).values() {
@@ -428,6 +432,15 @@ impl Copy<'_> {
         if let Some(out) = self.out {
             let mut txn = begin(out)?;
             txn.create_macro(schema, one.clone(), of_tables)?;
+            txn.commit()?;
+        }
+        Ok(())
+    }
+
+    fn user_type(&mut self, schema: &str, one: &UserType) -> Result<()> {
+        if let Some(out) = self.out {
+            let mut txn = begin(out)?;
+            txn.create_type(schema, one.clone())?;
             txn.commit()?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Changing what a schema has beside tables and views: sequences and macros.
+//! Changing what a schema has beside tables and views: sequences, macros and types.
 //!
 //! What must hold: of one kind no two have one name in a schema, in whatever case of letters. Ids are not given twice, and no
 //! table has one of them.
@@ -10,6 +10,7 @@ use super::sequence::{Sequence, SequenceDef, SequenceOwner, SequenceUse};
 use super::transaction::{Transaction, no_such_table};
 use super::transaction_ddl::{invalid, no_such_column};
 use super::user_macro::Macro;
+use super::user_type::UserType;
 use crate::error::Result;
 use crate::numbers::{ColumnId, TableId};
 
@@ -205,6 +206,34 @@ impl Transaction {
         removed
             .map(|_| ())
             .ok_or_else(|| invalid("there is no such macro"))
+    }
+
+    /// Makes a type.
+    ///
+    /// # Errors
+    /// InvalidInput if the schema is not there, the name is taken, or no column can have the type.
+    pub fn create_type(&mut self, schema: &str, new: UserType) -> Result<()> {
+        let known = &self.schema_of(schema)?.types;
+        if known.keys().any(|known| self.is_same(known, &new.name)) {
+            return Err(invalid("there is a type of this name already"));
+        }
+        if !new.ty.is_valid() {
+            return Err(invalid("a type that no column can have"));
+        }
+        let types = &mut self.definitions_mut(schema)?.types;
+        types.insert(new.name.clone(), Arc::new(new));
+        Ok(())
+    }
+
+    /// Drops a type. Columns keep it.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such type.
+    pub fn drop_type(&mut self, schema: &str, name: &str) -> Result<()> {
+        let removed = self.definitions_mut(schema)?.types.remove(name);
+        removed
+            .map(|_| ())
+            .ok_or_else(|| invalid("there is no such type"))
     }
 
     /// Drops a sequence. Defaults that name it stay.

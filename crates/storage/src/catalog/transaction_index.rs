@@ -54,7 +54,7 @@ impl Transaction {
             let column = target.column(name).ok_or_else(no_such_column)?;
             if !can_be_key(&column.ty) {
                 return Err(invalid(
-                    "a column of type INTERVAL, LIST or STRUCT cannot be part of a key",
+                    "a column of type INTERVAL, LIST, STRUCT or ENUM cannot be part of a key",
                 ));
             }
             if column_ids.contains(&column.id) {

@@ -90,7 +90,7 @@ impl Statistics {
                 }
                 extremes.bounds(false, &mut exact)
             }
-            ColumnType::List(_) | ColumnType::Struct(_) => (None, None),
+            ColumnType::List(_) | ColumnType::Struct(_) | ColumnType::Enum(_) => (None, None),
         };
         let null_count = u32::try_from(array.null_count()).unwrap_or(u32::MAX);
         Self {

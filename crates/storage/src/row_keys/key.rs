@@ -120,7 +120,10 @@ fn encode(ty: &ColumnType, array: &dyn Array, row: usize, out: &mut Vec<u8>) -> 
         ColumnType::Uuid => {
             out.extend_from_slice(array.as_fixed_size_binary_opt()?.value(row));
         }
-        ColumnType::Interval | ColumnType::List(_) | ColumnType::Struct(_) => return None,
+        ColumnType::Interval
+        | ColumnType::List(_)
+        | ColumnType::Struct(_)
+        | ColumnType::Enum(_) => return None,
     }
     Some(())
 }

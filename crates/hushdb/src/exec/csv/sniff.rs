@@ -334,7 +334,8 @@ fn could_be(ty: &ColumnType, text: &str) -> bool {
         | ColumnType::Blob
         | ColumnType::Boolean
         | ColumnType::List(_)
-        | ColumnType::Struct(_) => true,
+        | ColumnType::Struct(_)
+        | ColumnType::Enum(_) => true,
         ColumnType::Int8
         | ColumnType::Int16
         | ColumnType::Int32

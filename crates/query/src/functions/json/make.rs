@@ -10,7 +10,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Float32Type, Float64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
-use hushdb_sql::type_names::is_called_json;
+use hushdb_sql::type_names::{enum_type, is_called_json};
 use hushdb_sql::{AS_JSON, Error, TRY_AS_JSON};
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ fn write(field: Option<&Field>, values: &dyn Array, row: usize, out: &mut String
         DataType::List(_) => list(values.as_list::<i32>().value(row).as_ref(), out)?,
         DataType::LargeList(_) => list(values.as_list::<i64>().value(row).as_ref(), out)?,
         DataType::FixedSizeList(..) => list(values.as_fixed_size_list().value(row).as_ref(), out)?,
-        DataType::Struct(fields) => {
+        of @ DataType::Struct(fields) if enum_type(of).is_none() => {
             for (at, (field, column)) in fields.iter().zip(values.as_struct().columns()).enumerate()
             {
                 out.push(if at == 0 { '{' } else { ',' });

@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
-use hushdb_sql::type_names::{called_json, is_called_json, named_type, type_name};
+use hushdb_sql::type_names::{called_json, is_called_json, is_enum, named_type, type_name};
 use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
@@ -151,6 +151,7 @@ impl Maker {
     fn column(&self, values: &[Option<Value<'_>>], to: &FieldRef) -> Result<ArrayRef> {
         check()?;
         match to.data_type() {
+            of if is_enum(of) => self.texts(values, to, false),
             DataType::Struct(fields) => self.structs(values, fields),
             DataType::List(item) => self.lists(values, item),
             _ if is_called_json(to) => self.texts(values, to, true),
