@@ -294,6 +294,7 @@ impl From<hushdb_storage::Error> for Error {
             Damaged::ReadOnly => Some(sqlstate::READ_ONLY_TRANSACTION),
             Damaged::Deadlock => Some(sqlstate::DEADLOCK),
             Damaged::LockTimeout => Some(sqlstate::LOCK_NOT_AVAILABLE),
+            Damaged::ForeignKey { .. } => Some(sqlstate::FOREIGN_KEY_VIOLATION),
             _ => None,
         };
         let kind = match error.kind() {

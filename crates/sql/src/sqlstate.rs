@@ -12,6 +12,8 @@ pub const CARDINALITY_VIOLATION: &str = "21000";
 pub const NOT_NULL_VIOLATION: &str = "23502";
 /// `unique_violation`.
 pub const UNIQUE_VIOLATION: &str = "23505";
+/// A row names one that is not there.
+pub const FOREIGN_KEY_VIOLATION: &str = "23503";
 /// `check_violation`.
 pub const CHECK_VIOLATION: &str = "23514";
 /// `active_sql_transaction`: BEGIN within a transaction.

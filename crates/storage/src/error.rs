@@ -249,6 +249,12 @@ pub enum Error {
         /// What it is.
         kind: IndexKind,
     },
+    /// A row names another that is not there.
+    #[error("Violates foreign key constraint because a key {}", of_foreign_key(*is_missing))]
+    ForeignKey {
+        /// Whether the row that names it is new; else the one that it names went.
+        is_missing: bool,
+    },
     /// Another process has the file open.
     #[error("the file is in use by {}", holder(*pid))]
     Busy {
@@ -316,7 +322,7 @@ impl Error {
             Self::Interrupted => ErrorKind::Interrupted,
             Self::Conflict(_) | Self::Overtaken | Self::Deadlock => ErrorKind::Conflict,
             Self::TooManyLocks => ErrorKind::OutOfMemory,
-            Self::Duplicate { .. } => ErrorKind::Constraint,
+            Self::Duplicate { .. } | Self::ForeignKey { .. } => ErrorKind::Constraint,
             Self::Busy { .. } | Self::AlreadyAttached | Self::LockTimeout => ErrorKind::Busy,
             Self::Full(_) => ErrorKind::Full,
             Self::KeyUnusable(_)
@@ -379,6 +385,13 @@ impl From<io::Error> for Error {
             }
             _ => Self::Io(error),
         }
+    }
+}
+
+fn of_foreign_key(is_missing: bool) -> &'static str {
+    match is_missing {
+        true => "does not exist in the referenced table",
+        false => "is still referenced by a foreign key in a different table",
     }
 }
 

@@ -50,11 +50,11 @@ pub use block::{
 };
 pub use catalog::{
     CatalogVersion, CheckReport, Checkpoint, CommentKind, CommentOn, Comments,
-    DEFAULT_AUTOCHECKPOINT_BYTES, Finding, FreeRows, KeyUsage, LockOwner, LogRoom, Lost,
-    MAIN_SCHEMA, Macro, MacroOverload, MacroParameter, OnLongWait, PendingRowGroup, RekeyProgress,
-    RekeyState, RekeyTotals, Salvage, SalvageReport, SalvagedTable, Savepoint, SchemaVersion,
-    Sequence, SequenceDef, SequenceOptions, SequencePoint, SequenceUse, Share, Store, Transaction,
-    Turn, UserType, View,
+    DEFAULT_AUTOCHECKPOINT_BYTES, Finding, ForeignKey, FreeRows, KeyUsage, LockOwner, LogRoom,
+    Lost, MAIN_SCHEMA, Macro, MacroOverload, MacroParameter, OnLongWait, PendingRowGroup,
+    RekeyProgress, RekeyState, RekeyTotals, Salvage, SalvageReport, SalvagedTable, Savepoint,
+    SchemaVersion, Sequence, SequenceDef, SequenceOptions, SequencePoint, SequenceUse, Share,
+    Store, Transaction, Turn, UserType, View,
 };
 pub use error::{Error, ErrorKind, Place, Result};
 pub use file::{

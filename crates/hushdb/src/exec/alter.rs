@@ -5,6 +5,7 @@
 use super::change_type::change_type;
 use super::ddl::{Definition, column_definition, table_columns, validate};
 use super::defaults;
+use super::foreign_keys;
 use super::generated;
 use super::indexes;
 use crate::result::QueryResult;
@@ -120,7 +121,9 @@ impl Alteration<'_, '_> {
                 "Adding generated columns after table creation is not supported yet",
             ));
         }
-        let constrained = !defined.checks.is_empty() || !defined.keys.is_empty();
+        let constrained = !defined.checks.is_empty()
+            || !defined.keys.is_empty()
+            || !defined.references.is_empty();
         let Some(def) = defined.columns.pop() else {
             return Err(Error::internal("a column's definition has no column"));
         };
@@ -188,6 +191,7 @@ impl Alteration<'_, '_> {
                 ));
             }
             refuse_if_checked(self.write, self.name, &column.name, "drop")?;
+            foreign_keys::refuse_change(self.write, self.name, column.id, "drop", &column.name)?;
             indexes::refuse_drop_of_column(self.write, self.name, &column.name)?;
             let (schema, table) = (&self.name.schema, &self.name.name);
             self.write.drop_column(schema, table, &column.name)?;
@@ -202,6 +206,7 @@ impl Alteration<'_, '_> {
             return Err(column_exists(new_name));
         }
         refuse_if_checked(self.write, self.name, &column.name, "rename")?;
+        foreign_keys::refuse_change(self.write, self.name, column.id, "rename", &column.name)?;
         let (schema, table) = (&self.name.schema, &self.name.name);
         self.write
             .rename_column(schema, table, &column.name, new_name)?;
@@ -313,6 +318,9 @@ impl Alteration<'_, '_> {
     }
 
     fn add_constraint(&mut self, constraint: &ast::TableConstraint) -> Result<()> {
+        if let Some(reference) = foreign_keys::of_table(constraint)? {
+            return foreign_keys::create(self.statement, self.write, self.name, &reference);
+        }
         let key = indexes::of_table(constraint)?.ok_or_else(|| {
             Error::unsupported("ALTER TABLE adds keys only; name CHECKs in CREATE TABLE")
         })?;

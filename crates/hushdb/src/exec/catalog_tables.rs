@@ -231,7 +231,10 @@ pub(super) fn tables(planner: &Planner<'_>) -> Columns {
         (
             "sql",
             texts(&rows, |row| {
-                Some(row.0.made_by(definitions::table(row.0.name, row.2)))
+                Some(
+                    row.0
+                        .made_by(definitions::table(row.0.name, row.0.version, row.2)),
+                )
             }),
         ),
     ]);

@@ -3,6 +3,7 @@
 //!
 //! What must hold: the copy is one transaction on the target. Names that are taken are found before a row is written.
 
+use super::foreign_keys;
 use super::generated;
 use super::load::{self, RowRules};
 use crate::result::QueryResult;
@@ -13,7 +14,7 @@ use hushdb_query::plan::{DatabaseSnapshot, Snapshot, TableName, known_as};
 use hushdb_sql::walk::visit_mut;
 use hushdb_sql::{self as sql, DatabaseParts, Error, Result, name_parts, sqlstate};
 use hushdb_storage::{
-    CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, Macro, TableVersion, UserType, View,
+    CatalogVersion, ColumnDef, IndexDef, MAIN_SCHEMA, Macro, TableId, TableVersion, UserType, View,
     same_name,
 };
 use std::convert::Infallible;
@@ -103,12 +104,42 @@ pub(super) fn copy_database(
                 write.create_index(&schema, &name, index)?;
             }
         }
+        name_rows(&mut write, &source.version, main_as)?;
     }
     write.commit()?;
     match parts {
         DatabaseParts::Data => QueryResult::count(rows),
         _ => Ok(QueryResult::done()),
     }
+}
+
+/// Makes the foreign keys of the source, whose indexes are there.
+fn name_rows(write: &mut Write<'_>, source: &CatalogVersion, main_as: &str) -> Result<()> {
+    for (name, within) in &source.schemas {
+        let table = |id: TableId| within.tables.values().find(|table| table.id == id);
+        for key in &within.foreign_keys {
+            let (Some(child), Some(parent)) = (table(key.child), table(key.parent)) else {
+                continue;
+            };
+            let (schema, child_name) =
+                place_in(write.catalog(), schema_in(name, main_as), &child.name)?;
+            let (_, parent_name) =
+                place_in(write.catalog(), schema_in(name, main_as), &parent.name)?;
+            write.create_foreign_key(
+                &schema,
+                (
+                    &child_name,
+                    &foreign_keys::column_names(child, &key.columns),
+                ),
+                (
+                    &parent_name,
+                    &foreign_keys::column_names(parent, &key.parent_columns),
+                ),
+                String::new(),
+            )?;
+        }
+    }
+    Ok(())
 }
 
 /// The schema of the target that one of the source becomes.

@@ -4,7 +4,7 @@
 
 use super::indexes::{self, Key};
 use super::load::{self, RowRules};
-use super::{defaults, generated, identity, sequences};
+use super::{defaults, foreign_keys, generated, identity, sequences};
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use crate::transaction::Write;
@@ -59,6 +59,7 @@ pub(super) fn create_table(
             columns,
             checks,
             keys,
+            references,
         } = defined;
         validate(statement, &name, &columns, &checks)?;
         let mut columns = columns;
@@ -67,6 +68,9 @@ pub(super) fn create_table(
         identity::create(&mut write, &name, own)?;
         for key in keys {
             indexes::create(&mut write, &name, key)?;
+        }
+        for reference in references {
+            foreign_keys::create(statement, &mut write, &name, &reference)?;
         }
         write.commit()?;
         return Ok(QueryResult::done());
@@ -124,6 +128,7 @@ fn make_room(
         None => return Ok(true),
         Some(_) if if_not_exists => return Ok(false),
         Some(Relation::Table(_)) if or_replace => {
+            foreign_keys::refuse_drop(write, name)?;
             write.drop_table(&name.schema, &name.name)?;
             return Ok(true);
         }
@@ -183,6 +188,7 @@ pub(super) struct Definition {
     pub(super) columns: Vec<ColumnDef>,
     pub(super) checks: Vec<Check>,
     pub(super) keys: Vec<Key>,
+    pub(super) references: Vec<foreign_keys::Reference>,
 }
 
 /// Checks the generated columns of a definition, and gives those a type that have none.
@@ -228,6 +234,10 @@ fn definition(
         column_definition(column, &mut defined, postgres)?;
     }
     for constraint in constraints {
+        if let Some(reference) = foreign_keys::of_table(constraint)? {
+            defined.references.push(reference);
+            continue;
+        }
         match (constraint, indexes::of_table(constraint)?) {
             (_, Some(key)) => defined.keys.push(key),
             (TableConstraint::Check(check), None) => defined.checks.push(Check {
@@ -272,6 +282,10 @@ pub(super) fn column_definition(
     for option in &column.options {
         if let Some(key) = indexes::of_column(&def.name, option)? {
             to.keys.push(key);
+            continue;
+        }
+        if let Some(reference) = foreign_keys::of_column(&def.name, &option.option)? {
+            to.references.push(reference);
             continue;
         }
         match &option.option {
@@ -495,6 +509,7 @@ fn drop_relation(
     };
     match (statement.snapshot().find(&resolved), object) {
         (Some(Relation::Table(_)), ObjectType::Table) => {
+            foreign_keys::refuse_drop(&write, &resolved)?;
             write.drop_table(&resolved.schema, &resolved.name)?
         }
         (Some(Relation::View(_)), ObjectType::View) => {

@@ -1,10 +1,12 @@
 //! Tables, views, sequences and macros as the SQL that makes them again.
 
+use super::foreign_keys;
 use super::indexes::quoted;
 use hushdb_sql::type_names::column_type_name;
 use hushdb_sql::{self as sql, quote};
 use hushdb_storage::{
-    Column, IndexKind, MAIN_SCHEMA, Macro, MacroOverload, Sequence, TableVersion, UserType, View,
+    Column, IndexKind, MAIN_SCHEMA, Macro, MacroOverload, SchemaVersion, Sequence, TableVersion,
+    UserType, View,
 };
 
 /// A name as it is found from schema main.
@@ -16,7 +18,7 @@ pub(super) fn path(schema: &str, name: &str) -> String {
 }
 
 /// `CREATE TABLE`, with its keys and conditions.
-pub(super) fn table(schema: &str, table: &TableVersion) -> String {
+pub(super) fn table(schema: &str, within: &SchemaVersion, table: &TableVersion) -> String {
     let mut parts = vec![];
     for column in &table.columns {
         let mut part = format!("{} {}", quote(&column.name), column_type_name(&column.ty));
@@ -48,6 +50,8 @@ pub(super) fn table(schema: &str, table: &TableVersion) -> String {
             quoted(table, index)
         ));
     }
+    let references = foreign_keys::of(within, table).into_iter();
+    parts.extend(references.map(|reference| reference.text));
     format!(
         "CREATE TABLE {} ({});",
         path(schema, &table.name),
@@ -56,9 +60,12 @@ pub(super) fn table(schema: &str, table: &TableVersion) -> String {
 }
 
 /// `CREATE INDEX` for each index of a table that is no key.
-pub(super) fn indexes(schema: &str, table: &TableVersion) -> Vec<String> {
+pub(super) fn indexes(schema: &str, within: &SchemaVersion, table: &TableVersion) -> Vec<String> {
     let indexes = table.indexes().iter();
-    let plain = indexes.filter(|index| index.kind() == IndexKind::Plain);
+    let plain = indexes.filter(|index| {
+        let is_own = foreign_keys::is_own_index(within, table.id, index);
+        index.kind() == IndexKind::Plain && !is_own
+    });
     plain
         .map(|index| {
             format!(

@@ -13,7 +13,9 @@ use hushdb_sql::name_parts;
 use hushdb_sql::walk::visit;
 use hushdb_sql::{self as sql, CopyTarget, OptionValue, quote};
 use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::{CatalogVersion, ColumnType, MAIN_SCHEMA, TableVersion, create_directory};
+use hushdb_storage::{
+    CatalogVersion, ColumnType, MAIN_SCHEMA, SchemaVersion, TableVersion, create_directory,
+};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -52,7 +54,7 @@ pub(super) fn export_database(
         )?;
         let mut loads = String::new();
         let mut taken = HashSet::new();
-        for (schema, table) in catalog.named_tables() {
+        for (schema, _, table) in in_order(&catalog) {
             let file = export.file_name(schema, &table.name, &mut taken);
             if export.is_csv() {
                 refuse_marker(statement, &database, schema, table)?;
@@ -201,6 +203,21 @@ fn refuse_marker(
     Ok(())
 }
 
+/// A table, and the schema that it is in.
+type Placed<'a> = (&'a String, &'a SchemaVersion, &'a Arc<TableVersion>);
+
+/// Tables in the order in which they were made: those whose rows are named by others' come before these.
+fn in_order(catalog: &CatalogVersion) -> Vec<Placed<'_>> {
+    let schemas = catalog.schemas.iter();
+    let tables = schemas.flat_map(|(name, within)| {
+        let tables = within.tables.values();
+        tables.map(move |table| (name, within.as_ref(), table))
+    });
+    let mut tables: Vec<_> = tables.collect();
+    tables.sort_by_key(|(_, _, table)| table.id);
+    tables
+}
+
 /// `schema.sql`: what stands on others comes after them.
 fn definitions_of(database: &str, catalog: &CatalogVersion, snapshot: &Snapshot) -> Result<String> {
     let mut lines = vec![];
@@ -228,8 +245,8 @@ fn definitions_of(database: &str, catalog: &CatalogVersion, snapshot: &Snapshot)
             lines.extend(macros.map(|one| definitions::user_macro(schema, one, of_tables)));
         }
     }
-    for (schema, table) in catalog.named_tables() {
-        lines.push(definitions::table(schema, table));
+    for (schema, within, table) in in_order(catalog) {
+        lines.push(definitions::table(schema, within, table));
     }
     for (schema, within, sequence) in sequences() {
         if let Some((table, column)) = sequence.owner_in(within) {
@@ -249,8 +266,8 @@ fn definitions_of(database: &str, catalog: &CatalogVersion, snapshot: &Snapshot)
         }
     }
     lines.extend(views.lines);
-    for (schema, table) in catalog.named_tables() {
-        lines.extend(definitions::indexes(schema, table));
+    for (schema, within, table) in in_order(catalog) {
+        lines.extend(definitions::indexes(schema, within, table));
     }
     for (name, schema) in &catalog.schemas {
         lines.extend(comments::definitions(name, schema));

@@ -1,12 +1,13 @@
 //! What a catalog says of keys and constraints, as tables: `duckdb_indexes()`, `duckdb_constraints()` and
 //! `pragma_table_info('t')`, and the key column of DESCRIBE.
 
+use super::foreign_keys;
 use super::indexes::{column_names, definition, quoted};
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Int32Array, StringArray};
 use hushdb_query::plan::Planner;
 use hushdb_sql::Result;
 use hushdb_sql::type_names::column_type_name;
-use hushdb_storage::{Column, IndexKind, TableVersion};
+use hushdb_storage::{Column, Index, IndexKind, SchemaVersion, TableVersion};
 use std::sync::Arc;
 
 /// Columns of a table that is made for one statement.
@@ -25,10 +26,17 @@ pub(super) fn key_of(table: &TableVersion, column: &Column) -> Option<&'static s
     }
 }
 
-/// Every table with the names of its database and schema.
-fn tables<'a>(
-    planner: &'a Planner<'_>,
-) -> impl Iterator<Item = (&'a String, &'a String, &'a Arc<TableVersion>)> {
+/// A table with its database and schema.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    database: &'a String,
+    schema: &'a String,
+    within: &'a SchemaVersion,
+    table: &'a Arc<TableVersion>,
+}
+
+/// Every table.
+fn tables<'a>(planner: &'a Planner<'_>) -> impl Iterator<Item = Place<'a>> {
     planner
         .snapshot
         .databases
@@ -37,7 +45,12 @@ fn tables<'a>(
             let schemas = database.version.schemas.iter();
             schemas.flat_map(move |(schema, version)| {
                 let tables = version.tables.values();
-                tables.map(move |table| (name, schema, table))
+                tables.map(move |table| Place {
+                    database: name,
+                    schema,
+                    within: version,
+                    table,
+                })
             })
         })
 }
@@ -49,9 +62,13 @@ fn texts(values: impl Iterator<Item = Option<String>>) -> ArrayRef {
 /// One row an index, those of keys included.
 pub(super) fn indexes(planner: &Planner<'_>) -> Columns {
     let rows: Vec<_> = tables(planner)
-        .flat_map(|(database, schema, table)| {
-            let indexes = table.indexes().iter();
-            indexes.map(move |index| (database, schema, table, index))
+        .flat_map(|place| {
+            let indexes = place.table.indexes().iter();
+            let own = move |index: &&Index| {
+                !foreign_keys::is_own_index(place.within, place.table.id, index)
+            };
+            let indexes = indexes.filter(own);
+            indexes.map(move |index| (place.database, place.schema, place.table, index))
         })
         .collect();
     let rows = rows.iter();
@@ -102,64 +119,76 @@ pub(super) fn indexes(planner: &Planner<'_>) -> Columns {
 
 /// What a constraint says.
 struct Constraint<'a> {
-    place: (&'a String, &'a String, &'a Arc<TableVersion>),
+    place: Place<'a>,
     kind: &'static str,
     text: String,
     columns: Vec<String>,
     name: Option<String>,
 }
 
-/// One row a constraint: keys, unique indexes, NOT NULL and CHECK.
-pub(super) fn constraints(planner: &Planner<'_>) -> Columns {
-    let mut rows: Vec<Constraint<'_>> = vec![];
-    for place in tables(planner) {
-        let (_, _, table) = place;
-        for index in table.indexes() {
-            let kind = match index.kind() {
-                IndexKind::Primary => "PRIMARY KEY",
-                IndexKind::Unique => "UNIQUE",
-                IndexKind::Plain => continue,
-            };
-            rows.push(Constraint {
-                place,
-                kind,
-                text: format!("{kind}({})", quoted(table, index)),
-                columns: column_names(table, index),
-                name: Some(index.name().into()),
-            });
-        }
-        for column in table.columns.iter().filter(|column| !column.nullable) {
-            rows.push(Constraint {
-                place,
-                kind: "NOT NULL",
-                text: "NOT NULL".into(),
-                columns: vec![column.name.clone()],
-                name: Some(format!("{}_{}_not_null", table.name, column.name)),
-            });
-        }
-        for check in &table.checks {
-            rows.push(Constraint {
-                place,
-                kind: "CHECK",
-                text: format!("CHECK({})", check.sql),
-                columns: vec![],
-                name: check.name.clone(),
-            });
-        }
+/// Those of a table.
+fn constraints_of(place: Place<'_>) -> Vec<Constraint<'_>> {
+    let table = place.table;
+    let mut rows = vec![];
+    for index in table.indexes() {
+        let kind = match index.kind() {
+            IndexKind::Primary => "PRIMARY KEY",
+            IndexKind::Unique => "UNIQUE",
+            IndexKind::Plain => continue,
+        };
+        rows.push(Constraint {
+            place,
+            kind,
+            text: format!("{kind}({})", quoted(table, index)),
+            columns: column_names(table, index),
+            name: Some(index.name().into()),
+        });
     }
+    let references = foreign_keys::of(place.within, table).into_iter();
+    rows.extend(references.map(|reference| Constraint {
+        place,
+        kind: "FOREIGN KEY",
+        text: reference.text,
+        columns: reference.columns,
+        name: Some(reference.name),
+    }));
+    for column in table.columns.iter().filter(|column| !column.nullable) {
+        rows.push(Constraint {
+            place,
+            kind: "NOT NULL",
+            text: "NOT NULL".into(),
+            columns: vec![column.name.clone()],
+            name: Some(format!("{}_{}_not_null", table.name, column.name)),
+        });
+    }
+    for check in &table.checks {
+        rows.push(Constraint {
+            place,
+            kind: "CHECK",
+            text: format!("CHECK({})", check.sql),
+            columns: vec![],
+            name: check.name.clone(),
+        });
+    }
+    rows
+}
+
+/// One row a constraint: keys, foreign keys, unique indexes, NOT NULL and CHECK.
+pub(super) fn constraints(planner: &Planner<'_>) -> Columns {
+    let rows: Vec<Constraint<'_>> = tables(planner).flat_map(constraints_of).collect();
     let rows = rows.iter();
     vec![
         (
             "database_name",
-            texts(rows.clone().map(|r| Some(r.place.0.clone()))),
+            texts(rows.clone().map(|r| Some(r.place.database.clone()))),
         ),
         (
             "schema_name",
-            texts(rows.clone().map(|r| Some(r.place.1.clone()))),
+            texts(rows.clone().map(|r| Some(r.place.schema.clone()))),
         ),
         (
             "table_name",
-            texts(rows.clone().map(|r| Some(r.place.2.name.clone()))),
+            texts(rows.clone().map(|r| Some(r.place.table.name.clone()))),
         ),
         (
             "constraint_type",

@@ -1,7 +1,8 @@
 //! Keys and indexes in definitions: PRIMARY KEY and UNIQUE of CREATE and ALTER TABLE, CREATE INDEX and DROP INDEX.
 //!
-//! What it refuses: FOREIGN KEY, and indexes of anything but columns.
+//! What it refuses: indexes of anything but columns.
 
+use super::foreign_keys;
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use crate::transaction::Write;
@@ -12,9 +13,6 @@ use datafusion::sql::sqlparser::ast::{
 use hushdb_query::plan::{Relation, TableName};
 use hushdb_sql::{self as sql, Error, Result, sqlstate};
 use hushdb_storage::{ColumnDef, ColumnId, Index, IndexDef, IndexKind, TableVersion, same_name};
-
-const FOREIGN_KEYS: &str =
-    "FOREIGN KEY is not there yet: refused rather than accepted and not enforced";
 
 /// A key that a definition asks for.
 pub(super) struct Key {
@@ -31,7 +29,6 @@ pub(super) fn of_column(column: &str, option: &ast::ColumnOptionDef) -> Result<O
             refuse_nulls_alike(unique.nulls_distinct)?;
             IndexKind::Unique
         }
-        ColumnOption::ForeignKey(_) => return Err(Error::unsupported(FOREIGN_KEYS)),
         _ => return Ok(None),
     };
     Ok(Some(Key {
@@ -49,7 +46,6 @@ pub(super) fn of_table(constraint: &TableConstraint) -> Result<Option<Key>> {
             refuse_nulls_alike(key.nulls_distinct)?;
             (&key.name, IndexKind::Unique, &key.columns)
         }
-        TableConstraint::ForeignKey(_) => return Err(Error::unsupported(FOREIGN_KEYS)),
         _ => return Ok(None),
     };
     Ok(Some(Key {
@@ -334,7 +330,15 @@ pub(super) fn drop_index(
                 resolved.name
             )));
         }
-        Some(found) => write.drop_index(&resolved.schema, &found.table, &found.name)?,
+        Some(found) => {
+            foreign_keys::refuse_without_index(
+                &write,
+                &resolved.schema,
+                &found.table,
+                &found.name,
+            )?;
+            write.drop_index(&resolved.schema, &found.table, &found.name)?;
+        }
     }
     write.commit()
 }
@@ -348,6 +352,7 @@ pub(super) fn drop_constraint(
 ) -> Result<()> {
     match find(write, &table.schema, name) {
         Some(found) if found.table == table.name && found.kind.is_unique() => {
+            foreign_keys::refuse_without_index(write, &table.schema, &table.name, &found.name)?;
             Ok(write.drop_index(&table.schema, &table.name, &found.name)?)
         }
         _ if if_exists => Ok(()),

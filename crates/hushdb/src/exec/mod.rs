@@ -30,6 +30,7 @@ mod export;
 mod file_paths;
 mod file_tables;
 mod for_update;
+mod foreign_keys;
 mod function_table;
 mod generated;
 mod identity;

@@ -65,7 +65,8 @@ impl<'a> Write<'a> {
     /// # Errors
     /// That of the commit for a statement that stands alone; of what waits, `Conflict` with the storage's `Overtaken` when the
     /// statement is to be done again.
-    pub(crate) fn commit(self) -> Result<()> {
+    pub(crate) fn commit(mut self) -> Result<()> {
+        self.verify_foreign_keys()?;
         match self.0 {
             Inner::Own(transaction) => {
                 transaction.settle(None)?;

@@ -11,6 +11,7 @@ use hushdb_encoding::wire::{Reader, WireError, Writer};
 
 use super::comment::Comments;
 use super::entries;
+use super::foreign_key::ForeignKey;
 use super::sequence::Sequence;
 use super::user_macro::Macro;
 use super::user_type::UserType;
@@ -58,6 +59,8 @@ pub struct SchemaVersion {
     pub table_macros: BTreeMap<String, Arc<Macro>>,
     /// Types by name.
     pub types: BTreeMap<String, Arc<UserType>>,
+    /// Which rows of its tables name which others.
+    pub foreign_keys: Vec<Arc<ForeignKey>>,
     /// What is said of all of these.
     pub comments: Comments,
 }

@@ -9,6 +9,7 @@ use hushdb_encoding::wire::{Reader, WireError, Writer};
 
 use super::catalog_version::SchemaVersion;
 use super::comment::CommentOn;
+use super::foreign_key::ForeignKey;
 use super::sequence::Sequence;
 use super::user_macro::Macro;
 use super::user_type::UserType;
@@ -18,6 +19,7 @@ const MACRO: u8 = 2;
 const TABLE_MACRO: u8 = 3;
 const COMMENT: u8 = 4;
 const TYPE: u8 = 5;
+const FOREIGN_KEY: u8 = 6;
 
 /// The fewest bytes that an entry takes: its kind and the length of what it says.
 const SMALLEST: usize = 1
@@ -26,7 +28,10 @@ const SMALLEST: usize = 1
         CommentOn::SMALLEST,
         least(
             Sequence::SMALLEST,
-            least(Macro::SMALLEST, UserType::SMALLEST),
+            least(
+                Macro::SMALLEST,
+                least(UserType::SMALLEST, ForeignKey::SMALLEST),
+            ),
         ),
     );
 
@@ -36,7 +41,7 @@ const fn least(a: usize, b: usize) -> usize {
 
 /// Whether a schema has any.
 pub(super) fn has_any(schema: &SchemaVersion) -> bool {
-    has_things(schema) || !schema.comments.is_empty()
+    has_things(schema) || !(schema.comments.is_empty() && schema.foreign_keys.is_empty())
 }
 
 /// Whether a schema has any that are more than what is said of others.
@@ -49,7 +54,13 @@ pub(super) fn has_things(schema: &SchemaVersion) -> bool {
 
 pub(super) fn write(schema: &SchemaVersion, out: &mut Writer) {
     let macros = schema.macros.len() + schema.table_macros.len();
-    out.count(schema.sequences.len() + macros + schema.comments.len() + schema.types.len());
+    out.count(
+        schema.sequences.len()
+            + macros
+            + schema.comments.len()
+            + schema.types.len()
+            + schema.foreign_keys.len(),
+    );
     for sequence in schema.sequences.values() {
         let mut body = Writer::default();
         sequence.write(&mut body);
@@ -68,6 +79,12 @@ pub(super) fn write(schema: &SchemaVersion, out: &mut Writer) {
         let mut body = Writer::default();
         one.write(&mut body);
         out.u8(TYPE);
+        out.bytes(&body.into_bytes());
+    }
+    for key in &schema.foreign_keys {
+        let mut body = Writer::default();
+        key.write(&mut body);
+        out.u8(FOREIGN_KEY);
         out.bytes(&body.into_bytes());
     }
     for (on, text) in &schema.comments {
@@ -106,6 +123,12 @@ pub(super) fn read(reader: &mut Reader<'_>, schema: &mut SchemaVersion) -> Resul
                 let one = UserType::read(&mut body)?;
                 let types = &mut schema.types;
                 types.insert(one.name.clone(), Arc::new(one)).is_some()
+            }
+            FOREIGN_KEY => {
+                let key = Arc::new(ForeignKey::read(&mut body)?);
+                let is_taken = schema.foreign_keys.contains(&key);
+                schema.foreign_keys.push(key);
+                is_taken
             }
             _ => return Err(WireError),
         };

@@ -53,6 +53,7 @@ impl Transaction {
             }
             changes.push(change);
         }
+        self.verify_in(&result, newest)?;
         Ok((result, changes))
     }
 
@@ -86,6 +87,7 @@ impl Transaction {
                 theirs.verify_unique(change.added.iter())?;
             }
         }
+        self.verify_in(&result, &newest)?;
         self.changes.catalog = Arc::new(result);
         self.base = newest;
         Ok(())

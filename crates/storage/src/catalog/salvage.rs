@@ -177,7 +177,7 @@ impl Salvage {
     }
 
     /// Copies what opens into `out`, a new database: tables with their columns, conditions and rows, their indexes, made
-    /// anew, sequences where they are, types, macros and views. Rows keep their order, not their ids.
+    /// anew, sequences where they are, types, macros and views. Foreign keys are left out, since rows that they name may be lost. Rows keep their order, not their ids.
     ///
     /// # Errors
     /// When `out` cannot be written; as [`Salvage::survey`].

@@ -12,6 +12,7 @@ use hushdb_encoding::MAX_ROW_GROUP_ROWS;
 use roaring::RoaringTreemap;
 
 use super::catalog_version::{CatalogVersion, SchemaVersion};
+use super::foreign_key::TouchedKeys;
 use super::fresh_blocks::FreshBlocks;
 use super::lock_owner::LockOwner;
 use super::pending_row_group::PendingRowGroup;
@@ -52,6 +53,8 @@ pub(super) struct Changes {
     pub(super) defines: bool,
     /// Whether rows were written to blocks: the commit names these instead of writing the rows again.
     pub(super) bulk: bool,
+    /// Keys that rows of one table name rows of another by.
+    pub(super) keys: TouchedKeys,
     /// Set while a change of several steps is under way; if it fails there, the rest must not be committed.
     pub(super) broken: bool,
 }
@@ -74,6 +77,7 @@ impl Transaction {
                 redefined: BTreeSet::new(),
                 defines: false,
                 bulk: false,
+                keys: TouchedKeys::default(),
                 broken: false,
             },
             base,
@@ -225,6 +229,7 @@ impl Transaction {
         target.append(groups.iter().cloned(), end, merge_from)?;
         let verified = target.verify_unique(groups.iter());
         verified.map_err(|error| self.after_waiting(id, &groups, error))?;
+        self.note_added(id, &groups)?;
         self.changes.broken = false;
         self.changes.rows.entry(id).or_default();
         Ok(end - first)
@@ -250,6 +255,7 @@ impl Transaction {
         if deleted < ids.len() as u64 {
             ids = before.visible_of(&ids)?;
         }
+        self.note_gone(&before, &ids)?;
         let gone = self.changes.rows.entry(id).or_default();
         Arc::make_mut(gone).extend(ids.into_iter().take_while(|row| RowId::new(*row) < own));
         Ok(deleted)
@@ -269,6 +275,14 @@ impl Transaction {
         let rows = target.row_count();
         if rows == 0 {
             return Ok(0);
+        }
+        if self.is_parent(id) {
+            let ids = target
+                .row_groups()?
+                .into_iter()
+                .flat_map(|group| group.first_row_id.number()..group.end_row_id().number());
+            let ids = target.visible_of(&ids.collect::<Vec<u64>>())?;
+            return self.delete_rows(schema, table, &ids);
         }
         let mut gone = RoaringTreemap::new();
         for group in target.row_groups()?.iter().filter(|g| g.first_row_id < own) {

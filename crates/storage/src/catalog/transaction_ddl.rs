@@ -109,6 +109,9 @@ impl Transaction {
     pub fn drop_table(&mut self, schema: &str, name: &str) -> Result<()> {
         let id = self.catalog().table(schema, name).map(|table| table.id);
         self.lock_definition(id)?;
+        if let Some(id) = id {
+            self.forget_keys(schema, id)?;
+        }
         let dropped = self.definitions_mut(schema)?.tables.remove(name);
         let id = dropped.ok_or_else(no_such_table)?.id;
         self.changes.redefined.insert(id);

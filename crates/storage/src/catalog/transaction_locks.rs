@@ -318,7 +318,7 @@ fn key_columns<'a>(table: &'a TableVersion, index: &Index) -> Vec<&'a Column> {
 }
 
 /// The keys of rows in memory that are there, from an id on.
-fn new_keys(
+pub(super) fn new_keys(
     table: &TableVersion,
     index: &Index,
     groups: &[&RowGroup],

@@ -120,6 +120,11 @@ impl RunKeys {
         self.rows.get(at).map(|row| (self.key(at), *row))
     }
 
+    /// The key at a position in key order.
+    pub(crate) fn key_at(&self, at: usize) -> Option<&[u8]> {
+        self.rows.get(at).map(|_| self.key(at))
+    }
+
     /// The first position whose key is not below a key.
     fn lower_bound(&self, key: &[u8]) -> usize {
         let (mut low, mut high) = (0, self.len());

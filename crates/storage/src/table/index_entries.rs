@@ -40,6 +40,17 @@ impl TableVersion {
         Ok(ids)
     }
 
+    /// Whether a row that is there has a key.
+    ///
+    /// # Errors
+    /// When a block does not open or does not parse.
+    pub(crate) fn has_key(&self, index: &Index, key: &[u8]) -> Result<bool> {
+        let mut ids = Vec::new();
+        index.find(&self.blocks, key, &mut ids)?;
+        self.retain_visible(&mut ids)?;
+        Ok(!ids.is_empty())
+    }
+
     /// Whether a row is there.
     ///
     /// # Errors
