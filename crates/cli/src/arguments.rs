@@ -240,7 +240,7 @@ pub(crate) struct AdoptArguments {
     /// The role that it is to belong to; hush when left out
     #[arg(long, value_name = "ROLE")]
     pub(crate) owner: Option<String>,
-    /// Leave out of a dump what is not there yet, such as functions and foreign keys, and list it; rows never
+    /// Leave out of a dump what is not there yet, such as functions and triggers, and list it; rows never
     #[arg(long)]
     pub(crate) leave_out: bool,
     #[command(flatten)]

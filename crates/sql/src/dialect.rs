@@ -150,21 +150,57 @@ fn explain_in_brackets(parser: &mut Parser) -> Option<Result<Statement, ParserEr
         Token::Word(word) => queries.contains(&word.keyword),
         other => *other == Token::LParen,
     };
-    if !parser.peek_keyword(K::EXPLAIN) || !opens(1) || !begins {
+    if !parser.peek_keyword(K::EXPLAIN) || !opens(1) {
         return None;
     }
+    if !begins {
+        return Some(explain_with_options(parser));
+    }
     parser.next_token();
-    let query = parser.parse_query();
-    Some(query.map(|query| Statement::Explain {
+    Some(explanation(parser, false))
+}
+
+fn explanation(parser: &mut Parser, analyze: bool) -> Result<Statement, ParserError> {
+    Ok(Statement::Explain {
         describe_alias: DescribeAlias::Explain,
-        analyze: false,
+        analyze,
         verbose: false,
         query_plan: false,
         estimate: false,
-        statement: Box::new(Statement::Query(query)),
+        statement: Box::new(Statement::Query(parser.parse_query()?)),
         format: None,
         options: None,
-    }))
+    })
+}
+
+/// `EXPLAIN (ANALYZE [TRUE | FALSE], FORMAT TEXT) query`.
+fn explain_with_options(parser: &mut Parser) -> Result<Statement, ParserError> {
+    (0..2).for_each(|_| drop(parser.next_token()));
+    let mut analyze = false;
+    let refused = |what: &str| {
+        Err(ParserError::ParserError(format!(
+            "EXPLAIN takes (ANALYZE, FORMAT TEXT): {what} is not there"
+        )))
+    };
+    loop {
+        let option = parser.parse_identifier()?.value.to_ascii_uppercase();
+        let value = match parser.peek_token_ref().token {
+            Token::Comma | Token::RParen => None,
+            _ => Some(parser.next_token().token.to_string().to_ascii_uppercase()),
+        };
+        match (option.as_str(), value.as_deref()) {
+            ("ANALYZE", None | Some("TRUE" | "ON" | "1")) => analyze = true,
+            ("ANALYZE", Some("FALSE" | "OFF" | "0")) => analyze = false,
+            ("FORMAT", Some("TEXT" | "DEFAULT" | "'TEXT'" | "'DEFAULT'")) => {}
+            ("FORMAT", _) => return refused("another FORMAT"),
+            _ => return refused("another option"),
+        }
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+    }
+    parser.expect_token(&Token::RParen)?;
+    explanation(parser, analyze)
 }
 
 /// How many powers are taken of one another to the left.

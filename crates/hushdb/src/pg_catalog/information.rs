@@ -33,6 +33,7 @@ pub(super) fn rows(world: &World, name: &str, attributes: &dyn Fn() -> Vec<Attri
             let used = of_keys(world, &attributes());
             used.into_iter().map(|key| key_usage(world, &key)).collect()
         }
+        "referential_constraints" => referential_constraints(world),
         "schemata" => schemata(world),
         "sequences" => sequences(world),
         "table_constraints" => table_constraints(world),
@@ -228,6 +229,7 @@ fn table_constraints(world: &World) -> Rows {
         let kind = match constraint.kind {
             "p" => "PRIMARY KEY",
             "u" => "UNIQUE",
+            "f" => "FOREIGN KEY",
             _ => "CHECK",
         };
         let database = world.database.as_str();
@@ -237,6 +239,29 @@ fn table_constraints(world: &World) -> Rows {
         ])
     });
     constraints.collect()
+}
+
+fn referential_constraints(world: &World) -> Rows {
+    let named = world.constraints.iter().filter(|c| c.kind == "f");
+    let named = named.filter_map(|constraint| {
+        let [schema, name, _] = names(world, constraint)?;
+        let mut keys = world.constraints.iter();
+        let key = keys.find(|key| key.kind != "f" && key.index == constraint.index)?;
+        let [other, key, _] = names(world, key)?;
+        let database = world.database.as_str();
+        Some(row![
+            database,
+            schema,
+            name,
+            database,
+            other,
+            key,
+            "NONE",
+            "NO ACTION",
+            "NO ACTION"
+        ])
+    });
+    named.collect()
 }
 
 fn check_constraints(world: &World) -> Rows {

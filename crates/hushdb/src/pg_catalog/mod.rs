@@ -168,6 +168,25 @@ mod tests {
     }
 
     #[test]
+    fn foreign_keys_are_found() {
+        let setup = "CREATE TABLE p (a INTEGER, b INTEGER, UNIQUE (b, a));
+            CREATE TABLE c (x INTEGER, y INTEGER, FOREIGN KEY (x, y) REFERENCES p (b, a))";
+        let key = "SELECT conrelid::regclass, confrelid::regclass, conkey, confkey, pg_get_constraintdef(oid)
+            FROM pg_constraint WHERE contype = 'f'";
+        assert_eq!(
+            texts(key, setup),
+            ["c|p|{1,2}|{2,1}|FOREIGN KEY (x, y) REFERENCES main.p(b, a)"]
+        );
+        let named = "SELECT constraint_name, unique_constraint_name, delete_rule
+            FROM information_schema.referential_constraints";
+        assert_eq!(texts(named, setup), ["c_x_y_b_a_fkey|p_b_a_key|NO ACTION"]);
+        let columns = "SELECT column_name FROM information_schema.key_column_usage
+            JOIN information_schema.table_constraints USING (constraint_name)
+            WHERE constraint_type = 'FOREIGN KEY' ORDER BY ordinal_position";
+        assert_eq!(texts(columns, setup), ["x", "y"]);
+    }
+
+    #[test]
     fn a_table_of_ones_own_is_found_by_its_schema() {
         let own = "CREATE TABLE pg_class (a INTEGER); INSERT INTO pg_class VALUES (7)";
         assert_eq!(texts("SELECT a FROM main.pg_class", own), ["7"]);

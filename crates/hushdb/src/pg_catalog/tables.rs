@@ -271,6 +271,14 @@ fn constraints(world: &World) -> Rows {
             true => NULL,
             false => constraint.keys.clone().into(),
         };
+        let (named, named_keys): (i64, Cell) = match &constraint.names {
+            Some((at, keys)) => (world.relations.get(*at)?.oid, keys.clone().into()),
+            None => (0, NULL),
+        };
+        let (action, matching) = match constraint.kind {
+            "f" => ("a", "s"),
+            _ => (" ", " "),
+        };
         Some(row![
             constraint.oid,
             constraint.name.as_str(),
@@ -283,15 +291,15 @@ fn constraints(world: &World) -> Rows {
             0_i64,
             constraint.index,
             0_i64,
-            0_i64,
-            " ",
-            " ",
-            " ",
+            named,
+            action,
+            action,
+            matching,
             true,
             0_i64,
             constraint.kind != "c",
             keys,
-            NULL,
+            named_keys,
             NULL,
             NULL,
             NULL,

@@ -8,8 +8,8 @@ use crate::host::Host;
 use hushdb_query::plan::Snapshot;
 use hushdb_sql::quote;
 use hushdb_storage::{
-    CatalogVersion, ColumnId, CommentKind, CommentOn, Comments, Index, IndexKind, SchemaVersion,
-    Sequence, Store, TableVersion, View,
+    CatalogVersion, ColumnId, CommentKind, CommentOn, Comments, ForeignKey, Index, IndexKind,
+    SchemaVersion, Sequence, Store, TableId, TableVersion, View,
 };
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -62,12 +62,14 @@ pub(super) struct Constraint {
     pub(super) name: String,
     /// The table's place among the relations.
     pub(super) relation: usize,
-    /// `p`, `u` or `c`.
+    /// `p`, `u`, `c` or `f`.
     pub(super) kind: &'static str,
-    /// The index of a key, or 0.
+    /// The index of a key, or of that which a foreign key names, or 0.
     pub(super) index: i64,
     /// Numbers of its columns.
     pub(super) keys: Vec<i64>,
+    /// Of a foreign key: the place of the table that it names among the relations, and numbers of its columns.
+    pub(super) names: Option<(usize, Vec<i64>)>,
     /// As SQL.
     pub(super) definition: String,
 }
@@ -86,6 +88,8 @@ pub(crate) struct World {
     places: HashMap<i64, usize>,
     /// What is said in a schema, by its place among the schemas.
     comments: HashMap<usize, Comments>,
+    /// With the place of their schema.
+    foreign_keys: Vec<(usize, Arc<ForeignKey>)>,
 }
 
 /// Gives numbers, each once.
@@ -166,6 +170,7 @@ impl World {
             roles: OnceLock::new(),
             places: HashMap::new(),
             comments: HashMap::new(),
+            foreign_keys: vec![],
         };
         let mut numbers = Numbers::default();
         world.enter_schemas(&found.version, &mut numbers);
@@ -229,6 +234,9 @@ impl World {
         numbers: &mut Numbers,
     ) {
         self.comments.insert(schema, within.comments.clone());
+        let keys = within.foreign_keys.iter();
+        self.foreign_keys
+            .extend(keys.map(|key| (schema, Arc::clone(key))));
         for table in within.tables.values() {
             let oid = numbers.of_id(table.id.number());
             self.relations.push(Relation {
@@ -298,6 +306,7 @@ impl World {
                         kind,
                         index: relation.oid,
                         keys: keys(table, index.column_ids()),
+                        names: None,
                         definition: format!("{words} ({})", quoted(table, index)),
                     });
                 }
@@ -315,6 +324,7 @@ impl World {
                             kind: "c",
                             index: 0,
                             keys: vec![],
+                            names: None,
                             definition: format!("CHECK ({})", check.sql),
                         });
                     }
@@ -322,7 +332,70 @@ impl World {
                 _ => {}
             }
         }
+        let foreign = self.foreign_keys.iter();
+        constraints
+            .extend(foreign.filter_map(|(schema, key)| self.foreign_key(*schema, key, numbers)));
         self.constraints = constraints;
+    }
+
+    fn foreign_key(
+        &self,
+        schema: usize,
+        key: &ForeignKey,
+        numbers: &mut Numbers,
+    ) -> Option<Constraint> {
+        let find = |id: TableId| {
+            let mut relations = self.relations.iter().enumerate();
+            relations.find_map(|(at, relation)| match &relation.kind {
+                Kind::Table(table) if table.id == id && relation.schema == schema => {
+                    Some((at, relation, table))
+                }
+                _ => None,
+            })
+        };
+        let (at, relation, child) = find(key.child)?;
+        let (parent_at, parent_relation, parent) = find(key.parent)?;
+        let index = self.relations.iter().find(|other| match &other.kind {
+            Kind::Index(_, index) if other.of == parent_relation.oid => {
+                let index = parent.indexes().get(*index);
+                index.is_some_and(|index| {
+                    index.kind().is_unique() && index.column_ids() == key.parent_columns
+                })
+            }
+            _ => false,
+        });
+        let columns = |table: &TableVersion, ids: &[ColumnId]| -> Vec<String> {
+            let column = |id: &ColumnId| table.columns.iter().find(|c| c.id == *id);
+            ids.iter()
+                .filter_map(column)
+                .map(|c| c.name.clone())
+                .collect()
+        };
+        let listed = |names: &[String]| {
+            let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
+            names.join(", ")
+        };
+        let (own, other) = (
+            columns(child, &key.columns),
+            columns(parent, &key.parent_columns),
+        );
+        let (_, parent_schema) = self.schema_of(parent_relation);
+        Some(Constraint {
+            oid: numbers.of_name("foreign key", &[&relation.oid.to_string(), &own.join(" ")]),
+            name: format!("{}_{}_{}_fkey", child.name, own.join("_"), other.join("_")),
+            relation: at,
+            kind: "f",
+            index: index.map_or(0, |index| index.oid),
+            keys: keys(child, &key.columns),
+            names: Some((parent_at, keys(parent, &key.parent_columns))),
+            definition: format!(
+                "FOREIGN KEY ({}) REFERENCES {}.{}({})",
+                listed(&own),
+                quote(parent_schema),
+                quote(&parent.name),
+                listed(&other)
+            ),
+        })
     }
 
     pub(super) fn schema_of(&self, relation: &Relation) -> (i64, &str) {

@@ -337,7 +337,7 @@ fn truncate(words: &mut Words<'_>) -> Result<Command, SqlError> {
     }
     let _ = words.take(&["continue", "identity"]);
     let restart = words.take(&["restart", "identity"]);
-    // No table has foreign keys to another, so there is nothing to cascade to.
+    // CASCADE reaches no other table: rows that others name fail the statement.
     let _ = words.take(&["restrict"]) || words.take(&["cascade"]);
     match words.is_empty() {
         true => Ok(Command::Truncate { tables, restart }),

@@ -74,7 +74,6 @@ const REFUSED: &[(&str, &str)] = &[
         "NOT VALID",
     ),
     ("DROP TABLE t PURGE", "PURGE"),
-    ("EXPLAIN (ANALYZE) SELECT 1", "options in brackets"),
 ];
 
 #[test]
