@@ -5,6 +5,7 @@ mod alter_database;
 mod attach;
 mod before_parsing;
 mod call_and_set;
+mod collations;
 mod comments;
 mod copy;
 mod databases;
@@ -116,6 +117,7 @@ fn parsed(parser: &mut Parser, by_name: bool, keys: &KeyLiterals) -> Result<Stat
     }
     statement.visit(&mut PlainPhrases)?;
     statement.visit(&mut shapes::PlainShapes)?;
+    statement.visit(&mut collations::Collated)?;
     while parser.consume_token(&Token::SemiColon) {}
     match parser.peek_token().token {
         Token::EOF => read_or_refuse::check(&statement).map(|()| statement),

@@ -211,7 +211,7 @@ fn sorted_or_foreign(expr: &Expr) -> Result<()> {
 /// Whether a collation sorts texts by their bytes, as all are sorted here.
 fn sorts_by_bytes(collation: &ObjectName) -> bool {
     let last = collation.0.last().and_then(|part| part.as_ident());
-    let known = ["default", "c", "posix", "ucs_basic"];
+    let known = ["default", "c", "posix", "ucs_basic", "binary"];
     last.is_some_and(|name| {
         known
             .iter()
