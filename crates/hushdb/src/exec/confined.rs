@@ -7,7 +7,7 @@ use crate::session::Session;
 use hushdb_sql::{Error, ErrorKind, ROWS_OF, Result, Statement as Parsed, sqlstate};
 
 /// Table functions that show nothing but the session's database, or nothing of any.
-const FUNCTIONS: [&str; 20] = [
+const FUNCTIONS: [&str; 19] = [
     ROWS_OF,
     "range",
     "generate_series",
@@ -25,7 +25,6 @@ const FUNCTIONS: [&str; 20] = [
     "pragma_table_info",
     "table_info",
     "pg_get_keywords",
-    "duckdb_types",
     "duckdb_variables",
     "pragma_version",
 ];
