@@ -268,12 +268,21 @@ mutants! {
     Tests::Keys, "crates/keys/src/key_ring.rs" {
         "a retired key need not have its commitment": "!constant_time_eq(&found, &key.commitment)" => "found.len() != key.commitment.len()";
         "a ring need not go with its header": "|| newest_retired != self.previous_key_id()" => "";
+        "a time without a key may be beside other keys": "let is_alone = !was_plain || count == 1;" => "let is_alone = count > 0 || !was_plain;";
+        "an entry for the time without a key may say anything": "|| is_plain && !nothing " => "";
+        "a retired key may be of no cipher": "if is_plain == suite.is_encrypted() || " => "if ";
         "the system's key id may be given again": "self.system_key_id >= ring.next_key_id\n            || " => "";
     }
     Tests::Storage("tables"), "crates/storage/src/store/opening.rs" {
         "what the previous key opens is the root": "[0, 1].map(|slot| read_slot(sealed, sealed.key_id(), slot))" => "[0, 1].map(|slot| {\n        let found = read_slot(sealed, sealed.key_id(), slot);\n        found.or_else(|error| read_slot(sealed, previous.ok_or(error)?, slot))\n    })";
     }
+    Tests::Storage("tables"), "crates/storage/src/block/sealed_file.rs" {
+        "plain blocks are read in every file": "(0, _) if suite() == Some(Suite::Plain) => None," => "(0, _) => None,";
+    }
     Tests::Crashes("tables"), "crates/storage/src/store/key_ring.rs" {
+        "another data key comes before the change before has ended": "if ring.is_some_and(KeyRing::has_retired) {\n                return Ok(None);\n            }\n            let mut header = header.clone();\n            let suite" => "let mut header = header.clone();\n            let suite";
+        "another master key comes before the change before has ended": "if ring.is_some_and(KeyRing::has_retired) {\n                return Ok(None);\n            }\n            let mut header = header.clone();\n            let next = header.rekey" => "let mut header = header.clone();\n            let next = header.rekey";
+        "first keys of another time are taken": "if header.suite().is_encrypted() || !is_next || self.log_state().is_open {" => "if self.log_state().is_open {";
         "a ring may be under an earlier data key": "r.key_id != sealed.key_id() || r.place()" => "r.place()";
         "copies of the ring may differ": "(Some(first), Some(second)) if first != second" => "(Some(first), Some(second)) if first.is_empty() && first != second";
         "the places of a replaced ring are not overwritten": "file.write_all_at(offset, &vec![0; len])?;" => "";
@@ -285,6 +294,8 @@ mutants! {
         "an old key is given up while a snapshot needs it": "oldest < clean_since || !self" => "!self";
         "a replaced ring that could not be overwritten stays": "let _alone = wait_for(&self.checkpointing)?;\n            self.blocks.overwrite_reserved()" => "let _alone = wait_for(&self.checkpointing)?;\n            Ok(())";
         "what is free stays as it was": "self.scrub(tell)?;" => "";
+        "plain logs stay on the disk as they were": "wait_for(&self.log)?.overwrites = true;\n        let began" => "let began";
+        "a plain log is open while the file comes to be encrypted": "if log.is_open() {\n            self.flip_resealed(&mut log, &mut state, None)?;\n        }" => "";
         "an old key is given up while a log is under it": "if !is_log_newest || !own_is_newest" => "if !own_is_newest";
         "an old key is given up while the file's own blocks are under it": "let own_is_newest = self.blocks.own_is_under(key_id)?;" => "let own_is_newest = true;";
     }

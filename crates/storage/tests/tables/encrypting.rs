@@ -1,11 +1,14 @@
 //! A plain database is encrypted in its place: what goes on beside it, what opens it, and files that somebody made of its states.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
 
 use hushdb_keys::providers::KeyText;
 use hushdb_keys::{SlotOptions, Suite};
 use hushdb_storage::*;
 
+use super::failures::FailingFile;
 use super::fixture::*;
 use super::logged::*;
 use super::rekey::{is_sound, steps};
@@ -271,6 +274,103 @@ fn a_plain_log_beside_it_is_refused_amid_and_afterwards() {
                 error.to_string().contains("the log is not encrypted"),
                 "{name}: {error}"
             );
+        }
+    }
+}
+
+#[test]
+fn what_plain_logs_said_is_overwritten() {
+    for has_next in [false, true] {
+        let (files, store) = plain();
+        let mut logs = vec![files.files.get(".wal").unwrap()];
+        if has_next {
+            // A checkpoint that failed leaves two.
+            drop(store.begin_checkpoint().unwrap());
+            let checkpoint = store.begin_checkpoint().unwrap();
+            insert(&store, 20..30);
+            drop(checkpoint);
+            logs.extend(files.files.get(".wal.next"));
+        }
+        assert_eq!(logs.len(), if has_next { 2 } else { 1 });
+        encrypt(&store, Suite::Gcm);
+        for log in logs {
+            assert!(log.to_bytes()[128..].iter().all(|byte| *byte == 0));
+        }
+        assert!(files.all()[1..].iter().all(Option::is_none));
+    }
+}
+
+#[test]
+fn commits_of_others_go_on_while_it_begins_and_none_is_lost() {
+    for _ in 0..8 {
+        let (files, store) = plain();
+        let ends = AtomicBool::new(false);
+        let (mut sums, store) = (0, &store);
+        std::thread::scope(|scope| {
+            let committing = scope.spawn(|| {
+                let (mut sum, mut at) = (0, 100);
+                while !ends.load(SeqCst) {
+                    insert(store, at..at + 1);
+                    (sum, at) = (sum + at, at + 1);
+                }
+                sum
+            });
+            while store.log_bytes() < 4096 {
+                std::thread::yield_now();
+            }
+            let began = store.encrypt(first_keys(store, Suite::Gcm));
+            // Beside it, and then alone: what is on its way in has to end.
+            let beside = (0..20).try_for_each(|_| store.rekey_step().map(drop));
+            ends.store(true, SeqCst);
+            sums = committing.join().unwrap();
+            began.and(beside).unwrap();
+        });
+        assert_eq!(steps(store), RekeyState::Done);
+        is_sound(store);
+        let expected = (0..20).sum::<i64>() + sums;
+        assert_eq!(sum(store), expected);
+        assert_eq!(sum(&with_key(&files).open()), expected);
+    }
+}
+
+#[test]
+fn a_full_disk_at_any_write_of_the_beginning_leaves_it_plain_and_it_can_begin_again() {
+    for allowed in 0.. {
+        let file = FailingFile::new();
+        let all = Arc::clone(&file) as Arc<dyn StorageFile>;
+        let store = Store::create(all, None, &StoreOptions::default()).unwrap();
+        let columns = vec![def("n", ColumnType::Int64)];
+        fill(&store, "t", columns, &[int64s(0..100)]);
+        let first = first_keys(&store, Suite::Gcm);
+        file.writes_left.store(allowed, SeqCst);
+        let began = store.encrypt(first);
+        file.writes_left.store(u64::MAX, SeqCst);
+        if began.is_ok() {
+            assert!(allowed > 4, "{allowed}");
+            return;
+        }
+        let opens = store.begin().is_ok();
+        if opens {
+            assert_eq!(began.unwrap_err().kind(), ErrorKind::Full);
+            assert!(!store.info().suite.is_encrypted());
+            encrypt(&store, Suite::Gcm);
+            assert_eq!(steps(&store), RekeyState::Done);
+            is_sound(&store);
+        }
+        drop(store);
+        let open = |key: Option<&dyn hushdb_keys::KeyProvider>| {
+            let copy = Arc::new(MemFile::from_bytes(&file.inner.to_bytes()));
+            Store::open(copy, key, &StoreOptions::default())
+        };
+        let key = key();
+        let stores: Vec<_> = [open(Some(&key)), open(None)]
+            .into_iter()
+            .flatten()
+            .collect();
+        assert!(!stores.is_empty(), "full at write {allowed}");
+        for store in stores {
+            is_sound(&store);
+            assert_eq!(integers(&store, &store.snapshot(), "t", "n").len(), 100);
         }
     }
 }
