@@ -271,7 +271,7 @@ impl Merging<'_> {
             }
             MergeAction::Error(text) => {
                 branch.action = Some(FAILED);
-                let text = text.as_ref().map(seen).transpose()?;
+                let text = text.as_deref().map(seen).transpose()?;
                 branch.text = Some(self.failure(clause.rows, text)?);
             }
             MergeAction::Update(given) => {

@@ -42,7 +42,7 @@ pub(super) fn named(name: &str, session: &Session, planner: &Planner<'_>) -> Col
         "duckdb_functions" => super::function_table::functions(planner),
         "duckdb_variables" => variables(session),
         "pragma_version" => version(),
-        "duckdb_types" => super::type_table::types(&planner.snapshot.current_database),
+        "duckdb_types" => super::type_table::types(planner),
         "locks" => locks(planner),
         "data_keys" | "keys" => super::data_key_age::data_keys(planner),
         "key_slots" => key_slots(planner),

@@ -11,7 +11,7 @@ use super::parquet_tables;
 use super::read_files;
 use super::series::series;
 use super::settings;
-use super::{catalog_tables, index_tables, process_tables, query, system_tables, user_types};
+use super::{catalog_tables, index_tables, process_tables, query, system_tables};
 use crate::statement::Statement;
 use datafusion::arrow::array::{
     Array, ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array,
@@ -78,7 +78,6 @@ fn call(
         "duckdb_views" if args.is_empty() => table(catalog_tables::views(planner)),
         "duckdb_columns" if args.is_empty() => table(catalog_tables::columns(planner)),
         "duckdb_sequences" if args.is_empty() => table(catalog_tables::sequences(planner)),
-        "duckdb_types" if args.is_empty() => table(user_types::types(planner)),
         "pragma_database_list" if args.is_empty() => table(catalog_tables::database_list(planner)),
         "pragma_database_size" if args.is_empty() => {
             table(catalog_tables::database_size(statement.session, planner)?)

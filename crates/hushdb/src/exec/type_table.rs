@@ -1,7 +1,11 @@
 //! `duckdb_types()`: the names of types, and which type each is.
 
 use super::index_tables::Columns;
-use datafusion::arrow::array::{ArrayRef, BooleanArray, Int32Array, StringArray};
+use super::user_types::{self, TypeRow};
+use datafusion::arrow::array::{
+    ArrayRef, BooleanArray, Int64Array, ListBuilder, StringArray, StringBuilder,
+};
+use hushdb_query::plan::Planner;
 use hushdb_sql::type_names::{column_type_name, named_type};
 use std::sync::Arc;
 
@@ -75,31 +79,38 @@ const NAMES: [&str; 66] = [
     "varchar",
 ];
 
-/// Its name, the type's, the bytes of a value in memory and the family.
-type Row = (&'static str, String, Option<i32>, Option<&'static str>);
-
-pub(super) fn types(database: &str) -> Columns {
-    let rows: Vec<Row> = NAMES.into_iter().filter_map(row).collect();
-    let texts = |of: &dyn Fn(&Row) -> Option<String>| -> ArrayRef {
+pub(super) fn types(planner: &Planner<'_>) -> Columns {
+    let database = &planner.snapshot.current_database;
+    let internal = NAMES.into_iter().filter_map(|name| row(database, name));
+    let rows: Vec<TypeRow> = internal.chain(user_types::types(planner)).collect();
+    let texts = |of: &dyn Fn(&TypeRow) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringArray>())
     };
-    let sizes = rows.iter().map(|(.., size, _)| *size);
-    let internal = rows.iter().map(|_| Some(true));
+    let sizes = rows.iter().map(|row| row.size);
+    let internal = rows.iter().map(|row| Some(row.internal));
+    let mut labels = ListBuilder::new(StringBuilder::new());
+    for row in &rows {
+        for label in row.labels.iter().flatten() {
+            labels.values().append_value(label);
+        }
+        labels.append(row.labels.is_some());
+    }
     vec![
-        ("database_name", texts(&|_| Some(database.to_owned()))),
-        ("schema_name", texts(&|_| Some("main".into()))),
-        ("type_name", texts(&|(name, ..)| Some((*name).to_owned()))),
-        ("type_size", Arc::new(sizes.collect::<Int32Array>())),
-        ("logical_type", texts(&|(_, ty, ..)| Some(ty.clone()))),
+        ("database_name", texts(&|row| Some(row.database.clone()))),
+        ("schema_name", texts(&|row| Some(row.schema.clone()))),
+        ("type_name", texts(&|row| Some(row.name.clone()))),
+        ("type_size", Arc::new(sizes.collect::<Int64Array>())),
+        ("logical_type", texts(&|row| Some(row.logical.clone()))),
         (
             "type_category",
-            texts(&|(.., family)| family.map(str::to_owned)),
+            texts(&|row| row.category.map(str::to_owned)),
         ),
         ("internal", Arc::new(internal.collect::<BooleanArray>())),
+        ("labels", Arc::new(labels.finish())),
     ]
 }
 
-fn row(name: &'static str) -> Option<Row> {
+fn row(database: &str, name: &str) -> Option<TypeRow> {
     let ty = column_type_name(&named_type(name).ok()?);
     let ty = ty.split('(').next().unwrap_or_default().to_owned();
     let (size, family) = match ty.as_str() {
@@ -116,5 +127,14 @@ fn row(name: &'static str) -> Option<Row> {
         "VARCHAR" | "JSON" => (Some(16), Some("STRING")),
         _ => (Some(16), None),
     };
-    Some((name, ty, size, family))
+    Some(TypeRow {
+        database: database.to_owned(),
+        schema: "main".into(),
+        name: name.to_owned(),
+        size,
+        logical: ty,
+        category: family,
+        internal: true,
+        labels: None,
+    })
 }

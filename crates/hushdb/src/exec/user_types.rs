@@ -1,15 +1,11 @@
-//! CREATE and DROP TYPE, and `duckdb_types()`.
+//! CREATE and DROP TYPE, and what `duckdb_types()` says of such types.
 //!
 //! What must hold: a type goes without the columns that have it: they have what it stood for.
 
 use super::entries::{Kind, placed};
-use super::index_tables::Columns;
 use super::query;
 use crate::result::QueryResult;
 use crate::statement::Statement;
-use datafusion::arrow::array::{
-    ArrayRef, BooleanArray, Int64Array, ListBuilder, StringArray, StringBuilder,
-};
 use datafusion::sql::sqlparser::ast::{self, ObjectName, Query};
 use hushdb_query::functions::value_text;
 use hushdb_query::plan::{Planner, known_as};
@@ -19,7 +15,6 @@ use hushdb_sql::{
 };
 use hushdb_storage::{ColumnType, EnumType, SchemaVersion, UserType, Values};
 use std::collections::HashSet;
-use std::sync::Arc;
 
 /// Puts what they stand for in the places of named types, in what defines tables.
 pub(super) fn expand(statement: &Statement<'_>, parsed: &mut ast::Statement) -> Result<()> {
@@ -114,42 +109,45 @@ fn drop(statement: &Statement<'_>, name: &ObjectName, if_exists: bool) -> Result
     Ok(QueryResult::done())
 }
 
-/// A type with its database and its schema.
-type TypeRow<'a> = (&'a String, &'a String, &'a Arc<UserType>);
+/// A type that has a name.
+pub(super) struct TypeRow {
+    pub(super) database: String,
+    pub(super) schema: String,
+    pub(super) name: String,
+    /// Bytes of a value in memory, where all have as many.
+    pub(super) size: Option<i64>,
+    /// The type's own name.
+    pub(super) logical: String,
+    /// The family.
+    pub(super) category: Option<&'static str>,
+    pub(super) internal: bool,
+    /// The values of an ENUM.
+    pub(super) labels: Option<Vec<String>>,
+}
 
 /// The types that users have named.
-pub(super) fn types(planner: &Planner<'_>) -> Columns {
-    let mut rows: Vec<TypeRow<'_>> = vec![];
+pub(super) fn types(planner: &Planner<'_>) -> Vec<TypeRow> {
+    let mut rows = vec![];
     for (database, found) in &planner.snapshot.databases {
         for (schema, within) in &found.version.schemas {
-            rows.extend(within.types.values().map(|one| (database, schema, one)));
+            rows.extend(within.types.values().map(|one| TypeRow {
+                database: database.clone(),
+                schema: schema.clone(),
+                name: one.name.clone(),
+                size: size(&one.ty),
+                logical: logical(&one.ty),
+                category: None,
+                internal: false,
+                labels: match &one.ty {
+                    ColumnType::Enum(of) => {
+                        Some(of.values().iter().map(ToString::to_string).collect())
+                    }
+                    _ => None,
+                },
+            }));
         }
     }
-    let texts = |of: &dyn Fn(&TypeRow<'_>) -> Option<String>| -> ArrayRef {
-        Arc::new(rows.iter().map(of).collect::<StringArray>())
-    };
-    let mut labels = ListBuilder::new(StringBuilder::new());
-    for (.., one) in &rows {
-        if let ColumnType::Enum(of) = &one.ty {
-            for value in of.values() {
-                labels.values().append_value(value);
-            }
-        }
-        labels.append(matches!(one.ty, ColumnType::Enum(_)));
-    }
-    let sizes = rows.iter().map(|(.., one)| size(&one.ty));
-    vec![
-        ("database_name", texts(&|row| Some(row.0.clone()))),
-        ("schema_name", texts(&|row| Some(row.1.clone()))),
-        ("type_name", texts(&|row| Some(row.2.name.clone()))),
-        ("type_size", Arc::new(sizes.collect::<Int64Array>())),
-        ("logical_type", texts(&|row| Some(logical(&row.2.ty)))),
-        (
-            "internal",
-            Arc::new(BooleanArray::from(vec![false; rows.len()])),
-        ),
-        ("labels", Arc::new(labels.finish())),
-    ]
+    rows
 }
 
 /// Bytes of a value, 0 where they differ.

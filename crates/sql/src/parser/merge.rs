@@ -125,7 +125,7 @@ fn action(parser: &mut Parser) -> Result<MergeAction> {
             || parser.peek_keyword(Keyword::RETURNING);
         let text = match ends {
             true => None,
-            false => Some(parser.parse_expr().map_err(parser_error)?),
+            false => Some(Box::new(parser.parse_expr().map_err(parser_error)?)),
         };
         return Ok(MergeAction::Error(text));
     }

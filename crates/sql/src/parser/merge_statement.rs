@@ -70,7 +70,7 @@ pub enum MergeAction {
     /// The row stays as it is.
     Nothing,
     /// The statement fails, with a text if it is given.
-    Error(Option<Expr>),
+    Error(Option<Box<Expr>>),
 }
 
 impl Merge {

@@ -279,7 +279,7 @@ impl Transaction {
         if self.is_parent(id) {
             let ids = target
                 .row_groups()?
-                .into_iter()
+                .iter()
                 .flat_map(|group| group.first_row_id.number()..group.end_row_id().number());
             let ids = target.visible_of(&ids.collect::<Vec<u64>>())?;
             return self.delete_rows(schema, table, &ids);
