@@ -285,7 +285,6 @@ fn execute_named(
 }
 
 fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult> {
-    let session = statement.session;
     match parsed {
         Parsed::Sql(ast) => run_sql(statement, *ast),
         Parsed::InsertByName(insert) => upsert::insert(statement, *insert, true),
@@ -295,24 +294,24 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
             name,
             on_conflict,
             options,
-        } => attach::attach(session, &path, name, on_conflict, options),
-        Parsed::Detach { name, if_exists } => attach::detach(session, &name, if_exists),
+        } => attach::attach(statement.session, &path, name, on_conflict, options),
+        Parsed::Detach { name, if_exists } => attach::detach(statement.session, &name, if_exists),
         Parsed::AlterDatabase {
             name,
             if_exists,
             change,
-        } => slots::alter_database(session, &name, if_exists, change),
+        } => slots::alter_database(statement.session, &name, if_exists, change),
         Parsed::Prepare {
             name,
             statement: parsed,
-        } => prepare(session, &name, *parsed),
-        Parsed::Use(parts) => attach::use_database(session, &parts),
+        } => prepare(statement.session, &name, *parsed),
+        Parsed::Use(parts) => attach::use_database(statement.session, &parts),
         Parsed::Call { name, args, named } => call(statement, &name, args, named),
         Parsed::Pragma(name) => pragma::pragma(statement, &name),
-        Parsed::Set { name, value } => settings::set(session, &name, &value),
-        Parsed::Reset(name) => settings::reset(session, &name),
+        Parsed::Set { name, value } => settings::set(statement.session, &name, &value),
+        Parsed::Reset(name) => settings::reset(statement.session, &name),
         Parsed::SetVariable { name, value } => variables::set(statement, &name, *value),
-        Parsed::ResetVariable(name) => Ok(variables::reset(session, &name)),
+        Parsed::ResetVariable(name) => Ok(variables::reset(statement.session, &name)),
         Parsed::RenameView {
             name,
             if_exists,
@@ -351,7 +350,7 @@ fn run_planned(statement: &Statement<'_>, parsed: Parsed) -> Result<QueryResult>
         Parsed::Show(name) => show::setting_or_table(statement, &name),
         Parsed::Checkpoint(name) => checkpoint(statement, name),
         Parsed::Vacuum(table) => vacuum::vacuum(statement, table.as_ref()),
-        Parsed::Transaction(parsed) => transaction::run(session, parsed),
+        Parsed::Transaction(parsed) => transaction::run(statement.session, parsed),
         Parsed::Extension(name) => pragma::extension(statement, &name),
     }
 }

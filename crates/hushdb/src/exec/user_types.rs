@@ -138,16 +138,19 @@ pub(super) fn types(planner: &Planner<'_>) -> Vec<TypeRow> {
                 logical: logical(&one.ty),
                 category: None,
                 internal: false,
-                labels: match &one.ty {
-                    ColumnType::Enum(of) => {
-                        Some(of.values().iter().map(ToString::to_string).collect())
-                    }
-                    _ => None,
-                },
+                labels: labels(&one.ty),
             }));
         }
     }
     rows
+}
+
+/// The values of an ENUM.
+fn labels(ty: &ColumnType) -> Option<Vec<String>> {
+    let ColumnType::Enum(of) = ty else {
+        return None;
+    };
+    Some(of.values().iter().map(ToString::to_string).collect())
 }
 
 /// Bytes of a value, 0 where they differ.

@@ -71,7 +71,7 @@ pub fn field_without_enums(field: &FieldRef) -> FieldRef {
     Arc::new(field.as_ref().clone().with_data_type(plain))
 }
 
-/// The values as of [`type_without_enums`].
+/// The values, with texts in the place of ENUMs.
 ///
 /// # Errors
 /// For a value of an ENUM that is none of its list.

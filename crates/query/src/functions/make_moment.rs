@@ -24,7 +24,7 @@ const NANOS: DataType = DataType::Timestamp(TimeUnit::Nanosecond, None);
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     use Kind::{Double, Int};
     let time = DataType::Time64(TimeUnit::Microsecond);
-    vec![
+    [
         plain(
             &["make_date"],
             vec![
@@ -63,6 +63,15 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             vec![Form::new(&[Int], Run::Whole(NANOS, moments_of_nanos))],
             memory,
         ),
+    ]
+    .into_iter()
+    .chain(epochs(memory))
+    .collect()
+}
+
+/// Milliseconds and microseconds since 1970.
+fn epochs(memory: &Arc<dyn MemoryPool>) -> [Arc<ScalarUDF>; 2] {
+    [
         plain(
             &["epoch_ms"],
             vec![
