@@ -175,7 +175,7 @@ mod tests {
             FROM pg_constraint WHERE contype = 'f'";
         assert_eq!(
             texts(key, setup),
-            ["c|p|{1,2}|{2,1}|FOREIGN KEY (x, y) REFERENCES main.p(b, a)"]
+            ["c|p|[1, 2]|[2, 1]|FOREIGN KEY (x, y) REFERENCES main.p(b, a)"]
         );
         let named = "SELECT constraint_name, unique_constraint_name, delete_rule
             FROM information_schema.referential_constraints";
