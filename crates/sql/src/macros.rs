@@ -176,7 +176,7 @@ const MACROS: &[(&str, usize, &str)] = &[
     (
         "generate_subscripts",
         2,
-        "unnest(generate_series(1, CAST(len($1) AS BIGINT)))",
+        "unnest(CASE WHEN $2 = 1 THEN generate_series(1, CAST(len($1) AS BIGINT)) END)",
     ),
     (
         "regexp_split_to_table",

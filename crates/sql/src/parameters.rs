@@ -185,7 +185,8 @@ impl<'a> Parameters<'a> {
 impl VisitorMut for Parameters<'_> {
     type Break = Box<Error>;
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+    /// Afterwards, so that the parameters within what was put in are left alone: they are the statement's own.
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         let Some(name) = parameter(expr) else {
             return ControlFlow::Continue(());
         };

@@ -53,3 +53,19 @@ fn parts_of(expr: &Expr) -> usize {
     });
     parts
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// They are the statement's own, and were once put into themselves without end.
+    #[test]
+    fn parameters_within_arguments_stay_as_they_are() {
+        let args = ["a", "$2::INTEGER + $1"].map(|text| parse_expr(text).unwrap());
+        let made = template("CASE WHEN $2 = 1 THEN $1 END", &args).unwrap();
+        assert_eq!(
+            made.to_string(),
+            "CASE WHEN ($2::INTEGER + $1) = 1 THEN a END"
+        );
+    }
+}
