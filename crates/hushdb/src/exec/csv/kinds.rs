@@ -4,7 +4,7 @@
 //! nothing of it is lost; so is a date whose day and month could be exchanged.
 
 use chrono::format::{Item, StrftimeItems};
-use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime};
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, StringViewArray,
     Time64MicrosecondArray, TimestampMicrosecondArray,
@@ -175,8 +175,33 @@ fn integer(text: &str) -> Option<i64> {
     is_number.then(|| text.parse().ok()).flatten()
 }
 
+/// Whether a text is a few digits with a point and a digit before it, which is what most numbers with a fraction are.
+fn is_decimal(text: &str) -> bool {
+    const FEW: usize = 32;
+    let mut digits = text.as_bytes();
+    if let [b'-', rest @ ..] = digits {
+        digits = rest;
+    }
+    let begins = match digits {
+        [b'0', b'.', ..] => true,
+        [first, ..] => (b'1'..=b'9').contains(first),
+        [] => false,
+    };
+    let mut points = 0;
+    begins
+        && digits.len() <= FEW
+        && digits.iter().all(|byte| {
+            points += usize::from(*byte == b'.');
+            byte.is_ascii_digit() || *byte == b'.'
+        })
+        && points == 1
+}
+
 /// A number with a fraction or an exponent, or a whole one that is a BIGINT.
 fn double(text: &str) -> Option<f64> {
+    if is_decimal(text) {
+        return text.parse().ok();
+    }
     if text.eq_ignore_ascii_case("nan") {
         return Some(f64::NAN);
     }
@@ -210,12 +235,35 @@ fn time(text: &str) -> Option<i64> {
 /// Days since 1970.
 fn date(text: &str, form: &str) -> Option<i32> {
     let is_ours = form == ISO_DATE || DATES.contains(&form);
+    if form == ISO_DATE
+        && let Some(days) = iso_date(text)
+    {
+        return Some(days);
+    }
     if is_ours && !has_long_year(text) {
         return None;
     }
     let date = NaiveDate::parse_from_str(text, form).ok()?;
     let days = date.signed_duration_since(NaiveDate::default()).num_days();
     i32::try_from(days).ok()
+}
+
+/// Days since 1970 of `2021-01-02`, all ten characters of it.
+fn iso_date(text: &str) -> Option<i32> {
+    let text: &[u8; 10] = text.as_bytes().try_into().ok()?;
+    let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = *text else {
+        return None;
+    };
+    let number = |digits: &[u8]| {
+        let mut all = digits.iter();
+        all.try_fold(0_u32, |number, digit| {
+            let digit = digit.wrapping_sub(b'0');
+            (digit < 10).then(|| number * 10 + u32::from(digit))
+        })
+    };
+    let year = i32::try_from(number(&[y1, y2, y3, y4])?).ok()?;
+    let day = NaiveDate::from_ymd_opt(year, number(&[m1, m2])?, number(&[d1, d2])?)?;
+    Some(day.num_days_from_ce() - NaiveDate::default().num_days_from_ce())
 }
 
 /// Whether one of the numbers in a text has four digits, and the others two at most.
@@ -280,6 +328,11 @@ mod tests {
             (&["13.10.2021"], date("%d.%m.%Y")),
             (&["2021/01/02"], date("%Y/%m/%d")),
             (
+                &["0001-01-01", "9999-12-31", "2020-02-29"],
+                date("%Y-%m-%d"),
+            ),
+            (&["0.5", "-12.", "123456.789"], Kind::Double),
+            (
                 &["2021-01-02 12:30:00", "2021-01-02", "2021-01-02T01:02"],
                 Kind::Timestamp(None),
             ),
@@ -309,6 +362,10 @@ mod tests {
             &["1", "2021-01-02"],
             &["inf"],
             &["13/10/21"],
+            &["2021-02-29"],
+            &["2021-0a-01"],
+            &["00.5"],
+            &["1.2.3"],
             &[],
         ] {
             assert_eq!(kind(values), TEXT, "{values:?}");

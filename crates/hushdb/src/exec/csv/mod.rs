@@ -1,7 +1,7 @@
 //! CSV files as tables.
 //!
 //! What must hold: a value is read as what it says, or the file is refused by line; nothing is guessed from a part of the file that
-//! another part contradicts without an error. Reading takes memory for some thousand records, not for the file.
+//! another part contradicts without an error, as far as its columns are read. Reading takes memory for some thousand records, not for the file.
 
 mod kinds;
 mod options;
@@ -18,16 +18,19 @@ use self::sniff::{OTHER_COUNT, SAMPLE_BYTES, Sample, is_row, sniff};
 pub(super) use self::told::told;
 pub(super) use self::write::{CsvForm, CsvWriter, Quoted};
 use super::packed_files::Unpacked;
+use async_trait::async_trait;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
-use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::catalog::streaming::StreamingTable;
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::DataFusionError;
-use datafusion::datasource::{ViewTable, provider_as_source};
+use datafusion::datasource::{TableType, ViewTable, provider_as_source};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Cast, Expr, LogicalPlanBuilder, TableSource, TryCast};
+use datafusion::physical_expr::LexOrdering;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::streaming::PartitionStream;
+use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use hushdb_query::heed::heeding;
 use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
 use hushdb_sql::OptionValue;
@@ -279,9 +282,45 @@ fn typed(
 }
 
 fn table(file: CsvFile) -> Result<Arc<dyn TableSource>> {
-    let schema = Arc::clone(&file.schema);
-    let table = StreamingTable::try_new(schema, vec![Arc::new(CsvPartition(Arc::new(file)))])?;
-    Ok(provider_as_source(Arc::new(table)))
+    Ok(provider_as_source(Arc::new(CsvScan(Arc::new(file)))))
+}
+
+/// A file, of which those columns alone are read that somebody asks for.
+#[derive(Debug)]
+struct CsvScan(Arc<CsvFile>);
+
+#[async_trait]
+impl TableProvider for CsvScan {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.0.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        columns: Option<&Vec<usize>>,
+        _: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        let file = match columns {
+            None => Arc::clone(&self.0),
+            Some(columns) => Arc::new(self.0.of_columns(columns)?),
+        };
+        let schema = Arc::clone(&file.schema);
+        let partition: Arc<dyn PartitionStream> = Arc::new(CsvPartition(file));
+        Ok(Arc::new(StreamingTableExec::try_new(
+            schema,
+            vec![partition],
+            None,
+            None::<LexOrdering>,
+            false,
+            limit,
+        )?))
+    }
 }
 
 fn open(path: &str, options: &Options) -> Result<Unpacked> {
@@ -322,12 +361,16 @@ struct ReadColumn {
     is_sniffed: bool,
 }
 
+#[derive(Clone)]
 struct CsvFile {
     path: String,
     options: Options,
     dialect: Dialect,
     header: bool,
-    columns: Vec<ReadColumn>,
+    columns: Arc<[ReadColumn]>,
+    /// Places of the columns that are read.
+    taken: Vec<usize>,
+    /// Of these.
     schema: SchemaRef,
 }
 
@@ -354,16 +397,31 @@ impl CsvFile {
             options,
             dialect,
             header,
-            columns,
+            taken: (0..columns.len()).collect(),
+            columns: columns.into(),
             schema,
         }
     }
 
+    /// The same file, of which these columns are read.
+    fn of_columns(&self, columns: &[usize]) -> Result<Self> {
+        Ok(Self {
+            schema: Arc::new(self.schema.project(columns)?),
+            taken: columns
+                .iter()
+                .filter_map(|at| self.taken.get(*at).copied())
+                .collect(),
+            ..self.clone()
+        })
+    }
+
     /// The arrays of some records.
     fn batch(&self, records: &[Record]) -> Result<RecordBatch> {
-        let arrays = (0..self.columns.len()).map(|at| self.array(records, at));
+        let arrays = self.taken.iter().map(|at| self.array(records, *at));
         let arrays = arrays.collect::<Result<Vec<ArrayRef>>>()?;
-        Ok(RecordBatch::try_new(Arc::clone(&self.schema), arrays)?)
+        let rows = RecordBatchOptions::new().with_row_count(Some(records.len()));
+        let schema = Arc::clone(&self.schema);
+        Ok(RecordBatch::try_new_with_options(schema, arrays, &rows)?)
     }
 
     /// Whether the values of a record are what its columns have.

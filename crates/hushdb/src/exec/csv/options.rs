@@ -9,7 +9,7 @@ use hushdb_sql::{Error, Result};
 use hushdb_storage::ColumnType;
 
 /// How a CSV file is to be read.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Options {
     pub(super) header: Option<bool>,
     pub(super) delimiter: Option<u8>,

@@ -1,8 +1,10 @@
 //! The records of a CSV file, one behind the other, as bytes.
 //!
-//! What must hold: a value in quotes may have delimiters and ends of lines in it; lines end with `\n`, `\r\n` or `\r`.
+//! What must hold: a value in quotes may have delimiters and ends of lines in it; lines end with `\n`, `\r\n` or `\r`. A line that has
+//! nothing but delimiters and ordinary bytes is taken as a whole, and gives what it would give byte by byte.
 //! Refuses: a quote that is not closed, and text behind one that is.
 
+use memchr::{memchr, memchr_iter, memchr2, memchr3};
 use std::io::{BufRead, Error};
 
 /// A record is no longer than this: a quote that is not closed would take the rest of the file.
@@ -50,6 +52,8 @@ impl From<Error> for Fault {
 pub(super) struct Record {
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    /// Bytes between two values: the delimiter, where the line was taken as a whole.
+    gap: usize,
     /// Whether any of its values was in quotes.
     quoted: bool,
     /// The line that it begins in, from 1.
@@ -70,7 +74,7 @@ impl Record {
     pub(super) fn get(&self, at: usize) -> &[u8] {
         let from = match at.checked_sub(1) {
             None => 0,
-            Some(before) => self.ends.get(before).copied().unwrap_or_default(),
+            Some(before) => self.ends.get(before).map_or(0, |end| end + self.gap),
         };
         let to = self.ends.get(at).copied().unwrap_or(from);
         self.bytes.get(from..to).unwrap_or_default()
@@ -92,6 +96,7 @@ impl Record {
     fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+        self.gap = 0;
         self.quoted = false;
     }
 
@@ -177,6 +182,9 @@ impl<R: BufRead> Records<R> {
     pub(super) fn next(&mut self, record: &mut Record) -> Result<bool, Fault> {
         record.clear();
         record.line = self.line;
+        if self.whole_line(record)? {
+            return Ok(true);
+        }
         let mut state = State::Start;
         loop {
             let buffer = self.input.fill_buf()?;
@@ -235,6 +243,39 @@ impl<R: BufRead> Records<R> {
                 return Err(Fault::Line(record.line, what));
             }
         }
+    }
+}
+
+impl<R: BufRead> Records<R> {
+    /// Takes the next line as a whole, if it is all there and has no quote, comment or `\r` but at its end.
+    fn whole_line(&mut self, record: &mut Record) -> Result<bool, Fault> {
+        let buffer = self.input.fill_buf()?;
+        let end = match self.dialect.quote {
+            Some(quote) => memchr3(b'\n', b'\r', quote, buffer),
+            None => memchr2(b'\n', b'\r', buffer),
+        };
+        let Some((end, line)) = end.and_then(|end| Some((end, buffer.get(..end)?))) else {
+            return Ok(false);
+        };
+        let used = match (buffer.get(end), buffer.get(end + 1)) {
+            (Some(b'\n'), _) => end + 1,
+            (Some(b'\r'), Some(b'\n')) => end + 2,
+            _ => return Ok(false),
+        };
+        let comment = self.dialect.comment.map(|comment| comment.byte);
+        // The `\n` of a line that ended with `\r` may come first.
+        if self.returned || comment.is_some_and(|byte| memchr(byte, line).is_some()) {
+            return Ok(false);
+        }
+        record.gap = 1;
+        record.bytes.extend_from_slice(line);
+        record
+            .ends
+            .extend(memchr_iter(self.dialect.delimiter, line));
+        record.ends.push(end);
+        self.line += 1;
+        self.input.consume(used);
+        Ok(true)
     }
 }
 
