@@ -67,3 +67,28 @@ fn connections_have_their_own_notices() {
     assert_eq!(one.take_notices().len(), 1);
     assert!(one.take_notices().is_empty());
 }
+
+#[test]
+fn copy_says_what_the_footers_of_its_files_say() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.parquet").display().to_string();
+    let database = Database::open_in_memory().unwrap();
+    let connection = database.connect().unwrap();
+    let rows = "SELECT range AS i, CASE WHEN range % 3 = 0 THEN NULL ELSE 's' || range END AS s FROM range(10)";
+    let copy = format!("COPY ({rows}) TO '{path}' (ROW_GROUP_SIZE 4, RETURN_STATS)");
+    let batches = connection
+        .execute(&copy)
+        .unwrap()
+        .collect_batches()
+        .unwrap();
+    let shown = arrow::util::pretty::pretty_format_batches(&batches);
+    let shown = shown.unwrap().to_string();
+    for (column, facts) in [
+        ("\"i\"", "max: 9, min: 0, null_count: 0, num_values: 10"),
+        ("\"s\"", "max: s8, min: s1, null_count: 4, num_values: 10"),
+    ] {
+        let of_column = shown.split_once(&format!("{column}: {{"));
+        let (_, of_column) = of_column.unwrap_or_else(|| panic!("{column} in {shown}"));
+        assert!(of_column.contains(facts), "{column} in {shown}");
+    }
+}

@@ -11,6 +11,7 @@ use super::json;
 use super::load::{self, RowRules};
 use super::partitioned;
 use super::query;
+use super::written_stats;
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use datafusion::arrow::array::{ArrayRef, Int64Array, ListBuilder, StringBuilder};
@@ -229,9 +230,14 @@ pub(super) fn copy_to(
         Some(spread) => partitioned::write(result, path, &options, spread)?,
         None => (one_file(result, path, &options)?, vec![path.to_owned()]),
     };
-    match options.returns_files {
-        true => counted_files(rows, files),
-        false => QueryResult::count(rows),
+    let parted = options
+        .spread
+        .as_ref()
+        .is_some_and(|spread| spread.hive && !spread.by.is_empty());
+    match (options.returns_files, options.returns_stats) {
+        (true, _) => counted_files(rows, files),
+        (_, true) => written_stats::stats(path, &files, parted),
+        _ => QueryResult::count(rows),
     }
 }
 

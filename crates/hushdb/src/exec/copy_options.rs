@@ -61,6 +61,8 @@ pub(super) struct Options {
     /// Several files, in a directory.
     pub(super) spread: Option<Spread>,
     pub(super) returns_files: bool,
+    /// What the footers of Parquet files say of their columns.
+    pub(super) returns_stats: bool,
 }
 
 /// The options that a statement gives, beside what the file's name tells.
@@ -123,6 +125,11 @@ pub(super) fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Opt
             options.packing = Packing::named("compression", &name)?.unwrap_or(options.packing);
         }
     }
+    if options.returns_stats && options.format != Format::Parquet {
+        return Err(Error::unsupported(
+            "RETURN_STATS is for Parquet files: files of text say nothing of themselves",
+        ));
+    }
     options.spread = Spread::read(given)?;
     options.check_forms()?;
     Ok(options)
@@ -143,6 +150,7 @@ impl Options {
             suffix: None,
             spread: None,
             returns_files: false,
+            returns_stats: false,
             escape: None,
             null: String::new(),
             compression: Compression::SNAPPY,
@@ -219,11 +227,11 @@ impl Options {
                 self.timestamp_form = Some(written_form(name, text)?);
             }
             "return_files" => self.returns_files = is_on(text),
+            "return_stats" => self.returns_stats = is_on(text),
             // A file that is there is written over as a whole, from a temporary one.
             "use_tmp_file" if is_on(text) => {}
-            "return_stats" if text.is_some() && !is_on(text) => {}
             _ if SPREAD_OPTIONS.contains(&name) => {}
-            "use_tmp_file" | "return_stats" | "file_size_bytes" | "row_groups_per_file" => {
+            "use_tmp_file" | "file_size_bytes" | "row_groups_per_file" => {
                 return Err(Error::unsupported(format!(
                     "this value of the option {name} of COPY is not there yet"
                 )));

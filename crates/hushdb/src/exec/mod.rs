@@ -74,6 +74,7 @@ mod user_types;
 mod vacuum;
 mod variables;
 mod waiting;
+mod written_stats;
 
 use crate::prepared::{Prepared, recognise};
 use crate::result::QueryResult;

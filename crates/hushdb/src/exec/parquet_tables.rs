@@ -52,14 +52,14 @@ pub(super) fn named(name: &str, patterns: &[String]) -> Result<Columns> {
     }
 }
 
-fn metadata(path: &str) -> Result<ParquetMetaData> {
+pub(super) fn metadata(path: &str) -> Result<ParquetMetaData> {
     check_parquet(path)?;
     let file = open_input(path).map_err(|error| invalid(&error.into()))?;
     let reader = SerializedFileReader::new(file).map_err(|error| invalid(&error))?;
     Ok(reader.metadata().clone())
 }
 
-fn invalid(error: &ParquetError) -> Error {
+pub(super) fn invalid(error: &ParquetError) -> Error {
     Error::invalid(without_values(&error.to_string()))
 }
 
@@ -227,7 +227,7 @@ fn logical(ty: &LogicalType) -> String {
 }
 
 /// The types that the leaves of a file's schema are read as; none where the library cannot tell.
-fn leaf_types(metadata: &ParquetMetaData) -> Vec<Option<FieldRef>> {
+pub(super) fn leaf_types(metadata: &ParquetMetaData) -> Vec<Option<FieldRef>> {
     fn walk(field: &FieldRef, all: &mut Vec<Option<FieldRef>>) {
         match field.data_type() {
             DataType::Struct(fields) => fields.iter().for_each(|field| walk(field, all)),
