@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName,
+    ObjectName, TableAlias, TableFactor,
 };
 
 /// A call of a function whose name may be no word.
@@ -31,4 +31,40 @@ pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
         over: None,
         within_group: vec![],
     })
+}
+
+/// An argument without a name.
+pub(super) fn unnamed(arg: &FunctionArg) -> Option<&Expr> {
+    match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    }
+}
+
+/// The arguments, if none has a name.
+pub(super) fn all_unnamed(args: &[FunctionArg]) -> Option<Vec<Expr>> {
+    args.iter().map(|arg| unnamed(arg).cloned()).collect()
+}
+
+/// A function in FROM, with LATERAL or without: its name, its alias and its arguments.
+pub(super) fn in_from(
+    factor: &mut TableFactor,
+) -> Option<(&ObjectName, &mut Option<TableAlias>, &[FunctionArg])> {
+    match factor {
+        TableFactor::Table {
+            name,
+            alias,
+            args: Some(args),
+            with_ordinality: false,
+            ..
+        } => Some((name, alias, &args.args)),
+        TableFactor::Function {
+            lateral: true,
+            name,
+            args,
+            alias,
+            ..
+        } => Some((name, alias, args)),
+        _ => None,
+    }
 }

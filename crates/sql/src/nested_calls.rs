@@ -1,6 +1,6 @@
 //! What makes and takes apart lists and structs: calls under DuckDB's names, fields, slices, `unnest` in FROM.
 
-use super::calls::{call, quoted_call};
+use super::calls::{all_unnamed, call, in_from, quoted_call};
 use super::column_names::name;
 use super::folded;
 use super::marks::{JSON_EACH, JSON_TREE};
@@ -124,7 +124,7 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
         }
         "struct_insert" | "struct_update" => with_fields(called, &list.args),
         "row" => {
-            let Some(values) = plain_args(&list.args) else {
+            let Some(values) = all_unnamed(&list.args) else {
                 return Ok(None);
             };
             let named = (1..).map(row_field).zip(values).collect();
@@ -132,7 +132,7 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
         }
         // A field of a struct, which a list has not.
         "struct_extract" | "array_extract" => {
-            let args = plain_args(&list.args).and_then(|args| args.try_into().ok());
+            let args = all_unnamed(&list.args).and_then(|args| args.try_into().ok());
             let Some([of, key]): Option<[Expr; 2]> = args else {
                 return Ok(None);
             };
@@ -149,10 +149,10 @@ pub(super) fn expand(called: &str, function: &mut Function) -> Result<Option<Exp
             }
         }
         "list_value" | "list_pack" => {
-            Ok(plain_args(&list.args).map(|values| call("make_array", values)))
+            Ok(all_unnamed(&list.args).map(|values| call("make_array", values)))
         }
         "list_aggregate" | "list_aggr" | "array_aggregate" | "array_aggr" | "aggregate" => {
-            aggregate_of_list(plain_args(&list.args).as_deref())
+            aggregate_of_list(all_unnamed(&list.args).as_deref())
         }
         _ => Ok(None),
     }
@@ -270,22 +270,8 @@ pub(super) fn plain_access(root: &Expr, chain: &mut [AccessExpr]) {
 
 /// `unnest(list)` in FROM, which the parser takes for a function like others; `json_each` and `json_tree` are lists, too.
 pub fn unnest_table(factor: &mut TableFactor) {
-    let (name, alias, args) = match factor {
-        TableFactor::Table {
-            name,
-            alias,
-            args: Some(args),
-            with_ordinality: false,
-            ..
-        } => (name, alias, &args.args),
-        TableFactor::Function {
-            lateral: true,
-            name,
-            args,
-            alias,
-            ..
-        } => (name, alias, &*args),
-        _ => return,
+    let Some((name, alias, args)) = in_from(factor) else {
+        return;
     };
     let called = name.to_string().to_lowercase();
     let of_json = match called.as_str() {
@@ -294,7 +280,7 @@ pub fn unnest_table(factor: &mut TableFactor) {
         "json_tree" => Some(JSON_TREE),
         _ => return,
     };
-    if let Some(mut array_exprs) = plain_args(args) {
+    if let Some(mut array_exprs) = all_unnamed(args) {
         if let Some(of_json) = of_json {
             array_exprs = vec![quoted_call(of_json, array_exprs)];
         }
@@ -339,15 +325,6 @@ fn is_unnest(arg: &FunctionArg) -> bool {
         }
         _ => false,
     }
-}
-
-/// Arguments without names.
-fn plain_args(args: &[FunctionArg]) -> Option<Vec<Expr>> {
-    let plain = args.iter().map(|arg| match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-        _ => None,
-    });
-    plain.collect()
 }
 
 /// Functions that are no aggregates, which those of other names may be.

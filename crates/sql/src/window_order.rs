@@ -3,7 +3,7 @@
 //!
 //! What must hold: FILTER, DISTINCT and the window stay with the aggregate, whose rows they choose.
 
-use super::calls::quoted_call;
+use super::calls::{all_unnamed, quoted_call};
 use super::template::template;
 use crate::error::Result;
 use crate::walk::visit_mut;
@@ -71,7 +71,7 @@ fn over_frames(function: &mut Function, nulls: &str) -> Result<Option<Expr>> {
         "string_agg" => ("array_to_string($1, $2)", true),
         _ => return Ok(None),
     };
-    let values: Vec<Expr> = list.args.iter().filter_map(unnamed).collect();
+    let values: Vec<Expr> = all_unnamed(&list.args).unwrap_or_default();
     let Some(value) = values.first().filter(|_| function.over.is_some()) else {
         return Ok(None);
     };
@@ -99,13 +99,6 @@ fn over_frames(function: &mut Function, nulls: &str) -> Result<Option<Expr>> {
     let sorted = quoted_call(IN_ORDER, vec![all, text(&flags)]);
     let separator = values.get(1).cloned().unwrap_or_else(|| text(","));
     template(taken, &[sorted, separator]).map(Some)
-}
-
-fn unnamed(arg: &FunctionArg) -> Option<Expr> {
-    match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-        _ => None,
-    }
 }
 
 fn text(text: &str) -> Expr {

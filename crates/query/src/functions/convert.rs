@@ -116,23 +116,26 @@ impl ScalarUDFImpl for Convert {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let rows = args.number_rows;
-        let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
-        let input = args.args[0].to_array(if scalar { 1 } else { rows })?;
-        let output = if self.name == ROUND_EVEN {
-            round_even(&cast(&input, &self.from)?)
+        of_one_argument(&args, |input| self.converted(input))
+    }
+}
+
+impl Convert {
+    fn converted(&self, input: &ArrayRef) -> Result<ArrayRef> {
+        Ok(if self.name == ROUND_EVEN {
+            round_even(&cast(input, &self.from)?)
         } else if self.name == ROUND_UNSIGNED {
-            round_unsigned(&cast(&input, &self.from)?)
+            round_unsigned(&cast(input, &self.from)?)
         } else if input.data_type() == &self.to.arrow() {
-            input
+            Arc::clone(input)
         } else if self.name == TEXT_FROM_VALUE {
             let mut out = StringViewBuilder::with_capacity(input.len());
             for row in 0..input.len() {
-                out.append_option(value_text(&input, row)?);
+                out.append_option(value_text(input, row)?);
             }
             Arc::new(out.finish())
         } else {
-            let input = cast(&input, &self.from)?;
+            let input = cast(input, &self.from)?;
             match self.name {
                 UUID_FROM_TEXT => uuid_from_text(&input, false)?,
                 UUID_OR_NULL => uuid_from_text(&input, true)?,
@@ -143,14 +146,23 @@ impl ScalarUDFImpl for Convert {
                 TRY_INTERVAL_FROM_TEXT => interval_from_text(&input, true)?,
                 _ => text_from_blob(&input),
             }
-        };
-        if scalar {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
-                &output, 0,
-            )?));
-        }
-        Ok(ColumnarValue::Array(output))
+        })
     }
+}
+
+/// What becomes of the one argument of a call: of a constant, a constant.
+pub(super) fn of_one_argument(
+    args: &ScalarFunctionArgs,
+    made: impl FnOnce(&ArrayRef) -> Result<ArrayRef>,
+) -> Result<ColumnarValue> {
+    let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
+    let input = args.args[0].to_array(if scalar { 1 } else { args.number_rows })?;
+    let output = made(&input)?;
+    if scalar {
+        let value = ScalarValue::try_from_array(&output, 0)?;
+        return Ok(ColumnarValue::Scalar(value));
+    }
+    Ok(ColumnarValue::Array(output))
 }
 
 /// Parses a UUID's text form (RFC 9562 §4): 32 hexadecimal digits, hyphens and braces ignored.

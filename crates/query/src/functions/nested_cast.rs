@@ -3,7 +3,9 @@
 //! What must hold: structs are matched by the names of their fields, in any case; a field that is not there is NULL. Values that
 //! `row(...)` made have no names and are matched in order.
 
-use super::convert::{blob_from_text, rounded_for, text_from_blob, text_from_uuid, uuid_from_text};
+use super::convert::{
+    blob_from_text, of_one_argument, rounded_for, text_from_blob, text_from_uuid, uuid_from_text,
+};
 use super::enums::{from_texts, texts_of};
 use super::nested_text::{Fields, Item, list_items, struct_items};
 use super::rounding_cast::{cast_rounding, rounds};
@@ -15,7 +17,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields as ArrowFields};
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::Result;
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
@@ -134,14 +136,7 @@ impl ScalarUDFImpl for NestedCast {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
-        let input = args.args[0].to_array(if scalar { 1 } else { args.number_rows })?;
-        let output = cast_nested(&input, &self.to, self.lenient)?;
-        if scalar {
-            let value = ScalarValue::try_from_array(&output, 0)?;
-            return Ok(ColumnarValue::Scalar(value));
-        }
-        Ok(ColumnarValue::Array(output))
+        of_one_argument(&args, |input| cast_nested(input, &self.to, self.lenient))
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! What must hold: FILTER, OVER, DISTINCT and ORDER BY belong to the aggregate within, whose rows they choose.
 
+use crate::calls::all_unnamed;
 use crate::error::{Error, Result};
 use crate::template::{parse, put_in};
 use crate::walk::visit_mut;
@@ -89,11 +90,7 @@ pub(super) fn expand(name: &str, function: &Function) -> Result<Option<Expr>> {
     let FunctionArguments::List(list) = &function.args else {
         return Ok(None);
     };
-    let args = list.args.iter().map(|arg| match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-        _ => None,
-    });
-    let Some(args) = args.collect::<Option<Vec<_>>>() else {
+    let Some(args) = all_unnamed(&list.args) else {
         return Ok(None);
     };
     if let (APPROXIMATE, [of, Expr::Array(shares)]) = (name, args.as_slice()) {

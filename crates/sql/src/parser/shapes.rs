@@ -4,7 +4,7 @@
 //! What must hold: a text in `query` is read as any other, and refused as any other.
 
 use super::Statement;
-use crate::calls::call;
+use crate::calls::{all_unnamed, call, in_from, unnamed};
 use crate::error::{Error, Result};
 use crate::reading::query_of;
 use crate::walk::visit_expressions;
@@ -155,7 +155,7 @@ fn said_by_text(factor: &mut TableFactor) -> Result<Option<TableFactor>> {
         return Ok(None);
     };
     let called = name.to_string().to_lowercase();
-    let args: Vec<&Expr> = args.iter().filter_map(plain).collect();
+    let args: Vec<&Expr> = args.iter().filter_map(unnamed).collect();
     match (called.as_str(), args.as_slice()) {
         ("query", [text]) => {
             let text = written(text).ok_or_else(|| {
@@ -198,13 +198,6 @@ fn said_by_text(factor: &mut TableFactor) -> Result<Option<TableFactor>> {
             Ok(Some(derived(query_of(vec![from], item)?, Some(alias))))
         }
         _ => Ok(None),
-    }
-}
-
-fn plain(arg: &FunctionArg) -> Option<&Expr> {
-    match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
-        _ => None,
     }
 }
 
@@ -268,29 +261,14 @@ fn of_tables(tables: &[&Expr], by_name: bool, alias: Option<TableAlias>) -> Resu
 
 /// `range` and `generate_series` in FROM of what is no number that is written: the list of the same, unnested.
 fn series_as_list(factor: &mut TableFactor) {
-    let (name, alias, args) = match factor {
-        TableFactor::Table {
-            name,
-            alias,
-            args: Some(TableFunctionArgs { args, .. }),
-            with_ordinality: false,
-            ..
-        } => (name, alias, &*args),
-        TableFactor::Function {
-            lateral: true,
-            name,
-            args,
-            alias,
-            ..
-        } => (name, alias, &*args),
-        _ => return,
+    let Some((name, alias, args)) = in_from(factor) else {
+        return;
     };
     let called = name.to_string().to_lowercase();
     if !matches!(called.as_str(), "range" | "generate_series") {
         return;
     }
-    let given: Option<Vec<Expr>> = args.iter().map(|arg| plain(arg).cloned()).collect();
-    let Some(given) = given.filter(|given| given.iter().any(is_no_number)) else {
+    let Some(given) = all_unnamed(args).filter(|given| given.iter().any(is_no_number)) else {
         return;
     };
     let mut alias = alias.take().unwrap_or_else(|| table_alias(&called));

@@ -11,6 +11,17 @@ pub(super) fn object_name(parser: &mut Parser) -> Result<ObjectName> {
     parser.parse_object_name(false).map_err(parser_error)
 }
 
+/// `name [CASCADE | RESTRICT]`, of things on which nothing else depends, so that both drop the one.
+pub(super) fn dropped_name(parser: &mut Parser) -> Result<ObjectName> {
+    let name = object_name(parser)?;
+    if parser.peek_token().token == Token::Comma {
+        return Err(Error::unsupported("Can only drop one object at a time"));
+    }
+    let cascade = parser.parse_keyword(Keyword::CASCADE);
+    let _ = !cascade && parser.parse_keyword(Keyword::RESTRICT);
+    Ok(name)
+}
+
 /// `CREATE [OR REPLACE] [TEMP] kind [IF NOT EXISTS] name`, of a kind that is one word.
 pub(super) fn entry_head(parser: &mut Parser) -> Result<EntryHead> {
     parser.next_token();
@@ -108,6 +119,10 @@ fn found_at(text: &str) -> Option<(Error, Option<(u64, u64)>)> {
     let error = match token {
         "EOF" => Error::parser("syntax error at end of input"),
         "a string" => Error::parser("syntax error at or near a string"),
+        // A number may be data.
+        number if number.starts_with(|c: char| c.is_ascii_digit()) => {
+            Error::parser("syntax error at or near a number")
+        }
         token => Error::parser(format!("syntax error at or near \"{token}\"")),
     };
     Some((error, place.filter(|_| token != "EOF")))
@@ -141,6 +156,7 @@ pub(super) fn syntax_error(token: &Token) -> Error {
         Token::SingleQuotedString(_) | Token::DollarQuotedString(_) => {
             Error::parser("syntax error at or near a string")
         }
+        Token::Number(..) => Error::parser("syntax error at or near a number"),
         other => Error::parser(format!("syntax error at or near \"{other}\"")),
     }
 }

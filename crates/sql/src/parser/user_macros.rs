@@ -3,7 +3,7 @@
 //! Refuses parameters of one name, and those without a default behind one that has it.
 
 use super::statement::{DroppedMacro, MacroBody, NewMacro, NewOverload, Statement};
-use super::tokens::{entry_head, expect, object_name, parser_error, syntax_error, word};
+use super::tokens::{dropped_name, entry_head, expect, parser_error, syntax_error, word};
 use crate::error::{Error, Result};
 use crate::names::folded;
 use crate::walk::visit_expressions;
@@ -129,12 +129,7 @@ pub(super) fn drop(parser: &mut Parser) -> Result<Statement> {
     (0..2).for_each(|_| std::mem::drop(parser.next_token()));
     let is_table = parser.parse_keyword(Keyword::TABLE);
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
-    let name = object_name(parser)?;
-    if parser.peek_token().token == Token::Comma {
-        return Err(Error::unsupported("Can only drop one object at a time"));
-    }
-    let cascade = parser.parse_keyword(Keyword::CASCADE);
-    let _ = !cascade && parser.parse_keyword(Keyword::RESTRICT);
+    let name = dropped_name(parser)?;
     Ok(Statement::DropMacro(DroppedMacro {
         name,
         is_table,

@@ -1,8 +1,8 @@
 //! CREATE and DROP TYPE.
 
 use super::statement::{NewType, Statement, TypeBody};
-use super::tokens::{entry_head, expect, object_name, parser_error, syntax_error, word, words};
-use crate::error::{Error, Result};
+use super::tokens::{dropped_name, entry_head, expect, parser_error, syntax_error, word, words};
+use crate::error::Result;
 use sqlparser::ast::DataType;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -37,12 +37,7 @@ pub(super) fn create(parser: &mut Parser) -> Result<Statement> {
 pub(super) fn drop_type(parser: &mut Parser) -> Result<Statement> {
     (0..2).for_each(|_| drop(parser.next_token()));
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
-    let name = object_name(parser)?;
-    if parser.peek_token().token == Token::Comma {
-        return Err(Error::unsupported("Can only drop one object at a time"));
-    }
-    let cascade = parser.parse_keyword(Keyword::CASCADE);
-    let _ = !cascade && parser.parse_keyword(Keyword::RESTRICT);
+    let name = dropped_name(parser)?;
     Ok(Statement::DropType { name, if_exists })
 }
 

@@ -14,6 +14,8 @@ mod statements;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use relations::alias_of;
+
 use super::parser::{CopyTarget, MacroBody, Statement, TypeBody};
 use crate::error::{Error, Result};
 use crate::walk::finish;

@@ -51,12 +51,13 @@ fn operator(operator: &JoinOperator) -> Result<()> {
 }
 
 /// The alias that a table goes by.
-fn alias_of(factor: &TableFactor) -> Option<&TableAlias> {
+pub(crate) fn alias_of(factor: &TableFactor) -> Option<&TableAlias> {
     match factor {
         TableFactor::Table { alias, .. }
         | TableFactor::Derived { alias, .. }
         | TableFactor::Function { alias, .. }
         | TableFactor::UNNEST { alias, .. }
+        | TableFactor::TableFunction { alias, .. }
         | TableFactor::NestedJoin { alias, .. } => alias.as_ref(),
         _ => None,
     }

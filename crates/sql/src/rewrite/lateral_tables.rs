@@ -1,9 +1,10 @@
 //! `FROM t, (SELECT t.a + 1)`: a subquery that names what stands before it in FROM is LATERAL without the word.
 
 use crate::folded;
+use crate::read_or_refuse::alias_of;
 use crate::walk::{visit, visit_expressions};
 use sqlparser::ast::{
-    Expr, Join, JoinOperator, ObjectNamePart, Query, Select, TableAlias, TableFactor, Visitor,
+    Expr, Join, JoinOperator, ObjectNamePart, Query, Select, TableFactor, Visitor,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -108,18 +109,6 @@ impl Visitor for Own {
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
         self.0.add(factor);
         ControlFlow::Continue(())
-    }
-}
-
-fn alias_of(factor: &TableFactor) -> Option<&TableAlias> {
-    match factor {
-        TableFactor::Table { alias, .. }
-        | TableFactor::Derived { alias, .. }
-        | TableFactor::Function { alias, .. }
-        | TableFactor::UNNEST { alias, .. }
-        | TableFactor::TableFunction { alias, .. }
-        | TableFactor::NestedJoin { alias, .. } => alias.as_ref(),
-        _ => None,
     }
 }
 

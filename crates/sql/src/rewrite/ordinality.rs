@@ -1,13 +1,12 @@
 //! `unnest(list) WITH ORDINALITY`: the items of a list with their numbers, from 1, as a query of both in step.
 
-use crate::calls::call;
+use crate::calls::{all_unnamed, call};
 use crate::error::{Error, Result};
 use crate::reading::query_of;
 use crate::template::template;
 use crate::walk::visit_expressions;
 use sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, Ident, SelectItem, SetExpr, TableAlias,
-    TableAliasColumnDef, TableFactor,
+    Expr, FunctionArg, Ident, SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
 };
 use std::ops::ControlFlow;
 
@@ -63,12 +62,7 @@ pub(super) fn number_rows(factor: &mut TableFactor) -> Result<()> {
 /// The list whose items a call in FROM gives.
 fn list_of(name: &str, args: &[FunctionArg]) -> Result<Expr> {
     let of = |what: &str| Error::unsupported(format!("WITH ORDINALITY of {what} is not there yet"));
-    let exprs = args.iter().map(|arg| match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-        _ => None,
-    });
-    let exprs = exprs.collect::<Option<Vec<_>>>();
-    let exprs = exprs.ok_or_else(|| of("arguments with names"))?;
+    let exprs = all_unnamed(args).ok_or_else(|| of("arguments with names"))?;
     let columns = exprs.iter().any(|expr| {
         let found = visit_expressions(expr, |expr| match expr {
             Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),

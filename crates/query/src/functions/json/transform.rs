@@ -2,6 +2,7 @@
 //!
 //! What must hold: structs are matched by the names of members, in their case; errors repeat nothing of the text.
 
+use super::super::convert::of_one_argument;
 use super::super::nested_cast::cast_nested;
 use super::super::room::Room;
 use super::super::whole::{Call, Whole, registered};
@@ -326,24 +327,19 @@ impl ScalarUDFImpl for JsonCast {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = matches!(args.args[0], ColumnarValue::Scalar(_));
-        let input = args.args[0].to_array(if scalar { 1 } else { args.number_rows })?;
-        let input = cast(&input, &DataType::Utf8View)?;
         let rules = if self.lenient {
             Rules::Lenient
         } else {
             Rules::Exact
         };
-        let output = made(
-            input.as_string_view(),
-            &self.to,
-            rules,
-            ErrorKind::Conversion,
-        )?;
-        if scalar {
-            let value = ScalarValue::try_from_array(&output, 0)?;
-            return Ok(ColumnarValue::Scalar(value));
-        }
-        Ok(ColumnarValue::Array(output))
+        of_one_argument(&args, |input| {
+            let texts = cast(input, &DataType::Utf8View)?;
+            made(
+                texts.as_string_view(),
+                &self.to,
+                rules,
+                ErrorKind::Conversion,
+            )
+        })
     }
 }
