@@ -197,6 +197,10 @@ pub enum Error {
     #[error("{0} was changed: its authentication tag does not hold")]
     BlockEdited(Place),
 
+    /// Neither copy of the key ring opens, for this reason.
+    #[error("neither copy of the key ring opens: {0}; hush salvage copies what opens without it")]
+    KeyRingLost(Box<Error>),
+
     /// Neither copy of the file header is whole.
     #[error("the file header is damaged in both copies ({0} does not hold)")]
     HeaderDamaged(&'static str),
@@ -319,6 +323,7 @@ impl Error {
             | Self::BlockDamaged(_)
             | Self::Malformed { .. } => ErrorKind::Corrupted,
             Self::Log(error) => error.kind(),
+            Self::KeyRingLost(error) => error.kind(),
             Self::Interrupted => ErrorKind::Interrupted,
             Self::Conflict(_) | Self::Overtaken | Self::Deadlock => ErrorKind::Conflict,
             Self::TooManyLocks => ErrorKind::OutOfMemory,

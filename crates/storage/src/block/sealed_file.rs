@@ -336,6 +336,27 @@ impl SealedFile {
         Ok((r, &block[ENVELOPE_HEAD_BYTES..SECTOR_BYTES - TAG_BYTES]))
     }
 
+    /// Whether a page is a superblock of this database as a plain file has it, to the last byte. Anybody can write one: it is never read.
+    pub(crate) fn is_plain_superblock(
+        &self,
+        sector: Sector,
+        block: &mut [u8; SECTOR_BYTES],
+    ) -> bool {
+        let Some(raw) = RawBlock::split(block).filter(RawBlock::is_intact) else {
+            return false;
+        };
+        let r = BlockRef {
+            sector: sector.number(),
+            payload_len: (SECTOR_BYTES - ENVELOPE_OVERHEAD_BYTES) as u32,
+            key_id: 0,
+            birth_generation: raw.birth().number(),
+            tag: raw.tag,
+        };
+        let plain = Suite::Plain.to_wire();
+        let envelope = Envelope::expected(plain, Role::Superblock, &r, 1, raw.epoch_salt());
+        raw.says(&envelope) && checksum(&envelope.aad(&self.database_id), raw.body) == raw.tag
+    }
+
     fn open(&self, role: Role, r: &BlockRef, sectors: u32, block: &mut [u8]) -> Result<()> {
         let place = Place {
             role,

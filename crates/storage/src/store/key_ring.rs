@@ -77,7 +77,7 @@ pub(super) fn read_ring(
     let total = superblock.total_sectors;
     let (first, second) = match refs.map(|r| read_copy(sealed, &r, total)) {
         [Err(Error::Io(error)), _] | [_, Err(Error::Io(error))] => return Err(error.into()),
-        [Err(error), Err(_)] => return Err(error),
+        [Err(error), Err(_)] => return Err(Error::KeyRingLost(Box::new(error))),
         [first, second] => (first.ok(), second.ok()),
     };
     let damaged = match (&first, &second) {

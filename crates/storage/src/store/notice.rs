@@ -45,6 +45,12 @@ pub enum Notice {
         /// The newest generation.
         newest: Generation,
     },
+    /// A superblock slot of an encrypted file holds a plain superblock of the same database: SET ENCRYPTION ON that was interrupted, or an
+    /// old copy put back.
+    SuperblockSlotPlain {
+        /// 0 or 1.
+        slot: usize,
+    },
     /// The database was not closed: transactions were taken from its log.
     LogReplayed {
         /// How many.
@@ -169,6 +175,11 @@ impl fmt::Display for Notice {
                 f,
                 "superblock slot {slot} holds generation {found} where {newest} is the newest: an interrupted commit, or an \
                  old copy put back"
+            ),
+            Self::SuperblockSlotPlain { slot } => write!(
+                f,
+                "superblock slot {slot} is from before the database was encrypted: an interrupted SET ENCRYPTION ON, or an old copy \
+                 put back; nothing was read from it"
             ),
             Self::AnchorWithoutHistory { generation } => write!(
                 f,

@@ -22,6 +22,7 @@ use super::{HeaderCopies, Notice, StoreOptions, superblock::Superblock};
 use crate::block::{BlockKeys, Protection, SECTOR_BYTES, SealedFile};
 use crate::error::{Error, Result};
 use crate::file::StorageFile;
+use crate::numbers::Generation;
 
 type Page = Box<[u8; SECTOR_BYTES]>;
 /// A page and the offset that it belongs to.
@@ -225,17 +226,8 @@ fn read_slots(
             }),
             Err(Error::Io(error)) => return Err(std::io::Error::from(error.kind()).into()),
             Err(_) => {
-                let before = previous.and_then(|key_id| read_slot(sealed, key_id, slot).ok());
-                let before = before.map(|root| root.superblock.generation);
                 let newest = newest.superblock.generation;
-                notices.push(match before.filter(|found| *found < newest) {
-                    Some(found) => Notice::SuperblockSlotOlder {
-                        slot,
-                        found,
-                        newest,
-                    },
-                    None => Notice::SuperblockSlotDamaged { slot },
-                });
+                notices.push(other_slot(sealed, previous, slot, newest));
             }
         }
         // The newest one first, over itself: where its own sync failed, the system may show what the disk does not have,
@@ -244,6 +236,35 @@ fn read_slots(
         repairs.push((SUPERBLOCK_OFFSETS[slot], newest.page.clone()));
     }
     Ok((newest.clone(), notices, repairs))
+}
+
+/// What a slot is that does not open under the newest data key.
+fn other_slot(
+    sealed: &SealedFile,
+    previous: Option<u32>,
+    slot: usize,
+    newest: Generation,
+) -> Notice {
+    let before = previous.and_then(|key_id| read_slot(sealed, key_id, slot).ok());
+    let before = before.map(|root| root.superblock.generation);
+    if let Some(found) = before.filter(|found| *found < newest) {
+        return Notice::SuperblockSlotOlder {
+            slot,
+            found,
+            newest,
+        };
+    }
+    let mut page = [0; SECTOR_BYTES];
+    let read = sealed
+        .file()
+        .read_exact_at(SUPERBLOCK_OFFSETS[slot], &mut page);
+    let is_plain = sealed.key_id() != 0
+        && read.is_ok()
+        && sealed.is_plain_superblock(SUPERBLOCK_SECTOR, &mut page);
+    match is_plain {
+        true => Notice::SuperblockSlotPlain { slot },
+        false => Notice::SuperblockSlotDamaged { slot },
+    }
 }
 
 fn read_slot(sealed: &SealedFile, key_id: u32, slot: usize) -> Result<SealedRoot> {

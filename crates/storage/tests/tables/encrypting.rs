@@ -197,6 +197,28 @@ fn plain_headers_and_slots_put_before_it_open_nothing_with_the_key_and_nothing_w
     }
 }
 
+#[test]
+fn a_plain_slot_is_said_to_be_one_and_an_edited_one_to_be_damaged() {
+    let [before, amid, done] = states();
+    for of in [&amid, &done] {
+        for slot in 0..2 {
+            let at = PARTS[2 + slot];
+            let mut all = with_parts(of, &before, &[at]);
+            let files = of.with(&all);
+            let told = [Notice::SuperblockSlotPlain { slot }];
+            assert_eq!(files.open_read_only().notices(), told);
+            assert_eq!(files.open().notices(), told);
+            assert_eq!(files.open().notices(), [], "it was put right");
+            for edited in [at + 24, at + 100, at + 4095] {
+                all[0].as_mut().unwrap()[edited] ^= 1;
+                let told = [Notice::SuperblockSlotDamaged { slot }];
+                assert_eq!(of.with(&all).open_read_only().notices(), told);
+                all[0].as_mut().unwrap()[edited] ^= 1;
+            }
+        }
+    }
+}
+
 /// Where the plain blocks of the file before begin, and their sectors.
 fn plain_blocks(files: &Files) -> Vec<(usize, usize)> {
     let bytes = files.all()[0].clone().unwrap();

@@ -520,7 +520,13 @@ fn a_ring_damaged_in_one_copy_is_told_and_mended_and_in_both_refused() {
         assert_eq!(steps(&store), RekeyState::Done);
         assert_eq!(sum(&store), 45 + 145);
     }
-    assert_eq!(spoilt(&[0, 1]).refusal().kind(), ErrorKind::Tampered);
+    let refused = spoilt(&[0, 1]).refusal();
+    assert_eq!(refused.kind(), ErrorKind::Tampered);
+    let text = refused.to_string();
+    assert!(
+        text.contains("neither copy") && text.contains("hush salvage"),
+        "{text}"
+    );
 }
 
 #[test]
