@@ -179,7 +179,8 @@ impl Connection {
 
     /// Gives an attached database another master key, which is in the key slots that `plan` says, or without one another data key. From
     /// now on those keys open it, and what is written is sealed under the new key; [`Self::seal_anew`] does the same to what is there.
-    /// Outside of transactions. The database does not have to be reached by statements.
+    /// Outside of transactions. The database does not have to be reached by statements. Where the slot that
+    /// opened it is not kept, its key is not asked for again (`key_recheck`) until it is attached anew.
     ///
     /// # Errors
     /// `Catalog` where it is not there; `InvalidInput` for one that is plain or read only, for a plan that leaves a slot out, and while an

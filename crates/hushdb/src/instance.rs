@@ -67,6 +67,13 @@ impl Attached {
             watch: Mutex::default(),
         }
     }
+
+    /// A slot has the key of this place from now on. Where it is the one that opened the database, that place is asked again from now on.
+    pub(crate) fn follow_key(&self, slot: usize, place: Arc<dyn KeyProvider>) {
+        if self.store.blocks().header().opened_slot() == Some(slot) {
+            *self.watch.lock() = KeyWatch::of(Some(place));
+        }
+    }
 }
 
 /// What the sessions of one `Database` share.

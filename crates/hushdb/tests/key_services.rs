@@ -157,9 +157,14 @@ fn holds_soon(mut holds: impl FnMut() -> bool) -> bool {
 
 /// A database whose key the safe keeps.
 fn kept(safe: &Arc<Safe>, path: &Path) -> Database {
+    kept_beside(safe, KeyServices::default(), path)
+}
+
+fn kept_beside(safe: &Arc<Safe>, key_services: KeyServices, path: &Path) -> Database {
     let key = Some(KeySource::Provider(Arc::clone(safe) as Arc<dyn KeyProvider>));
     let options = DatabaseOptions {
         key,
+        key_services,
         ..DatabaseOptions::default()
     };
     Database::open_with(Some(path), options).unwrap()
@@ -168,6 +173,11 @@ fn kept(safe: &Arc<Safe>, path: &Path) -> Database {
 /// A new one, with rows in the file and in the log, of which the safe is asked again often.
 fn watched(safe: &Arc<Safe>, path: &Path) -> Database {
     let database = kept(safe, path);
+    is_filled_and_watched(&database);
+    database
+}
+
+fn is_filled_and_watched(database: &Database) {
     let connection = database.connect().unwrap();
     for sql in [
         "CREATE TABLE t AS SELECT range AS a FROM range(1000)",
@@ -178,8 +188,6 @@ fn watched(safe: &Arc<Safe>, path: &Path) -> Database {
     ] {
         connection.execute(sql).unwrap();
     }
-    drop(connection);
-    database
 }
 
 fn sum(connection: &Connection) -> hushdb::Result<String> {
@@ -246,4 +254,75 @@ fn a_key_that_is_refused_ends_the_open_database() {
     safe.says(None);
     let connection = kept(&safe, &path).connect().unwrap();
     assert_eq!(sum(&connection).unwrap(), before);
+}
+
+/// What the first place says counts no more once its slot has the key of another, and that one's does.
+#[test]
+fn a_key_that_moved_is_asked_for_where_it_is() {
+    const OTHER: &str = "(ENCRYPTION_KEY_OTHER '')";
+    let ways = [
+        format!("ALTER DATABASE sealed CHANGE SLOT 0 {OTHER}"),
+        format!("ALTER DATABASE sealed REKEY (DROP SLOT 0, ADD SLOT {OTHER})"),
+        format!(
+            "ALTER DATABASE sealed ADD SLOT {OTHER}; ALTER DATABASE sealed REKEY (DROP SLOT 0, KEEP SLOT 1 {OTHER})"
+        ),
+    ];
+    for way in ways {
+        let directory = tempfile::tempdir().unwrap();
+        let (first, other) = (Arc::new(Safe::default()), Arc::new(Safe::default()));
+        let database = beside(&first, &other, &directory.path().join("sealed.hushdb"));
+        let connection = database.connect().unwrap();
+        connection.execute(&way).unwrap();
+        let (place, why) = says();
+        first.says(Some(KeyError::Refused { place, why }));
+        // One asking of the first may have been under way.
+        let asked = |safe: &Arc<Safe>| safe.asked.load(Ordering::SeqCst);
+        let (before, of_first) = (asked(&other), asked(&first));
+        assert!(holds_soon(|| asked(&other) > before + 20), "{way}");
+        assert!(asked(&first) <= of_first + 1, "{way}");
+        assert!(sum(&connection).is_ok(), "{way}");
+        let (place, why) = says();
+        other.says(Some(KeyError::Refused { place, why }));
+        assert!(holds_soon(|| sum(&connection).is_err()), "{way}");
+    }
+}
+
+/// Nobody could withdraw a key that no place keeps; a slot that did not open the database changes nothing.
+#[test]
+fn a_key_that_no_place_keeps_is_not_asked_for_and_other_slots_change_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (first, other) = (Arc::new(Safe::default()), Arc::new(Safe::default()));
+    let path = directory.path().join("sealed.hushdb");
+    let database = beside(&first, &other, &path);
+    let connection = database.connect().unwrap();
+    let asked = |safe: &Arc<Safe>| safe.asked.load(Ordering::SeqCst);
+    for sql in [
+        "ALTER DATABASE sealed ADD SLOT (ENCRYPTION_KEY_OTHER '')",
+        "ALTER DATABASE sealed CHANGE SLOT 1 (ENCRYPTION_KEY 'hex:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff')",
+        "ALTER DATABASE sealed CHANGE SLOT 1 (ENCRYPTION_KEY_OTHER '')",
+    ] {
+        connection.execute(sql).unwrap();
+        let before = asked(&first);
+        assert!(holds_soon(|| asked(&first) > before + 3), "{sql}");
+    }
+    assert_eq!(asked(&other), 0);
+    connection
+        .execute("ALTER DATABASE sealed CHANGE SLOT 0 (ENCRYPTION_KEY 'hex:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff')")
+        .unwrap();
+    let (place, why) = says();
+    first.says(Some(KeyError::Refused { place, why }));
+    std::thread::sleep(Duration::from_millis(600));
+    assert!(sum(&connection).is_ok());
+}
+
+/// A watched database whose key `first` keeps, and in whose statements `other` has a name.
+fn beside(first: &Arc<Safe>, other: &Arc<Safe>, path: &Path) -> Database {
+    let mut services = KeyServices::default();
+    let provider = Arc::clone(other) as Arc<dyn KeyProvider>;
+    services
+        .register("other", move |_| Ok(Arc::clone(&provider)))
+        .unwrap();
+    let database = kept_beside(first, services, path);
+    is_filled_and_watched(&database);
+    database
 }

@@ -51,6 +51,8 @@ impl std::fmt::Debug for FirstKeys {
 pub struct Header {
     fields: HeaderFields,
     page: Box<Page>,
+    /// The slot whose key opened it.
+    opened_slot: Option<usize>,
 }
 
 impl Header {
@@ -81,7 +83,7 @@ impl Header {
             fields.version = FORMAT_VERSION;
         }
         let page = authenticated_page(crypto, &fields, &keys);
-        Ok((Self { fields, page }, keys))
+        Ok((Self::of(fields, page, Some(0)), keys))
     }
 
     /// The header of a new plain database: a checksum, no key, no MAC.
@@ -98,7 +100,7 @@ impl Header {
             secrets: None,
         };
         let page = fields.render();
-        Ok(Self { fields, page })
+        Ok(Self::of(fields, page, None))
     }
 
     /// The header, keys and ring by which this plain database becomes an encrypted one, with one slot; the header stays as it is. Asks for
@@ -126,12 +128,22 @@ impl Header {
         (fields.version, fields.suite) = (FORMAT_VERSION, suite);
         fields.secrets = Some(secrets);
         let page = authenticated_page(crypto, &fields, &keys);
-        let header = Self { fields, page };
+        let header = Self::of(fields, page, Some(0));
         Ok(FirstKeys { header, keys, ring })
     }
 
-    pub(crate) fn from_verified(fields: HeaderFields, page: Box<Page>) -> Self {
-        Self { fields, page }
+    /// Of a page that was verified, or is made right here.
+    pub(crate) fn of(fields: HeaderFields, page: Box<Page>, opened_slot: Option<usize>) -> Self {
+        Self {
+            fields,
+            page,
+            opened_slot,
+        }
+    }
+
+    /// The slot whose key this process has the master key from; `None` in a plain database, and of a copy that another copy's keys verified.
+    pub fn opened_slot(&self) -> Option<usize> {
+        self.opened_slot
     }
 
     /// The cipher suite.
@@ -313,7 +325,7 @@ impl Header {
         if let Some(new) = new_master {
             next.master = Arc::new(new.master);
             next.ring_key = Arc::new(crypto.random_key()?);
-            slots = Some(new.slots);
+            slots = Some((new.slots, new.followed.1));
         }
         let old_id = keys.system_key_id;
         let key_id = match ring {
@@ -327,7 +339,7 @@ impl Header {
         let retired = (key_id, &*next.ring_key);
         let ring = KeyRing::retiring(crypto, keys, ring, old_suite, retired, now)?;
         let (old, new) = (&keys.system_dek, Arc::new(crypto.random_key()?));
-        let mut fields = self.next_fields()?;
+        let (mut fields, mut opened_slot) = (self.next_fields()?, self.opened_slot);
         (fields.version, fields.suite) = (FORMAT_VERSION, suite);
         if let Some(secrets) = &mut fields.secrets {
             let wrapping_key = next.master.wrapping_key();
@@ -337,7 +349,9 @@ impl Header {
             secrets.previous = Some((old_id, crypto.wrap_key(wrapping_key, old)));
             secrets.previous_suite = old_suite;
             secrets.ring_key = crypto.wrap_key(wrapping_key, &next.ring_key);
-            secrets.slots = slots.unwrap_or_else(|| secrets.slots.clone());
+            if let Some((slots, opened)) = slots {
+                (secrets.slots, opened_slot) = (slots, Some(opened));
+            }
             if !secrets.blobs_fit() {
                 return Err(HeaderError::BlobAreaFull);
             }
@@ -346,7 +360,7 @@ impl Header {
         next.retired.push((old_id, Arc::clone(old)));
         (next.system_key_id, next.system_dek) = (key_id, new);
         self.page = authenticated_page(crypto, &fields, &next);
-        self.fields = fields;
+        (self.fields, self.opened_slot) = (fields, opened_slot);
         Ok((next, ring))
     }
 

@@ -48,9 +48,17 @@ pub struct NewMaster {
     pub(crate) sequence: u64,
     pub(crate) master: MasterKey,
     pub(crate) slots: [Option<KeySlot>; SLOT_COUNT],
+    /// The step of the plan whose key the process goes on with, and its slot.
+    pub(crate) followed: (usize, usize),
 }
 
 impl NewMaster {
+    /// The step of the plan whose key the process goes on with: the one that keeps the slot which opened the file, else the first that keeps
+    /// one, else the first that adds one.
+    pub fn followed(&self) -> usize {
+        self.followed.0
+    }
+
     /// Its commitment, by which the header that has it is known.
     pub fn commitment(&self) -> &[u8; 32] {
         self.master.commitment()
@@ -94,22 +102,28 @@ impl Header {
         }
         let master = MasterKey::new(crypto, &keys.database_id, crypto.random_key()?);
         let mut slots = [const { None }; SLOT_COUNT];
-        for step in plan {
+        let mut followed = None;
+        for (at, step) in plan.iter().enumerate() {
             if let SlotPlan::Keep { slot, key } = *step {
                 slots[slot] = Some(self.kept_slot(crypto, keys, &master, slot, key)?);
+                if followed.is_none() || self.opened_slot() == Some(slot) {
+                    followed = Some((at, slot));
+                }
             }
         }
-        for step in plan {
+        for (at, step) in plan.iter().enumerate() {
             if let SlotPlan::Add { key, options } = step {
                 let free = slots.iter().position(Option::is_none);
                 let free = free.ok_or(HeaderError::SlotsFull)?;
                 slots[free] = Some(new_slot(crypto, &keys.database_id, &master, *key, options)?);
+                followed.get_or_insert((at, free));
             }
         }
         Ok(NewMaster {
             sequence: self.sequence(),
             master,
             slots,
+            followed: followed.ok_or(HeaderError::LastSlot)?,
         })
     }
 

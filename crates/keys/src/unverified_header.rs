@@ -84,10 +84,7 @@ impl UnverifiedHeader {
     pub fn open_plain(&self) -> Result<Header, HeaderError> {
         match self.fields.secrets {
             Some(_) => Err(HeaderError::KeyRequired),
-            None => Ok(Header::from_verified(
-                self.fields.clone(),
-                self.page.clone(),
-            )),
+            None => Ok(Header::of(self.fields.clone(), self.page.clone(), None)),
         }
     }
 
@@ -144,9 +141,10 @@ impl UnverifiedHeader {
             };
             if let Ok(master_key) = crypto.unwrap_key(&kek, &slot.wrapped_master_key) {
                 let master = MasterKey::new(crypto, &database_id, master_key);
-                let opened = self.promote(crypto, secrets, master)?;
+                let keys = self.promote(crypto, secrets, master)?;
                 attempt.has_opened(index);
-                return Ok(opened);
+                let header = Header::of(self.fields.clone(), self.page.clone(), Some(index));
+                return Ok((header, keys));
             }
         }
         Err(failure)
@@ -168,10 +166,7 @@ impl UnverifiedHeader {
             what: "the cipher suite",
         })?;
         self.check(crypto, secrets, &keys.master)?;
-        Ok(Header::from_verified(
-            self.fields.clone(),
-            self.page.clone(),
-        ))
+        Ok(Header::of(self.fields.clone(), self.page.clone(), None))
     }
 
     fn promote(
@@ -179,7 +174,7 @@ impl UnverifiedHeader {
         crypto: &CryptoProvider,
         secrets: &WrappedSecrets,
         master: MasterKey,
-    ) -> Result<(Header, DatabaseKeys), HeaderError> {
+    ) -> Result<DatabaseKeys, HeaderError> {
         self.check(crypto, secrets, &master)?;
         let unwrap = |wrapped: &[u8; 40]| -> Result<SecretKey, HeaderError> {
             crypto
@@ -194,7 +189,7 @@ impl UnverifiedHeader {
             Some((key_id, wrapped)) => Some((*key_id, Arc::new(unwrap(wrapped)?))),
             None => None,
         };
-        let keys = DatabaseKeys {
+        Ok(DatabaseKeys {
             database_id: self.fields.database_id,
             system_key_id: secrets.system_key_id,
             system_dek,
@@ -202,11 +197,7 @@ impl UnverifiedHeader {
             retired: Vec::new(),
             ring_key,
             master: Arc::new(master),
-        };
-        Ok((
-            Header::from_verified(self.fields.clone(), self.page.clone()),
-            keys,
-        ))
+        })
     }
 
     /// The commitment, then the MAC.

@@ -58,6 +58,14 @@ impl Planned {
             Self::Drop(slot) => SlotPlan::Drop { slot: *slot },
         }
     }
+
+    /// Where the key is from now on.
+    fn place(&self) -> Option<Arc<dyn KeyProvider>> {
+        match self {
+            Self::Keep(_, key) | Self::Add(key, _) => Some(Arc::clone(key)),
+            Self::Drop(_) => None,
+        }
+    }
 }
 
 /// Seals a database anew under another data key. One row says how far it came.
@@ -143,7 +151,9 @@ pub(super) fn rekey(session: &Session, name: &str, slots: &[RekeySlot]) -> Resul
     let store = store_of(session, name, "REKEY")?;
     let planned = planned(session, slots)?;
     let plan: Vec<SlotPlan<'_>> = planned.iter().map(Planned::plan).collect();
-    let commitment = new_master(&store, &plan)?;
+    let (commitment, followed) = new_master(&store, &plan)?;
+    let place = planned.get(followed).and_then(Planned::place);
+    *session.instance.database(name)?.watch.lock() = KeyWatch::of(place);
     let commitment: String = commitment.iter().map(|b| format!("{b:02x}")).collect();
     session.notice(format!(
         "{name}: the master key is another one, whose commitment is {commitment}"
@@ -160,15 +170,16 @@ pub(super) fn rekey(session: &Session, name: &str, slots: &[RekeySlot]) -> Resul
     row_of(name, &store)
 }
 
-/// Gives a database another master key, which is in the slots of a plan; what is there is still to be sealed anew. Gives its commitment.
-fn new_master(store: &Store, plan: &[SlotPlan<'_>]) -> Result<[u8; 32]> {
+/// Gives a database another master key, which is in the slots of a plan; what is there is still to be sealed anew. Gives its commitment, and the
+/// step of the plan whose place is asked for the key again from now on.
+fn new_master(store: &Store, plan: &[SlotPlan<'_>]) -> Result<([u8; 32], usize)> {
     if is_under_way(store) && !seal_anew(store)? {
         return Err(unfinished("REKEY"));
     }
     let new = store.blocks().prepare_new_master(plan)?;
-    let commitment = *new.commitment();
+    let (commitment, followed) = (*new.commitment(), new.followed());
     match store.rekey(new)? {
-        true => Ok(commitment),
+        true => Ok((commitment, followed)),
         false => Err(unfinished("REKEY")),
     }
 }
@@ -185,7 +196,15 @@ pub(crate) fn begin(session: &Session, name: &str, plan: Option<&[SlotPlan<'_>]>
     stands_alone(session)?;
     let store = store_of(session, name, "REKEY")?;
     match plan {
-        Some(plan) => new_master(&store, plan).map(drop),
+        Some(plan) => {
+            let opened = store.blocks().header().opened_slot();
+            let (_, followed) = new_master(&store, plan)?;
+            let keeps = |step: &SlotPlan<'_>| matches!(step, SlotPlan::Keep { slot, .. } if Some(*slot) == opened);
+            if !plan.get(followed).is_some_and(keeps) {
+                *session.instance.database(name)?.watch.lock() = None;
+            }
+            Ok(())
+        }
         None => Ok(store.rotate_data_key().map(drop)?),
     }
 }

@@ -29,7 +29,8 @@ pub(super) fn alter_database(
             false => session.instance.database(name).map(|_| QueryResult::done()),
         };
     };
-    let store = &session.instance.database(&name)?.store;
+    let database = session.instance.database(&name)?;
+    let store = &database.store;
     let said = match change {
         DatabaseChange::RotateDataKey => return rekey::rotate_data_key(session, &name),
         DatabaseChange::SetCipher(cipher) => {
@@ -51,6 +52,7 @@ pub(super) fn alter_database(
         DatabaseChange::ChangeSlot { slot, options } => {
             let (key, _) = read_options(session, &options, false)?;
             change_slot(store, Some(slot), &*key.provider_of_new_key())?;
+            database.follow_key(slot, key.provider());
             format!("key slot {slot} was changed: {STILL_OPENS}")
         }
         DatabaseChange::VerifySlot { slot, options } => {
