@@ -531,6 +531,14 @@ fn values_that_would_not_fit_in_memory() {
         "SELECT length(strftime(TIMESTAMP '2024-01-01', repeat('%c', 10000000)))",
         "SELECT count(*) FROM (SELECT unnest(range(1000000000)))",
         "SELECT sum(len(l)) FROM (SELECT range(100000 + i % 2) AS l FROM range(10000) t(i))",
+        "SELECT len(flatten(list_transform(range(30000), x -> range(30000))))",
+        "SELECT len(list_transform(range(30000), x -> l)) FROM (SELECT range(30000) AS l) t",
+        "SELECT len(list_filter(range(5000000), x -> x % 2 = 0))",
+        "SELECT length(string_agg(repeat('x', 100000))) FROM range(10000)",
+        "SELECT length(json_group_array(repeat('x', 100000))) FROM range(10000)",
+        "SELECT max(length(repeat('x', 100000) || i)) FROM range(10000) t(i)",
+        "SELECT length(repeat('x', 30000000) || repeat('y', 30000000))",
+        "SELECT length(range(5000000)::VARCHAR)",
     ] {
         bench.refuses(sql, ErrorKind::OutOfMemory);
     }

@@ -12,7 +12,9 @@ use sqlparser::ast::{
 const OF_WINDOWS: [&str; 3] = ["first_value", "last_value", "nth_value"];
 
 /// Aggregates that read it.
-const READ: [&str; 17] = [
+const READ: [&str; 19] = [
+    "lag",
+    "lead",
     "mode",
     "first",
     "last",

@@ -380,6 +380,14 @@ fn of_lists(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
             Some(formats) => in_one_of_forms(name, text, &formats).map(Some),
             None => Ok(None),
         },
+        ("list_append" | "array_append" | "array_push_back", [_, Expr::Value(new)])
+            if new.value == Value::Null =>
+        {
+            template("list_concat($1, make_array($2))", args).map(Some)
+        }
+        ("list_prepend" | "array_prepend", [Expr::Value(new), _]) if new.value == Value::Null => {
+            template("list_concat(make_array($1), $2)", args).map(Some)
+        }
         ("cast_to_type", [_, Expr::Value(of)]) if of.value == Value::Null => Err(Error::invalid(
             "cast_to_type cannot be used to cast to NULL: cast it to a type",
         )),

@@ -5,11 +5,11 @@
 
 use super::calls::{all_unnamed, quoted_call};
 use super::template::template;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::walk::visit_mut;
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
-    ObjectName, OrderByExpr, Value, VisitorMut,
+    ObjectName, OrderByExpr, Value, VisitorMut, WindowType,
 };
 use std::ops::ControlFlow;
 
@@ -64,10 +64,14 @@ fn over_frames(function: &mut Function, nulls: &str) -> Result<Option<Expr>> {
         return Ok(None);
     };
     let called = function.name.to_string().to_lowercase();
+    if matches!(called.as_str(), "lag" | "lead") {
+        return by_own_order(function);
+    }
     let (taken, known_alone) = match called.as_str() {
         "array_agg" | "list" => ("$1", false),
         "first_value" => ("($1)[1]", false),
         "last_value" => ("($1)[-1]", false),
+        "nth_value" => ("($1)[$2]", false),
         "string_agg" => ("array_to_string($1, $2)", true),
         _ => return Ok(None),
     };
@@ -99,6 +103,28 @@ fn over_frames(function: &mut Function, nulls: &str) -> Result<Option<Expr>> {
     let sorted = quoted_call(IN_ORDER, vec![all, text(&flags)]);
     let separator = values.get(1).cloned().unwrap_or_else(|| text(","));
     template(taken, &[sorted, separator]).map(Some)
+}
+
+/// `lag(x ORDER BY y) OVER (PARTITION BY g)`: the window's rows are in the arguments' order.
+fn by_own_order(function: &mut Function) -> Result<Option<Expr>> {
+    let called = function.name.to_string();
+    let (FunctionArguments::List(list), Some(WindowType::WindowSpec(window))) =
+        (&mut function.args, &mut function.over)
+    else {
+        return Ok(None);
+    };
+    if !window.order_by.is_empty() || window.window_frame.is_some() {
+        return Err(Error::unsupported(format!(
+            "ORDER BY among the arguments of {called} beside an order or a frame of its window is not there yet"
+        )));
+    }
+    for clause in std::mem::take(&mut list.clauses) {
+        match clause {
+            FunctionArgumentClause::OrderBy(order) => window.order_by = order,
+            other => list.clauses.push(other),
+        }
+    }
+    Ok(Some(Expr::Function(function.clone())))
 }
 
 fn text(text: &str) -> Expr {
@@ -137,6 +163,10 @@ mod tests {
             (
                 "first_value(x ORDER BY y) FILTER (WHERE p) OVER w",
                 "((\"$in_order\"(array_agg(\"named_struct\"('k0', y, 'v', x)) FILTER (WHERE p) OVER w, 'al')))[1]",
+            ),
+            (
+                "lag(x, 2 ORDER BY y DESC) OVER (PARTITION BY g)",
+                "lag(x, 2) OVER (PARTITION BY g ORDER BY y DESC)",
             ),
             ("array_agg(x ORDER BY y)", "array_agg(x ORDER BY y)"),
             ("sum(x) OVER w", "sum(x) OVER w"),

@@ -48,6 +48,16 @@ const STATEMENTS: [&str; 23] = [
     "CREATE INDEX i ON a(k)",
 ];
 
+/// What multiplies its arguments past the limit, and says that it does not fit before it has.
+const REFUSED: [&str; 6] = [
+    "SELECT len(flatten(list_transform(range(30000), x -> range(30000))))",
+    "SELECT len(list_transform(range(30000), x -> l)) FROM (SELECT range(30000) AS l) t",
+    "SELECT length(string_agg(repeat('x', 100000))) FROM range(10000)",
+    "SELECT length(to_json(repeat('\"', 150000000)))",
+    "SELECT max(length(repeat('x', 100000) || i)) FROM range(10000) t(i)",
+    "SELECT length(range(20000000)::VARCHAR)",
+];
+
 /// Over TPC-H at scale factor 1, of which lineitem is 0.9 GB, each with a limit in MB.
 const LARGE: [(usize, &str); 6] = [
     (
@@ -90,6 +100,27 @@ fn statements_stay_within_the_limit_and_what_is_allowed_beside_it() {
         let mut shell = Shell::start(&place, "a.hushdb", 100);
         shell.answer(statement);
         over.extend(shell.end(statement));
+    }
+    assert!(over.is_empty(), "{}", over.join("\n"));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_it_is_made() {
+    let place = Place::new();
+    let mut over = vec![];
+    for statement in REFUSED {
+        let mut shell = Shell::start(&place, "a.hushdb", 200);
+        writeln!(shell.input, "{statement};").expect("sent");
+        let mut peak = 0;
+        let status = loop {
+            peak = shell.peak().unwrap_or(0).max(peak);
+            if let Some(status) = shell.child.try_wait().expect("a status") {
+                break status;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        };
+        assert!(!status.success(), "it fits: {statement}");
+        over.extend(shell.over(peak, statement));
     }
     assert!(over.is_empty(), "{}", over.join("\n"));
 }
@@ -176,15 +207,25 @@ impl Shell {
         answer
     }
 
-    /// Ends it. Says so if it has held more than it may.
-    fn end(mut self, what: &str) -> Option<String> {
+    /// The most bytes that it has held, while it is there.
+    fn peak(&self) -> Option<usize> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
-        let status = status.expect("a status");
-        drop(self.input);
-        assert!(self.child.wait().expect("it ends").success());
+        let status = status.ok()?;
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kib = peak.and_then(|peak| peak.split_whitespace().next()?.parse::<usize>().ok());
-        let peak = kib.expect("a peak") << 10;
+        kib.map(|kib| kib << 10)
+    }
+
+    /// Ends it. Says so if it has held more than it may.
+    fn end(mut self, what: &str) -> Option<String> {
+        let over = self.over(self.peak().expect("a peak"), what);
+        drop(self.input);
+        assert!(self.child.wait().expect("it ends").success());
+        over
+    }
+
+    /// What is said of a peak that is more than it may be.
+    fn over(&self, peak: usize, what: &str) -> Option<String> {
         let by_texts = if what.ends_with(BY_TEXTS.0) {
             BY_TEXTS.1
         } else {

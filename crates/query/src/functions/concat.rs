@@ -15,11 +15,23 @@ use datafusion::logical_expr::ScalarUDF;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+/// `text || text || ...`, which is NULL when one of them is.
+pub const TEXT_AND_TEXT: &str = "$text_and_text";
 /// `list || list`, which is NULL when one of them is.
 pub const LIST_AND_LIST: &str = "$list_and_list";
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 4] = [
+    let functions: [Whole; 5] = [
+        (
+            &[TEXT_AND_TEXT],
+            |types| {
+                let is_text = |of: &DataType| of.is_string() || of.is_null();
+                let all = types.iter().all(is_text);
+                all.then(|| vec![DataType::Utf8View; types.len()])
+            },
+            |_, _| Some(DataType::Utf8View),
+            joined,
+        ),
         (
             &["concat"],
             |types| match types.iter().any(DataType::is_list) {
@@ -79,6 +91,34 @@ fn shown(array: &ArrayRef, row: usize) -> Result<Option<Cow<'_, str>>> {
     Ok(value_text(array, row)?.map(Cow::Owned))
 }
 
+/// Bytes that are asked for at once.
+const ASKED_BYTES: usize = 64 << 10;
+
+fn joined(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    let columns: Vec<_> = call
+        .columns()
+        .iter()
+        .map(|of| of.as_string_view())
+        .collect();
+    let mut out = StringViewBuilder::with_capacity(call.rows());
+    let (mut text, mut wanted) = (String::new(), 0_usize);
+    for row in 0..call.rows() {
+        if columns.iter().any(|column| column.is_null(row)) {
+            out.append_null();
+            continue;
+        }
+        let values = columns.iter().map(|column| column.value(row));
+        wanted += values.clone().map(str::len).sum::<usize>();
+        if wanted > ASKED_BYTES {
+            room.take_all(std::mem::take(&mut wanted))?;
+        }
+        text.clear();
+        values.for_each(|value| text.push_str(value));
+        out.try_append_value(&text)?;
+    }
+    Ok(Arc::new(out.finish()))
+}
+
 /// NULL is left out, but as the separator.
 fn texts(
     values: &[ArrayRef],
@@ -87,7 +127,7 @@ fn texts(
     room: &mut Room,
 ) -> Result<ArrayRef> {
     let mut out = StringViewBuilder::with_capacity(rows);
-    let mut text = String::new();
+    let (mut text, mut wanted) = (String::new(), 0_usize);
     for row in 0..rows {
         let between = match separator {
             None => Some(Cow::Borrowed("")),
@@ -101,7 +141,10 @@ fn texts(
         let mut first = true;
         for array in values {
             if let Some(value) = shown(array, row)? {
-                room.take_if_long(text.len() + value.len())?;
+                wanted += value.len() + between.len();
+                if wanted > ASKED_BYTES {
+                    room.take_all(std::mem::take(&mut wanted))?;
+                }
                 if !first {
                     text.push_str(&between);
                 }

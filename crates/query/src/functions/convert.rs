@@ -1,5 +1,6 @@
 //! Conversions that Arrow does not have or does otherwise: UUID and BLOB from text and back, intervals from text. The planner puts them where a CAST stands.
 
+use super::room::{Memory, Room, SMALL};
 use crate::functions::interval_cast::interval_from_text;
 use crate::functions::value_text;
 use datafusion::arrow::array::{
@@ -8,6 +9,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Float64Type};
 use datafusion::common::{Result, ScalarValue};
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
@@ -44,7 +46,7 @@ pub const ROUND_EVEN: &str = "$round_even";
 /// The same before a CAST to a type without a sign, which nothing below 0 fits: its fractions round to -1.
 pub const ROUND_UNSIGNED: &str = "$round_unsigned";
 
-pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     [
         (UUID_FROM_TEXT, DataType::Utf8View, ColumnType::Uuid),
         (UUID_OR_NULL, DataType::Utf8View, ColumnType::Uuid),
@@ -74,10 +76,30 @@ pub(super) fn all() -> Vec<Arc<ScalarUDF>> {
             from,
             to,
             signature,
+            memory: Memory(Arc::clone(memory)),
         }))
     })
     .collect()
 }
+
+/// The text of each value. A list has the texts of its items before it has one.
+fn texts(values: &ArrayRef, room: &mut Room) -> Result<ArrayRef> {
+    let is_long = values.data_type().is_nested() && values.get_array_memory_size() > SMALL;
+    let mut out = StringViewBuilder::with_capacity(values.len());
+    for row in 0..values.len() {
+        if is_long {
+            let one = values.slice(row, 1).to_data();
+            let bytes = one.get_slice_memory_size().unwrap_or(0);
+            room.take_all(bytes.saturating_mul(TEXT_OF_ITEM))?;
+        }
+        out.append_option(value_text(values, row)?);
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+/// Bytes of texts that there are for each byte of a list's items: a number of eight has a text, its place among all, and its part of the
+/// whole.
+const TEXT_OF_ITEM: usize = 6;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Convert {
@@ -85,6 +107,7 @@ struct Convert {
     from: DataType,
     to: ColumnType,
     signature: Signature,
+    memory: Memory,
 }
 
 impl ScalarUDFImpl for Convert {
@@ -129,11 +152,8 @@ impl Convert {
         } else if input.data_type() == &self.to.arrow() {
             Arc::clone(input)
         } else if self.name == TEXT_FROM_VALUE {
-            let mut out = StringViewBuilder::with_capacity(input.len());
-            for row in 0..input.len() {
-                out.append_option(value_text(input, row)?);
-            }
-            Arc::new(out.finish())
+            let mut room = Room::new(&self.memory.0);
+            texts(input, &mut room)?
         } else {
             let input = cast(input, &self.from)?;
             match self.name {

@@ -4,6 +4,7 @@
 //! What must hold: a lambda sees the rows of its own items only, never those of a list that is NULL.
 
 use super::nested_cast::cast_nested;
+use super::room::{Memory, Room, written_bytes};
 use super::whole::{item, items_of, list_of, listed};
 use crate::common_types::common_type;
 use crate::heed::check;
@@ -13,6 +14,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::compute::{interleave, prep_null_mask_filter, take, take_arrays};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, exec_err, plan_err};
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::{
     ColumnarValue, HigherOrderFunctionArgs, HigherOrderReturnFieldArgs, HigherOrderSignature,
     HigherOrderUDF, HigherOrderUDFImpl, LambdaArgument, LambdaParametersProgress, ValueOrLambda,
@@ -21,6 +23,8 @@ use datafusion::logical_expr::{
 use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
+/// What an item takes beside its value: where it lies, and its row and place.
+const ITEM_BYTES: usize = 16;
 /// Steps of a reduction between two looks at the statement.
 const LOOK_STEPS: usize = 64;
 
@@ -38,15 +42,17 @@ struct OfItems {
     name: &'static str,
     aliases: Vec<String>,
     signature: HigherOrderSignature,
+    memory: Memory,
 }
 
-pub(super) fn all() -> Vec<Arc<HigherOrderUDF>> {
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<HigherOrderUDF>> {
     let function = |purpose, name, aliases: &[&str]| {
         Arc::new(HigherOrderUDF::new_from_impl(OfItems {
             purpose,
             name,
             aliases: aliases.iter().map(|alias| alias.to_string()).collect(),
             signature: HigherOrderSignature::user_defined(Volatility::Immutable),
+            memory: Memory(Arc::clone(memory)),
         }))
     };
     vec![
@@ -166,13 +172,14 @@ impl HigherOrderUDFImpl for OfItems {
             return Ok(ColumnarValue::Array(nothing));
         }
         let lists = list.as_list::<i32>();
+        let mut room = Room::new(&self.memory.0);
         let made = match self.purpose {
             Purpose::Reduce => {
                 let first = first.map(|first| first.to_array(args.number_rows));
                 reduced(lists, lambda, first.transpose()?)?
             }
-            Purpose::Transform => transformed(lists, lambda)?,
-            Purpose::Filter => filtered(lists, lambda)?,
+            Purpose::Transform => transformed(lists, lambda, &mut room)?,
+            Purpose::Filter => filtered(lists, lambda, &mut room)?,
         };
         Ok(ColumnarValue::Array(made))
     }
@@ -188,7 +195,12 @@ struct Items {
 }
 
 impl Items {
-    fn of(lists: &ListArray) -> Result<Self> {
+    fn of(lists: &ListArray, room: &mut Room) -> Result<Self> {
+        let count: usize = lists.offsets().lengths().sum();
+        let known = (0..lists.len()).filter(|row| lists.is_valid(*row));
+        let items = known.flat_map(|row| items_of(lists, row));
+        let values = written_bytes(lists.values(), items);
+        room.take_all(values.saturating_add(count.saturating_mul(ITEM_BYTES)))?;
         let (mut from, mut rows, mut places) = (vec![], vec![], vec![]);
         let (mut lengths, mut valid) = (vec![], vec![]);
         for row in 0..lists.len() {
@@ -212,27 +224,35 @@ impl Items {
     }
 
     /// What the lambda makes of each.
-    fn evaluate(&self, lambda: &LambdaArgument) -> Result<ArrayRef> {
+    fn evaluate(&self, lambda: &LambdaArgument, room: &mut Room) -> Result<ArrayRef> {
         let value = || Ok(Arc::clone(&self.values));
         let place = || Ok(Arc::clone(&self.places));
-        lambda
-            .evaluate(&[&value, &place], |captured| {
-                Ok(take_arrays(captured, &self.rows, None)?)
-            })?
-            .into_array(self.values.len())
+        let made = lambda.evaluate(&[&value, &place], |captured| {
+            let rows = || self.rows.values().iter().map(|row| *row as usize);
+            for column in captured {
+                room.take_all(written_bytes(column.as_ref(), rows()))?;
+            }
+            Ok(take_arrays(captured, &self.rows, None)?)
+        })?;
+        if let ColumnarValue::Scalar(value) = &made {
+            let one = value.to_array()?;
+            let repeated = std::iter::repeat_n(0, self.values.len());
+            room.take_all(written_bytes(one.as_ref(), repeated))?;
+        }
+        made.into_array(self.values.len())
     }
 }
 
-fn transformed(lists: &ListArray, lambda: &LambdaArgument) -> Result<ArrayRef> {
-    let items = Items::of(lists)?;
-    let values = items.evaluate(lambda)?;
+fn transformed(lists: &ListArray, lambda: &LambdaArgument, room: &mut Room) -> Result<ArrayRef> {
+    let items = Items::of(lists, room)?;
+    let values = items.evaluate(lambda, room)?;
     listed(values, items.lengths, items.valid)
 }
 
 /// The items for which the lambda is true: neither false nor NULL.
-fn filtered(lists: &ListArray, lambda: &LambdaArgument) -> Result<ArrayRef> {
-    let items = Items::of(lists)?;
-    let chosen = cast_nested(&items.evaluate(lambda)?, &DataType::Boolean, false)?;
+fn filtered(lists: &ListArray, lambda: &LambdaArgument, room: &mut Room) -> Result<ArrayRef> {
+    let items = Items::of(lists, room)?;
+    let chosen = cast_nested(&items.evaluate(lambda, room)?, &DataType::Boolean, false)?;
     let Some(chosen) = chosen.as_any().downcast_ref::<BooleanArray>() else {
         return exec_err!("the lambda of a filter says neither true nor false");
     };

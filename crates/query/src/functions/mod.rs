@@ -85,7 +85,7 @@ use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF};
 use std::sync::Arc;
 
 pub use comparison_key::{key_of, key_type, may_differ};
-pub use concat::LIST_AND_LIST;
+pub use concat::{LIST_AND_LIST, TEXT_AND_TEXT};
 pub use convert::{
     BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, ROUND_UNSIGNED, TEXT_FROM_BLOB,
     TEXT_FROM_UUID, TEXT_FROM_VALUE, TRY_INTERVAL_FROM_TEXT, UUID_FROM_TEXT, UUID_OR_NULL,
@@ -124,7 +124,7 @@ pub const LEFT_OUT: [&str; 1] = ["array_repeat"];
 
 /// Scalar functions to register over DataFusion's. What they make many times as long as their arguments is asked for from `memory`.
 pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let mut functions = convert::all();
+    let mut functions = convert::all(memory);
     functions.extend(texts::all(memory));
     functions.extend(concat::all(memory));
     functions.extend(patterns::all(memory));
@@ -186,12 +186,12 @@ fn shared_with_lists(mut functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> 
 }
 
 /// Functions of lists and lambdas to register over DataFusion's.
-pub fn lambda_functions() -> Vec<Arc<HigherOrderUDF>> {
-    lambdas::all()
+pub fn lambda_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<HigherOrderUDF>> {
+    lambdas::all(memory)
 }
 
 /// Aggregates to register over DataFusion's.
-pub fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
+pub fn aggregate_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<AggregateUDF>> {
     let mut functions = sliding::all();
     functions.extend(statistics::all());
     functions.extend(quantile::all());
@@ -199,7 +199,7 @@ pub fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
         Arc::new(AggregateUDF::from(sum::ExactSum::sum())),
         Arc::new(AggregateUDF::from(sum::ExactSum::avg())),
         Arc::new(AggregateUDF::from(list_of::ListOf::new())),
-        Arc::new(AggregateUDF::from(ordered_texts::TextOf::new())),
+        Arc::new(AggregateUDF::from(ordered_texts::TextOf::new(memory))),
         Arc::new(AggregateUDF::from(extremes::FastExtreme::min())),
         Arc::new(AggregateUDF::from(extremes::FastExtreme::max())),
     ]);

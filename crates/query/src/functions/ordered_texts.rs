@@ -1,10 +1,12 @@
-//! `string_agg(x ORDER BY y)` with GROUP BY, by way of `list(x ORDER BY y)`. All else is the library's.
+//! `string_agg(x ORDER BY y)` with GROUP BY, by way of `list(x ORDER BY y)`; all else is the library's, which asks for memory first.
 
 use super::list_of::ListOf;
+use super::room::{Memory, Room};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, LargeStringBuilder};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
-use datafusion::common::{Result, internal_datafusion_err, not_impl_err};
+use datafusion::common::{Result, ScalarValue, internal_datafusion_err, not_impl_err};
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
@@ -15,11 +17,81 @@ use std::sync::Arc;
 
 /// The library's function, with another accumulator of groups.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct TextOf(AggregateUDF);
+pub(super) struct TextOf(AggregateUDF, Memory);
 
 impl TextOf {
-    pub(super) fn new() -> Self {
-        Self(string_agg_udaf().as_ref().clone())
+    pub(super) fn new(memory: &Arc<dyn MemoryPool>) -> Self {
+        let library = string_agg_udaf().as_ref().clone();
+        Self(library, Memory(Arc::clone(memory)))
+    }
+}
+
+/// The library's accumulator, which asks for memory before it adds a batch's texts: a text may be in all rows without being there more
+/// than once.
+#[derive(Debug)]
+struct Asking {
+    inner: Box<dyn Accumulator>,
+    memory: Memory,
+}
+
+impl Asking {
+    fn room_for(&self, values: &[ArrayRef]) -> Result<Room> {
+        let mut room = Room::new(&self.memory.0);
+        let bytes = values.first().map_or(0, text_bytes);
+        let separators = match values.get(1) {
+            Some(separator) if !separator.is_empty() => {
+                text_bytes(&separator.slice(0, 1)).saturating_mul(separator.len())
+            }
+            _ => 0,
+        };
+        room.take_if_long(bytes.saturating_add(separators))?;
+        Ok(room)
+    }
+}
+
+/// The bytes of all texts, one after the other.
+fn text_bytes(texts: &ArrayRef) -> usize {
+    fn all<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> usize {
+        let lengths = texts.map(|text| text.map_or(0, str::len));
+        lengths.fold(0, usize::saturating_add)
+    }
+    match texts.data_type() {
+        DataType::Utf8View => all(texts.as_string_view().iter()),
+        DataType::Utf8 => all(texts.as_string::<i32>().iter()),
+        DataType::LargeUtf8 => all(texts.as_string::<i64>().iter()),
+        _ => 0,
+    }
+}
+
+impl Accumulator for Asking {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let _room = self.room_for(values)?;
+        self.inner.update_batch(values)
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        self.inner.evaluate()
+    }
+
+    fn size(&self) -> usize {
+        self.inner.size()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.inner.state()
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let _room = self.room_for(states)?;
+        self.inner.merge_batch(states)
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.inner.retract_batch(values)
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        self.inner.supports_retract_batch()
     }
 }
 
@@ -45,7 +117,9 @@ impl AggregateUDFImpl for TextOf {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        self.0.accumulator(args)
+        let inner = self.0.accumulator(args)?;
+        let memory = self.1.clone();
+        Ok(Box::new(Asking { inner, memory }))
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {

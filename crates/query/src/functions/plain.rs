@@ -432,6 +432,9 @@ impl Written<'_> {
 
     /// Writes what no more than doubles the arguments.
     pub(super) fn push(&mut self, text: &str) {
+        if self.refused.is_some() {
+            return;
+        }
         let (room, end) = (self.bytes.capacity(), self.bytes.len() + text.len());
         if end > room.max(SMALL) {
             let wanted = end.max(room + room / 2);

@@ -6,12 +6,14 @@
 
 use crate::memory::Claim;
 use bytes::Bytes;
-use datafusion::arrow::array::{Array, ArrayData, ArrayRef, make_array};
+use datafusion::arrow::array::{Array, ArrayData, ArrayRef, AsArray, make_array};
 use datafusion::arrow::buffer::Buffer;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::{MemoryPool, MemoryReservation};
 use datafusion::logical_expr::ColumnarValue;
 use hushdb_sql::{Error, ErrorKind};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// What is not worth asking for.
@@ -30,6 +32,54 @@ tokio::task_local! {
 pub(crate) fn while_planning<T>(work: impl FnOnce() -> T) -> T {
     PLANNING.sync_scope((), work)
 }
+
+/// Where a function asks for memory, which says nothing of what function it is.
+#[derive(Clone)]
+pub(super) struct Memory(pub(super) Arc<dyn MemoryPool>);
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("memory")
+    }
+}
+
+impl PartialEq for Memory {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Memory {}
+
+impl Hash for Memory {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+/// Bytes that are written where rows of a column are repeated or chosen: views point to texts that are not written again.
+pub(super) fn written_bytes(column: &dyn Array, rows: impl Iterator<Item = usize>) -> usize {
+    let width = |values: &dyn Array| values.get_array_memory_size() / values.len().max(1) + 1;
+    match column.data_type() {
+        DataType::List(_) => {
+            let lists = column.as_list::<i32>();
+            let of = width(lists.values());
+            let lengths = rows.map(|row| lists.value_length(row) as usize);
+            lengths.fold(0, |all, length| {
+                all.saturating_add(length.saturating_mul(of))
+            })
+        }
+        DataType::Struct(_) => {
+            let rows: Vec<usize> = rows.collect();
+            let columns = column.as_struct().columns().iter();
+            let parts = columns.map(|part| written_bytes(part.as_ref(), rows.iter().copied()));
+            parts.fold(0, usize::saturating_add)
+        }
+        DataType::Utf8View | DataType::BinaryView => rows.count().saturating_mul(VIEW_BYTES),
+        _ => rows.count().saturating_mul(width(column)),
+    }
+}
+
+/// What a view of a text takes.
+const VIEW_BYTES: usize = 16;
 
 /// What one call makes of one batch. It is given back when the batch is made: whoever keeps it counts it.
 pub(super) struct Room {
@@ -82,7 +132,11 @@ impl Room {
         let reservation = self
             .reservation
             .get_or_insert_with(|| Claim::Held.register("the value of a function", &self.memory));
-        reservation.try_resize(self.bytes)
+        let done = reservation.try_resize(self.bytes);
+        if done.is_err() {
+            self.bytes -= bytes.min(self.bytes);
+        }
+        done
     }
 
     /// What was made, of `rows` rows, as a function gives it; `constant` if it is one value for all of them.

@@ -317,10 +317,13 @@ fn moment(text: &str, unit: i64) -> Option<i64> {
     let micros = micros.checked_add(nanos / 1000)?;
     let is_last = !(FIRST_MOMENT..i64::MAX).contains(&micros);
     let per_unit = unit / 1000;
-    // Rounded to whole units, half up.
-    (!is_last).then(|| match per_unit {
-        1 => micros,
-        _ => micros.div_euclid(per_unit) + i64::from(micros.rem_euclid(per_unit) * 2 >= per_unit),
+    // Rounded to whole units, half away from 1970.
+    (!is_last).then(|| match (per_unit, micros.rem_euclid(per_unit) * 2) {
+        (1, _) => micros,
+        (_, rest) => {
+            let is_more = rest > per_unit || rest == per_unit && micros >= 0;
+            micros.div_euclid(per_unit) + i64::from(is_more)
+        }
     })
 }
 

@@ -4,9 +4,9 @@
 use super::postgres_literals;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
 use crate::functions::{
-    BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, ROUND_UNSIGNED, TEXT_FROM_BLOB,
-    TEXT_FROM_UUID, TEXT_FROM_VALUE, TRY_INTERVAL_FROM_TEXT, UUID_FROM_TEXT, UUID_OR_NULL,
-    check_nested_cast, has_no_whole, json_cast, nested_cast, rounding_cast, rounds,
+    BLOB_FROM_TEXT, BLOB_OR_NULL, INTERVAL_FROM_TEXT, ROUND_EVEN, ROUND_UNSIGNED, TEXT_AND_TEXT,
+    TEXT_FROM_BLOB, TEXT_FROM_UUID, TEXT_FROM_VALUE, TRY_INTERVAL_FROM_TEXT, UUID_FROM_TEXT,
+    UUID_OR_NULL, check_nested_cast, has_no_whole, json_cast, nested_cast, rounding_cast, rounds,
 };
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -14,7 +14,8 @@ use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
-    Cast, Expr, ExprSchemable, LogicalPlan, ScalarUDF, TryCast, Volatility, lit,
+    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, TryCast, Volatility,
+    lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 use hushdb_sql::type_names::is_called_json;
@@ -65,10 +66,37 @@ impl DuckCasts {
         Ok(Transformed::yes(expr))
     }
 
+    /// `a || b || c` as one call, which asks for the memory of what it makes.
+    fn joined(&self, expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+        let is_call = |side: &Expr| match side {
+            Expr::ScalarFunction(call) => call.func.name() == TEXT_AND_TEXT,
+            _ => false,
+        };
+        let is_text = |side: &Expr| side.get_type(schema).is_ok_and(|of| text(&of));
+        match (expr, self.functions.get(TEXT_AND_TEXT)) {
+            (Expr::BinaryExpr(BinaryExpr { left, right, .. }), Some(function))
+                if (is_call(&left) || is_text(&left)) && is_text(&right) =>
+            {
+                let mut all = match *left {
+                    Expr::ScalarFunction(call) if call.func.name() == TEXT_AND_TEXT => call.args,
+                    left => vec![left],
+                };
+                all.push(*right);
+                let call = ScalarFunction::new_udf(Arc::clone(function), all);
+                Transformed::yes(Expr::ScalarFunction(call))
+            }
+            (expr, _) => Transformed::no(expr),
+        }
+    }
+
     fn rewrite(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         let (inner, field, lenient) = match &expr {
             Expr::Cast(Cast { expr: inner, field }) => (inner, field, false),
             Expr::TryCast(TryCast { expr: inner, field }) => (inner, field, true),
+            Expr::BinaryExpr(BinaryExpr {
+                op: Operator::StringConcat,
+                ..
+            }) => return Ok(self.joined(expr, schema)),
             _ => return self.texts(expr, schema),
         };
         if let Some(text) = postgres_literals::text_of(inner) {

@@ -29,6 +29,7 @@ mod numbers;
 mod one_nan;
 mod operators;
 mod order;
+mod ordered_subqueries;
 mod pivots;
 mod plain_rows;
 mod planner;

@@ -149,6 +149,7 @@ impl Walk<'_> {
     /// Puts row ids into a SELECT.
     fn select(&self, select: &mut Select) -> Result<()> {
         let tables = self.tables(select)?;
+        name_beside_star(select, &tables);
         if tables.is_empty() {
             return Ok(());
         }
@@ -226,6 +227,32 @@ impl Walk<'_> {
             .any(|column| same_name(&column.name, NAME));
         let place = Some(place);
         Ok((!has_own).then_some(Table { alias, place }))
+    }
+}
+
+/// A column of a table's own that is called so has another name beside a star, as all columns have that are there twice.
+fn name_beside_star(select: &mut Select, tables: &[Table]) {
+    let mut items = select.projection.iter();
+    // One that leaves columns out may leave out this one.
+    let is_star = |item: &SelectItem| match item {
+        SelectItem::Wildcard(of) | SelectItem::QualifiedWildcard(_, of) => {
+            of.opt_exclude.is_none() && of.opt_except.is_none() && of.opt_ilike.is_none()
+        }
+        _ => false,
+    };
+    if !items.any(is_star) {
+        return;
+    }
+    let put_in = PutIn::new(tables);
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(expr) = item
+            && is_it(expr)
+            && !put_in.means(expr)
+        {
+            let alias = Ident::new(format!("{NAME}_1"));
+            let expr = expr.clone();
+            *item = SelectItem::ExprWithAlias { expr, alias };
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use super::named_pushdown::NamedPushdown;
 use super::numbers::CommonNumbers;
 use super::one_nan::OneNan;
 use super::operators::{DuckOperators, NarrowLiterals};
+use super::ordered_subqueries::OrderedSubqueries;
 use super::plain_rows::NoFalseClaims;
 use super::projected_filters::ProjectedFilters;
 use super::set_keys::SetKeys;
@@ -40,6 +41,7 @@ use crate::memory::{
 use crate::scan::KeptBatches;
 use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::DiskManagerBuilder;
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::{HigherOrderUDF, ScalarUDF};
@@ -86,7 +88,8 @@ pub fn session_state(
     options.execution.skip_physical_aggregate_schema_check = true;
     // What each partition of a sort sets aside for merging; more is asked for when it is needed.
     options.execution.sort_spill_reservation_bytes = 1 << 20;
-    let scalar_functions = functions::scalar_functions(&(Arc::clone(&memory) as _));
+    let pool: Arc<dyn MemoryPool> = Arc::clone(&memory) as _;
+    let scalar_functions = functions::scalar_functions(&pool);
     let temp_files = Arc::new(SealedTempFiles(spill));
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::clone(&memory) as _)
@@ -114,8 +117,8 @@ pub fn session_state(
     });
     known.extend(scalar_functions);
     let of_lambdas = builder.higher_order_functions().get_or_insert_default();
-    register_lambdas(of_lambdas);
-    let aggregates = functions::aggregate_functions();
+    register_lambdas(of_lambdas, &pool);
+    let aggregates = functions::aggregate_functions(&pool);
     let ours = |name: &str| aggregates.iter().any(|f| f.name() == name);
     let known = builder.aggregate_functions().get_or_insert_default();
     known.retain(|function| !ours(function.name()));
@@ -124,8 +127,8 @@ pub fn session_state(
 }
 
 /// Puts our functions of lambdas in the place of the library's.
-fn register_lambdas(known: &mut Vec<Arc<HigherOrderUDF>>) {
-    let ours = functions::lambda_functions();
+fn register_lambdas(known: &mut Vec<Arc<HigherOrderUDF>>, memory: &Arc<dyn MemoryPool>) {
+    let ours = functions::lambda_functions(memory);
     let is_ours = |name: &str| {
         let mut named = ours.iter().flat_map(|function| function.aliases());
         named.any(|alias| alias == name)
@@ -137,6 +140,7 @@ fn register_lambdas(known: &mut Vec<Arc<HigherOrderUDF>>) {
 /// Our rules, and DataFusion's behind them.
 fn analyzer_rules(functions: &[Arc<ScalarUDF>]) -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(OrderedSubqueries),
         Arc::new(LateralOrder),
         Arc::new(FlatUnions),
         Arc::new(SetKeys),

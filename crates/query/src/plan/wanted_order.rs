@@ -62,6 +62,11 @@ const OF_ANY_ORDER: [&str; 28] = [
     "regr_sxy",
 ];
 
+/// Whether an aggregate of that name has another value where its rows come in another order.
+pub(super) fn depends_on_order(name: &str) -> bool {
+    !OF_ANY_ORDER.contains(&name)
+}
+
 /// Puts a [`KeptOrder`] over each sort whose order is seen. A first rule: those after it drop sorts.
 #[derive(Debug)]
 pub(super) struct WantedOrder;

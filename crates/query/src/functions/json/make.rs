@@ -1,6 +1,6 @@
 //! JSON made of values: `to_json`, `json_object`, `json_array`, `json_merge_patch`, and CASTs to JSON.
 
-use super::super::room::Room;
+use super::super::room::{Room, SMALL};
 use super::super::value_text;
 use super::super::whole::{Call, Whole, registered};
 use super::value::{Kind, Value, double, write_string};
@@ -88,15 +88,44 @@ fn of_rows(
             check()?;
         }
         text.clear();
+        let long: usize = call.columns().iter().map(|of| long_text(of, row)).sum();
+        room.take_if_long(long.saturating_mul(2))?;
         match write(call, row, &mut text)? {
             true => {
-                room.take_all(VALUE_BYTES + text.len())?;
+                room.take_all(VALUE_BYTES + text.len().saturating_sub(long))?;
                 out.try_append_value(&text)?;
             }
             false => out.append_null(),
         }
     }
     Ok(Arc::new(out.finish()))
+}
+
+/// Bytes of a row's text as JSON, if it is long: it is written, and copied to where it is kept. What quotes and backslashes take more is
+/// known by looking.
+fn long_text(values: &ArrayRef, row: usize) -> usize {
+    if values.data_type().is_null() || values.is_null(row) {
+        return 0;
+    }
+    let text = match values.data_type() {
+        DataType::Utf8View => values.as_string_view().value(row),
+        DataType::Utf8 => values.as_string::<i32>().value(row),
+        DataType::LargeUtf8 => values.as_string::<i64>().value(row),
+        of if of.is_nested() && values.get_array_memory_size() > SMALL => {
+            let one = values.slice(row, 1).to_data();
+            return one.get_slice_memory_size().unwrap_or(0);
+        }
+        _ => return 0,
+    };
+    if text.len() < SMALL / 8 {
+        return 0;
+    }
+    let more = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' => 1,
+        ..b' ' => 5,
+        _ => 0,
+    });
+    text.len() + more.sum::<usize>()
 }
 
 /// Arrays of the untyped NULL say that they have none.
