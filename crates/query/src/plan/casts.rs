@@ -52,6 +52,9 @@ impl DuckCasts {
         let (name, args) = match &mut expr {
             Expr::AggregateFunction(call) => (call.func.name(), &mut call.params.args),
             Expr::WindowFunction(call) => (call.fun.name(), &mut call.params.args),
+            Expr::BinaryExpr(of) if of.op == Operator::StringConcat => {
+                return Ok(self.joined(expr, schema));
+            }
             _ => return Ok(Transformed::no(expr)),
         };
         let Some(value) = args.first_mut().filter(|_| name == "string_agg") else {
@@ -93,10 +96,6 @@ impl DuckCasts {
         let (inner, field, lenient) = match &expr {
             Expr::Cast(Cast { expr: inner, field }) => (inner, field, false),
             Expr::TryCast(TryCast { expr: inner, field }) => (inner, field, true),
-            Expr::BinaryExpr(BinaryExpr {
-                op: Operator::StringConcat,
-                ..
-            }) => return Ok(self.joined(expr, schema)),
             _ => return self.texts(expr, schema),
         };
         if let Some(text) = postgres_literals::text_of(inner) {
