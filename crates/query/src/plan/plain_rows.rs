@@ -20,6 +20,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning,
     PlanProperties,
 };
+use hushdb_sql::stack::with_room;
 use std::fmt;
 use std::sync::Arc;
 
@@ -85,7 +86,7 @@ fn with_plain_sides(node: &Arc<dyn ExecutionPlan>) -> Option<Vec<Arc<dyn Executi
     let mut has_any = false;
     let sides = node.children().into_iter().zip(filled_up);
     let sides = sides.map(|(side, filled_up)| {
-        let is_claimed = filled_up && !side.equivalence_properties().constants().is_empty();
+        let is_claimed = filled_up && claims_constants(side);
         has_any |= is_claimed;
         match is_claimed {
             true => PlainRows::of(Arc::clone(side)),
@@ -94,6 +95,13 @@ fn with_plain_sides(node: &Arc<dyn ExecutionPlan>) -> Option<Vec<Arc<dyn Executi
     });
     let sides = sides.collect();
     has_any.then_some(sides)
+}
+
+/// Whether a plan has constants, or may say so later: joins say it or not, by which of their sides comes first.
+fn claims_constants(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let mut inputs = plan.children().into_iter();
+    !plan.equivalence_properties().constants().is_empty()
+        || inputs.any(|input| with_room(|| claims_constants(input)))
 }
 
 /// Gives the rows of its input, and says nothing of them.

@@ -1,15 +1,15 @@
 //! `SortedAgain`: DataFusion's rule that looks whether all rows come as they must, which asks for the sorts again where they do not.
 //!
-//! A sort is left out where what is sorted by has one value for all rows: that of an aggregate without groups, in a join. Rules that come
-//! later merge projections into that join, which then says no more that it is one.
+//! A sort is left out where what is sorted by has one value for all rows: that of an aggregate without groups, or one that is written, in a
+//! join. Rules that come later merge projections into that join or exchange its sides, and then it says no more that it is one.
 
 use super::plain_rows::PlainRows;
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::config::ConfigOptions;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use std::sync::Arc;
 
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
@@ -45,11 +45,13 @@ impl PhysicalOptimizerRule for SortedAgain {
     }
 }
 
-/// The plan where nothing is said of the one row of an aggregate without groups.
+/// The plan where nothing is said of columns with one value: of the one row of an aggregate without groups, and of what is written.
 fn with_no_known_values(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let unknown = plan.transform_up(|node| {
         let aggregate = node.downcast_ref::<AggregateExec>();
-        match aggregate.is_some_and(|aggregate| aggregate.group_expr().expr().is_empty()) {
+        let has_one_row =
+            aggregate.is_some_and(|aggregate| aggregate.group_expr().expr().is_empty());
+        match has_one_row || !node.equivalence_properties().constants().is_empty() {
             true => Ok(Transformed::yes(PlainRows::of(node))),
             false => Ok(Transformed::no(node)),
         }
