@@ -4,7 +4,9 @@
 //! What must hold: what is infinitely far stays there, and nothing else gets there.
 
 use super::moment_cast::{finite, is_finite};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Date32Array, Datum};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Date32Array, Datum, new_null_array,
+};
 use datafusion::arrow::compute::kernels::numeric;
 use datafusion::arrow::compute::kernels::zip::zip;
 use datafusion::arrow::compute::{and, cast, is_not_null};
@@ -68,6 +70,12 @@ impl ScalarUDFImpl for Moved {
         let scalar = args.args.iter().all(is_scalar);
         let rows = if scalar { 1 } else { args.number_rows };
         let of = args.args[0].to_array(rows)?;
+        let is_untyped = |arg: &ColumnarValue| arg.data_type() == DataType::Null;
+        if args.args.iter().any(is_untyped) {
+            // A rule that looks whether a condition is true of NULL puts it in the place of columns without their type.
+            let ty = args.return_type();
+            return Ok(ColumnarValue::Array(new_null_array(ty, args.number_rows)));
+        }
         let result = match self.how {
             Move::Finite => finite(&of)?,
             Move::MomentPlus | Move::MomentMinus => {
