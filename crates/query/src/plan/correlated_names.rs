@@ -44,11 +44,13 @@ fn has_namesakes(plan: &LogicalPlan) -> bool {
 
 /// The filter between two projections, that give names to what it compares and take them away.
 fn apart(filter: Filter, count: &mut usize) -> Result<LogicalPlan> {
+    // What asks the query around it for nothing stays below: a join that is made of it there keeps the columns that it has.
+    let terms = split_conjunction_owned(filter.predicate).into_iter();
+    let (terms, inner): (Vec<_>, Vec<_>) = terms.partition(Expr::contains_outer);
     // What has a query in it may name columns there.
     let moves =
         |term: &Expr| term.contains_outer() && !term.contains_scalar_subquery() && !tests(term);
-    let terms = split_conjunction_owned(filter.predicate).into_iter();
-    let (moved, others): (Vec<_>, Vec<_>) = terms.partition(moves);
+    let (moved, others): (Vec<_>, Vec<_>) = terms.into_iter().partition(moves);
     let mut compared: Vec<(Column, String)> = vec![];
     let mut name = |column: &Column| {
         let known = compared.iter().find(|(known, _)| known == column);
@@ -82,7 +84,12 @@ fn apart(filter: Filter, count: &mut usize) -> Result<LogicalPlan> {
             .alias_qualified(column.relation.clone(), &column.name),
         None => Expr::Column(column.clone()),
     });
-    let input = LogicalPlanBuilder::from(Arc::unwrap_or_clone(filter.input)).project(below)?;
+    let input = LogicalPlanBuilder::from(Arc::unwrap_or_clone(filter.input));
+    let input = match all_of(inner) {
+        Some(inner) => input.filter(inner)?,
+        None => input,
+    };
+    let input = input.project(below)?;
     let input = match all_of(moved) {
         Some(moved) => input.filter(moved)?,
         None => input,
