@@ -103,7 +103,7 @@ enum Need {
     Float {
         double: bool,
     },
-    /// NULL takes any type.
+    /// NULL takes any type, and so does text that is compared.
     Nothing,
 }
 
@@ -116,7 +116,8 @@ fn need(expr: Option<&Expr>, data_type: &DataType, what: For) -> Option<Need> {
             scale: 0,
         });
     }
-    if data_type == &DataType::Null {
+    // Text that is compared with numbers of several types is read as what these are compared as.
+    if data_type == &DataType::Null || what == For::Comparison && data_type.is_string() {
         return Some(Need::Nothing);
     }
     let (whole, scale) = match Number::of(data_type)? {
