@@ -36,6 +36,8 @@ use datafusion::logical_expr::{
     AggregateUDF, EmptyRelation, Expr, HigherOrderUDF, LogicalPlan, LogicalPlanBuilder, ScalarUDF,
     TableSource, WindowUDF,
 };
+use datafusion::optimizer::OptimizerRule;
+use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::planner::{PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast::{self, VisitMut};
@@ -370,7 +372,9 @@ impl<'a> Planner<'a> {
         let analyzed = state
             .analyzer()
             .execute_and_check(plan, options, |_, _| {})?;
-        let value = match analyzed {
+        // Some functions, such as coalesce, have no values but as what they are simplified to.
+        let simplified = SimplifyExpressions::new().rewrite(analyzed, state)?;
+        let value = match simplified.data {
             LogicalPlan::Projection(mut projection) => projection.expr.pop(),
             _ => None,
         };
