@@ -314,6 +314,7 @@ impl From<hushdb_storage::Error> for Error {
             S::InvalidInput => ErrorKind::InvalidInput,
             S::Unsupported => ErrorKind::Unsupported,
             S::Io => ErrorKind::Io,
+            S::Constraint => ErrorKind::Constraint,
             _ => ErrorKind::Internal,
         };
         let mut message = untitled(kind, error.to_string());
