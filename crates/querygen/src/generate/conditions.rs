@@ -97,8 +97,8 @@ impl Generator {
         Expression::call(ColumnType::Boolean, form, sides)
     }
 
-    /// A column that is cast to a type which not all of its values have, beside constants. Of two types with a sign DuckDB compares what
-    /// is below the cast.
+    /// A column that is cast to a type which not all of its values have, beside constants. Of two types with a sign, or two
+    /// without, DuckDB compares what is below the cast.
     fn narrowed(&mut self, scope: &Scope) -> Expression {
         let is_signed = |ty: &ColumnType| ty.bounds().is_some_and(|(least, _)| least < 0);
         let columns = scope
@@ -110,9 +110,9 @@ impl Generator {
             true => Expression::literal(ColumnType::BigInt, Value::Text("-1".to_owned())),
             false => self.dice.pick(&columns).clone(),
         };
-        let others = FLAT.iter().filter(|ty| {
-            ty.is_integer() && *ty != column.ty() && !(is_signed(ty) && is_signed(column.ty()))
-        });
+        let others = FLAT
+            .iter()
+            .filter(|ty| ty.is_integer() && is_signed(ty) != is_signed(column.ty()));
         let to = (*self.dice.pick(&others.collect::<Vec<_>>())).clone();
         let form = *self.dice.pick(&[
             "({} = {})",
