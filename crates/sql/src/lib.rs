@@ -63,6 +63,7 @@ pub mod stack;
 mod template;
 mod truth_marks;
 pub mod type_names;
+mod unused_queries;
 mod user_macros;
 mod user_types;
 mod using_joins;

@@ -30,6 +30,7 @@ use super::samples;
 use super::set_operations;
 use super::sql_text::sql_text;
 use super::template::template;
+use super::unused_queries;
 use super::using_joins;
 use super::value_names::{self, in_brackets, is_value};
 use super::walk::finish;
@@ -117,6 +118,7 @@ impl<'a> Rewriter<'a> {
 
     /// What a query says beside its SELECT.
     fn query(&mut self, query: &mut Query) -> Result<()> {
+        unused_queries::leave_out(query);
         distinct_on::number_rows(query)?;
         unnest_order::select_keys(query)?;
         named_windows::resolve_in_order(query)?;
