@@ -48,6 +48,8 @@ pub(crate) struct Attached {
     pub(crate) checkpointer: Option<Arc<Checkpointer>>,
     pub(crate) store: Arc<Store>,
     pub(crate) location: Location,
+    /// The same as statements show it.
+    pub(crate) shown: Option<Arc<str>>,
     pub(crate) read_only: bool,
     /// Of one with an anchor file, open for writing.
     pub(crate) kept: Option<KeptAnchor>,
@@ -62,6 +64,7 @@ impl Attached {
             checkpointer: None,
             store,
             location: Location::Memory,
+            shown: None,
             read_only: false,
             kept: None,
             watch: Mutex::default(),
@@ -261,6 +264,7 @@ impl Instance {
             checkpointer: is_file.then(|| Arc::new(self.checkpointer(name, &store))),
             kept: options.keeper(&store),
             store,
+            shown: location.shown().map(Arc::from),
             location,
             read_only: options.read_only,
             watch: Mutex::new(KeyWatch::of(provider)),
@@ -501,7 +505,7 @@ impl Instance {
                 let snapshot = DatabaseSnapshot {
                     store: Arc::clone(&db.store),
                     version: db.store.snapshot(),
-                    place: db.location.shown(),
+                    place: db.shown.clone(),
                     is_temporary: false,
                 };
                 (name.clone(), snapshot)

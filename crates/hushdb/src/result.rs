@@ -13,8 +13,8 @@ use hushdb_sql::{ColumnName, Error, Result, postgres_columns};
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 /// What kind of statement gave the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub enum ResultKind {
 
 enum Source {
     Batches(VecDeque<RecordBatch>),
+    /// One row, which is made when somebody asks for it.
+    Count(u64),
     Stream {
         /// What makes the rows, while it may go on. The first to go: what is dropped behind it waits for threads.
         running: Option<AskOnDrop>,
@@ -39,6 +41,12 @@ enum Source {
         within: Option<Arc<AtomicBool>>,
     },
 }
+
+static NO_COLUMNS: LazyLock<SchemaRef> = LazyLock::new(|| Arc::new(Schema::empty()));
+static COUNT: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let count = Field::new("Count", DataType::Int64, false);
+    Arc::new(Schema::new(vec![count]))
+});
 
 /// Rows, batch by batch. Dropping it cancels what is still running.
 pub struct QueryResult {
@@ -69,27 +77,20 @@ impl QueryResult {
 
     pub(crate) fn done() -> Self {
         Self {
-            schema: Arc::new(Schema::empty()),
+            schema: Arc::clone(&NO_COLUMNS),
             kind: ResultKind::Done,
             command: "",
             source: Source::Batches(VecDeque::new()),
         }
     }
 
-    pub(crate) fn count(rows: u64) -> Result<Self> {
-        let schema = Arc::new(Schema::new(vec![Field::new(
-            "Count",
-            DataType::Int64,
-            false,
-        )]));
-        let column: ArrayRef = Arc::new(Int64Array::from(vec![rows as i64]));
-        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![column])?;
-        Ok(Self {
-            schema,
+    pub(crate) fn count(rows: u64) -> Self {
+        Self {
+            schema: Arc::clone(&COUNT),
             kind: ResultKind::Count(rows),
             command: "",
-            source: Source::Batches([batch].into()),
-        })
+            source: Source::Count(rows),
+        }
     }
 
     pub(crate) fn rows(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
@@ -127,12 +128,12 @@ impl QueryResult {
         mut self,
         aborted: Arc<AtomicBool>,
         has_changes: bool,
-        context: &Arc<TaskContext>,
+        context: impl FnOnce() -> Arc<TaskContext>,
     ) -> Result<Self> {
         if let Source::Stream { within, .. } = &mut self.source {
             *within = Some(aborted);
             if has_changes {
-                return self.read(context);
+                return self.read(&context());
             }
         }
         Ok(self)
@@ -140,7 +141,7 @@ impl QueryResult {
 
     /// The same result, read already: what does not fit into memory lies in a spill file.
     pub(crate) fn read(mut self, context: &Arc<TaskContext>) -> Result<Self> {
-        if matches!(self.source, Source::Batches(_)) {
+        if !matches!(self.source, Source::Stream { .. }) {
             return Ok(self);
         }
         let mut kept = KeepRows::new(self.schema(), context);
@@ -191,16 +192,30 @@ impl QueryResult {
 }
 
 impl QueryResult {
+    /// The next rows of a result that is not a stream.
+    fn next_ready(&mut self) -> Option<Result<RecordBatch>> {
+        match &mut self.source {
+            Source::Batches(batches) => batches.pop_front().map(Ok),
+            Source::Count(rows) => {
+                let column: ArrayRef = Arc::new(Int64Array::from(vec![*rows as i64]));
+                self.source = Source::Batches(VecDeque::new());
+                let batch = RecordBatch::try_new(Arc::clone(&COUNT), vec![column]);
+                Some(batch.map_err(Error::from))
+            }
+            Source::Stream { .. } => None,
+        }
+    }
+
     /// The next rows, as they come.
     pub(crate) async fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
-        let (stream, progress, within) = match &mut self.source {
-            Source::Batches(batches) => return batches.pop_front().map(Ok),
-            Source::Stream {
-                stream,
-                progress,
-                within,
-                ..
-            } => (stream, progress, within),
+        let Source::Stream {
+            stream,
+            progress,
+            within,
+            ..
+        } = &mut self.source
+        else {
+            return self.next_ready();
         };
         let next = async {
             tokio::select! {
@@ -228,8 +243,8 @@ impl Iterator for QueryResult {
 
     fn next(&mut self) -> Option<Self::Item> {
         let runtime = match &mut self.source {
-            Source::Batches(batches) => return batches.pop_front().map(Ok),
             Source::Stream { runtime, .. } => Arc::clone(runtime),
+            _ => return self.next_ready(),
         };
         let next = runtime.block_on(async { Ok(self.next_batch().await) });
         next.unwrap_or_else(|error| Some(Err(error)))

@@ -11,7 +11,7 @@
 //! log              sealed, chained records in a file beside it
 //! block            payload <-> sealed sectors; refs that pin a child by its tag; pool of opened blocks
 //! spill            operator state on disk: sealed, nameless, under a key of the process
-//! numbers          generations, LSNs, ids: numbers that mix with no other number
+//! numbers          generations, LSNs, ids: numbers that mix with no other number; spread   hashes of numbers
 //! file             the one joint to the disk: StorageFile, StorageFiles
 //! error, role      what can go wrong, and in what: known to all of them
 //! clock            what time it is
@@ -40,6 +40,7 @@ mod row_group;
 mod row_keys;
 mod shared;
 mod spill;
+mod spread;
 mod store;
 mod table;
 mod tree;

@@ -65,5 +65,5 @@ pub(super) fn append(
     let rules = RowRules::new(&planner, &name.name, &version.columns, &version.checks)?;
     let added = load::load(statement, &mut write, &name, &plan, rules)?;
     write.commit()?;
-    QueryResult::count(added)
+    Ok(QueryResult::count(added))
 }

@@ -238,6 +238,7 @@ fn keep_anchor(session: &Session, name: String, old: &Attached, options: &Attach
             checkpointer: old.checkpointer.clone(),
             store: Arc::clone(&old.store),
             location: old.location.clone(),
+            shown: old.shown.clone(),
             read_only: old.read_only,
             kept: Some(kept),
             watch: Mutex::new(old.watch.lock().clone()),

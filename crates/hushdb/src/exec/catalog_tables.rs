@@ -499,7 +499,10 @@ pub(super) fn database_list(planner: &Planner<'_>) -> Columns {
             oids.push((schema.database_oid, schema.database));
         }
     }
-    let path = |name: &str| planner.snapshot.databases.get(name)?.place.clone();
+    let path = |name: &str| {
+        let place = planner.snapshot.databases.get(name)?.place.as_deref();
+        place.map(str::to_owned)
+    };
     vec![
         ("seq", numbers(&oids, |row| Some(row.0))),
         ("name", texts(&oids, |row| Some(row.1.into()))),

@@ -171,7 +171,7 @@ pub(super) fn copy_from(
             let columns = targets.iter().filter_map(|t| version.columns.get(*t));
             match csv::source_for(path, given, &columns.collect::<Vec<_>>())? {
                 Some(source) => source,
-                None => return QueryResult::count(0),
+                None => return Ok(QueryResult::count(0)),
             }
         }
     };
@@ -196,7 +196,7 @@ pub(super) fn copy_from(
         _ => error,
     })?;
     write.commit()?;
-    QueryResult::count(rows)
+    Ok(QueryResult::count(rows))
 }
 
 pub(super) fn copy_to(
@@ -237,7 +237,7 @@ pub(super) fn copy_to(
     match (options.returns_files, options.returns_stats) {
         (true, _) => counted_files(rows, files),
         (_, true) => written_stats::stats(path, &files, parted),
-        _ => QueryResult::count(rows),
+        _ => Ok(QueryResult::count(rows)),
     }
 }
 

@@ -108,7 +108,7 @@ pub(super) fn copy_database(
     }
     write.commit()?;
     match parts {
-        DatabaseParts::Data => QueryResult::count(rows),
+        DatabaseParts::Data => Ok(QueryResult::count(rows)),
         _ => Ok(QueryResult::done()),
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn create_table(
     let names: Vec<String> = names.collect();
     let rows = fill_from_query(statement, &mut write, &name, *query, &names)?;
     write.commit()?;
-    QueryResult::count(rows)
+    Ok(QueryResult::count(rows))
 }
 
 /// Makes the table that a query describes, and writes the query's rows into it.

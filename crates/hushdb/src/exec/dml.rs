@@ -132,7 +132,7 @@ pub(super) fn add_all(statement: &Statement<'_>, incoming: Incoming<'_>) -> Resu
     }
     let rows = load::load(statement, &mut write, &name, &plan, rules)?;
     write.commit()?;
-    returned.map_or_else(|| QueryResult::count(rows), Ok)
+    Ok(returned.unwrap_or_else(|| QueryResult::count(rows)))
 }
 
 pub(super) fn table_of(snapshot: &Snapshot, name: &TableName) -> Result<Arc<TableVersion>> {
@@ -334,7 +334,7 @@ pub(super) fn update(statement: &Statement<'_>, update: ast::Update) -> Result<Q
     }
     let rows = load::replace(statement, &mut write, &name, &plan, rules)?;
     write.commit()?;
-    returned.map_or_else(|| QueryResult::count(rows), Ok)
+    Ok(returned.unwrap_or_else(|| QueryResult::count(rows)))
 }
 
 /// Rows whose ids come first, with the table's exact types.
@@ -527,7 +527,7 @@ pub(super) fn delete(statement: &Statement<'_>, delete: ast::Delete) -> Result<Q
     if is_all {
         let rows = write.truncate(&name.schema, &name.name)?;
         write.commit()?;
-        return QueryResult::count(rows);
+        return Ok(QueryResult::count(rows));
     }
     let (ids, returned) = match &delete.returning {
         None => (RowIds::of(statement, &plan)?, None),
@@ -545,7 +545,7 @@ pub(super) fn delete(statement: &Statement<'_>, delete: ast::Delete) -> Result<Q
     };
     let rows = ids.delete(&mut write, &name)?;
     write.commit()?;
-    returned.map_or_else(|| QueryResult::count(rows), Ok)
+    Ok(returned.unwrap_or_else(|| QueryResult::count(rows)))
 }
 
 pub(super) fn truncate(statement: &Statement<'_>, truncate: &ast::Truncate) -> Result<QueryResult> {
@@ -557,5 +557,5 @@ pub(super) fn truncate(statement: &Statement<'_>, truncate: &ast::Truncate) -> R
     write.lock_whole(table.id)?;
     let rows = write.truncate(&name.schema, &name.name)?;
     write.commit()?;
-    QueryResult::count(rows)
+    Ok(QueryResult::count(rows))
 }

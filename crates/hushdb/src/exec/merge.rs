@@ -104,7 +104,7 @@ pub(super) fn merge(statement: &Statement<'_>, merge: Merge) -> Result<QueryResu
         rules,
     )?;
     write.commit()?;
-    returned.map_or_else(|| QueryResult::count(rows), Ok)
+    Ok(returned.unwrap_or_else(|| QueryResult::count(rows)))
 }
 
 /// The source and what its columns are written behind.

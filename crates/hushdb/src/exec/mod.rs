@@ -214,8 +214,8 @@ fn in_transaction(
     };
     match result {
         Ok(result) => {
-            let context = session.engine().context();
-            result.within(aborted, session.has_changes(), &context)
+            let context = || session.engine().context();
+            result.within(aborted, session.has_changes(), context)
         }
         Err(error) => {
             if error.aborts() {

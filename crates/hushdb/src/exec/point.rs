@@ -21,7 +21,7 @@ use datafusion::sql::sqlparser::ast::{self, Expr, ObjectName};
 use hushdb_query::memory::compact;
 use hushdb_sql::Result;
 use hushdb_sql::position_of;
-use hushdb_storage::{Column, Index, LockMode, TableVersion};
+use hushdb_storage::{Column, Index, TableVersion};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -114,16 +114,21 @@ fn change(
         return Ok(None);
     };
     statement.still_sees(Some(&write), database, table, (found.index, &found.key))?;
-    let row_ids = found.row_ids;
+    let Found {
+        row_ids,
+        index,
+        key,
+        ..
+    } = found;
     if row_ids.len() > load::FEW_ROWS.min(write.store().row_group_rows()) {
         return Ok(None);
     }
     if row_ids.is_empty() {
-        return QueryResult::count(0).map(Some);
+        return Ok(Some(QueryResult::count(0)));
     }
     if statement.waits() {
         // Whoever waits for its row waits before it has done work that it would do again.
-        write.lock_rows(table.id, &row_ids, LockMode::All, true)?;
+        write.lock_to_change(table.id, &row_ids, (index, &key))?;
     }
     if set.is_some() {
         let columns: Vec<&Column> = table.columns.iter().collect();
@@ -141,7 +146,7 @@ fn change(
         write.delete_rows(&name.schema, &name.name, &row_ids)?;
     }
     write.commit()?;
-    QueryResult::count(row_ids.len() as u64).map(Some)
+    Ok(Some(QueryResult::count(row_ids.len() as u64)))
 }
 
 /// What columns are set to, by their positions.
@@ -257,7 +262,7 @@ fn insert(
     }
     let rows = load::add(&mut write, &name, &table.columns, &arrays)?;
     write.commit()?;
-    QueryResult::count(rows).map(Some)
+    Ok(Some(QueryResult::count(rows)))
 }
 
 /// Rows that a place names.

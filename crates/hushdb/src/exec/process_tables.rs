@@ -79,7 +79,10 @@ fn databases(planner: &Planner<'_>) -> Columns {
     let read_only = flags(&|info| info.read_only);
     vec![
         ("name", Arc::clone(&names)),
-        ("path", texts(&|(_, database, _)| database.place.clone())),
+        (
+            "path",
+            texts(&|(_, database, _)| database.place.as_deref().map(str::to_owned)),
+        ),
         ("read_only", Arc::clone(&read_only)),
         ("encrypted", flags(&|info| info.suite != Suite::Plain)),
         (

@@ -265,7 +265,7 @@ fn apply<'a>(
     add_rows(&change, &mut write, &rows, rules)?;
     let result = match returned {
         Some(rows) => rows,
-        None => QueryResult::count(count as u64)?,
+        None => QueryResult::count(count as u64),
     };
     Ok((write, result))
 }

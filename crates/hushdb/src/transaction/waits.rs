@@ -124,8 +124,11 @@ impl Waits {
     /// # Errors
     /// `Conflict` if some of it was given up: the transaction can not go on.
     pub(crate) fn still_count(&self) -> Result<()> {
-        for (store, owner) in self.open() {
-            store.still_counts(&owner)?;
+        let owners = self.owners.lock();
+        for (store, owner) in owners.iter() {
+            if let Some(store) = store.upgrade() {
+                store.still_counts(owner)?;
+            }
         }
         Ok(())
     }
@@ -135,10 +138,11 @@ impl Waits {
     /// # Errors
     /// As [`Waits::still_count`].
     pub(crate) fn catch_up(&self, snapshot: &mut Snapshot) -> Result<()> {
-        for (store, owner) in self.open() {
+        let owners = self.owners.lock();
+        for (store, owner) in owners.iter() {
             let mut seen = snapshot.databases.values_mut();
-            if let Some(seen) = seen.find(|seen| Arc::ptr_eq(&seen.store, &store)) {
-                seen.version = store.snapshot_for(&owner)?;
+            if let Some(seen) = seen.find(|seen| std::ptr::eq(&*seen.store, store.as_ptr())) {
+                seen.version = seen.store.snapshot_for(owner)?;
             }
         }
         Ok(())

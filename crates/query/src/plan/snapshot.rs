@@ -19,7 +19,7 @@ pub struct DatabaseSnapshot {
     /// Its tables and views.
     pub version: Arc<CatalogVersion>,
     /// Where it lies, to be shown; `None` for a database in memory.
-    pub place: Option<String>,
+    pub place: Option<Arc<str>>,
     /// Whether it is the connection's own, and gone with it.
     pub is_temporary: bool,
 }

@@ -12,7 +12,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -20,13 +20,14 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::{BlockRef, Role};
+use crate::spread::Spread;
 
 const SHARDS: usize = 64;
 
 /// Opened blocks under a budget. Shared by many stores behind an `Arc`.
 pub struct BufferPool {
     shards: Vec<Mutex<Shard>>,
-    hasher: RandomState,
+    hasher: Spread,
     budget_bytes: AtomicUsize,
     /// Of the budget, what others hold.
     lent_bytes: AtomicUsize,
@@ -56,11 +57,19 @@ pub struct PoolStats {
     pub evictions: u64,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PoolKey {
     pub(crate) store: u64,
     pub(crate) role: Role,
     pub(crate) block: BlockRef,
+}
+
+impl Hash for PoolKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Where a block is tells it apart from all but its forerunners there.
+        state.write_u64(self.block.sector);
+        state.write_u64(self.store);
+    }
 }
 
 /// What was made of a block's payload and is kept with it.
@@ -69,7 +78,7 @@ pub(crate) type Made = Arc<dyn Any + Send + Sync>;
 /// A clock over slots; freed slots are filled again.
 #[derive(Default)]
 struct Shard {
-    places: HashMap<PoolKey, usize>,
+    places: HashMap<PoolKey, usize, Spread>,
     slots: Vec<Option<Slot>>,
     vacant: Vec<usize>,
     hand: u64,
@@ -115,7 +124,7 @@ impl BufferPool {
     pub fn new(budget_bytes: usize) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            hasher: RandomState::new(),
+            hasher: Spread::default(),
             budget_bytes: AtomicUsize::new(budget_bytes),
             lent_bytes: AtomicUsize::new(0),
             held_bytes: AtomicUsize::new(0),

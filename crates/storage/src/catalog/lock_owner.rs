@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::interrupt::check_interrupt;
 use crate::locks::{Kin, LockError, LockKey, LockMode, LockTable, LockView, Patience, Wanted};
 use crate::numbers::{ColumnId, TableId};
+use crate::table::TableVersion;
 
 /// About what a lock takes: its entry, its holder and its place among what the owner holds.
 const LOCK_BYTES: usize = 192;
@@ -30,6 +31,8 @@ pub struct LockOwner {
     pool: Arc<BufferPool>,
     id: u64,
     held: Mutex<Held>,
+    /// The rows that its statement has locked before it changes them.
+    rows: Mutex<Option<LockedRows>>,
     patience: Mutex<Patience>,
     on_long_wait: OnceLock<OnLongWait>,
     turn: OnceLock<Turn>,
@@ -44,6 +47,22 @@ struct Held {
     lent: Vec<Lent>,
 }
 
+/// Rows of a state of a table that are locked, and their locks.
+pub(super) struct LockedRows {
+    pub(super) base: Arc<TableVersion>,
+    /// In ascending order.
+    pub(super) ids: Vec<u64>,
+    /// In ascending order.
+    pub(super) keys: Vec<LockKey>,
+}
+
+impl LockedRows {
+    /// Whether these are all of some rows of a state of a table.
+    pub(super) fn are(&self, base: &Arc<TableVersion>, ids: &[u64]) -> bool {
+        Arc::ptr_eq(&self.base, base) && self.ids == ids
+    }
+}
+
 impl LockOwner {
     pub(crate) fn new(table: &Arc<LockTable>, pool: &Arc<BufferPool>, patience: Patience) -> Self {
         Self {
@@ -51,6 +70,7 @@ impl LockOwner {
             table: Arc::clone(table),
             pool: Arc::clone(pool),
             held: Mutex::default(),
+            rows: Mutex::default(),
             patience: Mutex::new(patience),
             on_long_wait: OnceLock::new(),
             turn: OnceLock::new(),
@@ -126,6 +146,16 @@ impl LockOwner {
         }
     }
 
+    /// Keeps which rows a statement has locked, so that their keys need not be read again when it has changed them.
+    pub(super) fn keep_rows(&self, rows: LockedRows) {
+        *self.rows.lock() = Some(rows);
+    }
+
+    /// Takes what was kept.
+    pub(super) fn take_rows(&self) -> Option<LockedRows> {
+        self.rows.lock().take()
+    }
+
     /// Lets go of the lock that was taken last.
     pub(crate) fn let_go_of_last(&self) {
         let last = self.held.lock().keys.pop();
@@ -173,6 +203,7 @@ impl LockOwner {
 
     /// Lets go of all its locks.
     pub fn let_go(&self) {
+        self.take_rows();
         let held = std::mem::take(&mut *self.held.lock());
         if !held.keys.is_empty() {
             self.table.release(self.id, &held.keys);

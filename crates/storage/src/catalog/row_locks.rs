@@ -3,17 +3,20 @@
 //! What must hold: a row that is said to be locked is in the newest state as it was read, and stays so until the owner lets go, as
 //! far as those who change it take locks. Rows of the transaction's own need none: nobody else sees them.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
+
 use super::catalog_version::CatalogVersion;
-use super::lock_owner::LockOwner;
+use super::lock_owner::{LockOwner, LockedRows};
 use super::rebase::find;
 use super::transaction::Transaction;
 use super::transaction_locks::{MANY_ROWS, MOST_ROWS, Touched, row_key};
 use crate::error::{Error, Result};
+use crate::index::Index;
 use crate::locks::{LockKey, LockMode};
 use crate::numbers::{RowId, TableId};
+use crate::row_keys::encode_key;
 use crate::table::TableVersion;
 
 /// Which of some rows were free to be locked.
@@ -25,7 +28,24 @@ pub struct FreeRows {
     pub any_gone: bool,
 }
 
+/// The key by which rows were found: an index, and a value for each of its columns.
+type FoundBy<'a> = (&'a Index, &'a [ArrayRef]);
+
 impl Transaction {
+    /// Locks rows that its statement is about to change, as [`Transaction::lock_rows`] in the mode `All`. `found_by` is the key that they
+    /// all have.
+    ///
+    /// # Errors
+    /// As [`Transaction::lock_rows`].
+    pub fn lock_to_change(
+        &self,
+        table_id: TableId,
+        ids: &[u64],
+        found_by: FoundBy<'_>,
+    ) -> Result<()> {
+        self.lock_found(table_id, ids, LockMode::All, true, Some(found_by))
+    }
+
     /// Locks rows of a table that its statement has read, all of them, in the mode `Share` or `All`.
     ///
     /// # Errors
@@ -37,6 +57,17 @@ impl Transaction {
         ids: &[u64],
         mode: LockMode,
         waits: bool,
+    ) -> Result<()> {
+        self.lock_found(table_id, ids, mode, waits, None)
+    }
+
+    fn lock_found(
+        &self,
+        table_id: TableId,
+        ids: &[u64],
+        mode: LockMode,
+        waits: bool,
+        found_by: Option<FoundBy<'_>>,
     ) -> Result<()> {
         let owner = self.lock_owner()?;
         let Some((base, ids)) = self.foreign(table_id, ids) else {
@@ -60,9 +91,26 @@ impl Transaction {
             }
         };
         if !is_whole {
+            let found = match found_by {
+                Some(found_by) => lock_of_found(owner, base, &ids, found_by)?,
+                None => None,
+            };
+            let mut keys = match found {
+                Some(keys) => keys,
+                None => self.row_locks(owner, base, &ids)?,
+            };
             // In order, so that two statements do not meet half-way.
-            let keys: BTreeSet<LockKey> = self.row_locks(owner, base, &ids)?.into_iter().collect();
-            keys.into_iter().try_for_each(|key| lock(key, mode))?;
+            keys.sort_unstable();
+            keys.dedup();
+            keys.iter().try_for_each(|key| lock(*key, mode))?;
+            if mode == LockMode::All {
+                let base = Arc::clone(base);
+                owner.keep_rows(LockedRows {
+                    base,
+                    ids: ids.clone(),
+                    keys,
+                });
+            }
         }
         let newest = self.newest()?;
         let read = Touched {
@@ -166,6 +214,24 @@ impl Transaction {
             false => Err(Error::InvalidInput("a row without a key".into())),
         }
     }
+}
+
+/// The lock of rows that were found by a key, if rows are locked by it.
+fn lock_of_found(
+    owner: &LockOwner,
+    base: &TableVersion,
+    ids: &[u64],
+    (index, key): FoundBy<'_>,
+) -> Result<Option<Vec<LockKey>>> {
+    let by = row_key(base).and_then(|at| base.indexes().get(at));
+    if ids.is_empty() || !by.is_some_and(|by| Arc::ptr_eq(&by.info, &index.info)) {
+        return Ok(None);
+    }
+    let types = index.types(&base.columns)?;
+    let arrays: Vec<&ArrayRef> = key.iter().collect();
+    let mut bytes = Vec::with_capacity(32);
+    let is_whole = types.len() == arrays.len() && encode_key(&types, &arrays, 0, &mut bytes)?;
+    Ok(is_whole.then(|| vec![owner.lock_of(base.id, index.column_ids(), &bytes)]))
 }
 
 /// How a whole table is locked in the place of its rows.

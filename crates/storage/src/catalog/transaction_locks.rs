@@ -8,13 +8,13 @@
 //! What must hold: what a statement changed was there, unchanged, in the newest state at a time when it held the locks of it; who
 //! changes the same rows and takes locks too waits for it from then on. The proof of answers stays the commit's.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 
 use super::catalog_version::CatalogVersion;
-use super::lock_owner::LockOwner;
+use super::lock_owner::{LockOwner, LockedRows};
 use super::rebase::find;
 use super::transaction::{Savepoint, Transaction};
 use crate::error::{Error, Result};
@@ -57,13 +57,18 @@ impl Transaction {
             return Ok(());
         };
         let touched = self.touched(since);
-        let mut keys = BTreeSet::new();
+        let locked = owner.take_rows();
+        let mut keys = Vec::new();
         for table in &touched {
-            if !lock_table(owner, table)? {
-                self.keys_of_change(owner, table, &mut keys)?;
+            let locked = locked.as_ref();
+            let locked = locked.filter(|rows| rows.are(table.base, &table.gone));
+            if locked.is_some() || !lock_table(owner, table)? {
+                self.keys_of_change(owner, table, locked, &mut keys)?;
             }
         }
         // In order, so that two statements do not meet half-way.
+        keys.sort_unstable();
+        keys.dedup();
         for key in keys {
             owner.lock(key, LockMode::All)?;
         }
@@ -145,28 +150,37 @@ impl Transaction {
         touched
     }
 
-    /// The keys that a change needs for itself: of its rows, and in other unique indexes those that come or go.
+    /// The keys that a change needs for itself: of its rows, and in other unique indexes those that come or go. `locked` are its rows,
+    /// where they were locked before they were changed.
     fn keys_of_change(
         &self,
         owner: &LockOwner,
         table: &Touched<'_>,
-        keys: &mut BTreeSet<LockKey>,
+        locked: Option<&LockedRows>,
+        keys: &mut Vec<LockKey>,
     ) -> Result<()> {
         let base = table.base;
+        let row_key = row_key(base);
         for (at, index) in unique(base) {
             let lock = |key: &[u8]| owner.lock_of(base.id, index.column_ids(), key);
-            let mut old = HashSet::new();
-            self.old_keys(base, index, &table.gone, &mut |key| {
-                old.insert(lock(key));
-            })?;
-            let mut new = HashSet::new();
+            let mut new = Vec::new();
             new_keys(base, index, &table.added, table.added_from, &mut |key| {
-                new.insert(lock(key));
+                new.push(lock(key));
                 Ok(())
             })?;
-            match Some(at) == row_key(base) {
-                true => keys.extend(old.union(&new)),
-                false => keys.extend(old.symmetric_difference(&new)),
+            let is_row_key = Some(at) == row_key;
+            if let Some(locked) = locked.filter(|_| is_row_key) {
+                new.retain(|key| locked.keys.binary_search(key).is_err());
+                keys.append(&mut new);
+                continue;
+            }
+            let mut old = Vec::new();
+            self.old_keys(base, index, &table.gone, &mut |key| old.push(lock(key)))?;
+            if is_row_key {
+                keys.append(&mut old);
+                keys.append(&mut new);
+            } else {
+                keys.extend(in_one_alone(old, new));
             }
         }
         Ok(())
@@ -288,6 +302,15 @@ fn lock_table(owner: &LockOwner, table: &Touched<'_>) -> Result<bool> {
     owner.lock(key, mode)?;
     // If others have some of it, row by row: two that wait for all of it would wait for each other.
     Ok(rows > MANY_ROWS && owner.try_lock(key, LockMode::All)?)
+}
+
+/// Keys that come or go: what both have stays as it is.
+fn in_one_alone(mut old: Vec<LockKey>, mut new: Vec<LockKey>) -> Vec<LockKey> {
+    old.sort_unstable();
+    new.sort_unstable();
+    let goes = old.iter().filter(|key| new.binary_search(key).is_err());
+    let comes = new.iter().filter(|key| old.binary_search(key).is_err());
+    goes.chain(comes).copied().collect()
 }
 
 fn is_duplicate(error: &Error) -> bool {

@@ -14,7 +14,7 @@ pub(crate) enum LockKey {
     /// A table, by its id.
     Table(TableId),
     /// A key in an index of a table, by the table's id and a hash.
-    Key(TableId, u128),
+    Key(TableId, u64),
 }
 
 impl LockKey {
@@ -82,7 +82,7 @@ impl LockMode {
 
 /// Makes hashes of keys under a key that the process keeps for itself.
 #[derive(Debug, Default)]
-pub(super) struct KeyHash(RandomState, RandomState);
+pub(super) struct KeyHash(RandomState);
 
 impl KeyHash {
     /// The lock of a key as bytes, in the index of these columns of a table.
@@ -92,8 +92,7 @@ impl KeyHash {
         column_ids: &[ColumnId],
         key: &[u8],
     ) -> LockKey {
-        let half = |state: &RandomState| u128::from(state.hash_one((column_ids, key)));
-        LockKey::Key(table_id, half(&self.0) << 64 | half(&self.1))
+        LockKey::Key(table_id, self.0.hash_one((column_ids, key)))
     }
 }
 

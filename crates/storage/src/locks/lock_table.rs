@@ -4,7 +4,8 @@
 //! overtakes and each is woken once; only who holds a lock already and wants more of it goes first. Who gives up waiting leaves
 //! nothing behind, and lets those through that waited behind.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::hash_map::{Entry, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use super::kin::Kin;
 use super::lock_key::{KeyHash, LockKey, LockMode};
 use crate::clock;
 use crate::numbers::{ColumnId, TableId};
+use crate::spread::Spread;
 
 /// Between two looks at what ends a wait.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -68,11 +70,11 @@ pub(crate) struct LockTable {
 
 #[derive(Debug, Default)]
 pub(super) struct LockState {
-    pub(super) locks: HashMap<LockKey, Lock>,
+    pub(super) locks: HashMap<LockKey, Lock, Spread>,
     /// What each owner waits for that does.
-    pub(super) waits: HashMap<u64, LockKey>,
+    pub(super) waits: HashMap<u64, LockKey, Spread>,
     /// Owners whose transactions have others in other stores.
-    kin: HashMap<u64, Arc<Kin>>,
+    kin: HashMap<u64, Arc<Kin>, Spread>,
     last_owner: u64,
 }
 
@@ -128,7 +130,10 @@ impl Lock {
     }
 
     /// Gives the lock to those that wait, in order, as far as they go with all before them.
-    fn hand_over(&mut self, waits: &mut HashMap<u64, LockKey>) {
+    fn hand_over(&mut self, waits: &mut HashMap<u64, LockKey, Spread>) {
+        if self.queue.is_empty() {
+            return;
+        }
         let mut before: Vec<LockMode> = Vec::new();
         let waiting = std::mem::take(&mut self.queue);
         for waiter in waiting {
@@ -214,11 +219,12 @@ impl LockTable {
         let mut state = self.state.lock();
         let LockState { locks, waits, .. } = &mut *state;
         for key in keys {
-            if let Some(lock) = locks.get_mut(key) {
+            if let Entry::Occupied(mut found) = locks.entry(*key) {
+                let lock = found.get_mut();
                 lock.holders.retain(|(holder, _)| *holder != owner);
                 lock.hand_over(waits);
                 if lock.holders.is_empty() {
-                    locks.remove(key);
+                    found.remove();
                 }
             }
         }

@@ -32,6 +32,8 @@ const VERSION: u8 = 1;
 pub(crate) const MERGED_ROWS: u32 = 8192;
 /// Up to this many bytes, too.
 pub(crate) const MERGED_BYTES: usize = 4 << 20;
+/// So many row groups of about one size are merged at once.
+const MERGED_GROUPS: u32 = 4;
 
 /// A table as one snapshot sees it.
 #[derive(Clone)]
@@ -217,28 +219,54 @@ impl TableVersion {
         Ok(())
     }
 
-    /// Merges the last two row groups of the tail while both are small, in memory and the last is not the smaller one:
+    /// Merges the last row groups of the tail while there are several that are small, in memory and not of a larger size than the last:
     /// so a row is copied a few times only, however many commits come.
     fn merge_tail(&mut self, from: RowId) -> Result<()> {
-        while let [.., before, last] = self.tail.as_slice() {
-            let joint = before.rows.saturating_add(last.rows);
-            let large = before.memory_bytes() + last.memory_bytes() > MERGED_BYTES;
-            let adjacent = before.end_row_id() == last.first_row_id;
-            if joint > MERGED_ROWS
-                || large
-                || last.rows < before.rows
-                || !adjacent
-                || before.first_row_id < from
-            {
+        while let Some(last) = self.tail.last() {
+            // Of the largest, so many would be too many rows.
+            let all = match last.rows.saturating_mul(MERGED_GROUPS) > MERGED_ROWS {
+                true => 2,
+                false => MERGED_GROUPS as usize,
+            };
+            let at = self.merged_from(from);
+            let groups = self.tail.get(at..).unwrap_or_default();
+            if groups.len() < all {
                 break;
             }
-            let Some(merged) = merge(&[before, last])? else {
+            let groups: Vec<&RowGroup> = groups.iter().map(Arc::as_ref).collect();
+            let Some(merged) = merge(&groups)? else {
                 break;
             };
-            self.tail.truncate(self.tail.len() - 2);
+            self.tail.truncate(at);
             self.tail.push(Arc::new(merged));
         }
         Ok(())
+    }
+
+    /// Where in the tail the row groups begin that may become one with the last.
+    fn merged_from(&self, from: RowId) -> usize {
+        let size = |group: &RowGroup| group.rows.max(1).ilog(MERGED_GROUPS);
+        let (mut at, mut rows, mut bytes) = (self.tail.len(), 0_u32, 0);
+        let largest = self.tail.last().map_or(0, |last| size(last));
+        let mut next = self.next_row_id;
+        for group in self.tail.iter().rev() {
+            rows = rows.saturating_add(group.rows);
+            let adjacent = group.end_row_id() == next || at == self.tail.len();
+            if group.memory.is_none()
+                || rows > MERGED_ROWS
+                || size(group) > largest
+                || !adjacent
+                || group.first_row_id < from
+            {
+                break;
+            }
+            bytes += group.memory_bytes();
+            if bytes > MERGED_BYTES {
+                break;
+            }
+            (at, next) = (at - 1, group.first_row_id);
+        }
+        at
     }
 
     /// Marks rows as gone; the ids are in ascending order. Row groups without a row left are dropped, and indexes forget rows in
