@@ -15,6 +15,13 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// One for about so many bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self {
+            bytes: Vec::with_capacity(bytes),
+        }
+    }
+
     /// A byte.
     #[inline]
     pub fn u8(&mut self, value: u8) {

@@ -89,9 +89,12 @@ fn take_apart(
 
 /// The type that a whole number has as a literal.
 fn type_of(literal: Literal<'_>) -> Option<ColumnType> {
-    let fits = |ty: &ColumnType| array(ty, &[literal]).is_some();
-    let is_whole = matches!(literal, Literal::Integer(_) | Literal::Number(..));
-    TYPES.into_iter().find(|ty| is_whole && fits(ty))
+    let number = literal.integer()?;
+    let fits = |ty: &ColumnType| match ty {
+        ColumnType::Int32 => i32::try_from(number).is_ok(),
+        _ => i64::try_from(number).is_ok(),
+    };
+    TYPES.into_iter().find(fits)
 }
 
 fn plan(

@@ -8,6 +8,7 @@ use datafusion::arrow::array::{
     ArrayRef, BinaryViewArray, BooleanArray, Decimal64Array, Decimal128Array, PrimitiveArray,
     StringViewArray,
 };
+use datafusion::arrow::buffer::ScalarBuffer;
 use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, Date32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
@@ -148,7 +149,7 @@ impl<'a> Literal<'a> {
         }
     }
 
-    fn integer(self) -> Option<i128> {
+    pub(super) fn integer(self) -> Option<i128> {
         match self {
             Self::Integer(value) => Some(value),
             Self::Number(text, negative) => {
@@ -283,6 +284,14 @@ fn integers<T: ArrowPrimitiveType>(cells: &[Literal<'_>]) -> Option<ArrayRef>
 where
     T::Native: TryFrom<i128>,
 {
+    // One value, as that of a key or of a row, needs no list of values that may be NULL.
+    if let [cell] = cells
+        && !cell.is_null()
+    {
+        let value = T::Native::try_from(cell.integer()?).ok()?;
+        let values = ScalarBuffer::from(vec![value]);
+        return Some(Arc::new(PrimitiveArray::<T>::new(values, None)));
+    }
     primitive::<T>(cells, |cell| T::Native::try_from(cell.integer()?).ok())
 }
 

@@ -23,6 +23,8 @@ use crate::row_group::RowGroup;
 const VERSION: u8 = 1;
 /// Of a payload that says how far sequences are.
 const WITH_SEQUENCES: u8 = 2;
+/// What a transaction of a few rows takes.
+const FEW_BYTES: usize = 1024;
 /// Stands for the number of changes of a transaction that is how far a sequence is.
 const SEQUENCE: u32 = u32::MAX;
 
@@ -31,7 +33,7 @@ const SEQUENCE: u32 = u32::MAX;
 /// # Errors
 /// InvalidInput for lists and structs that Arrow cannot take apart.
 pub(super) fn encode(changes: &[TableChange], catalog: &CatalogVersion) -> StoreResult<Vec<u8>> {
-    let mut out = Writer::default();
+    let mut out = Writer::with_capacity(FEW_BYTES);
     out.count(changes.len());
     for change in changes {
         out.u64(change.table_id.number());

@@ -24,6 +24,12 @@ impl Store {
         columns: &[&Column],
         row_ids: &[u64],
     ) -> Result<Vec<ArrayRef>> {
+        if let [row_id] = row_ids {
+            let (group, offset) = row_of(table, RowId::new(*row_id))?;
+            let columns = columns.iter();
+            let values = columns.map(|column| self.read_value(group, column, offset as usize));
+            return values.collect();
+        }
         let mut pieces: Vec<Vec<ArrayRef>> = vec![Vec::new(); columns.len()];
         for (group, offsets) in by_group(table, row_ids)? {
             if let [offset] = offsets.as_slice() {
@@ -74,14 +80,19 @@ impl Store {
     }
 }
 
+/// The row group that has a row, and its offset there.
+fn row_of(table: &TableVersion, row_id: RowId) -> Result<(&Arc<RowGroup>, u32)> {
+    let found = table.group_of(row_id)?;
+    found
+        .filter(|(group, offset)| *offset < group.rows)
+        .ok_or_else(|| Error::InvalidInput("a row that is not in the table".into()))
+}
+
 /// The rows as row groups with ascending offsets in them, as far as rows that follow each other are in one.
 fn by_group(table: &TableVersion, row_ids: &[u64]) -> Result<Vec<(Arc<RowGroup>, Vec<u32>)>> {
     let mut runs: Vec<(Arc<RowGroup>, Vec<u32>)> = Vec::new();
     for row_id in row_ids {
-        let found = table.group_of(RowId::new(*row_id))?;
-        let (group, offset) = found
-            .filter(|(group, offset)| *offset < group.rows)
-            .ok_or_else(|| Error::InvalidInput("a row that is not in the table".into()))?;
+        let (group, offset) = row_of(table, RowId::new(*row_id))?;
         match runs.last_mut() {
             Some((last, offsets))
                 if Arc::ptr_eq(last, group) && offsets.last().is_none_or(|o| *o < offset) =>

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::index::Index;
 use crate::locks::{LockKey, LockMode};
 use crate::numbers::{RowId, TableId};
-use crate::row_keys::encode_key;
+use crate::row_keys::{Few, encode_key};
 use crate::table::TableVersion;
 
 /// Which of some rows were free to be locked.
@@ -228,7 +228,7 @@ fn lock_of_found(
         return Ok(None);
     }
     let types = index.types(&base.columns)?;
-    let arrays: Vec<&ArrayRef> = key.iter().collect();
+    let arrays: Few<&ArrayRef> = key.iter().collect();
     let mut bytes = Vec::with_capacity(32);
     let is_whole = types.len() == arrays.len() && encode_key(&types, &arrays, 0, &mut bytes)?;
     Ok(is_whole.then(|| vec![owner.lock_of(base.id, index.column_ids(), &bytes)]))

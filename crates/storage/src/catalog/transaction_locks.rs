@@ -22,7 +22,7 @@ use crate::index::{Index, IndexKind};
 use crate::locks::{LockKey, LockMode};
 use crate::numbers::{RowId, TableId};
 use crate::row_group::{Column, RowGroup};
-use crate::row_keys::encode_key;
+use crate::row_keys::{Few, encode_key};
 use crate::table::TableVersion;
 
 /// Over this many rows a statement takes the whole table if nobody else has any of it.
@@ -200,7 +200,7 @@ impl Transaction {
         let arrays = self
             .store
             .read_rows(table, &key_columns(table, index), ids)?;
-        let arrays: Vec<&ArrayRef> = arrays.iter().collect();
+        let arrays: Few<&ArrayRef> = arrays.iter().collect();
         let mut key = Vec::new();
         for row in 0..ids.len() {
             key.clear();
@@ -334,7 +334,7 @@ pub(super) fn row_key(table: &TableVersion) -> Option<usize> {
     found.map(|(at, _)| at)
 }
 
-fn key_columns<'a>(table: &'a TableVersion, index: &Index) -> Vec<&'a Column> {
+fn key_columns<'a>(table: &'a TableVersion, index: &Index) -> Few<&'a Column> {
     let ids = index.column_ids().iter();
     let columns = ids.filter_map(|id| table.columns.iter().find(|column| column.id == *id));
     columns.collect()
@@ -351,7 +351,7 @@ pub(super) fn new_keys(
     let mut key = Vec::new();
     for group in groups {
         let (types, arrays) = index.key_columns(group, &table.columns)?;
-        let Some(arrays) = arrays.into_iter().collect::<Option<Vec<_>>>() else {
+        let Some(arrays) = arrays.into_iter().collect::<Option<Few<_>>>() else {
             continue;
         };
         let first = from.saturating_sub(group.first_row_id);

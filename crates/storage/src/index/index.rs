@@ -19,13 +19,14 @@ use hushdb_encoding::wire::{Reader, WireError, Writer};
 use imbl::OrdSet;
 
 use super::definition::IndexInfo;
+use super::entry::Entry;
 use crate::block::BlockRef;
 use crate::error::{Error, Result};
 use crate::index_kind::IndexKind;
 use crate::interrupt::Steps;
 use crate::numbers::{ColumnId, RowId};
 use crate::row_group::{Column, RowGroup};
-use crate::row_keys::{KeyRun, MergedRuns, RunKeys, encode_key};
+use crate::row_keys::{Few, KeyRun, MergedRuns, RunKeys, encode_key};
 use crate::store::BlockStore;
 use crate::tree::{Finder, Tree, blocks_of, merge_into, push_id, resealed, split_entry};
 
@@ -35,7 +36,7 @@ pub struct Index {
     pub(crate) info: Arc<IndexInfo>,
     tree: Option<Tree>,
     /// Key and row id of rows in memory.
-    recent: OrdSet<Arc<[u8]>>,
+    recent: OrdSet<Entry>,
     runs: Vec<KeyRun>,
 }
 
@@ -90,7 +91,7 @@ impl Index {
         }
         let mut key = Vec::new();
         let (types, arrays) = self.key_columns(group, columns)?;
-        let Some(arrays) = arrays.into_iter().collect::<Option<Vec<_>>>() else {
+        let Some(arrays) = arrays.into_iter().collect::<Option<Few<_>>>() else {
             return Ok(());
         };
         for row in 0..group.rows {
@@ -104,7 +105,7 @@ impl Index {
             }
             if encode_key(&types, &arrays, row as usize, &mut key)? {
                 push_id(&mut key, (group.first_row_id + u64::from(row)).number());
-                self.recent.insert(key.as_slice().into());
+                self.recent.insert(Entry::from(key.as_slice()));
             }
         }
         Ok(())
@@ -125,7 +126,7 @@ impl Index {
             return Ok(());
         }
         let (types, arrays) = self.key_columns(group, columns)?;
-        let Some(arrays) = arrays.into_iter().collect::<Option<Vec<_>>>() else {
+        let Some(arrays) = arrays.into_iter().collect::<Option<Few<_>>>() else {
             return Ok(());
         };
         let mut key = Vec::new();
@@ -155,14 +156,14 @@ impl Index {
         &self,
         group: &'a RowGroup,
         columns: &'a [Column],
-    ) -> Result<(Vec<&'a ColumnType>, Vec<Option<&'a ArrayRef>>)> {
+    ) -> Result<(Few<&'a ColumnType>, Few<Option<&'a ArrayRef>>)> {
         let types = self.types(columns)?;
         let ids = self.info.column_ids.iter();
         Ok((types, ids.map(|id| group.memory_values(*id)).collect()))
     }
 
     /// Types of the key's columns.
-    pub(crate) fn types<'a>(&self, columns: &'a [Column]) -> Result<Vec<&'a ColumnType>> {
+    pub(crate) fn types<'a>(&self, columns: &'a [Column]) -> Result<Few<&'a ColumnType>> {
         let ids = self.info.column_ids.iter();
         let types = ids.map(|id| Some(&columns.iter().find(|column| column.id == *id)?.ty));
         let types = types.collect::<Option<_>>();
@@ -206,7 +207,7 @@ impl Index {
         if !self.recent.is_empty() {
             let from = (Bound::Included(key), Bound::<&[u8]>::Unbounded);
             for entry in self.recent.range::<_, [u8]>(from) {
-                match split_entry(entry) {
+                match split_entry(entry.bytes()) {
                     Some((other, id)) if other == key => ids.push(id),
                     _ => break,
                 }
@@ -242,7 +243,10 @@ impl Index {
 
     /// Key and row id of what the tree does not have, in order.
     pub(crate) fn unstored(&self) -> impl Iterator<Item = (&[u8], u64)> {
-        let recent = self.recent.iter().filter_map(|entry| split_entry(entry));
+        let recent = self
+            .recent
+            .iter()
+            .filter_map(|entry| split_entry(entry.bytes()));
         merge_sorted(recent, MergedRuns::new(&self.runs))
     }
 
@@ -270,7 +274,7 @@ impl Index {
     pub(crate) fn bytes_to_store(&self) -> u64 {
         let stored = self.tree.zip(self.recent.get_min());
         stored.map_or(0, |(tree, entry)| {
-            tree.bytes_of_leaves(self.recent.len() as u64, entry)
+            tree.bytes_of_leaves(self.recent.len() as u64, entry.bytes())
         })
     }
 

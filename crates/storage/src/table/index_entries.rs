@@ -13,7 +13,7 @@ use crate::index::Index;
 use crate::interrupt::{Steps, check_interrupt};
 use crate::numbers::RowId;
 use crate::row_group::RowGroup;
-use crate::row_keys::{KeyRun, MergedRuns, RunKeys, encode_key};
+use crate::row_keys::{Few, KeyRun, MergedRuns, RunKeys, encode_key};
 
 impl TableVersion {
     /// Its indexes, the primary key first if it has one, else in order of their making.
@@ -30,7 +30,7 @@ impl TableVersion {
     pub fn find(&self, index: &Index, key: &[ArrayRef], row: usize) -> Result<Vec<u64>> {
         check_interrupt()?;
         let types = index.types(&self.columns)?;
-        let arrays: Vec<&ArrayRef> = key.iter().collect();
+        let arrays: Few<&ArrayRef> = key.iter().collect();
         let mut bytes = Vec::with_capacity(32);
         let mut ids = Vec::new();
         if types.len() == arrays.len() && encode_key(&types, &arrays, row, &mut bytes)? {
@@ -155,7 +155,7 @@ impl TableVersion {
         let types = index.types(&self.columns)?;
         let ids = index.column_ids().iter();
         let arrays = ids.map(|id| group.memory_values(*id));
-        let Some(arrays) = arrays.collect::<Option<Vec<_>>>() else {
+        let Some(arrays) = arrays.collect::<Option<Few<_>>>() else {
             return Ok(());
         };
         let mut finder = index.finder(&self.blocks);
