@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// The types that are computed with here.
+/// The types that are computed with here, the shorter one first.
 const TYPES: [ColumnType; 2] = [ColumnType::Int32, ColumnType::Int64];
 
 /// Expressions for the new values of columns, by their positions. `None`: they are to be planned with the statement.
@@ -90,11 +90,9 @@ fn take_apart(
 /// The type that a whole number has as a literal.
 fn type_of(literal: Literal<'_>) -> Option<ColumnType> {
     let number = literal.integer()?;
-    let fits = |ty: &ColumnType| match ty {
-        ColumnType::Int32 => i32::try_from(number).is_ok(),
-        _ => i64::try_from(number).is_ok(),
-    };
-    TYPES.into_iter().find(fits)
+    i64::try_from(number).ok()?;
+    let is_long = i32::try_from(number).is_err();
+    TYPES.into_iter().nth(usize::from(is_long))
 }
 
 fn plan(
