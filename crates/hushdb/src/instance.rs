@@ -438,15 +438,13 @@ impl Instance {
             };
             let others = wait.waits.map(|(_, others)| others).unwrap_or_default();
             let others: Vec<String> = others.iter().map(u64::to_string).collect();
-            keep_notice(
-                &notices,
-                format!(
-                    "lock owner {} has waited for a second for {of} in mode {}, behind {}; FROM locks() has who waits now",
-                    wait.owner,
-                    wait.mode,
-                    others.join(", ")
-                ),
+            let text = format!(
+                "lock owner {} has waited for a second for {of} in mode {}, behind {}; FROM locks() has who waits now",
+                wait.owner,
+                wait.mode,
+                others.join(", ")
             );
+            keep_notice(&notices, text);
         })
     }
 
@@ -649,10 +647,8 @@ pub(crate) fn check_cipher(store: &Store, cipher: Option<Cipher>) -> Result<()> 
 
 /// The name under which a file is attached: its stem, unless that means what is a connection's own.
 pub(crate) fn database_name(path: &Path) -> String {
-    let stem = path
-        .file_stem()
-        .map(|stem| stem.to_string_lossy().into_owned());
-    let stem = stem.unwrap_or_else(|| "db".to_string());
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy());
+    let stem = stem.map_or_else(|| "db".to_string(), |stem| stem.into_owned());
     match same_name(&stem, TEMP) {
         true => format!("{stem}_db"),
         false => stem,
