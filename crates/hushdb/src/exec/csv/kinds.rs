@@ -6,10 +6,12 @@
 use chrono::format::{Item, StrftimeItems};
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime};
 use datafusion::arrow::array::{
-    ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, StringViewArray,
-    Time64MicrosecondArray, TimestampMicrosecondArray,
+    ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray, PrimitiveBuilder, StringViewArray,
 };
-use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::arrow::datatypes::{
+    DataType, Date32Type, Float64Type, Int64Type, Time64MicrosecondType, TimeUnit,
+    TimestampMicrosecondType,
+};
 use hushdb_storage::ColumnType;
 use std::sync::Arc;
 
@@ -78,24 +80,25 @@ impl Kind {
     /// The position of the first one that is not of this kind.
     pub(super) fn array(&self, values: &[Option<&str>]) -> Result<ArrayRef, usize> {
         Ok(match self {
-            Self::Boolean => Arc::new(BooleanArray::from(all(values, boolean)?)),
-            Self::Integer => Arc::new(Int64Array::from(all(values, integer)?)),
-            Self::Double => Arc::new(Float64Array::from(all(values, double)?)),
-            Self::Time => Arc::new(Time64MicrosecondArray::from(all(values, time)?)),
-            Self::Date(form) => Arc::new(Date32Array::from(all(values, |text| date(text, form))?)),
+            Self::Boolean => Arc::new(booleans(values)?),
+            Self::Integer => Arc::new(all::<Int64Type>(values, integer)?),
+            Self::Double => Arc::new(all::<Float64Type>(values, double)?),
+            Self::Time => Arc::new(all::<Time64MicrosecondType>(values, time)?),
+            Self::Date(form) if form == ISO_DATE => Arc::new(all::<Date32Type>(values, any_iso)?),
+            Self::Date(form) => Arc::new(all::<Date32Type>(values, |text| date(text, form))?),
             Self::Timestamp(form) => {
                 let parse = |text: &str| timestamp(text, form.as_deref());
-                Arc::new(TimestampMicrosecondArray::from(all(values, parse)?))
+                Arc::new(all::<TimestampMicrosecondType>(values, parse)?)
             }
             Self::TimestampTz => {
-                let array = TimestampMicrosecondArray::from(all(values, timestamp_tz)?);
+                let array = all::<TimestampMicrosecondType>(values, timestamp_tz)?;
                 match self.column_type().arrow() {
                     DataType::Timestamp(_, Some(zone)) => Arc::new(array.with_timezone(zone)),
                     _ => Arc::new(array),
                 }
             }
             Self::Text { trimmed: true } => {
-                let values = values.iter().map(|value| value.map(str::trim));
+                let values = values.iter().map(|value| value.map(trimmed));
                 Arc::new(values.collect::<StringViewArray>())
             }
             Self::Text { trimmed: false } => {
@@ -105,15 +108,37 @@ impl Kind {
     }
 }
 
-fn all<T>(
+/// Values as an array of numbers.
+fn all<T: ArrowPrimitiveType>(
     values: &[Option<&str>],
-    parse: impl Fn(&str) -> Option<T>,
-) -> Result<Vec<Option<T>>, usize> {
-    let parsed = values.iter().enumerate().map(|(at, value)| match value {
+    parse: impl Fn(&str) -> Option<T::Native>,
+) -> Result<PrimitiveArray<T>, usize> {
+    let mut numbers = PrimitiveBuilder::<T>::with_capacity(values.len());
+    for (at, value) in values.iter().enumerate() {
+        match value {
+            None => numbers.append_null(),
+            Some(text) => numbers.append_value(parse(trimmed(text)).ok_or(at)?),
+        }
+    }
+    Ok(numbers.finish())
+}
+
+fn booleans(values: &[Option<&str>]) -> Result<BooleanArray, usize> {
+    let all = values.iter().enumerate().map(|(at, value)| match value {
         None => Ok(None),
-        Some(text) => parse(text.trim()).map(Some).ok_or(at),
+        Some(text) => boolean(trimmed(text)).map(Some).ok_or(at),
     });
-    parsed.collect()
+    all.collect()
+}
+
+/// A text without the blanks around it.
+fn trimmed(text: &str) -> &str {
+    let is_dark = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
+    let bytes = text.as_bytes();
+    match is_dark(bytes.first()) && is_dark(bytes.last()) {
+        true => text,
+        false => text.trim(),
+    }
 }
 
 /// The kind of a column with these values; `date` and `timestamp` are the forms that were given for it.
@@ -163,6 +188,10 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
+fn digit(byte: &u8) -> Option<i64> {
+    byte.is_ascii_digit().then(|| i64::from(byte - b'0'))
+}
+
 /// Whether digits are those that a number begins with.
 fn is_whole(digits: &str) -> bool {
     let is_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -170,37 +199,55 @@ fn is_whole(digits: &str) -> bool {
 }
 
 fn integer(text: &str) -> Option<i64> {
+    // So many digits are in its range.
+    if let [b'1'..=b'9', rest @ ..] = text.as_bytes()
+        && rest.len() < 18
+    {
+        return rest
+            .iter()
+            .try_fold(digit(text.as_bytes().first()?)?, |number, byte| {
+                Some(number * 10 + digit(byte)?)
+            });
+    }
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_number = !digits.is_empty() && is_whole(digits);
     is_number.then(|| text.parse().ok()).flatten()
 }
 
-/// Whether a text is a few digits with a point and a digit before it, which is what most numbers with a fraction are.
-fn is_decimal(text: &str) -> bool {
-    const FEW: usize = 32;
-    let mut digits = text.as_bytes();
-    if let [b'-', rest @ ..] = digits {
-        digits = rest;
-    }
-    let begins = match digits {
-        [b'0', b'.', ..] => true,
-        [first, ..] => (b'1'..=b'9').contains(first),
-        [] => false,
+/// A number of few digits with a point behind the first of them, which is what most numbers with a fraction are.
+fn decimal(text: &str) -> Option<f64> {
+    /// Numbers of as many digits are exact, and so are the powers of ten that divide them: the quotient is the nearest double.
+    const EXACT: usize = 15;
+    const POWERS: [f64; EXACT + 1] = [
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+    ];
+    let (negative, digits) = match text.as_bytes() {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
     };
-    let mut points = 0;
-    begins
-        && digits.len() <= FEW
-        && digits.iter().all(|byte| {
-            points += usize::from(*byte == b'.');
-            byte.is_ascii_digit() || *byte == b'.'
-        })
-        && points == 1
+    if !matches!(digits, [b'0', b'.', ..] | [b'1'..=b'9', ..]) || digits.len() > EXACT + 1 {
+        return None;
+    }
+    let (mut number, mut places) = (0_u64, None);
+    for byte in digits {
+        match (byte.wrapping_sub(b'0'), places) {
+            (digit @ 0..=9, _) => {
+                number = number * 10 + u64::from(digit);
+                places = places.map(|places: usize| places + 1);
+            }
+            _ if *byte == b'.' && places.is_none() => places = Some(0),
+            _ => return None,
+        }
+    }
+    #[expect(clippy::cast_precision_loss, reason = "it has 15 digits")]
+    let value = number as f64 / POWERS.get(places?)?;
+    Some(if negative { -value } else { value })
 }
 
 /// A number with a fraction or an exponent, or a whole one that is a BIGINT.
 fn double(text: &str) -> Option<f64> {
-    if is_decimal(text) {
-        return text.parse().ok();
+    if let Some(number) = decimal(text) {
+        return Some(number);
     }
     if text.eq_ignore_ascii_case("nan") {
         return Some(f64::NAN);
@@ -246,6 +293,10 @@ fn date(text: &str, form: &str) -> Option<i32> {
     let date = NaiveDate::parse_from_str(text, form).ok()?;
     let days = date.signed_duration_since(NaiveDate::default()).num_days();
     i32::try_from(days).ok()
+}
+
+fn any_iso(text: &str) -> Option<i32> {
+    date(text, ISO_DATE)
 }
 
 /// Days since 1970 of `2021-01-02`, all ten characters of it.
@@ -331,7 +382,7 @@ mod tests {
                 &["0001-01-01", "9999-12-31", "2020-02-29"],
                 date("%Y-%m-%d"),
             ),
-            (&["0.5", "-12.", "123456.789"], Kind::Double),
+            (&["0.5", "-12.", "123456.789", "-0.0"], Kind::Double),
             (
                 &["2021-01-02 12:30:00", "2021-01-02", "2021-01-02T01:02"],
                 Kind::Timestamp(None),

@@ -8,7 +8,8 @@ use memchr::{memchr, memchr_iter, memchr2, memchr3};
 use std::io::{BufRead, Error};
 
 /// A record is no longer than this: a quote that is not closed would take the rest of the file.
-const MAX_RECORD_BYTES: usize = 64 << 20;
+pub(super) const MAX_RECORD_BYTES: usize = 64 << 20;
+pub(super) const MAX_RECORD: &str = "a record is longer than 64 MiB: a quote may not be closed";
 /// So has a line no more values than this.
 const MAX_RECORD_VALUES: usize = 1 << 22;
 
@@ -63,11 +64,6 @@ pub(super) struct Record {
 impl Record {
     pub(super) fn len(&self) -> usize {
         self.ends.len()
-    }
-
-    /// Bytes that it takes: its values, and where they end.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes.len() + std::mem::size_of_val(self.ends.as_slice())
     }
 
     /// A value, nothing behind the last one.
@@ -133,6 +129,20 @@ enum Next {
     Nothing(bool),
 }
 
+/// Goes behind the mark of UTF-8, if there is one, and behind `skip` lines.
+pub(super) fn past(input: &mut impl BufRead, skip: u64) -> Result<(), Fault> {
+    const MARK: &[u8] = b"\xef\xbb\xbf";
+    if input.fill_buf()?.starts_with(MARK) {
+        input.consume(MARK.len());
+    }
+    for _ in 0..skip {
+        if input.skip_until(b'\n')? == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// Reads records.
 pub(super) struct Records<R> {
     input: R,
@@ -147,15 +157,7 @@ pub(super) struct Records<R> {
 impl<R: BufRead> Records<R> {
     /// Records behind the mark of UTF-8, if there is one, and behind `skip` lines.
     pub(super) fn new(mut input: R, dialect: Dialect, skip: u64) -> Result<Self, Fault> {
-        const MARK: &[u8] = b"\xef\xbb\xbf";
-        if input.fill_buf()?.starts_with(MARK) {
-            input.consume(MARK.len());
-        }
-        let mut skipped = Vec::new();
-        for _ in 0..skip {
-            skipped.clear();
-            input.read_until(b'\n', &mut skipped)?;
-        }
+        past(&mut input, skip)?;
         let mut stops = [[false; 256]; 2];
         let mut stop = |within: usize, byte: Option<u8>| {
             if let Some(byte) = byte {
@@ -235,8 +237,7 @@ impl<R: BufRead> Records<R> {
                 return Ok(true);
             }
             if record.bytes.len() > MAX_RECORD_BYTES {
-                let what = "a record is longer than 64 MiB: a quote may not be closed";
-                return Err(Fault::Line(record.line, what));
+                return Err(Fault::Line(record.line, MAX_RECORD));
             }
             if record.len() > MAX_RECORD_VALUES {
                 let what = "a record has millions of values: give DELIM";

@@ -163,9 +163,13 @@ fn first_other<'a>(rows: &'a [Record], columns: usize, options: &Options) -> Opt
 }
 
 /// Whether a record is one of a file with so many columns.
-pub(super) fn is_row(row: &Record, columns: usize, options: &Options) -> bool {
-    let len = row.len_of(columns);
-    row.is_blank() || len == columns || options.null_padding && len < columns
+fn is_row(row: &Record, columns: usize, options: &Options) -> bool {
+    row.is_blank() || is_count(row.len_of(columns), columns, options)
+}
+
+/// Whether so many values are those of so many columns.
+pub(super) fn is_count(values: usize, columns: usize, options: &Options) -> bool {
+    values == columns || options.null_padding && values < columns
 }
 
 fn why_not(sample: &Sample, options: &Options, expected: Option<usize>) -> Fault {
