@@ -159,6 +159,15 @@ pub(super) fn tables_of<'a>(joined: impl IntoIterator<Item = &'a TableFactor>) -
     for table in joined {
         let (own, alias) = match table {
             TableFactor::Table { name, alias, .. } => (name.0.last(), alias.as_ref()),
+            TableFactor::NestedJoin {
+                table_with_joins,
+                alias: None,
+            } => {
+                let joins = table_with_joins.joins.iter().map(|join| &join.relation);
+                let joined: Vec<_> = joins.chain([&table_with_joins.relation]).collect();
+                names.extend(tables_of(joined));
+                continue;
+            }
             TableFactor::Derived { alias, .. }
             | TableFactor::TableFunction { alias, .. }
             | TableFactor::Function { alias, .. }

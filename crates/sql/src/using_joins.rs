@@ -60,11 +60,7 @@ pub(super) fn name_singles(select: &mut Select) {
         singles.put(on);
     }
     for tables in &mut select.from {
-        let merged = tables.joins.iter().position(merges_both);
-        let after = merged.map_or(tables.joins.len(), |at| at + 1);
-        for join in &mut tables.joins[after..] {
-            singles.put(&mut join.join_operator);
-        }
+        singles.put_in_joins(tables);
     }
 }
 
@@ -83,26 +79,34 @@ impl Singles {
             true => &[],
             false => select.from.as_slice(),
         };
-        for TableWithJoins { relation, joins } in tables {
-            let mut known: Vec<String> = tables_of([relation]).into_iter().collect();
-            for join in joins {
-                known.extend(tables_of([&join.relation]));
-                let merged = using(join)
-                    .into_iter()
-                    .flatten()
-                    .filter(|_| merges_both(join));
-                for column in merged {
-                    let Some(ObjectNamePart::Identifier(column)) = column.0.last() else {
-                        continue;
-                    };
-                    let column = folded(&column.value);
-                    names.extend(known.iter().map(|table| (table.clone(), column.clone())));
-                }
-            }
+        for tables in tables {
+            merged_of(tables, &mut names);
         }
         Self {
             names,
             within: vec![],
+        }
+    }
+
+    /// Puts them in the conditions behind such joins; whether there was one.
+    fn put_in_joins(&mut self, tables: &mut TableWithJoins) -> bool {
+        let mut is_behind = self.put_within(&mut tables.relation);
+        for join in &mut tables.joins {
+            is_behind |= self.put_within(&mut join.relation);
+            if is_behind {
+                self.put(&mut join.join_operator);
+            }
+            is_behind |= merges_both(join);
+        }
+        is_behind
+    }
+
+    fn put_within(&mut self, factor: &mut TableFactor) -> bool {
+        match factor {
+            TableFactor::NestedJoin {
+                table_with_joins, ..
+            } => self.put_in_joins(table_with_joins),
+            _ => false,
         }
     }
 
@@ -143,6 +147,38 @@ impl VisitorMut for Singles {
             *column = Ident::with_quote('"', single(&name.1));
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Columns of single tables that joins have merged, also of those in brackets.
+fn merged_of(tables: &TableWithJoins, names: &mut HashSet<(String, String)>) {
+    let mut merged_within = |factor: &TableFactor| {
+        if let TableFactor::NestedJoin {
+            table_with_joins,
+            alias: None,
+        } = factor
+        {
+            merged_of(table_with_joins, names);
+        }
+    };
+    merged_within(&tables.relation);
+    for join in &tables.joins {
+        merged_within(&join.relation);
+    }
+    let mut known: Vec<String> = tables_of([&tables.relation]).into_iter().collect();
+    for join in &tables.joins {
+        known.extend(tables_of([&join.relation]));
+        let merged = using(join)
+            .into_iter()
+            .flatten()
+            .filter(|_| merges_both(join));
+        for column in merged {
+            let Some(ObjectNamePart::Identifier(column)) = column.0.last() else {
+                continue;
+            };
+            let column = folded(&column.value);
+            names.extend(known.iter().map(|table| (table.clone(), column.clone())));
+        }
     }
 }
 
