@@ -10,7 +10,7 @@ use super::generated;
 use super::identity;
 use super::load::{self, RowRules};
 use super::query;
-use super::returning::{returning, select};
+use super::returning::{returning, row_by_row, select};
 use super::row_ids::RowIds;
 use crate::result::QueryResult;
 use crate::statement::Statement;
@@ -458,7 +458,9 @@ fn target_plan(
         database: name.database.clone(),
         table: Arc::clone(table),
     };
-    statement.planner().with_target(target).plan_query(query)
+    let plan = statement.planner().with_target(target).plan_query(query)?;
+    row_by_row(&plan)?;
+    Ok(plan)
 }
 
 /// Kept rows as a plan, to be cast and checked like those of an INSERT.

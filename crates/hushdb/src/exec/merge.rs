@@ -7,7 +7,7 @@ use super::dml::{
     assignments, column_of, insert_targets, new_values, position, rows_plan, table_of,
 };
 use super::load::{self, RowRules};
-use super::returning::{returning, select};
+use super::returning::{returning, row_by_row, select};
 use super::row_ids::RowIds;
 use super::{generated, identity, query};
 use crate::result::QueryResult;
@@ -70,6 +70,7 @@ pub(super) fn merge(statement: &Statement<'_>, merge: Merge) -> Result<QueryResu
         table: Arc::clone(&table),
     };
     let plan = statement.planner().with_target(target).plan_query(query)?;
+    row_by_row(&plan)?;
     let sources: Vec<Option<usize>> = (0..table.columns.len())
         .map(|at| Some(at + BEFORE_VALUES))
         .collect();

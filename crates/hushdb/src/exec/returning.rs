@@ -1,8 +1,9 @@
-//! RETURNING: the rows that a statement added, changed or removed, as its result.
+//! RETURNING: the rows that a statement added, changed or removed, as its result; and what may stand there and among new values.
 
 use super::query;
 use crate::result::QueryResult;
 use crate::statement::Statement;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::{self, Ident, SelectItem, SetExpr};
 use hushdb_query::memory::KeptRows;
 use hushdb_query::plan::DML_TARGET;
@@ -21,6 +22,33 @@ pub(super) fn select(from: &str, fill: impl FnOnce(&mut ast::Select)) -> Result<
     Err(Error::internal("a SELECT was parsed as something else"))
 }
 
+/// Refuses expressions of a plan that are not about one row: what a statement changes and returns comes row by row.
+pub(super) fn row_by_row(plan: &LogicalPlan) -> Result<()> {
+    let mut plan = plan;
+    loop {
+        plan = match plan {
+            LogicalPlan::Projection(projection) => &projection.input,
+            LogicalPlan::Filter(filter) => &filter.input,
+            LogicalPlan::Aggregate(_) => {
+                return Err(Error::binder(
+                    "Aggregate functions are not supported here: take them from a subquery",
+                ));
+            }
+            LogicalPlan::Window(_) => {
+                return Err(Error::binder(
+                    "Window functions are not supported here: take them from a subquery",
+                ));
+            }
+            LogicalPlan::Unnest(_) => {
+                return Err(Error::binder(
+                    "UNNEST not supported here: one row is changed or returned for each that is there",
+                ));
+            }
+            _ => return Ok(()),
+        };
+    }
+}
+
 /// `SELECT items` over rows of the table's columns, which the items know by the alias.
 pub(super) fn returning(
     statement: &Statement<'_>,
@@ -33,5 +61,6 @@ pub(super) fn returning(
     })?;
     let planner = statement.planner().with_rows(DML_TARGET, rows.source()?);
     let plan = planner.plan_query(query)?;
+    row_by_row(&plan)?;
     query::stream(statement, &plan)?.read(&statement.session.engine().context())
 }

@@ -8,7 +8,7 @@
 use super::dml::{self, Incoming, assignments, column_of, new_values, rows_plan};
 use super::load::{self, RowRules};
 use super::query;
-use super::returning::{returning, select};
+use super::returning::{returning, row_by_row, select};
 use super::row_ids::{RowIds, row_ids_of};
 use crate::result::QueryResult;
 use crate::statement::Statement;
@@ -564,6 +564,7 @@ impl Change<'_> {
             .with_rows(DML_TARGET, numbered(table, existing)?)
             .with_rows(DML_EXCLUDED, numbered(table, excluded)?);
         let plan = planner.plan_query(query)?;
+        row_by_row(&plan)?;
         let computed = query::collect(statement, &plan)?;
         let (pairs, batches) = first_of_each_row(computed)?;
         let schema = plan.schema().inner();
