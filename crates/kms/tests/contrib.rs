@@ -77,10 +77,11 @@ fn a_tpm_keeps_a_key_while_its_registers_are_the_same() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let _tpm = Tpm::start(directory.path());
+    let tpm = Tpm::start(directory.path());
     let socket = format!("TPM2TOOLS_TCTI=swtpm:path={}/s", directory.path().display());
     let url = format!("exec:/usr/bin/env?arg={socket}&arg={CONTRIB}/hush-key-tpm2");
-    holds(&*place(&url));
+    let unbound = place(&url);
+    let of_tpm = holds(&*unbound);
     let bound = place(&format!("{url}&arg=sha256:7"));
     let blob = holds(&*bound);
     let mut extend = Command::new("/usr/bin/env");
@@ -89,6 +90,17 @@ fn a_tpm_keeps_a_key_while_its_registers_are_the_same() {
     assert!(
         is_refused(&bound.recover(&context(1), &blob)),
         "the register has changed"
+    );
+    // Its owner clears it: what it has sealed opens nowhere any more.
+    let mut clear = Command::new("/usr/bin/env");
+    key_servers::run(clear.args([&*socket, "tpm2_clear"]));
+    assert!(is_refused(&unbound.recover(&context(1), &of_tpm)));
+    holds(&*unbound);
+    drop(tpm);
+    let gone = unbound.recover(&context(1), &of_tpm);
+    assert!(
+        matches!(gone, Err(KeyError::Unavailable { .. })),
+        "{gone:?}"
     );
 }
 

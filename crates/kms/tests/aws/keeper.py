@@ -1,9 +1,9 @@
-"""Makes keys of a moto server: keeper.py PORT ALIAS."""
+"""Makes and rotates keys of a moto server: keeper.py PORT create ALIAS | rotate ARN."""
 import sys
 
 import boto3
 
-port, alias = sys.argv[1:]
+port, verb, what = sys.argv[1:]
 client = boto3.client(
     "kms",
     region_name="eu-west-1",
@@ -11,6 +11,9 @@ client = boto3.client(
     aws_access_key_id="AKIDEXAMPLE",
     aws_secret_access_key="sesame",
 )
-arn = client.create_key()["KeyMetadata"]["Arn"]
-client.create_alias(AliasName=f"alias/{alias}", TargetKeyId=arn)
-print(arn)
+if verb == "create":
+    arn = client.create_key()["KeyMetadata"]["Arn"]
+    client.create_alias(AliasName=f"alias/{what}", TargetKeyId=arn)
+    print(arn)
+elif verb == "rotate":
+    client.rotate_key_on_demand(KeyId=what)

@@ -2,6 +2,12 @@
 
 #[path = "../key_servers/mod.rs"]
 mod key_servers;
+#[path = "../tls_stub/mod.rs"]
+mod tls_stub;
+#[path = "../vault_stub/mod.rs"]
+mod vault_stub;
+
+mod hostile;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -24,9 +30,12 @@ const CREDENTIALS: [(&str, &str); 3] = [
 ];
 
 fn place(port: u16, url: &str) -> Arc<dyn KeyProvider> {
-    let endpoint = format!("http://127.0.0.1:{port}");
+    place_at(&format!("http://127.0.0.1:{port}"), url)
+}
+
+fn place_at(endpoint: &str, url: &str) -> Arc<dyn KeyProvider> {
     let others = [
-        ("AWS_ENDPOINT_URL_KMS", &*endpoint),
+        ("AWS_ENDPOINT_URL_KMS", endpoint),
         ("AWS_REGION", "eu-west-1"),
     ];
     let environment = Environment::of(CREDENTIALS.into_iter().chain(others));
@@ -50,7 +59,11 @@ fn a_key_of_moto_wraps_and_unwraps() {
     assert!(blob.len() < 256, "{}", blob.len());
     assert_eq!(by_arn.recover(&context(1), &blob).as_ref(), Ok(&key));
     let by_alias = place(moto.port, "aws-kms://alias/hr");
-    assert_eq!(by_alias.recover(&context(1), &blob), Ok(key));
+    assert_eq!(by_alias.recover(&context(1), &blob).as_ref(), Ok(&key));
+    moto.rotate(&hr);
+    assert_eq!(by_arn.recover(&context(1), &blob), Ok(key), "rotated");
+    let (newer, rewrapped) = by_arn.establish(&context(1)).unwrap();
+    assert_eq!(by_arn.recover(&context(1), &rewrapped), Ok(newer));
     assert!(
         is_refused(&by_arn.recover(&context(2), &blob)),
         "another database"

@@ -32,9 +32,18 @@ impl Moto {
 
     /// Makes a key with an alias; gives its ARN.
     pub(crate) fn key(&self, alias: &str) -> String {
+        self.keeper("create", alias)
+    }
+
+    /// Has the key with this ARN seal by another version of itself from now on.
+    pub(crate) fn rotate(&self, arn: &str) {
+        self.keeper("rotate", arn);
+    }
+
+    fn keeper(&self, verb: &str, what: &str) -> String {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../kms/tests/aws/keeper.py");
         let mut command = Command::new(super::of_python("python"));
-        let said = super::run(command.args([script, &self.port.to_string(), alias]));
+        let said = super::run(command.args([script, &self.port.to_string(), verb, what]));
         said.trim().to_owned()
     }
 }

@@ -103,6 +103,28 @@ fn a_key_is_handed_out_while_it_is_active() {
     assert_eq!(any.recover(&context(1), &blob), Ok(key));
 }
 
+/// A KMIP server rotates by another key, which may have the name.
+#[test]
+fn a_key_whose_name_another_takes_opens_until_it_is_revoked() {
+    if missing() {
+        return;
+    }
+    let server = Server::start();
+    let old = server.keeper("create", "hr");
+    let place = place_of(&server, "?name=hr");
+    let (key, blob) = place.establish(&context(1)).unwrap();
+    let new = server.keeper("create", "hr");
+    assert_eq!(place.recover(&context(1), &blob).as_ref(), Ok(&key));
+    let ambiguous = place.establish(&context(1)).map(|(key, _)| key);
+    assert!(is_refused(&ambiguous), "{ambiguous:?}");
+    let by_id = place_of(&server, &new);
+    let (newer, rewrapped) = by_id.establish(&context(1)).unwrap();
+    assert_eq!(place.recover(&context(1), &rewrapped).as_ref(), Ok(&newer));
+    server.keeper("revoke", &old);
+    assert!(is_refused(&place.recover(&context(1), &blob)));
+    assert_eq!(place.recover(&context(1), &rewrapped), Ok(newer));
+}
+
 #[test]
 fn a_server_that_is_killed_is_unavailable() {
     if missing() {

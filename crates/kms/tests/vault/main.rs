@@ -1,5 +1,7 @@
 //! Vault's places against a stub that answers as Vault does: what opens, what is refused, and what each refusal is.
 
+#[path = "../tls_stub/mod.rs"]
+mod tls_stub;
 #[path = "../vault_stub/mod.rs"]
 mod vault_stub;
 
