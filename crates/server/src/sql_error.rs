@@ -2,6 +2,7 @@
 
 use crate::instance::Refused;
 use arrow::error::ArrowError;
+use hushdb::Subject;
 
 /// An error that ends a statement, not the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +11,8 @@ pub(crate) struct SqlError {
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
     pub(crate) context: Option<String>,
+    /// What it is about, where that is known.
+    pub(crate) subject: Option<Box<Subject>>,
 }
 
 impl SqlError {
@@ -19,6 +22,7 @@ impl SqlError {
             message: message.into(),
             hint: None,
             context: None,
+            subject: None,
         }
     }
 
@@ -48,7 +52,10 @@ impl SqlError {
 
 impl From<hushdb::Error> for SqlError {
     fn from(error: hushdb::Error) -> Self {
-        Self::new(error.sqlstate(), error.message())
+        Self {
+            subject: error.subject().cloned().map(Box::new),
+            ..Self::new(error.sqlstate(), error.message())
+        }
     }
 }
 

@@ -28,13 +28,16 @@ const MAX_POWERS: usize = 200;
 #[derive(Debug, Default)]
 pub(crate) struct HushDialect {
     steps_left: Cell<usize>,
+    /// Whether the table of an INSERT has another name behind AS. Without AS the library would take any word for one.
+    renames_target: bool,
 }
 
 impl HushDialect {
     /// Lets a parser do this many steps.
-    pub(super) fn with_steps(steps: usize) -> Self {
+    pub(super) fn with_steps(steps: usize, renames_target: bool) -> Self {
         Self {
             steps_left: Cell::new(steps),
+            renames_target,
         }
     }
 
@@ -235,6 +238,10 @@ impl Dialect for HushDialect {
 
     fn is_identifier_part(&self, ch: char) -> bool {
         DuckDbDialect.is_identifier_part(ch)
+    }
+
+    fn supports_insert_table_alias(&self) -> bool {
+        self.renames_target
     }
 
     as_duckdb! {

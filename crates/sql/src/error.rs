@@ -111,7 +111,19 @@ pub struct Error {
     sqlstate: Option<&'static str>,
     /// Line and column in the text, where the parser says them.
     place: Option<(u64, u64)>,
+    subject: Option<Box<Subject>>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// Names of what an error is about, as far as they are known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// The table.
+    pub table: Option<String>,
+    /// Its column.
+    pub column: Option<String>,
+    /// Its key or CHECK; the text of a CHECK without a name, without its values.
+    pub constraint: Option<String>,
 }
 
 /// `std::result::Result` with the library's error.
@@ -125,6 +137,7 @@ impl Error {
             message: message.into(),
             sqlstate: None,
             place: None,
+            subject: None,
             source: None,
         }
     }
@@ -167,6 +180,17 @@ impl Error {
         self
     }
 
+    /// Says what the error is about.
+    pub fn about(mut self, subject: Subject) -> Self {
+        self.subject = Some(Box::new(subject));
+        self
+    }
+
+    /// What the error is about, where that is known.
+    pub fn subject(&self) -> Option<&Subject> {
+        self.subject.as_deref()
+    }
+
     /// Whether the transaction that it came up in is aborted: as in DuckDB, not if the statement was never run.
     pub fn aborts(&self) -> bool {
         !matches!(
@@ -201,6 +225,11 @@ impl Error {
             sqlstate::NOT_NULL_VIOLATION,
             format!("NOT NULL constraint failed: {table}.{column}"),
         )
+        .about(Subject {
+            table: Some(table.to_owned()),
+            column: Some(column.to_owned()),
+            constraint: None,
+        })
     }
     /// A row does not fulfil a CHECK, which is shown without its literals.
     pub fn check(table: &str, name: &str) -> Self {
@@ -211,6 +240,11 @@ impl Error {
                 without_values(name)
             ),
         )
+        .about(Subject {
+            table: Some(table.to_owned()),
+            column: None,
+            constraint: Some(without_values(name)),
+        })
     }
     /// A key is there already.
     pub fn duplicate(message: impl Into<String>) -> Self {
@@ -288,7 +322,11 @@ impl From<hushdb_storage::Error> for Error {
             };
             return Self::duplicate(format!(
                 "Duplicate key violates {what} constraint \"{index}\""
-            ));
+            ))
+            .about(Subject {
+                constraint: Some(index.clone()),
+                ..Subject::default()
+            });
         }
         let sqlstate = match error {
             Damaged::ReadOnly => Some(sqlstate::READ_ONLY_TRANSACTION),
@@ -331,6 +369,7 @@ impl From<hushdb_storage::Error> for Error {
             message,
             sqlstate,
             place: None,
+            subject: None,
             source: Some(Box::new(error)),
         }
     }
@@ -490,6 +529,7 @@ fn shared(error: &DataFusionError) -> Option<Error> {
         let ours = inner.downcast_ref::<Error>()?;
         Some(Error {
             sqlstate: ours.sqlstate,
+            subject: ours.subject.clone(),
             ..Error::new(ours.kind, ours.message.clone())
         })
     };

@@ -74,7 +74,7 @@ mod window_order;
 
 pub use column_names::unique;
 pub use cut_divide::CUT_DIVIDE;
-pub use error::{Error, ErrorKind, Result, caught};
+pub use error::{Error, ErrorKind, Result, Subject, caught};
 pub use error_text::without_values;
 pub use error_wording::{like, offered};
 pub use folding::{SPELLED, Spellings};

@@ -11,7 +11,7 @@ use crate::parser::Statement;
 use crate::postgres_arrays::array_literal;
 use crate::postgres_byte_texts::postgres_bytes;
 use crate::postgres_bytes::of_bytes;
-use crate::postgres_formats::to_char;
+use crate::postgres_formats::{of_format, to_char};
 use crate::postgres_from::{Tables, name_tableoid, series_of_columns, table_function};
 use crate::postgres_literals::{self, mark_parts, mark_values};
 use crate::postgres_names::{ColumnName, name_calls, names};
@@ -413,8 +413,10 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
     if name == "to_char" {
         return to_char(&args);
     }
-    if let Some(meaning) = of_bytes(&name, &args)? {
-        return Ok(Some(meaning));
+    for meaning in [of_bytes(&name, &args)?, of_format(&name, &args)?] {
+        if meaning.is_some() {
+            return Ok(meaning);
+        }
     }
     let mut known = MACROS.iter();
     match known.find(|(known, count, _)| *known == name && *count == args.len()) {

@@ -5,6 +5,7 @@
 
 use crate::calls::call;
 use crate::error::{Error, Result};
+use crate::template::template;
 use sqlparser::ast::{Expr, Value};
 
 /// Patterns, the longer before what they begin with, and what `strftime` calls them.
@@ -51,6 +52,26 @@ pub(super) fn to_char(args: &[Expr]) -> Result<Option<Expr>> {
     };
     let format = Expr::Value(Value::SingleQuotedString(as_strftime(format)?).into());
     Ok(Some(call("strftime", vec![moment.clone(), format])))
+}
+
+/// What a call of `to_date` or `to_timestamp` with a format means.
+///
+/// # Errors
+/// As [`to_char`].
+pub(super) fn of_format(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
+    let meaning = match name {
+        "to_date" => "CAST(strptime($1, $2) AS DATE)",
+        "to_timestamp" => "CAST(strptime($1, $2) AS TIMESTAMP WITH TIME ZONE)",
+        _ => return Ok(None),
+    };
+    let [text, Expr::Value(format)] = args else {
+        return Ok(None);
+    };
+    let Value::SingleQuotedString(format) = &format.value else {
+        return Ok(None);
+    };
+    let format = Expr::Value(Value::SingleQuotedString(as_strftime(format)?).into());
+    template(meaning, &[text.clone(), format]).map(Some)
 }
 
 fn as_strftime(format: &str) -> Result<String> {

@@ -36,7 +36,8 @@ pub(super) fn read<T>(
     work: impl FnOnce(&mut Parser<'_>) -> Result<T>,
 ) -> Result<T> {
     let room = room(&tokens)?;
-    let dialect = HushDialect::with_steps(STEPS_A_STATEMENT + tokens.len() * STEPS_A_TOKEN);
+    let steps = STEPS_A_STATEMENT + tokens.len() * STEPS_A_TOKEN;
+    let dialect = HushDialect::with_steps(steps, renames_target(&tokens));
     stack::with_bytes(room, || {
         let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
         let read = work(&mut parser);
@@ -48,6 +49,35 @@ pub(super) fn read<T>(
             false => read,
         }
     })
+}
+
+/// Whether `INSERT INTO t AS name` stands somewhere.
+fn renames_target(tokens: &[TokenWithSpan]) -> bool {
+    let is_space = |token: &&TokenWithSpan| matches!(token.token, Token::Whitespace(_));
+    let mut tokens = tokens.iter().filter(|token| !is_space(token)).peekable();
+    let keyword = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    while let Some(token) = tokens.next() {
+        if keyword(token) != Keyword::INTO {
+            continue;
+        }
+        let _ = tokens.next();
+        while tokens
+            .next_if(|token| token.token == Token::Period)
+            .is_some()
+        {
+            let _ = tokens.next();
+        }
+        if tokens
+            .peek()
+            .is_some_and(|token| keyword(token) == Keyword::AS)
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Reads a piece of text to its end; for one that the library or the catalog holds.

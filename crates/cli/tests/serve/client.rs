@@ -13,6 +13,8 @@ use std::os::unix::net::UnixStream;
 pub(crate) struct Refusal {
     pub(crate) sqlstate: String,
     pub(crate) message: String,
+    /// Of table, column and constraint, each behind its code: `t=orders n=positive`.
+    pub(crate) names: String,
 }
 
 /// A session.
@@ -180,15 +182,7 @@ impl Client {
                         .map(|b| u32::from_be_bytes(b.try_into().unwrap()))
                         .collect()
                 }
-                b'T' => {
-                    let mut rest = &body[2..];
-                    while !rest.is_empty() {
-                        let name = text(rest);
-                        let after = &rest[name.len() + 1..];
-                        columns.push((name, u32::from_be_bytes(after[6..10].try_into().unwrap())));
-                        rest = &after[18..];
-                    }
-                }
+                b'T' => columns = self::columns(&body),
                 _ => {}
             }
         }
@@ -295,6 +289,18 @@ fn text(body: &[u8]) -> String {
     String::from_utf8(body[..end].to_vec()).unwrap()
 }
 
+/// Names and types of the columns that a RowDescription has.
+fn columns(body: &[u8]) -> Vec<(String, u32)> {
+    let (mut columns, mut rest) = (vec![], &body[2..]);
+    while !rest.is_empty() {
+        let name = text(rest);
+        let after = &rest[name.len() + 1..];
+        columns.push((name, u32::from_be_bytes(after[6..10].try_into().unwrap())));
+        rest = &after[18..];
+    }
+    columns
+}
+
 fn row(body: &[u8]) -> Vec<Vec<u8>> {
     let (mut values, mut rest) = (vec![], &body[2..]);
     while !rest.is_empty() {
@@ -310,6 +316,7 @@ fn gone() -> Refusal {
     Refusal {
         sqlstate: String::new(),
         message: "the server has gone".into(),
+        names: String::new(),
     }
 }
 
@@ -318,14 +325,20 @@ pub(crate) fn refusal(body: &[u8]) -> Refusal {
         .split(|byte| *byte == 0)
         .map(|field| String::from_utf8_lossy(field).into_owned());
     let (mut sqlstate, mut message) = (String::new(), String::new());
+    let mut names = vec![];
     for field in fields {
         match field.chars().next() {
             Some('C') => sqlstate = field[1..].into(),
             Some('M') => message = field[1..].into(),
+            Some(code @ ('t' | 'c' | 'n')) => names.push(format!("{code}={}", &field[1..])),
             _ => {}
         }
     }
-    Refusal { sqlstate, message }
+    Refusal {
+        sqlstate,
+        message,
+        names: names.join(" "),
+    }
 }
 
 /// The client's last message of SCRAM-SHA-256 (RFC 5802).

@@ -7,6 +7,7 @@ use super::ddl::{Definition, column_definition, table_columns, validate};
 use super::defaults;
 use super::foreign_keys;
 use super::generated;
+use super::identity;
 use super::indexes;
 use crate::result::QueryResult;
 use crate::statement::Statement;
@@ -276,10 +277,14 @@ impl Alteration<'_, '_> {
                 let (write, table) = (&mut *self.write, &*self.name);
                 return change_type(self.statement, write, table, &column, &data_type, using);
             }
-            _ => {
-                return Err(Error::unsupported(
-                    "this form of ALTER COLUMN is not supported",
-                ));
+            A::AddGenerated {
+                generated_as,
+                sequence_options,
+            } => {
+                let options = sequence_options.unwrap_or_default();
+                let used = generated_as.unwrap_or(ast::GeneratedAs::Always);
+                let default = identity::add(self.write, self.name, &column, used, &options)?;
+                column.default = Some(default);
             }
         }
         self.set(&column.name, column.nullable, column.default)

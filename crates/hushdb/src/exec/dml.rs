@@ -35,6 +35,8 @@ use std::sync::Arc;
 /// Rows that an INSERT is about to add.
 pub(super) struct Incoming<'a> {
     pub(super) name: TableName,
+    /// What the statement calls the table.
+    pub(super) alias: Ident,
     pub(super) table: Arc<TableVersion>,
     pub(super) write: Write<'a>,
     /// The rows, with the table's columns.
@@ -53,6 +55,8 @@ pub(super) fn incoming<'a>(
         return Err(Error::binder("INSERT INTO takes the name of a table"));
     };
     let (name, write) = statement.resolve_for_write(name)?;
+    let alias = insert.table_alias.map(|alias| alias.alias);
+    let alias = alias.unwrap_or_else(|| Ident::with_quote('"', name.name.clone()));
     let table = table_of(statement.snapshot(), &name)?;
     let mut targets = insert_targets(&table, &insert.columns)?;
     if let Some(source) = &insert.source {
@@ -102,6 +106,7 @@ pub(super) fn incoming<'a>(
     let plan = load::project(&planner, plan, &name, &table.columns, &sources)?;
     Ok(Incoming {
         name,
+        alias,
         table,
         write,
         plan,
@@ -114,6 +119,7 @@ pub(super) fn incoming<'a>(
 pub(super) fn add_all(statement: &Statement<'_>, incoming: Incoming<'_>) -> Result<QueryResult> {
     let Incoming {
         name,
+        alias,
         table,
         mut write,
         mut plan,
@@ -125,7 +131,6 @@ pub(super) fn add_all(statement: &Statement<'_>, incoming: Incoming<'_>) -> Resu
     let mut returned = None;
     if let Some(items) = &items {
         let rows = query::keep(statement, &plan, |batch| rules.typed(&batch))?;
-        let alias = Ident::with_quote('"', name.name.clone());
         let result = returning(statement, &alias, items, &rows)?;
         returned = Some(result);
         plan = rows_plan(&rows)?;

@@ -5,12 +5,14 @@
 use super::default_text::is_default;
 use crate::transaction::Write;
 use datafusion::sql::sqlparser::ast::{
-    self, ColumnDef, ColumnOption, ColumnOptionDef, DataType, Expr, GeneratedAs, SetExpr,
+    self, ColumnDef, ColumnOption, ColumnOptionDef, DataType, Expr, GeneratedAs, Ident, SetExpr,
 };
 use hushdb_query::plan::{Snapshot, TableName};
+use hushdb_sql::type_names::sql_type;
 use hushdb_sql::{self as sql, Error, Result, quote, sqlstate};
 use hushdb_storage::{
-    ColumnDef as StoredColumn, SequenceDef, SequenceOptions, SequenceUse, TableVersion, same_name,
+    Column, ColumnDef as StoredColumn, SequenceDef, SequenceOptions, SequenceUse, TableVersion,
+    same_name,
 };
 
 /// Characters that PostgreSQL allows in the name that it makes for a sequence.
@@ -116,6 +118,41 @@ fn own(column: &mut ColumnDef, used: SequenceUse, options: &str) -> Result<Own> 
         }),
         _ => Err(Error::internal("CREATE SEQUENCE is read as something else")),
     }
+}
+
+/// Gives a column that is there a sequence of its own; gives the default by which it takes its values from that.
+///
+/// # Errors
+/// `Parser` for a column that has a default or may be NULL, and for options that contradict each other; as `create_sequence`.
+pub(super) fn add(
+    write: &mut Write<'_>,
+    place: &TableName,
+    column: &Column,
+    generated_as: GeneratedAs,
+    options: &[ast::SequenceOptions],
+) -> Result<String> {
+    let name = &column.name;
+    if column.default.is_some() || column.nullable {
+        return Err(Error::parser(format!(
+            "column \"{name}\" must be NOT NULL and without a default before it can be GENERATED AS IDENTITY"
+        )));
+    }
+    let mut definition = ColumnDef {
+        name: Ident::with_quote('"', name),
+        data_type: sql_type(&column.ty)?,
+        options: vec![],
+    };
+    let used = match generated_as {
+        GeneratedAs::Always => SequenceUse::Always,
+        _ => SequenceUse::Default,
+    };
+    let options: String = options.iter().map(ToString::to_string).collect();
+    let mut own = [own(&mut definition, used, &options)?];
+    fill(write, place, &mut own, &mut []);
+    let [own] = own;
+    let text = quote(&own.name).replace('\'', "''");
+    create(write, place, vec![own])?;
+    Ok(format!("nextval('{text}')"))
 }
 
 /// Names the sequences and has the columns take their values from them.

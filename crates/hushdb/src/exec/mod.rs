@@ -42,6 +42,7 @@ mod literal;
 mod literal_rows;
 mod load;
 mod lock_table;
+mod locked_queries;
 mod merge;
 mod option_values;
 mod packed_files;
@@ -390,6 +391,7 @@ fn table_changed(change: &ast::Statement) -> String {
 fn run_sql(statement: &Statement<'_>, mut parsed: ast::Statement) -> Result<QueryResult> {
     use ast::Statement as S;
     user_types::expand(statement, &mut parsed)?;
+    locked_queries::resolve(statement, &mut parsed)?;
     match parsed {
         S::Query(query) if !query.locks.is_empty() => for_update::run(statement, *query),
         S::Query(_) => query::run(statement, parsed),

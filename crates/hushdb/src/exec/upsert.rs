@@ -31,8 +31,8 @@ use hushdb_query::memory::{Claim, KeepRows, KeptRows, compact, row_bytes};
 use hushdb_query::plan::{DML_EXCLUDED, DML_TARGET, TableName};
 use hushdb_sql::type_names::arrow_field;
 use hushdb_sql::walk::{visit_expressions, visit_mut};
-use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::{Column, ColumnId, Index, TableVersion};
+use hushdb_sql::{Error, ErrorKind, Result, name_parts, sqlstate};
+use hushdb_storage::{Column, ColumnId, Index, TableVersion, same_name};
 use roaring::RoaringTreemap;
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -62,9 +62,14 @@ pub(super) fn insert(
 
 /// What an INSERT does about keys that are there already.
 struct Rule {
-    /// Columns of the one key that counts.
-    target: Option<Vec<String>>,
+    /// The one key that counts.
+    target: Option<Target>,
     action: Action,
+}
+
+enum Target {
+    Columns(Vec<String>),
+    Constraint(String),
 }
 
 enum Action {
@@ -112,13 +117,10 @@ fn rule(insert: &ast::Insert) -> Result<Option<Rule>> {
     let target = match &on.conflict_target {
         None => None,
         Some(ConflictTarget::Columns(columns)) => {
-            Some(columns.iter().map(|column| column.value.clone()).collect())
+            let names = columns.iter().map(|column| column.value.clone());
+            Some(Target::Columns(names.collect()))
         }
-        Some(ConflictTarget::OnConstraint(_)) => {
-            return Err(Error::unsupported(
-                "ON CONSTRAINT conflict target is not supported yet; name the key's columns",
-            ));
-        }
+        Some(ConflictTarget::OnConstraint(name)) => name_parts(name)?.pop().map(Target::Constraint),
     };
     let action = match &on.action {
         OnConflictAction::DoNothing => Action::Nothing,
@@ -151,18 +153,34 @@ impl Rule {
     fn keys<'a>(&self, table: &'a TableVersion) -> Result<Vec<&'a Index>> {
         let indexes = table.indexes().iter();
         let unique: Vec<&Index> = indexes.filter(|index| index.kind().is_unique()).collect();
-        let Some(columns) = &self.target else {
-            return match (unique.as_slice(), &self.action) {
-                ([], _) => Err(Error::binder(
-                    "There are no UNIQUE/PRIMARY KEY constraints that refer to this table, specify ON CONFLICT columns \
+        let columns = match &self.target {
+            None => {
+                return match (unique.as_slice(), &self.action) {
+                    ([], _) => Err(Error::binder(
+                        "There are no UNIQUE/PRIMARY KEY constraints that refer to this table, specify ON CONFLICT columns \
                      manually",
-                )),
-                ([_], _) | (_, Action::Nothing) => Ok(unique),
-                _ => Err(Error::binder(
-                    "Conflict target has to be provided for a DO UPDATE operation when the table has multiple \
+                    )),
+                    ([_], _) | (_, Action::Nothing) => Ok(unique),
+                    _ => Err(Error::binder(
+                        "Conflict target has to be provided for a DO UPDATE operation when the table has multiple \
                      UNIQUE/PRIMARY KEY constraints",
-                )),
-            };
+                    )),
+                };
+            }
+            Some(Target::Constraint(name)) => {
+                let mut named = unique
+                    .into_iter()
+                    .filter(|index| same_name(index.name(), name));
+                let named = named.next().map(|index| vec![index]);
+                return named.ok_or_else(|| {
+                    let what = format!(
+                        "constraint \"{name}\" for table \"{}\" does not exist",
+                        table.name
+                    );
+                    Error::catalog(what).with_sqlstate(sqlstate::UNDEFINED_OBJECT)
+                });
+            }
+            Some(Target::Columns(columns)) => columns,
         };
         let ids = columns
             .iter()
@@ -214,6 +232,7 @@ fn apply<'a>(
 ) -> Result<(Write<'a>, QueryResult)> {
     let Incoming {
         name,
+        alias,
         table,
         mut write,
         plan,
@@ -226,6 +245,7 @@ fn apply<'a>(
     let change = Change {
         statement,
         name: &name,
+        alias: &alias,
         table: &table,
     };
     let context = statement.session.engine().context();
@@ -256,10 +276,7 @@ fn apply<'a>(
     let rows = fresh.followed_by(&changed);
     let returned = match &items {
         None => None,
-        Some(items) => {
-            let alias = Ident::with_quote('"', name.name.clone());
-            Some(returning(statement, &alias, items, &rows)?)
-        }
+        Some(items) => Some(returning(statement, &alias, items, &rows)?),
     };
     let count = rows.rows();
     add_rows(&change, &mut write, &rows, rules)?;
@@ -479,6 +496,8 @@ impl Keys {
 struct Change<'a> {
     statement: &'a Statement<'a>,
     name: &'a TableName,
+    /// What the statement calls the table.
+    alias: &'a Ident,
     table: &'a Arc<TableVersion>,
 }
 
@@ -529,13 +548,12 @@ impl Change<'_> {
         selection: Option<&Expr>,
     ) -> Result<(Vec<u64>, Vec<RecordBatch>)> {
         let Self {
-            statement, table, ..
-        } = self;
-        let alias = Ident::with_quote('"', self.name.name.clone());
-        let mut qualify = Qualify {
+            statement,
             table,
-            alias: &alias,
-        };
+            alias,
+            ..
+        } = self;
+        let mut qualify = Qualify { table, alias };
         let mut assigned = assignments(table, set)?;
         for (_, expr) in &mut assigned {
             let ControlFlow::Continue(()) = visit_mut(expr, &mut qualify);
@@ -544,12 +562,12 @@ impl Change<'_> {
         if let Some(expr) = &mut selection {
             let ControlFlow::Continue(()) = visit_mut(expr, &mut qualify);
         }
-        let mut items = vec![SelectItem::UnnamedExpr(column_of(&alias, PAIR))];
+        let mut items = vec![SelectItem::UnnamedExpr(column_of(alias, PAIR))];
         items.extend(new_values(
             statement.snapshot(),
             self.name,
             table,
-            &alias,
+            alias,
             assigned,
         )?);
         let from = format!(

@@ -4,7 +4,8 @@ use super::base_types;
 use super::rows::{POSTGRES_TYPE, schema};
 use super::world::{Kind, Relation, World, column_type};
 use datafusion::arrow::datatypes::{Field, SchemaRef};
-use hushdb_storage::{Column, TableVersion};
+use hushdb_storage::{Column, ColumnId, SequenceUse, TableVersion};
+use std::collections::HashMap;
 
 /// A column of a relation.
 #[derive(Clone, Debug)]
@@ -21,6 +22,15 @@ pub(super) struct Attribute {
     pub(super) default: Option<String>,
     /// What its values are computed by, as SQL.
     pub(super) generated: Option<String>,
+    /// `a` if it is GENERATED ALWAYS AS IDENTITY, `d` if BY DEFAULT; its sequence is its default then, and shown as none.
+    pub(super) identity: &'static str,
+}
+
+impl Attribute {
+    /// The number of the column's default.
+    pub(super) fn default_oid(&self) -> i64 {
+        self.relation * 1_600 % (1 << 30) + (1 << 30) + self.number
+    }
 }
 
 /// All columns. What a view's are is asked of whoever can plan it; a view that no longer stands has none.
@@ -29,11 +39,23 @@ pub(super) fn all(
     bound: &dyn Fn(&str, &str) -> Option<SchemaRef>,
 ) -> Vec<Attribute> {
     let mut all = vec![];
+    let identities = identities(world);
     for relation in &world.relations {
         match &relation.kind {
             Kind::Table(table) => {
                 let columns = (1..).zip(&table.columns);
-                all.extend(columns.map(|(number, column)| of_column(relation, number, column)));
+                let columns = columns.map(|(number, column)| {
+                    let attribute = of_column(relation, number, column);
+                    match identities.get(&(relation.oid, column.id)) {
+                        Some(identity) => Attribute {
+                            default: None,
+                            identity,
+                            ..attribute
+                        },
+                        None => attribute,
+                    }
+                });
+                all.extend(columns);
             }
             Kind::Sequence(_) => {}
             Kind::Index(table, at) => all.extend(of_index(relation, table, *at)),
@@ -52,6 +74,23 @@ pub(super) fn all(
     all
 }
 
+/// Columns that are GENERATED AS IDENTITY, by the numbers of their tables, and how.
+fn identities(world: &World) -> HashMap<(i64, ColumnId), &'static str> {
+    let relations = world.relations.iter();
+    let identities = relations.filter_map(|relation| {
+        let Kind::Sequence(sequence) = &relation.kind else {
+            return None;
+        };
+        let identity = match sequence.used() {
+            SequenceUse::Always => "a",
+            SequenceUse::Default => "d",
+            SequenceUse::Owned => return None,
+        };
+        Some(((relation.of, sequence.owner_column()?), identity))
+    });
+    identities.collect()
+}
+
 fn of_column(relation: &Relation, number: i64, column: &Column) -> Attribute {
     Attribute {
         relation: relation.oid,
@@ -61,6 +100,7 @@ fn of_column(relation: &Relation, number: i64, column: &Column) -> Attribute {
         not_null: !column.nullable,
         default: column.default.clone(),
         generated: column.generated.clone(),
+        identity: "",
     }
 }
 
@@ -86,6 +126,7 @@ fn of_fields(relation: &Relation, schema: &SchemaRef) -> Vec<Attribute> {
         not_null: false,
         default: None,
         generated: None,
+        identity: "",
     });
     columns.collect()
 }

@@ -3,6 +3,7 @@
 use super::attributes::Attribute;
 use super::base_types;
 use super::rows::{Cell, row};
+use super::sequences;
 use super::tables::{is_of_users, relkind};
 use super::world::{Constraint, Kind, Relation, World};
 
@@ -157,13 +158,15 @@ fn columns(world: &World, attributes: &[Attribute]) -> Rows {
             (_, Some(item)) => Cell::from(format!("_{}", item.name)),
             _ => NULL,
         };
+        let default = attribute.default.as_deref();
+        let default = default.map(|default| sequences::default_shown(world, relation, default));
         let mut cells = row![
             world.database.as_str(),
             schema,
             relation.name.as_str(),
             attribute.name.as_str(),
             attribute.number,
-            attribute.default.as_deref(),
+            default,
             yes(!attribute.not_null),
             data_type,
             NULL,

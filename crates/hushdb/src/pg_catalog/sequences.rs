@@ -1,10 +1,11 @@
 //! Rows about sequences: `pg_sequence`, `pg_sequences`, and what they depend on in `pg_depend`; `pg_get_serial_sequence`.
 
+use super::attributes::Attribute;
 use super::rows::{self, Cell, row};
 use super::world::{Kind, Relation, World, keys};
 use datafusion::arrow::array::RecordBatch;
-use hushdb_sql::Result;
-use hushdb_storage::{Sequence, TableVersion};
+use hushdb_sql::{Result, name_in_text};
+use hushdb_storage::{Sequence, SequenceUse, TableVersion};
 use std::sync::Arc;
 
 type Rows = Vec<Vec<Cell>>;
@@ -13,6 +14,8 @@ type Rows = Vec<Vec<Cell>>;
 const BIGINT: i64 = 20;
 /// The number of `pg_class` in `pg_depend`.
 pub(super) const CLASSES: i64 = 1_259;
+/// That of `pg_attrdef`.
+const DEFAULTS: i64 = 2_604;
 
 fn all(world: &World) -> impl Iterator<Item = (&Relation, &Arc<Sequence>)> {
     world.relations.iter().filter_map(|relation| {
@@ -87,6 +90,61 @@ fn owner<'a>(
     Some((table, version, number.unwrap_or(0)))
 }
 
+/// The sequence from which the default of a column of that table is taken, if it is.
+fn taken_from<'a>(world: &'a World, table: &Relation, default: &str) -> Option<&'a Relation> {
+    let name = default.strip_prefix("nextval('")?.strip_suffix("')")?;
+    let parts = name_in_text(&name.replace("''", "'")).ok()?;
+    let (name, schema) = parts.split_last()?;
+    let own = world.schema_of(table).1;
+    let schema = schema.last().map_or(own, String::as_str);
+    let mut sequences = all(world).map(|(relation, _)| relation);
+    sequences.find(|found| found.name == *name && world.schema_of(found).1 == schema)
+}
+
+/// The default of a column of that table, as PostgreSQL shows it: what it takes from a sequence has the sequence's type.
+pub(super) fn default_shown(world: &World, table: &Relation, default: &str) -> String {
+    match taken_from(world, table, default) {
+        Some(sequence) => {
+            let name = world.shown(sequence).replace('\'', "''");
+            format!("nextval('{name}'::regclass)")
+        }
+        None => default.to_owned(),
+    }
+}
+
+/// That defaults go with their columns, and need the sequences from which they are taken.
+pub(super) fn of_defaults(world: &World, attributes: &[Attribute]) -> Rows {
+    let mut rows = vec![];
+    for attribute in attributes {
+        let (Some(default), Some(table)) = (&attribute.default, world.relation(attribute.relation))
+        else {
+            continue;
+        };
+        let oid = attribute.default_oid();
+        rows.push(row![
+            DEFAULTS,
+            oid,
+            0_i64,
+            CLASSES,
+            table.oid,
+            attribute.number,
+            "a"
+        ]);
+        if let Some(sequence) = taken_from(world, table, default) {
+            rows.push(row![
+                DEFAULTS,
+                oid,
+                0_i64,
+                CLASSES,
+                sequence.oid,
+                0_i64,
+                "n"
+            ]);
+        }
+    }
+    rows
+}
+
 /// That sequences go with tables and columns.
 pub(super) fn dependencies(world: &World) -> Rows {
     let rows = all(world).filter_map(|(relation, sequence)| {
@@ -98,7 +156,11 @@ pub(super) fn dependencies(world: &World) -> Rows {
             CLASSES,
             table.oid,
             number,
-            "a"
+            if sequence.used() == SequenceUse::Owned {
+                "a"
+            } else {
+                "i"
+            }
         ])
     });
     rows.collect()

@@ -34,7 +34,11 @@ pub(super) fn rows(world: &World, name: &str, attributes: &dyn Fn() -> Vec<Attri
             .collect(),
         "pg_constraint" => constraints(world),
         "pg_database" => databases(world),
-        "pg_depend" => sequences::dependencies(world),
+        "pg_depend" => {
+            let mut rows = sequences::dependencies(world);
+            rows.extend(sequences::of_defaults(world, &attributes()));
+            rows
+        }
         "pg_description" => descriptions(world, &attributes()),
         "pg_index" => indexes(world),
         "pg_indexes" => index_definitions(world),
@@ -209,7 +213,7 @@ fn attribute(attribute: &Attribute) -> Vec<Cell> {
         attribute.not_null,
         attribute.default.is_some() || attribute.generated.is_some(),
         false,
-        "",
+        attribute.identity,
         if attribute.generated.is_some() {
             "s"
         } else {
@@ -243,17 +247,14 @@ fn descriptions(world: &World, attributes: &[Attribute]) -> Rows {
     of_relations.chain(of_columns).collect()
 }
 
-/// The number of a column's default.
-fn default_oid(attribute: &Attribute) -> i64 {
-    attribute.relation * 1_600 % (1 << 30) + (1 << 30) + attribute.number
-}
-
-fn defaults(_: &World, attributes: &[Attribute]) -> Rows {
+fn defaults(world: &World, attributes: &[Attribute]) -> Rows {
     let defaults = attributes.iter().filter_map(|attribute| {
         let text = attribute.default.as_deref();
-        let text = text.or(attribute.generated.as_deref())?;
+        let table = world.relation(attribute.relation)?;
+        let text = text.map(|default| sequences::default_shown(world, table, default));
+        let text = text.or_else(|| attribute.generated.clone())?;
         Some(row![
-            default_oid(attribute),
+            attribute.default_oid(),
             attribute.relation,
             attribute.number,
             text

@@ -232,14 +232,23 @@ pub(crate) fn read(sql: &str) -> Result<Option<Command>, SqlError> {
         "fetch" | "move" => cursor::fetch(&mut words, first == "move")?,
         "close" => cursor::close(&mut words)?,
         "analyze" => Command::Nothing { tag: "ANALYZE" },
-        // Nothing is said of anything: there is nothing to take away. pg_dump writes it of `public`.
-        "comment" if tokens.last().is_some_and(says_nothing) => Command::Nothing { tag: "COMMENT" },
-        "cluster" | "reindex" | "comment" | "security" | "refresh" | "import" | "do" => {
+        "comment" => comment(sql, &tokens, &mut words),
+        "cluster" | "reindex" | "security" | "refresh" | "import" | "do" => {
             return Err(SqlError::missing(&first.to_uppercase()));
         }
         _ => engine(sql),
     };
     Ok(Some(command))
+}
+
+/// COMMENT ON. Of schemas, databases and the like nothing is kept: an empty one, which pg_dump writes of `public`, takes nothing away.
+fn comment(sql: &str, tokens: &[Token], words: &mut Words<'_>) -> Command {
+    let kept = ["table", "view", "column", "index", "sequence"];
+    let is_kept = words.take(&["on"]) && kept.iter().any(|kind| words.take(&[kind]));
+    match !is_kept && tokens.last().is_some_and(says_nothing) {
+        true => Command::Nothing { tag: "COMMENT" },
+        false => engine(sql),
+    }
 }
 
 /// Whether a comment is empty.

@@ -154,6 +154,7 @@ impl Talk {
             message: &error.message,
             hint: error.hint.as_deref(),
             context: error.context.as_deref(),
+            subject: error.subject.as_deref(),
         });
     }
 }

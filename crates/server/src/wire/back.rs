@@ -3,6 +3,7 @@
 use super::front::Formats;
 use super::row::Rows;
 use arrow::error::ArrowError;
+use hushdb::Subject;
 
 /// Messages that were not sent yet.
 #[derive(Default)]
@@ -19,6 +20,7 @@ pub(crate) struct Report<'a> {
     pub(crate) hint: Option<&'a str>,
     /// Where it happened, such as the line of a COPY.
     pub(crate) context: Option<&'a str>,
+    pub(crate) subject: Option<&'a Subject>,
 }
 
 /// A column, as RowDescription says it.
@@ -130,6 +132,19 @@ impl Out {
             }
             if let Some(context) = report.context {
                 field(b'W', context);
+            }
+            if let Some(Subject {
+                table,
+                column,
+                constraint,
+            }) = report.subject
+            {
+                let names = [(b't', table), (b'c', column), (b'n', constraint)];
+                for (code, name) in names {
+                    if let Some(name) = name {
+                        field(code, name);
+                    }
+                }
             }
             body.push(0);
         });

@@ -11,6 +11,7 @@ mod copy;
 mod databases;
 mod from_first;
 mod generated_columns;
+mod locking;
 mod merge;
 mod merge_statement;
 mod more_joins;
@@ -26,6 +27,7 @@ mod tokens;
 mod transaction;
 mod user_macros;
 mod user_types;
+mod with_changes;
 
 pub use before_parsing::ROWS_OF;
 pub use merge_statement::{Merge, MergeAction, MergeClause, MergedRows};
@@ -78,9 +80,11 @@ pub fn parse(sql: &str) -> Result<Statement> {
     more_joins::as_joins(&mut tokens);
     pivots::as_queries(&mut tokens);
     generated_columns::with_types(&mut tokens);
+    generated_columns::with_ordered_options(&mut tokens);
     without_data(&mut tokens);
     samples::plain_samples(&mut tokens);
     plain_phrases(&mut tokens);
+    locking::plain_locks(&mut tokens);
     from_first::with_their_stars(&mut tokens);
     read(tokens, |parser| {
         let mut statement = parsed(parser, by_name, &keys).map_err(|error| match quiet {
@@ -114,6 +118,9 @@ fn parsed(parser: &mut Parser, by_name: bool, keys: &KeyLiterals) -> Result<Stat
             },
             other => other,
         };
+    }
+    if let Statement::Sql(statement) = &mut statement {
+        with_changes::without_with(statement)?;
     }
     statement.visit(&mut PlainPhrases)?;
     statement.visit(&mut shapes::PlainShapes)?;

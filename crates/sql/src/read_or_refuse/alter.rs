@@ -71,11 +71,11 @@ fn operation(operation: &AlterTableOperation) -> Result<()> {
                 using: _,
                 // Another way to write it.
                 had_set: _,
-            } => Ok(()),
-            AlterColumnOperation::AddGenerated {
+            }
+            | AlterColumnOperation::AddGenerated {
                 generated_as: _,
                 sequence_options: _,
-            } => refuse(&[(&true, "ADD GENERATED")]),
+            } => Ok(()),
         },
         // What is none of these is refused by `exec/alter.rs`.
         _ => Ok(()),

@@ -15,7 +15,8 @@ pub(super) fn insert(insert: &Insert) -> Result<()> {
         ignore,
         into: _,
         table: _,
-        table_alias,
+        // `exec/dml.rs` reads it.
+        table_alias: _,
         columns: _,
         overwrite,
         source: _,
@@ -39,7 +40,6 @@ pub(super) fn insert(insert: &Insert) -> Result<()> {
     refuse(&[
         (optimizer_hints, "a hint"),
         (ignore, "INSERT IGNORE; write INSERT OR IGNORE"),
-        (table_alias, "an alias of the table of INSERT"),
         (overwrite, "INSERT OVERWRITE"),
         (assignments, "INSERT ... SET"),
         (partitioned, "PARTITION of INSERT"),

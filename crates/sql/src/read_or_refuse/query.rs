@@ -2,48 +2,69 @@
 
 use super::{Result, expressions, not_there, refuse, relations};
 use crate::error::Error;
+use crate::walk::{finish, visit, visit_mut};
 use sqlparser::ast::{
     Cte, Distinct, GroupByExpr, LimitClause, LockClause, LockType, NamedWindowDefinition,
     NamedWindowExpr, NonBlock, Offset, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query,
     ReplaceSelectElement, ReplaceSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    SetExpr, SetOperator, SetQuantifier, Statement, Values, WildcardAdditionalOptions, With,
+    SetExpr, SetOperator, SetQuantifier, Statement, Values, Visitor, VisitorMut,
+    WildcardAdditionalOptions, With,
 };
+use std::ops::ControlFlow;
 
-/// A statement, or one that is prepared, without the locking clause that it ends with, which `exec/for_update.rs` reads.
+/// A statement, or one that is prepared, without its locking clauses, which `exec/for_update.rs` and `exec/locked_queries.rs` read.
 pub(super) fn without_lock(statement: &Statement) -> Result<Option<Statement>> {
-    let has_lock = match statement {
-        Statement::Prepare { statement, .. } => has_lock(statement),
-        other => has_lock(other),
+    let inner = match statement {
+        Statement::Prepare { statement, .. } => statement.as_ref(),
+        other => other,
     };
-    if !has_lock {
+    let reads_locks = matches!(
+        inner,
+        Statement::Query(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Insert(_)
+    );
+    if !reads_locks || !has_lock(inner) {
         return Ok(None);
     }
     let mut statement = statement.clone();
-    let inner = match &mut statement {
-        Statement::Prepare {
-            statement: inner, ..
-        } => inner.as_mut(),
-        other => other,
-    };
-    let Statement::Query(query) = inner else {
-        return Ok(None);
-    };
-    match std::mem::take(&mut query.locks).as_slice() {
-        [] => Ok(None),
-        [clause] => {
-            let LockClause {
-                lock_type: LockType::Update | LockType::Share,
-                of: _,
-                nonblock: None | Some(NonBlock::Nowait | NonBlock::SkipLocked),
-            } = clause;
-            Ok(Some(statement))
-        }
-        _ => Err(not_there("more than one locking clause")),
-    }
+    finish(visit_mut(&mut statement, &mut Unlocked))?;
+    Ok(Some(statement))
 }
 
 fn has_lock(statement: &Statement) -> bool {
-    matches!(statement, Statement::Query(query) if !query.locks.is_empty())
+    struct Locks;
+    impl Visitor for Locks {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+            match query.locks.is_empty() {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        }
+    }
+    visit(statement, &mut Locks).is_break()
+}
+
+/// Takes locking clauses away.
+struct Unlocked;
+
+impl VisitorMut for Unlocked {
+    type Break = Box<Error>;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
+        match std::mem::take(&mut query.locks).as_slice() {
+            [] => ControlFlow::Continue(()),
+            [clause] => {
+                let LockClause {
+                    lock_type: LockType::Update | LockType::Share,
+                    of: _,
+                    nonblock: None | Some(NonBlock::Nowait | NonBlock::SkipLocked),
+                } = clause;
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Break(Box::new(not_there("more than one locking clause"))),
+        }
+    }
 }
 
 pub(super) fn query(query: &Query) -> Result<()> {
