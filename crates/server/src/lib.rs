@@ -12,6 +12,8 @@ mod adopt;
 mod auth;
 mod clock;
 mod control;
+#[doc(hidden)]
+pub mod decoders;
 mod door;
 mod failure;
 mod http;

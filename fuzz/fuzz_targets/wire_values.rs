@@ -1,0 +1,4 @@
+//! See `hushdb_server::decoders::values`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hushdb_server::decoders::values(bytes));
