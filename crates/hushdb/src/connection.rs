@@ -144,6 +144,11 @@ impl Connection {
         }
     }
 
+    /// The columns of a table that rows give values for, where others of it are generated; `None` where none is, or it is no table.
+    pub fn given_columns(&self, table: &[String]) -> Option<Vec<String>> {
+        exec::given_columns(&self.session.snapshot(None), table)
+    }
+
     /// Copies all of an attached database into another one, as COPY FROM DATABASE does; but what is in schema `main` goes to the
     /// schema `main_as` of the copy. Neither of them has to be reached by statements.
     ///
@@ -198,6 +203,17 @@ impl Connection {
     pub fn seal_anew(&self, database: &str) -> Result<bool> {
         let session = &self.session;
         session.in_turn(|_| exec::seal_anew(session, database))
+    }
+
+    /// A number that grows whenever anybody commits a change of what there is in the connection's database, while that is open: what was
+    /// described at another number may be different now.
+    ///
+    /// # Errors
+    /// `Catalog` when the database was detached.
+    pub fn definitions(&self) -> Result<u64> {
+        let database = self.session.current_database();
+        let store = Arc::clone(&self.session.instance.database(&database)?.store);
+        Ok(store.snapshot().definitions())
     }
 
     /// The one statement of a text, in the session's dialect, and what that says of the names of its columns.

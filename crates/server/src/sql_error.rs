@@ -13,6 +13,8 @@ pub(crate) struct SqlError {
     pub(crate) context: Option<String>,
     /// What it is about, where that is known.
     pub(crate) subject: Option<Box<Subject>>,
+    /// The character of the text that it is about, from 1.
+    pub(crate) position: Option<usize>,
 }
 
 impl SqlError {
@@ -23,7 +25,29 @@ impl SqlError {
             hint: None,
             context: None,
             subject: None,
+            position: None,
         }
+    }
+
+    /// An error of the engine's in a statement, with its place there.
+    pub(crate) fn placed(error: hushdb::Error, statement: &str) -> Self {
+        let plain = statement.trim_start();
+        let blanks = statement.chars().count() - plain.chars().count();
+        let position = error.position_in(plain.trim_end().trim_end_matches(';'));
+        Self {
+            position: position.map(|at| at + blanks),
+            ..error.into()
+        }
+    }
+
+    /// The same error, whose statement is a part of a text: `None` for one that was run in other words.
+    pub(crate) fn within(mut self, text: &str, statement: Option<&str>) -> Self {
+        let before = statement.and_then(|statement| {
+            let at = (statement.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
+            text.get(..at).map(|before| before.chars().count())
+        });
+        self.position = self.position.zip(before).map(|(at, before)| at + before);
+        self
     }
 
     pub(crate) fn syntax(message: &str) -> Self {

@@ -180,6 +180,16 @@ impl Error {
         self
     }
 
+    /// The number of the character that the error is about, from 1, in the text of the statement, where that is known.
+    pub fn position_in(&self, sql: &str) -> Option<usize> {
+        match self.kind {
+            ErrorKind::Parser | ErrorKind::Binder | ErrorKind::Catalog => {
+                error_place::position(&self.message, self.place, sql)
+            }
+            _ => None,
+        }
+    }
+
     /// Says what the error is about.
     pub fn about(mut self, subject: Subject) -> Self {
         self.subject = Some(Box::new(subject));

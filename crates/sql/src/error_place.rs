@@ -14,13 +14,10 @@ const LONGEST: usize = 1 << 20;
 
 /// The lines behind a message, if the place is known: `at` from the parser, else that of the word which the message is about.
 pub(crate) fn shown(message: &str, at: Option<(u64, u64)>, sql: &str) -> Option<String> {
-    if sql.len() > LONGEST || is_quiet(sql) || message.contains("\nLINE ") {
+    if message.contains("\nLINE ") {
         return None;
     }
-    let tokens = Tokenizer::new(&HushDialect::default(), sql)
-        .tokenize_with_location()
-        .ok()?;
-    let at = at.or_else(|| place_of(&tokens, &named(message)?))?;
+    let (at, tokens) = found(message, at, sql)?;
     let (line, column) = (usize::try_from(at.0).ok()?, usize::try_from(at.1).ok()?);
     let masked = masked(sql, &tokens);
     let text: Vec<char> = masked.lines().nth(line.checked_sub(1)?)?.chars().collect();
@@ -42,6 +39,31 @@ pub(crate) fn shown(message: &str, at: Option<(u64, u64)>, sql: &str) -> Option<
         "\n\n{head}{}{tail}\n{blanks}^",
         part.replace('\t', " ")
     ))
+}
+
+/// The number of the character in a text that an error is about, from 1, if the place is known.
+pub(crate) fn position(message: &str, at: Option<(u64, u64)>, sql: &str) -> Option<usize> {
+    let ((line, column), _) = found(message, at, sql)?;
+    let (line, column) = (usize::try_from(line).ok()?, usize::try_from(column).ok()?);
+    let before = sql.split_inclusive('\n').take(line.checked_sub(1)?);
+    let before: usize = before.map(|line| line.chars().count()).sum();
+    (column > 0).then_some(before + column)
+}
+
+/// Line and column of the place, and the tokens of the text.
+fn found(
+    message: &str,
+    at: Option<(u64, u64)>,
+    sql: &str,
+) -> Option<((u64, u64), Vec<TokenWithSpan>)> {
+    if sql.len() > LONGEST || is_quiet(sql) {
+        return None;
+    }
+    let tokens = Tokenizer::new(&HushDialect::default(), sql)
+        .tokenize_with_location()
+        .ok()?;
+    let at = at.or_else(|| place_of(&tokens, &named(message)?))?;
+    Some((at, tokens))
 }
 
 /// The text with a `*` for each character of a literal.
@@ -197,6 +219,9 @@ mod tests {
             lines,
             "\n\nLINE 2: FROM t e WHERE e.x = x\n                       ^"
         );
+        let sql = "SELECT 1\nFROM té e WHERE e.x = x";
+        assert_eq!(position(message, None, sql), Some(26));
+        assert_eq!(position(message, Some((2, 1)), sql), Some(10));
         let message = "syntax error at or near \"b\"";
         let lines = shown(message, Some((1, 3)), "a b b").unwrap_or_default();
         assert_eq!(lines, "\n\nLINE 1: a b b\n          ^");

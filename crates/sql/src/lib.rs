@@ -47,6 +47,7 @@ mod postgres_formats;
 mod postgres_from;
 mod postgres_literals;
 mod postgres_names;
+mod postgres_patterns;
 mod postgres_types;
 mod read_or_refuse;
 mod reading;
@@ -105,7 +106,7 @@ pub use parser::{
     parse_one,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
-pub use postgres::as_postgres;
+pub use postgres::{POSTGRES_TEXT, as_postgres};
 pub use postgres_byte_texts::postgres_bytes;
 pub use postgres_literals::{POSTGRES_LITERAL, postgres_list, postgres_literal};
 pub use postgres_names::{ColumnName, postgres_columns};

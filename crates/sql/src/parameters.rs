@@ -18,6 +18,9 @@ const MOST_PARAMETERS: usize = 65_535;
 /// # Errors
 /// `Unsupported` for a parameter with a name.
 pub fn number_parameters(statement: &mut Statement) -> Result<Vec<bool>> {
+    if has_its_own(statement) {
+        return Ok(vec![]);
+    }
     let mut marks = QuestionMarks::default();
     visit(statement, &mut marks)?;
     marks.0.sort();
@@ -32,11 +35,19 @@ pub fn number_parameters(statement: &mut Statement) -> Result<Vec<bool>> {
     Ok(numbers.used)
 }
 
+/// Whether the parameters in a statement are of one that it keeps: PREPARE takes no values.
+fn has_its_own(statement: &Statement) -> bool {
+    statement.command() == "PREPARE"
+}
+
 /// Puts values where a statement has `$1`, `$2`...
 ///
 /// # Errors
 /// `Binder` when a parameter has no value, or a value no parameter.
 pub fn substitute_parameters(statement: &mut Statement, values: &[Expr]) -> Result<()> {
+    if has_its_own(statement) && values.is_empty() {
+        return Ok(());
+    }
     let mut binder = Parameters::new(values);
     visit(statement, &mut binder)?;
     if binder.used.contains(&false) {

@@ -15,6 +15,7 @@ use crate::postgres_formats::{of_format, to_char};
 use crate::postgres_from::{Tables, name_tableoid, series_of_columns, table_function};
 use crate::postgres_literals::{self, mark_parts, mark_values};
 use crate::postgres_names::{ColumnName, name_calls, names};
+use crate::postgres_patterns::similar;
 use crate::postgres_types::{self, OID_OF, TEXT_OF};
 use crate::template::template;
 use crate::walk::visit_expressions_mut;
@@ -175,6 +176,14 @@ impl Meaning {
                 }
             }
             Expr::BinaryOp { left, op, right } => found_anywhere(left, op, right)?,
+            Expr::SimilarTo {
+                pattern,
+                escape_char,
+                ..
+            } => {
+                similar(pattern, escape_char)?;
+                None
+            }
             Expr::Cast {
                 expr, data_type, ..
             } => {
@@ -223,7 +232,10 @@ fn show_name(expr: &mut Expr) {
     }
 }
 
-/// A cast to a type that only PostgreSQL has.
+/// The function that a cast to text is.
+pub const POSTGRES_TEXT: &str = "postgres_text";
+
+/// A cast to a type that only PostgreSQL has, or to text, which some values are in another writing there.
 fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
     if let Some(kind) = postgres_types::named(data_type) {
         return Some(call(OID_OF[kind], vec![expr.clone()]));
@@ -236,6 +248,9 @@ fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
     {
         return Some(call(TEXT_OF[kind], vec![expr.clone()]));
     }
+    if postgres_types::is_text(data_type) && !is_plain(expr) {
+        return Some(call(POSTGRES_TEXT, vec![expr.clone()]));
+    }
     if matches!(data_type, ast::DataType::Bytea)
         && let Some(bytes) = bytes(expr)
     {
@@ -245,6 +260,15 @@ fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
         *data_type = plain;
     }
     None
+}
+
+/// Whether an expression is a literal or a parameter, whose type a cast says.
+fn is_plain(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(_) => true,
+        Expr::Nested(inner) => is_plain(inner),
+        _ => false,
+    }
 }
 
 /// The bytes that a text means, which DuckDB would read otherwise.

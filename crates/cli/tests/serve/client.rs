@@ -13,8 +13,17 @@ use std::os::unix::net::UnixStream;
 pub(crate) struct Refusal {
     pub(crate) sqlstate: String,
     pub(crate) message: String,
-    /// Of table, column and constraint, each behind its code: `t=orders n=positive`.
+    /// Of table, column and constraint, and the place in the text, each behind its code: `t=orders n=positive`, `P=8`.
     pub(crate) names: String,
+}
+
+/// What a statement gave.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    /// Types of its columns, if it has any.
+    pub(crate) oids: Option<Vec<u32>>,
+    pub(crate) rows: Vec<Vec<Option<String>>>,
+    pub(crate) tag: String,
 }
 
 /// A session.
@@ -167,6 +176,35 @@ impl Client {
         .collect()
     }
 
+    /// What a statement gives, by a simple or an extended query.
+    pub(crate) fn table(&mut self, sql: &str, extended: bool) -> Result<Table, Refusal> {
+        let all = match extended {
+            false => self.query(sql)?,
+            true => {
+                let mut bytes = parse(sql);
+                bytes.extend(bind(&[], false));
+                bytes.extend(message(b'D', b"P\0"));
+                bytes.extend(message(b'E', b"\0\0\0\0\0"));
+                bytes.extend(message(b'S', b""));
+                self.send(&bytes);
+                self.until_ready()?
+            }
+        };
+        let mut table = Table::default();
+        for (kind, body) in all {
+            match kind {
+                b'T' => {
+                    let columns = columns(&body).into_iter();
+                    table.oids = Some(columns.map(|(_, oid)| oid).collect());
+                }
+                b'D' => table.rows.push(cells(&body)),
+                b'C' => table.tag = text(&body),
+                _ => {}
+            }
+        }
+        Ok(table)
+    }
+
     /// Types of parameters, and names and types of columns.
     pub(crate) fn describe(&mut self, sql: &str) -> Result<Described, Refusal> {
         let mut bytes = parse(sql);
@@ -301,6 +339,21 @@ fn columns(body: &[u8]) -> Vec<(String, u32)> {
     columns
 }
 
+/// The values of a row, as text.
+fn cells(body: &[u8]) -> Vec<Option<String>> {
+    let (mut values, mut rest) = (vec![], &body[2..]);
+    while !rest.is_empty() {
+        let length = i32::from_be_bytes(rest[..4].try_into().unwrap());
+        rest = &rest[4..];
+        values.push(usize::try_from(length).ok().map(|length| {
+            let (value, behind) = rest.split_at(length);
+            rest = behind;
+            String::from_utf8(value.to_vec()).unwrap()
+        }));
+    }
+    values
+}
+
 fn row(body: &[u8]) -> Vec<Vec<u8>> {
     let (mut values, mut rest) = (vec![], &body[2..]);
     while !rest.is_empty() {
@@ -330,7 +383,7 @@ pub(crate) fn refusal(body: &[u8]) -> Refusal {
         match field.chars().next() {
             Some('C') => sqlstate = field[1..].into(),
             Some('M') => message = field[1..].into(),
-            Some(code @ ('t' | 'c' | 'n')) => names.push(format!("{code}={}", &field[1..])),
+            Some(code @ ('t' | 'c' | 'n' | 'P')) => names.push(format!("{code}={}", &field[1..])),
             _ => {}
         }
     }

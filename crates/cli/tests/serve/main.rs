@@ -8,12 +8,15 @@ mod alter_database;
 mod backups;
 mod client;
 mod cursors;
+mod dumps;
 mod hostile;
 mod hostile_table;
 mod instance;
 mod phrases;
 mod recorded;
 mod rights;
+mod script_values;
+mod scripts;
 
 use client::Client;
 use instance::{KEY, PASSWORD, Running, hush, made, psql};

@@ -44,6 +44,12 @@ fn phrases_of_postgresql_mean_what_they_mean_there() {
         ),
         ("SELECT array_upper(ARRAY[4, 5], 1)", "2"),
         (
+            "SELECT count(*) FROM (VALUES ('abc'), ('axc'), ('a.c'), ('d')) v(s) WHERE s SIMILAR TO '(a|b)_c'",
+            "3",
+        ),
+        ("SELECT 'a%b' SIMILAR TO 'a#%_' ESCAPE '#'", "t"),
+        ("SELECT 0.25::numeric(2, 2)", "0.25"),
+        (
             "SELECT sum(s) FROM (SELECT generate_subscripts(ARRAY['a', 'b'], 1) AS s) q",
             "3",
         ),
@@ -139,6 +145,42 @@ fn texts_that_are_no_value_of_what_they_meet_are_refused() {
     for bad in ["VALUES ('\\x00ff')", "SELECT b FROM t WHERE id = 1"] {
         let refused = client.run(&format!("INSERT INTO c {bad}"));
         assert_eq!(refused.unwrap_err().sqlstate, "23514", "{bad}");
+    }
+    server.stop();
+}
+
+#[test]
+fn values_cast_to_text_are_written_as_postgresql_writes_them() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    client
+        .run("CREATE TABLE t (b BYTEA, f FLOAT8, l TEXT[], i INTERVAL, n NUMERIC(4, 2), d DATE, o BOOLEAN)")
+        .unwrap();
+    client
+        .run("INSERT INTO t VALUES ('\\x00ff', 1, '{a,\"b c\",NULL}', '1 year 2 mons 3 days 04:05:06.5', 1.5, '2024-02-29', 't')")
+        .unwrap();
+    for (sql, shown) in [
+        ("SELECT b::text FROM t", "\\x00ff"),
+        (
+            "SELECT f::text || '|' || (f * 1e20)::text FROM t",
+            "1|1e+20",
+        ),
+        ("SELECT CAST(l AS TEXT) FROM t", "{a,\"b c\",NULL}"),
+        (
+            "SELECT i::varchar FROM t",
+            "1 year 2 mons 3 days 04:05:06.5",
+        ),
+        (
+            "SELECT n::text || d::text || o::text FROM t",
+            "1.502024-02-29true",
+        ),
+        (
+            "SELECT count(*) FROM t WHERE f::text = '1' AND NULL::text IS NULL",
+            "1",
+        ),
+    ] {
+        assert_eq!(client.rows(sql), [[shown]], "{sql}");
     }
     server.stop();
 }
@@ -292,5 +334,120 @@ fn a_block_is_what_its_first_words_say() {
     assert_eq!(client.run(late).unwrap_err().sqlstate, "25001");
     client.run("ROLLBACK").unwrap();
     assert_eq!(client.rows("SELECT count(*) FROM t"), [["0"]]);
+    server.stop();
+}
+
+#[test]
+fn errors_say_where_they_are() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    client.run("CREATE TABLE t (id INT)").unwrap();
+    for (sql, position) in [
+        ("SELECT nothing FROM t", "P=8"),
+        ("SELECT 'é', 1;  SELECT id\n FROM none", "P=33"),
+        ("SELECT id FROM t WHERE nofunc(id)", "P=24"),
+        ("INSERT INTO t VALUES (1/0, 2)", ""),
+    ] {
+        let refusal = client.run(sql).unwrap_err();
+        assert_eq!(refusal.names, position, "{sql}: {}", refusal.message);
+    }
+    let refusal = client.describe("  SELECT nothing FROM t").unwrap_err();
+    assert_eq!(refusal.names, "P=10");
+    server.stop();
+}
+
+#[test]
+fn generated_columns_are_left_out_of_copies() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    client
+        .run("CREATE TABLE g (a INT, b INT GENERATED ALWAYS AS (a * 2) STORED, c TEXT)")
+        .unwrap();
+    let rows: &[u8] = b"1\tx\n2\ty\n";
+    assert_eq!(
+        client.copy_in("COPY g FROM STDIN", &[rows]).unwrap(),
+        "COPY 2"
+    );
+    assert_eq!(client.copy_out("COPY g TO STDOUT"), "1\tx\n2\ty\n");
+    assert_eq!(client.rows("SELECT sum(b) FROM g"), [["6"]]);
+    server.stop();
+}
+
+/// What was parsed before is described as things are now, also where another session has changed them.
+#[test]
+fn a_text_that_is_parsed_again_is_described_again() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut one = Client::connect(&server, "hush", "hush", PASSWORD);
+    let mut other = Client::connect(&server, "hush", "hush", PASSWORD);
+    let query = "SELECT * FROM t";
+    let answer = |client: &mut Client| client.table(query, true).unwrap().rows[0][0].clone();
+    one.run("CREATE TABLE t AS SELECT 7 AS x").unwrap();
+    assert_eq!(answer(&mut one).as_deref(), Some("7"));
+    other
+        .run("CREATE OR REPLACE TABLE t AS SELECT 'text' AS x")
+        .unwrap();
+    assert_eq!(answer(&mut one).as_deref(), Some("text"));
+    one.run("BEGIN").unwrap();
+    one.run("CREATE OR REPLACE TABLE t AS SELECT true AS x")
+        .unwrap();
+    assert_eq!(answer(&mut one).as_deref(), Some("t"));
+    one.run("ROLLBACK").unwrap();
+    assert_eq!(answer(&mut one).as_deref(), Some("text"));
+    one.pipeline(&["PREPARE p AS SELECT $1::int + x FROM (SELECT 1 AS x) q"])
+        .unwrap();
+    let named = one.table("EXECUTE p(41)", true).unwrap();
+    assert_eq!(named.rows, [[Some("42".to_owned())]]);
+    // A statement that is kept has the columns that it had.
+    let parse = crate::client::message(b'P', b"kept\0SELECT * FROM t\0\0\0");
+    one.synced(&parse).unwrap();
+    other
+        .run("CREATE OR REPLACE TABLE t AS SELECT 1 AS x, 2 AS y")
+        .unwrap();
+    let run = [
+        crate::client::message(b'B', b"\0kept\0\0\0\0\0\0\0"),
+        crate::client::message(b'E', b"\0\0\0\0\0"),
+    ];
+    let refused = one.synced(&run.concat()).unwrap_err();
+    assert_eq!(refused.sqlstate, "0A000");
+    server.stop();
+}
+
+#[test]
+fn a_session_may_speak_duckdbs_dialect() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    let half = "SELECT 7 / 2";
+    assert_eq!(client.rows(half), [["3"]]);
+    client
+        .run("BEGIN; SET LOCAL sql_dialect = 'duckdb'")
+        .unwrap();
+    assert_eq!(client.rows(half), [["3.5"]]);
+    client.run("COMMIT").unwrap();
+    assert_eq!(client.rows(half), [["3"]]);
+    client.run("SET sql_dialect TO duckdb").unwrap();
+    client
+        .run("SET default_null_order = 'nulls_first'")
+        .unwrap();
+    let ordered = "SELECT x FROM (VALUES (1), (NULL)) v(x) ORDER BY x LIMIT 1";
+    assert_eq!(client.rows(ordered), [[""]]);
+    let outside = client.run("SET threads = 1").unwrap_err();
+    assert_eq!(outside.sqlstate, "42501");
+    client.run("RESET sql_dialect").unwrap();
+    assert_eq!(client.rows(ordered), [["1"]]);
+    assert_eq!(
+        client
+            .run("SET default_null_order = 'x'")
+            .unwrap_err()
+            .sqlstate,
+        "42704"
+    );
+    assert_eq!(
+        client.run("SET sql_dialect = 'x'").unwrap_err().sqlstate,
+        "22023"
+    );
     server.stop();
 }

@@ -14,18 +14,23 @@ use std::path::PathBuf;
 const NOT_YET: &str = include_str!("not_yet.txt");
 
 /// pgbench's tables, which some of the recordings drop.
-const PGBENCH: [&str; 4] = [
+const PGBENCH: [&str; 6] = [
     "CREATE TABLE IF NOT EXISTS pgbench_accounts (aid INT NOT NULL PRIMARY KEY, bid INT, abalance INT, filler CHAR(84))",
     "CREATE TABLE IF NOT EXISTS pgbench_branches (bid INT NOT NULL PRIMARY KEY, bbalance INT, filler CHAR(88))",
     "CREATE TABLE IF NOT EXISTS pgbench_tellers (tid INT NOT NULL PRIMARY KEY, bid INT, tbalance INT, filler CHAR(84))",
     "CREATE TABLE IF NOT EXISTS pgbench_history (tid INT, bid INT, aid INT, delta INT, mtime TIMESTAMP, filler CHAR(22))",
+    // Foreign keys ask for them.
+    "INSERT INTO pgbench_branches (bid, bbalance) SELECT 1, 0 WHERE NOT EXISTS (SELECT 1 FROM pgbench_branches)",
+    "INSERT INTO pgbench_tellers (tid, bid, tbalance) SELECT g, 1, 0 FROM generate_series(1, 10) t(g)
+        WHERE NOT EXISTS (SELECT 1 FROM pgbench_tellers)",
 ];
 
 /// What the recordings speak of besides, as far as it can be made here.
-const OBJECTS: [&str; 6] = [
+const OBJECTS: [&str; 7] = [
     "CREATE SCHEMA shop",
-    "CREATE TABLE shop.customer (id INT PRIMARY KEY, name VARCHAR(40) NOT NULL UNIQUE, created TIMESTAMPTZ DEFAULT now())",
+    "CREATE TABLE shop.customer (id SERIAL PRIMARY KEY, name VARCHAR(40) NOT NULL, created TIMESTAMPTZ DEFAULT now())",
     "INSERT INTO shop.customer SELECT i, 'n' || i, now() FROM generate_series(1, 20) g(i)",
+    "SELECT setval('shop.customer_id_seq', 20)",
     "CREATE TABLE shop.orders (id BIGINT PRIMARY KEY, customer INT, total NUMERIC(10, 2) CHECK (total >= 0), placed DATE, at TIME,
         placed_at TIMESTAMP, seen TIMESTAMPTZ, took INTERVAL, token UUID, body BYTEA, tags TEXT[], meta TEXT, mood TEXT)",
     "CREATE INDEX orders_customer ON shop.orders (customer)",

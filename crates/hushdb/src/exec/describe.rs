@@ -86,6 +86,16 @@ fn columns(statement: &Statement<'_>, parsed: Parsed) -> Result<Option<SchemaRef
                 let table = tables.first().map(ToString::to_string).unwrap_or_default();
                 planned(rows_of(&table, None, items)?)
             }
+            ast::Statement::Execute {
+                name: Some(name),
+                parameters,
+                ..
+            } => {
+                let name = sql::name_parts(&name)?.join(".");
+                let mut named = statement.session.prepared(&name)?.statement.clone();
+                sql::substitute_parameters(&mut named, &parameters)?;
+                columns(statement, named)
+            }
             ast::Statement::Explain { .. } => {
                 let text = |name: &str| Field::new(name, DataType::Utf8, false);
                 let columns = vec![text("explain_key"), text("explain_value")];

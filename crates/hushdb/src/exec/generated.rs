@@ -10,7 +10,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Volatility};
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::{self, GeneratedExpressionMode, Ident, VisitorMut};
 use hushdb_query::functions::instant_function;
-use hushdb_query::plan::Planner;
+use hushdb_query::plan::{Planner, Snapshot};
 use hushdb_sql::type_names::{cast_to, stored_type};
 use hushdb_sql::walk::{visit_expressions, visit_mut};
 use hushdb_sql::{self as sql, Error, Result, sqlstate};
@@ -87,6 +87,14 @@ pub(super) fn given(table: &TableVersion) -> Vec<usize> {
     let columns = table.columns.iter().enumerate();
     let columns = columns.filter(|(_, column)| column.generated.is_none());
     columns.map(|(at, _)| at).collect()
+}
+
+/// Their names, where a table has others beside them.
+pub(crate) fn given_columns(snapshot: &Snapshot, table: &[String]) -> Option<Vec<String>> {
+    let (_, table) = snapshot.seen(table)?;
+    let given = given(table);
+    let names = given.iter().map(|at| table.columns[*at].name.clone());
+    (given.len() < table.columns.len()).then(|| names.collect())
 }
 
 /// # Errors

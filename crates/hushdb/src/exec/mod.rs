@@ -93,6 +93,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub(crate) use describe::describe;
+pub(crate) use generated::given_columns;
 pub(crate) use literal::Argument;
 pub(crate) use rekey::{begin as begin_rekey, go_on as seal_anew, slots as key_slots};
 

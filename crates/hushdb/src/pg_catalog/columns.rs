@@ -14,6 +14,7 @@ pub(super) fn known_oid(table: &str) -> Option<i64> {
         "pg_authid" => 1_260,
         "pg_database" => 1_262,
         "pg_constraint" => 2_606,
+        "pg_attrdef" => 2_604,
         "pg_namespace" => 2_615,
         "pg_description" => 2_609,
         "pg_index" => 2_610,

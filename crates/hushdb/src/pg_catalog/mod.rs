@@ -12,6 +12,7 @@ mod information;
 mod rows;
 mod sequences;
 mod tables;
+mod views;
 mod world;
 
 use datafusion::arrow::array::RecordBatch;

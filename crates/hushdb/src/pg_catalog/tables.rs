@@ -4,8 +4,10 @@ use super::attributes::Attribute;
 use super::base_types;
 use super::rows::{Cell, row};
 use super::sequences::{self, CLASSES};
+use super::views;
 use super::world::{BTREE, HEAP, INFORMATION_SCHEMA, Kind, PG_CATALOG, Relation, World, keys};
 use super::world::{database_oid, role_oid};
+use hushdb_sql::POSTGRES_LITERAL;
 use hushdb_storage::IndexKind;
 
 type Rows = Vec<Vec<Cell>>;
@@ -37,6 +39,7 @@ pub(super) fn rows(world: &World, name: &str, attributes: &dyn Fn() -> Vec<Attri
         "pg_depend" => {
             let mut rows = sequences::dependencies(world);
             rows.extend(sequences::of_defaults(world, &attributes()));
+            rows.extend(views::dependencies(world));
             rows
         }
         "pg_description" => descriptions(world, &attributes()),
@@ -171,7 +174,7 @@ fn class(world: &World, relation: &Relation) -> Vec<Cell> {
         columns as i64,
         checks as i64,
         kind == "v",
-        false,
+        has_foreign_key(world, relation),
         false,
         false,
         false,
@@ -247,11 +250,37 @@ fn descriptions(world: &World, attributes: &[Attribute]) -> Rows {
     of_relations.chain(of_columns).collect()
 }
 
+/// A default that is a text which its column's type reads, as PostgreSQL shows it: with the type.
+fn literal(default: &str, ty: (i64, i64)) -> Option<String> {
+    let text = default.strip_prefix(POSTGRES_LITERAL)?;
+    let text = text.strip_prefix("('")?.strip_suffix("')")?;
+    let is_whole = !text.replace("''", "").contains('\'');
+    let ty = base_types::format_type(ty.0, None).filter(|_| is_whole)?;
+    Some(format!("'{text}'::{ty}"))
+}
+
+/// Whether a table has a foreign key or one names it, for which PostgreSQL has triggers: pg_dump looks for foreign keys there alone.
+fn has_foreign_key(world: &World, relation: &Relation) -> bool {
+    let is_it = |at: usize| {
+        world
+            .relations
+            .get(at)
+            .is_some_and(|r| r.oid == relation.oid)
+    };
+    world.constraints.iter().any(|constraint| {
+        let named = constraint.names.as_ref().map(|(at, _)| *at);
+        constraint.kind == "f" && (is_it(constraint.relation) || named.is_some_and(is_it))
+    })
+}
+
 fn defaults(world: &World, attributes: &[Attribute]) -> Rows {
     let defaults = attributes.iter().filter_map(|attribute| {
         let text = attribute.default.as_deref();
         let table = world.relation(attribute.relation)?;
-        let text = text.map(|default| sequences::default_shown(world, table, default));
+        let text = text.map(|default| match literal(default, attribute.ty) {
+            Some(literal) => literal,
+            None => sequences::default_shown(world, table, default),
+        });
         let text = text.or_else(|| attribute.generated.clone())?;
         Some(row![
             attribute.default_oid(),

@@ -18,6 +18,7 @@ use datafusion::logical_expr::{
     lit,
 };
 use datafusion::optimizer::AnalyzerRule;
+use hushdb_sql::POSTGRES_TEXT;
 use hushdb_sql::type_names::is_called_json;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -96,6 +97,9 @@ impl DuckCasts {
         let (inner, field, lenient) = match &expr {
             Expr::Cast(Cast { expr: inner, field }) => (inner, field, false),
             Expr::TryCast(TryCast { expr: inner, field }) => (inner, field, true),
+            Expr::ScalarFunction(call) if call.func.name() == POSTGRES_TEXT => {
+                return self.of_postgres(expr, schema);
+            }
             _ => return self.texts(expr, schema),
         };
         if let Some(text) = postgres_literals::text_of(inner) {
@@ -168,6 +172,25 @@ impl DuckCasts {
             }
             false => Expr::Cast(Cast::new_from_field(Box::new(rounded), Arc::clone(field))),
         })
+    }
+
+    /// A cast to text of PostgreSQL, which is DuckDB's for values that both write alike.
+    fn of_postgres(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+        let Expr::ScalarFunction(call) = &expr else {
+            return Ok(Transformed::no(expr));
+        };
+        let [value] = call.args.as_slice() else {
+            return Ok(Transformed::no(expr));
+        };
+        let of = value.get_type(schema)?;
+        let differs = of.is_floating() || of.is_decimal() || is_blob(&of) || of.is_list();
+        if differs || matches!(of, DataType::Interval(_)) {
+            return Ok(Transformed::no(expr));
+        }
+        let cast = Cast::new(Box::new(value.clone()), DataType::Utf8View);
+        Ok(Transformed::yes(
+            self.rewrite(Expr::Cast(cast), schema)?.data,
+        ))
     }
 
     /// A cast of a text that the type it is cast to reads in its own way.

@@ -181,13 +181,38 @@ impl Command {
             Self::CreateDatabase { .. }
             | Self::DropDatabase { .. }
             | Self::AlterDatabase { .. } => true,
-            Self::Engine { sql, .. } => ["vacuum", "checkpoint"].iter().any(|word| {
-                sql.get(..word.len())
-                    .is_some_and(|first| first.eq_ignore_ascii_case(word))
-            }),
-            _ => false,
+            _ => self.begins_with(&["vacuum", "checkpoint"]),
         }
     }
+
+    /// Whether it may change what there is in the database, rather than rows.
+    pub(crate) fn defines(&self) -> bool {
+        matches!(self, Self::DropSeveral { .. }) || self.begins_with(&["create", "drop", "alter"])
+    }
+
+    /// Whether it is the engine's, and its first word one of these.
+    pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
+        let Self::Engine { sql, .. } = self else {
+            return false;
+        };
+        let mut rest = sql.trim_start();
+        while let Some(behind) = behind_comment(rest) {
+            rest = behind.trim_start();
+        }
+        words.iter().any(|word| {
+            let first = rest.get(..word.len());
+            first.is_some_and(|first| first.eq_ignore_ascii_case(word))
+        })
+    }
+}
+
+/// What stands behind a comment that a text begins with.
+fn behind_comment(sql: &str) -> Option<&str> {
+    if let Some(comment) = sql.strip_prefix("--") {
+        return Some(comment.split_once('\n').map_or("", |(_, rest)| rest));
+    }
+    let comment = sql.strip_prefix("/*")?;
+    comment.split_once("*/").map(|(_, rest)| rest)
 }
 
 /// Reads one statement; `None` for one without a word.
@@ -458,7 +483,6 @@ fn create(sql: &str, tokens: &[Token], words: &mut Words<'_>) -> Result<Command,
         ("function", "CREATE FUNCTION"),
         ("procedure", "CREATE PROCEDURE"),
         ("trigger", "CREATE TRIGGER"),
-        ("type", "CREATE TYPE"),
         ("extension", "CREATE EXTENSION"),
         ("publication", "CREATE PUBLICATION"),
         ("subscription", "CREATE SUBSCRIPTION"),

@@ -22,7 +22,7 @@ const MOST_LINE: usize = 64 << 20;
 impl Session {
     /// COPY FROM STDIN; gives the number of rows.
     pub(super) fn copy_in(&mut self, copy: &Copy) -> Result<u64, Fail> {
-        let statement = self.connection.prepare(&copy.select())?;
+        let statement = self.connection.prepare(&self.select_of(copy))?;
         let schema = statement.describe(&[])?.columns;
         let schema = schema.ok_or_else(|| SqlError::missing("COPY into what is no table"))?;
         self.begin_implicit()?;
@@ -93,9 +93,21 @@ impl Session {
         Ok(added)
     }
 
+    /// The columns of a COPY, as SELECT: all that are not generated, where none are named.
+    fn select_of(&self, copy: &Copy) -> String {
+        match self.connection.given_columns(&copy.table) {
+            Some(columns) if copy.columns.is_empty() => {
+                let copy = copy.clone();
+                Copy { columns, ..copy }.select()
+            }
+            _ => copy.select(),
+        }
+    }
+
     /// COPY TO STDOUT; gives the number of rows.
     pub(super) fn copy_out(&mut self, copy: &Copy) -> Result<u64, Fail> {
-        let sql = copy.query.clone().unwrap_or_else(|| copy.select());
+        let query = copy.query.clone();
+        let sql = query.unwrap_or_else(|| self.select_of(copy));
         let mut result = self.connection.run(&sql)?;
         if result.kind() != ResultKind::Rows {
             return Err(SqlError::missing("COPY of a statement without rows").into());

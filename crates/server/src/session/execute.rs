@@ -12,7 +12,7 @@ use crate::wire::oids;
 use crate::wire::row::Rows;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use hushdb::{QueryResult, ResultKind};
+use hushdb::{Connection, QueryResult, ResultKind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +53,18 @@ pub(super) fn heads(schema: &SchemaRef) -> Vec<ColumnHead> {
         .collect()
 }
 
+/// Has statements mean what they do in a dialect: in PostgreSQL's NULL is the greatest value, and `/` of whole numbers cuts.
+pub(super) fn set_dialect(connection: &Connection, dialect: &str) -> Result<(), SqlError> {
+    let nulls = match dialect {
+        "duckdb" => "nulls_last",
+        _ => "postgres",
+    };
+    connection.execute(&format!(
+        "SET default_null_order = '{nulls}'; SET sql_dialect = '{dialect}'"
+    ))?;
+    Ok(())
+}
+
 impl Session {
     /// Whether a command may run as things are.
     pub(super) fn may_run(&mut self, command: &Command) -> Result<(), SqlError> {
@@ -62,6 +74,9 @@ impl Session {
         if self.block != Block::None && command.stands_alone() {
             let message = "this statement cannot run inside a transaction block or pipeline";
             return Err(SqlError::new("25001", message));
+        }
+        if command.defines() {
+            self.recent.clear();
         }
         self.is_fresh &= matches!(
             command,
@@ -104,20 +119,10 @@ impl Session {
         let done = |tag: &str| Ok(Some(Answer::Tag(tag.into())));
         match command {
             _ if command.is_control() => done(self.control(command)?),
-            Command::Set { local, name, value } => {
-                let changed = self.settings.lock().set(name, value.as_deref(), *local)?;
-                self.tell(changed);
-                self.apply(name)?;
-                done("SET")
-            }
-            Command::SetConfig { local, name, value } => {
-                let changed = self.settings.lock().set(name, Some(value), *local)?;
-                self.tell(changed);
-                self.apply(name)?;
-                let value = self.settings.lock().get(name).unwrap_or_default();
-                let rows = text_rows("set_config", vec![value])?;
-                Ok(Some(Answer::Rows("SELECT 1", rows)))
-            }
+            Command::Set { .. }
+            | Command::SetConfig { .. }
+            | Command::Reset(_)
+            | Command::Show(_) => self.of_settings(command),
             Command::SetTransaction {
                 session,
                 isolation,
@@ -125,14 +130,6 @@ impl Session {
             } => {
                 self.set_transaction(*session, *isolation, *read_only)?;
                 done("SET")
-            }
-            Command::Reset(name) => {
-                self.reset(name.as_deref())?;
-                done("RESET")
-            }
-            Command::Show(name) => {
-                let value = self.settings.lock().get(name).unwrap_or_default();
-                Ok(Some(Answer::Rows("SHOW", text_rows(name, vec![value])?)))
             }
             Command::Discard(only_temporary) => {
                 if self.block != Block::None {
@@ -166,6 +163,58 @@ impl Session {
             }
             other => self.of_instance(other),
         }
+    }
+
+    fn of_settings(&mut self, command: &Command) -> Result<Option<Answer>, Fail> {
+        let done = |tag: &str| Ok(Some(Answer::Tag(tag.into())));
+        match command {
+            Command::Set { name, value, .. } if self.is_engines(name) => {
+                let value = value.as_deref().map(|value| value.replace('\'', "''"));
+                self.connection.run(&match value {
+                    Some(value) => format!("SET {name} = '{value}'"),
+                    None => format!("RESET {name}"),
+                })?;
+                done("SET")
+            }
+            Command::Reset(Some(name)) if self.is_engines(name) => {
+                self.connection.run(&format!("RESET {name}"))?;
+                done("RESET")
+            }
+            Command::Set { local, name, value } => {
+                let changed = self.settings.lock().set(name, value.as_deref(), *local)?;
+                self.tell(changed);
+                self.apply(name)?;
+                done("SET")
+            }
+            Command::SetConfig { local, name, value } => {
+                let changed = self.settings.lock().set(name, Some(value), *local)?;
+                self.tell(changed);
+                self.apply(name)?;
+                let value = self.settings.lock().get(name).unwrap_or_default();
+                let rows = text_rows("set_config", vec![value])?;
+                Ok(Some(Answer::Rows("SELECT 1", rows)))
+            }
+            Command::Reset(name) => {
+                self.reset(name.as_deref())?;
+                done("RESET")
+            }
+            Command::Show(name) => {
+                let value = self.settings.lock().get(name).unwrap_or_default();
+                Ok(Some(Answer::Rows("SHOW", text_rows(name, vec![value])?)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a setting is the engine's alone, which those who speak its dialect may set.
+    fn is_engines(&self, name: &str) -> bool {
+        let is_name = name
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+        let settings = self.settings.lock();
+        is_name
+            && !super::settings::is_known(name)
+            && settings.get("sql_dialect").as_deref() == Some("duckdb")
     }
 
     fn of_cursor(&mut self, command: &Command) -> Result<Option<Answer>, Fail> {
@@ -303,6 +352,7 @@ impl Session {
             "search_path",
             "lock_timeout",
             "default_transaction_isolation",
+            "sql_dialect",
         ] {
             self.apply(engines)?;
         }
@@ -325,9 +375,19 @@ impl Session {
                 self.connection.run(&format!("SET {engines} = '{value}'"))?;
             }
         }
-        if !name.eq_ignore_ascii_case("search_path") {
-            return Ok(());
+        if name.eq_ignore_ascii_case("sql_dialect") {
+            let value = self.settings.lock().get(name).unwrap_or_default();
+            self.recent.clear();
+            return set_dialect(&self.connection, &value);
         }
+        if name.eq_ignore_ascii_case("search_path") {
+            self.apply_path()?;
+        }
+        Ok(())
+    }
+
+    /// Begins in the first schema of the path that there is.
+    fn apply_path(&mut self) -> Result<(), SqlError> {
         let path = self.settings.lock().get("search_path").unwrap_or_default();
         let schemas = path
             .split(',')

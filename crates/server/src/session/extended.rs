@@ -14,7 +14,7 @@ use crate::wire::oids;
 use crate::wire::parameter;
 use crate::wire::row::Rows;
 use arrow::array::RecordBatch;
-use arrow::compute::cast;
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::SchemaRef;
 use hushdb::{PreparedStatement, QueryResult, ResultKind, Value, split_statements};
 use std::sync::Arc;
@@ -106,6 +106,11 @@ impl Session {
         }
         self.close_statement(&name);
         let key = (sql, types);
+        let definitions = self.connection.definitions()?;
+        if definitions != self.recent_definitions {
+            self.recent.clear();
+            self.recent_definitions = definitions;
+        }
         let known = match self.block {
             Block::Failed => None,
             _ => self.recent.get(&key).cloned(),
@@ -117,8 +122,11 @@ impl Session {
                 if self.recent.len() >= MOST_RECENT {
                     self.recent.clear();
                 }
-                // Cursors of one name may have other columns every time.
-                if !matches!(prepared.command, Some(Command::Fetch { .. })) {
+                // Cursors and statements of one name may have other columns every time, and a snapshot of its own another catalog.
+                let is_fleeting = prepared.command.as_ref().is_some_and(|command| {
+                    matches!(command, Command::Fetch { .. }) || command.begins_with(&["execute"])
+                });
+                if !is_fleeting && self.sees_the_newest() {
                     self.recent.insert(key, Arc::clone(&prepared));
                 }
                 prepared
@@ -130,8 +138,8 @@ impl Session {
         Ok(())
     }
 
-    fn prepare(&mut self, sql: &str, types: &[u32]) -> Result<Prepared, Fail> {
-        let split = split_statements(sql);
+    fn prepare(&mut self, text: &str, types: &[u32]) -> Result<Prepared, Fail> {
+        let split = split_statements(text);
         let rest = (!split.rest.is_empty()).then_some(split.rest);
         let mut statements = split.statements.into_iter().chain(rest);
         let (first, more) = (statements.next(), statements.next());
@@ -149,14 +157,17 @@ impl Session {
             statement: None,
             parameters: vec![],
             columns: None,
-            bytes: sql.len(),
+            bytes: text.len(),
             command,
         };
         match &prepared.command {
             Some(command @ (Command::Engine { sql, .. } | Command::Declare { query: sql, .. })) => {
-                let statement = self.connection.prepare(sql)?;
+                let own = first.filter(|own| own == sql);
+                let placed = |error| SqlError::placed(error, sql).within(text, own);
+                let statement = self.connection.prepare(sql).map_err(placed)?;
                 let given: Vec<_> = types.iter().map(|oid| oids::column_type(*oid)).collect();
-                let described = self.timed(|_| Ok(statement.describe(&given)?))?;
+                let described =
+                    self.timed(|_| Ok(statement.describe(&given).map_err(placed)?))?;
                 let found = described.parameters.iter().map(|ty| oids::of(&ty.arrow()));
                 prepared.parameters = found
                     .enumerate()
@@ -365,14 +376,13 @@ impl Session {
         if let Some(notice) = notice {
             self.talk.report("NOTICE", &SqlError::new("00000", *notice));
         }
-        let result = statement.execute(&portal.values)?;
-        if ["CREATE", "DROP", "ALTER"]
-            .iter()
-            .any(|word| result.command().starts_with(word))
-        {
-            self.recent.clear();
-        }
-        Ok(of_result(result))
+        Ok(of_result(statement.execute(&portal.values)?))
+    }
+
+    /// Whether statements see what is committed, rather than a state of their transaction.
+    fn sees_the_newest(&self) -> bool {
+        let level = self.settings.lock().get("transaction_isolation");
+        self.block == Block::None || level.as_deref() != Some("repeatable read")
     }
 
     /// Sends rows; says whether there are no more.
@@ -446,7 +456,13 @@ fn as_described(batch: RecordBatch, described: &SchemaRef) -> Result<RecordBatch
         return Ok(batch);
     }
     let columns = described.fields().iter().zip(batch.columns());
-    let columns = columns.map(|(field, column)| cast(column, field.data_type()));
+    // A value that does not fit is no NULL.
+    let strict = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    let columns =
+        columns.map(|(field, column)| cast_with_options(column, field.data_type(), &strict));
     let columns = columns
         .collect::<Result<Vec<_>, _>>()
         .map_err(|_| changed())?;

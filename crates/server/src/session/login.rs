@@ -2,6 +2,7 @@
 //!
 //! What must hold: nothing is answered about roles or databases before the password was right; all of it takes ten seconds at most.
 
+use super::execute::set_dialect;
 use super::host::ServerHost;
 use super::rights::Rights;
 use super::settings::{Settings, of_options};
@@ -272,10 +273,7 @@ fn enter(server: &Server, talk: &Talk, startup: Startup, role: Role) -> Result<A
     }
     let connection = server.instance.connect(&row);
     let connection = connection.map_err(|refused| fatal(refused.into()))?;
-    // NULL is the greatest value, and / of whole numbers cuts.
-    let dialect = "SET default_null_order = 'postgres'; SET sql_dialect = 'postgres'";
-    let set = connection.execute(dialect);
-    set.map_err(|error| fatal(error.into()))?;
+    set_dialect(&connection, "postgres").map_err(fatal)?;
     let most = server.max_connections + if role.superuser { RESERVED } else { 0 };
     let limit = usize::try_from(role.connection_limit)
         .ok()
@@ -331,6 +329,7 @@ impl Session {
             portals: HashMap::new(),
             cursors: HashMap::new(),
             recent: HashMap::new(),
+            recent_definitions: 0,
             kept_bytes: 0,
             _leaving: Leaving {
                 server: Arc::clone(server),

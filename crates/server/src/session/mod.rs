@@ -155,6 +155,7 @@ impl Talk {
             hint: error.hint.as_deref(),
             context: error.context.as_deref(),
             subject: error.subject.as_deref(),
+            position: error.position,
         });
     }
 }
@@ -181,6 +182,8 @@ pub(crate) struct Session {
     cursors: HashMap<String, Cursor>,
     /// Texts that were prepared of late, with what is known of them.
     recent: HashMap<(String, Vec<u32>), Arc<Prepared>>,
+    /// The state of definitions that these were described in.
+    recent_definitions: u64,
     /// Bytes of texts that named statements keep.
     kept_bytes: usize,
     _leaving: Leaving,

@@ -20,6 +20,8 @@ enum Rule {
     Any,
     /// These alone, in any case of letters; the first is what is kept.
     Only(&'static [&'static str]),
+    /// One of these, in any case of letters, as it is said here.
+    OneOf(&'static [&'static str]),
     /// A time, in milliseconds where no unit is said.
     Milliseconds,
     /// A number.
@@ -48,8 +50,9 @@ const ISO: &[&str] = &[
 const ON: &[&str] = &["on", "true", "yes", "1"];
 const OFF: &[&str] = &["off", "false", "no", "0"];
 const ISOLATION: &[&str] = &["read committed", "repeatable read"];
+const DIALECTS: &[&str] = &["postgres", "duckdb"];
 
-const KNOWN: [Known; 38] = [
+const KNOWN: [Known; 39] = [
     known("application_name", "", true, Rule::Any),
     known("bytea_output", "hex", false, Rule::Only(&["hex"])),
     known("check_function_bodies", "on", false, Rule::Any),
@@ -78,7 +81,7 @@ const KNOWN: [Known; 38] = [
         "default_transaction_isolation",
         "read committed",
         false,
-        Rule::Only(ISOLATION),
+        Rule::OneOf(ISOLATION),
     ),
     known(
         "default_transaction_read_only",
@@ -110,6 +113,7 @@ const KNOWN: [Known; 38] = [
     known("server_version", SERVER_VERSION, true, Rule::Fixed),
     known("server_version_num", "150000", false, Rule::Fixed),
     known("session_authorization", "", true, Rule::Fixed),
+    known("sql_dialect", "postgres", false, Rule::OneOf(DIALECTS)),
     known("standard_conforming_strings", "on", true, Rule::Only(ON)),
     known("statement_timeout", "0", false, Rule::Milliseconds),
     known("synchronous_commit", "on", false, Rule::Only(ON)),
@@ -119,7 +123,7 @@ const KNOWN: [Known; 38] = [
         "transaction_isolation",
         "read committed",
         false,
-        Rule::Only(ISOLATION),
+        Rule::OneOf(ISOLATION),
     ),
     known("transform_null_equals", "off", false, Rule::Only(OFF)),
     known("xmloption", "content", false, Rule::Any),
@@ -197,10 +201,7 @@ impl Settings {
             Rule::Only(values) => {
                 let value = value.trim().trim_matches('\'');
                 let fits = values.iter().any(|known| known.eq_ignore_ascii_case(value));
-                let kept = match std::ptr::eq(*values, ISOLATION) {
-                    true => value,
-                    false => values.first().copied().unwrap_or(value),
-                };
+                let kept = values.first().copied().unwrap_or(value);
                 match fits {
                     true => Ok(kept.to_owned()),
                     false => Err(SqlError::new(
@@ -212,6 +213,12 @@ impl Settings {
                         ),
                     )),
                 }
+            }
+            Rule::OneOf(values) => {
+                let value = value.trim().trim_matches('\'');
+                let mut known = values.iter();
+                let known = known.find(|known| known.eq_ignore_ascii_case(value));
+                known.map(|known| (*known).to_owned()).ok_or_else(wrong)
             }
             Rule::Milliseconds => milliseconds(value)
                 .map(|ms| ms.to_string())
@@ -305,6 +312,11 @@ impl Settings {
             .iter()
             .filter_map(|name| self.reported(name))
             .collect()
+    }
+
+    /// What SET LOCAL has changed.
+    pub(crate) fn local_names(&self) -> Vec<String> {
+        self.behind_local.keys().cloned().collect()
     }
 
     /// A transaction has ended: what was local is as it was. Gives what clients are told.

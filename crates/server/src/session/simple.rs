@@ -43,7 +43,14 @@ impl Session {
                 self.may_run(&command)?;
                 self.begin_implicit()?;
             }
-            self.simple(&command)?;
+            let own = match &command {
+                Command::Engine { sql, .. } if sql == statement => Some(*statement),
+                _ => None,
+            };
+            self.simple(&command).map_err(|fail| match fail {
+                Fail::Sql(error) => Fail::Sql(error.within(sql, own)),
+                end => end,
+            })?;
         }
         if !answered {
             self.talk.out.bare(b'I');
@@ -68,7 +75,8 @@ impl Session {
             self.talk.report("NOTICE", &SqlError::new("00000", *notice));
         }
         self.timed(|session| {
-            let result = session.connection.run(sql)?;
+            let result = session.connection.run(sql);
+            let result = result.map_err(|error| SqlError::placed(error, sql))?;
             session.send_result(result)
         })
     }

@@ -120,12 +120,26 @@ impl Session {
 
     fn commit_engine(&mut self) -> Result<(), SqlError> {
         self.hold_cursors();
-        self.ended();
-        let done = self.engine("COMMIT");
+        let done = self.end_engine("COMMIT");
         if done.is_err() {
             self.cursors.clear();
         }
         done
+    }
+
+    /// Ends the transaction, and has the engine heed what settings are without it.
+    fn end_engine(&mut self, how: &str) -> Result<(), SqlError> {
+        let local = self.settings.lock().local_names();
+        if how == "ROLLBACK" {
+            self.recent.clear();
+        }
+        self.ended();
+        let done = self.engine(how);
+        if done.is_err() && self.connection.in_transaction() {
+            let _ = self.engine("ROLLBACK");
+        }
+        let applied = local.iter().try_for_each(|name| self.apply(name));
+        done.and(applied)
     }
 
     /// The transaction is over, however it went.
@@ -150,10 +164,10 @@ impl Session {
         match self.block {
             Block::None | Block::Failed => {}
             Block::Implicit => {
-                self.ended();
                 if self.connection.in_transaction() {
-                    let _ = self.engine("ROLLBACK");
+                    let _ = self.end_engine("ROLLBACK");
                 }
+                self.ended();
             }
             Block::Explicit => {
                 self.block = Block::Failed;
@@ -188,8 +202,7 @@ impl Session {
                 match self.block {
                     Block::None => self.warn("25P01", "there is no transaction in progress"),
                     _ => {
-                        self.ended();
-                        self.engine("ROLLBACK")?;
+                        self.end_engine("ROLLBACK")?;
                     }
                 }
                 Ok("ROLLBACK")
@@ -215,6 +228,7 @@ impl Session {
                     return Err(SqlError::new("25P01", message).into());
                 }
                 self.engine(sql)?;
+                self.recent.clear();
                 self.block = Block::Explicit;
                 // Which of them are of the part that is undone is not kept.
                 self.end_cursors();
@@ -231,16 +245,11 @@ impl Session {
                 Ok("COMMIT")
             }
             Block::Failed => {
-                self.ended();
-                self.engine("ROLLBACK")?;
+                self.end_engine("ROLLBACK")?;
                 Ok("ROLLBACK")
             }
             Block::Implicit | Block::Explicit => {
-                let done = self.commit_engine();
-                if done.is_err() && self.connection.in_transaction() {
-                    let _ = self.engine("ROLLBACK");
-                }
-                done?;
+                self.commit_engine()?;
                 Ok("COMMIT")
             }
         }

@@ -21,6 +21,7 @@ pub(crate) struct Report<'a> {
     /// Where it happened, such as the line of a COPY.
     pub(crate) context: Option<&'a str>,
     pub(crate) subject: Option<&'a Subject>,
+    pub(crate) position: Option<usize>,
 }
 
 /// A column, as RowDescription says it.
@@ -132,6 +133,9 @@ impl Out {
             }
             if let Some(context) = report.context {
                 field(b'W', context);
+            }
+            if let Some(position) = report.position {
+                field(b'P', &position.to_string());
             }
             if let Some(Subject {
                 table,

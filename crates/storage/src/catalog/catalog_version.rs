@@ -86,6 +86,11 @@ impl SchemaVersion {
 }
 
 impl CatalogVersion {
+    /// A number that grows, while the store is open, with every commit that changed what there is rather than rows.
+    pub fn definitions(&self) -> u64 {
+        self.definitions
+    }
+
     /// The catalog of a new database.
     pub(crate) fn empty(generation: Generation) -> Self {
         let schemas = BTreeMap::from([(MAIN_SCHEMA.to_owned(), Arc::default())]);

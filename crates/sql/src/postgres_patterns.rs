@@ -1,0 +1,103 @@
+//! SIMILAR TO as SQL has it: `%` and `_` as in LIKE beside `|`, `*`, `+`, `?`, braces and brackets of regular expressions. DuckDB takes the
+//! pattern for a regular expression as it is.
+//!
+//! What must hold: what is no sign of SQL's patterns stands for itself.
+
+use crate::error::{Error, Result};
+use sqlparser::ast::{Expr, Value, ValueWithSpan};
+
+/// Puts the regular expression in the place of SQL's pattern.
+///
+/// # Errors
+/// `Unsupported` for a pattern that is no literal; `Parser` for an escape of several characters, and a pattern that ends with one.
+pub(crate) fn similar(pattern: &mut Expr, escape: &mut Option<ValueWithSpan>) -> Result<()> {
+    let escape = match escape.take().map(|escape| escape.value) {
+        None => Some('\\'),
+        Some(Value::SingleQuotedString(text)) => {
+            let mut letters = text.chars();
+            match (letters.next(), letters.next()) {
+                (escape, None) => escape,
+                _ => return Err(Error::parser("an escape of SIMILAR TO is one character")),
+            }
+        }
+        Some(_) => return Err(Error::parser("an escape of SIMILAR TO is one character")),
+    };
+    match pattern {
+        Expr::Value(ValueWithSpan {
+            value: Value::SingleQuotedString(text),
+            ..
+        }) => {
+            *text = regular(text, escape)?;
+            Ok(())
+        }
+        Expr::Value(ValueWithSpan {
+            value: Value::Null, ..
+        }) => Ok(()),
+        _ => Err(Error::unsupported(
+            "SIMILAR TO with a pattern that is no literal is not supported; write ~ with a regular expression",
+        )),
+    }
+}
+
+/// The regular expression that says the same of a whole text.
+fn regular(pattern: &str, escape: Option<char>) -> Result<String> {
+    let mut regular = String::from("(?s:");
+    let mut in_class = false;
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            _ if Some(letter) == escape => {
+                let literal = letters.next().ok_or_else(|| {
+                    Error::parser("a pattern of SIMILAR TO must not end with its escape")
+                })?;
+                push_literal(&mut regular, literal);
+            }
+            '[' if !in_class => {
+                in_class = true;
+                regular.push('[');
+            }
+            ']' if in_class => {
+                in_class = false;
+                regular.push(']');
+            }
+            '[' | '\\' | '&' | '~' if in_class => push_literal(&mut regular, letter),
+            _ if in_class => regular.push(letter),
+            '%' => regular.push_str(".*"),
+            '_' => regular.push('.'),
+            '(' => regular.push_str("(?:"),
+            '|' | '*' | '+' | '?' | '{' | '}' | ')' => regular.push(letter),
+            _ => push_literal(&mut regular, letter),
+        }
+    }
+    regular.push(')');
+    Ok(regular)
+}
+
+/// A character that stands for itself.
+fn push_literal(regular: &mut String, letter: char) {
+    if letter.is_ascii_punctuation() {
+        regular.push('\\');
+    }
+    regular.push(letter);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_sql_become_regular_expressions() {
+        for (pattern, shown) in [
+            ("a%", "(?s:a.*)"),
+            ("a_c.", "(?s:a.c\\.)"),
+            ("(a|b)+", "(?s:(?:a|b)+)"),
+            ("[a-z_]{2}", "(?s:[a-z_]{2})"),
+            ("100\\%", "(?s:100\\%)"),
+            ("^$\\n", "(?s:\\^\\$n)"),
+        ] {
+            assert_eq!(regular(pattern, Some('\\')).ok().as_deref(), Some(shown));
+        }
+        assert_eq!(regular("#%", Some('#')).ok().as_deref(), Some("(?s:\\%)"));
+        assert!(regular("a\\", Some('\\')).is_err());
+    }
+}
