@@ -6,6 +6,7 @@ mod tls_stub;
 mod vault_stub;
 
 mod hostile;
+mod real;
 mod tls;
 
 use std::sync::Arc;
