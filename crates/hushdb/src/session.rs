@@ -171,11 +171,11 @@ impl Session {
         open.as_ref().is_some_and(OpenTransaction::has_changes)
     }
 
-    /// Whether the open transaction has changed so many rows that they are not changed again for a statement about one.
-    pub(crate) fn has_many_changes(&self) -> bool {
-        let mut open = self.transaction.lock();
-        let write = open.as_mut().and_then(|open| open.writing(false));
-        write.is_some_and(|write| write.is_large())
+    /// Whether the open transaction has changed what others see, which would be changed again for a statement on a newer state.
+    pub(crate) fn has_shared_changes(&self) -> bool {
+        let open = self.transaction.lock();
+        let changed = open.as_ref().and_then(OpenTransaction::changed_database);
+        changed.is_some()
     }
 
     /// Name of the database that unqualified names are looked for in.

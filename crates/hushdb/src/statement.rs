@@ -56,8 +56,8 @@ impl<'a> Statement<'a> {
         self.waits.is_some()
     }
 
-    /// Whether it can go on with what it sees of a key, for one that is `by_key`; others can. `write` is its hold on the database, if it
-    /// has one.
+    /// Whether it can go on with the rows that it sees by a key, for one that is `by_key`; others can. `write` is its hold on the database,
+    /// if it has one.
     ///
     /// # Errors
     /// `Conflict` with the storage's `Overtaken` when it is to be begun anew.
@@ -66,12 +66,13 @@ impl<'a> Statement<'a> {
         write: Option<&Transaction>,
         database: &DatabaseSnapshot,
         table: &TableVersion,
-        (index, key): (&Index, &[ArrayRef]),
+        by: (&Index, &[ArrayRef]),
+        rows: &[u64],
     ) -> Result<()> {
         if !self.by_key {
             return Ok(());
         }
-        let is_same = |write: &Transaction| write.is_newest_of(table.id, index, key);
+        let is_same = |write: &Transaction| write.is_newest_of(table.id, by, rows);
         let same = match write {
             Some(write) => is_same(write)?,
             None => match self.session.transaction.lock().as_mut() {

@@ -107,7 +107,11 @@ pub(crate) fn run(
         match session.waits() {
             None => dispatch(&Statement::new(session, progress), parsed),
             Some(waits) => {
-                let sight = waiting::sight(&parsed);
+                let shape = match &parsed {
+                    Parsed::Sql(ast) => recognise(ast),
+                    _ => None,
+                };
+                let sight = waiting::sight(&parsed, shape.as_ref());
                 waiting::settled(session, progress, &waits, sight, |statement| {
                     dispatch(statement, parsed.clone())
                 })
@@ -127,7 +131,7 @@ pub(crate) fn run_prepared(
         match session.waits() {
             None => execute(&Statement::new(session, progress), prepared, arguments),
             Some(waits) => {
-                let sight = waiting::sight(&prepared.statement);
+                let sight = waiting::sight(&prepared.statement, prepared.shape.as_ref());
                 waiting::settled(session, progress, &waits, sight, |statement| {
                     execute(statement, prepared, arguments)
                 })

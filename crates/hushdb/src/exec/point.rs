@@ -15,10 +15,12 @@ use super::load;
 use crate::prepared::{Computed, Item, Place, Prepared, Resolved, Shape, insert_values};
 use crate::result::QueryResult;
 use crate::statement::Statement;
+use crate::transaction::Write;
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::sql::sqlparser::ast::{self, Expr, ObjectName};
 use hushdb_query::memory::compact;
+use hushdb_query::plan::TableName;
 use hushdb_sql::Result;
 use hushdb_sql::position_of;
 use hushdb_storage::{Column, Index, TableVersion};
@@ -68,7 +70,7 @@ fn select(
     let Some(mut found) = find(table, place, items, arguments, kept)? else {
         return Ok(None);
     };
-    statement.still_sees(None, database, table, (found.index, &found.key))?;
+    statement.still_sees(None, database, table, found.by(), &found.row_ids)?;
     if let Some(lock) = lock {
         let (_, write) = statement.resolve_for_write(&place.table)?;
         found.row_ids = lock.take(&write, table.id, found.row_ids)?;
@@ -113,7 +115,15 @@ fn change(
     let Some(found) = find(table, place, None, arguments, kept)? else {
         return Ok(None);
     };
-    statement.still_sees(Some(&write), database, table, (found.index, &found.key))?;
+    if statement.by_key && has_foreign_key(&write, &name, table) {
+        // What it names, or what names it, may have come or gone.
+        return Err(hushdb_storage::Error::Overtaken.into());
+    }
+    // A row that is found by its own key and is locked next is looked at then.
+    let is_looked_at = found.row_ids.len() == 1 && found.index.kind().is_unique();
+    if !is_looked_at {
+        statement.still_sees(Some(&write), database, table, found.by(), &found.row_ids)?;
+    }
     let Found {
         row_ids,
         index,
@@ -147,6 +157,13 @@ fn change(
     }
     write.commit()?;
     Ok(Some(QueryResult::count(row_ids.len() as u64)))
+}
+
+/// Whether rows of a table name others, or others name them.
+fn has_foreign_key(write: &Write<'_>, name: &TableName, table: &TableVersion) -> bool {
+    let schema = write.catalog().schema(&name.schema);
+    let mut keys = schema.into_iter().flat_map(|schema| &schema.foreign_keys);
+    keys.any(|key| key.child == table.id || key.parent == table.id)
 }
 
 /// What columns are set to, by their positions.
@@ -271,6 +288,13 @@ struct Found<'t> {
     index: &'t Index,
     key: Vec<ArrayRef>,
     row_ids: Vec<u64>,
+}
+
+impl Found<'_> {
+    /// The key that they have.
+    fn by(&self) -> (&Index, &[ArrayRef]) {
+        (self.index, &self.key)
+    }
 }
 
 fn find<'t>(

@@ -3,7 +3,7 @@
 //! What must hold: an attempt that was overtaken has changed nothing, and its locks are kept, so that only rows which it had not
 //! locked can disturb the next. A statement that stands alone is answered, with an error too, once what it looked at is durable.
 
-use crate::prepared::{Shape, insert_values, recognise};
+use crate::prepared::{Shape, insert_values};
 use crate::result::QueryResult;
 use crate::session::Session;
 use crate::statement::Statement;
@@ -23,7 +23,7 @@ const TRIES: usize = 10;
 pub(super) enum Sight {
     /// It looks at rows.
     Newest,
-    /// It may be about one key: where its transaction has changed many rows, whether others have changed that one is looked at alone.
+    /// It is about one key: where its transaction has changed anything, whether others have changed that one is looked at alone.
     Key,
     /// It adds rows that it spells out: the transaction need not see what others have done since.
     AsItIs,
@@ -31,18 +31,16 @@ pub(super) enum Sight {
     None,
 }
 
-/// What a parsed statement needs to see.
-pub(super) fn sight(parsed: &Parsed) -> Sight {
+/// What a parsed statement needs to see; `shape` is what it was recognised as.
+pub(super) fn sight(parsed: &Parsed, shape: Option<&Shape>) -> Sight {
     match parsed {
         Parsed::Transaction(_) => Sight::None,
         Parsed::Sql(ast) => match ast.as_ref() {
-            ast::Statement::Insert(_) => match recognise(ast) {
+            ast::Statement::Insert(_) => match shape {
                 Some(Shape::Insert { .. }) if !looks(ast) => Sight::AsItIs,
                 _ => Sight::Newest,
             },
-            ast::Statement::Update(_) | ast::Statement::Delete(_) | ast::Statement::Query(_) => {
-                Sight::Key
-            }
+            _ if shape.is_some() => Sight::Key,
             _ => Sight::Newest,
         },
         _ => Sight::Newest,
@@ -116,7 +114,7 @@ fn attempts(
     mut work: impl FnMut(&Statement<'_>) -> Result<QueryResult>,
 ) -> Result<QueryResult> {
     let mut tries = TRIES;
-    let by_key = sight == Sight::Key && !alone && session.has_many_changes();
+    let by_key = sight == Sight::Key && !alone && session.has_shared_changes();
     let mut keep = by_key || sight == Sight::AsItIs;
     loop {
         waits.still_count()?;
@@ -127,7 +125,7 @@ fn attempts(
         tries -= 1;
         match result {
             // What others have defined since may make it right.
-            Err(_) if keep => progress.check()?,
+            Err(error) if keep && !is_about_waiting(&error) => progress.check()?,
             Err(error) if tries > 0 && is_overtaken(&error, alone, waits.isolation) => {
                 progress.check()?;
             }
@@ -135,6 +133,16 @@ fn attempts(
         }
         keep = false;
     }
+}
+
+/// Whether an error is about a wait for others, which has been had.
+fn is_about_waiting(error: &Error) -> bool {
+    use hushdb_storage::Error as Stored;
+    let source = std::error::Error::source(error);
+    matches!(
+        source.and_then(|source| source.downcast_ref::<Stored>()),
+        Some(Stored::LockTimeout | Stored::Deadlock | Stored::TooManyLocks)
+    )
 }
 
 /// Whether a statement is to be done again: by what it waited for, or, when it stands alone, at its commit by who does not wait.

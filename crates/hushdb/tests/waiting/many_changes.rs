@@ -127,3 +127,30 @@ fn two_large_transactions_and_many_small_ones_lose_nothing() {
     assert_eq!(sum, expected as i64);
     nothing_is_locked(&database);
 }
+
+#[test]
+fn foreign_keys_are_held_against_what_others_commit_by_the_statement() {
+    let setup = "CREATE TABLE p (id INTEGER PRIMARY KEY, a INTEGER); CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p (id));
+                 CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER); INSERT INTO t VALUES (1, 1); INSERT INTO p VALUES (1, 1), (2, 2), (3, 3);
+                 INSERT INTO c VALUES (1, 1)";
+    let database = database(setup);
+    let (one, other) = (connect(&database), connect(&database));
+    run(&one, "BEGIN; UPDATE t SET a = 2 WHERE id = 1").unwrap();
+    run(
+        &other,
+        "DELETE FROM c WHERE id = 1; INSERT INTO c VALUES (2, 2)",
+    )
+    .unwrap();
+    // Nothing names it any more, which the older state does not know.
+    assert_eq!(value(&one, "DELETE FROM p WHERE id = 1"), 1);
+    run(&other, "INSERT INTO p VALUES (4, 4)").unwrap();
+    assert_eq!(value(&one, "UPDATE c SET p = 4 WHERE id = 2"), 1);
+    run(&one, "COMMIT").unwrap();
+    run(&one, "BEGIN; UPDATE t SET a = 3 WHERE id = 1").unwrap();
+    run(&other, "INSERT INTO c VALUES (3, 3)").unwrap();
+    // The statement is told, not the commit.
+    let error = run(&one, "DELETE FROM p WHERE id = 3").unwrap_err();
+    assert_eq!(error.sqlstate(), "23503", "{error}");
+    run(&one, "ROLLBACK").unwrap();
+    nothing_is_locked(&database);
+}

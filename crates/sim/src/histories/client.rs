@@ -11,11 +11,12 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, StringViewArray};
 use hushdb_storage::{
     CatalogVersion, Error, Interrupt, LockMode, LockOwner, MAIN_SCHEMA, Patience, Result,
-    Savepoint, Store, TableVersion, Transaction,
+    Savepoint, Store, Transaction,
 };
 use parking_lot::Mutex;
 
 use super::anomalies::{Done, End};
+use super::by_key::{ByKey, find, number, table};
 use super::turns::Turns;
 use super::{ACCOUNTS, HistoryReport, KEYS, Level, PLACES, START};
 use crate::dice::Dice;
@@ -243,7 +244,7 @@ impl<'a> Client<'a> {
     /// As `statement`, for one that is about a key of a table alone.
     fn by_key<T>(
         &mut self,
-        key: (&str, u64),
+        key: ByKey<'_>,
         work: impl Fn(&mut Transaction) -> Result<T>,
     ) -> Step<T> {
         self.attempts(Some(key), work)
@@ -253,14 +254,14 @@ impl<'a> Client<'a> {
     /// Does what a statement does, again when others were faster, as its level says.
     fn attempts<T>(
         &mut self,
-        key: Option<(&str, u64)>,
+        key: Option<ByKey<'_>>,
         work: impl Fn(&mut Transaction) -> Result<T>,
     ) -> Result<T> {
         let cancel = Arc::new(Interrupt::default());
         *self.cancel.lock() = Arc::clone(&cancel);
         self.take_owner();
         self.turns.pass(self.me);
-        // A transaction that has changed much looks at the key alone, before it goes on from another state.
+        // A transaction that has changed anything looks at the key alone, before it goes on from another state.
         let mut key = key.filter(|_| self.dice.chance(50) && self.may_keep());
         for _ in 0..TRIES {
             if key.is_none() {
@@ -273,8 +274,8 @@ impl<'a> Client<'a> {
             let undo = transaction.savepoint();
             let (turns, me) = (self.turns, self.me);
             let done = cancel.watch(|| {
-                if let Some((name, key)) = looks {
-                    is_newest(transaction, name, key)?;
+                if let Some(key) = looks {
+                    key.is_newest(transaction)?;
                 }
                 let done = work(transaction)?;
                 // Others may be faster than its locks.
@@ -365,7 +366,7 @@ impl<'a> Client<'a> {
             .dice
             .pick(&[None, None, Some(LockMode::Share), Some(LockMode::All)]);
         let mode = mode.filter(|_| self.level != Level::Snapshot);
-        let mut list = self.by_key(("t", key), |txn| {
+        let mut list = self.by_key(ByKey::read("t", key), |txn| {
             let (id, text) = list(txn, key)?;
             if let Some(mode) = mode {
                 txn.lock_rows(table(txn, "t")?.id, &[id], mode, true)?;
@@ -390,7 +391,7 @@ impl<'a> Client<'a> {
 
     fn append(&mut self) -> Step<()> {
         let (key, id) = (self.dice.below(KEYS), self.new_id());
-        self.by_key(("t", key), |txn| append(txn, key, id))?;
+        self.by_key(ByKey::change("t", key), |txn| append(txn, key, id))?;
         self.deed.done.appends.push((key, id));
         Ok(())
     }
@@ -521,8 +522,8 @@ impl<'a> Client<'a> {
     /// Brings money from one account to another.
     fn transfer(&mut self) -> Step<()> {
         let (from, to) = (self.dice.below(ACCOUNTS), self.dice.below(ACCOUNTS));
-        self.by_key(("m", from), |txn| add(txn, "m", from, -7))?;
-        self.by_key(("m", to), |txn| add(txn, "m", to, 7))?;
+        self.by_key(ByKey::change("m", from), |txn| add(txn, "m", from, -7))?;
+        self.by_key(ByKey::change("m", to), |txn| add(txn, "m", to, 7))?;
         self.deed.is_more = true;
         Ok(())
     }
@@ -582,35 +583,6 @@ pub(super) fn fill(txn: &mut Transaction) -> Result<()> {
         txn.insert(MAIN_SCHEMA, "m", &[number(key), number(START as u64)])?;
     }
     txn.insert(MAIN_SCHEMA, "w", &[number(0)]).map(drop)
-}
-
-fn number(value: u64) -> ArrayRef {
-    Arc::new(Int64Array::from(vec![value as i64]))
-}
-
-fn table<'t>(txn: &'t Transaction, name: &str) -> Result<&'t Arc<TableVersion>> {
-    let found = txn.catalog().table(MAIN_SCHEMA, name);
-    found.ok_or_else(|| Error::InvalidInput("a table is gone".into()))
-}
-
-/// The rows with a primary key.
-fn find(txn: &Transaction, name: &str, key: u64) -> Result<Vec<u64>> {
-    let table = table(txn, name)?;
-    match table.indexes().first() {
-        Some(index) => table.find(index, &[number(key)], 0),
-        None => Err(Error::InvalidInput("a table without a key".into())),
-    }
-}
-
-/// Whether a key means what the transaction sees of it.
-fn is_newest(txn: &Transaction, name: &str, key: u64) -> Result<()> {
-    let seen = table(txn, name)?;
-    let index = seen.indexes().first();
-    let index = index.ok_or_else(|| Error::InvalidInput("a table without a key".into()))?;
-    match txn.is_newest_of(seen.id, index, &[number(key)])? {
-        true => Ok(()),
-        false => Err(Error::Overtaken),
-    }
 }
 
 /// The row of a list, and what it has.

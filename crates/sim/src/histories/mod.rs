@@ -9,6 +9,7 @@
 //! was made is there; nothing stays locked; nobody who waits fails with a conflict while all do.
 
 pub(crate) mod anomalies;
+mod by_key;
 mod client;
 mod turns;
 

@@ -24,11 +24,8 @@ use super::transaction::Transaction;
 use crate::error::Result;
 use crate::index::Index;
 use crate::locks::LockMode;
-use crate::numbers::TableId;
+use crate::numbers::{RowId, TableId};
 use crate::table::TableVersion;
-
-/// Up to so many changed rows are changed again for each statement.
-const FEW_CHANGED: u64 = 64;
 
 /// The newest state, for those who hold locks.
 pub(super) struct QueuedStates {
@@ -170,26 +167,24 @@ impl Transaction {
         self.advance(newest)
     }
 
-    /// Whether it has changed so many rows that going on from another state, which changes them there again, costs more than looking
-    /// whether a key means the same there.
-    pub fn is_large(&self) -> bool {
-        self.changed_rows().any(|(id, gone)| {
-            let ends =
-                [&*self.base, self.catalog()].map(|state| find(state, id).map(|t| t.next_row_id));
-            let added = match ends {
-                [Some(base), Some(mine)] => mine.saturating_sub(base),
-                _ => 0,
-            };
-            gone.len() + added > FEW_CHANGED
-        })
-    }
-
-    /// Whether a key names the same rows of a table in the newest state as in the one that this transaction goes on from, and nothing
-    /// was defined since: what is done about them needs no other state.
+    /// Whether a key of which this transaction sees `rows` names the same rows of a table in the newest state as in the one that it goes
+    /// on from, and nothing was defined since: what is done about them needs no other state.
     ///
     /// # Errors
     /// As [`Store::look`] and [`TableVersion::find`].
-    pub fn is_newest_of(&self, id: TableId, index: &Index, key: &[ArrayRef]) -> Result<bool> {
+    pub fn is_newest_of(
+        &self,
+        id: TableId,
+        (index, key): (&Index, &[ArrayRef]),
+        rows: &[u64],
+    ) -> Result<bool> {
+        if let [row] = rows
+            && index.kind().is_unique()
+            && RowId::new(*row) >= self.first_own_row(id)
+        {
+            // It has changed that row, and has it locked.
+            return Ok(true);
+        }
         let newest = self.newest()?;
         if Arc::ptr_eq(&newest, &self.base) {
             return Ok(true);
