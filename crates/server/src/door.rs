@@ -11,10 +11,6 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-/// The most of a stack that a session may take; pages that it never touches take no memory. It is what statements ask for and more:
-/// a session with less has a stack made and thrown away for each of them, for which all other sessions wait.
-const STACK: usize = 16 << 20;
-
 /// Accepts on TCP.
 pub(crate) fn tcp(server: &Arc<Server>, listener: TcpListener) {
     let server = Arc::clone(server);
@@ -58,9 +54,6 @@ fn admit(server: &Arc<Server>, door: &Arc<Door>, socket: Socket, address: Option
         return;
     };
     let server = Arc::clone(server);
-    let thread = thread::Builder::new()
-        .name("session".into())
-        .stack_size(STACK);
     // Without a thread, the socket is closed.
-    drop(thread.spawn(move || session::run(&server, socket, address, place)));
+    drop(session::thread().spawn(move || session::run(&server, socket, address, place)));
 }

@@ -165,11 +165,16 @@ impl Running {
 
     /// Memory of it that is resident, in MiB.
     pub(crate) fn resident_mib(&self) -> u64 {
+        self.resident_kib() / 1024
+    }
+
+    /// The same in KiB.
+    pub(crate) fn resident_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         let status = status.unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
-        kib.unwrap_or_default() / 1024
+        kib.unwrap_or_default()
     }
 
     pub(crate) fn is_alive(&mut self) -> bool {

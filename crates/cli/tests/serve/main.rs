@@ -11,6 +11,7 @@ mod cursors;
 mod dumps;
 mod hostile;
 mod hostile_table;
+mod idle;
 mod instance;
 mod phrases;
 mod recorded;

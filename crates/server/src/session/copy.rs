@@ -39,6 +39,7 @@ impl Session {
         let mut lines = Lines::default();
         let quote = copy.options.csv.then_some(copy.options.quote);
         let (mut state, mut added) = (Copied::default(), 0);
+        self.talk.wait_at_most(None);
         loop {
             let at_end = match self.talk.next().map_err(Fail::End)? {
                 Front::CopyData(data) => {

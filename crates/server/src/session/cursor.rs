@@ -11,15 +11,15 @@ use crate::words::{Kind, Words};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use hushdb::{QueryResult, ResultKind};
-use std::cell::RefCell;
-use std::rc::Rc;
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 const MOST_CURSORS: usize = 100;
 
 /// A query whose rows are asked for one after another.
 pub(super) struct Cursor {
     schema: SchemaRef,
-    left: Rc<RefCell<Left>>,
+    left: Arc<Mutex<Left>>,
     /// WITH HOLD.
     hold: bool,
     /// Its transaction was committed.
@@ -28,13 +28,13 @@ pub(super) struct Cursor {
 
 /// Rows that were not fetched yet.
 struct Left {
-    batches: Box<dyn Iterator<Item = hushdb::Result<RecordBatch>>>,
+    batches: Box<dyn Iterator<Item = hushdb::Result<RecordBatch>> + Send>,
     batch: Option<RecordBatch>,
 }
 
 /// The next so many rows of a cursor.
 pub(super) struct Fetched {
-    left: Rc<RefCell<Left>>,
+    left: Arc<Mutex<Left>>,
     rows: u64,
 }
 
@@ -42,7 +42,7 @@ impl Iterator for Fetched {
     type Item = hushdb::Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut left = self.left.borrow_mut();
+        let mut left = self.left.lock();
         while self.rows > 0 {
             let batch = match left.batch.take() {
                 Some(batch) => batch,
@@ -186,7 +186,7 @@ impl Session {
         };
         let cursor = Cursor {
             schema,
-            left: Rc::new(RefCell::new(left)),
+            left: Arc::new(Mutex::new(left)),
             hold,
             held: self.block == Block::None,
         };
@@ -203,7 +203,7 @@ impl Session {
     /// The next rows of a cursor, with their columns.
     pub(super) fn fetch(&self, name: &str, rows: u64) -> Result<(SchemaRef, Fetched), SqlError> {
         let cursor = self.cursors.get(name).ok_or_else(|| unknown(name))?;
-        let left = Rc::clone(&cursor.left);
+        let left = Arc::clone(&cursor.left);
         Ok((cursor.schema.clone(), Fetched { left, rows }))
     }
 

@@ -54,7 +54,7 @@ enum State {
 }
 
 struct Reading {
-    batches: Box<dyn Iterator<Item = hushdb::Result<RecordBatch>>>,
+    batches: Box<dyn Iterator<Item = hushdb::Result<RecordBatch>> + Send>,
     /// The batch that is being sent, and its next row.
     current: Option<(Rows, usize)>,
     sent: u64,

@@ -321,6 +321,8 @@ impl Session {
             rights,
             database: admitted.database.clone(),
             is_fresh: false,
+            skipping: false,
+            is_quiet: false,
             block: Block::default(),
             startup: admitted.startup,
             secret: admitted.secret,

@@ -1,7 +1,8 @@
 //! A session: one client, one thread, one connection to one database.
 //!
 //! What must hold: an error within a transaction block fails the block; what comes after an error in a pipeline is skipped up to its
-//! Sync; the client is told of a commit only when it is one.
+//! Sync; the client is told of a commit only when it is one. A session whose client is quiet keeps no stack that its statements have
+//! used: it goes on in a new thread.
 
 mod alter;
 pub(crate) mod command;
@@ -41,11 +42,17 @@ use std::io::{ErrorKind, Write};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::{Duration, Instant};
 use transaction::Block;
 
+/// The most of a stack that a session may take; pages that it never touches take no memory. It is what statements ask for and more:
+/// a session with less has a stack made and thrown away for each of them, for which all other sessions wait.
+const STACK: usize = 16 << 20;
 /// A client that does not take what it is sent is given up after this.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(300);
+/// A client that says nothing for so long is quiet.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// Why a session ends.
 #[derive(Debug)]
@@ -100,9 +107,20 @@ pub(crate) struct Talk {
     pub(crate) stream: Stream,
     pub(crate) frames: Frames,
     pub(crate) out: Out,
+    /// How long the next message is waited for.
+    patience: Option<Duration>,
 }
 
 impl Talk {
+    /// Has the next message waited for so long; without an end, where nothing is said.
+    pub(crate) fn wait_at_most(&mut self, patience: Option<Duration>) {
+        if self.patience != patience {
+            let socket = self.stream.socket();
+            let _ = socket.set_timeouts(patience, Some(WRITE_TIMEOUT));
+            self.patience = patience;
+        }
+    }
+
     /// Sends what was written.
     ///
     /// # Errors
@@ -173,6 +191,10 @@ pub(crate) struct Session {
     block: Block,
     /// The open block has run nothing yet.
     is_fresh: bool,
+    /// After an error, up to the next Sync.
+    skipping: bool,
+    /// Its client has said nothing for a while, and its thread has run no statement.
+    is_quiet: bool,
     /// What the client said first, until it is answered.
     startup: Startup,
     secret: u32,
@@ -189,12 +211,19 @@ pub(crate) struct Session {
     _leaving: Leaving,
 }
 
+/// A thread for a session.
+pub(crate) fn thread() -> thread::Builder {
+    let named = thread::Builder::new().name("session".into());
+    named.stack_size(STACK)
+}
+
 /// A session from its first byte to its last. Its place at the door is given back when it has said a right password.
 pub(crate) fn run(server: &Arc<Server>, socket: Socket, address: Option<IpAddr>, place: Place) {
     let mut talk = Talk {
         stream: Stream::Plain(socket),
         frames: Frames::default(),
         out: Out::default(),
+        patience: None,
     };
     match login::login(server, &mut talk, address, &place) {
         Ok(Some(admitted)) => {
@@ -208,14 +237,15 @@ pub(crate) fn run(server: &Arc<Server>, socket: Socket, address: Option<IpAddr>,
                 tls,
             });
             let ended = Ended {
-                server,
+                server: Arc::clone(server),
                 session,
                 began,
             };
             let mut session = Session::new(server, talk, admitted);
-            let end = session.begin().map_or_else(|end| end, |()| session.serve());
-            say_goodbye(server, &mut session.talk, end);
-            drop(ended);
+            match session.begin() {
+                Ok(()) => go_on(session, ended),
+                Err(end) => say_goodbye(server, &mut session.talk, end),
+            }
         }
         Ok(None) => {}
         Err(end) => {
@@ -228,14 +258,40 @@ pub(crate) fn run(server: &Arc<Server>, socket: Socket, address: Option<IpAddr>,
     }
 }
 
+/// Answers messages until the session ends; where its client is quiet, in a new thread.
+fn go_on(mut session: Session, mut ended: Ended) {
+    loop {
+        if let Some(end) = session.serve() {
+            let server = Arc::clone(&session.server);
+            return say_goodbye(&server, &mut session.talk, end);
+        }
+        let resting = Arc::new(Mutex::new(Some((session, ended))));
+        let awoken = Arc::clone(&resting);
+        let other = thread().spawn(move || {
+            let taken = awoken.lock().take();
+            if let Some((session, ended)) = taken {
+                go_on(session, ended);
+            }
+        });
+        if other.is_ok() {
+            return;
+        }
+        // Without another thread it stays in this one.
+        let Some(back) = resting.lock().take() else {
+            return;
+        };
+        (session, ended) = back;
+    }
+}
+
 /// Tells the log of a session's end, also of one that a panic ends.
-struct Ended<'a> {
-    server: &'a Server,
+struct Ended {
+    server: Arc<Server>,
     session: u32,
     began: Instant,
 }
 
-impl Drop for Ended<'_> {
+impl Drop for Ended {
     fn drop(&mut self) {
         self.server.log.event(Event::SessionEnded {
             session: self.session,
@@ -260,17 +316,21 @@ fn say_goodbye(server: &Server, talk: &mut Talk, end: End) {
 }
 
 impl Session {
-    /// Answers messages until the session ends.
-    fn serve(&mut self) -> End {
-        let mut skipping = false;
+    /// Answers messages until the session ends; `None`: its client is quiet.
+    fn serve(&mut self) -> Option<End> {
         loop {
-            let done = self.next().and_then(|front| match front {
+            let front = match self.next() {
+                Ok(Some(front)) => front,
+                Ok(None) => return None,
+                Err(end) => return Some(end),
+            };
+            let done = match front {
                 Front::Sync => {
-                    skipping = false;
+                    self.skipping = false;
                     self.sync()
                 }
                 Front::Terminate => Err(End::Closed),
-                _ if skipping => Ok(()),
+                _ if self.skipping => Ok(()),
                 Front::Query(sql) => self.query(&sql),
                 // What is left of a COPY that failed.
                 Front::CopyData(_) | Front::CopyDone | Front::CopyFail => Ok(()),
@@ -279,48 +339,42 @@ impl Session {
                     Ok(()) => Ok(()),
                     Err(Fail::End(end)) => Err(end),
                     Err(Fail::Sql(error)) => {
-                        skipping = true;
+                        self.skipping = true;
                         self.failed(&error);
                         Ok(())
                     }
                 },
-            });
+            };
             if let Err(end) = done {
-                return end;
+                return Some(end);
             }
         }
     }
 
-    /// The next message; a session that idles in a transaction waits no longer than it may.
-    fn next(&mut self) -> Result<Front, End> {
+    /// The next message; `None` once the client has become quiet. A session that idles in a transaction waits no longer than it may.
+    fn next(&mut self) -> Result<Option<Front>, End> {
         let in_block = self
             .settings
             .lock()
             .milliseconds("idle_in_transaction_session_timeout");
-        let timeout = match self.block.is_open() && in_block > 0 {
+        let may_end = self.block.is_open() && in_block > 0;
+        self.talk.wait_at_most(match may_end {
             true => Some(Duration::from_millis(in_block)),
-            false => None,
-        };
-        if timeout.is_none() {
-            return self.talk.next();
-        }
-        let _ = self
-            .talk
-            .stream
-            .socket()
-            .set_timeouts(timeout, Some(WRITE_TIMEOUT));
+            false => (!self.is_quiet).then_some(QUIET),
+        });
         let next = self.talk.next();
-        let _ = self
-            .talk
-            .stream
-            .socket()
-            .set_timeouts(None, Some(WRITE_TIMEOUT));
+        self.is_quiet = false;
         match next {
-            Err(End::Fatal("57P05", _)) => Err(End::Fatal(
+            Ok(front) => Ok(Some(front)),
+            Err(End::Fatal("57P05", _)) if may_end => Err(End::Fatal(
                 "25P03",
                 "terminating connection due to idle-in-transaction timeout".into(),
             )),
-            other => other,
+            Err(End::Fatal("57P05", _)) => {
+                self.is_quiet = true;
+                Ok(None)
+            }
+            Err(end) => Err(end),
         }
     }
 
