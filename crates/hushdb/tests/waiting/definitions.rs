@@ -267,3 +267,25 @@ fn what_does_not_wait_and_what_cannot() {
     run(&one, "COMMIT").unwrap();
     nothing_is_locked(&database);
 }
+
+#[test]
+fn a_foreign_key_is_not_defined_over_rows_that_come_meanwhile() {
+    let setup = "CREATE TABLE p (id INTEGER PRIMARY KEY); CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER);
+                 CREATE INDEX by_p ON c (p); INSERT INTO p VALUES (1); INSERT INTO c VALUES (1, 1)";
+    for change in ["INSERT INTO c VALUES (2, 999)", "UPDATE c SET p = 999"] {
+        let database = database(setup);
+        // The other waits for nobody.
+        let (one, other) = (connect(&database), database.connect().unwrap());
+        run(
+            &one,
+            "BEGIN; ALTER TABLE c ADD FOREIGN KEY (p) REFERENCES p (id)",
+        )
+        .unwrap();
+        run(&other, change).unwrap();
+        let error = run(&one, "COMMIT").unwrap_err();
+        assert_eq!(error.sqlstate(), "40001", "{change}: {error}");
+        let again = "ALTER TABLE c ADD FOREIGN KEY (p) REFERENCES p (id)";
+        assert!(run(&one, again).is_err(), "{change}");
+        nothing_is_locked(&database);
+    }
+}

@@ -235,7 +235,8 @@ impl Transaction {
             };
             self.create_index(schema, child.0, index)?;
         }
-        // Whoever changes rows of the parent meanwhile does not know of it.
+        // Whoever changes rows of either meanwhile does not know of it.
+        self.definition_mut(schema, child.0)?;
         self.definition_mut(schema, parent.0)?;
         let keys = &mut self.definitions_mut(schema)?.foreign_keys;
         if !keys.contains(&key) {
