@@ -47,6 +47,8 @@ pub(super) struct Options {
     escape: Option<u8>,
     null: String,
     pub(super) compression: Compression,
+    /// What is written into a Parquet file's footer beside its columns.
+    pub(super) metadata: Vec<(String, String)>,
     /// Rows of a group of a Parquet file.
     pub(super) group_rows: Option<usize>,
     /// Of files of text.
@@ -73,6 +75,10 @@ pub(super) fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Opt
     let mut compression = None;
     let mut options = Options::usual(path);
     for (name, value) in given {
+        if name == "kv_metadata" {
+            options.metadata = footer_texts(value)?;
+            continue;
+        }
         let text = match value {
             OptionValue::Text(text) => Some(text.as_str()),
             OptionValue::None => None,
@@ -155,6 +161,7 @@ impl Options {
             null: String::new(),
             compression: Compression::SNAPPY,
             packing,
+            metadata: vec![],
             group_rows: None,
             date_form: None,
             timestamp_form: None,
@@ -175,6 +182,9 @@ impl Options {
             return Err(Error::binder(
                 "the options prefix, suffix and force_quote are for CSV files",
             ));
+        }
+        if self.format != Format::Parquet && !self.metadata.is_empty() {
+            return Err(Error::binder("the option kv_metadata is for Parquet files"));
         }
         if has_ends && self.header == Some(true) {
             return Err(Error::binder(
@@ -323,6 +333,16 @@ impl Spread {
             hive: find("hive_file_pattern").is_none() || on("hive_file_pattern"),
             adds: on("overwrite_or_ignore") || on("append"),
         }))
+    }
+}
+
+/// What KV_METADATA says.
+fn footer_texts(value: &OptionValue) -> Result<Vec<(String, String)>> {
+    match value {
+        OptionValue::Pairs(pairs) => Ok(pairs.clone()),
+        _ => Err(Error::binder(
+            "the option kv_metadata takes names and values, as in {author: 'somebody'}",
+        )),
     }
 }
 

@@ -13,6 +13,7 @@ use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
 use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::{SchemaDescriptor, Type};
 use std::io::{BufWriter, Write};
@@ -105,7 +106,13 @@ fn parquet(
     options: &Options,
     schema: &SchemaRef,
 ) -> Result<ArrowWriter<BufWriter<OutputFile>>> {
+    let metadata = options
+        .metadata
+        .iter()
+        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()));
+    let metadata: Vec<KeyValue> = metadata.collect();
     let properties = WriterProperties::builder()
+        .set_key_value_metadata((!metadata.is_empty()).then_some(metadata))
         .set_compression(options.compression)
         .set_max_row_group_row_count(Some(
             options.group_rows.unwrap_or(copy_options::MAX_GROUP_ROWS),

@@ -106,6 +106,7 @@ pub use json_text::{json_string, json_value};
 pub use list_build::{SLICE, series_length};
 pub use lists::MAP_VALUE;
 pub use moment_cast::{is_of_moments, unit_nanos};
+pub use more_texts::without_accents;
 pub(crate) use moved_moments::{Move, moved};
 pub use nested_cast::{check_nested_cast, nested_cast};
 use of_lists::of_lists;

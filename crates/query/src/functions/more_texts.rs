@@ -131,9 +131,18 @@ fn strip_accents(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
     let text = row.text(0);
     match text.is_ascii() {
         true => out.push(text),
-        false => push_all(text.nfd().filter(|c| !is_combining_mark(*c)).nfc(), out),
+        false => push_all(bare(text), out),
     }
     Ok(true)
+}
+
+fn bare(text: &str) -> impl Iterator<Item = char> {
+    text.nfd().filter(|c| !is_combining_mark(*c)).nfc()
+}
+
+/// A text without accents, as `strip_accents` has it.
+pub fn without_accents(text: &str) -> String {
+    bare(text).collect()
 }
 
 /// So many graphemes from a place on, counted from 1, or from the end where it is negative; without the last `less`.

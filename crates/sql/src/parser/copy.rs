@@ -55,6 +55,21 @@ pub(super) fn copy(parser: &mut Parser) -> Result<Statement> {
     })
 }
 
+/// `name: value, ...}`, of which a value is a text or a number.
+fn pairs(parser: &mut Parser) -> Result<Vec<(String, String)>> {
+    let mut pairs = vec![];
+    loop {
+        let name = scalar(parser)?;
+        expect(parser, &Token::Colon)?;
+        pairs.push((name, scalar(parser)?));
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+    }
+    expect(parser, &Token::RBrace)?;
+    Ok(pairs)
+}
+
 /// `[WITH] (name [value], ...)`, or the older form without parentheses: `WITH HEADER DELIMITER ','`.
 pub(super) fn copy_options(parser: &mut Parser) -> Result<Vec<(String, OptionValue)>> {
     let mut options = vec![];
@@ -93,6 +108,10 @@ pub(super) fn copy_options(parser: &mut Parser) -> Result<Vec<(String, OptionVal
                 }
                 expect(parser, &Token::RParen)?;
                 OptionValue::List(items)
+            }
+            Token::LBrace => {
+                parser.next_token();
+                OptionValue::Pairs(pairs(parser)?)
             }
             _ => OptionValue::Text(scalar(parser)?),
         };

@@ -30,6 +30,8 @@ pub(super) enum Kind {
     Boolean,
     Integer,
     Double,
+    /// One of these, written in another form.
+    Number(Number, NumberForm),
     Time,
     /// In this form.
     Date(String),
@@ -42,6 +44,57 @@ pub(super) enum Kind {
     },
 }
 
+/// What a number is read as.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    Integer,
+    Double,
+    /// As text with a point, to be cast.
+    Text,
+}
+
+/// How numbers are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct NumberForm {
+    /// Before what is behind the point.
+    pub(super) point: u8,
+    /// Between thousands, and wherever else it stands among digits.
+    pub(super) thousands: Option<u8>,
+}
+
+impl Default for NumberForm {
+    fn default() -> Self {
+        Self {
+            point: b'.',
+            thousands: None,
+        }
+    }
+}
+
+impl NumberForm {
+    /// The number with a point and without marks of thousands; `None` where a point stands that is not one.
+    fn plain(self, text: &str) -> Option<String> {
+        let mut plain = String::with_capacity(text.len());
+        for c in text.chars() {
+            match c {
+                c if c == char::from(self.point) => plain.push('.'),
+                c if self.thousands.map(char::from) == Some(c) => {}
+                '.' => return None,
+                c => plain.push(c),
+            }
+        }
+        Some(plain)
+    }
+
+    fn integer(self, text: &str) -> Option<i64> {
+        integer(&self.plain(text)?)
+    }
+
+    fn double(self, text: &str) -> Option<f64> {
+        double(&self.plain(text)?)
+    }
+}
+
 pub(super) const TEXT: Kind = Kind::Text { trimmed: false };
 
 impl Kind {
@@ -49,13 +102,13 @@ impl Kind {
     pub(super) fn column_type(&self) -> ColumnType {
         match self {
             Self::Boolean => ColumnType::Boolean,
-            Self::Integer => ColumnType::Int64,
-            Self::Double => ColumnType::Double,
+            Self::Integer | Self::Number(Number::Integer, _) => ColumnType::Int64,
+            Self::Double | Self::Number(Number::Double, _) => ColumnType::Double,
             Self::Time => ColumnType::Time,
             Self::Date(_) => ColumnType::Date,
             Self::Timestamp(_) => ColumnType::Timestamp(TimeUnit::Microsecond, false),
             Self::TimestampTz => ColumnType::Timestamp(TimeUnit::Microsecond, true),
-            Self::Text { .. } => ColumnType::Varchar,
+            Self::Number(Number::Text, _) | Self::Text { .. } => ColumnType::Varchar,
         }
     }
 
@@ -66,6 +119,9 @@ impl Kind {
             Self::Boolean => boolean(text).is_some(),
             Self::Integer => integer(text).is_some(),
             Self::Double => double(text).is_some(),
+            Self::Number(Number::Integer, form) => form.integer(text).is_some(),
+            Self::Number(Number::Double, form) => form.double(text).is_some(),
+            Self::Number(Number::Text, _) => true,
             Self::Time => time(text).is_some(),
             Self::Date(form) => date(text, form).is_some(),
             Self::Timestamp(form) => timestamp(text, form.as_deref()).is_some(),
@@ -83,6 +139,17 @@ impl Kind {
             Self::Boolean => Arc::new(booleans(values)?),
             Self::Integer => Arc::new(all::<Int64Type>(values, integer)?),
             Self::Double => Arc::new(all::<Float64Type>(values, double)?),
+            Self::Number(Number::Integer, form) => {
+                Arc::new(all::<Int64Type>(values, |text| form.integer(text))?)
+            }
+            Self::Number(Number::Double, form) => {
+                Arc::new(all::<Float64Type>(values, |text| form.double(text))?)
+            }
+            Self::Number(Number::Text, form) => {
+                let plain = |text: &str| form.plain(trimmed(text)).unwrap_or_else(|| text.into());
+                let values = values.iter().map(|value| value.map(plain));
+                Arc::new(values.collect::<StringViewArray>())
+            }
             Self::Time => Arc::new(all::<Time64MicrosecondType>(values, time)?),
             Self::Date(form) if form == ISO_DATE => Arc::new(all::<Date32Type>(values, any_iso)?),
             Self::Date(form) => Arc::new(all::<Date32Type>(values, |text| date(text, form))?),
@@ -146,12 +213,19 @@ pub(super) fn kind_of<'a>(
     values: impl Iterator<Item = Option<&'a str>>,
     date: Option<&str>,
     timestamp: Option<&str>,
+    numbers: Option<NumberForm>,
 ) -> Kind {
     let dates = match date {
         Some(form) => vec![form],
         None => [&[ISO_DATE][..], &DATES[..]].concat(),
     };
-    let mut kinds = vec![Kind::Boolean, Kind::Integer, Kind::Double, Kind::Time];
+    let numbers = match numbers {
+        None => [Kind::Integer, Kind::Double],
+        Some(form) => [Number::Integer, Number::Double].map(|of| Kind::Number(of, form)),
+    };
+    let mut kinds = vec![Kind::Boolean];
+    kinds.extend(numbers);
+    kinds.push(Kind::Time);
     kinds.extend(dates.into_iter().map(|form| Kind::Date(form.into())));
     kinds.push(Kind::Timestamp(timestamp.map(str::to_string)));
     kinds.push(Kind::TimestampTz);
@@ -362,7 +436,7 @@ mod tests {
     use super::*;
 
     fn kind(values: &[&str]) -> Kind {
-        kind_of(values.iter().map(|value| Some(*value)), None, None)
+        kind_of(values.iter().map(|value| Some(*value)), None, None, None)
     }
 
     #[test]

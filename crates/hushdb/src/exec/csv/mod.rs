@@ -5,6 +5,7 @@
 
 mod chunks;
 mod kinds;
+mod normal_names;
 mod options;
 mod records;
 mod rows;
@@ -14,7 +15,7 @@ mod told;
 mod write;
 
 pub(super) use self::kinds::is_form;
-use self::kinds::{Kind, TEXT};
+use self::kinds::{Kind, Number, TEXT};
 use self::options::Options;
 use self::records::{Dialect, Fault};
 use self::scan::{CsvFile, ReadColumn, open, table, wrong};
@@ -199,6 +200,11 @@ fn types_of(
 /// How values are read that are to have a type.
 fn kind_for(ty: &ColumnType, options: &Options) -> Kind {
     let cast = Kind::Text { trimmed: true };
+    if let Some(form) = options.numbers
+        && ty.arrow().is_numeric()
+    {
+        return Kind::Number(Number::Text, form);
+    }
     match ty {
         ColumnType::Varchar => TEXT,
         ColumnType::Date => options.date_form.clone().map_or(cast, Kind::Date),

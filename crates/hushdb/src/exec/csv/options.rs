@@ -2,7 +2,7 @@
 
 use super::super::option_values::{flag, pairs, text, texts};
 use super::super::packed_files::Packing;
-use super::kinds::is_form;
+use super::kinds::{NumberForm, is_form};
 use hushdb_sql::OptionValue;
 use hushdb_sql::type_names::named_type;
 use hushdb_sql::{Error, Result};
@@ -36,6 +36,10 @@ pub(super) struct Options {
     /// Records that are none are left out.
     pub(super) ignore_errors: bool,
     pub(super) packing: Packing,
+    /// How numbers are written, where it is said.
+    pub(super) numbers: Option<NumberForm>,
+    /// Names of columns become plain words.
+    pub(super) normalizes_names: bool,
 }
 
 impl Options {
@@ -51,6 +55,14 @@ impl Options {
         }
         for (name, value) in given {
             options.take(name, value)?;
+        }
+        if options
+            .numbers
+            .is_some_and(|form| form.thousands == Some(form.point))
+        {
+            return Err(Error::binder(
+                "thousands and decimal_separator are not the same character",
+            ));
         }
         let others = !options.types.is_empty() || !options.names.is_empty();
         if !options.columns.is_empty() && others {
@@ -112,9 +124,11 @@ impl Options {
                 text(name, value)?.parse::<u64>().map(drop).map_err(wrong)?;
             }
             "encoding" => only(name, value, &["utf-8", "utf8"])?,
-            "decimal_separator" => only(name, value, &["."])?,
+            "decimal_separator" => self.number_form().point = mark(name, value)?,
+            "thousands" => self.number_form().thousands = byte(name, value)?,
+            "normalize_names" => self.normalizes_names = flag(name, value)?,
             "strict_mode" => only(name, value, &["true", "1"])?,
-            "union_by_name" | "filename" | "store_rejects" | "normalize_names" => {
+            "union_by_name" | "filename" | "store_rejects" => {
                 only(name, value, &["false", "0"])?;
             }
             other => {
@@ -126,11 +140,23 @@ impl Options {
         Ok(())
     }
 
+    fn number_form(&mut self) -> &mut NumberForm {
+        self.numbers.get_or_insert_default()
+    }
+
     /// Whether a column's NULLs are empty texts.
     pub(super) fn is_not_null(&self, column: &str) -> bool {
         self.not_null
             .iter()
             .any(|name| name.eq_ignore_ascii_case(column))
+    }
+}
+
+/// A point or a comma.
+fn mark(name: &str, value: &OptionValue) -> Result<u8> {
+    match text(name, value)?.as_bytes() {
+        [mark @ (b'.' | b',')] => Ok(*mark),
+        _ => Err(Error::binder(format!("the option {name} is '.' or ','"))),
     }
 }
 

@@ -2,6 +2,7 @@
 //! columns. As DuckDB does, but that what is uncertain is refused or stays text.
 
 use super::kinds::{Kind, TEXT, kind_of};
+use super::normal_names::normal_name;
 use super::options::Options;
 use super::records::{Comment, Dialect, Fault, Record, Records};
 use hushdb_storage::{ColumnType, check_interrupt};
@@ -231,7 +232,7 @@ impl Sniffed {
         let first = self.rows.first().filter(|_| header);
         Ok(Shape {
             header,
-            names: self.names(first),
+            names: self.names(first, options.normalizes_names),
             kinds: self.kinds(data, options)?,
             without_values: (0..self.columns)
                 .map(|at| data.iter().all(|row| value(row, at, options).is_none()))
@@ -266,6 +267,7 @@ impl Sniffed {
                 values.iter().map(Option::as_deref),
                 options.date_form.as_deref(),
                 options.timestamp_form.as_deref(),
+                options.numbers,
             ))
         });
         kinds.collect()
@@ -298,7 +300,7 @@ impl Sniffed {
     }
 
     /// Those of the first line, or where it has none, by number; none twice.
-    fn names(&self, first: Option<&Record>) -> Vec<String> {
+    fn names(&self, first: Option<&Record>, normal: bool) -> Vec<String> {
         let digits = self.columns.saturating_sub(1).to_string().len();
         let mut names: Vec<String> = vec![];
         let mut taken = HashSet::new();
@@ -307,7 +309,12 @@ impl Sniffed {
         for at in 0..self.columns {
             let text = first.map(|first| String::from_utf8_lossy(first.get(at)).trim().to_string());
             let name = text.filter(|text| !text.is_empty());
-            let name = name.unwrap_or_else(|| format!("column{at:0digits$}"));
+            let name = match name {
+                Some(name) if normal => normal_name(&name),
+                Some(name) => name,
+                None if normal && first.is_some() => "_".into(),
+                None => format!("column{at:0digits$}"),
+            };
             let mut free = name.clone();
             let mut lower = name.to_ascii_lowercase();
             while !taken.insert(lower) {
