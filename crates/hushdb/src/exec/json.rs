@@ -3,11 +3,13 @@
 //! What must hold: a file's columns are those of its first records, in the order in which they first appear. Reading takes
 //! memory for some thousand records, not for the file.
 
+mod objects;
 mod options;
 mod records;
 mod shape;
 
-pub(super) use self::options::JsonOptions;
+use self::objects::Objects;
+pub(super) use self::options::{AS_OBJECTS, JsonOptions};
 use self::records::Records;
 use self::shape::Shape;
 use super::packed_files::{Packing, Unpacked};
@@ -24,6 +26,7 @@ use datafusion::physical_plan::streaming::PartitionStream;
 use hushdb_query::functions::{json_string, json_value};
 use hushdb_query::heed::heeding;
 use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
+use hushdb_sql::type_names::called_json;
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{Column, ColumnType};
 use std::io::{BufReader, Write};
@@ -50,6 +53,13 @@ pub(super) fn sources(
     by_all: bool,
 ) -> Result<Vec<Arc<dyn TableSource>>> {
     let packing = given.packing;
+    if given.as_objects {
+        let field = called_json(Field::new("json", DataType::Utf8View, true));
+        let schema = Arc::new(Schema::new(vec![field]));
+        let tables = paths.iter();
+        let tables = tables.map(|path| table_of(path, packing, Arc::clone(&schema), true));
+        return tables.collect();
+    }
     if !given.columns.is_empty() {
         let fields = given.columns.iter();
         let fields = fields.map(|(name, ty)| Field::new(name, read_as(ty), true));
@@ -147,11 +157,21 @@ fn read_as(ty: &ColumnType) -> DataType {
 }
 
 fn table(path: &str, packing: Option<Packing>, schema: SchemaRef) -> Result<Arc<dyn TableSource>> {
+    table_of(path, packing, schema, false)
+}
+
+fn table_of(
+    path: &str,
+    packing: Option<Packing>,
+    schema: SchemaRef,
+    as_objects: bool,
+) -> Result<Arc<dyn TableSource>> {
     // Asked for here so that a file that is not there is known before the statement runs.
     open(path, packing)?;
     let partition = JsonFile {
         path: path.into(),
         packing,
+        as_objects,
         schema: Arc::clone(&schema),
     };
     let table = StreamingTable::try_new(schema, vec![Arc::new(partition)])?;
@@ -196,7 +216,27 @@ fn without_json(message: &str) -> String {
 struct JsonFile {
     path: PathBuf,
     packing: Option<Packing>,
+    /// Each record is one text.
+    as_objects: bool,
     schema: SchemaRef,
+}
+
+impl JsonFile {
+    /// The records as they are written.
+    fn objects(&self, context: &TaskContext) -> Result<SendableRecordBatchStream> {
+        let path = self.path.to_string_lossy().into_owned();
+        let objects = Objects::new(open(&path, self.packing)?, Arc::clone(&self.schema));
+        let batches =
+            objects.map(move |batch| batch.map_err(|error| malformed(&path, &error).into()));
+        let batches = futures::stream::iter(batches);
+        let rows = RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches);
+        Ok(heeding(Box::pin(rows), context))
+    }
+}
+
+fn failing(schema: SchemaRef, error: Error) -> SendableRecordBatchStream {
+    let failed = futures::stream::iter([Err(DataFusionError::from(error))]);
+    Box::pin(RecordBatchStreamAdapter::new(schema, failed))
 }
 
 impl PartitionStream for JsonFile {
@@ -205,6 +245,10 @@ impl PartitionStream for JsonFile {
     }
 
     fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
+        if self.as_objects {
+            let rows = self.objects(&context);
+            return rows.unwrap_or_else(|error| failing(Arc::clone(&self.schema), error));
+        }
         let path = self.path.to_string_lossy().into_owned();
         let columns = self.schema.flattened_fields().len();
         let reader = || -> Result<_> {
@@ -227,10 +271,7 @@ impl PartitionStream for JsonFile {
                 let rows = RecordBatchStreamAdapter::new(schema, batches);
                 heeding(Box::pin(rows), &context)
             }
-            Err(error) => {
-                let failed = futures::stream::iter([Err(DataFusionError::from(error))]);
-                Box::pin(RecordBatchStreamAdapter::new(schema, failed))
-            }
+            Err(error) => failing(schema, error),
         }
     }
 }

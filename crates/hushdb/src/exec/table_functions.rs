@@ -7,6 +7,7 @@ use super::copy_options::Format;
 use super::csv::told;
 use super::file_paths::matching;
 use super::file_tables;
+use super::json::AS_OBJECTS;
 use super::parquet_tables;
 use super::read_files;
 use super::series::series;
@@ -112,12 +113,20 @@ fn database_anchor(planner: &Planner<'_>, args: &[ScalarValue]) -> Result<Arc<dy
     table(vec![("anchor", Arc::new(anchor))])
 }
 
+/// Functions that read each record of JSON files as one text.
+const OBJECTS: [&str; 3] = [
+    "read_json_objects",
+    "read_json_objects_auto",
+    "read_ndjson_objects",
+];
+
 /// The format of the files that a function reads, if it is one that does.
 fn format_read(name: &str) -> Option<Format> {
     match name {
         "read_csv" | "read_csv_auto" => Some(Format::Csv),
         "read_parquet" | "parquet_scan" => Some(Format::Parquet),
         "read_json" | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" => Some(Format::Json),
+        _ if OBJECTS.contains(&name) => Some(Format::Json),
         _ => None,
     }
 }
@@ -132,7 +141,10 @@ fn files(
     let (paths, options) = args.split_first().unwrap_or((&ScalarValue::Null, &[]));
     let paths = paths_in(function, paths)?;
     let options = options.iter().map(|option| named_option(function, option));
-    let options = options.collect::<Result<Vec<_>>>()?;
+    let mut options = options.collect::<Result<Vec<_>>>()?;
+    if OBJECTS.contains(&function) {
+        options.push((AS_OBJECTS.into(), OptionValue::None));
+    }
     read_files::source(planner, format, &paths, options)
 }
 

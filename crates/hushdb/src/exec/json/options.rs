@@ -13,7 +13,12 @@ pub(in super::super) struct JsonOptions {
     pub(in super::super) columns: Vec<(String, ColumnType)>,
     /// Where nothing is said, the file's name tells it.
     pub(super) packing: Option<Packing>,
+    /// Each record is one text.
+    pub(super) as_objects: bool,
 }
+
+/// What `read_json_objects` gives beside its options.
+pub(in super::super) const AS_OBJECTS: &str = "$as_objects";
 
 impl JsonOptions {
     /// # Errors
@@ -27,6 +32,7 @@ impl JsonOptions {
                         options.columns.push((column.clone(), named_type(ty)?));
                     }
                 }
+                AS_OBJECTS => options.as_objects = true,
                 "compression" => options.packing = Packing::named(name, value)?,
                 // Both forms are told apart by their first character, and objects may have ends of lines in them.
                 "format" => only(
