@@ -56,6 +56,7 @@ mod rewrite;
 mod samples;
 mod secrets;
 mod set_operations;
+mod set_order;
 pub mod settings_text;
 mod split;
 mod sql_text;

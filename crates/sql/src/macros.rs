@@ -388,6 +388,14 @@ fn of_lists(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
         ("list_prepend" | "array_prepend", [Expr::Value(new), _]) if new.value == Value::Null => {
             template("list_concat(make_array($1), $2)", args).map(Some)
         }
+        ("list_append" | "array_append" | "array_push_back", [Expr::Value(list), _])
+            if list.value == Value::Null =>
+        {
+            template("make_array($2)", args).map(Some)
+        }
+        ("list_prepend" | "array_prepend", [_, Expr::Value(list)]) if list.value == Value::Null => {
+            template("make_array($1)", args).map(Some)
+        }
         ("cast_to_type", [_, Expr::Value(of)]) if of.value == Value::Null => Err(Error::invalid(
             "cast_to_type cannot be used to cast to NULL: cast it to a type",
         )),

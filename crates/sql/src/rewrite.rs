@@ -28,6 +28,7 @@ use super::patterns::pattern;
 use super::recursive_queries;
 use super::samples;
 use super::set_operations;
+use super::set_order;
 use super::sql_text::sql_text;
 use super::template::template;
 use super::unused_queries;
@@ -134,6 +135,7 @@ impl<'a> Rewriter<'a> {
         }
         using_joins::name_singles_in_order(query);
         named_alike::order_by_names(query);
+        set_order::order_by_items(query)?;
         recursive_queries::refuse(query)?;
         set_operations::select_values(&mut query.body)?;
         set_operations::order_by_all(query)?;
