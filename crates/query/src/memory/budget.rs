@@ -23,7 +23,7 @@ const POOL_SHARE: usize = 8;
 pub struct MemoryBudget {
     blocks: Arc<BufferPool>,
     state: Mutex<State>,
-    resident: Option<Resident>,
+    resident: Option<Arc<Resident>>,
 }
 
 #[derive(Debug, Default)]
@@ -126,7 +126,11 @@ impl MemoryBudget {
 
     /// Has what the allocator keeps given back to the system when more of the process is resident than may be.
     pub fn of_whole_process(mut self) -> Self {
-        self.resident = Some(Resident::default());
+        let resident = Arc::new(Resident::default());
+        resident.set_limit(self.limit());
+        self.resident = Some(Arc::clone(&resident));
+        // Keys of indexes are found, and stored, without a change of reservations.
+        self.blocks.look_when_lending(move || resident.hold());
         self
     }
 
@@ -142,6 +146,9 @@ impl MemoryBudget {
 
     /// Changes the limit. What operators have reserved stays theirs.
     pub fn set_limit(&self, limit: usize) {
+        if let Some(resident) = &self.resident {
+            resident.set_limit(limit);
+        }
         self.change(|state| state.limit = limit);
     }
 
@@ -179,10 +186,9 @@ impl MemoryBudget {
 
     /// Reservations change wherever memory is taken in quantity: the moments to look at what is resident.
     fn hold_resident(&self, state: MutexGuard<'_, State>) {
-        let limit = state.limit;
         drop(state);
         if let Some(resident) = &self.resident {
-            resident.hold(limit);
+            resident.hold();
         }
     }
 

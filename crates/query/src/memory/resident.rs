@@ -4,6 +4,7 @@
 use hushdb_pages::{give_back_freed_memory, resident_bytes};
 use hushdb_storage::clock;
 use parking_lot::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// What may be resident beside the limit: a fifth of it, and this. The program's own code is about two thirds of that.
@@ -17,6 +18,7 @@ const STEP_BYTES: usize = 4_000_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Resident {
+    limit: AtomicUsize,
     state: Mutex<State>,
 }
 
@@ -29,8 +31,13 @@ struct State {
 }
 
 impl Resident {
-    /// Looks whether more is resident than goes with `limit`, and gives back what is free. Costs little when it is too soon.
-    pub(super) fn hold(&self, limit: usize) {
+    /// Changes the limit, in bytes.
+    pub(super) fn set_limit(&self, limit: usize) {
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// Looks whether more is resident than goes with the limit, and gives back what is free. Costs little when it is too soon.
+    pub(super) fn hold(&self) {
         // Who comes while another looks need not.
         let Some(mut state) = self.state.try_lock() else {
             return;
@@ -39,6 +46,7 @@ impl Resident {
         if state.next.is_some_and(|next| began < next) {
             return;
         }
+        let limit = self.limit.load(Ordering::Relaxed);
         let most = limit
             .saturating_add(limit / 5)
             .saturating_add(BESIDE_BYTES - MARGIN_BYTES);

@@ -13,8 +13,8 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -38,6 +38,7 @@ pub struct BufferPool {
     misses: AtomicU64,
     evictions: AtomicU64,
     wipes: Arc<AtomicBool>,
+    lending: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 /// What a pool holds and did.
@@ -134,7 +135,14 @@ impl BufferPool {
             misses: AtomicU64::new(0),
             evictions: AtomicU64::new(0),
             wipes: Arc::default(),
+            lending: OnceLock::new(),
         }
+    }
+
+    /// Has a look taken whenever memory is lent: by then a piece of long work has let go of what its last piece took. The first look counts.
+    pub fn look_when_lending(&self, look: impl Fn() + Send + Sync + 'static) {
+        // A second one would be of the same process.
+        let _ = self.lending.set(Box::new(look));
     }
 
     /// Has opened blocks overwritten with zeros when the pool, and whoever still reads them, lets them go; or no more.
@@ -169,6 +177,9 @@ impl BufferPool {
     pub(crate) fn lend(self: &Arc<Self>, bytes: usize) -> Lent {
         self.lent_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.shrink_to(self.for_blocks());
+        if let Some(look) = self.lending.get() {
+            look();
+        }
         Lent {
             pool: Arc::clone(self),
             bytes,
