@@ -49,13 +49,16 @@ const STATEMENTS: [&str; 23] = [
 ];
 
 /// What multiplies its arguments past the limit, and says that it does not fit before it has.
-const REFUSED: [&str; 6] = [
+const REFUSED: [&str; 9] = [
     "SELECT len(flatten(list_transform(range(30000), x -> range(30000))))",
     "SELECT len(list_transform(range(30000), x -> l)) FROM (SELECT range(30000) AS l) t",
     "SELECT length(string_agg(repeat('x', 100000))) FROM range(10000)",
     "SELECT length(to_json(repeat('\"', 150000000)))",
     "SELECT max(length(repeat('x', 100000) || i)) FROM range(10000) t(i)",
     "SELECT length(range(20000000)::VARCHAR)",
+    "SELECT max(len([range(i), range(i), range(i)])) FROM range(20999999, 21000000) t(i)",
+    "SELECT max(len(list_reverse(range(i)))) FROM range(20999999, 21000000) t(i)",
+    "SELECT max(length(overlay(repeat('x', 3000000) PLACING i::VARCHAR FROM 4))) FROM range(8000) t(i)",
 ];
 
 /// Over TPC-H at scale factor 1, of which lineitem is 0.9 GB, each with a limit in MB.

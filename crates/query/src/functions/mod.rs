@@ -5,6 +5,7 @@
 
 pub(crate) mod arithmetic;
 pub(crate) mod arithmetic_chain;
+mod asked;
 mod bits;
 mod checked_math;
 mod codings;
@@ -85,6 +86,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF};
 use std::sync::Arc;
 
+pub use asked::{MAKE_LIST, MAKE_MAP, OVERLAY};
 pub use comparison_key::{key_of, key_type, may_differ};
 pub use concat::{LIST_AND_LIST, TEXT_AND_TEXT};
 pub use convert::{
@@ -127,7 +129,8 @@ pub const LEFT_OUT: [&str; 1] = ["array_repeat"];
 
 /// Scalar functions to register over DataFusion's. What they make many times as long as their arguments is asked for from `memory`.
 pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let mut functions = convert::all(memory);
+    let mut functions = asked::all(memory);
+    functions.extend(convert::all(memory));
     functions.extend(texts::all(memory));
     functions.extend(concat::all(memory));
     functions.extend(patterns::all(memory));

@@ -18,6 +18,8 @@ use std::sync::Arc;
 
 /// What is not worth asking for.
 pub(super) const SMALL: usize = 1 << 20;
+/// What is counted while it is there: beside it there may be others, of which a next function makes one value.
+const LONG: usize = 8 << 20;
 /// The largest constant that a plan holds: rules of the planner copy it again and again.
 const IN_PLAN: usize = 4 << 20;
 /// Bytes of one text, and items of one list, that offsets and views can say.
@@ -78,10 +80,49 @@ pub(super) fn written_bytes(column: &dyn Array, rows: impl Iterator<Item = usize
     }
 }
 
+/// What the values of a column take when they are written anew.
+pub(super) fn bytes_of(column: &dyn Array) -> usize {
+    let texts = |lengths: &mut dyn Iterator<Item = u32>| {
+        let written = lengths.map(|length| length as usize);
+        written.sum::<usize>() + column.len() * VIEW_BYTES
+    };
+    match column.data_type() {
+        _ if column.get_buffer_memory_size() < SMALL => column.get_buffer_memory_size(),
+        DataType::Utf8View => texts(&mut column.as_string_view().lengths()),
+        DataType::BinaryView => texts(&mut column.as_binary_view().lengths()),
+        DataType::List(_) => {
+            let lists = column.as_list::<i32>();
+            within(lists.values(), lists.value_offsets())
+        }
+        DataType::Map(..) => {
+            let maps = column.as_map();
+            let entries: ArrayRef = Arc::new(maps.entries().clone());
+            within(&entries, maps.value_offsets())
+        }
+        DataType::Struct(_) => {
+            let columns = column.as_struct().columns().iter();
+            columns.map(|column| bytes_of(column.as_ref())).sum()
+        }
+        _ => {
+            let data = column.to_data();
+            let slice = data.get_slice_memory_size();
+            slice.unwrap_or_else(|_| column.get_buffer_memory_size())
+        }
+    }
+}
+
+/// The same of the items that offsets point to.
+fn within(values: &ArrayRef, offsets: &[i32]) -> usize {
+    let from = offsets.first().map_or(0, |at| *at as usize);
+    let to = offsets.last().map_or(0, |at| *at as usize);
+    bytes_of(values.slice(from, to - from).as_ref()) + size_of_val(offsets)
+}
+
 /// What a view of a text takes.
 const VIEW_BYTES: usize = 16;
 
-/// What one call makes of one batch. It is given back when the batch is made: whoever keeps it counts it.
+/// What one call makes of one batch. It is given back when the batch is made, since whoever keeps that counts it; a long one keeps it
+/// until nobody has it any more.
 pub(super) struct Room {
     memory: Arc<dyn MemoryPool>,
     reservation: Option<MemoryReservation>,
@@ -147,14 +188,20 @@ impl Room {
         rows: usize,
     ) -> Result<ColumnarValue> {
         match (constant, self.reservation) {
-            (false, _) => Ok(ColumnarValue::Array(made)),
-            (true, Some(held)) if rows == 1 => {
+            (_, Some(held))
+                if if constant {
+                    rows == 1
+                } else {
+                    self.bytes >= LONG
+                } =>
+            {
                 held.try_resize(made.get_buffer_memory_size())?;
                 Ok(ColumnarValue::Array(make_array(counted(
                     made.to_data(),
                     held,
                 )?)))
             }
+            (false, _) => Ok(ColumnarValue::Array(made)),
             (true, _) => ScalarValue::try_from_array(&made, 0).map(ColumnarValue::Scalar),
         }
     }

@@ -56,6 +56,7 @@ mod values;
 mod wanted_order;
 mod watched;
 mod with_queries;
+mod written_values;
 
 pub use given_files::{named, reading};
 pub use in_order::InOrderExec;

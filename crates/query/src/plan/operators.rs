@@ -1,11 +1,10 @@
 //! Binary operators with DuckDB's meaning where DataFusion's differs: `/` divides as DOUBLE, integer and decimal
 //! arithmetic fails on overflow, dates and numbers mix.
 
-use super::numbers::{compared_as, is_comparison, one_type, unify};
+use super::numbers::{compared_as, is_comparison, one_type};
 use super::postgres_literals;
 use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
-use crate::common_types::For;
 use crate::common_types::number_kind::{MAX_DIGITS_64, Number, float_type, int_fits, int_literal};
 use crate::functions::arithmetic::Op;
 use crate::functions::arithmetic_chain::{self, type_of_chain};
@@ -316,20 +315,6 @@ impl ExprPlanner for DuckOperators {
             }
             _ => Ok(PlannerResult::Original(expr)),
         }
-    }
-
-    /// Brings the values of a list to one type, so that what is planned over it knows that type.
-    fn plan_array_literal(
-        &self,
-        mut exprs: Vec<Expr>,
-        schema: &DFSchema,
-    ) -> Result<PlannerResult<Vec<Expr>>> {
-        unify(
-            &mut exprs.iter_mut().collect::<Vec<_>>(),
-            For::Value,
-            schema,
-        )?;
-        Ok(PlannerResult::Original(exprs))
     }
 
     fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {

@@ -33,6 +33,7 @@ use super::type_names::DuckTypes;
 use super::unnested_keys::ForgetUnnestedKeys;
 use super::wanted_order::{KeptOrders, LateralOrder, WantedOrder};
 use super::watched::Watched;
+use super::written_values::WrittenValues;
 use crate::functions;
 use crate::memory::{
     AccountedWindows, LargeLimits, MemoryBudget, RepeatedLists, SealedTempFiles, SpillingJoins,
@@ -109,6 +110,7 @@ pub fn session_state(
         .with_physical_optimizer_rules(physical_rules(memory));
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(DuckOperators::new(&scalar_functions)));
+    planners.insert(0, Arc::new(WrittenValues::new(&scalar_functions)));
     let known = builder.scalar_functions().get_or_insert_default();
     // The library's other names of a function are left out with it.
     let ours = |name: &str| scalar_functions.iter().any(|f| f.name() == name);

@@ -1,0 +1,78 @@
+//! Lists, maps and OVERLAY as they are written: calls of functions that ask for memory, in place of the library's.
+
+use super::numbers::unify;
+use crate::common_types::For;
+use crate::functions::{MAKE_LIST, MAKE_MAP, OVERLAY};
+use datafusion::common::{DFSchema, Result, plan_err};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult};
+use datafusion::logical_expr::{Expr, ScalarUDF};
+use std::sync::Arc;
+
+/// Plans them; asked before DataFusion's own planners.
+#[derive(Debug)]
+pub(super) struct WrittenValues {
+    list: Option<Arc<ScalarUDF>>,
+    map: Option<Arc<ScalarUDF>>,
+    overlay: Option<Arc<ScalarUDF>>,
+}
+
+impl WrittenValues {
+    /// Calls of some of these functions.
+    pub(super) fn new(functions: &[Arc<ScalarUDF>]) -> Self {
+        let named = |name| functions.iter().find(|f| f.name() == name).cloned();
+        Self {
+            list: named(MAKE_LIST),
+            map: named(MAKE_MAP),
+            overlay: named(OVERLAY),
+        }
+    }
+}
+
+fn call(function: &Arc<ScalarUDF>, args: Vec<Expr>) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function), args))
+}
+
+impl ExprPlanner for WrittenValues {
+    /// Brings the values of a list to one type, so that what is planned over it knows that type.
+    fn plan_array_literal(
+        &self,
+        mut exprs: Vec<Expr>,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<Vec<Expr>>> {
+        unify(
+            &mut exprs.iter_mut().collect::<Vec<_>>(),
+            For::Value,
+            schema,
+        )?;
+        Ok(match &self.list {
+            Some(list) => PlannerResult::Planned(call(list, exprs)),
+            None => PlannerResult::Original(exprs),
+        })
+    }
+
+    fn plan_make_map(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        let (Some(list), Some(map)) = (&self.list, &self.map) else {
+            return Ok(PlannerResult::Original(args));
+        };
+        if !args.len().is_multiple_of(2) {
+            return plan_err!("a map takes a value for each key");
+        }
+        let (mut keys, mut values) = (vec![], vec![]);
+        for (at, arg) in args.into_iter().enumerate() {
+            match at % 2 {
+                0 => keys.push(arg),
+                _ => values.push(arg),
+            }
+        }
+        let lists = vec![call(list, keys), call(list, values)];
+        Ok(PlannerResult::Planned(call(map, lists)))
+    }
+
+    fn plan_overlay(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(match &self.overlay {
+            Some(overlay) => PlannerResult::Planned(call(overlay, args)),
+            None => PlannerResult::Original(args),
+        })
+    }
+}
