@@ -2,7 +2,9 @@
 
 mod aggregates;
 
-pub use aggregates::{NO_COUNT, QUANTILE_BETWEEN, QUANTILE_OF};
+pub use aggregates::{
+    HISTOGRAM_EXACT, HISTOGRAM_OF, NO_COUNT, QUANTILE_BETWEEN, QUANTILE_OF, TOP_K,
+};
 
 use super::calls::{call, quoted_call};
 use super::nested_calls;
@@ -232,6 +234,34 @@ const MACROS: &[(&str, usize, &str)] = &[
         1,
         "CAST(date_part('nanosecond', $1) AS BIGINT)",
     ),
+    ("timezone_hour", 1, OF_UTC),
+    ("timezone_minute", 1, OF_UTC),
+    (
+        "in_search_path",
+        2,
+        "($1 = current_database() AND list_contains(current_schemas(true), $2))",
+    ),
+    (
+        "get_block_size",
+        1,
+        "(SELECT block_size FROM pragma_database_size() WHERE database_name = $1)",
+    ),
+    (
+        "json_group_structure",
+        1,
+        "(json_structure(json_group_array($1)) -> 0)",
+    ),
+    ("inet_client_addr", 0, "NULL"),
+    ("inet_client_port", 0, "NULL"),
+    ("inet_server_addr", 0, "NULL"),
+    ("inet_server_port", 0, "NULL"),
+    ("pg_ts_parser_is_visible", 1, "true"),
+    ("pg_ts_template_is_visible", 1, "true"),
+    ("has_server_privilege", 2, "true"),
+    ("has_server_privilege", 3, "true"),
+    ("has_foreign_data_wrapper_privilege", 2, "true"),
+    ("has_foreign_data_wrapper_privilege", 3, "true"),
+    ("user", 0, USER),
     ("current_user", 0, USER),
     ("session_user", 0, USER),
     ("current_role", 0, USER),
@@ -246,6 +276,9 @@ const USER: &str = "'hushdb'";
 const UUID_V7: &str = "CAST(overlay(CAST(uuid() AS VARCHAR) PLACING \
      regexp_replace(lpad(lower(to_hex(epoch_ms(now()))), 12, '0'), '^(.{8})', '\\1-') || '-7' \
      FROM 1 FOR 15) AS UUID)";
+
+/// Instants are shown in UTC, from which it is nowhere far.
+const OF_UTC: &str = "(CAST(date_part('hour', CAST($1 AS TIMESTAMP)) AS BIGINT) * 0)";
 
 /// The nearest number with so many digits, of two as near the even one.
 const ROUND_EVEN: &str = "CAST(CASE (abs($1) * power(10, $2 + 1)) % 10 \

@@ -3,6 +3,7 @@
 //! What must hold: in a transaction that an error has aborted nothing runs but what ends it; what makes a plan gets the room on
 //! the stack that a plan takes.
 
+mod about_tables;
 mod alter;
 mod append;
 mod attach;

@@ -1,6 +1,6 @@
 //! Functions in FROM: `read_csv`, `sniff_csv`, `read_parquet`, `read_json`, `glob`, `read_text`, `read_blob`, `range`, `generate_series`, `tpch_queries`, `databases`,
 //! `duckdb_settings`, `locks`, `database_anchor`, `key_slots`, `key_memory`, `data_keys`, `rekey_progress`, `spill_files`, `duckdb_indexes`, `duckdb_constraints`,
-//! `pragma_table_info`, and what catalogs have (`catalog_tables.rs`).
+//! `pragma_table_info`, what catalogs have (`catalog_tables.rs`), and what tools ask about the program (`about_tables.rs`).
 
 use super::confined;
 use super::copy_options::Format;
@@ -12,7 +12,7 @@ use super::parquet_tables;
 use super::read_files;
 use super::series::series;
 use super::settings;
-use super::{catalog_tables, index_tables, process_tables, query, system_tables};
+use super::{about_tables, catalog_tables, index_tables, process_tables, query, system_tables};
 use crate::statement::Statement;
 use datafusion::arrow::array::{
     Array, ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array,
@@ -73,6 +73,9 @@ fn call(
         "spill_files" if args.is_empty() => spill_files(planner),
         _ if args.is_empty() && process_tables::NAMES.contains(&name) => {
             table(process_tables::named(name, statement.session, planner))
+        }
+        _ if args.is_empty() && about_tables::NAMES.contains(&name) => {
+            table(about_tables::named(name, planner))
         }
         "duckdb_schemas" if args.is_empty() => table(catalog_tables::schemas(planner)),
         "duckdb_tables" if args.is_empty() => table(catalog_tables::tables(planner)),

@@ -287,7 +287,7 @@ fn bits(call: &Call<'_>, both: fn(i64, i64) -> i64) -> Result<ArrayRef> {
 }
 
 /// The different values of one list: where each was first, and how often it is there.
-fn counted<'a>(list: &ListArray, rows: &'a Rows, row: usize) -> Vec<(usize, u64)> {
+pub(super) fn counted<'a>(list: &ListArray, rows: &'a Rows, row: usize) -> Vec<(usize, u64)> {
     let mut places: HashMap<&'a [u8], usize> = HashMap::new();
     let mut counts: Vec<(usize, u64)> = vec![];
     for item in items(list, row) {
@@ -301,7 +301,7 @@ fn counted<'a>(list: &ListArray, rows: &'a Rows, row: usize) -> Vec<(usize, u64)
 }
 
 /// The comparable values of the lists of a call.
-fn compared(call: &Call<'_>, room: &mut Room) -> Result<(ListArray, Rows)> {
+pub(super) fn compared(call: &Call<'_>, room: &mut Room) -> Result<(ListArray, Rows)> {
     room_to_compare(call, room)?;
     let list = call.columns().first();
     let Some(list) = list.map(|list| list.as_list::<i32>().clone()) else {

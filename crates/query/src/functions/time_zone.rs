@@ -4,9 +4,11 @@
 //! they not been changed.
 
 use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
-use chrono_tz::{TZ_VARIANTS, Tz};
+use chrono_tz::{OffsetComponents, OffsetName, TZ_VARIANTS, Tz};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, TimestampMicrosecondArray};
-use datafusion::arrow::datatypes::{DataType, Float64Type, TimeUnit, TimestampMicrosecondType};
+use datafusion::arrow::datatypes::{
+    DataType, Float64Type, IntervalMonthDayNano, TimeUnit, TimestampMicrosecondType,
+};
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
 use datafusion::logical_expr::{
@@ -182,6 +184,22 @@ fn instant(tz: Tz, shown: NaiveDateTime) -> Option<NaiveDateTime> {
         }
     };
     shown.checked_sub_offset(offset.fix())
+}
+
+/// All zones that `timezone` knows, by name, and of each at an instant, in microseconds since 1970: what its time is called, such as `CEST`,
+/// what its clocks show before those of UTC, and whether they are put forward.
+pub fn time_zones(micros: i64) -> Vec<(&'static str, String, IntervalMonthDayNano, bool)> {
+    let at = DateTime::from_timestamp_micros(micros).unwrap_or_default();
+    let facts = TZ_VARIANTS.iter().map(|zone| {
+        let offset = zone.offset_from_utc_datetime(&at.naive_utc());
+        let seconds = i64::from(offset.fix().local_minus_utc());
+        let before = IntervalMonthDayNano::new(0, 0, seconds * 1_000_000_000);
+        let short = offset.abbreviation().unwrap_or_default().to_string();
+        (zone.name(), short, before, !offset.dst_offset().is_zero())
+    });
+    let mut facts: Vec<_> = facts.collect();
+    facts.sort_by_key(|(name, ..)| *name);
+    facts
 }
 
 fn named(zone: &str) -> Result<Tz> {

@@ -20,12 +20,26 @@ pub const QUANTILE_BETWEEN: &str = "$quantile_between";
 /// What `max(x, NULL)` is of the list of all values: an error, unless there are none.
 pub const NO_COUNT: &str = "$no_count";
 
+/// How many of the list of all values lie in each bin: above the one before, and up to it.
+pub const HISTOGRAM_OF: &str = "$histogram_of";
+/// How many of the list of all values are those of each bin.
+pub const HISTOGRAM_EXACT: &str = "$histogram_exact";
+/// The values of a list that are there most often.
+pub const TOP_K: &str = "$top_k";
+
 /// Name, number of arguments, meaning.
 const MEANINGS: &[(&str, usize, &str)] = &[
     ("mode", 1, "list_mode(array_agg($1))"),
     ("entropy", 1, "list_entropy(array_agg($1))"),
     ("mad", 1, "list_mad(array_agg($1))"),
     ("histogram", 1, "list_histogram(array_agg($1))"),
+    ("histogram", 2, "\"$histogram_of\"(array_agg($1), $2)"),
+    (
+        "histogram_exact",
+        2,
+        "\"$histogram_exact\"(array_agg($1), $2)",
+    ),
+    ("approx_top_k", 2, "\"$top_k\"(array_agg($1), $2)"),
     ("quantile", 2, "\"$quantile_of\"(array_agg($1), $2)"),
     ("quantile_disc", 2, "\"$quantile_of\"(array_agg($1), $2)"),
     (

@@ -1,0 +1,219 @@
+//! `hash(x, ...)`: 64 bits of a value that are DuckDB's, so that rows that it divided by them are found where they are.
+//!
+//! A number's bits are mixed as MurmurHash does at its end; a text's eight bytes at a time; NULL has a hash of its own. Lists and structs
+//! are those of their parts, one after the other, so a list of one value has that value's.
+
+use super::normal_interval::normal;
+use super::room::Room;
+use super::whole::{Call, Whole, items_of, registered};
+use crate::heed::check;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{
+    DataType, Decimal128Type, Float32Type, Float64Type, Int64Type, IntervalMonthDayNanoType,
+    IntervalUnit, UInt64Type,
+};
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::logical_expr::ScalarUDF;
+use hushdb_sql::type_names::enum_type;
+use std::sync::Arc;
+
+pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
+    let functions: [Whole; 1] = [(
+        &["hash"],
+        |types| (!types.is_empty()).then(|| types.to_vec()),
+        |_, _| Some(DataType::UInt64),
+        hashed,
+    )];
+    registered(functions, memory)
+}
+
+const FACTOR: u64 = 0xd6e8_feb8_6659_fd93;
+const OF_NULL: u64 = 0xbf58_476d_1ce4_e5b9;
+/// What the hash of a text begins with, and what its length is multiplied by.
+const TEXT: (u64, u64) = (0xe17a_1465, 0xc6a4_a793_5bd1_e995);
+
+fn mixed(bits: u64) -> u64 {
+    let once = (bits ^ bits >> 32).wrapping_mul(FACTOR);
+    let twice = (once ^ once >> 32).wrapping_mul(FACTOR);
+    twice ^ twice >> 32
+}
+
+/// The hash of two values, one after the other.
+fn both(first: u64, second: u64) -> u64 {
+    (first ^ first >> 32).wrapping_mul(FACTOR) ^ second
+}
+
+fn of_bytes(bytes: &[u8]) -> u64 {
+    let length = bytes.len() as u64;
+    let mut all = TEXT.0 ^ length.wrapping_mul(TEXT.1);
+    for part in bytes.chunks(8) {
+        let number = part.iter().rev();
+        let number = number.fold(0, |number, byte| number << 8 | u64::from(*byte));
+        all = (all ^ number).wrapping_mul(FACTOR);
+    }
+    mixed(all)
+}
+
+/// Of 128 bits.
+fn of_wide(bits: u128) -> u64 {
+    mixed(bits as u64) ^ mixed((bits >> 64) as u64)
+}
+
+fn hashed(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    let mut all: Vec<u64> = vec![];
+    for column in call.columns() {
+        room.take_all(column.len().saturating_mul(size_of::<u64>()))?;
+        let each = hashes(column)?;
+        match all.is_empty() {
+            true => all = each,
+            false => all.iter_mut().zip(each).for_each(|(a, b)| *a = both(*a, b)),
+        }
+    }
+    Ok(Arc::new(UInt64Array::from(all)))
+}
+
+/// A hash for each value.
+fn hashes(array: &ArrayRef) -> Result<Vec<u64>> {
+    check()?;
+    let mut all = valid_hashes(array)?;
+    if let Some(nulls) = array.logical_nulls() {
+        let nulls = nulls.iter().map(|is_valid| !is_valid);
+        let places = all.iter_mut().zip(nulls).filter(|(_, is_null)| *is_null);
+        places.for_each(|(hash, _)| *hash = OF_NULL);
+    }
+    Ok(all)
+}
+
+/// The hashes of values that are not NULL, and whatever for those that are.
+fn valid_hashes(array: &ArrayRef) -> Result<Vec<u64>> {
+    use DataType as T;
+    Ok(match array.data_type() {
+        T::Null => vec![OF_NULL; array.len()],
+        of if enum_type(of).is_some() => hashes(&super::enums::codes(array)?)?,
+        of if of.is_nested() => of_nested(array)?,
+        T::Utf8 | T::LargeUtf8 | T::Utf8View => {
+            let values = cast(array, &T::Utf8View)?;
+            let values = values.as_string_view();
+            let of = |row| of_bytes(values.value(row).as_bytes());
+            (0..values.len()).map(of).collect()
+        }
+        T::Binary | T::LargeBinary | T::BinaryView => {
+            let values = cast(array, &T::BinaryView)?;
+            let values = values.as_binary_view();
+            let of = |row| of_bytes(values.value(row));
+            (0..values.len()).map(of).collect()
+        }
+        // A UUID, whose first bit is turned around so that it compares as a signed number.
+        T::FixedSizeBinary(16) => {
+            let values = array.as_fixed_size_binary();
+            let number = |bytes: &[u8]| bytes.iter().fold(0, |n, byte| n << 8 | u128::from(*byte));
+            let of = |row| of_wide(number(values.value(row)) ^ 1 << 127);
+            (0..values.len()).map(of).collect()
+        }
+        T::Decimal32(precision, scale) | T::Decimal64(precision, scale) => {
+            return valid_hashes(&cast(array, &T::Decimal128(*precision, *scale))?);
+        }
+        T::Decimal128(precision, _) => {
+            let values = array.as_primitive::<Decimal128Type>().values();
+            let of = |v: i128| match precision {
+                0..=9 => mixed(u64::from(v as u32)),
+                10..=18 => mixed(v as u64),
+                _ => of_wide(v.cast_unsigned()),
+            };
+            values.iter().map(|v| of(*v)).collect()
+        }
+        T::Interval(IntervalUnit::MonthDayNano) => {
+            let values = array.as_primitive::<IntervalMonthDayNanoType>().values();
+            let of = |parts: [i64; 3]| parts.map(|part| mixed(part.cast_unsigned()));
+            let of = |value| {
+                let [months, days, micros] = of(normal(value));
+                months ^ days ^ micros
+            };
+            values.iter().map(|v| of(*v)).collect()
+        }
+        _ => of_numbers(array)?,
+    })
+}
+
+/// The hashes of what is 64 bits at most.
+fn of_numbers(array: &ArrayRef) -> Result<Vec<u64>> {
+    use DataType as T;
+    Ok(match array.data_type() {
+        T::Boolean => {
+            let values = array.as_boolean();
+            let of = |row| mixed(u64::from(values.value(row)));
+            (0..values.len()).map(of).collect()
+        }
+        // Shorter ones are those of 32 bits, without a sign.
+        T::Int8 | T::Int16 | T::Int32 | T::Date32 => {
+            let values = cast(&cast(array, &T::Int32)?, &T::Int64)?;
+            let values = values.as_primitive::<Int64Type>().values();
+            values.iter().map(|v| mixed(u64::from(*v as u32))).collect()
+        }
+        T::UInt8 | T::UInt16 | T::UInt32 | T::UInt64 => {
+            let values = cast(array, &T::UInt64)?;
+            let values = values.as_primitive::<UInt64Type>().values();
+            values.iter().map(|v| mixed(*v)).collect()
+        }
+        T::Int64 | T::Timestamp(..) | T::Time64(_) => {
+            let values = cast(array, &T::Int64)?;
+            let values = values.as_primitive::<Int64Type>().values();
+            values.iter().map(|v| mixed(v.cast_unsigned())).collect()
+        }
+        T::Float32 => {
+            let bits = |v: f32| match v {
+                v if v.is_nan() => f32::NAN.to_bits(),
+                0.0 => 0,
+                v => v.to_bits(),
+            };
+            let values = array.as_primitive::<Float32Type>().values();
+            values.iter().map(|v| mixed(u64::from(bits(*v)))).collect()
+        }
+        T::Float64 => {
+            let bits = |v: f64| match v {
+                v if v.is_nan() => f64::NAN.to_bits(),
+                0.0 => 0,
+                v => v.to_bits(),
+            };
+            let values = array.as_primitive::<Float64Type>().values();
+            values.iter().map(|v| mixed(bits(*v))).collect()
+        }
+        other => return internal_err!("hash of {other}"),
+    })
+}
+
+/// The hashes of structs, lists and maps.
+fn of_nested(array: &ArrayRef) -> Result<Vec<u64>> {
+    use DataType as T;
+    Ok(match array.data_type() {
+        T::Struct(_) => {
+            let parts = array.as_struct().columns().iter();
+            let mut parts = parts.map(hashes).collect::<Result<Vec<_>>>()?.into_iter();
+            let first = parts.next().unwrap_or_else(|| vec![OF_NULL; array.len()]);
+            parts.fold(first, |all, part| {
+                all.into_iter().zip(part).map(|(a, b)| both(a, b)).collect()
+            })
+        }
+        T::List(_) => {
+            let lists = array.as_list::<i32>();
+            let items = hashes(lists.values())?;
+            let of = |row| items.get(items_of(lists, row)).unwrap_or_default();
+            let of = |row| of(row).iter().copied().reduce(both).unwrap_or(OF_NULL);
+            (0..lists.len()).map(of).collect()
+        }
+        T::Map(..) => {
+            let maps = array.as_map();
+            let entries: ArrayRef = Arc::new(maps.entries().clone());
+            let items = hashes(&entries)?;
+            let of = |pair: &[i32]| match pair {
+                [from, to] => items.get(*from as usize..*to as usize).unwrap_or_default(),
+                _ => &[],
+            };
+            let of = |pair| of(pair).iter().copied().reduce(both).unwrap_or(OF_NULL);
+            maps.offsets().windows(2).map(of).collect()
+        }
+        other => return internal_err!("hash of {other}"),
+    })
+}
