@@ -464,10 +464,11 @@ struct AtSync {
 }
 
 impl Life {
-    /// Does something, and commits a row at each sync of the database file meanwhile. Gives how many rows these were.
+    /// Does something, and commits a row at each sync of the database file meanwhile, up to so many. Gives how many rows these were.
     fn with_commits_at_syncs(
         &mut self,
         store: &Arc<Store>,
+        at_most: usize,
         work: impl FnOnce(&Store) -> Result<()>,
     ) -> (usize, Result<()>) {
         let (done, weak) = (
@@ -477,7 +478,8 @@ impl Life {
         let (told, mut next) = (Arc::clone(&done), self.next);
         *self.at_syncs.0.lock() = Some(Box::new(move || {
             let mut told = told.lock();
-            let Some(store) = weak.upgrade().filter(|_| told.in_flight.is_none()) else {
+            let is_enough = told.in_flight.is_some() || told.rows.len() >= at_most;
+            let Some(store) = weak.upgrade().filter(|_| !is_enough) else {
                 return;
             };
             told.in_flight = Some(next);
@@ -505,12 +507,13 @@ impl Life {
         // Into a log, which the first commit begins.
         self.commit(store, 1)?;
         let (at_keys, changed) =
-            self.with_commits_at_syncs(store, |store| store.rotate_data_key().map(drop));
+            self.with_commits_at_syncs(store, usize::MAX, |it| it.rotate_data_key().map(drop));
         changed?;
         let mut checkpoint = store.begin_checkpoint()?.expect("there is a log");
         checkpoint.store()?;
         self.commit(store, 1)?;
-        let (at_root, moved) = self.with_commits_at_syncs(store, |_| checkpoint.finish());
+        let (at_root, moved) =
+            self.with_commits_at_syncs(store, usize::MAX, |_| checkpoint.finish());
         moved?;
         self.commit(store, 1)?;
         Ok([at_keys, at_root])
@@ -601,6 +604,30 @@ fn commits_go_on_while_the_root_moves_and_a_crash_loses_none() {
         say(&format!(
             "commits at syncs: {points} crash points up to seed {seed}"
         ));
+    }
+}
+
+/// A commit that comes while the plain logs end begins another, which must end, too.
+#[test]
+fn a_log_that_begins_while_it_is_to_be_encrypted_ends_before_and_a_crash_loses_nothing() {
+    for after in 1.. {
+        let mut life = Life::new(7, Change::Encryption);
+        let store = life.begin().unwrap();
+        let old = Old::of(&store, &life.first_key());
+        let (blocks, slot) = (store.blocks(), SlotOptions::default());
+        let first = blocks.prepare_encryption(life.suite, &key(), &slot);
+        let first = first.unwrap();
+        life.disk.crash_after(after);
+        let (commits, began) = life.with_commits_at_syncs(&store, 1, |it| it.encrypt(first));
+        let crashed = life.disk.is_down();
+        assert!(crashed || began.is_ok() && commits == 1, "{began:?}");
+        life.disk.crash();
+        drop(store);
+        let held = life.hold(&old);
+        held.unwrap_or_else(|what| panic!("crash after {after}: {what}"));
+        if !crashed {
+            break;
+        }
     }
 }
 
