@@ -188,10 +188,69 @@ fn a_key_of_a_token_that_is_deleted_ends_the_database_and_a_changed_pin_does_not
     }
     place.write("pin", "1234");
     shell.goes_on();
+    // The token is taken out.
+    let (tokens, aside) = (place.path("tokens"), place.path("aside"));
+    std::fs::rename(&tokens, &aside).unwrap();
+    for _ in 0..20 {
+        shell.goes_on();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    std::fs::rename(&aside, &tokens).unwrap();
+    shell.goes_on();
     tool(&["--delete-object", "--type", "secrkey", "--label", "hr"]);
     let said = shell.ends_soon();
     is_refused(&said);
     is_refused(&opened(&place, &variables, &url).refused());
+}
+
+#[test]
+fn a_program_that_refuses_ends_the_database_and_one_that_hangs_or_is_gone_does_not() {
+    let place = Place::new();
+    let program = place.write("keeper", "");
+    // The word of the day, or the key, which it keeps as it is.
+    let body = format!(
+        "#!/bin/sh\nread -r line; . {0}/word; echo '{{\"key\":\"{1}\"'\"$blob\"'}}'\n",
+        place.path("").display(),
+        "WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo=",
+    );
+    let is_run = |is_run: bool| {
+        let mode = if is_run { 0o755 } else { 0o644 };
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(&program, permissions).unwrap();
+    };
+    let word = |word: &str| {
+        place.write(
+            "word",
+            &format!("blob=; [ $1 = wrap ] && blob=',\"blob\":\"AA==\"'; {word}"),
+        );
+    };
+    place.write("keeper", &body);
+    word("echo >> seen");
+    is_run(true);
+    let url = format!("exec:{}?timeout=1", program.display());
+    let mut shell = watched(&place, &[], &url);
+    let seen = || std::fs::read(place.path("seen")).map_or(0, |seen| seen.len());
+    let asks = |shell: &mut Shell| {
+        let before = seen();
+        soon("nobody asks", || {
+            shell.goes_on();
+            seen() > before + 1
+        });
+    };
+    asks(&mut shell);
+    for silent in ["sleep 60", "exit 2", "kill -9 $$"] {
+        word(&format!("echo >> seen; {silent}"));
+        asks(&mut shell);
+    }
+    is_run(false);
+    for _ in 0..20 {
+        shell.goes_on();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    is_run(true);
+    word("exit 1");
+    is_refused(&shell.ends_soon());
+    is_refused(&opened(&place, &[], &url).refused());
 }
 
 #[test]
