@@ -237,19 +237,9 @@ const MACROS: &[(&str, usize, &str)] = &[
     ("timezone_hour", 1, OF_UTC),
     ("timezone_minute", 1, OF_UTC),
     (
-        "in_search_path",
-        2,
-        "($1 = current_database() AND list_contains(current_schemas(true), $2))",
-    ),
-    (
         "get_block_size",
         1,
         "(SELECT block_size FROM pragma_database_size() WHERE database_name = $1)",
-    ),
-    (
-        "json_group_structure",
-        1,
-        "(json_structure(json_group_array($1)) -> 0)",
     ),
     ("inet_client_addr", 0, "NULL"),
     ("inet_client_port", 0, "NULL"),

@@ -7,7 +7,8 @@ use super::normal_interval::normal;
 use super::room::Room;
 use super::whole::{Call, Whole, items_of, registered};
 use crate::heed::check;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt64Array, make_array};
+use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
     DataType, Decimal128Type, Float32Type, Float64Type, Int64Type, IntervalMonthDayNanoType,
@@ -17,6 +18,7 @@ use datafusion::common::{Result, internal_err};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::type_names::enum_type;
+use std::ops::Range;
 use std::sync::Arc;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
@@ -62,16 +64,78 @@ fn of_wide(bits: u128) -> u64 {
 }
 
 fn hashed(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
-    let mut all: Vec<u64> = vec![];
     for column in call.columns() {
         room.take_all(column.len().saturating_mul(size_of::<u64>()))?;
-        let each = hashes(column)?;
-        match all.is_empty() {
-            true => all = each,
-            false => all.iter_mut().zip(each).for_each(|(a, b)| *a = both(*a, b)),
+    }
+    Ok(Arc::new(UInt64Array::from(of_columns(call.columns())?)))
+}
+
+/// A hash for the values that stand beside each other.
+fn of_columns(columns: &[ArrayRef]) -> Result<Vec<u64>> {
+    let Some((first, others)) = columns.split_first() else {
+        return Ok(vec![]);
+    };
+    let mut all = hashes(first)?;
+    for column in others {
+        add(&mut all, column)?;
+    }
+    Ok(all)
+}
+
+/// Adds values to the hashes of what stands before them: of a list each item, so that an empty one and NULL change nothing.
+fn add(all: &mut [u64], column: &ArrayRef) -> Result<()> {
+    match column.data_type() {
+        DataType::List(_) | DataType::Map(..) => {
+            let (items, places) = items(column)?;
+            for (row, hash) in all.iter_mut().enumerate() {
+                let of = places(row).filter(|_| column.is_valid(row));
+                let of = of.and_then(|place| items.get(place)).unwrap_or_default();
+                *hash = of.iter().copied().fold(*hash, both);
+            }
+        }
+        DataType::Struct(_) => {
+            for part in parts(column)? {
+                add(all, &part)?;
+            }
+        }
+        _ => {
+            let each = hashes(column)?;
+            all.iter_mut().zip(each).for_each(|(a, b)| *a = both(*a, b));
         }
     }
-    Ok(Arc::new(UInt64Array::from(all)))
+    Ok(())
+}
+
+/// The columns of structs, NULL where the whole is.
+fn parts(array: &ArrayRef) -> Result<Vec<ArrayRef>> {
+    let structs = array.as_struct();
+    let part = |part: &ArrayRef| {
+        let nulls = NullBuffer::union(part.nulls(), structs.nulls());
+        Ok(make_array(
+            part.to_data().into_builder().nulls(nulls).build()?,
+        ))
+    };
+    structs.columns().iter().map(part).collect()
+}
+
+type Places<'a> = Box<dyn Fn(usize) -> Option<Range<usize>> + 'a>;
+
+/// The hashes of the items of lists or maps, and which of them are a row's.
+fn items(array: &ArrayRef) -> Result<(Vec<u64>, Places<'_>)> {
+    if let DataType::Map(..) = array.data_type() {
+        let maps = array.as_map();
+        let entries: ArrayRef = Arc::new(maps.entries().clone());
+        let of = |row: usize| {
+            let (from, to) = (maps.offsets().get(row)?, maps.offsets().get(row + 1)?);
+            Some(*from as usize..*to as usize)
+        };
+        return Ok((hashes(&entries)?, Box::new(of)));
+    }
+    let lists = array.as_list::<i32>();
+    Ok((
+        hashes(lists.values())?,
+        Box::new(|row| Some(items_of(lists, row))),
+    ))
 }
 
 /// A hash for each value.
@@ -188,31 +252,13 @@ fn of_numbers(array: &ArrayRef) -> Result<Vec<u64>> {
 fn of_nested(array: &ArrayRef) -> Result<Vec<u64>> {
     use DataType as T;
     Ok(match array.data_type() {
-        T::Struct(_) => {
-            let parts = array.as_struct().columns().iter();
-            let mut parts = parts.map(hashes).collect::<Result<Vec<_>>>()?.into_iter();
-            let first = parts.next().unwrap_or_else(|| vec![OF_NULL; array.len()]);
-            parts.fold(first, |all, part| {
-                all.into_iter().zip(part).map(|(a, b)| both(a, b)).collect()
-            })
-        }
-        T::List(_) => {
-            let lists = array.as_list::<i32>();
-            let items = hashes(lists.values())?;
-            let of = |row| items.get(items_of(lists, row)).unwrap_or_default();
-            let of = |row| of(row).iter().copied().reduce(both).unwrap_or(OF_NULL);
-            (0..lists.len()).map(of).collect()
-        }
-        T::Map(..) => {
-            let maps = array.as_map();
-            let entries: ArrayRef = Arc::new(maps.entries().clone());
-            let items = hashes(&entries)?;
-            let of = |pair: &[i32]| match pair {
-                [from, to] => items.get(*from as usize..*to as usize).unwrap_or_default(),
-                _ => &[],
-            };
-            let of = |pair| of(pair).iter().copied().reduce(both).unwrap_or(OF_NULL);
-            maps.offsets().windows(2).map(of).collect()
+        T::Struct(_) => of_columns(&parts(array)?)?,
+        T::List(_) | T::Map(..) => {
+            let (items, places) = items(array)?;
+            let of = |row| places(row).and_then(|place| items.get(place));
+            let of = |row| of(row).unwrap_or_default().iter().copied();
+            let of = |row| of(row).reduce(both).unwrap_or(OF_NULL);
+            (0..array.len()).map(of).collect()
         }
         other => return internal_err!("hash of {other}"),
     })
