@@ -24,6 +24,7 @@ impl fmt::Display for Failed {
         // The kind of the error, as the scripts have it, is not on the wire but for its SQLSTATE.
         let kind = match self.0.sqlstate.as_str() {
             "22003" => "Out of Range Error: ",
+            "22023" => "Invalid Input Error: ",
             "42703" | "42883" => "Binder Error: ",
             "0A000" => "Not implemented Error: ",
             state if state.starts_with("23") => "Constraint Error: ",

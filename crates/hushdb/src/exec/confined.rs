@@ -7,7 +7,7 @@ use crate::session::Session;
 use hushdb_sql::{Error, ErrorKind, ROWS_OF, Result, Statement as Parsed, sqlstate};
 
 /// Table functions that show nothing but the session's database, or nothing of any.
-const FUNCTIONS: [&str; 19] = [
+const FUNCTIONS: [&str; 23] = [
     ROWS_OF,
     "range",
     "generate_series",
@@ -27,6 +27,10 @@ const FUNCTIONS: [&str; 19] = [
     "pg_get_keywords",
     "duckdb_variables",
     "pragma_version",
+    "duckdb_extensions",
+    "duckdb_secrets",
+    "pg_timezone_names",
+    "pragma_collations",
 ];
 
 /// Settings that a session has for itself.
