@@ -296,6 +296,7 @@ mutants! {
         "what is free stays as it was": "self.scrub(tell)?;" => "";
         "plain logs stay on the disk as they were": "wait_for(&self.log)?.overwrites = true;\n        let began" => "let began";
         "a plain log is open while the file comes to be encrypted": "if log.is_open() {\n            self.flip_resealed(&mut log, &mut state, None)?;\n        }" => "";
+        "an old key is given up while a log is under it": "if !is_log_newest || !own_is_newest" => "if !own_is_newest";
         "an old key is given up while the file's own blocks are under it": "let own_is_newest = self.blocks.own_is_under(key_id)?;" => "let own_is_newest = true;";
     }
     Tests::Crashes("tables"), "crates/storage/src/catalog/store.rs" {
