@@ -142,7 +142,9 @@ fn items(array: &ArrayRef) -> Result<(Vec<u64>, Places<'_>)> {
 fn hashes(array: &ArrayRef) -> Result<Vec<u64>> {
     check()?;
     let mut all = valid_hashes(array)?;
-    if let Some(nulls) = array.logical_nulls() {
+    // A struct that is NULL is one whose parts all are.
+    let is_of_parts = matches!(array.data_type(), DataType::Struct(_));
+    if let Some(nulls) = array.logical_nulls().filter(|_| !is_of_parts) {
         let nulls = nulls.iter().map(|is_valid| !is_valid);
         let places = all.iter_mut().zip(nulls).filter(|(_, is_null)| *is_null);
         places.for_each(|(hash, _)| *hash = OF_NULL);
