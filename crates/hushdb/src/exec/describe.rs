@@ -3,8 +3,8 @@
 //! What must hold: nothing is changed. The columns are those of the plan of the same statement with a NULL of its type for each
 //! parameter.
 
-use super::returning::select;
-use super::{in_transaction, run_planned};
+use super::rows::returning::select;
+use crate::exec::{in_transaction, run_planned};
 use crate::prepared::{Prepared, parameter_types};
 use crate::result::QueryResult;
 use crate::session::Session;

@@ -1,7 +1,8 @@
 //! EXPLAIN of statements that change something: the plan of the rows that they read, under what is done with these. EXPLAIN ANALYZE does
 //! it, and says how many rows it was and how long it took.
 
-use super::{dml, query, run_sql, table_changed};
+use super::rows::dml;
+use crate::exec::{query, run_sql, table_changed};
 use crate::result::{QueryResult, ResultKind};
 use crate::statement::Statement;
 use datafusion::arrow::array::{ArrayRef, StringArray};

@@ -3,7 +3,8 @@
 //! What must hold: settings are an allow-list; none is ever forwarded to DataFusion, since some of its settings rebuild
 //! parts that this project relies on. No setting holds a key.
 
-use super::{attach, confined};
+use super::confined;
+use super::databases::attach;
 use crate::key_watch::Recheck;
 use crate::result::QueryResult;
 use crate::session::{ExplainOutput, Session};
@@ -560,7 +561,7 @@ fn setting(name: &str) -> Result<&'static Setting> {
     let mut settings = SETTINGS.iter();
     let found = settings.find(|s| s.name == name || s.aliases.contains(&name.as_str()));
     found.ok_or_else(|| match name.as_str() {
-        "rekey_after" => Error::invalid(super::data_key_age::OF_A_DATABASE),
+        "rekey_after" => Error::invalid(super::databases::data_key_age::OF_A_DATABASE),
         _ => {
             let names = SETTINGS.iter().map(|setting| setting.name);
             Error::catalog(format!(

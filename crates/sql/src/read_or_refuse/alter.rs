@@ -77,7 +77,7 @@ fn operation(operation: &AlterTableOperation) -> Result<()> {
                 sequence_options: _,
             } => Ok(()),
         },
-        // What is none of these is refused by `exec/alter.rs`.
+        // What is none of these is refused by `exec/definitions/alter.rs`.
         _ => Ok(()),
     }
 }

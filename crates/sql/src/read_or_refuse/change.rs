@@ -15,7 +15,7 @@ pub(super) fn insert(insert: &Insert) -> Result<()> {
         ignore,
         into: _,
         table: _,
-        // `exec/dml.rs` reads it.
+        // `exec/rows/dml.rs` reads it.
         table_alias: _,
         columns: _,
         overwrite,
@@ -56,7 +56,7 @@ pub(super) fn insert(insert: &Insert) -> Result<()> {
         (multi_table_else_clause, "ELSE of INSERT"),
     ])?;
     match on {
-        // `exec/upsert.rs` reads or refuses these.
+        // `exec/rows/upsert.rs` reads or refuses these.
         None | Some(OnInsert::DuplicateKeyUpdate(_)) => {}
         Some(OnInsert::OnConflict(OnConflict {
             conflict_target,
@@ -88,7 +88,7 @@ pub(super) fn update(update: &Update) -> Result<()> {
         selection: _,
         returning,
         output,
-        // `exec/dml.rs` refuses these.
+        // `exec/rows/dml.rs` refuses these.
         or: _,
         order_by: _,
         limit: _,
@@ -116,7 +116,7 @@ pub(super) fn delete(delete: &Delete) -> Result<()> {
         selection: _,
         returning,
         output,
-        // `exec/dml.rs` refuses these.
+        // `exec/rows/dml.rs` refuses these.
         order_by: _,
         limit: _,
     } = delete;

@@ -22,7 +22,7 @@ pub(super) fn table(table: &CreateTable) -> Result<()> {
     refuse_clauses!(table, CreateTable {
         or_replace, if_not_exists, name, columns, constraints, query, hive_distribution, table_options,
         temporary, global, on_commit,
-        // `exec/ddl.rs` refuses these.
+        // `exec/definitions/ddl.rs` refuses these.
         external, like, clone, partition_by,;
         dynamic: "DYNAMIC",
         transient: "TRANSIENT",
@@ -114,9 +114,9 @@ pub(super) fn column(column: &ColumnDef) -> Result<()> {
             ColumnOption::PrimaryKey(key) => primary_key(key),
             ColumnOption::Unique(key) => unique(key),
             ColumnOption::Check(condition) => check(condition),
-            // `exec/generated.rs` and `exec/identity.rs` read these.
+            // `exec/columns/generated.rs` and `exec/columns/identity.rs` read these.
             ColumnOption::Generated { .. } => Ok(()),
-            // What is none of these is refused by `exec/ddl.rs`.
+            // What is none of these is refused by `exec/definitions/ddl.rs`.
             _ => Ok(()),
         }
     })
@@ -127,7 +127,7 @@ pub(super) fn constraint(constraint: &TableConstraint) -> Result<()> {
         TableConstraint::PrimaryKey(key) => primary_key(key),
         TableConstraint::Unique(key) => unique(key),
         TableConstraint::Check(condition) => check(condition),
-        // What is none of these is refused by `exec/ddl.rs`.
+        // What is none of these is refused by `exec/definitions/ddl.rs`.
         _ => Ok(()),
     }
 }
@@ -168,7 +168,7 @@ pub(super) fn view(view: &CreateView) -> Result<()> {
         or_alter,
         or_replace: _,
         temporary: _,
-        // `exec/ddl.rs` refuses these.
+        // `exec/definitions/ddl.rs` refuses these.
         materialized: _,
         secure,
         name: _,

@@ -12,7 +12,7 @@ use sqlparser::ast::{
 };
 use std::ops::ControlFlow;
 
-/// A statement, or one that is prepared, without its locking clauses, which `exec/for_update.rs` and `exec/locked_queries.rs` read.
+/// A statement, or one that is prepared, without its locking clauses, which `exec/rows/for_update.rs` and `exec/rows/locked_queries.rs` read.
 pub(super) fn without_lock(statement: &Statement) -> Result<Option<Statement>> {
     let inner = match statement {
         Statement::Prepare { statement, .. } => statement.as_ref(),

@@ -172,7 +172,7 @@ fn lock(lock: &Lock) -> Result<()> {
     Ok(())
 }
 
-/// `exec/indexes.rs` reads or refuses all of it.
+/// `exec/definitions/indexes.rs` reads or refuses all of it.
 fn create_index(index: &CreateIndex) -> Result<()> {
     let CreateIndex {
         name: _,

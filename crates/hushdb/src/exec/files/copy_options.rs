@@ -1,0 +1,448 @@
+//! Options of COPY, formats of files, and files that are written: what reading and writing of them share.
+//!
+//! What must hold: files are written as [`OutputFile`], which is never a database's.
+
+use super::csv::{self, CsvForm, Quoted};
+use super::packed_files::Packing;
+use hushdb_sql::{Error, ErrorKind, OptionValue, Result};
+use hushdb_storage::OutputFile;
+use parquet::basic::{Compression, GzipLevel, ZstdLevel};
+
+/// A format of files.
+#[derive(Clone, Copy, PartialEq)]
+pub(in crate::exec) enum Format {
+    Csv,
+    Parquet,
+    Json,
+}
+
+impl Format {
+    /// The format that a file's name tells, if any.
+    pub(in crate::exec) fn of_name(path: &str) -> Option<Self> {
+        let lower = Packing::of_name(path).1.to_ascii_lowercase();
+        let ends = |endings: &[&str]| endings.iter().any(|ending| lower.ends_with(ending));
+        if ends(&[".csv", ".tsv"]) {
+            Some(Self::Csv)
+        } else if ends(&[".parquet"]) {
+            Some(Self::Parquet)
+        } else if ends(&[".json", ".jsonl", ".ndjson"]) {
+            Some(Self::Json)
+        } else {
+            None
+        }
+    }
+}
+
+/// Rows of a group of a Parquet file at most: they are in memory until it is written.
+pub(in crate::exec) const MAX_GROUP_ROWS: usize = 1 << 20;
+
+/// Options of COPY, with DuckDB's names.
+pub(in crate::exec) struct Options {
+    pub(in crate::exec) format: Format,
+    header: Option<bool>,
+    delimiter: Option<u8>,
+    /// `None` writes no quotes.
+    quote: Option<u8>,
+    /// Before a quote that belongs to a value; the quote itself where nothing is said.
+    escape: Option<u8>,
+    null: String,
+    pub(in crate::exec) compression: Compression,
+    /// What is written into a Parquet file's footer beside its columns.
+    pub(in crate::exec) metadata: Vec<(String, String)>,
+    /// Rows of a group of a Parquet file.
+    pub(in crate::exec) group_rows: Option<usize>,
+    /// Of files of text.
+    pub(in crate::exec) packing: Packing,
+    date_form: Option<String>,
+    timestamp_form: Option<String>,
+    /// JSON as one array.
+    pub(in crate::exec) array: bool,
+    quoted: Quoted,
+    prefix: Option<String>,
+    suffix: Option<String>,
+    /// Several files, in a directory.
+    pub(in crate::exec) spread: Option<Spread>,
+    pub(in crate::exec) returns_files: bool,
+    /// What the footers of Parquet files say of their columns.
+    pub(in crate::exec) returns_stats: bool,
+}
+
+/// The options that a statement gives, beside what the file's name tells.
+///
+/// # Errors
+/// `Binder` for what is no option, or not for such a file.
+pub(in crate::exec) fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
+    let mut compression = None;
+    let mut options = Options::usual(path);
+    for (name, value) in given {
+        if name == "kv_metadata" {
+            options.metadata = footer_texts(value)?;
+            continue;
+        }
+        let text = match value {
+            OptionValue::Text(text) => Some(text.as_str()),
+            OptionValue::None => None,
+            OptionValue::List(_) | OptionValue::Pairs(_)
+                if matches!(name.as_str(), "partition_by" | "force_quote") =>
+            {
+                None
+            }
+            OptionValue::List(_) | OptionValue::Pairs(_) => {
+                return Err(Error::binder(format!("the option {name} takes one value")));
+            }
+        };
+        let required =
+            || text.ok_or_else(|| Error::binder(format!("the option {name} needs a value")));
+        match name.as_str() {
+            "format" => {
+                options.format = format_named(required()?)?;
+            }
+            "csv" => options.format = Format::Csv,
+            "header" => options.header = Some(is_on(text)),
+            "array" => options.array = is_on(text),
+            "delimiter" | "delim" | "sep" => options.delimiter = Some(one_byte(name, required()?)?),
+            "quote" if text == Some("") => options.quote = None,
+            "quote" => options.quote = Some(one_byte(name, required()?)?),
+            "prefix" => options.prefix = Some(required()?.to_string()),
+            "suffix" => options.suffix = Some(required()?.to_string()),
+            "force_quote" => options.quoted = quoted(value)?,
+            "escape" => options.escape = Some(one_byte(name, required()?)?),
+            "null" | "nullstr" => options.null = required()?.to_string(),
+            "compression" | "codec" => compression = Some(required()?.to_ascii_lowercase()),
+            _ if options.take_of_writers(name, text)? => {}
+            "auto_detect" => {}
+            "encryption_config" | "encryption_key" => {
+                return Err(Error::unsupported(
+                    "encrypted exports are not there yet; write to an attached encrypted database",
+                ));
+            }
+            other => {
+                return Err(Error::binder(format!(
+                    "Unrecognized option for COPY: \"{other}\""
+                )));
+            }
+        }
+    }
+    match (compression, options.format) {
+        (None, _) => {}
+        (Some(name), Format::Parquet) => options.compression = parquet_compression(&name)?,
+        (Some(name), Format::Csv | Format::Json) => {
+            let name = OptionValue::Text(name);
+            options.packing = Packing::named("compression", &name)?.unwrap_or(options.packing);
+        }
+    }
+    if options.returns_stats && options.format != Format::Parquet {
+        return Err(Error::unsupported(
+            "RETURN_STATS is for Parquet files: files of text say nothing of themselves",
+        ));
+    }
+    options.spread = Spread::read(given)?;
+    options.check_forms()?;
+    Ok(options)
+}
+
+impl Options {
+    /// Those of a file about which nothing is said but its name.
+    fn usual(path: &str) -> Self {
+        let (packing, name) = Packing::of_name(path);
+        let lower = name.to_ascii_lowercase();
+        Self {
+            format: Format::of_name(path).unwrap_or(Format::Csv),
+            header: None,
+            delimiter: lower.ends_with(".tsv").then_some(b'\t'),
+            quote: Some(b'"'),
+            quoted: Quoted::AsNeeded,
+            prefix: None,
+            suffix: None,
+            spread: None,
+            returns_files: false,
+            returns_stats: false,
+            escape: None,
+            null: String::new(),
+            compression: Compression::SNAPPY,
+            packing,
+            metadata: vec![],
+            group_rows: None,
+            date_form: None,
+            timestamp_form: None,
+            array: false,
+        }
+    }
+
+    fn check_forms(&self) -> Result<()> {
+        let has_form = self.date_form.is_some() || self.timestamp_form.is_some();
+        let has_ends = self.prefix.is_some() || self.suffix.is_some();
+        let is_forced = !matches!(self.quoted, Quoted::AsNeeded);
+        if self.format != Format::Csv && has_form {
+            return Err(Error::unsupported(
+                "the options dateformat and timestampformat are for CSV files",
+            ));
+        }
+        if self.format != Format::Csv && (has_ends || is_forced) {
+            return Err(Error::binder(
+                "the options prefix, suffix and force_quote are for CSV files",
+            ));
+        }
+        if self.format != Format::Parquet && !self.metadata.is_empty() {
+            return Err(Error::binder("the option kv_metadata is for Parquet files"));
+        }
+        if has_ends && self.header == Some(true) {
+            return Err(Error::binder(
+                "COPY ... (FORMAT CSV)'s HEADER cannot be combined with PREFIX/SUFFIX",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What the names of files end with.
+    pub(in crate::exec) fn extension(&self) -> String {
+        let format = match self.format {
+            Format::Csv => "csv",
+            Format::Json => "json",
+            Format::Parquet => return "parquet".into(),
+        };
+        format!("{format}{}", self.packing.ending())
+    }
+
+    pub(in crate::exec) fn csv_form(&self) -> CsvForm {
+        let has_ends = self.prefix.is_some() || self.suffix.is_some();
+        let ends = |end: &Option<String>| end.clone().unwrap_or_default();
+        CsvForm {
+            header: self.header.unwrap_or(!has_ends),
+            delimiter: self.delimiter.unwrap_or(b','),
+            quote: self.quote,
+            escape: self.escape.or(self.quote).unwrap_or(b'"'),
+            null: self.null.clone(),
+            quoted: self.quoted.clone(),
+            date: self.date_form.clone(),
+            timestamp: self.timestamp_form.clone(),
+            around: has_ends.then(|| (ends(&self.prefix), ends(&self.suffix))),
+        }
+    }
+
+    /// Takes an option of COPY TO, if it is one of these.
+    fn take_of_writers(&mut self, name: &str, text: Option<&str>) -> Result<bool> {
+        match name {
+            "row_group_size" => {
+                let rows = text.and_then(|rows| rows.parse::<usize>().ok());
+                let rows = rows.filter(|rows| (1..=MAX_GROUP_ROWS).contains(rows));
+                self.group_rows = Some(rows.ok_or_else(|| {
+                    Error::binder(format!(
+                        "the option row_group_size takes a number of rows, {MAX_GROUP_ROWS} at most"
+                    ))
+                })?);
+            }
+            "dateformat" | "date_format" => self.date_form = Some(written_form(name, text)?),
+            "timestampformat" | "timestamp_format" => {
+                self.timestamp_form = Some(written_form(name, text)?);
+            }
+            "return_files" => self.returns_files = is_on(text),
+            "return_stats" => self.returns_stats = is_on(text),
+            // A file that is there is written over as a whole, from a temporary one.
+            "use_tmp_file" if is_on(text) => {}
+            _ if SPREAD_OPTIONS.contains(&name) => {}
+            "use_tmp_file" | "file_size_bytes" | "row_groups_per_file" => {
+                return Err(Error::unsupported(format!(
+                    "this value of the option {name} of COPY is not there yet"
+                )));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// Options of several files, which [`Spread`] reads.
+const SPREAD_OPTIONS: [&str; 9] = [
+    "partition_by",
+    "per_thread_output",
+    "write_partition_columns",
+    "filename_pattern",
+    "file_extension",
+    "hive_file_pattern",
+    "overwrite",
+    "overwrite_or_ignore",
+    "append",
+];
+
+/// How rows are spread over the files of a directory.
+pub(in crate::exec) struct Spread {
+    /// Columns, or `*`; none with PER_THREAD_OUTPUT.
+    pub(in crate::exec) by: Vec<String>,
+    pub(in crate::exec) writes_columns: bool,
+    /// Names of files, with `{i}` and `{uuid}`.
+    pub(in crate::exec) pattern: String,
+    pub(in crate::exec) extension: Option<String>,
+    /// Directories are called `column=value`; else there are none.
+    pub(in crate::exec) hive: bool,
+    /// Files may be there already.
+    pub(in crate::exec) adds: bool,
+}
+
+impl Spread {
+    fn read(given: &[(String, OptionValue)]) -> Result<Option<Self>> {
+        let find = |wanted: &str| {
+            given
+                .iter()
+                .find(|(name, _)| name == wanted)
+                .map(|(_, v)| v)
+        };
+        let text = |name: &str| match find(name) {
+            Some(OptionValue::Text(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        let on = |name: &str| find(name).is_some() && is_on(text(name));
+        let by = match find("partition_by") {
+            Some(OptionValue::List(names)) => names.clone(),
+            Some(OptionValue::Text(name)) => vec![name.clone()],
+            Some(_) => {
+                return Err(Error::binder(
+                    "the option partition_by takes names of columns",
+                ));
+            }
+            None => vec![],
+        };
+        if by.is_empty() && !on("per_thread_output") {
+            return Ok(None);
+        }
+        if on("overwrite") {
+            return Err(Error::unsupported(
+                "OVERWRITE of a directory, which removes the files in it, is not there yet; remove them first, or use \
+                 OVERWRITE_OR_IGNORE",
+            ));
+        }
+        let usual = if on("append") { "{uuid}" } else { "data_{i}" };
+        let pattern = text("filename_pattern").unwrap_or(usual);
+        let extension = text("file_extension");
+        let leads_away = |name: &str| name.contains('/') || name.starts_with('.');
+        if leads_away(pattern) || extension.is_some_and(|name| name.contains('/')) {
+            return Err(Error::binder(
+                "filename_pattern and file_extension are parts of a file's name, without / and without a dot at its beginning",
+            ));
+        }
+        if pattern.contains("{uuidv7}") {
+            return Err(Error::unsupported(
+                "{uuidv7} in filename_pattern is not there yet; use {uuid}",
+            ));
+        }
+        Ok(Some(Self {
+            by,
+            writes_columns: on("write_partition_columns"),
+            pattern: pattern.to_owned(),
+            extension: extension.map(str::to_owned),
+            hive: find("hive_file_pattern").is_none() || on("hive_file_pattern"),
+            adds: on("overwrite_or_ignore") || on("append"),
+        }))
+    }
+}
+
+/// What KV_METADATA says.
+fn footer_texts(value: &OptionValue) -> Result<Vec<(String, String)>> {
+    match value {
+        OptionValue::Pairs(pairs) => Ok(pairs.clone()),
+        _ => Err(Error::binder(
+            "the option kv_metadata takes names and values, as in {author: 'somebody'}",
+        )),
+    }
+}
+
+/// What FORCE_QUOTE says: names, or `*`.
+fn quoted(value: &OptionValue) -> Result<Quoted> {
+    match value {
+        OptionValue::Text(all) if all == "*" => Ok(Quoted::All),
+        OptionValue::Text(name) => Ok(Quoted::Some(vec![name.clone()])),
+        OptionValue::List(names) => Ok(Quoted::Some(names.clone())),
+        _ => Err(Error::binder(
+            "the option force_quote takes names of columns, or *",
+        )),
+    }
+}
+
+fn parquet_compression(name: &str) -> Result<Compression> {
+    Ok(match name {
+        "snappy" => Compression::SNAPPY,
+        "zstd" => Compression::ZSTD(ZstdLevel::default()),
+        "gzip" => Compression::GZIP(GzipLevel::default()),
+        "lz4" | "lz4_raw" => Compression::LZ4_RAW,
+        "uncompressed" | "none" => Compression::UNCOMPRESSED,
+        other => {
+            return Err(Error::unsupported(format!(
+                "compression {other} is not supported"
+            )));
+        }
+    })
+}
+
+/// A format of dates as the writer has it, whose fractions have nine digits where DuckDB's have six.
+fn written_form(name: &str, text: Option<&str>) -> Result<String> {
+    let form = text.unwrap_or_default();
+    match csv::is_form(form) {
+        true => Ok(form.replace("%f", "%6f").replace("%n", "%9f")),
+        false => Err(Error::binder(format!(
+            "the option {name} takes a format such as '%d.%m.%Y'"
+        ))),
+    }
+}
+
+/// The format that the options say, or the file's name.
+pub(in crate::exec) fn format_of(path: &str, given: &[(String, OptionValue)]) -> Result<Format> {
+    let mut format = Format::of_name(path).unwrap_or(Format::Csv);
+    for (name, value) in given {
+        match (name.as_str(), value) {
+            ("format", OptionValue::Text(text)) => format = format_named(text)?,
+            ("csv", _) => format = Format::Csv,
+            _ => {}
+        }
+    }
+    Ok(format)
+}
+
+fn format_named(name: &str) -> Result<Format> {
+    match name.to_ascii_lowercase().as_str() {
+        "csv" => Ok(Format::Csv),
+        "parquet" => Ok(Format::Parquet),
+        "json" => Ok(Format::Json),
+        other => Err(Error::unsupported(format!(
+            "COPY format {other} is not there; use csv, parquet or json"
+        ))),
+    }
+}
+
+/// What an option says that is on when it is named.
+fn is_on(text: Option<&str>) -> bool {
+    !text.is_some_and(|text| matches!(text.to_ascii_lowercase().as_str(), "false" | "0" | "off"))
+}
+
+fn one_byte(name: &str, text: &str) -> Result<u8> {
+    match text.as_bytes() {
+        [byte] => Ok(*byte),
+        b"\\t" => Ok(b'\t'),
+        _ => Err(Error::binder(format!(
+            "the option {name} takes one ASCII character"
+        ))),
+    }
+}
+
+/// A file that has its name when it is whole, and is no database.
+pub(in crate::exec) fn output_file(path: &str) -> Result<OutputFile> {
+    OutputFile::create(path).map_err(|error| not_written(path, error))
+}
+
+/// Gives it its name.
+pub(in crate::exec) fn commit(file: OutputFile, path: &str) -> Result<()> {
+    file.commit().map_err(|error| not_written(path, error))
+}
+
+fn not_written(path: &str, error: hushdb_storage::Error) -> Error {
+    match error {
+        hushdb_storage::Error::Io(error) => open_error(path, &error),
+        error => error.into(),
+    }
+}
+
+pub(in crate::exec) fn open_error(path: &str, error: &std::io::Error) -> Error {
+    Error::new(
+        ErrorKind::Io,
+        format!("Cannot open file \"{path}\": {error}"),
+    )
+}

@@ -1,0 +1,144 @@
+//! One file of COPY TO, batch by batch: CSV, JSON or Parquet, packed or not.
+
+use super::copy_options::{self, Format, Options};
+use super::csv::{CsvForm, CsvWriter};
+use super::json::JsonWriter;
+use super::packed_files::Packed;
+use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
+use datafusion::arrow::record_batch::RecordBatch;
+use hushdb_query::functions::{field_without_enums, without_enums};
+use hushdb_sql::{Error, ErrorKind, Result};
+use hushdb_storage::OutputFile;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
+use parquet::basic::{LogicalType, Type as PhysicalType};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::{SchemaDescriptor, Type};
+use std::io::{BufWriter, Write};
+use std::sync::Arc;
+
+/// A file that is written.
+pub(in crate::exec) struct CopyRows<'a> {
+    path: String,
+    rows: Rows<'a>,
+}
+
+enum Rows<'a> {
+    Csv(CsvWriter<'a, Packed>),
+    Json(JsonWriter<Packed>),
+    Parquet(Box<ArrowWriter<BufWriter<OutputFile>>>),
+}
+
+fn failed(error: impl ToString) -> Error {
+    Error::new(ErrorKind::Io, error.to_string())
+}
+
+impl<'a> CopyRows<'a> {
+    /// Begins a file, which has its name when it is finished.
+    ///
+    /// # Errors
+    /// Those of [`OutputFile::create`].
+    pub(in crate::exec) fn begin(
+        path: &str,
+        options: &Options,
+        form: &'a CsvForm,
+        schema: &SchemaRef,
+    ) -> Result<Self> {
+        let file = BufWriter::new(copy_options::output_file(path)?);
+        let packed = |file| options.packing.begin(file).map_err(failed);
+        let rows = match options.format {
+            Format::Csv => Rows::Csv(form.writer(schema, packed(file)?)?),
+            Format::Json => Rows::Json(JsonWriter::begin(schema, packed(file)?, options.array)?),
+            Format::Parquet => {
+                let schema = without_enum_columns(schema);
+                Rows::Parquet(Box::new(parquet(file, options, &schema)?))
+            }
+        };
+        let path = path.to_owned();
+        Ok(Self { path, rows })
+    }
+
+    pub(in crate::exec) fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
+        match &mut self.rows {
+            Rows::Csv(rows) => rows.batch(batch),
+            Rows::Json(rows) => rows.batch(batch),
+            Rows::Parquet(rows) => {
+                let columns = batch.columns().iter().map(without_enums);
+                let columns = columns.collect::<datafusion::common::Result<Vec<_>>>()?;
+                let schema = without_enum_columns(&batch.schema());
+                rows.write(&RecordBatch::try_new(schema, columns)?)
+                    .map_err(failed)
+            }
+        }
+    }
+
+    /// Has a Parquet file end its group of rows, which is in memory until then, if it has as many bytes.
+    pub(in crate::exec) fn end_group_of(&mut self, bytes: usize) -> Result<()> {
+        match &mut self.rows {
+            Rows::Parquet(rows) if rows.in_progress_size() >= bytes => rows.flush().map_err(failed),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the file its name.
+    pub(in crate::exec) fn finish(self) -> Result<()> {
+        let file = match self.rows {
+            Rows::Csv(rows) => rows.finish()?.finish().map_err(failed)?,
+            Rows::Json(rows) => rows.finish()?.finish().map_err(failed)?,
+            Rows::Parquet(rows) => rows.into_inner().map_err(failed)?,
+        };
+        let mut file = file.into_inner().map_err(|error| failed(error.error()))?;
+        file.flush().map_err(failed)?;
+        copy_options::commit(file, &self.path)
+    }
+}
+
+/// The schema with texts for ENUMs, which a Parquet file has.
+fn without_enum_columns(schema: &SchemaRef) -> SchemaRef {
+    let fields: Vec<FieldRef> = schema.fields().iter().map(field_without_enums).collect();
+    Arc::new(Schema::new(fields))
+}
+
+fn parquet(
+    out: BufWriter<OutputFile>,
+    options: &Options,
+    schema: &SchemaRef,
+) -> Result<ArrowWriter<BufWriter<OutputFile>>> {
+    let metadata = options
+        .metadata
+        .iter()
+        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()));
+    let metadata: Vec<KeyValue> = metadata.collect();
+    let properties = WriterProperties::builder()
+        .set_key_value_metadata((!metadata.is_empty()).then_some(metadata))
+        .set_compression(options.compression)
+        .set_max_row_group_row_count(Some(
+            options.group_rows.unwrap_or(copy_options::MAX_GROUP_ROWS),
+        ))
+        .build();
+    let options = ArrowWriterOptions::new()
+        .with_properties(properties)
+        .with_parquet_schema(parquet_schema(schema).map_err(failed)?);
+    ArrowWriter::try_new_with_options(out, Arc::clone(schema), options).map_err(failed)
+}
+
+/// The Parquet schema of rows, in which a UUID is called one: the library leaves that out.
+fn parquet_schema(schema: &Schema) -> Result<SchemaDescriptor, ParquetError> {
+    let plain = ArrowSchemaConverter::new().convert(schema)?;
+    let columns = plain.root_schema().get_fields().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| {
+        if field.data_type() != &DataType::FixedSizeBinary(16) {
+            return Ok(Arc::clone(column));
+        }
+        let uuid = Type::primitive_type_builder(column.name(), PhysicalType::FIXED_LEN_BYTE_ARRAY)
+            .with_repetition(column.get_basic_info().repetition())
+            .with_logical_type(Some(LogicalType::Uuid))
+            .with_length(16);
+        uuid.build().map(Arc::new)
+    });
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let root = Type::group_type_builder(plain.root_schema().name()).with_fields(columns);
+    Ok(SchemaDescriptor::new(Arc::new(root.build()?)))
+}

@@ -1,0 +1,333 @@
+//! JSON files as tables and results as JSON files: an object a line, or one array of objects.
+//!
+//! What must hold: a file's columns are those of its first records, in the order in which they first appear. Reading takes
+//! memory for some thousand records, not for the file.
+
+mod objects;
+mod options;
+mod records;
+mod shape;
+
+use self::objects::Objects;
+pub(in crate::exec) use self::options::{AS_OBJECTS, JsonOptions};
+use self::records::Records;
+use self::shape::Shape;
+use super::packed_files::{Packing, Unpacked};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::json::ReaderBuilder;
+use datafusion::catalog::streaming::StreamingTable;
+use datafusion::common::DataFusionError;
+use datafusion::datasource::provider_as_source;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::TableSource;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::PartitionStream;
+use hushdb_query::functions::{json_string, json_value};
+use hushdb_query::heed::heeding;
+use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
+use hushdb_sql::type_names::called_json;
+use hushdb_sql::{Error, ErrorKind, Result};
+use hushdb_storage::{Column, ColumnType};
+use std::io::{BufReader, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Records that tell a file's columns, as many as DuckDB looks at.
+const SAMPLED: usize = 20_480;
+/// Records in a batch, unless they have very many columns.
+const BATCH: usize = 8192;
+/// Values in a batch.
+const BATCH_VALUES: usize = 1 << 22;
+
+/// Files that tell the columns of a list of files, as many as DuckDB looks at.
+const SAMPLED_FILES: usize = 32;
+
+/// Files of JSON as tables of the same columns, which are those of the first files' records, or with `by_all` of all files'.
+///
+/// # Errors
+/// `Io` when one cannot be read, `Conversion` when it is not JSON.
+pub(in crate::exec) fn sources(
+    paths: &[String],
+    given: &JsonOptions,
+    by_all: bool,
+) -> Result<Vec<Arc<dyn TableSource>>> {
+    let packing = given.packing;
+    if given.as_objects {
+        let field = called_json(Field::new("json", DataType::Utf8View, true));
+        let schema = Arc::new(Schema::new(vec![field]));
+        let tables = paths.iter();
+        let tables = tables.map(|path| table_of(path, packing, Arc::clone(&schema), true));
+        return tables.collect();
+    }
+    if !given.columns.is_empty() {
+        let fields = given.columns.iter();
+        let fields = fields.map(|(name, ty)| Field::new(name, read_as(ty), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let tables = paths.iter();
+        let tables = tables.map(|path| table(path, packing, Arc::clone(&schema)));
+        return tables.collect();
+    }
+    let looked_at = if by_all { paths.len() } else { SAMPLED_FILES };
+    let mut whole = Shape::Unknown;
+    for path in paths.iter().take(looked_at) {
+        whole = merged(path, packing, whole)?;
+    }
+    let Shape::Struct(fields) = whole else {
+        let path = paths.first().map_or("", String::as_str);
+        return Err(Error::invalid(format!(
+            "\"{path}\" is empty: it has no columns"
+        )));
+    };
+    let fields = fields
+        .iter()
+        .map(|(name, shape)| Field::new(name, shape.arrow(), true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let tables = paths
+        .iter()
+        .map(|path| table(path, packing, Arc::clone(&schema)));
+    tables.collect()
+}
+
+/// The shape of a file's records and of those before it.
+fn merged(path: &str, packing: Option<Packing>, mut whole: Shape) -> Result<Shape> {
+    let records = serde_json::Deserializer::from_reader(open(path, packing)?);
+    for record in records.into_iter::<Shape>().take(SAMPLED) {
+        let record = record.map_err(|error| malformed(path, &error))?;
+        if !matches!(record, Shape::Struct(_)) {
+            return Err(Error::invalid(format!(
+                "\"{path}\" is no table: its records are not objects"
+            )));
+        }
+        whole = whole.merge(record).map_err(|at| {
+            Error::invalid(format!(
+                "\"{path}\": \"{at}\" is a list or an object in one record and something else in another"
+            ))
+        })?;
+        if whole.columns() > MAX_FILE_COLUMNS {
+            return Err(named(path, too_wide()));
+        }
+    }
+    Ok(whole)
+}
+
+/// A file of JSON with the columns of a table, which its records name. What JSON has no form for comes as text.
+///
+/// # Errors
+/// `Io` when the file cannot be read.
+pub(in crate::exec) fn source_for(path: &str, columns: &[&Column]) -> Result<Arc<dyn TableSource>> {
+    let fields = columns
+        .iter()
+        .map(|column| Field::new(&column.name, read_as(&column.ty), true));
+    let schema = Schema::new(fields.collect::<Vec<_>>());
+    table(path, None, Arc::new(schema))
+}
+
+/// The type in which values of a column's type are read.
+fn read_as(ty: &ColumnType) -> DataType {
+    match ty {
+        ColumnType::Blob | ColumnType::Uuid | ColumnType::Interval | ColumnType::Enum(_) => {
+            DataType::Utf8View
+        }
+        ColumnType::List(item) => {
+            DataType::List(Arc::new(Field::new_list_field(read_as(item), true)))
+        }
+        ColumnType::Struct(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(name, ty)| Field::new(name, read_as(ty), true));
+            DataType::Struct(fields.collect())
+        }
+        ColumnType::Boolean
+        | ColumnType::Int8
+        | ColumnType::Int16
+        | ColumnType::Int32
+        | ColumnType::Int64
+        | ColumnType::UInt8
+        | ColumnType::UInt16
+        | ColumnType::UInt32
+        | ColumnType::UInt64
+        | ColumnType::Float
+        | ColumnType::Double
+        | ColumnType::Decimal { .. }
+        | ColumnType::Varchar
+        | ColumnType::Date
+        | ColumnType::Time
+        | ColumnType::Timestamp(..) => ty.arrow(),
+    }
+}
+
+fn table(path: &str, packing: Option<Packing>, schema: SchemaRef) -> Result<Arc<dyn TableSource>> {
+    table_of(path, packing, schema, false)
+}
+
+fn table_of(
+    path: &str,
+    packing: Option<Packing>,
+    schema: SchemaRef,
+    as_objects: bool,
+) -> Result<Arc<dyn TableSource>> {
+    // Asked for here so that a file that is not there is known before the statement runs.
+    open(path, packing)?;
+    let partition = JsonFile {
+        path: path.into(),
+        packing,
+        as_objects,
+        schema: Arc::clone(&schema),
+    };
+    let table = StreamingTable::try_new(schema, vec![Arc::new(partition)])?;
+    Ok(provider_as_source(Arc::new(table)))
+}
+
+fn open(path: &str, packing: Option<Packing>) -> Result<BufReader<Records<Unpacked>>> {
+    let packing = packing.unwrap_or(Packing::of_name(path).0);
+    let file = packing.open(path).map_err(|error| {
+        Error::new(
+            ErrorKind::Io,
+            format!("Cannot open file \"{path}\": {error}"),
+        )
+    })?;
+    Ok(BufReader::with_capacity(1 << 16, Records::new(file)))
+}
+
+fn malformed(path: &str, error: &serde_json::Error) -> Error {
+    Error::new(
+        match error.io_error_kind() {
+            None | Some(std::io::ErrorKind::InvalidData) => ErrorKind::Conversion,
+            Some(_) => ErrorKind::Io,
+        },
+        format!("\"{path}\" is not JSON: {error}"),
+    )
+}
+
+/// What the reader says of a value, without the value.
+fn without_json(message: &str) -> String {
+    let message = message.strip_prefix("Json error: ").unwrap_or(message);
+    let before_value = [" got ", "failed to parse ", "Encountered unexpected "];
+    let ends = before_value
+        .iter()
+        .filter_map(|before| Some(message.find(before)? + before.len()));
+    match ends.min().and_then(|end| message.get(..end)) {
+        Some(before) => format!("{before}..."),
+        None => message.to_owned(),
+    }
+}
+
+#[derive(Debug)]
+struct JsonFile {
+    path: PathBuf,
+    packing: Option<Packing>,
+    /// Each record is one text.
+    as_objects: bool,
+    schema: SchemaRef,
+}
+
+impl JsonFile {
+    /// The records as they are written.
+    fn objects(&self, context: &TaskContext) -> Result<SendableRecordBatchStream> {
+        let path = self.path.to_string_lossy().into_owned();
+        let objects = Objects::new(open(&path, self.packing)?, Arc::clone(&self.schema));
+        let batches =
+            objects.map(move |batch| batch.map_err(|error| malformed(&path, &error).into()));
+        let batches = futures::stream::iter(batches);
+        let rows = RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches);
+        Ok(heeding(Box::pin(rows), context))
+    }
+}
+
+fn failing(schema: SchemaRef, error: Error) -> SendableRecordBatchStream {
+    let failed = futures::stream::iter([Err(DataFusionError::from(error))]);
+    Box::pin(RecordBatchStreamAdapter::new(schema, failed))
+}
+
+impl PartitionStream for JsonFile {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
+        if self.as_objects {
+            let rows = self.objects(&context);
+            return rows.unwrap_or_else(|error| failing(Arc::clone(&self.schema), error));
+        }
+        let path = self.path.to_string_lossy().into_owned();
+        let columns = self.schema.flattened_fields().len();
+        let reader = || -> Result<_> {
+            let builder = ReaderBuilder::new(Arc::clone(&self.schema))
+                .with_batch_size(BATCH.min(BATCH_VALUES / columns.max(1)).max(1))
+                .with_coerce_primitive(true);
+            Ok(builder.build(open(&path, self.packing)?)?)
+        };
+        let schema = Arc::clone(&self.schema);
+        match reader() {
+            Ok(batches) => {
+                let batches = batches.map(move |batch| {
+                    batch.map_err(|error| {
+                        let what = without_json(&error.to_string());
+                        let what = format!("\"{path}\" does not read: {what}");
+                        DataFusionError::from(Error::new(ErrorKind::Conversion, what))
+                    })
+                });
+                let batches = futures::stream::iter(batches);
+                let rows = RecordBatchStreamAdapter::new(schema, batches);
+                heeding(Box::pin(rows), &context)
+            }
+            Err(error) => failing(schema, error),
+        }
+    }
+}
+
+/// A file that rows are written to: an object a line, or all in one array.
+pub(in crate::exec) struct JsonWriter<W> {
+    names: Vec<String>,
+    array: bool,
+    rows: u64,
+    out: W,
+}
+
+fn failed(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Io, error.to_string())
+}
+
+impl<W: Write> JsonWriter<W> {
+    pub(in crate::exec) fn begin(schema: &SchemaRef, mut out: W, array: bool) -> Result<Self> {
+        let names = schema.fields().iter().map(|f| json_string(f.name()));
+        if array {
+            out.write_all(b"[").map_err(failed)?;
+        }
+        Ok(Self {
+            names: names.collect(),
+            array,
+            rows: 0,
+            out,
+        })
+    }
+
+    pub(in crate::exec) fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
+        for row in 0..batch.num_rows() {
+            let (before, after) = match (self.array, self.rows) {
+                (false, _) => ("", "\n"),
+                (true, 0) => ("\n\t", ""),
+                (true, _) => (",\n\t", ""),
+            };
+            let mut line = format!("{before}{{");
+            for (index, (name, column)) in self.names.iter().zip(batch.columns()).enumerate() {
+                let comma = if index == 0 { "" } else { "," };
+                let value = json_value(column.as_ref(), row)?;
+                line.push_str(&format!("{comma}{name}:{value}"));
+            }
+            line.push('}');
+            line.push_str(after);
+            self.out.write_all(line.as_bytes()).map_err(failed)?;
+            self.rows += 1;
+        }
+        Ok(())
+    }
+
+    /// Ends the file, and gives it back.
+    pub(in crate::exec) fn finish(mut self) -> Result<W> {
+        if self.array {
+            self.out.write_all(b"\n]\n").map_err(failed)?;
+        }
+        Ok(self.out)
+    }
+}

@@ -1,0 +1,76 @@
+//! What a statement says of a JSON file, with DuckDB's names.
+
+use super::super::option_values::{pairs, text};
+use super::super::packed_files::Packing;
+use hushdb_sql::type_names::named_type;
+use hushdb_sql::{Error, OptionValue, Result};
+use hushdb_storage::ColumnType;
+
+/// How a JSON file is to be read.
+#[derive(Default)]
+pub(in crate::exec) struct JsonOptions {
+    /// All columns, named and typed; none if they are to be found out.
+    pub(in crate::exec) columns: Vec<(String, ColumnType)>,
+    /// Where nothing is said, the file's name tells it.
+    pub(super) packing: Option<Packing>,
+    /// Each record is one text.
+    pub(super) as_objects: bool,
+}
+
+/// What `read_json_objects` gives beside its options.
+pub(in crate::exec) const AS_OBJECTS: &str = "$as_objects";
+
+impl JsonOptions {
+    /// # Errors
+    /// `Binder` for an option that is none, `NotSupported` for a value that is not there yet.
+    pub(in crate::exec) fn new(given: &[(String, OptionValue)]) -> Result<Self> {
+        let mut options = Self::default();
+        for (name, value) in given {
+            match name.as_str() {
+                "columns" => {
+                    for (column, ty) in pairs(name, value)? {
+                        options.columns.push((column.clone(), named_type(ty)?));
+                    }
+                }
+                AS_OBJECTS => options.as_objects = true,
+                "compression" => options.packing = Packing::named(name, value)?,
+                // Both forms are told apart by their first character, and objects may have ends of lines in them.
+                "format" => only(
+                    name,
+                    value,
+                    &["auto", "newline_delimited", "nd", "unstructured", "array"],
+                )?,
+                "records" => only(name, value, &["auto", "true", "1"])?,
+                "auto_detect" => only(name, value, &["true", "1"])?,
+                "ignore_errors" | "convert_strings_to_integers" => {
+                    only(name, value, &["false", "0"])?;
+                }
+                "maximum_depth" => only(name, value, &["-1"])?,
+                "sample_size" | "maximum_object_size" => {
+                    let number = text(name, value)?.parse::<i64>();
+                    number
+                        .map(drop)
+                        .map_err(|_| Error::binder(format!("the option {name} takes a number")))?;
+                }
+                other => {
+                    return Err(Error::binder(format!(
+                        "Invalid named parameter \"{other}\" for function read_json"
+                    )));
+                }
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// An option of which there are only these values.
+fn only(name: &str, value: &OptionValue, values: &[&str]) -> Result<()> {
+    let text = text(name, value)?;
+    match values.iter().any(|known| known.eq_ignore_ascii_case(text)) {
+        true => Ok(()),
+        false => Err(Error::unsupported(format!(
+            "the option {name} of JSON files is not supported but for {}",
+            values.join(", ")
+        ))),
+    }
+}

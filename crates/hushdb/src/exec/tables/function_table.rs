@@ -1,0 +1,106 @@
+//! `duckdb_functions()`: the functions that there are, what they do, and examples.
+//!
+//! What must hold: an example is an expression that runs; what is not described is listed by its name.
+
+use crate::exec::Columns;
+use datafusion::arrow::array::{ArrayRef, BooleanArray, ListBuilder, StringArray, StringBuilder};
+use hushdb_query::functions::DESCRIPTIONS;
+use hushdb_query::plan::{Planner, SEQUENCE_FUNCTIONS};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Functions in FROM, which `table_functions.rs` calls.
+const TABLE_FUNCTIONS: [&str; 40] = [
+    "data_keys",
+    "databases",
+    "database_anchor",
+    "duckdb_columns",
+    "duckdb_constraints",
+    "duckdb_databases",
+    "duckdb_functions",
+    "duckdb_indexes",
+    "duckdb_schemas",
+    "duckdb_sequences",
+    "duckdb_settings",
+    "duckdb_tables",
+    "duckdb_types",
+    "duckdb_views",
+    "generate_series",
+    "json_each",
+    "json_tree",
+    "key_memory",
+    "key_slots",
+    "keys",
+    "locks",
+    "parquet_scan",
+    "pragma_database_list",
+    "pragma_database_size",
+    "pragma_table_info",
+    "query",
+    "query_table",
+    "range",
+    "read_csv",
+    "read_csv_auto",
+    "read_json",
+    "read_json_auto",
+    "read_ndjson",
+    "read_ndjson_auto",
+    "read_parquet",
+    "rekey_progress",
+    "repeat",
+    "settings",
+    "spill_files",
+    "tpch_queries",
+];
+
+/// One row for each name and kind of function.
+pub(in crate::exec) fn functions(planner: &Planner<'_>) -> Columns {
+    let state = planner.state();
+    let mut all: BTreeSet<(String, &'static str)> = BTreeSet::new();
+    let mut add = |names: Vec<&String>, kind| {
+        let named = names.into_iter().filter(|name| is_word(name));
+        all.extend(named.map(|name| (name.clone(), kind)));
+    };
+    add(state.scalar_functions().keys().collect(), "scalar");
+    add(state.higher_order_functions().keys().collect(), "scalar");
+    add(state.aggregate_functions().keys().collect(), "aggregate");
+    add(state.window_functions().keys().collect(), "aggregate");
+    all.extend(SEQUENCE_FUNCTIONS.map(|name| (name.to_owned(), "scalar")));
+    let macros = hushdb_sql::functions_by_text().map(|(name, kind)| (name.to_owned(), kind));
+    all.extend(macros.filter(|(name, _)| is_word(name)));
+    let tables = TABLE_FUNCTIONS.iter();
+    all.extend(tables.map(|name| ((*name).to_owned(), "table")));
+    let described = |name: &str| DESCRIPTIONS.iter().find(|(own, ..)| *own == name);
+    let texts = |of: &dyn Fn(&str, &str) -> Option<String>| -> ArrayRef {
+        let texts = all.iter().map(|(name, kind)| of(name, kind));
+        Arc::new(texts.collect::<StringArray>())
+    };
+    let mut examples = ListBuilder::new(StringBuilder::new());
+    for (name, kind) in &all {
+        if let Some((.., example)) = described(name).filter(|_| *kind != "table") {
+            examples.values().append_value(example);
+        }
+        examples.append(true);
+    }
+    vec![
+        ("database_name", texts(&|_, _| Some("system".into()))),
+        ("schema_name", texts(&|_, _| Some("main".into()))),
+        ("function_name", texts(&|name, _| Some(name.into()))),
+        ("function_type", texts(&|_, kind| Some(kind.into()))),
+        (
+            "description",
+            texts(&|name, _| described(name).map(|(_, text, _)| (*text).into())),
+        ),
+        (
+            "internal",
+            Arc::new(BooleanArray::from(vec![true; all.len()])),
+        ),
+        ("examples", Arc::new(examples.finish())),
+    ]
+}
+
+/// Names of ours, which no statement can say, are not listed.
+fn is_word(name: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_letter)
+}
