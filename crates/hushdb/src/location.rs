@@ -126,6 +126,17 @@ impl FileSources {
         Ok(())
     }
 
+    /// The files of the database at a path, or where a source has it that the text names. Nothing is opened yet.
+    ///
+    /// # Errors
+    /// `Io` when there is no such directory, or no source for the scheme.
+    pub fn find(&self, path: &Path) -> Result<Arc<dyn StorageFiles>> {
+        match path.to_str().filter(|_| scheme_of(path).is_some()) {
+            Some(url) => self.files(url),
+            None => Ok(Arc::new(OsFiles::beside(path)?)),
+        }
+    }
+
     /// The files of a database at a text that names a scheme.
     pub(crate) fn files(&self, url: &str) -> Result<Arc<dyn StorageFiles>> {
         let (scheme, place) =

@@ -1,4 +1,4 @@
-//! Harnesses around the database that nothing depends on.
+//! Harnesses around the database that nothing depends on which is shipped.
 //!
 //! ```text
 //! campaign   many worlds, each from a seed

@@ -6,7 +6,8 @@ use super::slots::{self, SlotChange};
 use hushdb_keys::KeyProvider;
 use hushdb_sql::Result;
 use hushdb_storage::{
-    Anchor, BlockRef, Freshness, Notice, Role, SECTOR_BYTES, Store, StoreOptions,
+    Anchor, BlockRef, Freshness, Notice, OsFiles, Role, SECTOR_BYTES, StorageFiles, Store,
+    StoreOptions,
 };
 use std::collections::BTreeMap;
 use std::fmt;
@@ -115,12 +116,24 @@ impl DatabaseFile {
         key: Option<&dyn KeyProvider>,
         freshness: Freshness,
     ) -> Result<Self> {
+        Self::open_read_only_in(Arc::new(OsFiles::beside(path)?), key, freshness)
+    }
+
+    /// The same of a database that a source of files has.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn open_read_only_in(
+        files: Arc<dyn StorageFiles>,
+        key: Option<&dyn KeyProvider>,
+        freshness: Freshness,
+    ) -> Result<Self> {
         let options = StoreOptions {
             read_only: true,
             freshness,
             ..StoreOptions::default()
         };
-        Ok(Self(Store::open_path(path, key, &options)?))
+        Ok(Self(Store::open_in(files, key, &options)?))
     }
 
     /// Opens the encrypted file at `path` to change its key slots. Its log is opened too, which an anchor may be about and which
@@ -129,11 +142,23 @@ impl DatabaseFile {
     /// # Errors
     /// As [`crate::Database::open_with`]; `NotEncrypted` for a plain database.
     pub fn open_for_keys(path: &Path, key: &dyn KeyProvider, freshness: Freshness) -> Result<Self> {
+        Self::open_for_keys_in(Arc::new(OsFiles::beside(path)?), key, freshness)
+    }
+
+    /// The same of a database that a source of files has.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn open_for_keys_in(
+        files: Arc<dyn StorageFiles>,
+        key: &dyn KeyProvider,
+        freshness: Freshness,
+    ) -> Result<Self> {
         let options = StoreOptions {
             freshness,
             ..StoreOptions::default()
         };
-        Ok(Self(Store::open_path(path, Some(key), &options)?))
+        Ok(Self(Store::open_in(files, Some(key), &options)?))
     }
 
     /// What is open.

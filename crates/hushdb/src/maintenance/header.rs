@@ -2,8 +2,9 @@
 
 use hushdb_keys::{SLOT_COUNT, SlotInfo, SlotKdf, Suite, UnverifiedHeader};
 use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::{HeaderCopies, OsFile};
+use hushdb_storage::{HeaderCopies, OsFile, StorageFiles};
 use std::fmt;
+use std::io;
 use std::path::Path;
 
 /// Slots for keys in a file header.
@@ -55,8 +56,22 @@ impl FileHeader {
     /// # Errors
     /// `Io`; `NotADatabase` or `Truncated` for what is no database; `Corrupted` where neither copy can be read.
     pub fn read(path: &Path) -> Result<Self> {
-        let copies = copies_of(path)?;
-        let header = newest(&copies)?;
+        Self::of(&copies_of(path)?)
+    }
+
+    /// Reads the header of a database that a source of files has.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn read_in(files: &dyn StorageFiles) -> Result<Self> {
+        let file = files.open("", true)?;
+        let file = file.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound));
+        let file = file.map_err(hushdb_storage::Error::from)?;
+        Self::of(&HeaderCopies::read(&*file)?)
+    }
+
+    fn of(copies: &HeaderCopies) -> Result<Self> {
+        let header = newest(copies)?;
         Ok(Self {
             file_bytes: copies.file_bytes,
             format_version: header.format_version(),
@@ -65,7 +80,7 @@ impl FileHeader {
             database_id: header.database_id().to_string(),
             key_commitment: header.commitment().map(in_hex),
             sequence: header.sequence(),
-            copies: in_words(&copies),
+            copies: in_words(copies),
             slots: header.slots().into_iter().map(KeySlot::from).collect(),
         })
     }

@@ -102,7 +102,7 @@ fn usage(message: &str) -> ServeError {
 
 impl Instance {
     /// Fills a new database with all of another file.
-    fn fill_from(
+    pub(crate) fn fill_from(
         &self,
         id: &str,
         name: &str,

@@ -64,7 +64,8 @@ impl Instance {
         self.catalog
             .at_rest(|| self.copy_catalog(&backup.to).map_err(failed))?;
         for name in [CERTIFICATE, MARK] {
-            copy_synced(&self.directory.join(name), &backup.to.join(name)).map_err(failed)?;
+            copy_synced(&self.files.directory().join(name), &backup.to.join(name))
+                .map_err(failed)?;
         }
         let directories = [backup.to.join(FILES), backup.to.clone()];
         for directory in directories {
@@ -120,7 +121,7 @@ impl Instance {
     fn copy_catalog(&self, to: &Path) -> io::Result<()> {
         for ending in ["", ".wal", ".wal.next"] {
             let name = format!("{CATALOG}{ending}");
-            match copy_synced(&self.directory.join(&name), &to.join(&name)) {
+            match copy_synced(&self.files.directory().join(&name), &to.join(&name)) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound && !ending.is_empty() => {}
                 other => other?,
             }

@@ -3,11 +3,11 @@
 //!
 //! What must hold: every change is one commit that waits for the disk.
 
+use super::files::InstanceFiles;
 use crate::failure::{FailureKind, Result, ServeError};
 use arrow::array::RecordBatch;
 use hushdb::{Connection, Database, DatabaseOptions, KeySource, Value};
 use parking_lot::Mutex;
-use std::path::Path;
 
 /// Names of secrets.
 pub(crate) const KEYRING_ROOT: &str = "keyring root";
@@ -76,22 +76,23 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    pub(super) fn create(path: &Path, key: KeySource) -> Result<Self> {
-        let catalog = Self::open(path, key)?;
+    pub(super) fn create(files: &InstanceFiles, key: KeySource) -> Result<Self> {
+        let catalog = Self::open(files, key)?;
         catalog.connection.lock().execute(TABLES)?;
         Ok(catalog)
     }
 
-    pub(super) fn open(path: &Path, key: KeySource) -> Result<Self> {
+    pub(super) fn open(files: &InstanceFiles, key: KeySource) -> Result<Self> {
         let options = DatabaseOptions {
             key: Some(key),
             external_access: false,
             enforce_encryption: true,
             memory_limit_bytes: Some(64 << 20),
             threads: Some(1),
+            file_sources: files.sources(),
             ..DatabaseOptions::default()
         };
-        let database = Database::open_with(Some(path), options)?;
+        let database = Database::open_with(Some(&files.catalog()), options)?;
         let connection = Mutex::new(database.connect()?);
         Ok(Self {
             database,
@@ -99,7 +100,7 @@ impl Catalog {
         })
     }
 
-    fn rows(&self, sql: &str, values: &[Value]) -> Result<Vec<Vec<Value>>> {
+    pub(super) fn rows(&self, sql: &str, values: &[Value]) -> Result<Vec<Vec<Value>>> {
         let connection = self.connection.lock();
         let result = connection.prepare(sql)?.execute(values)?;
         let mut rows = vec![];

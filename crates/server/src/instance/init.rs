@@ -1,7 +1,8 @@
 //! `hush init`: a new instance with its superuser, its first database and its certificate.
 
 use super::catalog::{Catalog, KEYRING_ROOT, MOCK_SECRET, Role, TLS_KEY};
-use super::{CATALOG, CERTIFICATE, FILES, FIRST, Instance, MARK, MARK_FORMAT};
+use super::files::InstanceFiles;
+use super::{CERTIFICATE, FILES, FIRST, Instance, MARK, MARK_FORMAT};
 use crate::auth::tls::Identity;
 use crate::auth::verifier::Verifier;
 use crate::failure::{FailureKind, Result, ServeError};
@@ -39,7 +40,7 @@ pub fn init(options: &InitOptions) -> Result<String> {
     let crypto = CryptoProvider::aws_lc();
     let id = random_hex::<8>(&crypto)?;
     let identity = Identity::self_signed(&id).map_err(ServeError::other)?;
-    let catalog = Catalog::create(&directory.join(CATALOG), options.key.clone())?;
+    let catalog = Catalog::create(&InstanceFiles::in_directory(directory), options.key.clone())?;
     let root = crypto.random_key().map_err(|_| no_random())?;
     let mock = crypto.random_key().map_err(|_| no_random())?;
     catalog.keep_secret(KEYRING_ROOT, root.expose())?;

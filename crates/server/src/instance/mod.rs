@@ -10,7 +10,10 @@
 pub(crate) mod backup;
 pub(crate) mod catalog;
 pub(crate) mod compare;
+#[cfg(test)]
+mod crashes;
 mod demo;
+mod files;
 pub(crate) mod init;
 mod keyring;
 pub(crate) mod rotate;
@@ -18,14 +21,14 @@ pub(crate) mod rotate;
 use crate::auth::tls::Identity;
 use crate::failure::{FailureKind, Result, ServeError};
 use catalog::{Catalog, DatabaseRow, State};
+use files::InstanceFiles;
 use hushdb::crypto::CryptoProvider;
 use hushdb::{AttachOptions, Connection, Database, DatabaseOptions, Isolation, KeySource};
 use keyring::Keyring;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fs::{self, File, TryLockError};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
@@ -47,7 +50,7 @@ const FILES: &str = "db";
 
 /// An instance that this process has.
 pub(crate) struct Instance {
-    directory: PathBuf,
+    files: InstanceFiles,
     pub(crate) catalog: Catalog,
     keyring: Keyring,
     /// All databases that were opened since the start.
@@ -57,7 +60,7 @@ pub(crate) struct Instance {
     changing: Mutex<()>,
     /// Held from the first step to the last of what makes or drops databases, or copies them all.
     steps: Mutex<()>,
-    _lock: File,
+    _lock: Option<File>,
 }
 
 /// What a statement about databases fails with: a SQLSTATE and a sentence.
@@ -135,20 +138,35 @@ impl Instance {
             ));
         }
         let lock = lock(directory)?;
+        let files = InstanceFiles::in_directory(directory);
+        let options = DatabaseOptions {
+            owns_process: true,
+            temp_directory: Some(files.databases()),
+            ..options
+        };
+        Self::over(files, key, options, Some(lock))
+    }
+
+    /// Opens the catalog and puts right what a crash left; nobody else has the files.
+    fn over(
+        files: InstanceFiles,
+        key: KeySource,
+        options: DatabaseOptions,
+        lock: Option<File>,
+    ) -> Result<Self> {
         let crypto = CryptoProvider::aws_lc();
-        let catalog = Catalog::open(&directory.join(CATALOG), key)?;
+        let catalog = Catalog::open(&files, key)?;
         let keyring = Keyring::open(crypto, &catalog)?;
         let databases = Database::open_with(
             None,
             DatabaseOptions {
                 enforce_encryption: true,
-                owns_process: true,
-                temp_directory: Some(directory.join(FILES)),
+                file_sources: files.sources(),
                 ..options
             },
         )?;
         let instance = Self {
-            directory: directory.to_path_buf(),
+            files,
             catalog,
             keyring,
             databases,
@@ -165,32 +183,14 @@ impl Instance {
     fn put_right(&self) -> Result<()> {
         for row in self.catalog.databases()? {
             if row.state != State::Online {
-                self.remove_files(&row.id).map_err(|error| {
-                    ServeError::other(format!(
-                        "a file of a database that is gone cannot be removed: {error}"
-                    ))
+                self.files.remove(&row.id).map_err(|error| {
+                    let why = "a file of a database that is gone cannot be removed";
+                    ServeError::new(error.kind(), format!("{why}: {error}"))
                 })?;
                 self.catalog.forget(&row.id)?;
             }
         }
         self.settle_rotations()
-    }
-
-    fn file(&self, id: &str) -> PathBuf {
-        self.directory.join(FILES).join(format!("{id}.hushdb"))
-    }
-
-    fn remove_files(&self, id: &str) -> io::Result<()> {
-        let file = self.file(id);
-        for ending in ["", ".wal", ".wal.next"] {
-            let mut path = file.clone().into_os_string();
-            path.push(ending);
-            match fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        File::open(self.directory.join(FILES))?.sync_all()
     }
 
     /// Makes a database with a key of its own.
@@ -222,7 +222,7 @@ impl Instance {
             Err(error) => {
                 // As the next start would: nothing has been told to be there.
                 let _ = self.databases.detach(name);
-                if self.remove_files(&id).is_ok() {
+                if self.files.remove(&id).is_ok() {
                     self.catalog.forget(&id).map_err(failed)?;
                 }
                 return Err(failed(error));
@@ -238,15 +238,12 @@ impl Instance {
             .databases
             .connect_to(name, "main", Isolation::default())?;
         connection.execute(&format!("CREATE SCHEMA {PUBLIC}"))?;
-        let directory = File::open(self.directory.join(FILES));
-        directory
-            .and_then(|directory| directory.sync_all())
-            .map_err(|error| ServeError::other(format!("the directory cannot be synced: {error}")))
+        self.files.sync(id)
     }
 
     /// Opens a database that is there: a file that is not is no reason to make one.
     pub(crate) fn attach_there(&self, id: &str, name: &str) -> Result<()> {
-        if !self.file(id).exists() {
+        if !self.files.is_there(id)? {
             return Err(ServeError::new(
                 FailureKind::Damaged,
                 "the database's file is not there: put it back from a backup",
@@ -262,7 +259,9 @@ impl Instance {
             key: Some(KeySource::Text(keyring::key_text(&key))),
             ..AttachOptions::default()
         };
-        Ok(self.databases.attach(self.file(id), name, &options)?)
+        Ok(self
+            .databases
+            .attach(self.files.database(id), name, &options)?)
     }
 
     /// Drops a database that nobody is connected to.
@@ -275,7 +274,7 @@ impl Instance {
             .set_state(&row.id, State::Dropping)
             .map_err(failed)?;
         let _ = self.databases.detach(name);
-        self.remove_files(&row.id).map_err(|error| {
+        self.files.remove(&row.id).map_err(|error| {
             refused(
                 "58030",
                 format!("the database's file cannot be removed: {error}"),
@@ -371,7 +370,7 @@ impl Instance {
 
     /// The certificate and its key.
     pub(crate) fn identity(&self) -> Result<Identity> {
-        let pem = fs::read(self.directory.join(CERTIFICATE))
+        let pem = fs::read(self.files.directory().join(CERTIFICATE))
             .map_err(|error| ServeError::other(format!("tls.crt cannot be read: {error}")))?;
         let private_key = self.catalog.secret(catalog::TLS_KEY)?;
         Ok(Identity {

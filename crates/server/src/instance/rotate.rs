@@ -40,14 +40,14 @@ fn provider(key: &SecretKey) -> Arc<dyn KeyProvider> {
 }
 
 impl Instance {
-    fn rotate_database(&self, name: &str) -> Result<u64> {
+    pub(super) fn rotate_database(&self, name: &str) -> Result<u64> {
         let row = self.online(name);
         let row = row.map_err(|(_, message)| ServeError::new(FailureKind::Usage, message))?;
-        let file = self.file(&row.id);
-        let slots = FileHeader::read(&file)?.slots;
+        let files = self.files.of(&row.id)?;
+        let slots = FileHeader::read_in(&*files)?.slots;
         self.with_next_key(&row.id, &slots, |plan| {
             let old = provider(&self.keyring.unwrap(&self.catalog, &row.id)?);
-            let opened = DatabaseFile::open_for_keys(&file, &*old, Freshness::default())?;
+            let opened = DatabaseFile::open_for_keys_in(files, &*old, Freshness::default())?;
             let change = opened.rekey(plan, &mut |_| {})?;
             drop(opened);
             self.settle(&row.id)?;
@@ -99,7 +99,7 @@ impl Instance {
         change(&[SlotPlan::Drop { slot }, SlotPlan::Add { key, options }])
     }
 
-    fn rotate_keyring(&mut self) -> Result<()> {
+    pub(super) fn rotate_keyring(&mut self) -> Result<()> {
         let root = self.keyring.new_key()?;
         let next = self.keyring.with_root(root.duplicate());
         let mut wrapped = vec![];
@@ -145,14 +145,20 @@ impl Instance {
             return Ok(());
         };
         let next = self.keyring.unwrap_bytes(id, &wrapped)?;
-        let file = self.file(id);
-        match DatabaseFile::open_read_only(&file, Some(&*provider(&next)), Freshness::default()) {
-            Ok(_) => self.catalog.put_key(id, &wrapped, &name),
-            Err(error) if error.kind() == hushdb::ErrorKind::WrongKey => {
+        match self.opens(id, &next) {
+            Ok(()) => self.catalog.put_key(id, &wrapped, &name),
+            Err(error) if error.kind() == FailureKind::WrongKey => {
                 self.catalog.forget_secret(&name)
             }
             // Which of them opens it is found when it can be read again.
             Err(_) => Ok(()),
         }
+    }
+
+    /// Opens a database's file with a key, and closes it.
+    fn opens(&self, id: &str, key: &SecretKey) -> Result<()> {
+        let (files, key) = (self.files.of(id)?, provider(key));
+        DatabaseFile::open_read_only_in(files, Some(&*key), Freshness::default())?;
+        Ok(())
     }
 }

@@ -9,14 +9,14 @@ use crate::dice::Dice;
 
 type Names = BTreeMap<String, usize>;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum NameChange {
     Create(String, usize),
     Rename(String, String),
     Remove(String),
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Directory {
     names: Names,
     durable: Names,

@@ -11,13 +11,13 @@ use crate::dice::Dice;
 /// The unit in which room on the disk is counted.
 pub(super) const ALLOCATION_BYTES: u64 = 4096;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Change {
     Write { offset: usize, bytes: Vec<u8> },
     Length(usize),
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Inode {
     cache: Vec<u8>,
     durable: Vec<u8>,

@@ -50,7 +50,7 @@ pub struct SimDisk {
     state: Arc<Mutex<State>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct State {
     options: DiskOptions,
     dice: Dice,
@@ -93,6 +93,15 @@ impl SimDisk {
             violations: Vec::new(),
             stats: DiskStats::default(),
         };
+        Self {
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
+    /// A disk of its own that begins with what this one has, under another seed.
+    pub fn fork(&self, seed: u64) -> Self {
+        let mut state = self.state.lock().clone();
+        state.dice = Dice::new(seed);
         Self {
             state: Arc::new(Mutex::new(state)),
         }

@@ -12,9 +12,9 @@ use super::sim_disk::SimDisk;
 /// The files whose names begin with one name.
 pub struct SimFiles {
     disk: SimDisk,
-    name: &'static str,
+    name: String,
     /// The database file, where the caller has it open and watches it.
-    main: Arc<dyn StorageFile>,
+    main: Option<Arc<dyn StorageFile>>,
     breakage: Breakage,
 }
 
@@ -28,10 +28,24 @@ impl SimFiles {
     ) -> Self {
         Self {
             disk,
-            name,
-            main,
+            name: name.to_owned(),
+            main: Some(main),
             breakage,
         }
+    }
+
+    /// The files whose names begin with `name`, each of which is opened when it is asked for.
+    pub fn named(name: &str, disk: SimDisk) -> Self {
+        Self {
+            disk,
+            name: name.to_owned(),
+            main: None,
+            breakage: Breakage::Sound,
+        }
+    }
+
+    fn main(&self, name: &str) -> Option<Arc<dyn StorageFile>> {
+        self.main.clone().filter(|_| name.is_empty())
     }
 
     fn name_of(&self, suffix: &str) -> String {
@@ -49,8 +63,8 @@ impl SimFiles {
 
 impl StorageFiles for SimFiles {
     fn open(&self, name: &str, read_only: bool) -> Result<Option<Arc<dyn StorageFile>>> {
-        if name.is_empty() {
-            return Ok(Some(Arc::clone(&self.main)));
+        if let Some(main) = self.main(name) {
+            return Ok(Some(main));
         }
         match self.disk.open(&self.name_of(name), read_only) {
             Ok(file) => Ok(Some(self.wrapped(file))),
@@ -60,8 +74,8 @@ impl StorageFiles for SimFiles {
     }
 
     fn create(&self, name: &str) -> Result<Arc<dyn StorageFile>> {
-        if name.is_empty() {
-            return Ok(Arc::clone(&self.main));
+        if let Some(main) = self.main(name) {
+            return Ok(main);
         }
         Ok(self.wrapped(self.disk.create(&self.name_of(name))?))
     }
