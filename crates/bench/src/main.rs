@@ -3,6 +3,8 @@
 //! What must hold: subjects run the same SQL text, each in a process of its own with the same number of threads, and take
 //! turns within a run; what is compared was measured minutes apart at most. The plain database appears twice: how far
 //! these two differ is how much any ratio can be trusted.
+//!
+//! Begin with `subject.rs`, what is measured, `child.rs`, the process that it runs in, and `report.rs`; a benchmark is a file like `tpch.rs`.
 
 #![allow(clippy::print_stderr, reason = "progress is for the person who waits")]
 

@@ -2,6 +2,8 @@
 //!
 //! What must hold: nothing here reads or writes what a database file holds by itself: that goes through the library, as any other
 //! program's work would. Results go to standard output, everything else to standard error.
+//!
+//! Begin with `arguments.rs`, the commands and their options, then `session.rs`, what statements and dot commands work on.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod arguments;

@@ -10,6 +10,8 @@
 //!   printed. Only expanded AES keys lie where their library puts them.
 //! - Tags, MACs and commitments are compared in constant time.
 //! - No input or output: no file, no socket, no environment variable, no clock.
+//!
+//! Begin with [`CryptoProvider`] in `provider.rs`; `parts.rs` says what a library gives it, `aws_lc.rs` and `portable.rs` are the two.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod arena;

@@ -13,6 +13,11 @@
 //!
 //! `Database` holds the attached files, `Connection` runs statements, `QueryResult` streams Arrow batches. What lies in a
 //! file is written and verified by `hushdb-storage`; DataFusion plans and runs the queries.
+//!
+//! What must hold: a statement sees one state of its databases and changes it as a whole or not at all; what it refuses, it names;
+//! a panic, a library's or ours, ends the statement and not its caller; no key and no value stands in an error or a notice.
+//!
+//! Begin with `connection.rs`, the face, then `exec/mod.rs`, which carries statements out; `statement.rs` is what all of it is given.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod anchor_file;

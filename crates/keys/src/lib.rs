@@ -14,6 +14,8 @@
 //! - The last key slot cannot be removed.
 //!
 //! This crate reads no database file and writes none: storage hands it pages.
+//!
+//! Begin with `header.rs`, the page and its bytes, then `key_attempt.rs`, which opens one, and `slot.rs`.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod database_id;

@@ -9,6 +9,8 @@
 //! - *Refused*, *credentials refused* and *unavailable* are told apart, since only the last is worth another try.
 //! - Every call ends: times, tries and sizes are bounded. No redirect is followed, and `http:` leads to this machine alone.
 //! - All network code of HushDB is here.
+//!
+//! Begin with `places.rs`, which knows every place by its URL's scheme, then `vault/`, a place with all that the others have too.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod aws;

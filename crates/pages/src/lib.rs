@@ -5,6 +5,8 @@
 //! What must hold:
 //! - Every call is best effort: what the system refuses is reported, never an error.
 //! - The only unsafe code of the workspace is one call each in `wipe_on_fork.rs`, `freed_memory.rs` and `heaps.rs`.
+//!
+//! Begin with `pages.rs`, the pages that secrets lie in.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod core_dumps;

@@ -2,6 +2,8 @@
 //!
 //! What must hold: the same seed gives the same statements on every machine; what is made has one answer whatever the
 //! order of evaluation, as a multiset of rows, or in order where the whole row is sorted by. Nothing here knows an engine.
+//!
+//! Begin with `world.rs`, the tables that queries are about, then `tree/`, what a query is, and `generate/`, which makes one.
 
 mod answer;
 mod column_type;

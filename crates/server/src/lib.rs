@@ -6,6 +6,9 @@
 //! - A session sees its database and no other.
 //! - No byte of a client panics; what it may make the server keep is bounded.
 //! - No password, key, value or text of a statement stands in an error of the server's or in its log.
+//!
+//! Begin with `server.rs`, which starts it, then `session/`, what becomes of a client's messages, and `instance/`, what lies in
+//! the directory.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod adopt;

@@ -12,6 +12,8 @@
 //! What must hold: everything follows from a seed, but for the salts and nonces that the cipher library makes, which
 //! decide nothing. The house rules (`tests/house_rules/`) live here too: a crate of its own judges the others from
 //! outside.
+//!
+//! Begin with `world.rs`; `src/bin` and `tests/` have what runs it. `docs/TESTING.md` says how many seeds were tried.
 
 mod campaign;
 mod changes;

@@ -20,6 +20,8 @@
 //! What must hold: no byte of data is written but through a sealed block; what is read was authenticated first, against
 //! the tag that its parent holds; nothing durable is overwritten before the root that replaces it is durable. No thread
 //! is started here.
+//!
+//! Begin with `store/`, whose blocks and root all else stands on, then `catalog/`, what the library sees of a file.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod block;

@@ -13,6 +13,7 @@ mod rooms;
 mod sources;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -341,6 +342,25 @@ fn what_must_hold_has_one_heading() {
                 "{}:{line} says it otherwise than `What must hold:`",
                 shown(&file)
             ));
+        }
+    }
+    none(faults);
+}
+
+#[test]
+fn every_crate_opens_with_its_page() {
+    let mut faults = Vec::new();
+    for package in workspace_packages() {
+        let folder = Path::new(text(&package, "manifest_path")).with_file_name("src");
+        let source = ["lib.rs", "main.rs"].map(|file| folder.join(file));
+        let source = source.into_iter().find(|file| file.exists()).unwrap();
+        let content = read(&source);
+        let page: Vec<&str> =
+            (content.lines().take_while(|line| line.starts_with("//!"))).collect();
+        for word in ["//! What must hold:", "//! Begin with "] {
+            if !page.iter().any(|line| line.starts_with(word)) {
+                faults.push(format!("{}: no line `{word}`", shown(&source)));
+            }
         }
     }
     none(faults);
