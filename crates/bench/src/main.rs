@@ -131,6 +131,12 @@ enum Benchmark {
     },
     /// Random statements in HushDB and in a rival whose answers are taken for right; exit code 1 if they differ.
     Differ(Differ),
+    /// How many of a rival's functions are known, and how many of their documented examples have its answers.
+    Coverage {
+        /// Where the rival's Python environment is made.
+        #[arg(long, default_value = "target/bench")]
+        dir: PathBuf,
+    },
     /// Statements of 124 to 992 terms in many shapes: how planning grows with them.
     Planning {
         /// Measured rounds.
@@ -306,6 +312,10 @@ fn run(benchmark: Benchmark) -> Result<()> {
             points::mixed(&stage, connections, rows, count, rounds.runs)?.print()
         }
         Benchmark::Differ(differ) => differ.run(),
+        Benchmark::Coverage { dir } => {
+            std::fs::create_dir_all(&dir)?;
+            differ::coverage(&dir.canonicalize()?)
+        }
         Benchmark::Tpch { tables, rounds } => {
             let stage = tables.stage(&rounds)?;
             let plan = tpch::Plan {

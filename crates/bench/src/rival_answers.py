@@ -1,7 +1,8 @@
 """DuckDB as the one whose answers are right: reads one JSON request per line, answers with one JSON line each.
 
 Requests: {"op": "reset"} begins with an empty database, {"op": "sql", "sql": text} runs a statement, {"op": "functions"} lists
-functions with the types of their parameters. A result is {"names": ..., "types": ..., "rows": ...} with values as text, an
+functions with the types of their parameters, {"op": "coverage"} names, kinds, numbers of parameters and examples of all that somebody
+may call. A result is {"names": ..., "types": ..., "rows": ...} with values as text, an
 error is {"error": text}.
 """
 
@@ -15,6 +16,16 @@ FUNCTIONS = """
     FROM duckdb_functions()
     WHERE function_type IN ('scalar', 'aggregate') AND varargs IS NULL AND len(parameter_types) BETWEEN 1 AND 4
       AND regexp_full_match(function_name, '[a-z][a-z0-9_]*') AND coalesce(stability, 'CONSISTENT') = 'CONSISTENT'
+    ORDER BY ALL
+"""
+
+# Without operators, collations, what tests and files of other programs need, and what only checks its own plans.
+COVERAGE = """
+    SELECT function_name, function_type, list_sort(list(DISTINCT len(parameters)))::VARCHAR[], list_distinct(flatten(list(coalesce(examples, []))))
+    FROM duckdb_functions()
+    WHERE regexp_full_match(function_name, '[a-zA-Z]\\w*') AND function_type <> 'pragma'
+      AND NOT regexp_matches(function_name, '^icu_collate|^__internal|verif')
+    GROUP BY ALL
     ORDER BY ALL
 """
 
@@ -46,6 +57,8 @@ def main():
                 reply = {}
             elif request["op"] == "functions":
                 reply = {"rows": connection.execute(FUNCTIONS).fetchall()}
+            elif request["op"] == "coverage":
+                reply = {"rows": connection.execute(COVERAGE).fetchall()}
             else:
                 reply = answer(connection, request["sql"])
         except duckdb.Error as error:

@@ -86,7 +86,7 @@ pub use integer_literals::{
 pub use interval_text::{interval, unreadable_interval};
 pub use macros::{
     HISTOGRAM_EXACT, HISTOGRAM_OF, NO_COUNT, QUANTILE_BETWEEN, QUANTILE_OF, REGEXP_GROUPS, TOP_K,
-    UUID_MILLISECOND, UUID_VERSION, functions_by_text,
+    TRIED, UUID_MILLISECOND, UUID_VERSION, functions_by_text,
 };
 pub use marks::{
     ASOF, JSON_EACH, JSON_TREE, MERGED, OF_EXPRESSION, PERCENT, PIVOT, PIVOT_FOR, PIVOT_NAMED,

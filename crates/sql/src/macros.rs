@@ -8,15 +8,20 @@ pub use aggregates::{
 
 use super::calls::{call, quoted_call};
 use super::nested_calls;
+use super::operators::lambda;
 use super::template::template;
 use crate::error::{Error, Result};
+use crate::walk::visit_expressions;
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     ObjectName, Value,
 };
+use std::ops::ControlFlow;
 
 /// `regexp_extract` with names of groups.
 pub const REGEXP_GROUPS: &str = "$regexp_groups";
+/// What an expression is where it does not fail, and else NULL.
+pub const TRIED: &str = "$try";
 /// The version of a UUID.
 pub const UUID_VERSION: &str = "$uuid_version";
 /// The millisecond of a UUID of version 7.
@@ -222,8 +227,6 @@ const MACROS: &[(&str, usize, &str)] = &[
         1,
         "\"$uuid_millisecond\"(CAST($1 AS UUID))",
     ),
-    ("reservoir_quantile", 2, "quantile_disc($1, $2)"),
-    ("reservoir_quantile", 3, "quantile_disc($1, $2)"),
     (
         "array_to_string_comma_default",
         1,
@@ -234,13 +237,20 @@ const MACROS: &[(&str, usize, &str)] = &[
         1,
         "CAST(date_part('nanosecond', $1) AS BIGINT)",
     ),
-    ("timezone_hour", 1, OF_UTC),
-    ("timezone_minute", 1, OF_UTC),
+    (
+        "in_search_path",
+        2,
+        "CASE WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN \
+         lower($1) = lower($3) AND lower($2) = lower($4) \
+         OR lower($1) IN ('temp', 'system') AND lower($2) = 'main' \
+         OR lower($1) = 'system' AND lower($2) = 'pg_catalog' END",
+    ),
     (
         "get_block_size",
         1,
         "(SELECT block_size FROM pragma_database_size() WHERE database_name = $1)",
     ),
+    ("timezone", 1, "timezone_hour($1)"),
     ("inet_client_addr", 0, "NULL"),
     ("inet_client_port", 0, "NULL"),
     ("inet_server_addr", 0, "NULL"),
@@ -267,9 +277,6 @@ const UUID_V7: &str = "CAST(overlay(CAST(uuid() AS VARCHAR) PLACING \
      regexp_replace(lpad(lower(to_hex(epoch_ms(now()))), 12, '0'), '^(.{8})', '\\1-') || '-7' \
      FROM 1 FOR 15) AS UUID)";
 
-/// Instants are shown in UTC, from which it is nowhere far.
-const OF_UTC: &str = "(CAST(date_part('hour', CAST($1 AS TIMESTAMP)) AS BIGINT) * 0)";
-
 /// The nearest number with so many digits, of two as near the even one.
 const ROUND_EVEN: &str = "CAST(CASE (abs($1) * power(10, $2 + 1)) % 10 \
      WHEN 5 THEN round($1 / 2, $2) * 2 ELSE round($1, $2) END AS DOUBLE)";
@@ -292,6 +299,7 @@ pub fn functions_by_text() -> impl Iterator<Item = (&'static str, &'static str)>
         .chain(macros)
         .chain(aggregates::names().map(|name| (name, "aggregate")))
         .chain(nested_calls::NAMES.map(|name| (name, "scalar")))
+        .chain([("try", "scalar")])
 }
 
 /// `left op ANY (list)`: true when it holds for one item; else unknown when an item or `left` is NULL; else false.
@@ -435,6 +443,32 @@ fn of_lists(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
     }
 }
 
+/// What calls mean that take an expression for itself, with its errors.
+fn of_expressions(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
+    match (name, args) {
+        ("try", [of]) => {
+            let is_query = |expr: &Expr| match expr {
+                Expr::Subquery(_) | Expr::InSubquery { .. } | Expr::Exists { .. } => {
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
+            };
+            if visit_expressions(of, is_query).is_break() {
+                return Err(Error::binder(
+                    "TRY can not be used in combination with a scalar subquery",
+                ));
+            }
+            let row = vec![Ident::with_quote('"', "$try")];
+            let args = vec![Expr::value(Value::Boolean(true)), lambda(row, of.clone())];
+            Ok(Some(quoted_call(TRIED, args)))
+        }
+        ("try", _) => Err(Error::parser(
+            "Wrong number of arguments provided to TRY expression",
+        )),
+        _ => Ok(None),
+    }
+}
+
 /// A struct of the parts.
 fn parts_of_date(parts: &[Expr], of: &Expr) -> Result<Expr> {
     let mut text = "named_struct(".to_owned();
@@ -525,14 +559,15 @@ pub(super) fn expand(function: &mut Function, place: &[Expr; 2]) -> Result<Optio
     if plain && let Some(meaning) = of_lists(&name, &args)? {
         return Ok(Some(meaning));
     }
+    if plain && let Some(meaning) = of_expressions(&name, &args)? {
+        return Ok(Some(meaning));
+    }
     let Some((.., text)) = MACROS
         .iter()
         .find(|(n, arity, _)| plain && *n == name && *arity == args.len())
     else {
         return Ok(None);
     };
-    if args.is_empty() {
-        args.extend(place.iter().cloned());
-    }
+    args.extend(place.iter().cloned());
     template(text, &args).map(Some)
 }

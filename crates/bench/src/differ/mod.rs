@@ -2,6 +2,7 @@
 //!
 //! What must hold: whatever differs is excused by a rule that has a name, or is a failure, shrunk to a minimal statement.
 
+mod coverage;
 mod functions;
 mod judge;
 #[path = "../../../../tests/run_statement.rs"]
@@ -10,6 +11,7 @@ mod theirs;
 
 use crate::failure::{Failure, Result};
 use crate::rival::Rival;
+pub(crate) use coverage::coverage;
 use hushdb::{Connection, Database, DatabaseOptions, ErrorKind};
 use hushdb_querygen::{Case, Dice, Generator, World, shrink, world};
 use judge::{Seen, Verdict, is_fatal, judge};

@@ -63,6 +63,38 @@ impl Theirs {
         });
         Ok(rows.collect())
     }
+
+    /// What somebody may call.
+    pub(super) fn callables(&mut self) -> Result<Vec<Callable>> {
+        let reply = self.process.ask(&json!({"op": "coverage"}))?;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let texts = |value: &Value| value.as_array().into_iter().flatten().map(text).collect();
+        let rows = reply["rows"].as_array().into_iter().flatten();
+        let rows = rows.map(|row| {
+            let counts: Vec<String> = texts(&row[2]);
+            Callable {
+                name: text(&row[0]),
+                kind: text(&row[1]),
+                counts: counts
+                    .iter()
+                    .filter_map(|count| count.parse().ok())
+                    .collect(),
+                examples: texts(&row[3]),
+            }
+        });
+        Ok(rows.collect())
+    }
+}
+
+/// A function, or a macro.
+pub(super) struct Callable {
+    pub(super) name: String,
+    /// `scalar`, `aggregate`, `table`, `macro` or `table_macro`.
+    pub(super) kind: String,
+    /// The numbers of its parameters.
+    pub(super) counts: Vec<usize>,
+    /// Expressions that its documentation has.
+    pub(super) examples: Vec<String>,
 }
 
 fn reply_of(reply: &Value) -> Reply {

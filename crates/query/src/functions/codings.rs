@@ -2,7 +2,10 @@
 //!
 //! What must hold: no error repeats a value.
 
-use super::plain::{Form, Kind, Row, Run, Written, plain};
+use super::plain::{Columns, Form, Kind, Row, Run, Written, plain};
+use super::room::Room;
+use datafusion::arrow::array::{ArrayRef, UInt64Array};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
@@ -91,6 +94,13 @@ fn other_writings(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             vec![Form::new(
                 INT,
                 Run::Text(|row, out| size(row.int(0), 1000, &["kB", "MB", "GB", "TB", "PB"], out)),
+            )],
+        ),
+        plain(
+            &["parse_formatted_bytes"],
+            vec![Form::new(
+                TEXT,
+                Run::Whole(DataType::UInt64, bytes_of_sizes),
             )],
         ),
         plain(
@@ -273,6 +283,51 @@ fn size(bytes: i64, unit: u64, names: &[&str; 5], out: &mut Written<'_>) -> Resu
         None => format!("{sign}{amount} bytes"),
     });
     Ok(true)
+}
+
+fn bytes_of_sizes(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
+    let bytes = columns.rows().map(|row| match row.has_null() {
+        true => Ok(None),
+        false => bytes_of_size(row.text(0)).map(Some),
+    });
+    Ok(Arc::new(bytes.collect::<Result<UInt64Array, Error>>()?))
+}
+
+/// A number of bytes from a number and a unit, as in `1.5 GB`; behind the unit anything may stand.
+fn bytes_of_size(text: &str) -> std::result::Result<u64, Error> {
+    let text = text.trim_start();
+    let is_digit = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '-');
+    let end = text.find(|c| !is_digit(c)).unwrap_or(text.len());
+    let (number, rest) = text.split_at(end);
+    if !number.contains(|c: char| c.is_ascii_digit()) {
+        return Err(invalid("Memory must have a number (e.g. 1GB)"));
+    }
+    let number: f64 = number
+        .parse()
+        .map_err(|_| invalid("Invalid memory limit: this is not a number"))?;
+    if number < 0.0 {
+        return Err(invalid("Memory cannot be negative"));
+    }
+    let unit = rest.split_whitespace().next().unwrap_or_default();
+    let unit = match unit.to_lowercase().as_str() {
+        "byte" | "bytes" | "b" => 1.0,
+        "kilobyte" | "kilobytes" | "kb" | "k" => 1e3,
+        "megabyte" | "megabytes" | "mb" | "m" => 1e6,
+        "gigabyte" | "gigabytes" | "gb" | "g" => 1e9,
+        "terabyte" | "terabytes" | "tb" | "t" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024f64.powi(2),
+        "gib" => 1024f64.powi(3),
+        "tib" => 1024f64.powi(4),
+        _ => {
+            let what = "Unknown unit for memory (expected: KB, MB, GB, TB for 1000^i units or KiB, MiB, GiB, TiB for 1024^i units)";
+            return Err(invalid(what));
+        }
+    };
+    match number * unit {
+        bytes if bytes < u64::MAX as f64 => Ok(bytes as u64),
+        _ => Err(invalid("Memory value out of range: value is too large")),
+    }
 }
 
 fn url_encode(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {

@@ -58,6 +58,15 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             memory,
         ),
         plain(&["make_timestamp_ms"], vec![of_millis()], memory),
+        // Instants are shown in UTC, from which it is nowhere far.
+        plain(
+            &["timezone_hour", "timezone_minute"],
+            vec![Form::new(
+                &[Kind::Moment],
+                Run::Int(|row| Ok((row.int(0).saturating_abs() != i64::MAX).then_some(0))),
+            )],
+            memory,
+        ),
         plain(
             &["make_timestamp_ns"],
             vec![Form::new(&[Int], Run::Whole(NANOS, moments_of_nanos))],

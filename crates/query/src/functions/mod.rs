@@ -71,6 +71,7 @@ mod sorted_pairs;
 mod statistics;
 mod strftime;
 mod strptime;
+mod struct_search;
 mod structs;
 mod sum;
 mod sums;
@@ -79,6 +80,7 @@ mod text_values;
 mod texts;
 mod time_difference;
 mod time_zone;
+mod tried;
 mod type_of;
 mod uuids;
 mod variables;
@@ -157,6 +159,7 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.extend(date_trunc::all(memory));
     functions.extend(date_spans::all(memory));
     functions.extend(structs::all(memory));
+    functions.extend(struct_search::all(memory));
     functions.extend(make_moment::all(memory));
     functions.extend(strftime::all(memory));
     functions.extend(strptime::all(memory));
@@ -203,7 +206,9 @@ fn shared_with_lists(mut functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> 
 
 /// Functions of lists and lambdas to register over DataFusion's.
 pub fn lambda_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<HigherOrderUDF>> {
-    lambdas::all(memory)
+    let mut functions = lambdas::all(memory);
+    functions.push(tried::tried());
+    functions
 }
 
 /// Aggregates to register over DataFusion's.

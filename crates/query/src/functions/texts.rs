@@ -510,22 +510,24 @@ fn encode(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// What is not UTF-8 is an error, or a question mark for each byte if the second argument says `replace`.
+/// What is not UTF-8 is an error, or a question mark for each byte if the second argument says `replace`, or left out if it says `ignore`.
 fn decode(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
     let conversion = |what: &str| Error::new(ErrorKind::Conversion, what);
     for piece in row.blob(0).utf8_chunks() {
         out.push(piece.valid());
         match (piece.invalid(), row.text(1)) {
             ([], _) => {}
+            (_, "ignore") => {}
             (bytes, "replace") => bytes.iter().for_each(|_| out.push("?")),
             (_, "" | "strict") => {
                 let what = "Failure in decode: the blob has invalid UTF-8 characters";
                 return Err(conversion(what).into());
             }
             _ => {
-                return Err(
-                    conversion("decode takes 'strict' or 'replace' for what is not UTF-8").into(),
-                );
+                return Err(conversion(
+                    "decode takes 'strict', 'replace' or 'ignore' for what is not UTF-8",
+                )
+                .into());
             }
         }
     }

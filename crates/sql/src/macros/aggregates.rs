@@ -43,6 +43,16 @@ const MEANINGS: &[(&str, usize, &str)] = &[
     ("quantile", 2, "\"$quantile_of\"(array_agg($1), $2)"),
     ("quantile_disc", 2, "\"$quantile_of\"(array_agg($1), $2)"),
     (
+        "reservoir_quantile",
+        2,
+        "\"$quantile_of\"(array_agg($1), $2)",
+    ),
+    (
+        "reservoir_quantile",
+        3,
+        "\"$quantile_of\"(array_agg($1), $2)",
+    ),
+    (
         "quantile_cont",
         2,
         "\"$quantile_between\"(array_agg($1), $2)",
