@@ -83,9 +83,11 @@ pub(crate) enum Verdict {
 }
 
 impl KeyWatch {
-    /// Of a key that opened the database just now; `None` for one that no place keeps: nobody could withdraw it.
+    /// Of a key that opened the database just now; `None` for one that no place keeps: nobody could withdraw it; and where somebody types
+    /// something for it: nobody may be there, and who is does something else.
     pub(crate) fn of(provider: Option<Arc<dyn KeyProvider>>) -> Option<Arc<Self>> {
-        let provider = provider.filter(|provider| provider.keeps_blob())?;
+        let is_watched = |it: &Arc<dyn KeyProvider>| it.keeps_blob() && !it.asks_a_person();
+        let provider = provider.filter(is_watched)?;
         let now = clock::now();
         let heard = Heard {
             asked: now,
@@ -185,7 +187,8 @@ mod tests {
     use super::*;
     use hushdb_keys::{KeyContext, KeyMaterial, ProviderKind};
 
-    struct Place;
+    /// With or without a PIN that is typed.
+    struct Place(bool);
 
     impl KeyProvider for Place {
         fn kind(&self) -> ProviderKind {
@@ -200,6 +203,15 @@ mod tests {
         fn keeps_blob(&self) -> bool {
             true
         }
+        fn asks_a_person(&self) -> bool {
+            self.0
+        }
+    }
+
+    #[test]
+    fn what_somebody_has_to_type_for_is_not_asked_for_again() {
+        assert!(KeyWatch::of(Some(Arc::new(Place(false)))).is_some());
+        assert!(KeyWatch::of(Some(Arc::new(Place(true)))).is_none());
     }
 
     fn said() -> (String, String) {
@@ -231,7 +243,7 @@ mod tests {
 
     /// What comes of answers at seconds since it was opened.
     fn life(answers: &[(u64, Result<(), HeaderError>)]) -> Vec<&'static str> {
-        let watch = KeyWatch::of(Some(Arc::new(Place))).unwrap();
+        let watch = KeyWatch::of(Some(Arc::new(Place(false)))).unwrap();
         let opened = watch.heard.lock().gave;
         let times = Recheck::default();
         let at = |seconds| opened + Duration::from_secs(seconds);

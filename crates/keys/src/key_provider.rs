@@ -36,6 +36,12 @@ pub trait KeyProvider: Send + Sync {
         false
     }
 
+    /// Whether somebody types something each time, such as a PIN: it is not asked again while a database is open, when nobody may be there.
+    /// One who passes requests on passes this on, too.
+    fn asks_a_person(&self) -> bool {
+        false
+    }
+
     /// The content of a key file that belongs to the key, as a second factor. With one, only slots that were made with one are
     /// tried; without, only the others. One who passes requests on passes this on, too.
     ///

@@ -5,7 +5,7 @@
 //! `CKM_AES_GCM`; the slot keeps the nonce of 12 bytes, the ciphertext and the tag.
 //!
 //! What must hold: a PIN is tried once, and never where it is the last try of a token; it stands in no URL. One key is used at
-//! a time in a process, since a token's login is the process's.
+//! a time in a process, since a token's login is the process's. A token that was away is seen again without a restart.
 #![expect(clippy::disallowed_methods, reason = "it reads the file of a PIN")]
 
 use std::collections::BTreeMap;
@@ -41,8 +41,16 @@ const SEALED_LEN: usize = NONCE_LEN + 32 + 16;
 /// Most bytes of a PIN's file.
 const MAX_PIN_LEN: u64 = 1024;
 
-/// Modules that this process has begun with. None is ended: another user of it in the process would lose its sessions.
-static MODULES: Mutex<BTreeMap<PathBuf, Module>> = Mutex::new(BTreeMap::new());
+/// Modules that this process has begun with.
+static MODULES: Mutex<Modules> = Mutex::new(BTreeMap::new());
+
+type Modules = BTreeMap<PathBuf, Begun>;
+
+/// A module, and whether it was begun here: one that somebody else in the process began with is not ended, who would lose sessions.
+struct Begun {
+    module: Module,
+    is_own: bool,
+}
 
 /// A key of a token.
 pub(crate) struct Pkcs11 {
@@ -119,17 +127,47 @@ impl Pkcs11 {
     fn with_key<T>(
         &self,
         context: &KeyContext,
-        work: impl FnOnce(&Session, ObjectHandle) -> Result<T, KeyError>,
+        work: impl Fn(&Session, ObjectHandle) -> Result<T, KeyError>,
     ) -> Result<T, KeyError> {
         // Held to the end: who logs out logs all sessions of the process out.
         let mut modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
-        let module = self.module(&mut modules)?;
+        let had_begun = modules.contains_key(&self.module);
+        let mut may_try_again = had_begun;
+        let done = self.once(&mut modules, context, &work, &mut may_try_again);
+        match done {
+            // Some modules do not see that a token is there again before they are begun with anew.
+            Err(KeyError::Unavailable { .. }) if may_try_again && self.ends(&mut modules) => {
+                self.once(&mut modules, context, &work, &mut may_try_again)
+            }
+            done => done,
+        }
+    }
+
+    /// Ends the module, if it was begun here. No session of it is open.
+    fn ends(&self, modules: &mut Modules) -> bool {
+        let own = modules.get(&self.module).is_some_and(|begun| begun.is_own);
+        let begun = own.then(|| modules.remove(&self.module)).flatten();
+        // One that does not end is begun with as it is.
+        begun.is_some_and(|begun| begun.module.finalize().is_ok())
+    }
+
+    /// As [`Pkcs11::with_key`]; `may_try_again` becomes false where a login failed: a PIN is tried once.
+    fn once<T>(
+        &self,
+        modules: &mut Modules,
+        context: &KeyContext,
+        work: impl Fn(&Session, ObjectHandle) -> Result<T, KeyError>,
+        may_try_again: &mut bool,
+    ) -> Result<T, KeyError> {
+        let module = self.module(modules)?;
         let (slot, info) = self.slot(module)?;
         let session = module
             .open_ro_session(slot)
             .map_err(|error| self.at(&error, "no session is opened"))?;
         if info.login_required() {
+            let before = std::mem::replace(may_try_again, false);
             self.log_in(context, &session, &info)?;
+            *may_try_again = before;
         }
         let done = self.key(&session).and_then(|key| work(&session, key));
         // Closing the session does it too; a token that is not there any more needs none.
@@ -137,23 +175,22 @@ impl Pkcs11 {
         done
     }
 
-    fn module<'m>(
-        &self,
-        modules: &'m mut BTreeMap<PathBuf, Module>,
-    ) -> Result<&'m Module, KeyError> {
+    fn module<'m>(&self, modules: &'m mut Modules) -> Result<&'m Module, KeyError> {
         if !modules.contains_key(&self.module) {
             let module = Module::new(&self.module).map_err(|_| {
                 self.name
                     .is_unavailable("its module cannot be loaded: check module-path")
             })?;
             let begun = module.initialize(CInitializeArgs::new(CInitializeFlags::OS_LOCKING_OK));
-            match begun {
-                Ok(()) | Err(Error::Pkcs11(RvError::CryptokiAlreadyInitialized, _)) => {}
+            let is_own = match begun {
+                Ok(()) => true,
+                Err(Error::Pkcs11(RvError::CryptokiAlreadyInitialized, _)) => false,
                 Err(error) => return Err(self.at(&error, "its module does not begin")),
-            }
-            modules.insert(self.module.clone(), module);
+            };
+            modules.insert(self.module.clone(), Begun { module, is_own });
         }
-        modules.get(&self.module).ok_or_else(|| {
+        let begun = modules.get(&self.module).map(|begun| &begun.module);
+        begun.ok_or_else(|| {
             self.name
                 .is_unavailable("its module is not there any more: try again")
         })
@@ -277,6 +314,19 @@ impl Pkcs11 {
         }
     }
 
+    /// Whether what is sealed for one database opens for another, too.
+    fn opens_unbound(
+        &self,
+        session: &Session,
+        key: ObjectHandle,
+        sealed: &[u8],
+    ) -> Result<bool, KeyError> {
+        match self.open(session, key, sealed, "hushdb:no database") {
+            Err(KeyError::Refused { .. }) => Ok(false),
+            opened => opened.map(|_| true),
+        }
+    }
+
     fn seal(
         &self,
         session: &Session,
@@ -341,9 +391,7 @@ impl KeyProvider for Pkcs11 {
             let sealed = self.seal(session, key, &root, &bound)?;
             let is_fit = sealed.len() == SEALED_LEN
                 && self.open(session, key, &sealed, &bound)? == root
-                && self
-                    .open(session, key, &sealed, "hushdb:no database")
-                    .is_err();
+                && !self.opens_unbound(session, key, &sealed)?;
             match is_fit {
                 true => Ok(sealed),
                 false => Err(self
@@ -371,6 +419,10 @@ impl KeyProvider for Pkcs11 {
 
     fn keeps_blob(&self) -> bool {
         true
+    }
+
+    fn asks_a_person(&self) -> bool {
+        self.pin_file.is_none()
     }
 }
 

@@ -42,6 +42,7 @@ fn a_token_wraps_and_unwraps() {
     if let Some(directory) = std::env::var_os(DIRECTORY) {
         let directory = Path::new(&directory);
         it_wraps_and_unwraps(directory);
+        a_token_that_was_away_is_seen_again(directory);
         keys_are_found_and_missed(directory);
         a_wrong_pin_is_tried_once(directory);
         return;
@@ -90,6 +91,22 @@ fn it_wraps_and_unwraps(directory: &Path) {
     }
     for absurd in [&b""[..], b"\x01\x00", &[1, 0, 7], &[7; 1000]] {
         assert!(hr.recover(&context(1), absurd).is_err());
+    }
+}
+
+fn a_token_that_was_away_is_seen_again(directory: &Path) {
+    let hr = place(directory, "token=hush;object=hr");
+    let (key, blob) = hr.establish(&context(1)).unwrap();
+    let (tokens, aside) = (directory.join("tokens"), directory.join("aside"));
+    for _ in 0..3 {
+        std::fs::rename(&tokens, &aside).unwrap();
+        let asked = hr.recover(&context(1), &blob);
+        assert!(
+            matches!(asked, Err(KeyError::Unavailable { .. })),
+            "{asked:?}"
+        );
+        std::fs::rename(&aside, &tokens).unwrap();
+        assert_eq!(hr.recover(&context(1), &blob).as_ref(), Ok(&key));
     }
 }
 
@@ -210,6 +227,9 @@ fn urls_of_tokens_are_refused_by_name() {
         assert!(error.to_string().contains(expected), "{url}: {error}");
         assert!(!error.to_string().contains("sesame"), "{error}");
     }
+    let typed = provider("pkcs11:token=t;object=o?module-path=/m").unwrap();
+    let read = provider("pkcs11:token=t;object=o?module-path=/m&pin-source=file:/pin").unwrap();
+    assert!(typed.asks_a_person() && !read.asks_a_person());
     let places = Places::new(Environment::of::<&str, &str>([])).without_code();
     let refused = places
         .provider("pkcs11:token=t;object=o?module-path=/m")

@@ -188,6 +188,15 @@ fn a_key_of_a_token_that_is_deleted_ends_the_database_and_a_changed_pin_does_not
     }
     place.write("pin", "1234");
     shell.goes_on();
+    // The token is taken out, and plugged in again.
+    let (tokens, aside) = (place.path("tokens"), place.path("aside"));
+    std::fs::rename(&tokens, &aside).unwrap();
+    for _ in 0..20 {
+        shell.goes_on();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    std::fs::rename(&aside, &tokens).unwrap();
+    shell.goes_on();
     tool(&["--delete-object", "--type", "secrkey", "--label", "hr"]);
     let said = shell.ends_soon();
     is_refused(&said);

@@ -182,6 +182,10 @@ impl KeyProvider for Timed<'_> {
         self.provider.keeps_blob()
     }
 
+    fn asks_a_person(&self) -> bool {
+        self.provider.asks_a_person()
+    }
+
     fn key_file(&self) -> Result<Option<SecretBytes>, KeyError> {
         self.provider.key_file()
     }

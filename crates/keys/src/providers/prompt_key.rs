@@ -32,6 +32,10 @@ impl KeyProvider for PromptKey {
     fn recover(&self, _: &KeyContext, _: &[u8]) -> Result<KeyMaterial, KeyError> {
         KeyMaterial::parse(&ask(&self.0)?)
     }
+
+    fn asks_a_person(&self) -> bool {
+        true
+    }
 }
 
 fn ask(prompt: &str) -> Result<Zeroizing<String>, KeyError> {

@@ -47,6 +47,10 @@ impl KeyProvider for WithKeyFile {
         self.key.keeps_blob()
     }
 
+    fn asks_a_person(&self) -> bool {
+        self.key.asks_a_person()
+    }
+
     fn key_file(&self) -> Result<Option<SecretBytes>, KeyError> {
         let bytes = read_file(&self.path, *KEY_FILE_BYTES.end())?;
         match bytes.len() >= *KEY_FILE_BYTES.start() {
