@@ -1,15 +1,18 @@
 //! KMIP servers over TLS with certificates on both sides: a key that encrypts there, or one that is handed out.
 //!
 //! `kmip://host[:5696]/UID?cert=...&key=...&ca=...` or `kmip://host/?name=NAME&...`. Without more, the server seals 32 random bytes by
-//! AES-GCM with the context as additional data (KMIP 1.4 on); with `op=get` the key itself comes (1.2 on). A key that is not
+//! AES-GCM with the context as additional data (KMIP 1.4 on); with `op=get` the key itself comes (1.2 on). Servers of 2.0 alone are spoken to
+//! as they want. A key that is not
 //! active is refused, also where the server would hand it out, unless `state=any`.
 //!
-//! What must hold: a blob's id is asked for only if the URL gives it, itself or by its name.
+//! What must hold: a blob's id is asked for only if the URL gives it, itself or by its name. A server that fails without a word on the key is
+//! unavailable, since a database that is open is not ended for that.
 
 mod connection;
 mod operations;
 mod ttlv;
 
+use std::cell::Cell;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +28,10 @@ use crate::http::host_and_port;
 use crate::key_url::{KeyUrl, decoded};
 use crate::patience::{Patience, Trouble, Waiting};
 use connection::{Connection, Files};
-use operations::{Answered, Operation, Payload, TAG_LEN};
+use operations::{
+    AUTHENTICATION_NOT_SUCCESSFUL, Answered, NOT_UNDERSTOOD, Operation, Payload, TAG_LEN, Version,
+    WORDS_ON_THE_KEY,
+};
 
 const SCHEME: &str = "kmip";
 const FORM: &str = "kmip://HOST[:PORT]/UID?cert=PATH&key=PATH&ca=PATH, or /?name=NAME&cert=...";
@@ -33,6 +39,8 @@ const PORT: u16 = 5696;
 const ACTIVE: u32 = 2;
 const NONCE_LEN: usize = 12;
 const MAX_ID_LEN: usize = 128;
+/// What a key is tried with that no database is to open.
+const NO_DATABASE: &str = "hushdb:no database";
 
 /// A key at a KMIP server.
 pub(crate) struct Kmip {
@@ -107,12 +115,35 @@ impl Kmip {
     fn begin(&self) -> Result<Asking<'_>, KeyError> {
         Ok(Asking {
             kmip: self,
+            version: Cell::new(Version::One),
             waiting: self.patience.begin(),
             config: self.files.config(&self.name)?,
         })
     }
 
     fn wrapped(
+        &self,
+        asking: &Asking<'_>,
+        id: &str,
+        bound: &str,
+    ) -> Result<(SecretKey, Vec<u8>), KeyError> {
+        let (root, kept) = self.sealed(asking, id, bound)?;
+        let opens = |bound| match Kept::parse(&kept) {
+            Some(kept) => self.unwrapped(asking, &kept, bound),
+            None => Err(self.seals_otherwise()),
+        };
+        if opens(bound)? != root {
+            return Err(self.seals_otherwise());
+        }
+        match opens(NO_DATABASE) {
+            Err(KeyError::Refused { .. }) => Ok((root, kept)),
+            Err(error) => Err(error),
+            Ok(_) => Err(self.seals_otherwise()),
+        }
+    }
+
+    /// Has the server seal a new root. Gives what it made of it, as a slot keeps it.
+    fn sealed(
         &self,
         asking: &Asking<'_>,
         id: &str,
@@ -129,27 +160,23 @@ impl Kmip {
             iv: &iv,
             bound: bound.as_bytes(),
         })?;
-        let unlike = || {
-            self.name.refuses(
-                "it does not seal by AES-GCM with additional data: use a server of KMIP 1.4, or ?op=get",
-            )
-        };
         let nonce = answer.iv().unwrap_or(&iv);
         let sealed = answer.data().filter(|data| data.len() == 32);
         let tag = answer.tag().filter(|tag| tag.len() == TAG_LEN);
-        let (sealed, tag) = sealed.zip(tag).ok_or_else(unlike)?;
+        let (sealed, tag) = sealed.zip(tag).ok_or_else(|| self.seals_otherwise())?;
         let kept = Kept {
             id,
             nonce,
             sealed,
             tag,
         };
-        let opens = self.unwrapped(asking, &kept, bound)? == root;
-        let unbound = self.unwrapped(asking, &kept, "hushdb:no database").is_ok();
-        match opens && !unbound {
-            true => Ok((root, kept.written())),
-            false => Err(unlike()),
-        }
+        Ok((root, kept.written()))
+    }
+
+    fn seals_otherwise(&self) -> KeyError {
+        self.name.refuses(
+            "it does not seal by AES-GCM with additional data: use a server of KMIP 1.4, or ?op=get",
+        )
     }
 
     fn unwrapped(
@@ -158,15 +185,44 @@ impl Kmip {
         kept: &Kept<'_>,
         bound: &str,
     ) -> Result<SecretKey, KeyError> {
-        let answer = asking.ask(&Operation::Decrypt {
+        let answered = self.asked_to_open(asking, kept, bound)?;
+        let has_failed = matches!(answered, Answered::Failed(_));
+        match asking.key(answered) {
+            // To some servers a wrong tag is a failure like any other: it is the slot's if the key does its work otherwise.
+            Err(KeyError::Unavailable { .. }) if has_failed && self.works(asking, kept.id) => {
+                Err(self.name.refuses(
+                    "it fails at what the slot has alone, which is another key's or database's, or edited",
+                ))
+            }
+            key => key,
+        }
+    }
+
+    fn asked_to_open(
+        &self,
+        asking: &Asking<'_>,
+        kept: &Kept<'_>,
+        bound: &str,
+    ) -> Result<Answered, KeyError> {
+        asking.answered(&Operation::Decrypt {
             id: kept.id,
             data: kept.sealed,
             iv: kept.nonce,
             tag: kept.tag,
             bound: bound.as_bytes(),
-        })?;
-        let key = answer.data().and_then(SecretKey::from_slice);
-        key.ok_or_else(|| asking.unlike())
+        })
+    }
+
+    /// Whether the key seals and opens something now.
+    fn works(&self, asking: &Asking<'_>, id: &str) -> bool {
+        let Ok((root, kept)) = self.sealed(asking, id, NO_DATABASE) else {
+            return false;
+        };
+        let opened = Kept::parse(&kept).map(|kept| {
+            let answered = self.asked_to_open(asking, &kept, NO_DATABASE);
+            answered.and_then(|answered| asking.key(answered))
+        });
+        opened == Some(Ok(root))
     }
 
     fn handed_out(&self, asking: &Asking<'_>, id: &str) -> Result<SecretKey, KeyError> {
@@ -294,6 +350,7 @@ impl<'a> Kept<'a> {
 /// One key's requests.
 struct Asking<'a> {
     kmip: &'a Kmip,
+    version: Cell<Version>,
     waiting: Waiting,
     config: Arc<ClientConfig>,
 }
@@ -322,9 +379,39 @@ impl Asking<'_> {
     }
 
     fn ask(&self, operation: &Operation<'_>) -> Result<Payload, KeyError> {
+        self.payload(self.answered(operation)?)
+    }
+
+    fn payload(&self, answered: Answered) -> Result<Payload, KeyError> {
+        match answered {
+            Answered::Done(payload) => Ok(payload),
+            Answered::Failed(reason) => Err(self.failed(reason)),
+            Answered::Unlike => Err(self.unlike()),
+        }
+    }
+
+    /// What was opened.
+    fn key(&self, answered: Answered) -> Result<SecretKey, KeyError> {
+        let payload = self.payload(answered)?;
+        let key = payload.data().and_then(SecretKey::from_slice);
+        key.ok_or_else(|| self.unlike())
+    }
+
+    /// What it says, in version 2.0 where it does not understand those before.
+    fn answered(&self, operation: &Operation<'_>) -> Result<Answered, KeyError> {
+        let answered = self.said(operation)?;
+        let is_understood =
+            !matches!(answered, Answered::Failed(Some(reason)) if NOT_UNDERSTOOD.contains(&reason));
+        if is_understood || self.version.replace(Version::Two) == Version::Two {
+            return Ok(answered);
+        }
+        self.said(operation)
+    }
+
+    fn said(&self, operation: &Operation<'_>) -> Result<Answered, KeyError> {
         let kmip = self.kmip;
-        let request = operation.request();
-        let answered = self.waiting.call(|| {
+        let request = operation.request(self.version.get());
+        self.waiting.call(|| {
             let (host, port) = (&kmip.host, kmip.port);
             let mut connection =
                 Connection::open(&self.config, host, port, &self.waiting, &kmip.name)?;
@@ -336,18 +423,23 @@ impl Asking<'_> {
                 }),
                 answered => Ok(answered),
             }
-        })?;
-        match answered {
-            Answered::Done(payload) => Ok(payload),
-            // Authentication not successful.
-            Answered::Failed(Some(3)) => Err(kmip
-                .name
-                .does_not_accept("reason 3: its server does not know this client's certificate")),
-            Answered::Failed(reason) => Err(kmip.name.refuses(format!(
-                "reason {}: the key is gone, not allowed, or the slot is another key's or database's",
-                reason.unwrap_or_default()
-            ))),
-            Answered::Unlike => Err(self.unlike()),
+        })
+    }
+
+    /// What a server's reason says of the key: nothing, unless it is one of those that do.
+    fn failed(&self, reason: Option<u32>) -> KeyError {
+        let name = &self.kmip.name;
+        let number = reason.unwrap_or_default();
+        match reason {
+            Some(AUTHENTICATION_NOT_SUCCESSFUL) => name.does_not_accept(format!(
+                "reason {number}: its server does not know this client's certificate"
+            )),
+            Some(reason) if WORDS_ON_THE_KEY.contains(&reason) => name.refuses(format!(
+                "reason {number}: the key is gone, not allowed, or the slot is another key's or database's"
+            )),
+            _ => name.is_unavailable(format!(
+                "reason {number}: it failed, or does not do what is asked, which says nothing of the key"
+            )),
         }
     }
 

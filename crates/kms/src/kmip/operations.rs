@@ -19,6 +19,10 @@ const RESULT_STATUS: u32 = 0x42_007F;
 const RESULT_REASON: u32 = 0x42_007E;
 const UNIQUE_IDENTIFIER: u32 = 0x42_0094;
 const ATTRIBUTE: u32 = 0x42_0008;
+const ATTRIBUTES: u32 = 0x42_0125;
+const ATTRIBUTE_REFERENCE: u32 = 0x42_013B;
+const NAME: u32 = 0x42_0053;
+const STATE: u32 = 0x42_008D;
 const ATTRIBUTE_NAME: u32 = 0x42_000A;
 const ATTRIBUTE_VALUE: u32 = 0x42_000B;
 const NAME_VALUE: u32 = 0x42_0055;
@@ -37,11 +41,32 @@ const IV: u32 = 0x42_003D;
 const ADDITIONAL_DATA: u32 = 0x42_00FE;
 const TAG: u32 = 0x42_00FF;
 
+const OPERATION_FAILED: u32 = 1;
 const GCM: u32 = 9;
 const AES: u32 = 3;
 const RAW: u32 = 1;
 const UNINTERPRETED_TEXT: u32 = 1;
 pub(super) const TAG_LEN: usize = 16;
+
+/// Reasons by which a server says that it does not speak a version, or has not understood the message: Invalid Message, Unsupported Protocol
+/// Version.
+pub(super) const NOT_UNDERSTOOD: [u32; 2] = [0x04, 0x3F];
+/// Reasons of a failed operation: KMIP Specification 1.4, section 9.1.3.2.29, and 2.0, section 11.48.
+pub(super) const AUTHENTICATION_NOT_SUCCESSFUL: u32 = 0x03;
+/// Those that say something of the key, or of what is asked to be opened by it: not found, cryptographic failure, illegal operation,
+/// permission denied, archived; no value, sensitive, not extractable, used up; of another type or use; destroyed, not found, not
+/// authorised; what wraps it archived, destroyed or not found; of another state. General Failure (0x100) is none.
+pub(super) const WORDS_ON_THE_KEY: [u32; 18] = [
+    0x01, 0x0A, 0x0B, 0x0C, 0x0D, 0x13, 0x16, 0x17, 0x1A, 0x28, 0x29, 0x36, 0x37, 0x39, 0x40, 0x41,
+    0x42, 0x43,
+];
+
+/// How requests are written: version 2.0 says attributes otherwise than those before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    One,
+    Two,
+}
 
 /// An operation and what it asks for.
 pub(super) enum Operation<'a> {
@@ -78,46 +103,59 @@ impl Operation<'_> {
     }
 
     /// The version that has what is asked: additional data came with 1.4.
-    fn minor_version(&self) -> i32 {
-        match self {
-            Self::Encrypt { .. } | Self::Decrypt { .. } => 4,
-            _ => 2,
+    fn version(&self, version: Version) -> (i32, i32) {
+        match (version, self) {
+            (Version::Two, _) => (2, 0),
+            (Version::One, Self::Encrypt { .. } | Self::Decrypt { .. }) => (1, 4),
+            (Version::One, _) => (1, 2),
         }
     }
 
     /// The request's bytes.
-    pub(super) fn request(&self) -> Zeroizing<Vec<u8>> {
+    pub(super) fn request(&self, version: Version) -> Zeroizing<Vec<u8>> {
+        let (major, minor) = self.version(version);
         let mut message = Writer::new();
         message.structure(REQUEST_MESSAGE, |message| {
             message.structure(REQUEST_HEADER, |header| {
                 header.structure(PROTOCOL_VERSION, |version| {
-                    version.integer(PROTOCOL_MAJOR, 1);
-                    version.integer(PROTOCOL_MINOR, self.minor_version());
+                    version.integer(PROTOCOL_MAJOR, major);
+                    version.integer(PROTOCOL_MINOR, minor);
                 });
                 header.integer(BATCH_COUNT, 1);
             });
             message.structure(BATCH_ITEM, |item| {
                 item.enumeration(OPERATION, self.code());
-                item.structure(REQUEST_PAYLOAD, |payload| self.payload(payload));
+                item.structure(REQUEST_PAYLOAD, |payload| self.payload(version, payload));
             });
         });
         message.finish()
     }
 
-    fn payload(&self, payload: &mut Writer) {
+    fn payload(&self, version: Version, payload: &mut Writer) {
+        let is_two = version == Version::Two;
         match *self {
             Self::Locate { name } => {
+                let value = |value: &mut Writer| {
+                    value.text(NAME_VALUE, name);
+                    value.enumeration(NAME_TYPE, UNINTERPRETED_TEXT);
+                };
+                if is_two {
+                    payload.structure(ATTRIBUTES, |attributes| {
+                        attributes.structure(NAME, value);
+                    });
+                    return;
+                }
                 payload.structure(ATTRIBUTE, |attribute| {
                     attribute.text(ATTRIBUTE_NAME, "Name");
-                    attribute.structure(ATTRIBUTE_VALUE, |value| {
-                        value.text(NAME_VALUE, name);
-                        value.enumeration(NAME_TYPE, UNINTERPRETED_TEXT);
-                    });
+                    attribute.structure(ATTRIBUTE_VALUE, value);
                 });
             }
             Self::State { id } => {
                 payload.text(UNIQUE_IDENTIFIER, id);
-                payload.text(ATTRIBUTE_NAME, "State");
+                match is_two {
+                    true => payload.enumeration(ATTRIBUTE_REFERENCE, STATE),
+                    false => payload.text(ATTRIBUTE_NAME, "State"),
+                };
             }
             Self::Get { id } => {
                 payload.text(UNIQUE_IDENTIFIER, id);
@@ -159,8 +197,11 @@ impl Operation<'_> {
                 Some(_) => Answered::Done(Payload(message)),
                 None => Answered::Unlike,
             },
-            Some(_) => Answered::Failed(message.enumeration(&[BATCH_ITEM, RESULT_REASON])),
-            None => Answered::Unlike,
+            Some(OPERATION_FAILED) => {
+                Answered::Failed(message.enumeration(&[BATCH_ITEM, RESULT_REASON]))
+            }
+            // Pending is for who said that it may be.
+            _ => Answered::Unlike,
         }
     }
 }
@@ -200,6 +241,10 @@ impl Payload {
 
     /// The state, of Get Attributes: 2 is active.
     pub(super) fn state(&self) -> Option<u32> {
+        let of_two = [BATCH_ITEM, RESPONSE_PAYLOAD, ATTRIBUTES, STATE];
+        if let Some(state) = self.0.enumeration(&of_two) {
+            return Some(state);
+        }
         let at = [BATCH_ITEM, RESPONSE_PAYLOAD, ATTRIBUTE];
         let name = self.0.text(&[at[0], at[1], at[2], ATTRIBUTE_NAME])?;
         let state = self.0.enumeration(&[at[0], at[1], at[2], ATTRIBUTE_VALUE]);

@@ -15,11 +15,26 @@ pub(crate) const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../kms/t
 pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
+    /// What its keeper is told of the versions that it speaks.
+    versions: &'static str,
     _directory: TempDir,
 }
 
 impl Server {
     pub(crate) fn start() -> Self {
+        Self::started(Command::new(super::of_python("pykmip-server")), "all")
+    }
+
+    /// One that speaks KMIP 2.0 and nothing before.
+    #[allow(dead_code, reason = "one suite asks for it")]
+    pub(crate) fn of_two() -> Self {
+        let mut python = Command::new(super::of_python("python"));
+        let script = Path::new(TESTDATA).join("../tests/kmip/only_two.py");
+        python.args(["-W", "ignore"]).arg(script);
+        Self::started(python, "two")
+    }
+
+    fn started(mut server: Command, versions: &'static str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -32,7 +47,7 @@ impl Server {
              policy_path={place}\nenable_tls_client_auth=True\ndatabase_path={place}/keys.db\n"
         );
         std::fs::write(&configuration, text).unwrap();
-        let child = Command::new(super::of_python("pykmip-server"))
+        let child = server
             .arg("-f")
             .arg(&configuration)
             .arg("-l")
@@ -50,6 +65,7 @@ impl Server {
         Self {
             child,
             port,
+            versions,
             _directory: directory,
         }
     }
@@ -62,7 +78,7 @@ impl Server {
             .arg("ignore")
             .arg(script)
             .arg(self.port.to_string());
-        let said = super::run(command.args([TESTDATA, verb, what]));
+        let said = super::run(command.args([TESTDATA, verb, what, self.versions]));
         said.trim().to_owned()
     }
 

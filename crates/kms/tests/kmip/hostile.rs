@@ -73,7 +73,54 @@ fn answers_that_are_none_are_unavailable() {
     ] {
         let asked = ask(says(answer.clone(), "server"));
         assert!(is_unavailable(&asked), "{answer:?}: {asked:?}");
+        // At once, and without room for it.
+        let is_long = answer.len() >= 8 && answer[4..8] > [0, 1, 0, 0][..];
+        let said = asked.unwrap_err().to_string();
+        assert_eq!(said.contains("more than 65536 bytes"), is_long, "{said}");
     }
+}
+
+/// An item of TTLV; values are of one word.
+fn item(tag: u8, kind: u8, value: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x42, 0, tag, kind];
+    bytes.extend((value.len() as u32).to_be_bytes());
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(8), 0);
+    bytes
+}
+
+/// An operation that did not succeed.
+fn failure(status: u32, reason: Option<u32>) -> Vec<u8> {
+    let mut parts = item(0x5C, 5, &0x0Bu32.to_be_bytes());
+    parts.extend(item(0x7F, 5, &status.to_be_bytes()));
+    parts.extend(reason.map_or_else(Vec::new, |reason| item(0x7E, 5, &reason.to_be_bytes())));
+    item(0x7B, 1, &item(0x0F, 1, &parts))
+}
+
+/// Whoever is in stays in: silence is borne, a refusal ends a database.
+#[test]
+fn a_server_that_fails_is_unavailable_and_one_that_speaks_of_the_key_refuses() {
+    // General Failure, of the server itself, at its limit, not understood, no such operation.
+    for reason in [0x100, 0x2A, 0x3A, 0x44, 0x04, 0x05, 0x3F, 0x7FFF_FFFF] {
+        let asked = ask(says(failure(1, Some(reason)), "server"));
+        assert!(is_unavailable(&asked), "{reason:x}: {asked:?}");
+        let said = asked.unwrap_err().to_string();
+        assert!(said.contains(&format!("reason {reason}")), "{said}");
+    }
+    for odd in [failure(1, None), failure(2, None), failure(3, Some(1))] {
+        let asked = ask(says(odd, "server"));
+        assert!(is_unavailable(&asked), "{asked:?}");
+    }
+    // Not found, cryptographic failure, denied, destroyed, of another state.
+    for reason in [0x01, 0x0A, 0x0C, 0x36, 0x43] {
+        let asked = ask(says(failure(1, Some(reason)), "server"));
+        assert!(is_refused(&asked), "{reason:x}: {asked:?}");
+    }
+    let asked = ask(says(failure(1, Some(3)), "server"));
+    assert!(
+        matches!(asked, Err(KeyError::CredentialsRefused { .. })),
+        "{asked:?}"
+    );
 }
 
 #[test]

@@ -1,10 +1,11 @@
-"""Makes, revokes and destroys keys of a PyKMIP server: keeper.py PORT TESTDATA create NAME | revoke UID | destroy UID | get UID."""
+"""Makes, revokes and destroys keys of a PyKMIP server: keeper.py PORT TESTDATA create NAME | revoke UID | destroy UID | get UID,
+then all or two: the versions of KMIP that it speaks."""
 import sys
 
 from kmip.core import enums
 from kmip.pie.client import ProxyKmipClient
 
-port, testdata, verb, what = sys.argv[1:]
+port, testdata, verb, what, *versions = sys.argv[1:]
 client = ProxyKmipClient(
     hostname="127.0.0.1",
     port=int(port),
@@ -12,7 +13,7 @@ client = ProxyKmipClient(
     key=f"{testdata}/client.pem",
     ca=f"{testdata}/authority.pem",
     ssl_version="PROTOCOL_TLSv1_2",
-    kmip_version=enums.KMIPVersion.KMIP_1_4,
+    kmip_version=enums.KMIPVersion.KMIP_2_0 if "two" in versions else enums.KMIPVersion.KMIP_1_4,
 )
 with client:
     if verb == "create":

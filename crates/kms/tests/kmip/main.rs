@@ -103,6 +103,27 @@ fn a_key_is_handed_out_while_it_is_active() {
     assert_eq!(any.recover(&context(1), &blob), Ok(key));
 }
 
+#[test]
+fn a_server_of_version_2_alone_is_spoken_to_as_it_wants() {
+    if missing() {
+        return;
+    }
+    let server = Server::of_two();
+    let id = server.keeper("create", "hr");
+    for key in [id.as_str(), "?name=hr", "?name=hr&op=get"] {
+        let place = place_of(&server, key);
+        let (key, blob) = place.establish(&context(1)).unwrap();
+        assert_eq!(place.recover(&context(1), &blob).as_ref(), Ok(&key));
+        if blob.len() > 64 {
+            assert!(is_refused(&place.recover(&context(2), &blob)));
+        }
+    }
+    let by_name = place_of(&server, "?name=hr");
+    let (_, blob) = by_name.establish(&context(1)).unwrap();
+    server.keeper("revoke", &id);
+    assert!(is_refused(&by_name.recover(&context(1), &blob)));
+}
+
 /// A KMIP server rotates by another key, which may have the name.
 #[test]
 fn a_key_whose_name_another_takes_opens_until_it_is_revoked() {
