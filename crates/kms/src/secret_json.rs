@@ -27,6 +27,11 @@ impl Answer {
         self.0.pointer(path)?.as_u64()
     }
 
+    /// Whether there is anything at a path.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.0.pointer(path).is_some()
+    }
+
     /// Whether it is an object of these members and no other.
     pub(crate) fn has_only(&self, names: &[&str]) -> bool {
         self.0.as_object().is_some_and(|members| {

@@ -61,6 +61,8 @@ impl<'a> Service<'a> {
         let name = &self.vault.name;
         match reply.status {
             200 => Answer::parse(&reply.body).ok_or_else(|| self.unlike()),
+            // Who stands before it may say anything: no database is ended for that.
+            _ if !is_of_vault(&reply.body) => Err(self.unlike()),
             // It says this to a token that has ended, and to one that may not use the key.
             403 if self.is_known()? => Err(name.refuses(
                 "status 403: its policies do not allow this token to use the key",
@@ -81,4 +83,9 @@ impl<'a> Service<'a> {
     fn is_known(&self) -> Result<bool, KeyError> {
         Ok(self.reply("auth/token/lookup-self", None)?.status == 200)
     }
+}
+
+/// Whether an answer that is none has the form of Vault's: its errors, or what it still knows of a version that was deleted.
+fn is_of_vault(body: &[u8]) -> bool {
+    Answer::parse(body).is_some_and(|answer| answer.has("/errors") || answer.has("/data"))
 }

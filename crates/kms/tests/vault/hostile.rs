@@ -32,6 +32,25 @@ fn answers_that_are_none_are_unavailable_and_repeated_nowhere() {
     }
 }
 
+/// Of who stands before it, and may not have heard of it: silence is borne, a refusal ends a database.
+#[test]
+fn statuses_with_bodies_that_are_not_of_vault_are_no_word_on_the_key() {
+    let stub = VaultStub::start();
+    let place = place(&stub, TRANSIT);
+    let (_, blob) = place.establish(&context(1)).unwrap();
+    for status in [400, 403, 404, 405, 413] {
+        for says in ["<html>sesame-marker</html>", "", "{\"error\":\"no route\"}"] {
+            stub.state().mood = Mood::SaysAs(status, says);
+            let asked = place.recover(&context(1), &blob);
+            assert!(is_unavailable(&asked), "{status} {says}: {asked:?}");
+            assert!(!format!("{asked:?}").contains(MARKER));
+        }
+    }
+    stub.state().mood = Mood::SaysAs(404, "{\"errors\":[]}");
+    let asked = place.recover(&context(1), &blob);
+    assert!(matches!(asked, Err(KeyError::Refused { .. })), "{asked:?}");
+}
+
 #[test]
 fn a_redirect_is_not_followed() {
     let (stub, thief) = (VaultStub::start(), VaultStub::start());
@@ -49,15 +68,18 @@ fn a_body_of_a_gibibyte_and_a_slow_server_end_in_time() {
     let stub = VaultStub::start();
     let place = place(&stub, "vault:///transit/hr?timeout=1");
     let (_, blob) = place.establish(&context(1)).unwrap();
-    for mood in [
-        Mood::Endless,
-        Mood::Slow(Duration::from_secs(20)),
-        Mood::HangsUp,
+    for (mood, says) in [
+        // Before the time is over, however fast it comes.
+        (Mood::Endless, "more than 65536 bytes"),
+        (Mood::Slow(Duration::from_secs(20)), "in time"),
+        (Mood::HangsUp, ""),
     ] {
         stub.state().mood = mood;
         let started = Instant::now();
         let asked = place.recover(&context(1), &blob);
         assert!(is_unavailable(&asked), "{asked:?}");
+        let said = asked.unwrap_err().to_string();
+        assert!(said.contains(says), "{said}");
         assert!(started.elapsed() < Duration::from_secs(15));
     }
 }

@@ -33,6 +33,9 @@ pub(crate) enum Mood {
     Endless,
     /// Answers with this.
     Says(&'static str),
+    /// The same with another status.
+    #[allow(dead_code, reason = "one suite asks for it")]
+    SaysAs(u16, &'static str),
     /// Closes each connection.
     HangsUp,
 }
@@ -224,6 +227,7 @@ fn serve(stream: &mut dyn Stream, state: &Mutex<State>) -> io::Result<bool> {
             }
         }
         Mood::Says(text) => (200, text.to_owned()),
+        Mood::SaysAs(status, text) => (status, text.to_owned()),
         Mood::Slow(_) | Mood::Well | Mood::Stumbles(_) => {
             if let Mood::Slow(time) = mood {
                 std::thread::sleep(time);
