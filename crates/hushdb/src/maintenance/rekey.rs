@@ -85,7 +85,13 @@ impl DatabaseFile {
         if !store.rekey(new)? {
             return Err(Error::invalid("the data key is being changed: try again"));
         }
-        let bytes = self.seal_anew(progress)?;
+        let bytes = self.seal_anew(progress).map_err(|error| {
+            let text = format!(
+                "{}. The new keys open the file already: ROTATE DATA KEY goes on with what is under the old ones",
+                error.message()
+            );
+            Error::new(error.kind(), text)
+        })?;
         Ok(MasterKeyChange { commitment, bytes })
     }
 

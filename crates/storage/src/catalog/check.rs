@@ -138,8 +138,13 @@ impl Walk<'_> {
 
     /// Both copies of the key ring, and what it keeps from being used.
     fn key_ring(&mut self) {
-        for block in self.store.blocks.key_ring_refs() {
-            self.open(Role::KeyRing, &block);
+        // What opening has told of is not told twice.
+        let told = self.store.blocks.damaged_ring_copy();
+        for (copy, block) in self.store.blocks.key_ring_refs().iter().enumerate() {
+            match told == Some(copy) {
+                true => self.note(Role::KeyRing, block),
+                false => drop(self.open(Role::KeyRing, block)),
+            }
         }
         for (sector, sectors) in self.store.blocks.reserved_sectors() {
             if self

@@ -32,6 +32,8 @@ use crate::numbers::Generation;
 const STEP_BYTES: u64 = 32 << 20;
 /// The same while others wait for it.
 const FEW_BYTES: u64 = 1 << 20;
+/// A step that finds no room tries with a part of its bytes, down to one block.
+const SMALLER: u64 = 8;
 
 /// How far a database has come in being sealed anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +109,8 @@ pub(super) struct RekeyWork {
     counted: Option<(u64, u64)>,
     /// Bytes that the last step could seal anew.
     step_bytes: u64,
+    /// Bytes that there was room for when there was too little for a whole step; 0: no step was too large.
+    room_bytes: u64,
     scrubbing: Option<Share>,
     /// Whether somebody began it or went on with it since the store was opened.
     is_known: bool,
@@ -266,15 +270,14 @@ impl Store {
                 return Ok(RekeyState::Paused);
             }
             let rate = work.bytes_per_second;
-            let at_most = match rate {
-                0 => at_most,
-                rate => at_most.min(rate),
-            };
-            (work.is_known, work.step_bytes) = (true, at_most);
+            let limits = [rate, work.room_bytes].into_iter();
+            let least = limits.filter(|limit| *limit > 0).min();
+            let at_most = least.map_or(at_most, |least| at_most.min(least));
+            work.is_known = true;
             (at_most, rate, work.bytes)
         };
         let began = clock::now();
-        let stepped = self.step(at_most, tell);
+        let stepped = self.step_in_room(at_most, tell);
         let mut work = self.rekey.lock();
         let bytes = work.bytes.saturating_sub(before);
         work.scrubbing = None;
@@ -325,6 +328,33 @@ impl Store {
     /// Has steps do nothing, or go on. A step that runs ends first. What is sealed anew stays so; an opening forgets it.
     pub fn pause_rekey(&self, pause: bool) {
         self.rekey.lock().is_paused = pause;
+    }
+
+    /// A step, or a smaller one where the disk has no room for it: what a step replaces gives room to the step after the next. The next ones
+    /// become larger again.
+    fn step_in_room(
+        &self,
+        mut at_most: u64,
+        tell: &mut dyn FnMut(&RekeyProgress),
+    ) -> Result<RekeyState> {
+        loop {
+            self.rekey.lock().step_bytes = at_most;
+            match self.step(at_most, tell) {
+                Err(error) if error.kind() == ErrorKind::Full && at_most > 1 => {
+                    at_most = (at_most / SMALLER).max(1);
+                    self.rekey.lock().room_bytes = at_most;
+                }
+                Err(error) => return Err(error),
+                stepped => {
+                    let mut work = self.rekey.lock();
+                    if work.room_bytes > 0 {
+                        let larger = (work.room_bytes * 2).max(FEW_BYTES / SMALLER);
+                        work.room_bytes = if larger < STEP_BYTES { larger } else { 0 };
+                    }
+                    return stepped;
+                }
+            }
+        }
     }
 
     fn step(&self, at_most: u64, tell: &mut dyn FnMut(&RekeyProgress)) -> Result<RekeyState> {

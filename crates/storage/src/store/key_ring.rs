@@ -23,6 +23,7 @@ use hushdb_keys::{
 use super::block_store::{BlockStore, Root};
 use super::extents::Extent;
 use super::file_map::{FIRST_SECTOR, HEADER_OFFSETS};
+use super::notice::Notice;
 use super::shared_keys::{Keys, SharedKeys};
 use super::space::extent_of;
 use super::superblock::Superblock;
@@ -258,6 +259,16 @@ impl BlockStore {
         })?;
         self.ring_is_damaged.store(false, Ordering::Release);
         Ok(())
+    }
+
+    /// The copy of the ring that opening found damaged, as long as it was not written anew.
+    pub(crate) fn damaged_ring_copy(&self) -> Option<usize> {
+        let is_damaged = self.ring_is_damaged.load(Ordering::Acquire);
+        let told = self.notices().iter().find_map(|notice| match notice {
+            Notice::KeyRingCopyDamaged { copy } => Some(*copy),
+            _ => None,
+        });
+        told.filter(|_| is_damaged)
     }
 
     /// The data key that new blocks are sealed under; 0 in a plain database.

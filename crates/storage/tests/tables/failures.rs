@@ -14,6 +14,8 @@ pub(super) struct FailingFile {
     pub(super) inner: MemFile,
     /// Writes that still succeed.
     pub(super) writes_left: AtomicU64,
+    /// Bytes that it has room for; 0: for any.
+    pub(super) room: AtomicU64,
     syncs_fail: AtomicBool,
 }
 
@@ -30,6 +32,13 @@ impl FailingFile {
         file.writes_left.store(u64::MAX, SeqCst);
         Arc::new(file)
     }
+
+    fn has_room(&self, end: u64) -> io::Result<()> {
+        match self.room.load(SeqCst) {
+            room if room > 0 && end > room => Err(io::ErrorKind::StorageFull.into()),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl StorageFile for FailingFile {
@@ -42,6 +51,7 @@ impl StorageFile for FailingFile {
     }
 
     fn write_all_at(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
+        self.has_room(offset + buf.len() as u64)?;
         let count = |left: u64| left.checked_sub(1);
         match self.writes_left.fetch_update(SeqCst, SeqCst, count) {
             Ok(_) => self.inner.write_all_at(offset, buf),
@@ -50,6 +60,7 @@ impl StorageFile for FailingFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        self.has_room(len)?;
         self.inner.set_len(len)
     }
 

@@ -510,7 +510,11 @@ fn a_ring_damaged_in_one_copy_is_told_and_mended_and_in_both_refused() {
     for copy in [0, 1] {
         let file = spoilt(&[copy]);
         let damaged = [Notice::KeyRingCopyDamaged { copy }];
-        assert_eq!(file.open_read_only().notices(), damaged);
+        let reader = file.open_read_only();
+        assert_eq!(reader.notices(), damaged);
+        // It is told once.
+        is_sound(&reader);
+        drop(reader);
         let store = file.open();
         assert_eq!(store.notices(), damaged);
         is_sound(&store);

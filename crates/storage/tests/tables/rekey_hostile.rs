@@ -198,6 +198,37 @@ fn a_full_disk_suspends_it_and_it_goes_on_when_there_is_room() {
 }
 
 #[test]
+fn it_goes_on_in_little_room() {
+    let file = FailingFile::new();
+    let all = Arc::clone(&file) as Arc<dyn StorageFile>;
+    let store = Store::create(all, Some(&key()), &StoreOptions::default()).unwrap();
+    let noise = |group: i64| {
+        int64s((0..20_000).map(move |i| (i + group).wrapping_mul(0x9E37_79B9_7F4A_7C15u64 as i64)))
+    };
+    fill(&store, "t", vec![def("n", ColumnType::Int64)], &[noise(0)]);
+    for group in 1..20 {
+        let mut txn = store.begin().unwrap();
+        append(&mut txn, "t", &[noise(group)]);
+        txn.commit().unwrap();
+    }
+    let before = integers(&store, &store.snapshot(), "t", "n");
+    store.rotate_data_key().unwrap();
+    let len = file.inner.len().unwrap();
+    assert!(len > 3 << 20, "{len}");
+    // For little more than a block, where a step takes all of it elsewhere.
+    file.room.store(len + (300 << 10), SeqCst);
+    let mut steps = 0;
+    while store.rekey_step().unwrap() != RekeyState::Done {
+        steps += 1;
+        assert!(steps < 200);
+    }
+    assert!(steps > 5, "{steps}");
+    assert!(!store.rekey_progress().unwrap().lacks_room);
+    assert_eq!(integers(&store, &store.snapshot(), "t", "n"), before);
+    is_sound(&store);
+}
+
+#[test]
 fn an_old_ring_that_cannot_be_overwritten_is_told_and_the_next_step_does_it() {
     let mut was_told = false;
     for allowed in 0.. {
