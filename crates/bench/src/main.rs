@@ -14,6 +14,7 @@ mod commits;
 mod differ;
 mod engines;
 mod failure;
+mod key_places;
 mod outofcore;
 mod planning;
 mod points;
@@ -121,6 +122,8 @@ enum Benchmark {
     },
     /// A new master key: queries and commits beside it, and it against a copy into a new file.
     Rekey(Rekey),
+    /// Opening a file by the key of a place, against a raw key.
+    Open(Open),
     /// Opening a file whose process was killed, with a log of so many bytes.
     Recovery(Recovery),
     /// Seal and open 256 KiB through the block path and through the bare cipher.
@@ -216,6 +219,20 @@ struct Rekey {
     place: Place,
 }
 
+/// Which place opens it.
+#[derive(Args)]
+struct Open {
+    /// The place, as in docs/KEYS.md.
+    #[arg(long, value_name = "URL")]
+    key_url: String,
+    /// Openings of each kind.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Where the database is made.
+    #[arg(long, default_value = "target/bench")]
+    dir: PathBuf,
+}
+
 /// Where a database is made, and how often it is measured.
 #[derive(Args)]
 struct Place {
@@ -293,6 +310,7 @@ fn run(benchmark: Benchmark) -> Result<()> {
             place,
         } => tails::measure(&place.dir, count, megabytes, place.runs)?.print(),
         Benchmark::Rekey(rekey) => rekey.run(),
+        Benchmark::Open(open) => key_places::measure(&open.dir, &open.key_url, open.runs)?.print(),
         Benchmark::Recovery(recovery) => recovery.run(),
         Benchmark::Commits { count, rounds } => {
             commits::measure(&rounds.stage(None)?, count, rounds.runs)?.print()

@@ -74,6 +74,7 @@ const EDGES: [(&str, &[&str]); 14] = [
             "hushdb",
             "hushdb-storage",
             "hushdb-keys",
+            "hushdb-kms",
             "hushdb-crypto",
             "hushdb-querygen",
         ],
