@@ -10,16 +10,14 @@
 //! row in memory goes with the row.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Bound;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use hushdb_encoding::ColumnType;
 use hushdb_encoding::wire::{Reader, WireError, Writer};
-use imbl::OrdSet;
 
 use super::definition::IndexInfo;
-use super::entry::Entry;
+use super::recent::Recent;
 use crate::block::BlockRef;
 use crate::error::{Error, Result};
 use crate::index_kind::IndexKind;
@@ -36,7 +34,7 @@ pub struct Index {
     pub(crate) info: Arc<IndexInfo>,
     tree: Option<Tree>,
     /// Key and row id of rows in memory.
-    recent: OrdSet<Entry>,
+    recent: Recent,
     runs: Vec<KeyRun>,
 }
 
@@ -49,7 +47,7 @@ impl Index {
         Self {
             info: Arc::new(info),
             tree: None,
-            recent: OrdSet::new(),
+            recent: Recent::default(),
             runs: Vec::new(),
         }
     }
@@ -105,7 +103,7 @@ impl Index {
             }
             if encode_key(&types, &arrays, row as usize, &mut key)? {
                 push_id(&mut key, (group.first_row_id + u64::from(row)).number());
-                self.recent.insert(Entry::from(key.as_slice()));
+                self.recent.insert(&key);
             }
         }
         Ok(())
@@ -122,7 +120,7 @@ impl Index {
         ids: &[u64],
         columns: &[Column],
     ) -> Result<()> {
-        if self.recent.is_empty() {
+        if self.recent.has_none() {
             return Ok(());
         }
         let (types, arrays) = self.key_columns(group, columns)?;
@@ -138,10 +136,15 @@ impl Index {
                 && encode_key(&types, &arrays, row, &mut key)?
             {
                 push_id(&mut key, *id);
-                self.recent.remove(key.as_slice());
+                self.recent.remove(&key);
             }
         }
         Ok(())
+    }
+
+    /// From now on others build on it.
+    pub(crate) fn gather(&mut self) {
+        self.recent.gather_if_many();
     }
 
     /// Takes in keys that are in order already.
@@ -204,15 +207,7 @@ impl Index {
         ids: &mut Vec<u64>,
     ) -> Result<()> {
         finder.find(key, ids)?;
-        if !self.recent.is_empty() {
-            let from = (Bound::Included(key), Bound::<&[u8]>::Unbounded);
-            for entry in self.recent.range::<_, [u8]>(from) {
-                match split_entry(entry.bytes()) {
-                    Some((other, id)) if other == key => ids.push(id),
-                    _ => break,
-                }
-            }
-        }
+        self.recent.find(key, ids);
         ids.sort_unstable();
         // A state that was stored again has entries in memory that the tree has already.
         ids.dedup();
@@ -243,10 +238,7 @@ impl Index {
 
     /// Key and row id of what the tree does not have, in order.
     pub(crate) fn unstored(&self) -> impl Iterator<Item = (&[u8], u64)> {
-        let recent = self
-            .recent
-            .iter()
-            .filter_map(|entry| split_entry(entry.bytes()));
+        let recent = self.recent.iter().filter_map(split_entry);
         merge_sorted(recent, MergedRuns::new(&self.runs))
     }
 
@@ -272,9 +264,9 @@ impl Index {
 
     /// About how many bytes of blocks storing the entries of rows in memory writes anew.
     pub(crate) fn bytes_to_store(&self) -> u64 {
-        let stored = self.tree.zip(self.recent.get_min());
+        let stored = self.tree.zip(self.recent.any());
         stored.map_or(0, |(tree, entry)| {
-            tree.bytes_of_leaves(self.recent.len() as u64, entry.bytes())
+            tree.bytes_of_leaves(self.recent.len() as u64, entry)
         })
     }
 
@@ -283,7 +275,7 @@ impl Index {
         *self = Self {
             info: Arc::clone(&self.info),
             tree: None,
-            recent: OrdSet::new(),
+            recent: Recent::default(),
             runs: Vec::new(),
         };
     }
@@ -332,7 +324,7 @@ impl Index {
         }
         let new = self.unstored();
         self.tree = merge_into(blocks, self.tree.as_ref(), new, sweep, alive, write)?;
-        self.recent = OrdSet::new();
+        self.recent = Recent::default();
         self.runs = Vec::new();
         Ok(())
     }
