@@ -337,7 +337,7 @@ impl Instance {
                 "Attached database name \"{name}\" cannot be used because it is a reserved name"
             )));
         }
-        if known_as(&self.attached.read(), name).is_some() {
+        if known_as(&*self.attached.read(), name).is_some() {
             return Err(Error::binder(format!(
                 "Failed to attach database: database with name \"{name}\" already exists; give it another name with AS"
             )).with_sqlstate(sqlstate::DUPLICATE_DATABASE));

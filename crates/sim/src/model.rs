@@ -128,7 +128,7 @@ impl Model {
         let mut schemas = BTreeMap::new();
         for (name, schema) in &catalog.schemas {
             let mut model = SchemaModel::default();
-            for (table_name, table) in &schema.tables {
+            for (table_name, table) in schema.tables.iter() {
                 let mut rows = BTreeMap::new();
                 for group in table.row_groups()? {
                     let visible = group.visible();

@@ -57,7 +57,7 @@ pub use catalog::{
     Lost, MAIN_SCHEMA, Macro, MacroOverload, MacroParameter, OnLongWait, PendingRowGroup,
     RekeyProgress, RekeyState, RekeyTotals, Salvage, SalvageReport, SalvagedTable, Savepoint,
     SchemaVersion, Sequence, SequenceDef, SequenceOptions, SequencePoint, SequenceUse, Share,
-    Store, Transaction, Turn, UserType, View,
+    Store, Tables, Transaction, Turn, UserType, View,
 };
 pub use error::{Error, ErrorKind, Place, Result};
 pub use file::{

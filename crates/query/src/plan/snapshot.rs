@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::ObjectName;
 use hushdb_sql::{Error, Result, alike, folded, name_parts, sqlstate};
 use hushdb_storage::{
     CatalogVersion, ColumnType, MAIN_SCHEMA, Macro, SchemaVersion, Sequence, Store, TableVersion,
-    View, same_name,
+    Tables, View, same_name,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,10 +61,46 @@ pub enum Relation {
     View(Arc<View>),
 }
 
+/// Things by name.
+pub trait ByName {
+    /// Such a thing.
+    type Thing;
+
+    /// What has exactly that name.
+    fn of_name(&self, name: &str) -> Option<(&String, &Self::Thing)>;
+
+    /// All of them.
+    fn named(&self) -> impl Iterator<Item = (&String, &Self::Thing)>;
+}
+
+impl<T> ByName for BTreeMap<String, T> {
+    type Thing = T;
+
+    fn of_name(&self, name: &str) -> Option<(&String, &T)> {
+        self.get_key_value(name)
+    }
+
+    fn named(&self) -> impl Iterator<Item = (&String, &T)> {
+        self.iter()
+    }
+}
+
+impl ByName for Tables {
+    type Thing = Arc<TableVersion>;
+
+    fn of_name(&self, name: &str) -> Option<(&String, &Self::Thing)> {
+        self.get_key_value(name)
+    }
+
+    fn named(&self) -> impl Iterator<Item = (&String, &Self::Thing)> {
+        self.iter()
+    }
+}
+
 /// What goes by a name: that of exactly this name, else the only one that differs from it in case alone.
-pub fn known_as<'a, T>(map: &'a BTreeMap<String, T>, name: &str) -> Option<(&'a String, &'a T)> {
-    map.get_key_value(name).or_else(|| {
-        let mut alike = map.iter().filter(|(known, _)| same_name(known, name));
+pub fn known_as<'a, M: ByName>(map: &'a M, name: &str) -> Option<(&'a String, &'a M::Thing)> {
+    map.of_name(name).or_else(|| {
+        let mut alike = map.named().filter(|(known, _)| same_name(known, name));
         let only = alike.next()?;
         alike.next().is_none().then_some(only)
     })

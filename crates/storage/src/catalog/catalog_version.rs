@@ -13,6 +13,7 @@ use super::comment::Comments;
 use super::entries;
 use super::foreign_key::ForeignKey;
 use super::sequence::Sequence;
+use super::tables::Tables;
 use super::user_macro::Macro;
 use super::user_type::UserType;
 use super::view::View;
@@ -48,7 +49,7 @@ pub struct CatalogVersion {
 #[derive(Clone, Debug, Default)]
 pub struct SchemaVersion {
     /// Tables by name.
-    pub tables: BTreeMap<String, Arc<TableVersion>>,
+    pub tables: Tables,
     /// Views by name.
     pub views: BTreeMap<String, Arc<View>>,
     /// Sequences by name.
@@ -116,6 +117,12 @@ impl CatalogVersion {
     /// All tables.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableVersion>> {
         self.named_tables().map(|(_, table)| table)
+    }
+
+    /// The table of an id.
+    pub(crate) fn table_by_id(&self, id: TableId) -> Option<&Arc<TableVersion>> {
+        let mut schemas = self.schemas.values();
+        schemas.find_map(|schema| schema.tables.by_id(id))
     }
 
     /// All sequences.

@@ -43,7 +43,7 @@ pub(super) fn encode(changes: &[TableChange], catalog: &CatalogVersion) -> Store
         let _ = change.deleted.serialize_into(&mut deleted);
         out.bytes(&deleted);
         out.count(change.added.len());
-        let table = catalog.tables().find(|table| table.id == change.table_id);
+        let table = catalog.table_by_id(change.table_id);
         let type_of = |id: ColumnId| {
             let columns = table.iter().flat_map(|table| &table.columns);
             columns.into_iter().find(|column| column.id == id)

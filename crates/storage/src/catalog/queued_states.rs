@@ -23,9 +23,12 @@ use super::store::Store;
 use super::transaction::Transaction;
 use crate::error::Result;
 use crate::index::Index;
-use crate::locks::LockMode;
+use crate::locks::{LockKey, LockMode};
 use crate::numbers::{RowId, TableId};
 use crate::table::TableVersion;
+
+/// Rows that a transaction changes once more to go on from others' states, before it has others wait.
+const MOST_AGAIN: u64 = 1_000_000;
 
 /// The newest state, for those who hold locks.
 pub(super) struct QueuedStates {
@@ -69,11 +72,14 @@ impl Store {
             true => 0,
             false => state.tickets,
         };
-        *self.queued.newest.write() = Shown {
+        let shown = Shown {
             state: Arc::clone(&newest),
             ticket,
         };
+        let before = std::mem::replace(&mut *self.queued.newest.write(), shown);
         state.newest = newest;
+        // While nobody who looks waits for it.
+        drop(before);
     }
 
     /// The newest state, for who holds locks: also what is not durable yet, where those who left it have let go of theirs.
@@ -158,11 +164,21 @@ impl Transaction {
         }
     }
 
-    /// As [`Transaction::advance`], to the newest state that it may look at.
+    /// As [`Transaction::advance`], to the newest state that it may look at. Who has changed very many rows again so, since others
+    /// changed the same tables, takes these as a whole: each statement would cost as much as all before it.
     ///
     /// # Errors
-    /// As [`Transaction::advance`] and [`Store::still_counts`].
+    /// As [`Transaction::advance`], [`Store::still_counts`] and `LockOwner::lock`.
     pub fn advance_to_newest(&mut self) -> Result<()> {
+        if let Some(owner) = self
+            .locks
+            .as_ref()
+            .filter(|_| self.changed_again > MOST_AGAIN)
+        {
+            for (id, _) in self.changed_rows() {
+                owner.lock(LockKey::Table(id), LockMode::All)?;
+            }
+        }
         let newest = self.newest()?;
         self.advance(newest)
     }

@@ -70,6 +70,7 @@ impl Transaction {
         if self.changes.defines {
             result = self.redefine(&newest)?;
         }
+        let mut rows = 0;
         for (table_id, deleted) in self.changed_rows() {
             let (base, mine) = self.base_and_own(table_id)?;
             if find(&newest, table_id).is_some_and(|now| Arc::ptr_eq(now, base)) {
@@ -80,6 +81,7 @@ impl Transaction {
             let theirs = find_as_defined(&mut result, base)?;
             let is_base = theirs.changes == base.changes;
             let change = change_of(base, mine, theirs, deleted);
+            rows += change.rows();
             // Own rows stay apart from theirs: the commit takes them by their ids.
             let own = theirs.next_row_id;
             change.apply_apart(theirs, own)?;
@@ -90,6 +92,7 @@ impl Transaction {
         self.verify_in(&result, &newest)?;
         self.changes.catalog = Arc::new(result);
         self.base = newest;
+        self.changed_again += rows;
         Ok(())
     }
 
@@ -186,12 +189,20 @@ fn find_as_defined<'a>(
 }
 
 impl TableChange {
+    /// Rows that come or go.
+    fn rows(&self) -> u64 {
+        let added = self.added.iter().map(|group| u64::from(group.rows));
+        self.deleted.len() + added.sum::<u64>()
+    }
+
     /// Makes the change to a table.
     ///
     /// # Errors
     /// Conflict if a row that goes is not there.
     pub(crate) fn apply(&self, table: &mut TableVersion) -> Result<()> {
-        self.apply_apart(table, RowId::default())
+        self.apply_apart(table, RowId::default())?;
+        table.gather();
+        Ok(())
     }
 
     /// As [`TableChange::apply`]; rows are merged with those from `merge_from` on alone.
@@ -257,25 +268,25 @@ pub(super) fn counted(catalog: &mut CatalogVersion, as_in: &CatalogVersion) {
 }
 
 pub(super) fn find(catalog: &CatalogVersion, id: TableId) -> Option<&Arc<TableVersion>> {
-    catalog.tables().find(|table| table.id == id)
+    catalog.table_by_id(id)
 }
 
 fn find_mut(catalog: &mut CatalogVersion, id: TableId) -> Option<&mut TableVersion> {
     let schema = catalog
         .schemas
         .values_mut()
-        .find(|schema| schema.tables.values().any(|table| table.id == id))?;
+        .find(|schema| schema.tables.by_id(id).is_some())?;
     let tables = &mut Arc::make_mut(schema).tables;
-    let table = tables.values_mut().find(|table| table.id == id)?;
-    Some(Arc::make_mut(table))
+    tables.by_id_mut(id).map(Arc::make_mut)
 }
 
 /// Puts another state of a table in its place.
 fn replace(catalog: &mut CatalogVersion, table: &Arc<TableVersion>) {
     let schemas = catalog.schemas.values_mut();
-    for schema in schemas.filter(|schema| schema.tables.values().any(|t| t.id == table.id)) {
-        let tables = &mut Arc::make_mut(schema).tables;
-        tables.insert(table.name.clone(), Arc::clone(table));
+    for schema in schemas.filter(|schema| schema.tables.by_id(table.id).is_some()) {
+        if let Some(known) = Arc::make_mut(schema).tables.by_id_mut(table.id) {
+            *known = Arc::clone(table);
+        }
     }
 }
 

@@ -142,7 +142,7 @@ impl Replay {
 
     fn change(&mut self, change: LoggedChange<'_>) -> Result<(), &'static str> {
         let id = change.table_id;
-        let table = self.catalog.tables().find(|table| table.id == id);
+        let table = self.catalog.table_by_id(id);
         let Some(table) = table.filter(|table| suits(table, &change)) else {
             return match self.misfit {
                 Misfit::Refused => {
@@ -222,7 +222,7 @@ impl Replay {
             let merged = merge(&all).map_err(|_| "rows too large to be held together")?;
             added = merged.map_or(added, |merged| vec![merged]);
         }
-        if let Some(table) = self.catalog.tables().find(|table| table.id == table_id) {
+        if let Some(table) = self.catalog.table_by_id(table_id) {
             for group in added.iter_mut().filter(|group| group.rows >= SORTED_ROWS) {
                 group.keys = sorted_keys(table, group).map_err(|_| "rows that are not there")?;
             }

@@ -146,7 +146,7 @@ impl Salvage {
             recover_up_to_damage(files.as_ref(), &blocks, catalog, &options.freshness);
         // What the log adds and deletes counts, too.
         for ((id, total), (_, kept)) in totals.iter_mut().zip(kept) {
-            let now = catalog.tables().find(|table| table.id == *id);
+            let now = catalog.table_by_id(*id);
             let now = now.map_or(kept, |table| table.row_count());
             *total = total.saturating_add(now).saturating_sub(kept);
         }

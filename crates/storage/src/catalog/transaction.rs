@@ -38,6 +38,8 @@ pub struct Transaction {
     pub(super) names_alike: bool,
     /// The locks that its statements wait for; none for one that does not wait.
     pub(super) locks: Option<Arc<LockOwner>>,
+    /// Rows that it has changed once more, going on from another state.
+    pub(super) changed_again: u64,
 }
 
 /// What a transaction has done so far.
@@ -84,6 +86,7 @@ impl Transaction {
             fresh: FreshBlocks::new(&store.blocks),
             names_alike: false,
             locks: None,
+            changed_again: 0,
         }
     }
 
@@ -307,7 +310,7 @@ impl Transaction {
 
     /// Row ids of a table from here on are provisional: rows that this transaction added.
     pub(super) fn first_own_row(&self, table_id: TableId) -> RowId {
-        let base = self.base.tables().find(|table| table.id == table_id);
+        let base = self.base.table_by_id(table_id);
         base.map_or(RowId::default(), |table| table.next_row_id)
     }
 

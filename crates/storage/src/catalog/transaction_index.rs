@@ -37,7 +37,9 @@ impl Transaction {
         let tables = self.catalog().schema(schema).into_iter();
         let tables = tables.flat_map(|schema| schema.tables.values());
         let mut names = tables.flat_map(|table| &table.indexes).map(Index::name);
-        if names.any(|known| self.is_same(known, &index.name)) {
+        let is_taken = names.any(|known| self.is_same(known, &index.name));
+        drop(names);
+        if is_taken {
             return Err(invalid("there is an index of this name already"));
         }
         let is_primary = index.kind == IndexKind::Primary;

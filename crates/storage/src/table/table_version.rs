@@ -34,9 +34,10 @@ pub(crate) const MERGED_ROWS: u32 = 8192;
 pub(crate) const MERGED_BYTES: usize = 4 << 20;
 /// So many row groups of about one size are merged at once.
 const MERGED_GROUPS: u32 = 4;
+/// Row groups for which a copy of a tail has room.
+const TAIL_ROOM: usize = 4;
 
 /// A table as one snapshot sees it.
-#[derive(Clone)]
 pub struct TableVersion {
     /// Unique within the database, for all its life.
     pub id: TableId,
@@ -63,6 +64,30 @@ pub struct TableVersion {
     /// Shared by clones: a write begins with one.
     groups: OnceLock<Arc<[Arc<RowGroup>]>>,
     sketches: OnceLock<Arc<BTreeMap<ColumnId, DistinctSketch>>>,
+}
+
+impl Clone for TableVersion {
+    fn clone(&self) -> Self {
+        // Whoever wants one of its own adds rows to it.
+        let mut tail = Vec::with_capacity(self.tail.len() + TAIL_ROOM);
+        tail.extend_from_slice(&self.tail);
+        Self {
+            id: self.id,
+            name: self.name.clone(),
+            columns: self.columns.clone(),
+            checks: self.checks.clone(),
+            next_row_id: self.next_row_id,
+            next_column_id: self.next_column_id,
+            block: self.block,
+            pages: self.pages.clone(),
+            tail,
+            indexes: self.indexes.clone(),
+            blocks: Arc::clone(&self.blocks),
+            changes: self.changes,
+            groups: self.groups.clone(),
+            sketches: self.sketches.clone(),
+        }
+    }
 }
 
 impl std::fmt::Debug for TableVersion {
@@ -267,6 +292,11 @@ impl TableVersion {
             (at, next) = (at - 1, group.first_row_id);
         }
         at
+    }
+
+    /// From now on others build on it.
+    pub(crate) fn gather(&mut self) {
+        self.indexes.iter_mut().for_each(Index::gather);
     }
 
     /// Marks rows as gone; the ids are in ascending order. Row groups without a row left are dropped, and indexes forget rows in

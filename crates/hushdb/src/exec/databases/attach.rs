@@ -29,7 +29,7 @@ pub(in crate::exec) fn attach(
     let path = Path::new(path);
     let name = name.unwrap_or_else(|| database_name(path));
     let options = read_options(options, &session.instance.key_services)?;
-    let known = known_as(&session.instance.attached.read(), &name)
+    let known = known_as(&*session.instance.attached.read(), &name)
         .map(|(known, there)| (known.clone(), Arc::clone(there)));
     let known = known.filter(|_| on_conflict != OnConflict::Fail);
     let Some((name, old)) = known else {
@@ -297,7 +297,7 @@ fn let_go(session: &Session, name: &str) -> Result<Option<Arc<Attached>>> {
     if same_name(name, MEMORY) {
         return Err(Error::binder("the database \"memory\" is always attached"));
     }
-    let known = known_as(&session.instance.attached.read(), name).map(|(known, _)| known.clone());
+    let known = known_as(&*session.instance.attached.read(), name).map(|(known, _)| known.clone());
     let Some(name) = known else {
         return Ok(None);
     };

@@ -22,7 +22,7 @@ pub(in crate::exec) fn alter_database(
     change: DatabaseChange,
 ) -> Result<QueryResult> {
     stands_alone(session)?;
-    let known = known_as(&session.instance.attached.read(), name).map(|(known, _)| known.clone());
+    let known = known_as(&*session.instance.attached.read(), name).map(|(known, _)| known.clone());
     let Some(name) = known else {
         return match if_exists {
             true => Ok(QueryResult::done()),
