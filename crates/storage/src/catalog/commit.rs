@@ -224,8 +224,9 @@ impl Store {
             self.give_up(&log, &error);
             return Err(error);
         }
-        let version = self.publish_shared(newest);
-        self.queue.durable(tickets);
+        let version = Arc::clone(&newest);
+        let before = self.publish(newest);
+        let done = self.queue.durable(tickets);
         if log.growth.is_unknown() && log.is_as_long_as_asked() {
             log.growth.has_cost(cost_of(&version));
         }
@@ -235,6 +236,8 @@ impl Store {
         }
         drop(log);
         drop(lead);
+        // Whoever leads next need not wait for what others are told, nor for what is taken apart.
+        drop((done, before));
         if is_long {
             self.checkpoint_is_due();
         }
@@ -328,7 +331,7 @@ impl Store {
         state.queued_bytes = 0;
         self.show(state, Arc::clone(&stored));
         let stored = self.publish_shared(stored);
-        self.queue.durable(state.tickets);
+        drop(self.queue.durable(state.tickets));
         if log.is_open() {
             log.end();
             self.checkpointer.look_at(log);

@@ -130,13 +130,22 @@ impl CommitQueue {
         failed.iter().for_each(|waiting| waiting.wake());
     }
 
-    /// Tickets up to this one are durable.
-    pub(super) fn durable(&self, ticket: u64) {
+    /// Tickets up to this one are durable. Those who wait for them are woken when what this gives is dropped: the next who leads need not
+    /// wait for that.
+    pub(super) fn durable(&self, ticket: u64) -> Done {
         let mut state = self.state.lock();
         state.durable = state.durable.max(ticket);
-        let done = state.up_to(ticket);
-        drop(state);
-        done.iter().for_each(|waiting| waiting.wake());
+        Done(state.up_to(ticket))
+    }
+}
+
+/// Those whose wait is over; woken when dropped.
+#[must_use = "they are woken when it is dropped"]
+pub(super) struct Done(Vec<Arc<Waiting>>);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|waiting| waiting.wake());
     }
 }
 
@@ -165,8 +174,9 @@ mod tests {
                     scope.spawn(move || queue.wait(ticket).unwrap().is_none())
                 })
                 .collect();
-            queue.durable(4);
+            let done = queue.durable(4);
             drop(lead);
+            drop(done);
             for thread in waiting {
                 assert!(thread.join().unwrap());
             }
@@ -191,7 +201,7 @@ mod tests {
                 scope.spawn(move || {
                     // Each is done with its own ticket alone, so the others have to go on.
                     if let Some(lead) = queue.wait(ticket).unwrap() {
-                        queue.durable(ticket);
+                        drop(queue.durable(ticket));
                         drop(lead);
                     }
                 });
@@ -208,12 +218,12 @@ mod tests {
     #[test]
     fn what_was_given_up_stays_so_when_later_ones_are_durable() {
         let queue = CommitQueue::default();
-        queue.durable(2);
+        drop(queue.durable(2));
         queue.failed(4);
         queue.failed(5);
-        queue.durable(7);
+        drop(queue.durable(7));
         queue.failed(8);
-        queue.durable(9);
+        drop(queue.durable(9));
         for ticket in 1..10 {
             let failed = [3, 4, 5, 8].contains(&ticket);
             assert_eq!(queue.wait(ticket).is_err(), failed, "{ticket}");

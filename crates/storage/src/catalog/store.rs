@@ -633,9 +633,14 @@ impl Store {
 
     /// Makes a committed version the one that all see.
     pub(super) fn publish_shared(&self, version: Arc<CatalogVersion>) -> Arc<CatalogVersion> {
-        self.keep(&version);
-        *self.current.write() = Arc::clone(&version);
+        drop(self.publish(Arc::clone(&version)));
         version
+    }
+
+    /// The same; gives the one before, which may be much to take apart.
+    pub(super) fn publish(&self, version: Arc<CatalogVersion>) -> Arc<CatalogVersion> {
+        self.keep(&version);
+        std::mem::replace(&mut *self.current.write(), version)
     }
 
     /// Keeps the blocks of a version from being reused while somebody has it.
