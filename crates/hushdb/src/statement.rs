@@ -133,7 +133,18 @@ impl<'a> Statement<'a> {
     /// # Errors
     /// `Catalog` when there is no such database or schema, and as `write`.
     pub(crate) fn resolve_for_write(&self, name: &ObjectName) -> Result<(TableName, Write<'a>)> {
-        let name = self.snapshot().resolve(&name_parts(name)?)?;
+        self.resolve_parts_for_write(&name_parts(name)?)
+    }
+
+    /// The same for a name that was taken apart.
+    ///
+    /// # Errors
+    /// As `resolve_for_write`.
+    pub(crate) fn resolve_parts_for_write(
+        &self,
+        parts: &[String],
+    ) -> Result<(TableName, Write<'a>)> {
+        let name = self.snapshot().resolve(parts)?;
         let write = self.write(&name.database)?;
         Ok((name, write))
     }

@@ -5,13 +5,12 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::GenericByteViewBuilder;
 use arrow_array::types::{
-    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, BinaryViewType, ByteViewType, Float32Type, Float64Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, StringViewType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{
-    Array, ArrayRef, BinaryViewArray, BooleanArray, PrimitiveArray, StringViewArray,
-};
+use arrow_array::{Array, ArrayRef, BooleanArray, GenericByteViewArray, PrimitiveArray};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Field};
 use bytes::Bytes;
@@ -134,11 +133,11 @@ impl VortexCodec {
         Ok(match part.field.data_type() {
             DataType::Utf8View => {
                 let text = value.as_utf8().value().map(|text| text.as_str());
-                Arc::new(StringViewArray::from(vec![text]))
+                Arc::new(one::<StringViewType>(text))
             }
             DataType::BinaryView => {
                 let bytes = value.as_binary().value().map(|bytes| bytes.as_slice());
-                Arc::new(BinaryViewArray::from(vec![bytes]))
+                Arc::new(one::<BinaryViewType>(bytes))
             }
             DataType::Boolean => Arc::new(BooleanArray::from(vec![value.as_bool().value()])),
             DataType::Int8 => number::<Int8Type>(&value)?,
@@ -155,6 +154,16 @@ impl VortexCodec {
             _ => vortex_bail!("a part of another type"),
         })
     }
+}
+
+/// An array of one text, or of none, with room for no more: the library's own begins with 8 KiB.
+fn one<T: ByteViewType>(value: Option<&T::Native>) -> GenericByteViewArray<T> {
+    let bytes: &[u8] = value.map_or(&[], AsRef::as_ref);
+    let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX).max(1);
+    let builder = GenericByteViewBuilder::<T>::with_capacity(1);
+    let mut builder = builder.with_fixed_block_size(len);
+    builder.append_option(value);
+    builder.finish()
 }
 
 fn number<T: ArrowPrimitiveType>(value: &Scalar) -> VortexResult<ArrayRef>

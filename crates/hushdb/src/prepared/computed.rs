@@ -13,6 +13,8 @@ pub(crate) struct Computed {
     pub(crate) columns: Shared<Column>,
     /// Each parameter that is used, as it is written, and its type.
     pub(crate) parameters: Vec<(String, ColumnType)>,
+    /// The columns that are set, in the order of the statement.
+    pub(crate) positions: Vec<usize>,
     /// Of the rows that values are computed from.
     pub(crate) schema: SchemaRef,
     /// The values, in the order of the statement.
@@ -21,7 +23,22 @@ pub(crate) struct Computed {
 
 impl Computed {
     /// Whether it was made for a table as it is now, and such parameters.
-    pub(crate) fn suits(&self, table: &TableVersion, parameters: &[(String, ColumnType)]) -> bool {
-        self.table_id == table.id && self.columns == table.columns && self.parameters == parameters
+    ///
+    /// It was made for the same statement, so that parameters of the same types in the same columns are all that may differ.
+    pub(crate) fn suits(
+        &self,
+        table: &TableVersion,
+        mut positions: impl Iterator<Item = usize>,
+        type_of: impl Fn(&str) -> Option<ColumnType>,
+    ) -> bool {
+        let mut known = self.parameters.iter();
+        self.table_id == table.id
+            && self.columns == table.columns
+            && self
+                .positions
+                .iter()
+                .all(|at| positions.next() == Some(*at))
+            && positions.next().is_none()
+            && known.all(|(name, ty)| type_of(name).as_ref() == Some(ty))
     }
 }

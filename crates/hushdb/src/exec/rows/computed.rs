@@ -32,18 +32,19 @@ pub(in crate::exec) fn computed(
     arguments: &[Argument<'_>],
     kept: Option<&Mutex<Option<Arc<Computed>>>>,
 ) -> Option<Arc<Computed>> {
+    let type_of = |name: &str| type_of(Literal::of_parameter(name, arguments)?);
+    if let Some(kept) = kept
+        && let Some(before) = kept.lock().as_ref()
+        && before.suits(table, set.iter().map(|(at, _)| *at), type_of)
+    {
+        return Some(Arc::clone(before));
+    }
     let mut parameters = vec![];
     for (at, expr) in set {
         if !TYPES.contains(&table.columns.get(*at)?.ty) {
             return None;
         }
         take_apart(table, expr, arguments, &mut parameters)?;
-    }
-    if let Some(kept) = kept
-        && let Some(before) = kept.lock().as_ref()
-        && before.suits(table, &parameters)
-    {
-        return Some(Arc::clone(before));
     }
     let made = Arc::new(plan(statement, table, set, parameters).ok()?);
     if let Some(kept) = kept {
@@ -120,6 +121,7 @@ fn plan(
         table_id: table.id,
         columns: table.columns.clone(),
         parameters,
+        positions: set.iter().map(|(at, _)| *at).collect(),
         schema,
         values: values.collect::<Result<_>>()?,
     })
@@ -148,10 +150,10 @@ pub(in crate::exec) fn values_of(
     arguments: &[Argument<'_>],
 ) -> Option<Vec<ArrayRef>> {
     let rows = arrays.first()?.len();
-    let mut columns = arrays.to_vec();
+    let mut columns = Vec::with_capacity(arrays.len() + computed.parameters.len());
+    columns.extend_from_slice(arrays);
     for (name, ty) in &computed.parameters {
-        let placeholder = Expr::value(ast::Value::Placeholder(name.clone()));
-        let literal = Literal::of(&placeholder, arguments)?;
+        let literal = Literal::of_parameter(name, arguments)?;
         columns.push(array(ty, &vec![literal; rows])?);
     }
     let batch = RecordBatch::try_new(Arc::clone(&computed.schema), columns).ok()?;

@@ -124,10 +124,7 @@ impl<'a> Literal<'a> {
                 ast::Value::Null => Some(Self::Null),
                 ast::Value::Boolean(value) => Some(Self::Boolean(*value)),
                 ast::Value::SingleQuotedString(text) => Some(Self::Text(text)),
-                ast::Value::Placeholder(name) => {
-                    let number: usize = name.strip_prefix('$')?.parse().ok()?;
-                    arguments.get(number.checked_sub(1)?)?.literal()
-                }
+                ast::Value::Placeholder(name) => Self::of_parameter(name, arguments),
                 _ => number(expr, false),
             },
             Expr::UnaryOp {
@@ -136,6 +133,12 @@ impl<'a> Literal<'a> {
             } => number(expr.as_ref(), true),
             _ => postgres_literal(expr).map(Self::Text),
         }
+    }
+
+    /// The argument of a parameter, which is written as `$1`.
+    pub(in crate::exec) fn of_parameter(name: &str, arguments: &'a [Argument<'a>]) -> Option<Self> {
+        let number: usize = name.strip_prefix('$')?.parse().ok()?;
+        arguments.get(number.checked_sub(1)?)?.literal()
     }
 
     pub(in crate::exec) fn is_null(self) -> bool {

@@ -97,7 +97,7 @@ fn change(
     arguments: &[Argument<'_>],
     kept: Kept<'_>,
 ) -> Result<Option<QueryResult>> {
-    let (name, mut write) = statement.resolve_for_write(&place.table)?;
+    let (name, mut write) = statement.resolve_parts_for_write(&place.parts)?;
     let Some((database, table)) = statement.snapshot().seen(&place.parts) else {
         return Ok(None);
     };
