@@ -7,7 +7,7 @@ use crate::session::Session;
 use hushdb_sql::{Error, ErrorKind, ROWS_OF, Result, Statement as Parsed, sqlstate};
 
 /// Table functions that show nothing but the session's database, or nothing of any.
-const FUNCTIONS: [&str; 23] = [
+const FUNCTIONS: [&str; 24] = [
     ROWS_OF,
     "range",
     "generate_series",
@@ -31,6 +31,7 @@ const FUNCTIONS: [&str; 23] = [
     "duckdb_secrets",
     "pg_timezone_names",
     "pragma_collations",
+    "locks",
 ];
 
 /// Settings that a session has for itself.
