@@ -29,6 +29,7 @@ mod tables;
 mod tails;
 mod tpcb;
 mod tpch;
+mod wide;
 mod workload;
 
 use std::path::PathBuf;
@@ -302,7 +303,8 @@ fn run(benchmark: Benchmark) -> Result<()> {
             place,
         }) => tpcb::measure(&place.dir, scale, seconds, place.runs)?.print(),
         Benchmark::Updates { count, place } => {
-            tpcb::updates(&place.dir, count, place.runs)?.print()
+            tpcb::updates(&place.dir, count, place.runs)?.print()?;
+            wide::measure(&place.dir, place.runs)?.print()
         }
         Benchmark::Tails {
             count,

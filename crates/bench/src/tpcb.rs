@@ -79,6 +79,11 @@ fn percentile(mut times: Vec<f64>, share: f64) -> f64 {
 
 /// A new encrypted database, and a connection that makes its tables.
 pub(crate) fn fresh(dir: &Path) -> Result<(Database, Connection)> {
+    fresh_with(dir, DatabaseOptions::default())
+}
+
+/// The same with options, but for the key.
+pub(crate) fn fresh_with(dir: &Path, options: DatabaseOptions) -> Result<(Database, Connection)> {
     std::fs::create_dir_all(dir)?;
     let path = dir.join("tpcb.hushdb");
     for suffix in ["", ".wal", ".wal.next"] {
@@ -86,7 +91,7 @@ pub(crate) fn fresh(dir: &Path) -> Result<(Database, Connection)> {
     }
     let options = DatabaseOptions {
         key: Some(KeySource::Text(format!("hex:{}", "5a".repeat(32)).into())),
-        ..DatabaseOptions::default()
+        ..options
     };
     let database = Database::open_with(Some(&path), options)?;
     let connection = database.connect()?;
