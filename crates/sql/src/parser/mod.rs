@@ -28,6 +28,7 @@ mod transaction;
 mod user_macros;
 mod user_types;
 mod with_changes;
+mod with_merge;
 
 pub use before_parsing::ROWS_OF;
 pub use merge_statement::{Merge, MergeAction, MergeClause, MergedRows};
@@ -77,6 +78,7 @@ pub fn parse(sql: &str) -> Result<Statement> {
     plain_numbers(&mut tokens);
     let by_name = take_by_name(&mut tokens);
     statements_in_from(&mut tokens);
+    with_merge::with_inside(&mut tokens);
     more_joins::as_joins(&mut tokens);
     pivots::as_queries(&mut tokens);
     generated_columns::with_types(&mut tokens);
