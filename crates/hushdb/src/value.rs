@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast;
 use hushdb_query::functions::{format_blob, value_text};
 use hushdb_sql::type_names::{cast_to, is_enum};
 use hushdb_sql::{self as sql, Error, ErrorKind, Result};
-use hushdb_storage::ColumnType;
+use hushdb_storage::{ColumnType, HUGEINT, UHUGEINT};
 
 /// A value for a parameter or of a result, of one of SQL's kinds. Made from Rust's own types by `From`.
 #[derive(Clone, Debug, PartialEq)]
@@ -184,7 +184,7 @@ impl Value {
             _ => {
                 let text = value_text(column, row)?.unwrap_or_default();
                 Ok(match text.parse() {
-                    Ok(whole) if column.data_type().is_integer() => Self::Integer(whole),
+                    Ok(whole) if is_whole(column.data_type()) => Self::Integer(whole),
                     _ => Self::Decimal(text),
                 })
             }
@@ -224,6 +224,10 @@ impl Value {
             }
         })
     }
+}
+
+fn is_whole(ty: &DataType) -> bool {
+    ty.is_integer() || *ty == HUGEINT || *ty == UHUGEINT
 }
 
 /// A time as SQL, also one before the years that its text can name.

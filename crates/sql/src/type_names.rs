@@ -7,7 +7,7 @@ use super::reading::parse_data_type;
 use super::{folded, quote};
 use crate::error::{Error, Result};
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
-use hushdb_storage::{ColumnType, EnumType, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE};
+use hushdb_storage::{ColumnType, EnumType, HUGEINT, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, UHUGEINT};
 use sqlparser::ast::{
     self, ArrayElemTypeDef, DataType as SqlType, EnumMember, ExactNumberInfo, StructField,
     TimezoneInfo,
@@ -84,8 +84,8 @@ pub fn column_type(sql: &SqlType) -> Result<ColumnType> {
         S::Struct(fields, _) => sound(C::Struct(struct_fields(fields)?))?,
         S::Enum(members, None) => C::Enum(listed(members)?),
         S::Custom(name, modifiers) => return custom(&name.to_string(), modifiers),
-        S::HugeInt => return Err(refused("HUGEINT")),
-        S::UHugeInt => return Err(refused("UHUGEINT")),
+        S::HugeInt => C::HugeInt,
+        S::UHugeInt => C::UHugeInt,
         other => return Err(refused(&other.to_string())),
     })
 }
@@ -192,7 +192,7 @@ pub fn is_row(fields: &Fields) -> bool {
 
 fn refused(name: &str) -> Error {
     Error::unsupported(format!(
-        "type {name} cannot be stored; use one of BOOLEAN, TINYINT to BIGINT, UTINYINT to UBIGINT, FLOAT, DOUBLE, \
+        "type {name} cannot be stored; use one of BOOLEAN, TINYINT to HUGEINT, UTINYINT to UHUGEINT, FLOAT, DOUBLE, \
          DECIMAL(p,s), VARCHAR, BLOB, DATE, TIME, TIMESTAMP, INTERVAL, UUID, ENUM('a', 'b'), and lists (INTEGER[]) and STRUCTs (STRUCT(a INTEGER)) of them"
     ))
 }
@@ -207,6 +207,8 @@ fn custom(name: &str, modifiers: &[String]) -> Result<ColumnType> {
         "usmallint" => C::UInt16,
         "utinyint" => C::UInt8,
         "ubigint" => C::UInt64,
+        "hugeint" | "int128" => C::HugeInt,
+        "uhugeint" | "uint128" => C::UHugeInt,
         "int1" => C::Int8,
         "short" => C::Int16,
         "long" => C::Int64,
@@ -288,6 +290,8 @@ pub fn stored_type(field: &Field) -> Result<ColumnType> {
                 scale: *s,
             }
         }
+        of if *of == HUGEINT => C::HugeInt,
+        of if *of == UHUGEINT => C::UHugeInt,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => C::Varchar,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => C::Blob,
         DataType::FixedSizeBinary(16) => C::Uuid,
@@ -375,6 +379,8 @@ pub fn type_name(data_type: &DataType) -> String {
         DataType::UInt64 => "UBIGINT".into(),
         DataType::Float16 | DataType::Float32 => "FLOAT".into(),
         DataType::Float64 => "DOUBLE".into(),
+        of if *of == HUGEINT => "HUGEINT".into(),
+        of if *of == UHUGEINT => "UHUGEINT".into(),
         DataType::Decimal32(p, s)
         | DataType::Decimal64(p, s)
         | DataType::Decimal128(p, s)
@@ -464,6 +470,8 @@ mod tests {
             "USMALLINT",
             "UINTEGER",
             "UBIGINT",
+            "HUGEINT",
+            "UHUGEINT[]",
             "FLOAT",
             "DOUBLE",
             "DECIMAL(15,2)",
@@ -493,8 +501,6 @@ mod tests {
     #[test]
     fn refuses_by_name() {
         for name in [
-            "HUGEINT",
-            "UHUGEINT",
             "JSON",
             "INTEGER[3]",
             "MAP(INTEGER, INTEGER)",
@@ -507,11 +513,6 @@ mod tests {
         ] {
             assert!(parse(name).is_err(), "{name}");
         }
-        assert!(
-            parse("HUGEINT")
-                .unwrap_err()
-                .to_string()
-                .contains("HUGEINT")
-        );
+        assert!(parse("BIT").unwrap_err().to_string().contains("BIT"));
     }
 }

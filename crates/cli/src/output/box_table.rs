@@ -361,6 +361,8 @@ fn type_name(field: &Field) -> String {
         DataType::UInt16 => "uint16",
         DataType::UInt32 => "uint32",
         DataType::UInt64 => "uint64",
+        ty if *ty == hushdb::HUGEINT => "int128",
+        ty if *ty == hushdb::UHUGEINT => "uint128",
         _ => return hushdb::display_type(field).to_lowercase(),
     };
     name.to_owned()

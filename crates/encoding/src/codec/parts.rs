@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal64Type, Decimal128Type, Int32Type, Int64Type, IntervalMonthDayNano,
-    IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt64Type,
+    Date32Type, Decimal64Type, Decimal128Type, Decimal256Type, Int32Type, Int64Type,
+    IntervalMonthDayNano, IntervalMonthDayNanoType, Time64MicrosecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt64Type,
 };
 use arrow_array::{
     Array, ArrayRef, Decimal64Array, Decimal128Array, FixedSizeBinaryArray, Int32Array, Int64Array,
     PrimitiveArray, UInt64Array,
 };
-use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
+use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer, i256};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::encoded_segment::CodecError;
@@ -35,7 +36,8 @@ pub(crate) fn part_types(ty: &ColumnType) -> Vec<DataType> {
         Parts::Date => vec![DataType::Int32],
         Parts::Time | Parts::Timestamp(..) => vec![DataType::Int64],
         Parts::Interval => vec![DataType::Int32, DataType::Int32, DataType::Int64],
-        Parts::Uuid => vec![DataType::UInt64, DataType::UInt64],
+        Parts::Uuid | Parts::Huge(false) => vec![DataType::UInt64, DataType::UInt64],
+        Parts::Huge(true) => vec![DataType::Int64, DataType::UInt64],
         Parts::Whole => vec![ty.arrow()],
     }
 }
@@ -70,6 +72,7 @@ pub(crate) fn split(ty: &ColumnType, array: &ArrayRef) -> Result<Vec<ArrayRef>, 
         Parts::Timestamp(unit, _) => vec![Arc::new(timestamp_ticks(array, unit))],
         Parts::Interval => split_intervals(array, nulls),
         Parts::Uuid => split_uuids(array, nulls),
+        Parts::Huge(signed) => split_huge(array, signed, nulls)?,
         Parts::Whole => vec![Arc::clone(array)],
     })
 }
@@ -89,6 +92,40 @@ fn split_decimals(array: &ArrayRef, nulls: Option<NullBuffer>) -> Vec<ArrayRef> 
         Arc::new(Int64Array::new(high, nulls)),
         Arc::new(UInt64Array::new(low, None)),
     ]
+}
+
+/// # Errors
+/// `WrongType` for a number of more than 128 bits.
+fn split_huge(
+    array: &ArrayRef,
+    signed: bool,
+    nulls: Option<NullBuffer>,
+) -> Result<Vec<ArrayRef>, CodecError> {
+    let values = array.as_primitive::<Decimal256Type>().values();
+    let mut halves = (Vec::new(), Vec::new());
+    for (row, value) in values.iter().enumerate() {
+        let (low, above) = match is_null(&nulls, row) {
+            true => (0, 0),
+            false => value.to_parts(),
+        };
+        let fits = match signed {
+            true => above == (low.cast_signed() >> 127),
+            false => above == 0,
+        };
+        if !fits {
+            return Err(CodecError::WrongType);
+        }
+        halves.0.push((low >> 64) as u64);
+        halves.1.push(low as u64);
+    }
+    let low = Arc::new(UInt64Array::new(halves.1.into(), None));
+    Ok(match signed {
+        true => {
+            let high: ScalarBuffer<i64> = halves.0.into_iter().map(u64::cast_signed).collect();
+            vec![Arc::new(Int64Array::new(high, nulls)), low]
+        }
+        false => vec![Arc::new(UInt64Array::new(halves.0.into(), nulls)), low],
+    })
 }
 
 fn split_intervals(array: &ArrayRef, nulls: Option<NullBuffer>) -> Vec<ArrayRef> {
@@ -180,8 +217,37 @@ pub(crate) fn join(ty: &ColumnType, parts: Vec<ArrayRef>) -> Result<ArrayRef, Co
             _ => return Err(CodecError::Malformed),
         },
         Parts::Uuid => join_uuids(first, rest.first().ok_or_else(malformed)?, nulls)?,
+        Parts::Huge(signed) => {
+            let low = rest.first().ok_or_else(malformed)?;
+            join_huge(first, low, signed, nulls, ty.arrow())
+        }
         Parts::Whole => Arc::clone(first),
     })
+}
+
+fn join_huge(
+    high: &ArrayRef,
+    low: &ArrayRef,
+    signed: bool,
+    nulls: Option<NullBuffer>,
+    to: DataType,
+) -> ArrayRef {
+    let low = low.as_primitive::<UInt64Type>().values().iter();
+    let values: ScalarBuffer<i256> = match signed {
+        true => {
+            let high = high.as_primitive::<Int64Type>().values().iter();
+            let both = high.zip(low);
+            both.map(|(high, low)| i256::from_i128(i128::from(*high) << 64 | i128::from(*low)))
+                .collect()
+        }
+        false => {
+            let high = high.as_primitive::<UInt64Type>().values().iter();
+            let both = high.zip(low);
+            both.map(|(high, low)| i256::from_parts(u128::from(*high) << 64 | u128::from(*low), 0))
+                .collect()
+        }
+    };
+    Arc::new(PrimitiveArray::<Decimal256Type>::new(values, nulls).with_data_type(to))
 }
 
 fn join_intervals(

@@ -8,7 +8,7 @@
 //! structs       the values of each field like this, NULL where the struct is
 //! ```
 //!
-//! Refuses: input that ends early, booleans that are neither 0 nor 1, text that is not UTF-8. Nothing is allocated that
+//! Refuses: input that ends early, booleans that are neither 0 nor 1, text that is not UTF-8, HUGEINTs of more than 128 bits. Nothing is allocated that
 //! the input has no bytes for.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::ArrowError;
 
-use crate::column_type::{ColumnType, Values};
+use crate::column_type::{ColumnType, Parts, Values};
 use crate::nested_values::{list_parts, struct_parts};
 use crate::wire::{Reader, WireError, Writer};
 
@@ -187,7 +187,11 @@ impl<'a> FlatValues<'a> {
                 }
                 bytes
             }
-            Values::Fixed(width) => reader.raw(rows.checked_mul(width).ok_or(WireError)?)?,
+            Values::Fixed(width) => {
+                let bytes = reader.raw(rows.checked_mul(width).ok_or(WireError)?)?;
+                are_huge(ty, bytes)?;
+                bytes
+            }
             Values::List(_) | Values::Struct(_) => return Err(WireError),
         };
         Ok(Self {
@@ -241,6 +245,23 @@ impl<'a> FlatValues<'a> {
             }
         }
     }
+}
+
+/// Refuses HUGEINTs and UHUGEINTs of more than 128 bits.
+fn are_huge(ty: &ColumnType, bytes: &[u8]) -> Result<(), WireError> {
+    let Parts::Huge(signed) = ty.properties().parts else {
+        return Ok(());
+    };
+    let sign = if signed { 0x80 } else { 0 };
+    for value in bytes.as_chunks::<32>().0 {
+        let (number, above) = value.split_at(16);
+        let is_negative = number.last().is_some_and(|byte| byte & sign != 0);
+        let filled = if is_negative { 0xff } else { 0 };
+        if above.iter().any(|byte| *byte != filled) {
+            return Err(WireError);
+        }
+    }
+    Ok(())
 }
 
 fn read_nulls<'a>(rows: usize, reader: &mut Reader<'a>) -> Result<Option<&'a [u8]>, WireError> {

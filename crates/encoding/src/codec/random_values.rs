@@ -6,10 +6,11 @@ use std::sync::Arc;
 use arrow_array::builder::{BinaryViewBuilder, FixedSizeBinaryBuilder, StringViewBuilder};
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, Decimal64Array, Decimal128Array, Float64Array, Int32Array,
-    IntervalMonthDayNanoArray, ListArray, StructArray, TimestampMicrosecondArray,
+    ArrayRef, BooleanArray, Date32Array, Decimal64Array, Decimal128Array, Decimal256Array,
+    Float64Array, Int32Array, IntervalMonthDayNanoArray, ListArray, StructArray,
+    TimestampMicrosecondArray,
 };
-use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, i256};
 use arrow_schema::TimeUnit;
 
 use crate::column_type::ColumnType;
@@ -47,7 +48,7 @@ impl Random {
             precision,
             scale: 2,
         };
-        match self.below(11) {
+        match self.below(13) {
             0 => ColumnType::Boolean,
             1 => ColumnType::Double,
             2 => ColumnType::Varchar,
@@ -58,6 +59,8 @@ impl Random {
             7 => ColumnType::Uuid,
             8 => decimal(9),
             9 => decimal(38),
+            10 => ColumnType::HugeInt,
+            11 => ColumnType::UHugeInt,
             _ => ColumnType::Int32,
         }
     }
@@ -126,10 +129,10 @@ impl Random {
                 }
                 Arc::new(out.finish())
             }
-            ColumnType::Date => {
-                let values = numbers.iter().map(|n| *n as i32).collect::<Vec<_>>();
-                Arc::new(Date32Array::new(values.into(), nulls))
-            }
+            ColumnType::Date => Arc::new(Date32Array::new(
+                numbers.iter().map(|n| *n as i32).collect(),
+                nulls,
+            )),
             ColumnType::Timestamp(..) => {
                 let array = TimestampMicrosecondArray::new(numbers.into(), nulls);
                 Arc::new(array.with_timezone("UTC"))
@@ -159,10 +162,21 @@ impl Random {
                 let array = Decimal128Array::new(values.collect::<Vec<_>>().into(), nulls);
                 Arc::new(array.with_precision_and_scale(*precision, *scale).unwrap())
             }
+            ColumnType::HugeInt | ColumnType::UHugeInt => huge(ty, &numbers, nulls),
             _ => {
                 let values = numbers.iter().map(|n| *n as i32).collect::<Vec<_>>();
                 Arc::new(Int32Array::new(values.into(), nulls))
             }
         }
     }
+}
+
+fn huge(ty: &ColumnType, numbers: &[i64], nulls: Option<NullBuffer>) -> ArrayRef {
+    let signed = *ty == ColumnType::HugeInt;
+    let wide = |n: &i64| match signed {
+        true => i256::from_i128(i128::from(*n) * i128::from(i64::MIN)),
+        false => i256::from_parts(u128::MAX - u128::from(n.unsigned_abs()), 0),
+    };
+    let values: Vec<i256> = numbers.iter().map(wide).collect();
+    Arc::new(Decimal256Array::new(values.into(), nulls).with_data_type(ty.arrow()))
 }

@@ -23,6 +23,11 @@ pub const MAX_DECIMAL64_PRECISION: u8 = 18;
 /// The most digits a decimal column can have.
 pub const MAX_DECIMAL_PRECISION: u8 = 38;
 
+/// What HUGEINT is to Arrow, which has no integers of 128 bits: no DECIMAL has more than 38 digits.
+pub const HUGEINT: DataType = DataType::Decimal256(39, 0);
+/// What UHUGEINT is to Arrow.
+pub const UHUGEINT: DataType = DataType::Decimal256(40, 0);
+
 /// A type has at most this many types around its innermost ones, itself included.
 pub const MAX_TYPE_DEPTH: usize = 32;
 /// A type has at most this many types in it, itself included.
@@ -80,6 +85,10 @@ pub enum ColumnType {
     Struct(Vec<(String, ColumnType)>),
     /// One of the texts that it lists.
     Enum(EnumType),
+    /// Signed 128 bits.
+    HugeInt,
+    /// Unsigned 128 bits.
+    UHugeInt,
 }
 
 impl ColumnType {
@@ -111,6 +120,8 @@ impl ColumnType {
             Self::List(item) => DataType::List(Arc::new(Self::list_item(item))),
             Self::Struct(fields) => DataType::Struct(Self::struct_fields(fields)),
             Self::Enum(values) => DataType::Struct(Self::struct_fields(values.parts())),
+            Self::HugeInt => HUGEINT,
+            Self::UHugeInt => UHUGEINT,
         }
     }
 
@@ -175,7 +186,9 @@ impl ColumnType {
             | Self::Timestamp(..)
             | Self::Interval
             | Self::Uuid
-            | Self::Enum(_) => true,
+            | Self::Enum(_)
+            | Self::HugeInt
+            | Self::UHugeInt => true,
         }
     }
 
@@ -234,6 +247,8 @@ impl ColumnType {
             Self::List(_) => [20, 0, 0],
             Self::Struct(_) => [21, 0, 0],
             Self::Enum(_) => [22, 0, 0],
+            Self::HugeInt => [23, 0, 0],
+            Self::UHugeInt => [24, 0, 0],
         }
     }
 
@@ -259,18 +274,14 @@ impl ColumnType {
             return Err(WireError);
         }
         let [tag, a, b] = reader.array::<3>()?;
-        let plain = match tag {
-            1 => Self::Boolean,
-            2 => Self::Int8,
-            3 => Self::Int16,
-            4 => Self::Int32,
-            5 => Self::Int64,
-            6 => Self::UInt8,
-            7 => Self::UInt16,
-            8 => Self::UInt32,
-            9 => Self::UInt64,
-            10 => Self::Float,
-            11 => Self::Double,
+        if let Some(plain) = Self::of_tag(tag) {
+            return if (a, b) == (0, 0) {
+                Ok(plain)
+            } else {
+                Err(WireError)
+            };
+        }
+        Ok(match tag {
             12 => {
                 let scale = i8::try_from(b).map_err(|_| WireError)?;
                 return Ok(Self::Decimal {
@@ -278,10 +289,6 @@ impl ColumnType {
                     scale,
                 });
             }
-            13 => Self::Varchar,
-            14 => Self::Blob,
-            15 => Self::Date,
-            16 => Self::Time,
             17 => {
                 let unit = match a {
                     0 => TimeUnit::Second,
@@ -296,8 +303,6 @@ impl ColumnType {
                     Err(WireError)
                 };
             }
-            18 => Self::Interval,
-            19 => Self::Uuid,
             20 if (a, b) == (0, 0) => {
                 Self::List(Box::new(Self::read_within(reader, depth - 1, types)?))
             }
@@ -312,12 +317,33 @@ impl ColumnType {
             }
             22 if (a, b) == (0, 0) => Self::Enum(EnumType::read(reader)?),
             _ => return Err(WireError),
-        };
-        if (a, b) == (0, 0) {
-            Ok(plain)
-        } else {
-            Err(WireError)
-        }
+        })
+    }
+
+    /// The types that are their tags alone.
+    fn of_tag(tag: u8) -> Option<Self> {
+        Some(match tag {
+            1 => Self::Boolean,
+            2 => Self::Int8,
+            3 => Self::Int16,
+            4 => Self::Int32,
+            5 => Self::Int64,
+            6 => Self::UInt8,
+            7 => Self::UInt16,
+            8 => Self::UInt32,
+            9 => Self::UInt64,
+            10 => Self::Float,
+            11 => Self::Double,
+            13 => Self::Varchar,
+            14 => Self::Blob,
+            15 => Self::Date,
+            16 => Self::Time,
+            18 => Self::Interval,
+            19 => Self::Uuid,
+            23 => Self::HugeInt,
+            24 => Self::UHugeInt,
+            _ => return None,
+        })
     }
 }
 

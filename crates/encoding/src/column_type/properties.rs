@@ -54,6 +54,8 @@ pub enum Parts {
     Interval,
     /// Upper and lower halves.
     Uuid,
+    /// Upper and lower halves of 128 bits, of which the upper one has a sign or has none.
+    Huge(bool),
 }
 
 /// The kind of the least and the greatest value that a segment records.
@@ -119,6 +121,9 @@ impl ColumnType {
             Self::Uuid => fixed(16, Parts::Uuid, Bounds::ExactBytes(16)),
             Self::List(item) => nested(Values::List(item)),
             Self::Struct(fields) => nested(Values::Struct(fields)),
+            // Sign-extended to what they are in memory; the bounds of those without a sign are their bytes, big-endian.
+            Self::HugeInt => fixed(32, Parts::Huge(true), Bounds::Int128),
+            Self::UHugeInt => fixed(32, Parts::Huge(false), Bounds::ExactBytes(16)),
             // A struct of its code.
             Self::Enum(values) => nested(Values::Struct(values.parts())),
         }
@@ -154,6 +159,8 @@ mod tests {
             ColumnType::Timestamp(TimeUnit::Second, true),
             ColumnType::Interval,
             ColumnType::Uuid,
+            ColumnType::HugeInt,
+            ColumnType::UHugeInt,
         ];
         for ty in types {
             let width = match ty.arrow() {

@@ -215,6 +215,8 @@ fn added(ty: ColumnType) -> ColumnType {
         | ColumnType::UInt16
         | ColumnType::UInt32
         | ColumnType::UInt64
+        | ColumnType::HugeInt
+        | ColumnType::UHugeInt
         | ColumnType::Float
         | ColumnType::Double
         | ColumnType::Decimal { .. }

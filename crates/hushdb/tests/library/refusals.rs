@@ -375,8 +375,6 @@ fn cipher_without_a_key() {
 fn column_types_that_cannot_be_stored() {
     let bench = Bench::new();
     for ty in [
-        "HUGEINT",
-        "UHUGEINT",
         "INTEGER[3]",
         "BIT[]",
         "MAP(INTEGER, VARCHAR)",

@@ -47,7 +47,11 @@ pub(crate) fn common_of<'a>(
         (true, false) => {
             let integer = match what {
                 For::Value => numbers::common_integer(&items),
-                For::Comparison => None,
+                For::Comparison => types
+                    .iter()
+                    .any(number_kind::is_huge)
+                    .then(|| numbers::common_integer(&items))
+                    .flatten(),
             };
             integer
                 .or_else(|| numbers::common(items.into_iter(), what))

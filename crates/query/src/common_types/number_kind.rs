@@ -1,8 +1,9 @@
 //! `Number`: what the rules of arithmetic and of common types have to know about a numeric type.
 
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, i256};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
+use hushdb_storage::{HUGEINT, UHUGEINT};
 
 /// Digits that 64 bits and 128 bits hold.
 pub(crate) const MAX_DIGITS_64: u8 = 18;
@@ -30,6 +31,8 @@ impl Number {
             T::UInt16 => int(16, false),
             T::UInt32 => int(32, false),
             T::UInt64 => int(64, false),
+            of if *of == HUGEINT => int(128, true),
+            of if *of == UHUGEINT => int(128, false),
             T::Decimal32(p, s) | T::Decimal64(p, s) | T::Decimal128(p, s) if *s >= 0 => {
                 Some(Self::Decimal(*p, *s))
             }
@@ -45,10 +48,12 @@ pub(crate) fn int_type(bits: u8, signed: bool) -> DataType {
         (8, true) => DataType::Int8,
         (16, true) => DataType::Int16,
         (32, true) => DataType::Int32,
+        (128, true) => HUGEINT,
         (_, true) => DataType::Int64,
         (8, false) => DataType::UInt8,
         (16, false) => DataType::UInt16,
         (32, false) => DataType::UInt32,
+        (128, false) => UHUGEINT,
         (_, false) => DataType::UInt64,
     }
 }
@@ -68,6 +73,8 @@ pub(crate) fn int_digits(bits: u8, signed: bool) -> u8 {
         (8, _) => 3,
         (16, _) => 5,
         (32, _) => 10,
+        // Those that have more do not fit a decimal.
+        (128, _) => MAX_DIGITS_128,
         (_, true) => 19,
         (_, false) => 20,
     }
@@ -83,13 +90,18 @@ pub(crate) fn float_type(left: &DataType, right: &DataType) -> DataType {
     }
 }
 
-/// Width and sign of the integer type that holds two others; `None` where only more than 64 bits do.
+/// Width and sign of the integer type that holds two others; `None` where only more than 128 bits do.
 pub(crate) fn common_int(a: (u8, bool), b: (u8, bool)) -> Option<(u8, bool)> {
     if a.1 == b.1 {
         return Some((a.0.max(b.0), a.1));
     }
     let (signed, unsigned) = if a.1 { (a.0, b.0) } else { (b.0, a.0) };
-    (unsigned < 64).then(|| (signed.max(unsigned * 2), true))
+    (unsigned < 128).then(|| (signed.max(unsigned * 2), true))
+}
+
+/// Whether a type is HUGEINT or UHUGEINT.
+pub(crate) fn is_huge(ty: &DataType) -> bool {
+    *ty == HUGEINT || *ty == UHUGEINT
 }
 
 /// Digits of an integer literal.
@@ -106,13 +118,36 @@ pub(crate) fn int_literal(expr: &Expr) -> Option<i64> {
     }
 }
 
+/// The value of an integer literal, which may be a HUGEINT.
+pub(crate) fn huge_literal(expr: &Expr) -> Option<i128> {
+    match expr {
+        Expr::Literal(ScalarValue::Decimal256(Some(v), 39, 0), _) => Some(v.as_i128()),
+        other => int_literal(other).map(i128::from),
+    }
+}
+
+/// A whole number past BIGINT: a HUGEINT, a UHUGEINT or, past that, a DOUBLE.
+pub(crate) fn huge_value(value: &ScalarValue) -> Option<ScalarValue> {
+    let value = match value {
+        ScalarValue::UInt64(Some(v)) => i256::from_i128(i128::from(*v)),
+        ScalarValue::Decimal128(Some(v), _, 0) => i256::from_i128(*v),
+        ScalarValue::Decimal256(Some(v), _, 0) => *v,
+        _ => return None,
+    };
+    let (digits, above) = (38 + 1, value.to_parts().1);
+    Some(match value.to_i128() {
+        Some(_) => ScalarValue::Decimal256(Some(value), digits, 0),
+        None if above == 0 => ScalarValue::Decimal256(Some(value), digits + 1, 0),
+        None => ScalarValue::Float64(value.to_string().parse().ok()),
+    })
+}
+
 /// Whether an integer type has the value.
-pub(crate) fn int_fits(value: i64, (bits, signed): (u8, bool)) -> bool {
-    let value = i128::from(value);
+pub(crate) fn int_fits(value: i128, (bits, signed): (u8, bool)) -> bool {
     if signed {
-        let half = 1i128 << (bits - 1);
-        (-half..half).contains(&value)
+        let most = i128::MAX >> (128 - bits);
+        (-most - 1..=most).contains(&value)
     } else {
-        (0..1i128 << bits).contains(&value)
+        value >= 0 && (bits == 128 || value < 1i128 << bits)
     }
 }

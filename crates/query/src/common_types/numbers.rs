@@ -2,8 +2,8 @@
 
 use super::For;
 use super::number_kind::{
-    MAX_DIGITS_128, Number, common_int, decimal_type, int_digits, int_fits, int_literal, int_type,
-    literal_digits,
+    MAX_DIGITS_128, Number, common_int, decimal_type, huge_literal, int_digits, int_fits,
+    int_literal, int_type, is_huge, literal_digits,
 };
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
@@ -19,7 +19,7 @@ pub(super) fn common<'a>(
     }
     let (mut whole, mut scale, mut float) = (0u8, 0i8, None);
     let mut first: Option<DataType> = None;
-    let (mut decimal, mut mixed) = (false, false);
+    let (mut decimal, mut mixed, mut huge) = (false, false, false);
     for (expr, data_type) in items {
         match need(expr, &data_type, what)? {
             Need::Digits { whole: w, scale: s } => {
@@ -29,13 +29,14 @@ pub(super) fn common<'a>(
             Need::Float { double } => float = Some(double || float == Some(true)),
             Need::Nothing => continue,
         }
-        decimal |= data_type.is_decimal();
+        huge |= is_huge(&data_type);
+        decimal |= data_type.is_decimal() && !is_huge(&data_type);
         match &first {
             Some(t) => mixed |= *t != data_type,
             None => first = Some(data_type),
         }
     }
-    if !decimal || !mixed {
+    if !(decimal || huge && float.is_some()) || !mixed {
         return None;
     }
     match float {
@@ -59,14 +60,18 @@ pub(super) fn common_integer(items: &[(Option<&Expr>, DataType)]) -> Option<Data
     let mut common = None;
     // Literals come last.
     for literal in [false, true] {
-        let literal_of = |expr: &Option<&Expr>| expr.and_then(int_literal);
+        let literal_of = |expr: &Option<&Expr>| expr.and_then(huge_literal);
         let of_kind = |item: &&(Option<&Expr>, DataType)| literal_of(&item.0).is_some() == literal;
         for (expr, data_type) in known.clone().filter(of_kind) {
             let own = kind(data_type)?;
             common = Some(match (common, literal_of(expr)) {
                 (None, _) => own,
                 (Some(common), Some(v)) if int_fits(v, common) => common,
-                (Some(common), _) => common_int(common, own)?,
+                (Some(common), _) => match common_int(common, own) {
+                    Some(both) => both,
+                    // As in DuckDB, which has no integer for both.
+                    None => return Some(DataType::Float64),
+                },
             });
         }
     }

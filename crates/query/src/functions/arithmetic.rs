@@ -13,8 +13,8 @@ use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Pri
 use datafusion::arrow::compute::kernels::numeric;
 use datafusion::arrow::compute::{binary, try_binary};
 use datafusion::arrow::datatypes::{
-    DataType, Decimal64Type, Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
+    DataType, Decimal64Type, Decimal128Type, Decimal256Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
 };
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, exec_err, internal_err, plan_err};
@@ -25,6 +25,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr_common::datum;
 use hushdb_sql::type_names::type_name;
 use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::HUGEINT;
 use std::any::Any;
 use std::sync::{Arc, LazyLock};
 
@@ -139,6 +140,11 @@ pub(super) fn operand_types(
         && let Some((bits, signed)) = common_int((bits, signed), (b, s))
     {
         return Ok(Some([int_type(bits, signed), int_type(bits, signed)]));
+    }
+    // HUGEINT and UHUGEINT have no integer in common.
+    let are_whole = |number| matches!(number, Number::Int { .. });
+    if are_whole(l) && are_whole(r) {
+        return Ok(Some([DataType::Float64, DataType::Float64]));
     }
     let digits = |number| match number {
         Number::Decimal(p, s) => Some((p, s)),
@@ -333,7 +339,7 @@ macro_rules! exact {
         }
     )*};
 }
-exact!(i8, i16, i32, i64, u8, u16, u32, u64, i128);
+exact!(i8, i16, i32, i64, u8, u16, u32, u64, i128, u128);
 
 fn evaluate(op: Op, left: &ArrayRef, right: &ArrayRef, result: &DataType) -> Result<ArrayRef> {
     use DataType as T;
@@ -346,6 +352,7 @@ fn evaluate(op: Op, left: &ArrayRef, right: &ArrayRef, result: &DataType) -> Res
         (T::UInt16, _) => same::<UInt16Type>(op, left, right, result)?,
         (T::UInt32, _) => same::<UInt32Type>(op, left, right, result)?,
         (T::UInt64, _) => same::<UInt64Type>(op, left, right, result)?,
+        (T::Decimal256(..), _) => huge(op, left, right, result)?,
         (T::Decimal64(..), T::Decimal64(p, _)) => {
             let limit = 10i64.pow(u32::from(*p));
             if may_overflow(op, left.data_type(), right.data_type(), *p) {
@@ -413,6 +420,28 @@ where
         a.apply(op, b).ok_or_else(|| overflow(op))
     })?;
     Ok(Arc::new(array.with_data_type(result.clone())))
+}
+
+/// HUGEINTs or UHUGEINTs.
+fn huge(op: Op, left: &ArrayRef, right: &ArrayRef, result: &DataType) -> Result<ArrayRef> {
+    let left = left.as_primitive::<Decimal256Type>();
+    let right = right.as_primitive::<Decimal256Type>();
+    let of_zero = matches!(op, Op::Modulo | Op::IntegerDivide);
+    let made = |a: i256, b: i256| match *result == HUGEINT {
+        true => a.as_i128().apply(op, b.as_i128()).map(i256::from_i128),
+        false => {
+            let made = a.to_parts().0.apply(op, b.to_parts().0);
+            made.map(|made| i256::from_parts(made, 0))
+        }
+    };
+    let values = left.iter().zip(right).map(|pair| match pair {
+        (Some(a), Some(b)) if !(of_zero && b == i256::ZERO) => {
+            made(a, b).map(Some).ok_or_else(|| overflow(op))
+        }
+        _ => Ok(None),
+    });
+    let values = values.collect::<Result<PrimitiveArray<Decimal256Type>, ArrowError>>()?;
+    Ok(Arc::new(values.with_data_type(result.clone())))
 }
 
 /// Division and remainder give NULL where the divisor is zero.

@@ -9,11 +9,12 @@ use super::whole::{Call, Whole, registered};
 use crate::heed::check;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewBuilder};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float64Type};
+use datafusion::arrow::datatypes::{DataType, Decimal256Type, Float64Type};
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::HUGEINT;
 use std::sync::Arc;
 
 /// Rows between two looks at the statement.
@@ -88,9 +89,8 @@ fn written(call: &Call<'_>, room: &mut Room, fill: Fill) -> Result<ArrayRef> {
 fn whole_numbers(column: &ArrayRef) -> Result<ArrayRef> {
     let to = match column.data_type() {
         DataType::Null | DataType::Boolean => return Ok(Arc::clone(column)),
-        // What stands for HUGEINT is of this type already.
-        of if of.is_integer() => DataType::Decimal128(38, 0),
-        DataType::Decimal128(38, 0) => return Ok(Arc::clone(column)),
+        of if of.is_integer() => HUGEINT,
+        of if *of == HUGEINT => return Ok(Arc::clone(column)),
         of if of.is_numeric() => DataType::Float64,
         _ => return Ok(Arc::clone(column)),
     };
@@ -113,8 +113,9 @@ impl Values<'_> {
         };
         Ok(match column.data_type() {
             DataType::Boolean => Given::Bool(column.as_boolean().value(self.row)),
-            DataType::Decimal128(38, 0) => {
-                Given::Int(column.as_primitive::<Decimal128Type>().value(self.row))
+            of if *of == HUGEINT => {
+                let value = column.as_primitive::<Decimal256Type>().value(self.row);
+                Given::Int(value.as_i128())
             }
             DataType::Float64 => Given::Float(column.as_primitive::<Float64Type>().value(self.row)),
             _ => Given::Text(value_text(column.as_ref(), self.row)?.unwrap_or_default()),

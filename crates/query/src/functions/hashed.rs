@@ -11,8 +11,8 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt64Array, make_array
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, Decimal128Type, Float32Type, Float64Type, Int64Type, IntervalMonthDayNanoType,
-    IntervalUnit, UInt64Type,
+    DataType, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int64Type,
+    IntervalMonthDayNanoType, IntervalUnit, UInt64Type,
 };
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::memory_pool::MemoryPool;
@@ -189,6 +189,10 @@ fn valid_hashes(array: &ArrayRef) -> Result<Vec<u64>> {
                 _ => of_wide(v.cast_unsigned()),
             };
             values.iter().map(|v| of(*v)).collect()
+        }
+        T::Decimal256(..) => {
+            let values = array.as_primitive::<Decimal256Type>().values();
+            values.iter().map(|v| of_wide(v.to_parts().0)).collect()
         }
         T::Interval(IntervalUnit::MonthDayNano) => {
             let values = array.as_primitive::<IntervalMonthDayNanoType>().values();

@@ -9,6 +9,7 @@ use super::quantile::{between, median_distance};
 use super::room::Room;
 use super::sums::Sums;
 use super::whole::{Call, Whole, item, list_of, listed, registered};
+use crate::common_types::number_kind::is_huge;
 use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Float64Array, Int64Array, IntervalMonthDayNanoArray, ListArray,
@@ -196,7 +197,7 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 fn measure(of: &DataType) -> Option<DataType> {
     match of {
-        of if of.is_decimal() || *of == DataType::Float32 => Some(of.clone()),
+        of if of.is_decimal() && !is_huge(of) || *of == DataType::Float32 => Some(of.clone()),
         of if of.is_numeric() || of.is_null() => Some(DataType::Float64),
         _ => None,
     }

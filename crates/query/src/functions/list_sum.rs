@@ -1,12 +1,15 @@
 //! `list_sum(x)`: as `sum` of the list's values, exact for integers and decimals.
 
 use super::whole::{Whole, item, list_of, registered};
-use datafusion::arrow::array::{ArrayRef, AsArray, Decimal128Array, Float64Array, ListArray};
-use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float64Type};
+use datafusion::arrow::array::{
+    ArrayRef, AsArray, Decimal128Array, Decimal256Array, Float64Array, ListArray,
+};
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Float64Type, i256};
 use datafusion::common::{Result, plan_err};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::{HUGEINT, UHUGEINT};
 use std::sync::Arc;
 
 const MAX_DIGITS: u8 = 38;
@@ -30,14 +33,32 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
 /// The type of a sum of such items.
 fn summed(item: &DataType) -> Option<DataType> {
     match item {
-        DataType::Null => Some(DataType::Decimal128(MAX_DIGITS, 0)),
-        integer if integer.is_integer() => Some(DataType::Decimal128(MAX_DIGITS, 0)),
+        DataType::Null => Some(HUGEINT),
+        integer if integer.is_integer() || *integer == HUGEINT => Some(HUGEINT),
+        huge if *huge == UHUGEINT => Some(DataType::Float64),
         DataType::Decimal32(_, s) | DataType::Decimal64(_, s) | DataType::Decimal128(_, s) => {
             Some(DataType::Decimal128(MAX_DIGITS, *s))
         }
         float if float.is_floating() => Some(DataType::Float64),
         _ => None,
     }
+}
+
+fn huge_sum(values: &ArrayRef) -> Result<Option<i256>, Error> {
+    let mut values = values.as_primitive::<Decimal256Type>().iter().flatten();
+    let Some(first) = values.next() else {
+        return Ok(None);
+    };
+    let sum = values.try_fold(first.as_i128(), |sum, value| {
+        sum.checked_add(value.as_i128())
+    });
+    let overflow = || {
+        Error::new(
+            ErrorKind::OutOfRange,
+            "Overflow in list_sum: it does not fit",
+        )
+    };
+    Ok(Some(i256::from_i128(sum.ok_or_else(overflow)?)))
 }
 
 fn sums(list: &ListArray) -> Result<ArrayRef> {
@@ -54,6 +75,11 @@ fn sums(list: &ListArray) -> Result<ArrayRef> {
             rows.map(|values| values.and_then(sum))
                 .collect::<Float64Array>(),
         ));
+    }
+    if list.value_type() == HUGEINT {
+        let sums = rows.map(|values| values.map_or(Ok(None), |values| huge_sum(&values)));
+        let sums = sums.collect::<Result<Decimal256Array, Error>>()?;
+        return Ok(Arc::new(sums.with_data_type(HUGEINT)));
     }
     let limit = 10i128.pow(u32::from(MAX_DIGITS));
     let sum = |values: ArrayRef| {

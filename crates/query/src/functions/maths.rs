@@ -2,19 +2,17 @@
 
 use super::plain::{Columns, Form, Kind, Row, Run, plain};
 use super::room::Room;
-use datafusion::arrow::array::{ArrayRef, Decimal128Array, Int8Array};
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::array::{ArrayRef, Decimal256Array, Int8Array};
+use datafusion::arrow::datatypes::{DataType, i256};
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::HUGEINT;
 use std::sync::Arc;
 
 /// Beyond it the square of a number may not be finite.
 const LARGE: f64 = 1e150;
-/// What stands for HUGEINT.
-const HUGE: DataType = DataType::Decimal128(38, 0);
-
 fn power(memory: &Arc<dyn MemoryPool>) -> Arc<ScalarUDF> {
     let run = Run::Double(|row| Ok(Some(row.double(0).powf(row.double(1)))));
     let form = Form::new(&[Kind::Double, Kind::Double], run);
@@ -90,7 +88,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         }),
         plain(
             &["factorial"],
-            vec![Form::new(&[Kind::Int], Run::Whole(HUGE, factorial))],
+            vec![Form::new(&[Kind::Int], Run::Whole(HUGEINT, factorial))],
             memory,
         ),
     ]
@@ -139,11 +137,11 @@ fn factorial(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
         .map(|row| match (row.has_null(), row.int(0)) {
             (true, _) => Ok(None),
             (_, ..0) => Err(out_of_range("factorial of a negative number is undefined")),
-            (_, n @ 0..34) => Ok(Some((1..=i128::from(n)).product())),
+            (_, n @ 0..34) => Ok(Some(i256::from_i128((1..=i128::from(n)).product()))),
             _ => Err(out_of_range("the factorial is out of range")),
         });
-    let factorials = factorials.collect::<Result<Decimal128Array>>()?;
-    Ok(Arc::new(factorials.with_data_type(HUGE)))
+    let factorials = factorials.collect::<Result<Decimal256Array>>()?;
+    Ok(Arc::new(factorials.with_data_type(HUGEINT)))
 }
 
 fn gcd(a: i64, b: i64) -> u64 {

@@ -26,6 +26,7 @@ mod float_extremes;
 mod formatted;
 mod formatted_values;
 mod hashed;
+mod huge_cast;
 mod instant;
 mod interval_cast;
 mod interval_units;

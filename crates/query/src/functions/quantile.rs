@@ -5,7 +5,7 @@
 
 use super::plain::called;
 use super::whole::listed;
-use crate::common_types::number_kind::MAX_DIGITS_128;
+use crate::common_types::number_kind::{MAX_DIGITS_128, is_huge};
 use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, RecordBatch,
@@ -106,7 +106,7 @@ impl AggregateUDFImpl for Quantile {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let number = |of: &DataType| match of {
             DataType::Null | DataType::Float16 => DataType::Float64,
-            of if of.is_integer() => DataType::Float64,
+            of if of.is_integer() || is_huge(of) => DataType::Float64,
             // What is no number is refused when the type of the result is asked for.
             of => of.clone(),
         };

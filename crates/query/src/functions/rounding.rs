@@ -2,16 +2,20 @@
 
 use super::room::Room;
 use super::whole::{Call, Whole, registered};
-use crate::common_types::number_kind::{MAX_DIGITS_128, decimal_type};
+use crate::common_types::number_kind::{MAX_DIGITS_128, decimal_type, is_huge};
 use datafusion::arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, Float64Array, Int64Array,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, Decimal256Array, Float64Array,
+    Int64Array,
 };
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
-use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type, Int64Type};
+use datafusion::arrow::datatypes::{
+    DataType, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int64Type, i256,
+};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
 use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::{HUGEINT, UHUGEINT};
 use std::sync::Arc;
 
 /// Digits of the longest integers.
@@ -65,7 +69,7 @@ fn own(number: &DataType) -> DataType {
 
 /// A number, and a number of digits behind the point or, where it is negative, before it.
 fn to_digits(types: &[DataType]) -> Option<Vec<DataType>> {
-    let number = |t: &DataType| t.is_numeric() || t.is_null();
+    let number = |t: &DataType| (t.is_numeric() || t.is_null()) && *t != UHUGEINT;
     match types {
         [x] if number(x) => Some(vec![own(x)]),
         // A number of digits stays as it is: a constant within a cast is none.
@@ -76,6 +80,7 @@ fn to_digits(types: &[DataType]) -> Option<Vec<DataType>> {
 
 fn to_whole(types: &[DataType]) -> Option<Vec<DataType>> {
     match types {
+        [x] if is_huge(x) => Some(vec![DataType::Float64]),
         [x] if x.is_decimal() || x.is_floating() => Some(vec![own(x)]),
         [x] if x.is_integer() || x.is_null() => Some(vec![DataType::Float64]),
         _ => None,
@@ -138,6 +143,7 @@ fn rounded(call: &Call<'_>, way: Way) -> Result<ArrayRef> {
             );
             Ok(cast(&rounded, call.to)?)
         }
+        huge if *huge == HUGEINT => huge_rounded(numbers, digits, way),
         decimal if decimal.is_decimal() => decimals(numbers, digits, call.to, way),
         integer => {
             let wide = cast(numbers, &DataType::Decimal128(INT_DIGITS, 0))?;
@@ -151,6 +157,20 @@ fn rounded(call: &Call<'_>, way: Way) -> Result<ArrayRef> {
             )
         }
     }
+}
+
+fn huge_rounded(numbers: &ArrayRef, digits: &Int64Array, way: Way) -> Result<ArrayRef> {
+    let pairs = numbers.as_primitive::<Decimal256Type>().iter().zip(digits);
+    let values = pairs.map(|(x, n)| match (x, n) {
+        (Some(x), Some(n)) => {
+            let rounded = rounded_int(x.as_i128(), n.saturating_neg(), way);
+            let overflow = || out_of_range("Overflow in round: the result does not fit its type");
+            Ok(Some(i256::from_i128(rounded.ok_or_else(overflow)?)))
+        }
+        _ => Ok(None),
+    });
+    let values = values.collect::<Result<Decimal256Array>>()?;
+    Ok(Arc::new(values.with_data_type(HUGEINT)))
 }
 
 fn decimals(numbers: &ArrayRef, digits: &Int64Array, to: &DataType, way: Way) -> Result<ArrayRef> {
@@ -227,12 +247,17 @@ fn round_float(x: f64, digits: i64, cuts: bool) -> f64 {
 
 /// A whole number with 0 for its last digits, as many as are said.
 fn round_int(x: i128, gone: i64, way: Way) -> i128 {
+    rounded_int(x, gone, way).unwrap_or(x)
+}
+
+/// The same; `None` where it would not fit.
+fn rounded_int(x: i128, gone: i64, way: Way) -> Option<i128> {
     if gone <= 0 {
-        return x;
+        return Some(x);
     }
     let unit = u32::try_from(gone).ok();
     let Some(unit) = unit.and_then(|n| 10i128.checked_pow(n)) else {
-        return 0;
+        return Some(0);
     };
     let rest = x % unit;
     let up = match way {
@@ -241,7 +266,7 @@ fn round_int(x: i128, gone: i64, way: Way) -> i128 {
         Way::Up => rest > 0,
         Way::Down => rest < 0,
     };
-    x - rest + if up { unit * rest.signum() } else { 0 }
+    (x - rest).checked_add(if up { unit * rest.signum() } else { 0 })
 }
 
 fn absolute(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
@@ -255,6 +280,9 @@ fn absolute(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
         DataType::Decimal32(..) => checked::<t::Decimal32Type>(of, i32::checked_abs),
         DataType::Decimal64(..) => checked::<t::Decimal64Type>(of, i64::checked_abs),
         DataType::Decimal128(..) => checked::<Decimal128Type>(of, i128::checked_abs),
+        huge if *huge == HUGEINT => {
+            checked::<Decimal256Type>(of, |x| x.as_i128().checked_abs().map(i256::from_i128))
+        }
         DataType::Float32 => checked::<Float32Type>(of, |x| Some(x.abs())),
         DataType::Float64 => checked::<Float64Type>(of, |x| Some(x.abs())),
         _ => Ok(Arc::clone(of)),

@@ -5,6 +5,7 @@
 //!
 //! What must hold: a float is the one nearest to the decimal; a DOUBLE too large for a FLOAT is an error, or NULL for TRY_CAST.
 
+use super::huge_cast::{cast_huge, is_huge_cast};
 use super::moment_cast::{cast_moments, is_of_moments};
 use super::text_values;
 use crate::common_types::number_kind::MAX_DIGITS_128;
@@ -39,6 +40,7 @@ pub fn rounds(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {
         (from, to) if from.is_string() => text_values::reads(to),
+        (from, to) if is_huge_cast(from, to) => true,
         (T::Decimal32(p, _) | T::Decimal64(p, _) | T::Decimal128(p, _), T::Float64) => {
             *p > DIGITS_64
         }
@@ -119,6 +121,7 @@ pub(super) fn cast_rounding(array: &ArrayRef, to: &DataType, lenient: bool) -> R
     Ok(match (array.data_type(), to) {
         (from, _) if from == to => Arc::clone(array),
         (from, to) if from.is_string() => text_values::read(array, to, lenient)?,
+        (from, to) if is_huge_cast(from, to) => cast_huge(array, to, lenient)?,
         (from, DataType::Float64 | DataType::Float32) if from.is_decimal() => {
             from_decimal(array, to)?
         }

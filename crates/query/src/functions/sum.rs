@@ -1,14 +1,15 @@
-//! `sum` and `avg` that cannot wrap: integers and decimals add up exactly in 128 bits, and a sum past 38 digits is an
+//! `sum` and `avg` that cannot wrap: integers and decimals add up exactly in 128 bits, to a HUGEINT or 38 digits, and what is past that is an
 //! error. As in DuckDB, `avg` of any number is a DOUBLE.
 
 use crate::heed::check;
 use datafusion::arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Decimal128Array, Float64Array,
-    Int64Array, PrimitiveArray,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Decimal128Array, Decimal256Array,
+    Float64Array, Int64Array, PrimitiveArray,
 };
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{
-    DataType, Decimal64Type, Decimal128Type, Field, FieldRef, Float64Type, Int64Type, UInt64Type,
+    DataType, Decimal64Type, Decimal128Type, Decimal256Type, Field, FieldRef, Float64Type,
+    Int64Type, UInt64Type, i256,
 };
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -17,6 +18,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
 };
 use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::{HUGEINT, UHUGEINT};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -64,6 +66,11 @@ fn scale(input: &DataType) -> i8 {
     }
 }
 
+/// Whether sums are HUGEINTs.
+fn is_whole(input: &DataType) -> bool {
+    input.is_integer() || *input == HUGEINT
+}
+
 fn state_type(input: &DataType) -> DataType {
     match input {
         DataType::Float64 => DataType::Float64,
@@ -97,6 +104,8 @@ impl AggregateUDFImpl for ExactSum {
         };
         Ok(vec![match input {
             DataType::Null | DataType::Boolean => DataType::Int64,
+            huge if *huge == HUGEINT => HUGEINT,
+            huge if *huge == UHUGEINT => DataType::Float64,
             DataType::UInt64 => DataType::UInt64,
             integer if integer.is_integer() => DataType::Int64,
             DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal64(*p, *s),
@@ -117,6 +126,7 @@ impl AggregateUDFImpl for ExactSum {
             return Err(Error::unsupported(what).into());
         }
         Ok(match self.answer {
+            Answer::Sum if is_whole(&arg_types[0]) => HUGEINT,
             Answer::Sum => state_type(&arg_types[0]),
             Answer::Avg => DataType::Float64,
         })
@@ -181,8 +191,12 @@ impl AggregateUDFImpl for ExactSum {
     }
 }
 
-fn overflow() -> datafusion::error::DataFusionError {
-    Error::new(ErrorKind::OutOfRange, "sum does not fit into 38 digits").into()
+fn overflow(input: &DataType) -> datafusion::error::DataFusionError {
+    let what = match is_whole(input) {
+        true => "Overflow in HUGEINT addition: sum does not fit",
+        false => "sum does not fit into 38 digits",
+    };
+    Error::new(ErrorKind::OutOfRange, what).into()
 }
 
 /// A running sum: exact for integers and decimals, in 64-bit floating point for floats.
@@ -197,8 +211,11 @@ trait Sum: Copy + Default + Send + std::fmt::Debug + 'static {
     fn add(&mut self, value: Self) -> bool;
     fn negate(self) -> Self;
     fn state(values: Vec<Self>, nulls: Option<NullBuffer>, scale: i8) -> ArrayRef;
+    /// Sums as they are handed over.
+    fn answer(values: Vec<Self>, nulls: Option<NullBuffer>, input: &DataType) -> ArrayRef;
     fn to_f64(self) -> f64;
-    fn fits(self) -> bool;
+    /// Whether the type of the sum has it.
+    fn fits(self, input: &DataType) -> bool;
 }
 
 impl Sum for i128 {
@@ -224,6 +241,12 @@ impl Sum for i128 {
             DataType::Decimal128(..) => {
                 visit(values.as_primitive::<Decimal128Type>(), filter, |v| v, each)
             }
+            DataType::Decimal256(..) => visit(
+                values.as_primitive::<Decimal256Type>(),
+                filter,
+                i256::as_i128,
+                each,
+            ),
             other => return exec_err!("sum over {other} was not planned"),
         }
         Ok(())
@@ -237,7 +260,7 @@ impl Sum for i128 {
     }
 
     fn negate(self) -> Self {
-        -self
+        self.wrapping_neg()
     }
 
     fn state(values: Vec<Self>, nulls: Option<NullBuffer>, scale: i8) -> ArrayRef {
@@ -245,12 +268,20 @@ impl Sum for i128 {
         Arc::new(array.with_data_type(DataType::Decimal128(MAX_DIGITS, scale)))
     }
 
+    fn answer(values: Vec<Self>, nulls: Option<NullBuffer>, input: &DataType) -> ArrayRef {
+        if !is_whole(input) {
+            return Self::state(values, nulls, scale(input));
+        }
+        let values: Vec<i256> = values.into_iter().map(i256::from_i128).collect();
+        Arc::new(Decimal256Array::new(values.into(), nulls).with_data_type(HUGEINT))
+    }
+
     fn to_f64(self) -> f64 {
         self as f64
     }
 
-    fn fits(self) -> bool {
-        (-LIMIT..=LIMIT).contains(&self)
+    fn fits(self, input: &DataType) -> bool {
+        is_whole(input) || (-LIMIT..=LIMIT).contains(&self)
     }
 }
 
@@ -278,11 +309,15 @@ impl Sum for f64 {
         Arc::new(Float64Array::new(values.into(), nulls))
     }
 
+    fn answer(values: Vec<Self>, nulls: Option<NullBuffer>, input: &DataType) -> ArrayRef {
+        Self::state(values, nulls, scale(input))
+    }
+
     fn to_f64(self) -> f64 {
         self
     }
 
-    fn fits(self) -> bool {
+    fn fits(self, _: &DataType) -> bool {
         true
     }
 }
@@ -355,14 +390,24 @@ impl Total {
         if self.is_float() {
             return Ok(ScalarValue::Float64((self.count > 0).then_some(self.float)));
         }
-        if !self.fits || !self.exact.fits() {
-            return Err(overflow());
+        if !self.fits || !self.exact.fits(&self.input) {
+            return Err(overflow(&self.input));
         }
         Ok(ScalarValue::Decimal128(
             (self.count > 0).then_some(self.exact),
             MAX_DIGITS,
             scale(&self.input),
         ))
+    }
+
+    /// The sum as it is handed over.
+    fn answered(&self) -> Result<ScalarValue> {
+        Ok(match self.sum()? {
+            ScalarValue::Decimal128(sum, ..) if is_whole(&self.input) => {
+                ScalarValue::Decimal256(sum.map(i256::from_i128), MAX_DIGITS + 1, 0)
+            }
+            sum => sum,
+        })
     }
 }
 
@@ -381,7 +426,7 @@ impl Accumulator for Total {
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         match self.answer {
-            Answer::Sum => self.sum(),
+            Answer::Sum => self.answered(),
             Answer::Avg if self.count == 0 => Ok(ScalarValue::Float64(None)),
             Answer::Avg if self.is_float() => {
                 Ok(ScalarValue::Float64(Some(self.float / self.count as f64)))
@@ -504,13 +549,19 @@ impl<N: Sum> GroupTotals<N> {
         )
     }
 
-    fn sums_array(&self, sums: Vec<N>, counts: &[i64]) -> Result<ArrayRef> {
-        if !sums.iter().all(|s| s.fits()) {
-            return Err(overflow());
+    /// Sums, and which of them are NULL.
+    fn checked(&self, sums: Vec<N>, counts: &[i64]) -> Result<(Vec<N>, Option<NullBuffer>)> {
+        if !sums.iter().all(|s| s.fits(&self.input)) {
+            return Err(overflow(&self.input));
         }
         let nulls = counts
             .contains(&0)
             .then(|| counts.iter().map(|c| *c > 0).collect());
+        Ok((sums, nulls))
+    }
+
+    fn sums_array(&self, sums: Vec<N>, counts: &[i64]) -> Result<ArrayRef> {
+        let (sums, nulls) = self.checked(sums, counts)?;
         Ok(N::state(sums, nulls, scale(&self.input)))
     }
 }
@@ -532,13 +583,20 @@ impl<N: Sum> GroupsAccumulator for GroupTotals<N> {
             fits &= sums[group].add(value);
             counts[group] += 1;
         })?;
-        if fits { Ok(()) } else { Err(overflow()) }
+        if fits {
+            Ok(())
+        } else {
+            Err(overflow(&self.input))
+        }
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
         let (sums, counts) = self.take(emit_to);
         match self.answer {
-            Answer::Sum => self.sums_array(sums, &counts),
+            Answer::Sum => {
+                let (sums, nulls) = self.checked(sums, &counts)?;
+                Ok(N::answer(sums, nulls, &self.input))
+            }
             Answer::Avg => {
                 let unit = 10f64.powi(i32::from(scale(&self.input)));
                 let averages = sums.iter().zip(&counts).map(|(sum, count)| {
@@ -574,7 +632,11 @@ impl<N: Sum> GroupsAccumulator for GroupTotals<N> {
             fits &= group_sums[group].add(value);
             group_counts[group] += counts.map_or(1, |c| c.value(i));
         })?;
-        if fits { Ok(()) } else { Err(overflow()) }
+        if fits {
+            Ok(())
+        } else {
+            Err(overflow(&self.input))
+        }
     }
 
     fn convert_to_state(

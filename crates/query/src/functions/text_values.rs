@@ -5,15 +5,19 @@
 
 use super::make_moment::day_of;
 use super::time_zone::instant_in;
+use crate::common_types::number_kind::is_huge;
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{
-    DataType, Date32Type, Decimal64Type, Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    DataType, Date32Type, Decimal64Type, Decimal128Type, Decimal256Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    i256,
 };
 use datafusion::common::Result;
+use hushdb_sql::type_names::type_name;
 use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::HUGEINT;
 use std::sync::Arc;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
@@ -26,6 +30,7 @@ const MAX_DIGITS: i64 = 39;
 pub(super) fn reads(to: &DataType) -> bool {
     use DataType as T;
     to.is_integer()
+        || is_huge(to)
         || matches!(
             to,
             T::Decimal64(..)
@@ -55,6 +60,9 @@ pub(super) fn read(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<Arr
         }
         T::Decimal128(precision, scale) => {
             texts.read::<Decimal128Type>(|text| decimal(text, *precision, *scale))
+        }
+        T::Decimal256(..) => {
+            texts.read::<Decimal256Type>(|text| huge_integer(text, *to == HUGEINT))
         }
         T::Date32 => texts.read::<Date32Type>(day),
         T::Timestamp(TimeUnit::Second, None) => {
@@ -108,9 +116,12 @@ impl Texts<'_> {
     }
 
     fn refused(&self) -> Error {
+        let to = match is_huge(self.to) {
+            true => type_name(self.to),
+            false => self.to.to_string(),
+        };
         let message = format!(
-            "Could not convert a string to {}, or it does not fit; TRY_CAST gives NULL instead",
-            self.to
+            "Could not convert a string to {to}, or it does not fit; TRY_CAST gives NULL instead"
         );
         Error::new(ErrorKind::Conversion, message)
     }
@@ -238,6 +249,17 @@ fn integer(text: &str, signed: bool) -> Option<i128> {
     let value = number.scaled(0)?;
     let is_less = number.negative && (value != 0 || !number.fraction.is_empty());
     (signed || !is_less).then_some(value)
+}
+
+/// A HUGEINT, or a UHUGEINT, whose upper half is read from bare digits alone.
+fn huge_integer(text: &str, signed: bool) -> Option<i256> {
+    Number::read(text)?;
+    match integer(text, signed) {
+        Some(value) if signed || value >= 0 => Some(i256::from_i128(value)),
+        Some(_) => None,
+        None if signed => None,
+        None => Some(i256::from_parts(trimmed(text).parse().ok()?, 0)),
+    }
 }
 
 fn decimal(text: &str, precision: u8, scale: i8) -> Option<i128> {

@@ -6,6 +6,7 @@
 //! its second. What is left as a cast of its own has another value of the new type for each that the old one has.
 
 use super::rewrite_expressions::rewrite_expressions;
+use crate::common_types::number_kind::is_huge;
 use crate::functions::{is_of_moments, rounding_cast};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
@@ -14,6 +15,7 @@ use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, TryCast};
 use datafusion::optimizer::AnalyzerRule;
+use hushdb_storage::HUGEINT;
 
 /// The rule, of casts that are written and of those that comparisons were given; see the module.
 #[derive(Debug)]
@@ -51,10 +53,20 @@ fn held(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 /// Whether a value of the one type may have none of the other, of types that DataFusion compares without their casts.
 fn loses(from: &DataType, to: &DataType) -> bool {
     is_of_moments(from, to)
+        || huge_loses(from, to)
         || match (range(from), range(to)) {
             (Some(from), Some(to)) => !from.is_within(&to),
             _ => false,
         }
+}
+
+/// Whether a value of the one type may have none of the other, of which one is HUGEINT or UHUGEINT.
+fn huge_loses(from: &DataType, to: &DataType) -> bool {
+    if !is_huge(from) && !is_huge(to) || from == to || from.is_null() {
+        return false;
+    }
+    let fits = from.is_unsigned_integer() || from.is_integer() && *to == HUGEINT;
+    !fits && !to.is_string()
 }
 
 /// The numbers that a type has: digits behind the point, and the ends, in units of the last of these.
@@ -110,6 +122,7 @@ fn range(ty: &DataType) -> Option<Range> {
 mod tests {
     use super::*;
     use datafusion::arrow::datatypes::TimeUnit;
+    use hushdb_storage::UHUGEINT;
 
     #[test]
     fn casts_that_keep_all_values_are_told_from_others() {
@@ -143,6 +156,12 @@ mod tests {
             ),
             (T::Date32, timestamp(TimeUnit::Microsecond), true),
             (T::Utf8View, T::Int64, false),
+            (T::Int64, HUGEINT, false),
+            (T::Int64, UHUGEINT, true),
+            (T::UInt64, UHUGEINT, false),
+            (HUGEINT, T::Int64, true),
+            (HUGEINT, UHUGEINT, true),
+            (T::Decimal128(38, 0), HUGEINT, true),
         ] {
             assert_eq!(loses(&from, &to), wanted, "{from} to {to}");
         }

@@ -5,7 +5,9 @@ use super::numbers::{compared_as, is_comparison, one_type};
 use super::postgres_literals;
 use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
-use crate::common_types::number_kind::{MAX_DIGITS_64, Number, float_type, int_fits, int_literal};
+use crate::common_types::number_kind::{
+    MAX_DIGITS_64, Number, float_type, huge_literal, huge_value, int_fits, int_literal,
+};
 use crate::functions::arithmetic::Op;
 use crate::functions::arithmetic_chain::{self, type_of_chain};
 use crate::functions::{
@@ -173,6 +175,10 @@ fn narrow(literal: Expr) -> Expr {
         {
             Expr::Literal(ScalarValue::Int32(Some(*v as i32)), metadata.clone())
         }
+        Expr::Literal(value, metadata) => match huge_value(value) {
+            Some(value) => Expr::Literal(value, metadata.clone()),
+            None => literal,
+        },
         _ => literal,
     }
 }
@@ -192,15 +198,14 @@ fn widened(literal: Expr, digits: &Expr) -> Expr {
 
 /// Gives an integer literal the type of the integer that it stands beside, if it fits that.
 fn fit_literal(expr: &mut RawBinaryExpr, left: &DataType, right: &DataType) {
-    let fits = |literal: &Expr, other: &Expr, ty: &DataType| match (
-        int_literal(literal),
-        Number::of(ty),
-    ) {
-        (Some(v), Some(Number::Int { bits, signed })) if int_literal(other).is_none() => {
-            int_fits(v, (bits, signed))
-        }
-        _ => false,
-    };
+    let fits =
+        |literal: &Expr, other: &Expr, ty: &DataType| match (huge_literal(literal), Number::of(ty))
+        {
+            (Some(v), Some(Number::Int { bits, signed })) if huge_literal(other).is_none() => {
+                int_fits(v, (bits, signed))
+            }
+            _ => false,
+        };
     if fits(&expr.right, &expr.left, left) {
         expr.right = cast(std::mem::take(&mut expr.right), left.clone());
     } else if fits(&expr.left, &expr.right, right) {

@@ -4,7 +4,7 @@
 //! MIN, MAX and COUNT from exact statistics without scanning. Distinct counts are sketches and never exact.
 
 use super::TableScan;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, i256};
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 use hushdb_storage::{Column, ColumnType, RowGroup, StatValue};
@@ -19,6 +19,11 @@ pub(super) fn scalar(value: &StatValue, ty: &ColumnType) -> Option<ScalarValue> 
         (StatValue::Float(v), C::Double) => ScalarValue::Float64(Some(*v)),
         (StatValue::Int128(v), C::Decimal { precision, scale }) => {
             ScalarValue::Decimal128(Some(*v), *precision, *scale)
+        }
+        (StatValue::Int128(v), C::HugeInt) => huge(i256::from_i128(*v), &ty.arrow())?,
+        (StatValue::Bytes(v), C::UHugeInt) => {
+            let value = u128::from_be_bytes(v.as_slice().try_into().ok()?);
+            huge(i256::from_parts(value, 0), &ty.arrow())?
         }
         (StatValue::Bytes(v), C::Varchar) => {
             ScalarValue::Utf8View(Some(String::from_utf8(v.clone()).ok()?))
@@ -44,6 +49,15 @@ pub(super) fn scalar(value: &StatValue, ty: &ColumnType) -> Option<ScalarValue> 
         }
         _ => return None,
     })
+}
+
+fn huge(value: i256, of: &DataType) -> Option<ScalarValue> {
+    match of {
+        DataType::Decimal256(digits, scale) => {
+            Some(ScalarValue::Decimal256(Some(value), *digits, *scale))
+        }
+        _ => None,
+    }
 }
 
 /// Statistics of all visible rows, a column statistic for each field of the scan's schema.

@@ -7,6 +7,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, GenericByteViewArray, PrimitiveArray};
+use arrow_buffer::i256;
 use arrow_schema::TimeUnit;
 use hushdb_encoding::{ColumnType, MAX_DECIMAL64_PRECISION, row_bytes};
 
@@ -57,11 +58,7 @@ impl Statistics {
             ColumnType::Decimal { precision, .. } if *precision <= MAX_DECIMAL64_PRECISION => {
                 signed::<Decimal64Type>(array, sketch)
             }
-            ColumnType::Decimal { .. } => {
-                let array = array.as_primitive::<Decimal128Type>();
-                each(array, |value| sketch.add_bytes(&value.to_le_bytes()));
-                wrap(min_max(array, |value| value), StatValue::Int128)
-            }
+            ColumnType::Decimal { .. } => wide(array, sketch),
             ColumnType::Date => signed::<Date32Type>(array, sketch),
             ColumnType::Time => signed::<Time64MicrosecondType>(array, sketch),
             ColumnType::Timestamp(TimeUnit::Second, _) => {
@@ -90,6 +87,8 @@ impl Statistics {
                 }
                 extremes.bounds(false, &mut exact)
             }
+            ColumnType::HugeInt => huge(array, sketch),
+            ColumnType::UHugeInt => unsigned_huge(array, sketch),
             ColumnType::List(_) | ColumnType::Struct(_) | ColumnType::Enum(_) => (None, None),
         };
         let null_count = u32::try_from(array.null_count()).unwrap_or(u32::MAX);
@@ -102,6 +101,34 @@ impl Statistics {
             distinct,
         }
     }
+}
+
+fn wide(array: &ArrayRef, sketch: &mut DistinctSketch) -> Bounds {
+    let array = array.as_primitive::<Decimal128Type>();
+    each(array, |value| sketch.add_bytes(&value.to_le_bytes()));
+    wrap(min_max(array, |value| value), StatValue::Int128)
+}
+
+fn huge(array: &ArrayRef, sketch: &mut DistinctSketch) -> Bounds {
+    let array = array.as_primitive::<Decimal256Type>();
+    each(array, |value| {
+        sketch.add_bytes(&value.as_i128().to_le_bytes());
+    });
+    wrap(min_max(array, i256::as_i128), StatValue::Int128)
+}
+
+fn unsigned_huge(array: &ArrayRef, sketch: &mut DistinctSketch) -> Bounds {
+    let array = array.as_primitive::<Decimal256Type>();
+    each(array, |value| {
+        sketch.add_bytes(&low_half(value).to_le_bytes());
+    });
+    let bytes = |value: u128| StatValue::Bytes(value.to_be_bytes().into());
+    wrap(min_max(array, low_half), bytes)
+}
+
+/// What a UHUGEINT is of.
+fn low_half(value: i256) -> u128 {
+    value.to_parts().0
 }
 
 /// Bytes that the values of an array take, before compression.

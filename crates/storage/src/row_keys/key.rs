@@ -15,12 +15,13 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Decimal64Type, Decimal128Type, Float32Type, Float64Type,
-    Int8Type, Int16Type, Int32Type, Int64Type, Time64MicrosecondType, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    ArrowPrimitiveType, Date32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time64MicrosecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
+use arrow_buffer::i256;
 use arrow_schema::TimeUnit;
 use hushdb_encoding::{ColumnType, MAX_DECIMAL64_PRECISION};
 
@@ -100,10 +101,7 @@ fn encode(ty: &ColumnType, array: &dyn Array, row: usize, out: &mut Vec<u8>) -> 
         ColumnType::Decimal { precision, .. } if *precision <= MAX_DECIMAL64_PRECISION => {
             int64(value::<Decimal64Type>(array, row)?, out);
         }
-        ColumnType::Decimal { .. } => {
-            let value = value::<Decimal128Type>(array, row)?;
-            out.extend(((value as u128) ^ (1 << 127)).to_be_bytes());
-        }
+        ColumnType::Decimal { .. } => int128(value::<Decimal128Type>(array, row)?, out),
         ColumnType::Varchar => escaped(array.as_string_view_opt()?.value(row).as_bytes(), out),
         ColumnType::Blob => escaped(array.as_binary_view_opt()?.value(row), out),
         ColumnType::Date => int32(value::<Date32Type>(array, row)?, out),
@@ -117,6 +115,8 @@ fn encode(ty: &ColumnType, array: &dyn Array, row: usize, out: &mut Vec<u8>) -> 
             };
             int64(ticks, out);
         }
+        ColumnType::HugeInt => int128(huge(array, row)?.as_i128(), out),
+        ColumnType::UHugeInt => out.extend(huge(array, row)?.to_parts().0.to_be_bytes()),
         ColumnType::Uuid => {
             out.extend_from_slice(array.as_fixed_size_binary_opt()?.value(row));
         }
@@ -138,6 +138,14 @@ fn int32(value: i32, out: &mut Vec<u8>) {
 
 fn int64(value: i64, out: &mut Vec<u8>) {
     out.extend(((value as u64) ^ (1 << 63)).to_be_bytes());
+}
+
+fn huge(array: &dyn Array, row: usize) -> Option<i256> {
+    value::<Decimal256Type>(array, row)
+}
+
+fn int128(value: i128, out: &mut Vec<u8>) {
+    out.extend((value.cast_unsigned() ^ (1 << 127)).to_be_bytes());
 }
 
 fn escaped(bytes: &[u8], out: &mut Vec<u8>) {

@@ -132,6 +132,10 @@ fn without_fixed_bytes(schema: &Schema, uuids: &HashSet<String>) -> Schema {
                 field.is_nullable(),
             ))
         }
+        // As in DuckDB: no DECIMAL is as wide, and HUGEINTs do not come as decimals.
+        DataType::Decimal256(..) => {
+            Arc::new(field.as_ref().clone().with_data_type(DataType::Float64))
+        }
         DataType::FixedSizeBinary(_) => {
             Arc::new(field.as_ref().clone().with_data_type(DataType::BinaryView))
         }

@@ -4,6 +4,7 @@ use super::copy_options::{self, Format, Options};
 use super::csv::{CsvForm, CsvWriter};
 use super::json::JsonWriter;
 use super::packed_files::Packed;
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use hushdb_query::functions::{field_without_enums, without_enums};
@@ -52,7 +53,7 @@ impl<'a> CopyRows<'a> {
             Format::Csv => Rows::Csv(form.writer(schema, packed(file)?)?),
             Format::Json => Rows::Json(JsonWriter::begin(schema, packed(file)?, options.array)?),
             Format::Parquet => {
-                let schema = without_enum_columns(schema);
+                let schema = for_parquet(schema);
                 Rows::Parquet(Box::new(parquet(file, options, &schema)?))
             }
         };
@@ -65,9 +66,16 @@ impl<'a> CopyRows<'a> {
             Rows::Csv(rows) => rows.batch(batch),
             Rows::Json(rows) => rows.batch(batch),
             Rows::Parquet(rows) => {
-                let columns = batch.columns().iter().map(without_enums);
+                let schema = for_parquet(&batch.schema());
+                let columns = batch.columns().iter().zip(schema.fields());
+                let columns = columns.map(|(column, field)| {
+                    let plain = without_enums(column)?;
+                    match plain.data_type() == field.data_type() {
+                        true => Ok(plain),
+                        false => Ok(cast(&plain, field.data_type())?),
+                    }
+                });
                 let columns = columns.collect::<datafusion::common::Result<Vec<_>>>()?;
-                let schema = without_enum_columns(&batch.schema());
                 rows.write(&RecordBatch::try_new(schema, columns)?)
                     .map_err(failed)
             }
@@ -95,10 +103,22 @@ impl<'a> CopyRows<'a> {
     }
 }
 
-/// The schema with texts for ENUMs, which a Parquet file has.
-fn without_enum_columns(schema: &SchemaRef) -> SchemaRef {
-    let fields: Vec<FieldRef> = schema.fields().iter().map(field_without_enums).collect();
+/// The schema with texts for ENUMs, and DOUBLEs for HUGEINTs, which a Parquet file has: as in DuckDB.
+fn for_parquet(schema: &SchemaRef) -> SchemaRef {
+    let fields = schema.fields().iter().map(field_without_enums);
+    let fields: Vec<FieldRef> = fields.map(|field| without_huge(&field)).collect();
     Arc::new(Schema::new(fields))
+}
+
+/// A field with DOUBLEs for HUGEINTs, also within lists and structs.
+fn without_huge(field: &FieldRef) -> FieldRef {
+    let plain = match field.data_type() {
+        DataType::Decimal256(..) => DataType::Float64,
+        DataType::List(item) => DataType::List(without_huge(item)),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(without_huge).collect()),
+        _ => return Arc::clone(field),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(plain))
 }
 
 fn parquet(

@@ -126,9 +126,12 @@ pub(in crate::exec) fn source_for(path: &str, columns: &[&Column]) -> Result<Arc
 /// The type in which values of a column's type are read.
 fn read_as(ty: &ColumnType) -> DataType {
     match ty {
-        ColumnType::Blob | ColumnType::Uuid | ColumnType::Interval | ColumnType::Enum(_) => {
-            DataType::Utf8View
-        }
+        ColumnType::Blob
+        | ColumnType::Uuid
+        | ColumnType::Interval
+        | ColumnType::Enum(_)
+        | ColumnType::HugeInt
+        | ColumnType::UHugeInt => DataType::Utf8View,
         ColumnType::List(item) => {
             DataType::List(Arc::new(Field::new_list_field(read_as(item), true)))
         }

@@ -5,13 +5,13 @@
 
 use crate::value::{Value, is_plain_number, plain_decimal};
 use datafusion::arrow::array::{
-    ArrayRef, BinaryViewArray, BooleanArray, Decimal64Array, Decimal128Array, PrimitiveArray,
-    StringViewArray,
+    ArrayRef, BinaryViewArray, BooleanArray, Decimal64Array, Decimal128Array, Decimal256Array,
+    PrimitiveArray, StringViewArray,
 };
 use datafusion::arrow::buffer::ScalarBuffer;
 use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, Date32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
 };
 use datafusion::sql::sqlparser::ast::{self, Expr, FunctionArguments, UnaryOperator};
 use hushdb_sql::{Result, postgres_literal};
@@ -204,10 +204,7 @@ pub(in crate::exec) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<A
         ColumnType::UInt16 => integers::<UInt16Type>(cells)?,
         ColumnType::UInt32 => integers::<UInt32Type>(cells)?,
         ColumnType::UInt64 => integers::<UInt64Type>(cells)?,
-        ColumnType::Boolean => {
-            let values = all(cells, |cell| cell.boolean())?;
-            Arc::new(BooleanArray::from(values))
-        }
+        ColumnType::Boolean => Arc::new(BooleanArray::from(all(cells, Literal::boolean)?)),
         ColumnType::Varchar => {
             let values = all(cells, |cell| match cell {
                 Literal::Text(text) => Some(text),
@@ -253,7 +250,9 @@ pub(in crate::exec) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<A
                 Arc::new(values.with_precision_and_scale(*precision, *scale).ok()?)
             }
         }
+        ColumnType::HugeInt => huge(cells, ty)?,
         ColumnType::Float
+        | ColumnType::UHugeInt
         | ColumnType::Time
         | ColumnType::Timestamp(..)
         | ColumnType::Interval
@@ -281,6 +280,12 @@ fn primitive<'a, T: ArrowPrimitiveType>(
     value: impl Fn(Literal<'a>) -> Option<T::Native>,
 ) -> Option<ArrayRef> {
     Some(Arc::new(PrimitiveArray::<T>::from_iter(all(cells, value)?)))
+}
+
+fn huge(cells: &[Literal<'_>], ty: &ColumnType) -> Option<ArrayRef> {
+    let values = all(cells, |cell| Some(i256::from_i128(cell.integer()?)))?;
+    let values = Decimal256Array::from(values);
+    Some(Arc::new(values.with_data_type(ty.arrow())))
 }
 
 fn integers<T: ArrowPrimitiveType>(cells: &[Literal<'_>]) -> Option<ArrayRef>

@@ -4,6 +4,7 @@ use super::super::room::{Room, SMALL};
 use super::super::value_text;
 use super::super::whole::{Call, Whole, registered};
 use super::value::{Kind, Value, double, write_string};
+use crate::common_types::number_kind::is_huge;
 use crate::heed::check;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewBuilder};
 use datafusion::arrow::datatypes::{DataType, Field, Float32Type, Float64Type};
@@ -176,8 +177,7 @@ fn write(field: Option<&Field>, values: &dyn Array, row: usize, out: &mut String
         of => {
             let text = value_text(values, row)?.unwrap_or_default();
             let is_json = field.is_some_and(is_called_json);
-            // A sum of integers is one, and no decimal.
-            let is_whole = of.is_integer() || matches!(of, DataType::Decimal128(38, 0));
+            let is_whole = of.is_integer() || is_huge(of);
             match of {
                 DataType::Boolean => out.push_str(&text),
                 _ if is_whole || is_json => out.push_str(&text),

@@ -221,6 +221,8 @@ fn kind_for(ty: &ColumnType, options: &Options) -> Kind {
         | ColumnType::UInt16
         | ColumnType::UInt32
         | ColumnType::UInt64
+        | ColumnType::HugeInt
+        | ColumnType::UHugeInt
         | ColumnType::Float
         | ColumnType::Double
         | ColumnType::Decimal { .. }

@@ -355,6 +355,8 @@ fn could_be(ty: &ColumnType, text: &str) -> bool {
         | ColumnType::UInt16
         | ColumnType::UInt32
         | ColumnType::UInt64
+        | ColumnType::HugeInt
+        | ColumnType::UHugeInt
         | ColumnType::Float
         | ColumnType::Double
         | ColumnType::Decimal { .. }

@@ -39,6 +39,14 @@ macro_rules! gather {
             DataType::Decimal128(..) => {
                 $self.gather($array.as_primitive::<Decimal128Type>(), |_| 0, |v| v as f64)
             }
+            DataType::Decimal256(..) => $self.gather(
+                $array.as_primitive::<Decimal256Type>(),
+                |_| 0,
+                |v| match v.to_i128() {
+                    Some(v) => v as f64,
+                    None => v.to_parts().0 as f64,
+                },
+            ),
             DataType::Float16 => {
                 $self.gather($array.as_primitive::<Float16Type>(), |_| 0, |v| v.to_f64())
             }
@@ -60,7 +68,11 @@ impl Numbers {
             || ty.is_floating()
             || matches!(
                 ty,
-                D::Decimal128(..) | D::Date32 | D::Time64(TimeUnit::Microsecond) | D::Timestamp(..)
+                D::Decimal128(..)
+                    | D::Decimal256(..)
+                    | D::Date32
+                    | D::Time64(TimeUnit::Microsecond)
+                    | D::Timestamp(..)
             )
     }
 
@@ -177,6 +189,7 @@ impl Numbers {
             DataType::Decimal32(_, scale)
             | DataType::Decimal64(_, scale)
             | DataType::Decimal128(_, scale) => Some(10_f64.powi(i32::from(*scale))),
+            DataType::Decimal256(_, scale) => Some(10_f64.powi(i32::from(*scale))),
             ty if ty.is_integer() || ty.is_floating() => Some(1.0),
             _ => None,
         }
@@ -194,7 +207,8 @@ impl Numbers {
     }
 
     fn average(&self) -> Result<Option<String>> {
-        let is_exact = !self.ty.is_floating() && !matches!(self.ty, DataType::Decimal128(..));
+        let is_wide = matches!(self.ty, DataType::Decimal128(..) | DataType::Decimal256(..));
+        let is_exact = !self.ty.is_floating() && !is_wide;
         match self.scale() {
             Some(scale) if is_exact => {
                 real_text(self.exact_sum as f64 / (self.count as f64 * scale))
@@ -217,7 +231,9 @@ impl Numbers {
                 let array = array.with_precision_and_scale((*precision).max(1), *scale)?;
                 Ok(value_text(&array, 0)?)
             }
-            ty if ty.is_integer() => Ok(Some((whole as i128).to_string())),
+            ty if ty.is_integer() || matches!(ty, DataType::Decimal256(..)) => {
+                Ok(Some((whole as i128).to_string()))
+            }
             ty if ty.is_floating() => real_text(value),
             _ => self.instant(value),
         }
