@@ -214,6 +214,7 @@ pub(super) fn kind_of<'a>(
     date: Option<&str>,
     timestamp: Option<&str>,
     numbers: Option<NumberForm>,
+    candidates: Option<&[ColumnType]>,
 ) -> Kind {
     let dates = match date {
         Some(form) => vec![form],
@@ -229,6 +230,9 @@ pub(super) fn kind_of<'a>(
     kinds.extend(dates.into_iter().map(|form| Kind::Date(form.into())));
     kinds.push(Kind::Timestamp(timestamp.map(str::to_string)));
     kinds.push(Kind::TimestampTz);
+    if let Some(candidates) = candidates {
+        kinds.retain(|kind| candidates.contains(&kind.column_type()));
+    }
     let mut is_empty = true;
     for value in values.flatten() {
         is_empty = false;
@@ -246,6 +250,20 @@ pub(super) fn kind_of<'a>(
         Some(kind) => kind.clone(),
         None => TEXT,
     }
+}
+
+/// Whether values may be taken for such a type.
+pub(super) fn could_be_found(ty: &ColumnType) -> bool {
+    let kinds = [
+        Kind::Boolean,
+        Kind::Integer,
+        Kind::Double,
+        Kind::Time,
+        Kind::Date(ISO_DATE.into()),
+        Kind::Timestamp(None),
+        Kind::TimestampTz,
+    ];
+    kinds.iter().any(|kind| kind.column_type() == *ty)
 }
 
 /// Whether a form of dates or timestamps is one.
@@ -436,7 +454,13 @@ mod tests {
     use super::*;
 
     fn kind(values: &[&str]) -> Kind {
-        kind_of(values.iter().map(|value| Some(*value)), None, None, None)
+        kind_of(
+            values.iter().map(|value| Some(*value)),
+            None,
+            None,
+            None,
+            None,
+        )
     }
 
     #[test]

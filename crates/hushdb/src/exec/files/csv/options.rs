@@ -2,7 +2,7 @@
 
 use super::super::option_values::{flag, pairs, text, texts};
 use super::super::packed_files::Packing;
-use super::kinds::{NumberForm, is_form};
+use super::kinds::{NumberForm, could_be_found, is_form};
 use hushdb_sql::OptionValue;
 use hushdb_sql::type_names::named_type;
 use hushdb_sql::{Error, Result};
@@ -18,6 +18,8 @@ pub(super) struct Options {
     pub(super) escape: Option<Option<u8>>,
     pub(super) comment: Option<Option<u8>>,
     pub(super) nulls: Vec<String>,
+    /// The types that values are taken for, if not all.
+    pub(super) candidates: Option<Vec<ColumnType>>,
     /// Columns in which what reads as NULL is an empty text.
     pub(super) not_null: Vec<String>,
     /// Lines before the first record.
@@ -106,6 +108,7 @@ impl Options {
                 }
             },
             "names" | "column_names" => self.names = texts(name, value)?,
+            "auto_type_candidates" => self.candidates = Some(candidates(&texts(name, value)?)?),
             "all_varchar" => self.all_varchar = flag(name, value)?,
             "dateformat" | "date_format" => self.date_form = Some(form(name, value)?),
             "timestampformat" | "timestamp_format" => {
@@ -150,6 +153,31 @@ impl Options {
             .iter()
             .any(|name| name.eq_ignore_ascii_case(column))
     }
+}
+
+/// Types that values may be taken for.
+fn candidates(names: &[String]) -> Result<Vec<ColumnType>> {
+    if names.is_empty() {
+        return Err(Error::binder(
+            "auto_type_candidates requires at least one type",
+        ));
+    }
+    let mut types = vec![];
+    for name in names {
+        if name.eq_ignore_ascii_case("NULL") {
+            continue;
+        }
+        let ty = named_type(name)?;
+        let is_known = ty == ColumnType::Varchar || could_be_found(&ty);
+        if !is_known {
+            return Err(Error::unsupported(format!(
+                "Auto Type Candidate of type {name} is not there yet; values are taken for BOOLEAN, BIGINT, DOUBLE, TIME, DATE, \
+                 TIMESTAMP, TIMESTAMPTZ and VARCHAR"
+            )));
+        }
+        types.push(ty);
+    }
+    Ok(types)
 }
 
 /// A point or a comma.

@@ -268,6 +268,7 @@ impl Sniffed {
                 options.date_form.as_deref(),
                 options.timestamp_form.as_deref(),
                 options.numbers,
+                options.candidates.as_deref(),
             ))
         });
         kinds.collect()
