@@ -322,6 +322,8 @@ mutants! {
         "own rows are merged with those that were there": "let merge_from = self.first_own_row(id);" => "let merge_from = self.first_own_row(id).min(Default::default());";
     }
     Tests::Histories, "crates/storage/src/catalog/transaction_locks.rs" {
+        "who defines does not look again at what others have defined": "if self.newest()?.definitions != self.base.definitions {\n            return Err(Error::Overtaken);\n        }" => "";
+        "who has a whole table does not look again at its rows": "now.is_some_and(|now| now.changes == base.changes)" => "now.is_some()";
         "who has waited does not look again": ".try_for_each(|table| self.still_holds(table, &newest))" => ".try_for_each(|table| self.still_holds(table, &self.base))";
     }
     Tests::Storage("tables"), "crates/storage/src/catalog/queued_states.rs" {
@@ -331,6 +333,7 @@ mutants! {
         "blocks of what is queued may be reused while it is read": "self.keep(&newest);" => "";
     }
     Tests::Histories, "crates/storage/src/catalog/queued_states.rs" {
+        "a key need not mean the same any more": "Ok(rows.is_some() && rows == of(base)?)" => "Ok(rows.is_some())";
         "nobody waits for what was looked at": "if ticket == 0 {" => "if ticket < u64::MAX {";
         "a statement sees less than the one before": "            false => self.look(owner),\n" => "            false => Ok(self.snapshot()),\n";
     }
@@ -340,8 +343,13 @@ mutants! {
     Tests::Storage("tables"), "crates/storage/src/catalog/commit.rs" {
         "what builds on what was given up is committed": "            self.store.still_counts(owner)?;" => "            drop(Arc::clone(owner));";
         "who moves the root lets go of its locks first": "        let (version, _) = self.rebase_on(&state)?;" => "        let (version, _) = self.rebase_on(&state)?;\n        self.release_early();";
+        "who defines lets go of its locks before it waits for the file": "        let _alone = wait_for(&self.checkpointing)?;\n        let mut log = wait_for(&self.log)?;\n        let mut state = wait_for(&self.commit)?;\n        let (version, _)" => "        self.release_early();\n        let _alone = wait_for(&self.checkpointing)?;\n        let mut log = wait_for(&self.log)?;\n        let mut state = wait_for(&self.commit)?;\n        let (version, _)";
+        "what is too long for the log lets go of its locks first": "MAX_QUEUED_BYTES\n            {\n                return Ok(None);" => "MAX_QUEUED_BYTES\n            {\n                transaction.release_early();\n                return Ok(None);";
         "who queues keeps its locks": "        transaction.release_early();\n" => "";
         "what a commit failed by is told before it is durable": "            let _ = self.newest();" => "";
+    }
+    Tests::Storage("lib"), "crates/storage/src/catalog/commit.rs" {
+        "an older state is shown before the tickets of the newer are given up": "        self.queue.failed(state.tickets);\n        state.queue.clear();\n        state.queued_bytes = 0;\n        let published = self.snapshot();\n        self.show(&mut state, published);" => "        state.queue.clear();\n        state.queued_bytes = 0;\n        let published = self.snapshot();\n        self.show(&mut state, published);\n        self.queue.failed(state.tickets);";
     }
     Tests::Histories, "crates/storage/src/locks/lock_table.rs" {
         "a lock is had by all who ask": "if is_first && lock.is_free(owner, mode)" => "if is_first || lock.is_free(owner, mode)";

@@ -19,6 +19,7 @@ use super::anomalies::{Done, End};
 use super::by_key::{ByKey, find, number, table};
 use super::turns::Turns;
 use super::{ACCOUNTS, HistoryReport, KEYS, Level, PLACES, START};
+use super::{Told, has_all};
 use crate::dice::Dice;
 use crate::disk::SimDisk;
 
@@ -47,6 +48,7 @@ pub(super) struct Client<'a> {
     dice: Dice,
     level: Level,
     disk: &'a SimDisk,
+    acknowledged: &'a Told,
     /// Whether others do not wait, whose commits may come between.
     is_mixed: bool,
     next_id: u64,
@@ -79,7 +81,7 @@ impl<'a> Client<'a> {
         turns: &'a Arc<Turns>,
         dice: Dice,
         (level, is_mixed): (Level, bool),
-        disk: &'a SimDisk,
+        (disk, acknowledged): (&'a SimDisk, &'a Told),
     ) -> Self {
         Self {
             me,
@@ -88,6 +90,7 @@ impl<'a> Client<'a> {
             dice,
             level,
             disk,
+            acknowledged,
             is_mixed,
             next_id: 1 + me as u64 * 100_000,
             transaction: None,
@@ -141,6 +144,7 @@ impl<'a> Client<'a> {
                 12..=14 => self.place()?,
                 15..=16 => self.transfer()?,
                 17 => self.count()?,
+                18 if self.dice.chance(30) => self.empty()?,
                 18 => self.toggle()?,
                 _ => self.sum()?,
             }
@@ -159,6 +163,7 @@ impl<'a> Client<'a> {
         match transaction.commit() {
             Ok(_) => {
                 self.deed.done.end = End::Committed;
+                self.acknowledged.lock().extend(&self.deed.done.appends);
                 self.report.commits += 1;
                 Ok(())
             }
@@ -366,6 +371,7 @@ impl<'a> Client<'a> {
             .dice
             .pick(&[None, None, Some(LockMode::Share), Some(LockMode::All)]);
         let mode = mode.filter(|_| self.level != Level::Snapshot);
+        let told = self.acknowledged.lock().clone();
         let mut list = self.by_key(ByKey::read("t", key), |txn| {
             let (id, text) = list(txn, key)?;
             if let Some(mode) = mode {
@@ -382,6 +388,11 @@ impl<'a> Client<'a> {
         if seen != own {
             return Err(Stop::Wrong(format!(
                 "it appended {own:?} and sees {seen:?} of it"
+            )));
+        }
+        if self.level == Level::Committed && !has_all(&list, key, &told) {
+            return Err(Stop::Wrong(format!(
+                "{told:?} was committed before it read {list:?} of {key}"
             )));
         }
         list.retain(|id| !own.contains(id));
@@ -555,6 +566,24 @@ impl<'a> Client<'a> {
         })?;
         (self.deed.toggled, self.deed.is_more) = (!self.deed.toggled, true);
         Ok(())
+    }
+
+    /// Takes all rows away from the places.
+    fn empty(&mut self) -> Step<()> {
+        let gone = self.statement(|txn| {
+            txn.lock_whole(table(txn, "u")?.id)?;
+            let rows = scan(txn, "u", 0)?;
+            txn.truncate(MAIN_SCHEMA, "u").map(|_| rows)
+        })?;
+        for (_, place) in &gone {
+            *self.deed.placed.entry(*place as u64).or_default() -= 1;
+        }
+        self.deed.is_more |= !gone.is_empty();
+        let left = self.statement(|txn| scan(txn, "u", 0))?;
+        match left.is_empty() || self.is_mixed {
+            true => Ok(()),
+            false => Err(Stop::Wrong(format!("{left:?} is left of {gone:?}"))),
+        }
     }
 
     /// All the money, which no statement sees more or less of.

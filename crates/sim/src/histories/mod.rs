@@ -22,6 +22,7 @@ use hushdb_storage::{
     BufferPool, ColumnDef, ColumnType, IndexDef, IndexKind, MAIN_SCHEMA, StorageFile, StorageFiles,
     Store, StoreOptions,
 };
+use parking_lot::Mutex;
 
 use self::anomalies::{Done, End, anomaly};
 use self::client::{Client, Deed};
@@ -155,6 +156,15 @@ impl History {
     }
 }
 
+/// What clients were told is committed: the lists, and what was appended to them.
+type Told = Mutex<Vec<(u64, u64)>>;
+
+/// Whether a list has all that was appended to it.
+fn has_all(list: &[u64], key: u64, told: &[(u64, u64)]) -> bool {
+    let mut here = told.iter().filter(|(of, _)| *of == key);
+    here.all(|(_, id)| list.contains(id))
+}
+
 /// How each of some clients works.
 fn levels(dice: &mut Dice) -> Vec<Level> {
     use Level::{Committed, Repeatable, Snapshot};
@@ -231,13 +241,14 @@ fn side_by_side(
 ) -> Result<(HistoryReport, Vec<Vec<Deed>>), String> {
     let is_mixed = levels.contains(&Level::Snapshot);
     let turns = Arc::new(Turns::new(dice.fork(), levels.len()));
+    let told = Told::default();
     let transactions = dice.between(2, 6);
     let mut clients: Vec<Client<'_>> = levels
         .iter()
         .enumerate()
         .map(|(me, level)| {
             let how = (*level, is_mixed);
-            Client::new(me, store, &turns, dice.fork(), how, disk)
+            Client::new(me, store, &turns, dice.fork(), how, (disk, &told))
         })
         .collect();
     let ends: Vec<Result<(), String>> = std::thread::scope(|scope| {

@@ -279,6 +279,37 @@ fn a_commit_that_moves_the_root_keeps_its_locks_until_it_has() {
 }
 
 #[test]
+fn what_a_log_does_not_take_keeps_its_locks_until_it_is_in_the_file() {
+    let store = database(&roomy());
+    let texts = def("s", ColumnType::Varchar);
+    let long: arrow_array::ArrayRef = Arc::new(arrow_array::StringViewArray::from(vec![
+        "x".repeat(9 << 20),
+    ]));
+    let short: arrow_array::ArrayRef = Arc::new(arrow_array::StringViewArray::from(vec!["x"]));
+    fill(&store, "long", vec![texts], &[short]);
+    type More<'a> = &'a dyn Fn(&mut Transaction);
+    let defines: More<'_> = &|txn| {
+        let columns = vec![def("a", ColumnType::Int64)];
+        let made = txn.create_table("main", "new", columns, vec![]);
+        made.map(drop).unwrap();
+    };
+    let is_long: More<'_> = &|txn| {
+        let added = txn.insert("main", "long", &[Arc::clone(&long)]);
+        added.map(drop).unwrap();
+    };
+    for (value, more) in [(5, defines), (6, is_long)] {
+        let owner = owner(&store);
+        owner.wait_by_turns(Arc::new(|| panic!("others go on")));
+        let mut txn = begin(&store, &owner);
+        more(&mut txn);
+        set(&mut txn, 1, value).unwrap();
+        txn.commit().unwrap();
+        assert_eq!(durable_value(&store, 1), Some(value));
+    }
+    assert!(store.locks().is_empty());
+}
+
+#[test]
 fn a_state_that_was_never_published_is_read_past_checkpoints() {
     let store = database(&roomy());
     let kept: Arc<Mutex<Option<Arc<CatalogVersion>>>> = Arc::default();
@@ -307,4 +338,39 @@ fn a_state_that_was_never_published_is_read_past_checkpoints() {
     assert_eq!(integers(&store, &seen, "t", "k"), before);
     assert_eq!(value(&store, &seen, 1), Some(5));
     assert_eq!(value(&store, &seen, 2), Some(0));
+}
+
+#[test]
+fn who_changes_very_many_rows_again_has_others_wait() {
+    let options = StoreOptions::default();
+    let store = Store::create_in(Arc::new(MemFiles::new()), None, &options).unwrap();
+    store.set_checkpoint_on_close(false);
+    fill_keys(&store);
+    let many: Vec<i64> = (100..50_100).collect();
+    let many: arrow_array::ArrayRef = Arc::new(arrow_array::Int64Array::from(many));
+    let own = owner(&store);
+    let mut txn = begin(&store, &own);
+    for part in 0..10 {
+        let part = many.slice(part * 5_000, 5_000);
+        txn.insert("main", "t", &[Arc::clone(&part), part]).unwrap();
+    }
+    txn.settle(None).unwrap();
+    let mut value = 0;
+    let refused = loop {
+        value += 1;
+        let other = owner(&store);
+        let mut beside = begin(&store, &other);
+        match set(&mut beside, 1, value) {
+            Ok(()) => beside.commit().map(drop).unwrap(),
+            Err(error) => break error,
+        }
+        txn.advance_to_newest().unwrap();
+    };
+    assert!(matches!(refused, Error::LockTimeout), "{refused}");
+    assert!((20..25).contains(&value), "{value}");
+    txn.commit().unwrap();
+    assert_eq!(
+        store.snapshot().table("main", "t").unwrap().row_count(),
+        50_010
+    );
 }
