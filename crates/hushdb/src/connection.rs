@@ -255,6 +255,15 @@ impl Connection {
         self.session.in_transaction()
     }
 
+    /// Aborts the open transaction, if there is one, for an error that was none of its own statements': as after one of theirs, others
+    /// need not wait until it is rolled back, unless it has a savepoint to go back to. Returns once what it has seen is durable.
+    ///
+    /// # Errors
+    /// `Conflict` when that never will be: what it has seen is not so.
+    pub fn abort(&self) -> Result<()> {
+        self.session.in_turn(|_| self.session.abort())
+    }
+
     /// A handle that cancels this connection's statements.
     pub fn interrupt_handle(&self) -> InterruptHandle {
         InterruptHandle(Arc::clone(&self.session.running))

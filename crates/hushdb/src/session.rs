@@ -160,6 +160,22 @@ impl Session {
         open.as_mut().map_or(Ok(()), |open| open.renew(keep))
     }
 
+    /// Aborts the open transaction, if there is one.
+    ///
+    /// # Errors
+    /// `Conflict` when what it has seen is not durable and never will be.
+    pub(crate) fn abort(&self) -> Result<()> {
+        let waits = match self.transaction.lock().as_mut() {
+            Some(open) if !open.is_aborted() => {
+                open.aborted().store(true, Ordering::Release);
+                open.abandon();
+                open.waits().cloned()
+            }
+            _ => None,
+        };
+        waits.map_or(Ok(()), |waits| waits.told(Ok(())))
+    }
+
     /// Whether a transaction over several statements is open, also one that an error has aborted.
     pub(crate) fn in_transaction(&self) -> bool {
         self.transaction.lock().is_some()

@@ -562,6 +562,14 @@ fn an_error_lets_go_of_the_locks_unless_there_is_a_savepoint() {
     );
     assert_eq!(changed.unwrap(), Some(1));
     assert_eq!(value(&one, "SELECT a FROM t WHERE id = 1"), 1);
+    // As a server does for what its client got wrong.
+    run(&one, "BEGIN; UPDATE t SET a = 0 WHERE id = 1").unwrap();
+    one.abort().unwrap();
+    run(&two, "UPDATE t SET a = a + 1 WHERE id = 1").unwrap();
+    assert_eq!(state_of(run(&one, "SELECT 1")), "25P02");
+    run(&one, "ROLLBACK").unwrap();
+    one.abort().unwrap();
+    assert_eq!(value(&one, "SELECT a FROM t WHERE id = 1"), 2);
     nothing_is_locked(&database);
 }
 

@@ -380,6 +380,9 @@ impl Session {
 
     /// Tells of an error, which fails the transaction.
     fn failed(&mut self, error: &SqlError) {
+        // Also for what the engine never ran, a name that is not there: others need not wait for the client to roll back.
+        let aborted = self.connection.abort().map_err(SqlError::from);
+        let error = aborted.as_ref().err().unwrap_or(error);
         self.server.metrics.error(&error.sqlstate);
         self.server.log.event(Event::Failed {
             session: self.number,
