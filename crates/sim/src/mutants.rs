@@ -343,7 +343,7 @@ mutants! {
     Tests::Storage("tables"), "crates/storage/src/catalog/commit.rs" {
         "what builds on what was given up is committed": "            self.store.still_counts(owner)?;" => "            drop(Arc::clone(owner));";
         "who moves the root lets go of its locks first": "        let (version, _) = self.rebase_on(&state)?;" => "        let (version, _) = self.rebase_on(&state)?;\n        self.release_early();";
-        "who defines lets go of its locks before it waits for the file": "        let _alone = wait_for(&self.checkpointing)?;\n        let mut log = wait_for(&self.log)?;\n        let mut state = wait_for(&self.commit)?;\n        let (version, _)" => "        self.release_early();\n        let _alone = wait_for(&self.checkpointing)?;\n        let mut log = wait_for(&self.log)?;\n        let mut state = wait_for(&self.commit)?;\n        let (version, _)";
+        "who defines lets go of its locks before it waits for the file": "        let _alone = wait_for(&store.checkpointing)?;\n        let mut log = wait_for(&store.log)?;" => "        self.release_early();\n        let _alone = wait_for(&store.checkpointing)?;\n        let mut log = wait_for(&store.log)?;";
         "what is too long for the log lets go of its locks first": "MAX_QUEUED_BYTES\n            {\n                return Ok(None);" => "MAX_QUEUED_BYTES\n            {\n                transaction.release_early();\n                return Ok(None);";
         "who queues keeps its locks": "        transaction.release_early();\n" => "";
         "what a commit failed by is told before it is durable": "            let _ = self.newest();" => "";
