@@ -407,6 +407,7 @@ fn of_lists(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
             Some(parts) => parts_of_date(&parts, of).map(Some),
             None => Ok(None),
         },
+        ("struct_extract_at", [of, at]) => Ok(at_constant(of, at)),
         ("strptime" | "try_strptime", [text, formats]) => match items(formats) {
             Some(formats) => in_one_of_forms(name, text, &formats).map(Some),
             None => Ok(None),
@@ -466,6 +467,36 @@ fn of_expressions(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
             "Wrong number of arguments provided to TRY expression",
         )),
         _ => Ok(None),
+    }
+}
+
+/// `struct_extract_at` with its place as a literal, where it is written otherwise: the planner takes the result's type from it.
+fn at_constant(of: &Expr, at: &Expr) -> Option<Expr> {
+    let is_null = |one: &Expr| matches!(one, Expr::Value(v) if v.value == Value::Null);
+    if is_null(of) || is_null(at) {
+        return Some(Expr::value(Value::Null));
+    }
+    if matches!(at, Expr::Value(v) if matches!(v.value, Value::Number(..))) {
+        return None;
+    }
+    let place = Expr::value(Value::Number(constant_integer(at)?.to_string(), false));
+    Some(call("struct_extract_at", vec![of.clone(), place]))
+}
+
+/// An integer that is written as a literal in brackets, a CAST, a text or a sum of such.
+fn constant_integer(expr: &Expr) -> Option<u32> {
+    match expr {
+        Expr::Nested(inner) | Expr::Cast { expr: inner, .. } => constant_integer(inner),
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) | Value::SingleQuotedString(digits) => digits.parse().ok(),
+            _ => None,
+        },
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::Plus,
+            right,
+        } => constant_integer(left)?.checked_add(constant_integer(right)?),
+        _ => None,
     }
 }
 

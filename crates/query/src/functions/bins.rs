@@ -140,7 +140,11 @@ fn histogram(call: &Call<'_>, room: &mut Room, exact: bool) -> Result<ArrayRef> 
     let (mut keys, mut counts, mut lengths, mut valid) = (vec![], vec![], vec![], vec![]);
     for row in 0..lists.len() {
         check()?;
-        let places = bins_of(bins, borders, row)?;
+        // Of no value at all the bins need not be known.
+        let places = match bins.is_null(row) && items(lists, row).next().is_none() {
+            true => vec![],
+            false => bins_of(bins, borders, row)?,
+        };
         let mut of_row = vec![0_u64; places.len()];
         let (mut others, mut all) = (0_u64, 0_u64);
         for value in items(lists, row) {

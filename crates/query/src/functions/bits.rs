@@ -66,14 +66,17 @@ fn of_doubles(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     ]
 }
 
-/// Two of FLOAT, or two numbers that become DOUBLE.
+/// Two numbers that become FLOAT where one is and none is DOUBLE, else DOUBLE.
 fn two_floats(types: &[DataType]) -> Option<Vec<DataType>> {
     let is_number = |of: &DataType| of.is_numeric() || of.is_null();
-    match types {
-        [DataType::Float32, DataType::Float32] => Some(types.to_vec()),
-        [from, to] if is_number(from) && is_number(to) => Some(vec![DataType::Float64; 2]),
-        _ => None,
+    if types.len() != 2 || !types.iter().all(is_number) {
+        return None;
     }
+    let of = match types.contains(&DataType::Float32) && !types.contains(&DataType::Float64) {
+        true => DataType::Float32,
+        false => DataType::Float64,
+    };
+    Some(vec![of; 2])
 }
 
 /// The next number on the way to another, among those of its type.

@@ -24,6 +24,8 @@ enum Part {
     One(char),
     Any,
     Many,
+    /// An escape with nothing behind it.
+    Cut,
 }
 
 fn matches(row: Row<'_>, folds: bool, wanted: bool) -> Result<Option<bool>> {
@@ -34,20 +36,25 @@ fn matches(row: Row<'_>, folds: bool, wanted: bool) -> Result<Option<bool>> {
         return Err(Error::new(ErrorKind::InvalidInput, what).into());
     };
     let found = match folds {
-        true => is_like(&text.to_lowercase(), &pattern.to_lowercase(), escape),
-        false => is_like(text, pattern, escape),
+        true => is_like(&text.to_lowercase(), &pattern.to_lowercase(), escape)?,
+        false => is_like(text, pattern, escape)?,
     };
     Ok(Some(found == wanted))
 }
 
-/// Whether a text is one of a pattern's; none is of a pattern that ends with its escape.
-fn is_like(text: &str, pattern: &str, escape: Option<char>) -> bool {
+/// Whether a text is one of a pattern's.
+///
+/// # Errors
+///
+/// `InvalidInput` if the pattern ends with its escape, and the text has a character for it. As in DuckDB, a `%` there is the
+/// end of the text else.
+fn is_like(text: &str, pattern: &str, escape: Option<char>) -> Result<bool> {
     let (mut parts, mut chars) = (vec![], pattern.chars());
     while let Some(next) = chars.next() {
         parts.push(match next {
             next if Some(next) == escape => match chars.next() {
                 Some(next) => Part::One(next),
-                None => return false,
+                None => Part::Cut,
             },
             '%' => Part::Many,
             '_' => Part::Any,
@@ -65,16 +72,21 @@ fn is_like(text: &str, pattern: &str, escape: Option<char>) -> bool {
                 again = Some((before.clone(), at));
                 rest = before;
             }
-            (None, None) => return true,
+            (None, None) => return Ok(true),
+            (Some(Part::Cut), None) => return Ok(escape == Some('%')),
+            (Some(Part::Cut), Some(_)) => {
+                let what = "Like pattern must not end with escape character!";
+                return Err(Error::new(ErrorKind::InvalidInput, what).into());
+            }
             (Some(Part::Any), Some(_)) => at += 1,
             (Some(Part::One(own)), Some(next)) if *own == next => at += 1,
-            (_, None) => return false,
+            (_, None) => return Ok(false),
             _ => {
                 let Some((from, behind)) = &mut again else {
-                    return false;
+                    return Ok(false);
                 };
                 if from.next().is_none() {
-                    return false;
+                    return Ok(false);
                 }
                 (rest, at) = (from.clone(), *behind);
             }
@@ -99,8 +111,12 @@ mod tests {
             ("", "%", None, true),
             ("", "_", None, false),
             ("ab", "a$b", Some('$'), true),
+            ("a", "a%", Some('%'), true),
+            ("b", "a%", Some('%'), false),
         ] {
-            assert_eq!(is_like(text, pattern, escape), expected, "{text} {pattern}");
+            let found = is_like(text, pattern, escape).unwrap();
+            assert_eq!(found, expected, "{text} {pattern}");
         }
+        assert!(is_like("ab", "a$", Some('$')).is_err());
     }
 }

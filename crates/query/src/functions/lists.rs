@@ -74,7 +74,7 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         (
             &["list_grade_up", "array_grade_up", "grade_up"],
             sorted,
-            |types, _| match types.first()? {
+            |types, constants| match null_if_any(types, constants)? {
                 DataType::Null => Some(DataType::Null),
                 _ => Some(list_of(DataType::Int64)),
             },

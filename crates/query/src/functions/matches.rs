@@ -64,10 +64,13 @@ fn extract_all(columns: &Columns, room: &mut Room) -> Result<ArrayRef> {
             continue;
         }
         let (regex, _) = compiled.get(row.text(1), row.text(3))?;
+        // As in DuckDB, nothing is of a group before the first.
+        let Ok(group) = usize::try_from(row.int(2)) else {
+            out.append(true);
+            continue;
+        };
         let groups = regex.captures_len() - 1;
-        let group = usize::try_from(row.int(2))
-            .ok()
-            .filter(|group| *group <= groups);
+        let group = Some(group).filter(|group| *group <= groups);
         for found in regex.captures_iter(row.text(0)) {
             let Some(group) = group else {
                 let what = format!(

@@ -189,15 +189,15 @@ fn bar(row: Row<'_>, width: f64, out: &mut Written<'_>) -> Result<bool> {
     if !(1.0..=1000.0).contains(&width) {
         return Err(refused("Max bar width must be between 1 and 1000").into());
     }
-    let share = match x {
+    let blocks = match x {
         _ if x.is_nan() || least.is_nan() || most.is_nan() || x <= least => 0.0,
-        _ if x >= most => 1.0,
-        _ => (x - least) / (most - least),
+        _ if x >= most => width,
+        _ => width * (x - least) / (most - least),
     };
-    if !share.is_finite() {
+    if !blocks.is_finite() {
         return Err(refused("Bar width must not be NaN or infinity").into());
     }
-    let eighths = (share * width * 8.0) as usize;
+    let eighths = (blocks * 8.0) as usize;
     let (whole, part) = (eighths / 8, eighths % 8);
     let all = width.ceil() as usize;
     out.push_times(BLOCK.as_bytes(), whole);

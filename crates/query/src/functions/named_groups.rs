@@ -1,7 +1,7 @@
 //! `regexp_extract(text, pattern, ['name', ...])`: the groups of the first match as a struct. The names come as arguments of their own
 //! behind the letters of options, each a constant that the planner sees.
 
-use super::patterns::Compiled;
+use super::patterns::{Compiled, letters_are_read};
 use super::room::Room;
 use super::whole::{Call, Whole, registered};
 use crate::heed::check;
@@ -67,12 +67,14 @@ fn extracted(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
         if row.is_multiple_of(LOOK_ROWS) {
             check()?;
         }
-        let is_known = texts.is_valid(row) && patterns.is_valid(row) && options.is_valid(row);
-        valid.push(is_known);
-        if !is_known {
-            columns.iter_mut().for_each(|column| column.append_null());
+        letters_are_read(options.is_valid(row).then(|| options.value(row)))?;
+        let mut none = || columns.iter_mut().for_each(|column| column.append_null());
+        if patterns.is_null(row) {
+            valid.push(false);
+            none();
             continue;
         }
+        // What the pattern has is looked at whatever the text is.
         let (regex, _) = compiled.get(patterns.value(row), options.value(row))?;
         let groups = regex.captures_len() - 1;
         if groups < fields.len() {
@@ -81,6 +83,11 @@ fn extracted(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
                 fields.len()
             );
             return Err(Error::new(ErrorKind::Binder, what).into());
+        }
+        valid.push(texts.is_valid(row));
+        if texts.is_null(row) {
+            none();
+            continue;
         }
         let found = regex.captures(texts.value(row));
         for (group, column) in columns.iter_mut().enumerate() {

@@ -182,10 +182,15 @@ pub(super) fn options_are_read(columns: &Columns, row: Row<'_>, place: usize) ->
     if columns.count() <= place {
         return Ok(());
     }
-    if row.is_null(place) {
+    letters_are_read((!row.is_null(place)).then(|| row.text(place)))
+}
+
+/// The letters may not be NULL, and `g` is not among them.
+pub(super) fn letters_are_read(letters: Option<&str>) -> Result<()> {
+    let Some(letters) = letters else {
         return Err(invalid("Regex options field must not be NULL").into());
-    }
-    match Options::read(row.text(place))?.all {
+    };
+    match Options::read(letters)?.all {
         true => Err(only_to_replace()),
         false => Ok(()),
     }

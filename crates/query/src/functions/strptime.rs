@@ -30,6 +30,10 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
 fn read(columns: &Columns, lenient: bool) -> Result<ArrayRef> {
     let moments = columns.rows().map(|row| {
         if row.has_null() {
+            // What is no format is told of whatever the text is.
+            if !row.is_null(1) {
+                Parts::read("", row.text(1))?;
+            }
             return Ok(None);
         }
         let found = Parts::read(row.text(0), row.text(1))?.and_then(|parts| parts.moment());
@@ -65,7 +69,7 @@ impl<'a> Parts<'a> {
     /// The parts of a text, or nothing if the format does not fit it.
     fn read(text: &'a str, format: &str) -> Result<Option<Self>, Error> {
         let mut parts = Self {
-            rest: text.trim_matches(is_space),
+            rest: text.trim_start_matches(is_space),
             year: 1900,
             month: 1,
             day: 1,
@@ -81,11 +85,12 @@ impl<'a> Parts<'a> {
             return Err(unreadable("Empty format string"));
         }
         let fits = parts.take_all(format)?;
-        Ok((fits && parts.rest.is_empty()).then_some(parts))
+        let is_all = parts.rest.trim_start_matches(is_space).is_empty();
+        Ok((fits && is_all).then_some(parts))
     }
 
     fn take_all(&mut self, format: &str) -> Result<bool, Error> {
-        let mut letters = format.trim_matches(is_space).chars().peekable();
+        let mut letters = format.chars().peekable();
         let mut fits = true;
         while let Some(c) = letters.next() {
             let taken = match c {

@@ -58,7 +58,12 @@ fn version(uuid: u128) -> u32 {
 }
 
 fn versions(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
-    let versions = numbers(call)?.map(|uuid| uuid.map(version));
+    // As in DuckDB, a letter, which is no version of RFC 9562, is its distance from `0` as a character.
+    let shown = |uuid| match version(uuid) {
+        digit @ ..10 => digit,
+        letter => letter + u32::from(b'a' - b'0') - 10,
+    };
+    let versions = numbers(call)?.map(|uuid| uuid.map(shown));
     Ok(Arc::new(versions.collect::<UInt32Array>()))
 }
 
