@@ -14,7 +14,7 @@ struct Found {
     name: Option<Ident>,
 }
 
-/// Writes keys that are `table.column` as columns of the result.
+/// Writes keys that are `table.column`, or a name that one of the queries has, as columns of the result.
 ///
 /// # Errors
 /// `Binder` for a column of a table whose query does not select it.
@@ -27,6 +27,12 @@ pub(super) fn order_by_items(query: &mut Query) -> Result<()> {
         return Ok(());
     };
     for key in keys {
+        if let Expr::Identifier(name) = &key.expr
+            && let Named::At(place) = place_of(&query.body, name)
+        {
+            let number = Value::Number((place + 1).to_string(), false);
+            key.expr = Expr::Value(number.into());
+        }
         let Expr::CompoundIdentifier(parts) = &key.expr else {
             continue;
         };
@@ -54,6 +60,48 @@ pub(super) fn order_by_items(query: &mut Query) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a query has a column of a name.
+enum Named {
+    /// At this place, from 0.
+    At(usize),
+    /// It may have one among those of a `*`, or columns meet by name.
+    Perhaps,
+    No,
+}
+
+/// The place of a name in the first of the queries that has it.
+fn place_of(body: &SetExpr, name: &Ident) -> Named {
+    match body {
+        SetExpr::Query(query) => place_of(&query.body, name),
+        SetExpr::SetOperation {
+            left,
+            right,
+            set_quantifier,
+            ..
+        } if !by_name(*set_quantifier) => match place_of(left, name) {
+            Named::No => place_of(right, name),
+            found => found,
+        },
+        SetExpr::Select(select) => place_in(select, name),
+        _ => Named::Perhaps,
+    }
+}
+
+fn place_in(select: &Select, name: &Ident) -> Named {
+    let is_plain = |item: &SelectItem| {
+        matches!(
+            item,
+            SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
+        )
+    };
+    if !select.projection.iter().all(is_plain) {
+        return Named::Perhaps;
+    }
+    let mut items = select.projection.iter();
+    let place = items.position(|item| item_name(item).is_some_and(|item| alike(item, name)));
+    place.map_or(Named::No, Named::At)
 }
 
 fn alike(one: &Ident, other: &Ident) -> bool {

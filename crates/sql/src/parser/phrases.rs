@@ -109,11 +109,34 @@ fn tables_as_queries(tokens: &mut Vec<TokenWithSpan>) {
                 || matches!(keyword(before), Keyword::UNION | Keyword::ALL)
         });
         let named = list.token(n + 1).map(|next| &next.token);
-        if begins && list.is(n, Keyword::TABLE) && matches!(named, Some(Token::Word(_))) {
+        if (begins || gives_rows(&list, n))
+            && list.is(n, Keyword::TABLE)
+            && matches!(named, Some(Token::Word(_)))
+        {
             list.replace(n, [word("FROM")]);
         }
     }
     list.changes().make(tokens);
+}
+
+/// Whether a `TABLE t` is what a table is made of, or what is inserted: `CREATE ... AS TABLE t`, `INSERT INTO u (a) TABLE t`.
+fn gives_rows(list: &TokenList<'_>, n: usize) -> bool {
+    let is_name = list
+        .token(n + 1)
+        .is_some_and(|next| keyword(next) == Keyword::NoKeyword);
+    let Some(before) = list.before(n, 1).filter(|_| is_name) else {
+        return false;
+    };
+    match list.is(0, Keyword::CREATE) {
+        true => keyword(before) == Keyword::AS,
+        false => {
+            list.is(0, Keyword::INSERT)
+                && match &before.token {
+                    Token::Word(_) => keyword(before) == Keyword::NoKeyword,
+                    other => *other == Token::RParen,
+                }
+        }
+    }
 }
 
 /// `f(x) FILTER (condition)` lacks the word WHERE.
