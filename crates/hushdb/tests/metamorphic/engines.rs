@@ -11,7 +11,7 @@ pub(crate) enum On {
     Plain,
     /// An encrypted file, small row groups, and every operator that can spill does.
     Spill,
-    /// In memory, with an index of every column that can have one.
+    /// In memory, with an index of every column that can have one, on one thread where the others have two.
     Indexed,
 }
 
@@ -40,21 +40,19 @@ impl Engines {
     /// Makes the world's tables in each database.
     pub(crate) fn open(world: &World, fault: Option<Fault>) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let options = || DatabaseOptions {
-            threads: Some(2),
+        let options = |threads| DatabaseOptions {
+            threads: Some(threads),
             memory_limit_bytes: Some(256 << 20),
             ..DatabaseOptions::default()
         };
-        let in_memory = || {
-            Database::open_with(None, options())
-                .unwrap()
-                .connect()
-                .unwrap()
+        let in_memory = |threads| {
+            let database = Database::open_with(None, options(threads)).unwrap();
+            database.connect().unwrap()
         };
         let spilling = DatabaseOptions {
             key: Some(KeySource::Text(KEY.into())),
             row_group_rows: 7,
-            ..options()
+            ..options(2)
         };
         let file = directory.path().join("db.hushdb");
         let spilling = Database::open_with(Some(&file), spilling).unwrap();
@@ -68,7 +66,7 @@ impl Engines {
             let _ = spilling.execute(setting);
         }
         let mut engines = Self {
-            connections: [in_memory(), spilling, in_memory()],
+            connections: [in_memory(2), spilling, in_memory(1)],
             fault,
             refused: vec![],
             _directory: directory,

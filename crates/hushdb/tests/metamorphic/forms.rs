@@ -27,17 +27,18 @@ pub(crate) enum Check {
     Variants,
 }
 
-const CHECKS: [Check; 15] = [
+const CHECKS: [Check; 16] = [
     Check::Where,
     Check::Where,
     Check::Distinct,
-    Check::Having,
     Check::Having,
     Check::Aggregate("min"),
     Check::Aggregate("max"),
     Check::Aggregate("count"),
     Check::Count,
     Check::Count,
+    Check::Count,
+    Check::Pivot,
     Check::Pivot,
     Check::Pivot,
     Check::Variants,

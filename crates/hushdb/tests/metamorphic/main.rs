@@ -4,8 +4,8 @@
 //! a predicate holds for is in the answer; and no answer depends on whether operators spill, on an index, on the order of
 //! joins, or on whether the query is text, prepared, a view or a WITH.
 //!
-//! `HUSHDB_METAMORPHIC_QUERIES` and `HUSHDB_METAMORPHIC_SEED` ask for more queries and for others, `HUSHDB_METAMORPHIC_FAILURES`
-//! after how many failures it ends.
+//! `HUSHDB_METAMORPHIC_QUERIES` and `HUSHDB_METAMORPHIC_SEED` ask for more queries and for others, `HUSHDB_METAMORPHIC_LONGEST` for
+//! longer ones, `HUSHDB_METAMORPHIC_FAILURES` says after how many failures it ends.
 
 mod engines;
 mod forms;
@@ -21,6 +21,8 @@ use std::io::Write;
 
 /// Statements that are run when nothing else is said.
 const QUERIES: usize = 20_000;
+/// Characters of the longest query then. Those beyond are one in four, and take half of the time.
+const LONGEST: usize = 400;
 
 fn number(name: &str, otherwise: usize) -> usize {
     let text = std::env::var(name).ok();
@@ -34,6 +36,7 @@ fn answers_do_not_depend_on_how_a_query_is_put() {
         shapes: Default::default(),
         seed: number("HUSHDB_METAMORPHIC_SEED", 1) as u64,
         queries: number("HUSHDB_METAMORPHIC_QUERIES", QUERIES),
+        longest: number("HUSHDB_METAMORPHIC_LONGEST", LONGEST),
         fault: None,
         most_failures: number("HUSHDB_METAMORPHIC_FAILURES", 10),
     };
@@ -61,6 +64,7 @@ fn a_wrong_answer_is_found_and_made_small() {
             shapes: Default::default(),
             seed: 7,
             queries: 2000,
+            longest: LONGEST,
             fault: Some(fault),
             most_failures: 1,
         };

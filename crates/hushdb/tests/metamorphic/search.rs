@@ -24,6 +24,8 @@ pub(crate) struct Search {
     pub(crate) seed: u64,
     /// How many statements are run.
     pub(crate) queries: usize,
+    /// Characters of the longest query that is tried.
+    pub(crate) longest: usize,
     pub(crate) fault: Option<Fault>,
     pub(crate) most_failures: usize,
     /// Defects that are known and left out.
@@ -46,19 +48,22 @@ pub(crate) struct Report {
     pub(crate) excused: usize,
     /// Queries of a shape that is left out.
     pub(crate) left_out: usize,
+    /// Queries that are longer than this search asks for.
+    pub(crate) too_long: usize,
 }
 
 impl Report {
     pub(crate) fn summary(&self) -> String {
         format!(
             "{} statements in {} checks: {} with an answer, {} with an error in all forms; {} forms with an error that the \
-             order of evaluation or a missing feature explains, {} queries left out, {} failures",
+             order of evaluation or a missing feature explains, {} queries left out, {} too long, {} failures",
             self.statements,
             self.checks,
             self.answered,
             self.errors,
             self.excused,
             self.left_out,
+            self.too_long,
             self.failures.len()
         )
     }
@@ -71,6 +76,7 @@ impl Report {
         self.errors += other.errors;
         self.excused += other.excused;
         self.left_out += other.left_out;
+        self.too_long += other.too_long;
     }
 }
 
@@ -156,6 +162,10 @@ impl Search {
                 world: world.clone(),
                 query,
             };
+            if case.query.to_string().len() > self.longest {
+                report.too_long += 1;
+                continue;
+            }
             if self.known.has_shape(&case) {
                 report.left_out += 1;
                 continue;
@@ -163,7 +173,7 @@ impl Search {
             let Some(outcomes) = outcomes(check, &case, &engines) else {
                 continue;
             };
-            report.count(&outcomes);
+            report.count(check, &outcomes);
             if self.failing(check, &outcomes).is_some() {
                 let small = self.shrunk(check, case);
                 report.failures.extend(self.described(check, &small, n));
@@ -227,14 +237,16 @@ impl Search {
 }
 
 impl Report {
-    fn count(&mut self, outcomes: &[(Form, Outcome)]) {
+    fn count(&mut self, check: Check, outcomes: &[(Form, Outcome)]) {
         let failed = |outcome: &Outcome| !matches!(outcome, Outcome::Rows(_));
         let errors = outcomes
             .iter()
             .filter(|(_, outcome)| failed(outcome))
             .count();
         self.checks += 1;
-        self.statements += outcomes.len();
+        let views = outcomes.iter().filter(|(form, _)| form.how == How::View);
+        // A view is made first, and a predicate asked for before it is known which row must be there.
+        self.statements += outcomes.len() + views.count() + usize::from(check == Check::Pivot);
         if errors == outcomes.len() {
             self.errors += 1;
         } else {
