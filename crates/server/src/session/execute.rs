@@ -190,7 +190,7 @@ impl Session {
                 let changed = self.settings.lock().set(name, Some(value), *local)?;
                 self.tell(changed);
                 self.apply(name)?;
-                let value = self.settings.lock().get(name).unwrap_or_default();
+                let value = self.settings.lock().shown(name).unwrap_or_default();
                 let rows = text_rows("set_config", vec![value])?;
                 Ok(Some(Answer::Rows("SELECT 1", rows)))
             }
@@ -199,7 +199,7 @@ impl Session {
                 done("RESET")
             }
             Command::Show(name) => {
-                let value = self.settings.lock().get(name).unwrap_or_default();
+                let value = self.settings.lock().shown(name).unwrap_or_default();
                 Ok(Some(Answer::Rows("SHOW", text_rows(name, vec![value])?)))
             }
             _ => Ok(None),

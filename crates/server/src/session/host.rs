@@ -54,7 +54,7 @@ impl Host for ServerHost {
     }
 
     fn setting(&self, name: &str) -> Option<String> {
-        self.settings.lock().get(name)
+        self.settings.lock().shown(name)
     }
 
     fn set(&self, name: &str, value: &str, local: bool) -> hushdb::Result<String> {

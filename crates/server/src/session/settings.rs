@@ -4,7 +4,7 @@
 
 use crate::sql_error::SqlError;
 use hushdb::HostSetting;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A setting: its name as clients see it, what it is at the start, and whether its change is told them.
 struct Known {
@@ -137,8 +137,19 @@ pub(crate) struct Settings {
     at_start: BTreeMap<String, String>,
     /// What stands behind a SET LOCAL, until the transaction ends.
     behind_local: BTreeMap<String, Option<String>>,
+    /// What a ROLLBACK goes back to: the beginning of the transaction that is open, then its savepoints.
+    points: Vec<Point>,
     /// The level of the transaction that is open; `None` where none is.
     pub(crate) of_block: Option<String>,
+}
+
+/// The settings at the beginning of a transaction or at a savepoint.
+#[derive(Clone, Debug)]
+struct Point {
+    /// Of the savepoint.
+    name: Option<String>,
+    changed: BTreeMap<String, String>,
+    behind_local: BTreeMap<String, Option<String>>,
 }
 
 fn find(name: &str) -> Option<&'static Known> {
@@ -170,6 +181,16 @@ impl Settings {
         let set = self.changed.get(&key).or_else(|| self.at_start.get(&key));
         set.cloned()
             .or_else(|| find(name).map(|known| known.default.to_owned()))
+    }
+
+    /// A value as SHOW has it: times with their unit.
+    pub(crate) fn shown(&self, name: &str) -> Option<String> {
+        let value = self.get(name)?;
+        let is_time = find(name).is_some_and(|known| matches!(known.rule, Rule::Milliseconds));
+        match value.parse::<u64>() {
+            Ok(time) if is_time && time > 0 => Some(with_unit(time)),
+            _ => Some(value),
+        }
     }
 
     /// Milliseconds of a timeout; 0 for none.
@@ -246,7 +267,9 @@ impl Settings {
         local: bool,
     ) -> Result<Option<(&'static str, String)>, SqlError> {
         let key = name.to_lowercase();
-        if local {
+        if !local {
+            self.behind_local.remove(&key);
+        } else {
             let before = self.changed.get(&key).cloned();
             self.behind_local.entry(key.clone()).or_insert(before);
         }
@@ -314,22 +337,86 @@ impl Settings {
             .collect()
     }
 
-    /// What SET LOCAL has changed.
-    pub(crate) fn local_names(&self) -> Vec<String> {
-        self.behind_local.keys().cloned().collect()
+    /// A transaction begins, unless one is open: a ROLLBACK goes back to here.
+    pub(crate) fn begin(&mut self) {
+        if self.points.is_empty() {
+            self.points.push(self.point(None));
+        }
     }
 
-    /// A transaction has ended: what was local is as it was. Gives what clients are told.
-    pub(crate) fn end_transaction(&mut self) -> Vec<(&'static str, String)> {
-        let mut told = vec![];
-        for (name, before) in std::mem::take(&mut self.behind_local) {
+    fn point(&self, name: Option<&str>) -> Point {
+        Point {
+            name: name.map(str::to_owned),
+            changed: self.changed.clone(),
+            behind_local: self.behind_local.clone(),
+        }
+    }
+
+    /// A savepoint, to which a ROLLBACK TO goes back.
+    pub(crate) fn savepoint(&mut self, name: &str) {
+        self.points.push(self.point(Some(name)));
+    }
+
+    fn place_of(&self, name: &str) -> Option<usize> {
+        let mut points = self.points.iter();
+        points.rposition(|point| point.name.as_deref() == Some(name))
+    }
+
+    /// A savepoint and those behind it are no more; what was set since stays.
+    pub(crate) fn release(&mut self, name: &str) {
+        if let Some(at) = self.place_of(name) {
+            self.points.truncate(at);
+        }
+    }
+
+    /// What was set since a savepoint is undone, which stays. Gives the names of settings that have changed by that.
+    pub(crate) fn back_to(&mut self, name: &str) -> Vec<String> {
+        let Some(at) = self.place_of(name) else {
+            return vec![];
+        };
+        self.points.truncate(at + 1);
+        let Some(point) = self.points.last().cloned() else {
+            return vec![];
+        };
+        self.behind_local = point.behind_local;
+        let old = std::mem::replace(&mut self.changed, point.changed);
+        self.other_than(&old)
+    }
+
+    /// A transaction has ended: what was local is as it was, and where it is not `kept`, all else that was set in it. Gives the names of
+    /// settings that have changed by that.
+    pub(crate) fn end_transaction(&mut self, kept: bool) -> Vec<String> {
+        let begun = std::mem::take(&mut self.points).into_iter().next();
+        let mut local = std::mem::take(&mut self.behind_local);
+        if local.is_empty() && (kept || begun.is_none()) {
+            return vec![];
+        }
+        let old = self.changed.clone();
+        if let (false, Some(begun)) = (kept, begun) {
+            self.changed = begun.changed;
+            local = begun.behind_local;
+        }
+        for (name, before) in local {
             match before {
-                Some(value) => drop(self.changed.insert(name.clone(), value)),
+                Some(value) => drop(self.changed.insert(name, value)),
                 None => drop(self.changed.remove(&name)),
             }
-            told.extend(self.reported(&name));
         }
-        told
+        self.other_than(&old)
+    }
+
+    fn other_than(&self, old: &BTreeMap<String, String>) -> Vec<String> {
+        let names: BTreeSet<&String> = old.keys().chain(self.changed.keys()).collect();
+        let changed = names
+            .into_iter()
+            .filter(|name| old.get(*name) != self.changed.get(*name));
+        changed.cloned().collect()
+    }
+
+    /// What clients are told of settings.
+    pub(crate) fn told(&self, names: &[String]) -> Vec<(&'static str, String)> {
+        let told = names.iter().filter_map(|name| self.reported(name));
+        told.collect()
     }
 
     /// All that there are.
@@ -377,6 +464,19 @@ fn milliseconds(text: &str) -> Option<u64> {
         .ok()?
         .checked_mul(factor)
         .filter(|ms| *ms <= i32::MAX as u64)
+}
+
+/// The largest unit that a time in milliseconds is a whole number of.
+fn with_unit(time: u64) -> String {
+    let units = [
+        (86_400_000, "d"),
+        (3_600_000, "h"),
+        (60_000, "min"),
+        (1_000, "s"),
+    ];
+    let unit = units.iter().find(|(factor, _)| time % factor == 0);
+    let (factor, unit) = unit.copied().unwrap_or((1, "ms"));
+    format!("{}{unit}", time / factor)
 }
 
 /// The settings in the startup option `options`: `-c name=value`, `--name=value`.
@@ -464,9 +564,39 @@ mod tests {
         assert_eq!(shown.as_deref(), Some("repeatable read"));
         settings.set("statement_timeout", Some("2s"), true).unwrap();
         assert_eq!(settings.milliseconds("statement_timeout"), 2_000);
-        settings.end_transaction();
+        settings.end_transaction(true);
         assert_eq!(settings.milliseconds("statement_timeout"), 0);
         assert!(settings.set("statement_timeout", Some("x"), false).is_err());
+    }
+
+    #[test]
+    fn what_is_set_in_a_transaction_ends_as_it_does() {
+        let mut settings = Settings::default();
+        let set = |settings: &mut Settings, to: &str, local| {
+            settings.set("statement_timeout", Some(to), local).unwrap();
+        };
+        let shown = |settings: &Settings| settings.shown("statement_timeout").unwrap();
+        settings.begin();
+        set(&mut settings, "5s", false);
+        assert_eq!(settings.end_transaction(false), ["statement_timeout"]);
+        assert_eq!(shown(&settings), "0");
+        settings.begin();
+        set(&mut settings, "9000", true);
+        set(&mut settings, "90s", false);
+        assert!(settings.end_transaction(true).is_empty());
+        assert_eq!(shown(&settings), "90s");
+        settings.begin();
+        set(&mut settings, "3s", false);
+        settings.savepoint("a");
+        set(&mut settings, "1ms", true);
+        settings.savepoint("b");
+        settings.release("b");
+        assert_eq!(settings.back_to("a"), ["statement_timeout"]);
+        assert_eq!(shown(&settings), "3s");
+        set(&mut settings, "120000", true);
+        assert_eq!(shown(&settings), "2min");
+        settings.end_transaction(true);
+        assert_eq!(shown(&settings), "3s");
     }
 
     #[test]

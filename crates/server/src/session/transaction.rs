@@ -3,6 +3,7 @@
 use super::command::Command;
 use super::{End, Fail, Session};
 use crate::sql_error::SqlError;
+use crate::words::{Kind, tokens};
 
 /// What is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +41,17 @@ pub(super) fn failed_block() -> SqlError {
     )
 }
 
+/// The savepoint that a statement names, which is its last word.
+fn point_of(sql: &str) -> String {
+    let words = tokens(sql).unwrap_or_default().into_iter().rev();
+    let mut names = words.filter_map(|token| match token.kind {
+        Kind::Word(word) => Some(word),
+        Kind::Quoted(name) => Some(name),
+        _ => None,
+    });
+    names.next().unwrap_or_default()
+}
+
 impl Session {
     fn engine(&mut self, sql: &str) -> Result<(), SqlError> {
         self.connection.run(sql)?;
@@ -71,6 +83,7 @@ impl Session {
             Some(level) => Some(level.to_owned()),
             None => settings.get("default_transaction_isolation"),
         };
+        settings.begin();
         drop(settings);
         begun
     }
@@ -105,6 +118,7 @@ impl Session {
     pub(super) fn begin_implicit(&mut self) -> Result<(), SqlError> {
         if self.block == Block::None {
             self.engine("BEGIN")?;
+            self.settings.lock().begin();
             self.block = Block::Implicit;
         }
         Ok(())
@@ -129,7 +143,6 @@ impl Session {
 
     /// Ends the transaction, and has the engine heed what settings are without it.
     fn end_engine(&mut self, how: &str) -> Result<(), SqlError> {
-        let local = self.settings.lock().local_names();
         if how == "ROLLBACK" {
             self.recent.clear();
         }
@@ -138,8 +151,21 @@ impl Session {
         if done.is_err() && self.connection.in_transaction() {
             let _ = self.engine("ROLLBACK");
         }
-        let applied = local.iter().try_for_each(|name| self.apply(name));
+        let applied = self.end_settings(done.is_ok() && how == "COMMIT");
         done.and(applied)
+    }
+
+    /// Settings are what they are behind the transaction.
+    fn end_settings(&mut self, kept: bool) -> Result<(), SqlError> {
+        let changed = self.settings.lock().end_transaction(kept);
+        self.heed_settings(&changed)
+    }
+
+    /// Tells clients of settings that have changed, and has the engine heed them.
+    fn heed_settings(&mut self, changed: &[String]) -> Result<(), SqlError> {
+        let told = self.settings.lock().told(changed);
+        self.tell(told);
+        changed.iter().try_for_each(|name| self.apply(name))
     }
 
     /// The transaction is over, however it went.
@@ -147,11 +173,7 @@ impl Session {
         self.block = Block::None;
         self.portals.clear();
         self.end_cursors();
-        let mut settings = self.settings.lock();
-        settings.of_block = None;
-        let changed = settings.end_transaction();
-        drop(settings);
-        self.tell(changed);
+        self.settings.lock().of_block = None;
     }
 
     fn warn(&mut self, sqlstate: &str, message: &str) {
@@ -168,6 +190,7 @@ impl Session {
                     let _ = self.end_engine("ROLLBACK");
                 }
                 self.ended();
+                let _ = self.end_settings(false);
             }
             Block::Explicit => {
                 self.block = Block::Failed;
@@ -220,6 +243,11 @@ impl Session {
                     .trim_start()
                     .get(..7)
                     .is_some_and(|w| w.eq_ignore_ascii_case("release"));
+                let mut settings = self.settings.lock();
+                match is_release {
+                    true => settings.release(&point_of(sql)),
+                    false => settings.savepoint(&point_of(sql)),
+                }
                 Ok(if is_release { "RELEASE" } else { "SAVEPOINT" })
             }
             Command::RollbackTo(sql) => {
@@ -230,6 +258,8 @@ impl Session {
                 self.engine(sql)?;
                 self.recent.clear();
                 self.block = Block::Explicit;
+                let changed = self.settings.lock().back_to(&point_of(sql));
+                self.heed_settings(&changed)?;
                 // Which of them are of the part that is undone is not kept.
                 self.end_cursors();
                 Ok("ROLLBACK")
