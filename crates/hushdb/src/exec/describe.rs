@@ -3,6 +3,7 @@
 //! What must hold: nothing is changed. The columns are those of the plan of the same statement with a NULL of its type for each
 //! parameter.
 
+use super::rows::merge;
 use super::rows::returning::select;
 use crate::exec::{in_transaction, run_planned};
 use crate::prepared::{Prepared, parameter_types};
@@ -103,6 +104,7 @@ fn columns(statement: &Statement<'_>, parsed: Parsed) -> Result<Option<SchemaRef
             }
             _ => Ok(None),
         },
+        Parsed::Merge(merge) => merge::described(statement, &merge),
         // They read, and little: what they give is what they are run for.
         Parsed::Summarize(_)
         | Parsed::Describe(_)

@@ -135,6 +135,7 @@ const KNOWN: &[Known] = &[
     ),
     Known("pg_get_function_sqlbody", 1, 1, "text", false, nothing),
     Known("pg_get_partkeydef", 1, 1, "text", false, nothing),
+    Known("pg_partition_ancestors", 1, 1, "oid", false, nothing),
     Known(
         "pg_get_statisticsobjdef_columns",
         1,

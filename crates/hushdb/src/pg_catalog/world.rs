@@ -14,6 +14,9 @@ use hushdb_storage::{
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
+/// What the names of indexes end with that were made for a foreign key.
+const KEY_SUFFIX: &str = "_fkey";
+
 /// The first number that is of something a user has made.
 const FIRST_OF_USERS: u64 = 16_384;
 /// Numbers of what has no number of its own lie here.
@@ -247,6 +250,16 @@ impl World {
                 of: 0,
             });
             for (at, index) in table.indexes().iter().enumerate() {
+                // A foreign key has none in PostgreSQL, and a dump must not make it twice.
+                let of_key = |key: &Arc<ForeignKey>| {
+                    key.child == table.id
+                        && index.kind() == IndexKind::Plain
+                        && index.column_ids() == key.columns
+                        && index.name().ends_with(KEY_SUFFIX)
+                };
+                if within.foreign_keys.iter().any(of_key) {
+                    continue;
+                }
                 let of = table.id.to_string();
                 self.relations.push(Relation {
                     oid: numbers.of_name("index", &[&of, index.name()]),

@@ -6,7 +6,7 @@ use super::dml::{
     assignments, column_of, insert_targets, new_values, position, rows_plan, table_of,
 };
 use super::load::{self, RowRules};
-use super::returning::{returning, row_by_row, select};
+use super::returning::{returning, returning_plan, row_by_row, select};
 use super::row_ids::RowIds;
 use crate::exec::columns::default_text::{self, is_default};
 use crate::exec::columns::{generated, identity};
@@ -15,7 +15,7 @@ use crate::result::QueryResult;
 use crate::statement::Statement;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray, UInt64Array};
 use datafusion::arrow::compute::filter_record_batch;
-use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, UInt64Type};
+use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast::{
     self, CaseWhen, Expr, Ident, Join, JoinOperator, SelectItem, SelectItemQualifiedWildcardKind,
@@ -53,10 +53,7 @@ pub(in crate::exec) fn merge(statement: &Statement<'_>, merge: Merge) -> Result<
     };
     let (name, mut write) = statement.resolve_for_write(name)?;
     let table = table_of(statement.snapshot(), &name)?;
-    let alias = match alias {
-        Some(alias) => alias.name.clone(),
-        None => Ident::with_quote('"', name.name.clone()),
-    };
+    let alias = alias_of(alias.as_ref(), &name);
     let planner = statement.planner();
     let merging = Merging {
         statement,
@@ -107,6 +104,39 @@ pub(in crate::exec) fn merge(statement: &Statement<'_>, merge: Merge) -> Result<
     )?;
     write.commit()?;
     Ok(returned.unwrap_or_else(|| QueryResult::count(rows)))
+}
+
+fn alias_of(alias: Option<&TableAlias>, name: &TableName) -> Ident {
+    match alias {
+        Some(alias) => alias.name.clone(),
+        None => Ident::with_quote('"', name.name.clone()),
+    }
+}
+
+/// The columns that RETURNING gives, if there is one.
+pub(in crate::exec) fn described(
+    statement: &Statement<'_>,
+    merge: &Merge,
+) -> Result<Option<SchemaRef>> {
+    let (TableFactor::Table { name, alias, .. }, Some(items)) = (&merge.target, &merge.returning)
+    else {
+        return Ok(None);
+    };
+    let name = statement.snapshot().resolve(&name_parts(name)?)?;
+    let table = table_of(statement.snapshot(), &name)?;
+    let alias = alias_of(alias.as_ref(), &name);
+    let context = statement.session.engine().context();
+    let none = KeepRows::new(returned_columns(&table.columns), &context).finish()?;
+    let plan = returning_plan(statement, &alias, &without_action(items), &none)?;
+    Ok(Some(Arc::clone(plan.schema().inner())))
+}
+
+/// Those of a table, and what became of the row.
+fn returned_columns(columns: &[hushdb_storage::Column]) -> SchemaRef {
+    let schema = load::schema_of(columns);
+    let fields = schema.fields().iter().cloned();
+    let action = Arc::new(Field::new(ACTION, DataType::Utf8, true));
+    Arc::new(Schema::new(fields.chain([action]).collect::<Vec<_>>()))
 }
 
 /// The source and what its columns are written behind.
@@ -506,7 +536,7 @@ struct Changes<'a> {
     new: KeepRows,
     /// All rows for RETURNING, with what became of them.
     all: KeepRows,
-    returned: Arc<Schema>,
+    returned: SchemaRef,
     rows: u64,
 }
 
@@ -517,9 +547,7 @@ impl<'a> Changes<'a> {
         context: &Arc<datafusion::execution::TaskContext>,
     ) -> Result<Self> {
         let schema = load::schema_of(columns);
-        let fields = schema.fields().iter().cloned();
-        let action = Arc::new(Field::new(ACTION, DataType::Utf8, true));
-        let returned = Arc::new(Schema::new(fields.chain([action]).collect::<Vec<_>>()));
+        let returned = returned_columns(columns);
         Ok(Self {
             rules,
             gone: RowIds::default(),

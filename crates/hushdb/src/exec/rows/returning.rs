@@ -52,6 +52,22 @@ pub(in crate::exec) fn row_by_row(plan: &LogicalPlan) -> Result<()> {
     }
 }
 
+/// What gives RETURNING of rows.
+pub(super) fn returning_plan(
+    statement: &Statement<'_>,
+    alias: &Ident,
+    items: &[SelectItem],
+    rows: &KeptRows,
+) -> Result<LogicalPlan> {
+    let query = select(&format!("\"{DML_TARGET}\" AS {alias}"), |select| {
+        select.projection = items.to_vec();
+    })?;
+    let planner = statement.planner().with_rows(DML_TARGET, rows.source()?);
+    let plan = planner.plan_query(query)?;
+    row_by_row(&plan)?;
+    Ok(plan)
+}
+
 /// `SELECT items` over rows of the table's columns, which the items know by the alias.
 pub(in crate::exec) fn returning(
     statement: &Statement<'_>,
@@ -59,11 +75,6 @@ pub(in crate::exec) fn returning(
     items: &[SelectItem],
     rows: &KeptRows,
 ) -> Result<QueryResult> {
-    let query = select(&format!("\"{DML_TARGET}\" AS {alias}"), |select| {
-        select.projection = items.to_vec();
-    })?;
-    let planner = statement.planner().with_rows(DML_TARGET, rows.source()?);
-    let plan = planner.plan_query(query)?;
-    row_by_row(&plan)?;
+    let plan = returning_plan(statement, alias, items, rows)?;
     query::stream(statement, &plan)?.read(&statement.session.engine().context())
 }
