@@ -12,7 +12,7 @@ use datafusion::arrow::datatypes::{
     IntervalUnit, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::sql::sqlparser::ast;
-use hushdb_query::functions::{format_blob, value_text};
+use hushdb_query::functions::{format_blob, one_type, value_text};
 use hushdb_sql::type_names::{cast_to, is_enum};
 use hushdb_sql::{self as sql, Error, ErrorKind, Result};
 use hushdb_storage::{ColumnType, HUGEINT, UHUGEINT};
@@ -204,24 +204,23 @@ impl Value {
         }
         let to = match column.data_type() {
             DataType::Timestamp(_, zone) => {
-                DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
+                // What is infinitely far stays so.
+                let value = one_type(&column.slice(row, 1))?;
+                let micros = value.as_primitive::<TimestampMicrosecondType>().value(0);
+                return Ok(match zone {
+                    Some(_) => Self::TimestampTz(micros),
+                    None => Self::Timestamp(micros),
+                });
             }
             DataType::Time32(_) | DataType::Time64(_) => DataType::Time64(TimeUnit::Microsecond),
             _ => DataType::Date32,
         };
         let value = cast(&column.slice(row, 1), &to)?;
         Ok(match &to {
-            DataType::Date32 => Self::Date(value.as_primitive::<Date32Type>().value(0)),
             DataType::Time64(_) => {
                 Self::Time(value.as_primitive::<Time64MicrosecondType>().value(0))
             }
-            other => {
-                let micros = value.as_primitive::<TimestampMicrosecondType>().value(0);
-                match other {
-                    DataType::Timestamp(_, Some(_)) => Self::TimestampTz(micros),
-                    _ => Self::Timestamp(micros),
-                }
-            }
+            _ => Self::Date(value.as_primitive::<Date32Type>().value(0)),
         })
     }
 }
@@ -233,6 +232,10 @@ fn is_whole(ty: &DataType) -> bool {
 /// A time as SQL, also one before the years that its text can name.
 fn instant(micros: i64) -> String {
     const DAY: i64 = 86_400_000_000;
+    if micros.saturating_abs() == i64::MAX {
+        let sign = if micros < 0 { "-" } else { "" };
+        return format!("TIMESTAMP '{sign}infinity'");
+    }
     let (days, rest) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
     format!("TIMESTAMP '1970-01-01' + INTERVAL '{days} days {rest} microseconds'")
 }

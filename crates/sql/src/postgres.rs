@@ -192,6 +192,9 @@ impl Meaning {
                 {
                     **expr = list;
                 }
+                if is_day(data_type) {
+                    put_era(expr);
+                }
                 cast(expr, data_type)
             }
             Expr::TypedString(text) if matches!(text.data_type, ast::DataType::Bytea) => {
@@ -260,6 +263,37 @@ fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
         *data_type = plain;
     }
     None
+}
+
+fn is_day(data_type: &ast::DataType) -> bool {
+    matches!(
+        data_type,
+        ast::DataType::Date | ast::DataType::Timestamp(..)
+    )
+}
+
+/// Puts the era of a literal where DuckDB has it: behind the day, and not behind the time.
+fn put_era(expr: &mut Expr) {
+    match expr {
+        Expr::Nested(inner) => put_era(inner),
+        Expr::Value(value) => {
+            if let Value::SingleQuotedString(text) = &mut value.value
+                && let Some(era) = with_era(text)
+            {
+                *text = era;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn with_era(text: &str) -> Option<String> {
+    let text = text.trim();
+    let at = text.len().checked_sub(3)?;
+    let (text, era) = text.split_at_checked(at)?;
+    let (day, rest) = text.split_at(text.find([' ', 'T']).unwrap_or(text.len()));
+    era.eq_ignore_ascii_case(" bc")
+        .then(|| format!("{day} (BC){rest}"))
 }
 
 /// Whether an expression is a literal or a parameter, whose type a cast says.

@@ -12,8 +12,10 @@ const MOST_DIMENSIONS: usize = 6;
 
 /// A text that is an array, as a list. Items without quotes are numbers where all are, else texts.
 pub(super) fn array_literal(expr: &Expr) -> Option<Expr> {
-    let Expr::Value(value) = expr else {
-        return None;
+    let value = match expr {
+        Expr::Nested(inner) => return array_literal(inner),
+        Expr::Value(value) => value,
+        _ => return None,
     };
     let (Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text)) = &value.value else {
         return None;

@@ -227,6 +227,39 @@ impl Client {
         Ok((types, columns))
     }
 
+    /// What `SELECT $1` gives for a value of a type: the type of the column, and the value.
+    pub(crate) fn echo(
+        &mut self,
+        oid: u32,
+        value: &[u8],
+        in_binary: bool,
+        out_binary: bool,
+    ) -> Result<(u32, Vec<u8>), Refusal> {
+        let one = 1_u16.to_be_bytes();
+        let format = |binary: bool| u16::from(binary).to_be_bytes();
+        let types = [&one, oid.to_be_bytes().as_slice()].concat();
+        let mut bytes = message(b'P', &[b"\0SELECT $1\0".as_slice(), &types].concat());
+        let (length, taken) = ((value.len() as u32).to_be_bytes(), format(in_binary));
+        let bound = [b"\0\0", one.as_slice(), &taken, &one, &length, value, &one];
+        bytes.extend(message(
+            b'B',
+            &[bound.concat(), format(out_binary).to_vec()].concat(),
+        ));
+        bytes.extend(message(b'D', b"P\0"));
+        bytes.extend(message(b'E', b"\0\0\0\0\0"));
+        bytes.extend(message(b'S', b""));
+        self.send(&bytes);
+        let (mut found, mut given) = (0, vec![]);
+        for (kind, body) in self.until_ready()? {
+            match kind {
+                b'T' => found = columns(&body).first().map_or(0, |(_, oid)| *oid),
+                b'D' => given = row(&body).remove(0),
+                _ => {}
+            }
+        }
+        Ok((found, given))
+    }
+
     /// Rows of a statement with these values in text, at most so many, and its tag or `suspended`.
     pub(crate) fn extended(
         &mut self,

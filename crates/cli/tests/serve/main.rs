@@ -18,6 +18,7 @@ mod recorded;
 mod rights;
 mod script_values;
 mod scripts;
+mod values;
 
 use client::Client;
 use instance::{KEY, PASSWORD, Running, hush, made, psql};

@@ -3,6 +3,7 @@
 //!
 //! What must hold: every parameter gets one type, the same for the same text and tables; nothing is planned or run for it.
 
+use datafusion::arrow::datatypes::TimeUnit;
 use datafusion::sql::sqlparser::ast::{
     self, AssignmentTarget, BinaryOperator, Expr, LimitClause, Query, SetExpr, TableFactor,
     TableObject, Value, Visitor,
@@ -166,10 +167,17 @@ impl Pass<'_> {
                 _ => None,
             },
             Expr::Cast { data_type, .. } => column_type(data_type).ok(),
+            Expr::TypedString(text) => column_type(&text.data_type).ok(),
+            Expr::Interval(_) => Some(ColumnType::Interval),
+            Expr::Function(function) => of_clock(function),
             Expr::Nested(inner) => self.type_of(inner),
             Expr::UnaryOp { expr, .. } => self.type_of(expr),
             Expr::BinaryOp { left, op, right } if is_arithmetic(op) => {
-                self.type_of(left).or_else(|| self.type_of(right))
+                let (left, right) = (self.type_of(left), self.type_of(right));
+                match (left, right) {
+                    (Some(left), Some(right)) if left == right => Some(difference(op, left)),
+                    (left, right) => left.or(right),
+                }
             }
             _ => None,
         }
@@ -184,7 +192,7 @@ impl Pass<'_> {
             let ty = match op {
                 BinaryOperator::And | BinaryOperator::Or => Some(ColumnType::Boolean),
                 BinaryOperator::StringConcat => Some(ColumnType::Varchar),
-                _ if is_arithmetic(op) => self.type_of(other).map(added),
+                _ if is_arithmetic(op) => self.type_of(other).map(|ty| beside(op, ty)),
                 _ => self.type_of(other),
             };
             self.set(one, ty);
@@ -201,11 +209,16 @@ impl Pass<'_> {
     }
 }
 
-/// What is added to a value of a type: an interval to an instant, a number of days to a date, else the same.
-fn added(ty: ColumnType) -> ColumnType {
+/// What stands beside a value of a type: the same, where the operator takes that twice, as PostgreSQL has it; else an interval beside an
+/// instant, a number of days beside a date and a factor beside an interval.
+fn beside(op: &BinaryOperator, ty: ColumnType) -> ColumnType {
+    let is_minus = *op == BinaryOperator::Minus;
+    let is_sum = is_minus || *op == BinaryOperator::Plus;
     match ty {
+        ColumnType::Timestamp(..) | ColumnType::Time | ColumnType::Date if is_minus => ty,
         ColumnType::Timestamp(..) | ColumnType::Time => ColumnType::Interval,
         ColumnType::Date => ColumnType::Int32,
+        ColumnType::Interval if !is_sum => ColumnType::Double,
         ColumnType::Boolean
         | ColumnType::Int8
         | ColumnType::Int16
@@ -228,6 +241,36 @@ fn added(ty: ColumnType) -> ColumnType {
         | ColumnType::Struct(_)
         | ColumnType::Enum(_) => ty,
     }
+}
+
+/// The type of two values of one type between which an operator stands.
+fn difference(op: &BinaryOperator, ty: ColumnType) -> ColumnType {
+    if *op != BinaryOperator::Minus {
+        return ty;
+    }
+    if matches!(ty, ColumnType::Timestamp(..) | ColumnType::Time) {
+        return ColumnType::Interval;
+    }
+    if ty == ColumnType::Date {
+        return ColumnType::Int64;
+    }
+    ty
+}
+
+/// The type of what the clock is asked for.
+fn of_clock(function: &ast::Function) -> Option<ColumnType> {
+    let name = name_parts(&function.name).ok()?.pop()?;
+    Some(match folded(&name).as_str() {
+        "now"
+        | "current_timestamp"
+        | "transaction_timestamp"
+        | "statement_timestamp"
+        | "clock_timestamp" => ColumnType::Timestamp(TimeUnit::Microsecond, true),
+        "localtimestamp" => ColumnType::Timestamp(TimeUnit::Microsecond, false),
+        "current_date" | "today" => ColumnType::Date,
+        "localtime" => ColumnType::Time,
+        _ => return None,
+    })
 }
 
 fn of_number(text: &str) -> Option<ColumnType> {

@@ -3,6 +3,7 @@
 //! What must hold: a text is read again as the value that it was written from.
 
 use super::json_text::json_value;
+use super::moment_cast::{cast_moments, is_of_moments};
 use super::value_text;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray, StringViewBuilder};
 use datafusion::arrow::compute::cast;
@@ -90,7 +91,12 @@ pub fn one_type(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         }
         _ => return Ok(column.clone()),
     };
-    cast(column, &to)
+    match is_of_moments(column.data_type(), &to) {
+        // What is infinitely far stays so.
+        true => cast_moments(column, &to, false)
+            .map_err(|error| ArrowError::ExternalError(Box::new(error))),
+        false => cast(column, &to),
+    }
 }
 
 /// A value of such a column as PostgreSQL writes it as text; `None` for NULL.
@@ -120,7 +126,8 @@ pub fn postgres_text(column: &dyn Array, row: usize) -> Result<Option<String>, A
         DataType::Struct(_) | DataType::Map(..) => json_value(column, row)?,
         _ => match value_text(column, row)? {
             Some(text) if column.data_type().is_decimal() => with_whole(text),
-            Some(text) => bc(text),
+            Some(text) if column.data_type().is_temporal() => bc(text),
+            Some(text) => text,
             None => return Ok(None),
         },
     }))
@@ -137,8 +144,9 @@ fn with_whole(text: String) -> String {
 
 /// PostgreSQL writes years before the first without brackets.
 fn bc(text: String) -> String {
-    match text.ends_with(" (BC)") {
-        true => text.replace(" (BC)", " BC"),
+    match text.contains(" (BC)") {
+        // Behind the time, too.
+        true => text.replacen(" (BC)", "", 1) + " BC",
         false => text,
     }
 }

@@ -4,7 +4,7 @@
 
 use super::copy_options::CopyOptions;
 use super::copy_text::NotText;
-use super::{copy_csv, copy_text, parameter};
+use super::{copy_csv, copy_text, moments, parameter};
 use crate::sql_error::SqlError;
 use arrow::array::{ArrayRef, BinaryViewBuilder, PrimitiveArray, RecordBatch, StringViewBuilder};
 use arrow::datatypes::{
@@ -32,6 +32,8 @@ enum Gathering {
     /// Days or microseconds of a date or time that came in binary.
     Moments(Vec<Option<i64>>, DataType),
     Text(StringViewBuilder),
+    /// Texts of dates and timestamps.
+    Days(StringViewBuilder),
     Bytes(BinaryViewBuilder),
 }
 
@@ -39,6 +41,7 @@ impl Gathered {
     pub(crate) fn new(schema: &SchemaRef) -> Self {
         let columns = schema.fields().iter().map(|field| match field.data_type() {
             DataType::List(_) => Gathering::List(StringViewBuilder::new()),
+            DataType::Date32 | DataType::Timestamp(..) => Gathering::Days(StringViewBuilder::new()),
             DataType::BinaryView | DataType::Binary => Gathering::Bytes(BinaryViewBuilder::new()),
             _ => Gathering::Text(StringViewBuilder::new()),
         });
@@ -106,7 +109,10 @@ impl Gathered {
                     self.bytes += bytes.len();
                     column.append_value(bytes);
                 }
-                (Gathering::Text(column) | Gathering::List(column), value) => {
+                (
+                    Gathering::Text(column) | Gathering::Days(column) | Gathering::List(column),
+                    value,
+                ) => {
                     let text = literal(value).map_err(|()| wrong())?;
                     self.bytes += text.as_ref().map_or(0, String::len);
                     column.append_option(text);
@@ -131,6 +137,10 @@ impl Gathered {
             self.bytes += 16 + value.as_ref().map_or(0, String::len);
             match (column, value) {
                 (Gathering::Text(column), value) => column.append_option(value),
+                (Gathering::Days(column), value) => {
+                    let era = value.as_deref().and_then(moments::with_era);
+                    column.append_option(era.or(value));
+                }
                 (Gathering::List(column), None) => column.append_null(),
                 (Gathering::List(column), Some(text)) => {
                     let items = parameter::item_texts(&text);
@@ -169,9 +179,11 @@ impl Gathered {
         (self.rows, self.bytes) = (0, 0);
         let arrays = self.columns.iter_mut().map(|column| -> ArrayRef {
             match column {
-                Gathering::Text(column) | Gathering::List(column) => Arc::new(column.finish()),
+                Gathering::Text(column) | Gathering::Days(column) | Gathering::List(column) => {
+                    Arc::new(column.finish())
+                }
                 Gathering::Bytes(column) => Arc::new(column.finish()),
-                Gathering::Moments(column, ty) => moments(std::mem::take(column), ty),
+                Gathering::Moments(column, ty) => of_moments(std::mem::take(column), ty),
             }
         });
         let arrays: Vec<ArrayRef> = arrays.collect();
@@ -185,7 +197,7 @@ impl Gathered {
 }
 
 /// Days or microseconds as the type that they are of.
-fn moments(values: Vec<Option<i64>>, ty: &DataType) -> ArrayRef {
+fn of_moments(values: Vec<Option<i64>>, ty: &DataType) -> ArrayRef {
     match ty {
         DataType::Date32 => {
             let days = values.into_iter();

@@ -1,10 +1,61 @@
 //! Dates and times of clients: days and microseconds, and the ISO texts that drivers send.
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL's binary values begin.
-pub(crate) const EPOCH_DAYS: i32 = 10_957;
+const EPOCH_DAYS: i32 = 10_957;
 /// The same in microseconds.
-pub(crate) const EPOCH_MICROS: i64 = 946_684_800_000_000;
+const EPOCH_MICROS: i64 = 946_684_800_000_000;
 const DAY: i64 = 86_400_000_000;
+
+/// A day as PostgreSQL counts it, whose infinite ones are the greatest and the least number.
+pub(crate) fn days_since_2000(days: i32) -> i32 {
+    match days {
+        i32::MAX => i32::MAX,
+        days if days <= -i32::MAX => i32::MIN,
+        days => days.saturating_sub(EPOCH_DAYS),
+    }
+}
+
+/// The same of microseconds.
+pub(crate) fn micros_since_2000(micros: i64) -> i64 {
+    match micros {
+        i64::MAX => i64::MAX,
+        micros if micros <= -i64::MAX => i64::MIN,
+        micros => micros.saturating_sub(EPOCH_MICROS),
+    }
+}
+
+/// A day as the engine counts it, whose infinite ones are the greatest number and its negative; `None` where it ends before.
+pub(crate) fn days_since_1970(days: i32) -> Option<i32> {
+    match days {
+        i32::MAX => Some(i32::MAX),
+        i32::MIN => Some(-i32::MAX),
+        days => {
+            let found = days.checked_add(EPOCH_DAYS);
+            found.filter(|days| days.abs() < i32::MAX)
+        }
+    }
+}
+
+/// The same of microseconds.
+pub(crate) fn micros_since_1970(micros: i64) -> Option<i64> {
+    match micros {
+        i64::MAX => Some(i64::MAX),
+        i64::MIN => Some(-i64::MAX),
+        micros => {
+            let found = micros.checked_add(EPOCH_MICROS);
+            found.filter(|micros| micros.abs() < i64::MAX)
+        }
+    }
+}
+
+/// Whether a text says that a moment is infinitely far, and in the past.
+fn infinite(text: &str) -> Option<bool> {
+    let (sign, word) = match text.strip_prefix('-') {
+        Some(word) => (true, word),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    word.eq_ignore_ascii_case("infinity").then_some(sign)
+}
 
 /// Days since 1970-01-01 of a date of the proleptic Gregorian calendar, if there is such a date.
 fn days_of(year: i64, month: i64, day: i64) -> Option<i32> {
@@ -37,19 +88,45 @@ fn days_of(year: i64, month: i64, day: i64) -> Option<i32> {
 /// `YYYY-MM-DD`. A time or a zone behind it says nothing, as in PostgreSQL; pgjdbc and pgx send them.
 pub(crate) fn date(text: &str) -> Option<i32> {
     let text = text.trim();
+    if let Some(past) = infinite(text) {
+        return Some(if past { -i32::MAX } else { i32::MAX });
+    }
+    let (text, before) = without_era(text);
     let Some((day, rest)) = text.split_once(['T', ' ']) else {
-        return day_of(text);
+        return day_of(text, before);
     };
     match rest.trim() {
         zone if zone.starts_with(['+', '-']) => offset(zone).map(drop)?,
         _ => timestamp(text).map(drop)?,
     }
-    day_of(day)
+    day_of(day, before)
 }
 
-fn day_of(text: &str) -> Option<i32> {
+/// A text without the `BC` at its end, and whether it had one.
+fn without_era(text: &str) -> (&str, bool) {
+    let at = text.len().saturating_sub(3);
+    match text.split_at_checked(at) {
+        Some((rest, era)) if era.eq_ignore_ascii_case(" bc") => (rest.trim_end(), true),
+        _ => (text, false),
+    }
+}
+
+/// A date or timestamp of before the year 1, as the engine reads it: the era behind the day.
+pub(crate) fn with_era(text: &str) -> Option<String> {
+    let (text, before) = without_era(text.trim());
+    let (day, rest) = text.split_at(text.find([' ', 'T']).unwrap_or(text.len()));
+    before.then(|| format!("{day} (BC){rest}"))
+}
+
+/// A day; of the year 1 before Christ is that of the year 0.
+fn day_of(text: &str, before: bool) -> Option<i32> {
     let mut parts = text.splitn(3, '-').map(digits);
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    let year = match before {
+        true if year < 1 => return None,
+        true => 1 - year,
+        false => year,
+    };
     days_of(year, month, day)
 }
 
@@ -73,8 +150,12 @@ pub(crate) fn time(text: &str) -> Option<i64> {
 /// A date, and a time behind a blank or a `T`; and what the time zone adds to UTC, if one is said, in microseconds.
 pub(crate) fn timestamp(text: &str) -> Option<(i64, Option<i64>)> {
     let text = text.trim();
+    if let Some(past) = infinite(text) {
+        return Some((if past { -i64::MAX } else { i64::MAX }, None));
+    }
+    let (text, before) = without_era(text);
     let Some((day, rest)) = text.split_once(['T', ' ']) else {
-        return Some((i64::from(day_of(text)?).checked_mul(DAY)?, None));
+        return Some((i64::from(day_of(text, before)?).checked_mul(DAY)?, None));
     };
     let rest = rest.trim();
     let at = rest.find(['+', '-', 'Z', 'z']);
@@ -82,7 +163,7 @@ pub(crate) fn timestamp(text: &str) -> Option<(i64, Option<i64>)> {
         None => (rest, None),
         Some(at) => (rest.get(..at)?, Some(offset(rest.get(at..)?)?)),
     };
-    let micros = i64::from(day_of(day)?).checked_mul(DAY)?;
+    let micros = i64::from(day_of(day, before)?).checked_mul(DAY)?;
     Some((micros.checked_add(time(clock)?)?, zone))
 }
 
@@ -119,6 +200,29 @@ fn micros_of(fraction: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn years_before_the_first_and_what_is_infinitely_far_are_read() {
+        assert_eq!(date("0001-01-01 BC"), date("0000-01-01"));
+        assert_eq!(date("0044-03-15 bc"), Some(-735_160));
+        assert_eq!(date("0000-03-15 BC"), None);
+        assert_eq!(date(" BC"), None);
+        let ides = i64::from(-735_160) * DAY;
+        assert_eq!(
+            timestamp("0044-03-15 00:00:01 BC"),
+            Some((ides + 1_000_000, None))
+        );
+        let written = with_era("0044-03-15 00:00:01 BC");
+        assert_eq!(written.as_deref(), Some("0044-03-15 (BC) 00:00:01"));
+        assert_eq!(with_era("2024-01-01"), None);
+        assert_eq!(date("Infinity"), Some(i32::MAX));
+        assert_eq!(timestamp("-infinity"), Some((-i64::MAX, None)));
+        assert_eq!(days_since_1970(days_since_2000(-i32::MAX)), Some(-i32::MAX));
+        assert_eq!(
+            micros_since_1970(micros_since_2000(i64::MAX)),
+            Some(i64::MAX)
+        );
+    }
 
     #[test]
     fn texts_of_drivers_are_read() {

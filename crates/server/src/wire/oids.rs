@@ -104,6 +104,11 @@ pub(crate) fn column_type(oid: u32) -> Option<ColumnType> {
         TIMESTAMP => ColumnType::Timestamp(TimeUnit::Microsecond, false),
         TIMESTAMPTZ => ColumnType::Timestamp(TimeUnit::Microsecond, true),
         INTERVAL => ColumnType::Interval,
+        // Its digits are those of the value.
+        NUMERIC => ColumnType::Decimal {
+            precision: 38,
+            scale: 3,
+        },
         UUID => ColumnType::Uuid,
         _ => ColumnType::List(Box::new(column_type(item_of(oid)?)?)),
     })

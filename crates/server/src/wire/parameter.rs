@@ -2,8 +2,9 @@
 
 use super::body::Body;
 use super::front::Format;
-use super::moments::{self, EPOCH_DAYS, EPOCH_MICROS};
+use super::moments;
 use super::oids;
+use arrow::compute::kernels::cast_utils::parse_interval_month_day_nano;
 use hushdb::{Value, postgres_bytes};
 
 /// What is wrong with a value: a SQLSTATE and a sentence that repeats nothing of it.
@@ -53,14 +54,25 @@ fn of_text(oid: u32, text: &str) -> Result<Value, Wrong> {
         oids::TIMESTAMP => Value::Timestamp(moments::timestamp(trimmed).ok_or(MOMENT)?.0),
         oids::TIMESTAMPTZ => {
             let (micros, zone) = moments::timestamp(trimmed).ok_or(MOMENT)?;
-            Value::TimestampTz(micros.checked_sub(zone.unwrap_or(0)).ok_or(MOMENT)?)
+            let micros = zone.map_or(Some(micros), |zone| micros.checked_sub(zone));
+            Value::TimestampTz(micros.ok_or(MOMENT)?)
         }
         oids::UUID => Value::Uuid(uuid(trimmed).ok_or(TEXT)?),
+        oids::INTERVAL => interval(trimmed).ok_or(MOMENT)?,
         _ => match oids::item_of(oid) {
             Some(item) => Value::List(items(item, trimmed)?),
-            // An interval too: its text is read as that of a literal is.
             None => Value::Text(text.to_owned()),
         },
+    })
+}
+
+/// An interval as PostgreSQL writes it.
+fn interval(text: &str) -> Option<Value> {
+    let found = parse_interval_month_day_nano(text).ok()?;
+    Some(Value::Interval {
+        months: found.months,
+        days: found.days,
+        microseconds: found.nanoseconds / 1_000,
     })
 }
 
@@ -173,12 +185,12 @@ fn of_binary(oid: u32, bytes: &[u8]) -> Result<Value, Wrong> {
         oids::UUID => Value::Uuid(all(bytes)?),
         oids::DATE => {
             let days = i32::from_be_bytes(all(bytes)?);
-            Value::Date(days.checked_add(EPOCH_DAYS).ok_or(BINARY)?)
+            Value::Date(moments::days_since_1970(days).ok_or(BINARY)?)
         }
         oids::TIME => Value::Time(i64::from_be_bytes(all(bytes)?)),
         oids::TIMESTAMP | oids::TIMESTAMPTZ => {
             let micros = i64::from_be_bytes(all(bytes)?);
-            let micros = micros.checked_add(EPOCH_MICROS).ok_or(BINARY)?;
+            let micros = moments::micros_since_1970(micros).ok_or(BINARY)?;
             match oid {
                 oids::TIMESTAMP => Value::Timestamp(micros),
                 _ => Value::TimestampTz(micros),
@@ -307,7 +319,17 @@ mod tests {
     fn binary_values_are_read_by_type() {
         let binary = |oid, bytes: &[u8]| read(oid, Format::Binary, Some(bytes));
         assert_eq!(binary(oids::INT2, b"\0\x07"), Ok(Value::Integer(7)));
-        assert_eq!(binary(oids::DATE, b"\0\0\0\0"), Ok(Value::Date(EPOCH_DAYS)));
+        assert_eq!(binary(oids::DATE, b"\0\0\0\0"), Ok(Value::Date(10_957)));
+        let far = |days: i32| binary(oids::DATE, &days.to_be_bytes());
+        assert_eq!(far(i32::MAX), Ok(Value::Date(i32::MAX)));
+        assert_eq!(far(i32::MIN), Ok(Value::Date(-i32::MAX)));
+        assert_eq!(far(i32::MAX - 1), Err(BINARY));
+        let far = |micros: i64| binary(oids::TIMESTAMP, &micros.to_be_bytes());
+        assert_eq!(far(i64::MAX), Ok(Value::Timestamp(i64::MAX)));
+        assert_eq!(far(i64::MIN), Ok(Value::Timestamp(-i64::MAX)));
+        assert_eq!(far(i64::MAX - 1), Err(BINARY));
+        let text = |text: &str| read(oids::TIMESTAMPTZ, Format::Text, Some(text.as_bytes()));
+        assert_eq!(text("-Infinity"), Ok(Value::TimestampTz(-i64::MAX)));
         let number = [0, 3, 0, 1, 0x40, 0, 0, 3, 0, 1, 0x09, 0x29, 0x1a, 0x7c];
         assert_eq!(
             binary(oids::NUMERIC, &number),

@@ -2,7 +2,7 @@
 
 use super::back::ColumnHead;
 use super::front::{Format, Formats};
-use super::moments::{EPOCH_DAYS, EPOCH_MICROS};
+use super::moments::{days_since_2000, micros_since_2000};
 use super::oids;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 use arrow::compute::cast;
@@ -172,7 +172,7 @@ fn binary_into(column: &dyn Array, row: usize, body: &mut Vec<u8>) -> Result<(),
         DataType::FixedSizeBinary(_) => body.extend(column.as_fixed_size_binary().value(row)),
         DataType::Date32 => {
             let days = column.as_primitive::<Date32Type>().value(row);
-            body.extend(days.saturating_sub(EPOCH_DAYS).to_be_bytes());
+            body.extend(days_since_2000(days).to_be_bytes());
         }
         DataType::Time64(_) => {
             body.extend(
@@ -184,7 +184,7 @@ fn binary_into(column: &dyn Array, row: usize, body: &mut Vec<u8>) -> Result<(),
         }
         DataType::Timestamp(..) => {
             let micros = column.as_primitive::<TimestampMicrosecondType>().value(row);
-            body.extend(micros.saturating_sub(EPOCH_MICROS).to_be_bytes());
+            body.extend(micros_since_2000(micros).to_be_bytes());
         }
         DataType::Interval(_) => {
             let value = column.as_primitive::<IntervalMonthDayNanoType>().value(row);
