@@ -9,6 +9,7 @@ use super::files::InstanceFiles;
 use super::{FIRST, Instance, State};
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
+use hushdb::files::StorageFile;
 use hushdb::keys::SecretBytes;
 use hushdb::{Database, DatabaseOptions, FileSources, KeySource, Value};
 use hushdb_sim::{Dice, DiskOptions, Fault, FaultKind, SimDisk, SimFiles};
@@ -350,6 +351,32 @@ fn a_rotation_on_the_host_that_is_cut_off_leaves_a_key_that_opens() {
 #[test]
 fn a_rotation_of_the_keyring_that_is_cut_off_leaves_keys_that_open() {
     cut_at_each_write(Step::RotateKeyring);
+}
+
+#[test]
+fn a_rotation_of_a_file_that_cannot_be_read_changes_nothing() {
+    let site = Site::new();
+    let mut instance = site.open().unwrap();
+    let row = instance.online(OLD).unwrap();
+    let name = format!("here/db/{}.hushdb", row.id);
+    let whole = site.disk.contents(&name).unwrap();
+    // The headers, then all behind them.
+    for from in [0, 65_536] {
+        let file = site.disk.open(&name, false).unwrap();
+        file.write_all_at(from, &vec![0xa5; whole.len() - from as usize])
+            .unwrap();
+        let refused = Step::RotateOnHost.run(&mut instance).unwrap_err();
+        assert_ne!(refused, "", "from {from}");
+        drop(instance);
+        // Whoever opens the instance meanwhile takes nothing away that may be needed.
+        drop(site.open().unwrap());
+        file.write_all_at(0, &whole).unwrap();
+        assert_eq!(site.found().unwrap(), Step::before(), "from {from}");
+        instance = site.open().unwrap();
+    }
+    Step::RotateOnHost.run(&mut instance).unwrap();
+    drop(instance);
+    assert_eq!(site.found().unwrap(), Step::before());
 }
 
 #[test]

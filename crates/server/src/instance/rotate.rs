@@ -44,7 +44,15 @@ impl Instance {
         let row = self.online(name);
         let row = row.map_err(|(_, message)| ServeError::new(FailureKind::Usage, message))?;
         let files = self.files.of(&row.id)?;
-        let slots = FileHeader::read_in(&*files)?.slots;
+        let header = FileHeader::read_in(&*files).map_err(|error| {
+            let error = ServeError::from(error);
+            let text = format!(
+                "the file of database \"{name}\" cannot be read, and keeps its key: put {} back from a backup: {error}",
+                self.files.database(&row.id).display()
+            );
+            ServeError::new(error.kind(), text)
+        })?;
+        let slots = header.slots;
         self.with_next_key(&row.id, &slots, |plan| {
             let old = provider(&self.keyring.unwrap(&self.catalog, &row.id)?);
             let opened = DatabaseFile::open_for_keys_in(files, &*old, Freshness::default())?;
