@@ -474,7 +474,9 @@ fn with_unit(time: u64) -> String {
         (60_000, "min"),
         (1_000, "s"),
     ];
-    let unit = units.iter().find(|(factor, _)| time % factor == 0);
+    let unit = units
+        .iter()
+        .find(|(factor, _)| time.is_multiple_of(*factor));
     let (factor, unit) = unit.copied().unwrap_or((1, "ms"));
     format!("{}{unit}", time / factor)
 }

@@ -184,6 +184,32 @@ fn offset(text: &str) -> Option<i64> {
     Some(sign * ((digits(hours)? * 60 + minutes) * 60 + seconds) * 1_000_000)
 }
 
+/// `1 year 2 mons -3 days 04:05:06.7`: months, days and microseconds.
+pub(crate) fn interval(text: &str) -> Option<(i32, i32, i64)> {
+    let (mut months, mut days, mut micros) = (0_i32, 0_i32, 0_i64);
+    let mut words = text.split_whitespace();
+    while let Some(word) = words.next() {
+        let (negative, bare) = match word.strip_prefix('-') {
+            Some(bare) => (true, bare),
+            None => (false, word.strip_prefix('+').unwrap_or(word)),
+        };
+        if bare.contains(':') {
+            let clock = time(bare)?;
+            micros = micros.checked_add(if negative { -clock } else { clock })?;
+            continue;
+        }
+        let number = i32::try_from(digits(bare)?).ok()?;
+        let number = if negative { -number } else { number };
+        match words.next()? {
+            "year" | "years" => months = months.checked_add(number.checked_mul(12)?)?,
+            "mon" | "mons" | "month" | "months" => months = months.checked_add(number)?,
+            "day" | "days" => days = days.checked_add(number)?,
+            _ => return None,
+        }
+    }
+    (!text.trim().is_empty()).then_some((months, days, micros))
+}
+
 fn digits(text: &str) -> Option<i64> {
     let is_number = !text.is_empty() && text.len() <= 7 && text.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| text.parse().ok())?
@@ -215,6 +241,12 @@ mod tests {
         let written = with_era("0044-03-15 00:00:01 BC");
         assert_eq!(written.as_deref(), Some("0044-03-15 (BC) 00:00:01"));
         assert_eq!(with_era("2024-01-01"), None);
+        let read = interval("1 year 2 mons -3 days 04:05:06.7");
+        assert_eq!(read, Some((14, -3, 14_706_700_000)));
+        assert_eq!(interval("-1 days -00:00:01"), Some((0, -1, -1_000_000)));
+        for other in ["", "1", "1 day ago", "99999999999 days", "2147483 years x"] {
+            assert_eq!(interval(other), None, "{other}");
+        }
         assert_eq!(date("Infinity"), Some(i32::MAX));
         assert_eq!(timestamp("-infinity"), Some((-i64::MAX, None)));
         assert_eq!(days_since_1970(days_since_2000(-i32::MAX)), Some(-i32::MAX));

@@ -4,7 +4,6 @@ use super::body::Body;
 use super::front::Format;
 use super::moments;
 use super::oids;
-use arrow::compute::kernels::cast_utils::parse_interval_month_day_nano;
 use hushdb::{Value, postgres_bytes};
 
 /// What is wrong with a value: a SQLSTATE and a sentence that repeats nothing of it.
@@ -58,7 +57,8 @@ fn of_text(oid: u32, text: &str) -> Result<Value, Wrong> {
             Value::TimestampTz(micros.ok_or(MOMENT)?)
         }
         oids::UUID => Value::Uuid(uuid(trimmed).ok_or(TEXT)?),
-        oids::INTERVAL => interval(trimmed).ok_or(MOMENT)?,
+        // Another text of an interval is read as that of a literal is.
+        oids::INTERVAL => interval(trimmed).unwrap_or_else(|| Value::Text(text.to_owned())),
         _ => match oids::item_of(oid) {
             Some(item) => Value::List(items(item, trimmed)?),
             None => Value::Text(text.to_owned()),
@@ -68,11 +68,11 @@ fn of_text(oid: u32, text: &str) -> Result<Value, Wrong> {
 
 /// An interval as PostgreSQL writes it.
 fn interval(text: &str) -> Option<Value> {
-    let found = parse_interval_month_day_nano(text).ok()?;
+    let (months, days, microseconds) = moments::interval(text)?;
     Some(Value::Interval {
-        months: found.months,
-        days: found.days,
-        microseconds: found.nanoseconds / 1_000,
+        months,
+        days,
+        microseconds,
     })
 }
 
