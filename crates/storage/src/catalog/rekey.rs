@@ -330,18 +330,25 @@ impl Store {
         self.rekey.lock().is_paused = pause;
     }
 
-    /// A step, or a smaller one where the disk has no room for it: what a step replaces gives room to the step after the next. The next ones
+    /// A step, or a smaller one where the disk has no room for it: what a step replaces gives room to the next one. These
     /// become larger again.
     fn step_in_room(
         &self,
         mut at_most: u64,
         tell: &mut dyn FnMut(&RekeyProgress),
     ) -> Result<RekeyState> {
+        let mut is_last = false;
         loop {
             self.rekey.lock().step_bytes = at_most;
             match self.step(at_most, tell) {
-                Err(error) if error.kind() == ErrorKind::Full && at_most > 1 => {
-                    at_most = (at_most / SMALLER).max(1);
+                Err(error) if error.kind() == ErrorKind::Full && !is_last => {
+                    self.release_what_nobody_has()?;
+                    is_last = at_most == 1;
+                    at_most = if at_most > FEW_BYTES {
+                        at_most / SMALLER
+                    } else {
+                        1
+                    };
                     self.rekey.lock().room_bytes = at_most;
                 }
                 Err(error) => return Err(error),
@@ -355,6 +362,13 @@ impl Store {
                 }
             }
         }
+    }
+
+    /// What the last step replaced was kept for a snapshot that the step itself had.
+    fn release_what_nobody_has(&self) -> Result<()> {
+        let state = wait_for(&self.commit)?;
+        let oldest = self.oldest_in_use(state.stored.generation);
+        self.blocks.release(oldest)
     }
 
     fn step(&self, at_most: u64, tell: &mut dyn FnMut(&RekeyProgress)) -> Result<RekeyState> {

@@ -319,6 +319,25 @@ fn what_old_logs_said_is_overwritten_before_it_is_done() {
     assert_eq!(numbers.len(), 40);
 }
 
+/// A removal may fail, which ends no commit; the key may not go before the log does.
+#[test]
+fn a_log_that_was_left_behind_goes_before_the_old_key_does() {
+    let files = Files::new(true);
+    let store = files.create();
+    insert(&store, 10..20);
+    let left_behind = files.log();
+    store.rotate_data_key().unwrap();
+    store.checkpoint().unwrap();
+    assert!(files.files.get(".wal").is_none());
+    files.put_log(&left_behind);
+    let log = files.files.get(".wal").unwrap();
+    assert_eq!(steps(&store), RekeyState::Done);
+    assert!(files.files.get(".wal").is_none());
+    assert!(log.to_bytes()[LOG_HEADER..].iter().all(|byte| *byte == 0));
+    drop(store);
+    assert_eq!(sum(&files.open()), 45 + 145);
+}
+
 #[test]
 fn ring_copies_that_open_and_differ_are_refused() {
     let (_, running) = before_and_running();
