@@ -29,7 +29,9 @@ pub(super) enum Answer {
 /// The tag of a command that has sent or changed so many rows.
 pub(super) fn tag(command: &str, rows: u64) -> String {
     match command {
-        "SELECT" | "UPDATE" | "DELETE" | "COPY" | "FETCH" | "MOVE" => format!("{command} {rows}"),
+        "SELECT" | "UPDATE" | "DELETE" | "MERGE" | "COPY" | "FETCH" | "MOVE" => {
+            format!("{command} {rows}")
+        }
         "INSERT" => format!("INSERT 0 {rows}"),
         // Statements of DuckDB's that give rows.
         "DESCRIBE" | "SUMMARIZE" | "" => format!("SELECT {rows}"),
