@@ -152,15 +152,8 @@ impl Random {
                 }
                 Arc::new(out.finish())
             }
-            ColumnType::Decimal { precision, scale } if *precision <= 18 => {
-                let values = numbers.iter().map(|n| n % 1_000_000_000);
-                let array = Decimal64Array::new(values.collect::<Vec<_>>().into(), nulls);
-                Arc::new(array.with_precision_and_scale(*precision, *scale).unwrap())
-            }
             ColumnType::Decimal { precision, scale } => {
-                let values = numbers.iter().map(|n| i128::from(*n) * 1_000_000_007);
-                let array = Decimal128Array::new(values.collect::<Vec<_>>().into(), nulls);
-                Arc::new(array.with_precision_and_scale(*precision, *scale).unwrap())
+                decimals((*precision, *scale), &numbers, nulls)
             }
             ColumnType::HugeInt | ColumnType::UHugeInt => huge(ty, &numbers, nulls),
             _ => {
@@ -169,6 +162,17 @@ impl Random {
             }
         }
     }
+}
+
+fn decimals((precision, scale): (u8, i8), numbers: &[i64], nulls: Option<NullBuffer>) -> ArrayRef {
+    if precision <= 18 {
+        let values: Vec<i64> = numbers.iter().map(|n| n % 1_000_000_000).collect();
+        let array = Decimal64Array::new(values.into(), nulls);
+        return Arc::new(array.with_precision_and_scale(precision, scale).unwrap());
+    }
+    let values = numbers.iter().map(|n| i128::from(*n) * 1_000_000_007);
+    let array = Decimal128Array::new(values.collect::<Vec<_>>().into(), nulls);
+    Arc::new(array.with_precision_and_scale(precision, scale).unwrap())
 }
 
 fn huge(ty: &ColumnType, numbers: &[i64], nulls: Option<NullBuffer>) -> ArrayRef {
