@@ -181,26 +181,33 @@ fn is_aggregate_of_equals(plan: &LogicalPlan, schema: &DFSchema) -> Result<bool>
         _ => Ok(false),
     };
     let is_joined = |term: &Expr| is_equality(term) && !term.exists(by_key).unwrap_or(true);
-    filters_alone(&aggregate.input, schema, &is_joined)
+    filters_alone(&aggregate.input, schema, &is_joined, &|_, _| false)
 }
 
-/// Whether DataFusion's rule makes a join of a subquery of IN or EXISTS: outer columns are named in filters alone.
+/// Whether DataFusion's rule makes a join of a subquery of IN or EXISTS: outer columns are named in filters alone. Subqueries of such a
+/// filter may name columns of the rows that it looks at, which then stay what they are.
 pub(super) fn joinable(subquery: &LogicalPlan, schema: &DFSchema) -> Result<bool> {
-    filters_alone(subquery, schema, &|_| true)
+    let is_of = |column: &Column, schema: &DFSchema| schema.field_from_column(column).is_ok();
+    filters_alone(subquery, schema, &|_| true, &|column, rows| {
+        is_of(column, rows) && !is_of(column, schema)
+    })
 }
 
-/// Whether outer columns, all of `schema`, are named by filters of rows alone, and of the kind that is asked for.
+/// Whether outer columns, all of `schema`, are named by filters of rows alone, and of the kind that is asked for. `may_name` says which
+/// columns the subqueries of a filter of rows may name.
 fn filters_alone(
     mut plan: &LogicalPlan,
     schema: &DFSchema,
     kind: &dyn Fn(&Expr) -> bool,
+    may_name: &dyn Fn(&Column, &DFSchema) -> bool,
 ) -> Result<bool> {
     loop {
         plan = match plan {
             LogicalPlan::Filter(filter) => {
                 for term in split_conjunction(&filter.predicate) {
                     let is_far = |column: &Column| schema.field_from_column(column).is_err();
-                    if names_any(term, &|_| true, true)?
+                    let is_other = |column: &Column| !may_name(column, filter.input.schema());
+                    if names_any(term, &is_other, true)?
                         || names_any(term, &is_far, false)?
                         || term.contains_outer() && !kind(term)
                     {
