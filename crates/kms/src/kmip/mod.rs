@@ -268,19 +268,11 @@ impl KeyProvider for Kmip {
                 "the slot's blob is not of this kind of key: another URL, or an edited file",
             )
         })?;
-        let foreign = || {
-            self.name.refuses(
-                "the slot is of another key than the URL names: check it, or an edited file",
-            )
-        };
-        if let Named::Id(id) = &self.key
-            && id != kept.id
-        {
-            return Err(foreign());
-        }
         let asking = self.begin()?;
         if !asking.ids()?.iter().any(|id| id == kept.id) {
-            return Err(foreign());
+            return Err(self.name.refuses(
+                "the slot is of another key than the URL names: check it, or an edited file",
+            ));
         }
         asking.is_usable(kept.id)?;
         let root = match self.hands_out {
