@@ -71,3 +71,61 @@ fn wipe(buffers: &mut dyn Buffers) {
     buffers.output().zeroize();
     buffers.input_append_buf().zeroize();
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use ureq::unversioned::transport::LazyBuffers;
+
+    use super::*;
+
+    /// A connection to nowhere, which shows what is in its buffers when it is let go.
+    #[derive(Debug)]
+    struct Shown(LazyBuffers, Arc<Mutex<Vec<u8>>>);
+
+    impl Transport for Shown {
+        fn buffers(&mut self) -> &mut dyn Buffers {
+            &mut self.0
+        }
+
+        fn transmit_output(&mut self, _: usize, _: NextTimeout) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn await_input(&mut self, _: NextTimeout) -> Result<bool, Error> {
+            Ok(true)
+        }
+
+        fn is_open(&mut self) -> bool {
+            true
+        }
+    }
+
+    impl Drop for Shown {
+        fn drop(&mut self) {
+            let mut left = self.1.lock().unwrap();
+            left.extend(self.0.input());
+            left.extend(&*self.0.input_append_buf());
+            left.extend(&*self.0.output());
+        }
+    }
+
+    #[test]
+    fn what_was_sent_is_gone_then_and_what_came_with_the_connection() {
+        let left = Arc::default();
+        let shown = Shown(LazyBuffers::new(64, 64), Arc::clone(&left));
+        let mut wiped = Wiped(shown);
+        wiped.buffers().output()[..6].copy_from_slice(b"sesame");
+        wiped.transmit_output(6, NextTimeout::default()).unwrap();
+        assert_eq!(wiped.buffers().output(), [0; 64]);
+        wiped.buffers().input_append_buf()[..12].copy_from_slice(b"sesamesesame");
+        wiped.buffers().input_appended(12);
+        wiped.buffers().input_consume(6);
+        assert_eq!(wiped.buffers().input(), b"sesame");
+        wiped.buffers().output()[..6].copy_from_slice(b"sesame");
+        drop(wiped);
+        let left = left.lock().unwrap();
+        assert!(left.len() >= 64 && left.iter().all(|byte| *byte == 0));
+    }
+}

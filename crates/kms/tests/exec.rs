@@ -106,6 +106,44 @@ fn garbage_and_exit_codes_are_errors_without_the_output() {
 }
 
 #[test]
+fn what_a_program_says_too_much_is_not_read_to_its_end() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let whole = directory.path().join("whole");
+    for to in ["", ">&2"] {
+        // Who writes on where nobody reads any more is told.
+        let body = format!(
+            "trap '' PIPE; head -c 1000000 /dev/zero {to} && touch '{}'; exit 2",
+            whole.display()
+        );
+        let asked = script(directory.path(), &body, "").recover(&CONTEXT, b"\x01\x00sealed");
+        assert!(
+            matches!(asked, Err(KeyError::Unavailable { .. })),
+            "{asked:?}"
+        );
+        assert!(!whole.exists(), "{to}");
+    }
+}
+
+#[test]
+fn a_blob_that_no_slot_would_give_back_is_refused() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let wrap = |groups: usize| {
+        let blob = "AAAA".repeat(groups);
+        let body = format!("echo '{{\"key\":\"{KEY}\",\"blob\":\"{blob}\"}}'");
+        script(directory.path(), &body, "").establish(&CONTEXT)
+    };
+    assert_eq!(wrap(341).unwrap().1.len(), 2 + "keeper".len() + 1023);
+    for groups in [0, 342, 10_000] {
+        assert!(
+            matches!(wrap(groups), Err(KeyError::Refused { .. })),
+            "{groups}"
+        );
+    }
+}
+
+#[test]
 fn a_program_that_hangs_is_ended() {
     let _alone = alone();
     let directory = tempfile::tempdir().unwrap();

@@ -13,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use hushdb_keys::{DatabaseId, KeyContext};
 use hushdb_kms::{Environment, Places};
 use memory_scan::{Found, Needle, scan};
+use serde_json::json;
 use vault_stub::{TOKEN, VaultStub};
 
 const ASKS: &str = "HUSHDB_TEST_ASKS_VAULT";
@@ -53,11 +54,21 @@ fn neither_token_nor_key_is_left_when_a_vault_was_asked() {
     std::fs::write(&token, TOKEN).unwrap();
     let token = token.display().to_string();
     let vault = VaultStub::start();
+    // A secret of KV may have more in it than the key that is taken out.
+    let words = ["quince", "medlar", "damson"];
+    let [a, b, c] = [20, 60, 200].map(|times| words.map(|word| word.repeat(times)).concat());
+    let secret = json!({ "key": format!("hex:{}", "9d".repeat(32)), "a": a, "b": b, "c": c });
+    vault
+        .state()
+        .secrets
+        .insert("app/db".into(), vec![Some(secret)]);
     for plants in [false, true] {
         let mut child = asker(&vault, &token, plants);
         let mut needles = vec![needle("token", TOKEN)];
         let roots = vault.state().wrapped();
         needles.extend(roots.iter().map(|root| needle("key", root)));
+        needles.push(needle("key of KV", &"9d".repeat(24)));
+        needles.extend(words.map(|word| needle(word, &word.repeat(8))));
         assert!(needles.len() > 1);
         let mut found: Vec<Found> = scan(child.id(), &needles).unwrap();
         // The program itself has the token of the tests in its text.
@@ -89,6 +100,9 @@ fn asks() {
     for _ in 0..3 {
         drop(provider.recover(&context, &blob).unwrap());
     }
+    let kv = places.provider("vault:///secret/app/db?engine=kv").unwrap();
+    let (_, blob) = kv.establish(&context).unwrap();
+    drop(kv.recover(&context, &blob).unwrap());
     let plants = std::env::var("HUSHDB_TEST_PLANTS").unwrap() == "1";
     let planted = plants.then(|| std::fs::read(&file).unwrap());
     let mut output = std::io::stdout().lock();

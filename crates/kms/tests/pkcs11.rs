@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
+use cryptoki::context::{CInitializeArgs, CInitializeFlags, Pkcs11 as Module};
 use hushdb_keys::{DatabaseId, KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind};
 use hushdb_kms::{Environment, PlaceError, Places};
 use key_servers::softhsm::{self, MODULE};
@@ -37,27 +38,32 @@ fn tool(arguments: &[&str]) {
     key_servers::run(&mut softhsm::tool("1234", arguments));
 }
 
-#[test]
-fn a_token_wraps_and_unwraps() {
+/// Does this with the directory of a token, in a process that the test of this name is run in again.
+fn with_token(test: &str, work: impl Fn(&Path)) {
     if let Some(directory) = std::env::var_os(DIRECTORY) {
-        let directory = Path::new(&directory);
-        it_wraps_and_unwraps(directory);
-        a_token_that_was_away_is_seen_again(directory);
-        keys_are_found_and_missed(directory);
-        a_wrong_pin_is_tried_once(directory);
-        return;
+        return work(Path::new(&directory));
     }
-    if softhsm::missing() {
+    if softhsm::missing() || softhsm::compiler_missing() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
     let configuration = softhsm::token(directory.path(), "1234");
     let mut again = Command::new(std::env::current_exe().unwrap());
-    again.args(["--exact", "a_token_wraps_and_unwraps"]);
+    again.args(["--exact", test]);
     again
         .env("SOFTHSM2_CONF", &configuration)
         .env(DIRECTORY, directory.path());
     key_servers::run(&mut again);
+}
+
+#[test]
+fn a_token_wraps_and_unwraps() {
+    with_token("a_token_wraps_and_unwraps", |directory| {
+        it_wraps_and_unwraps(directory);
+        a_token_that_was_away_is_seen_again(directory);
+        keys_are_found_and_missed(directory);
+        a_wrong_pin_is_tried_once(directory);
+    });
 }
 
 fn it_wraps_and_unwraps(directory: &Path) {
@@ -164,7 +170,8 @@ fn a_wrong_pin_is_tried_once(directory: &Path) {
         assert!(!format!("{asked:?}").contains("sesame"), "{asked:?}");
         asked
     };
-    for pin in ["sesame", "", "sesame\u{0}", "12345"] {
+    let long = format!("1234{}", " ".repeat(2000));
+    for pin in ["sesame", "", "sesame\u{0}", "12345", &long] {
         let asked = ask(pin);
         assert!(
             matches!(asked, Err(KeyError::CredentialsRefused { .. })),
@@ -180,6 +187,127 @@ fn a_wrong_pin_is_tried_once(directory: &Path) {
     let asked = own.recover(&context(1), &blob);
     assert!(
         matches!(asked, Err(KeyError::CredentialsRefused { .. })),
+        "{asked:?}"
+    );
+}
+
+/// The key `odd` of the token by a module of its own.
+fn odd_place(directory: &Path) -> Arc<dyn KeyProvider> {
+    std::fs::write(directory.join("pin"), "1234").unwrap();
+    tool(&["--keygen", "--key-type", "AES:32", "--label", "odd"]);
+    let module = softhsm::odd_module(directory);
+    let (module, directory) = (module.display(), directory.display());
+    let url = format!(
+        "pkcs11:token=hush;object=odd?module-path={module}&pin-source=file:{directory}/pin"
+    );
+    provider(&url).unwrap()
+}
+
+fn set_mood(directory: &Path, mood: &str) {
+    std::fs::write(directory.join("mood"), mood).unwrap();
+}
+
+#[test]
+fn a_last_try_is_not_taken_and_a_failed_login_not_repeated() {
+    let name = "a_last_try_is_not_taken_and_a_failed_login_not_repeated";
+    with_token(name, |directory| {
+        let place = odd_place(directory);
+        let (key, blob) = place.establish(&context(1)).unwrap();
+        let logins = || std::fs::metadata(directory.join("logins")).unwrap().len();
+        let before = logins();
+        for mood in ["final try", "locked"] {
+            set_mood(directory, mood);
+            let asked = place.recover(&context(1), &blob);
+            assert!(
+                matches!(asked, Err(KeyError::CredentialsRefused { .. })),
+                "{asked:?}"
+            );
+        }
+        assert_eq!(logins(), before);
+        set_mood(directory, "login fails");
+        let asked = place.recover(&context(1), &blob);
+        assert!(
+            matches!(asked, Err(KeyError::Unavailable { .. })),
+            "{asked:?}"
+        );
+        assert_eq!(logins(), before + 1);
+        set_mood(directory, "");
+        assert_eq!(place.recover(&context(1), &blob), Ok(key));
+    });
+}
+
+#[test]
+fn a_token_that_only_pretends_gets_no_slot() {
+    with_token("a_token_that_only_pretends_gets_no_slot", |directory| {
+        let place = odd_place(directory);
+        let (key, blob) = place.establish(&context(1)).unwrap();
+        for mood in ["binds nothing", "opens another"] {
+            set_mood(directory, mood);
+            let asked = place.establish(&context(1)).map(drop);
+            assert!(
+                matches!(asked, Err(KeyError::Refused { .. })),
+                "{mood}: {asked:?}"
+            );
+        }
+        // It is gone amid the work, which is no word on the key.
+        set_mood(directory, "removed");
+        let asked = place.recover(&context(1), &blob);
+        assert!(
+            matches!(asked, Err(KeyError::Unavailable { .. })),
+            "{asked:?}"
+        );
+        set_mood(directory, "");
+        assert_eq!(place.recover(&context(1), &blob), Ok(key));
+    });
+}
+
+#[test]
+fn a_module_that_others_have_begun_with_is_not_ended() {
+    let name = "a_module_that_others_have_begun_with_is_not_ended";
+    with_token(name, |directory| {
+        let place = odd_place(directory);
+        let theirs = Module::new(directory.join("odd_token.so")).unwrap();
+        let begins = CInitializeArgs::new(CInitializeFlags::OS_LOCKING_OK);
+        theirs.initialize(begins).unwrap();
+        let slot = theirs.get_slots_with_token().unwrap()[0];
+        let session = theirs.open_ro_session(slot).unwrap();
+        let (key, blob) = place.establish(&context(1)).unwrap();
+        set_mood(directory, "removed");
+        let asked = place.recover(&context(1), &blob);
+        assert!(
+            matches!(asked, Err(KeyError::Unavailable { .. })),
+            "{asked:?}"
+        );
+        assert!(session.get_session_info().is_ok(), "it goes on");
+        set_mood(directory, "");
+        assert_eq!(place.recover(&context(1), &blob), Ok(key));
+    });
+}
+
+#[test]
+fn blobs_that_no_token_made_are_given_to_none() {
+    // There is no module: whoever wants one is told that it cannot be had.
+    let url = "pkcs11:token=t;object=o?module-path=/no/such/module.so&pin-source=file:/none";
+    let place = provider(url).unwrap();
+    let with = |len: usize| [&[1, 0][..], &vec![7; len]].concat();
+    for blob in [
+        Vec::new(),
+        vec![7; 62],
+        with(0),
+        with(12),
+        with(59),
+        with(61),
+        with(1024),
+    ] {
+        let asked = place.recover(&context(1), &blob);
+        assert!(
+            matches!(asked, Err(KeyError::Refused { .. })),
+            "{blob:?}: {asked:?}"
+        );
+    }
+    let asked = place.recover(&context(1), &with(60));
+    assert!(
+        matches!(asked, Err(KeyError::Unavailable { .. })),
         "{asked:?}"
     );
 }

@@ -21,8 +21,10 @@ fn is_unavailable(asked: Result<KeyMaterial, KeyError>) -> String {
 #[test]
 fn a_redirect_is_not_followed() {
     let (stub, thief) = (VaultStub::start(), VaultStub::start());
-    stub.state().mood = Mood::Redirects(format!("{}/", thief.url()));
-    is_unavailable(place_at(&stub.url(), URL).recover(&context(1), BLOB));
+    for status in [301, 302, 303, 307, 308] {
+        stub.state().mood = Mood::Redirects(status, format!("{}/", thief.url()));
+        is_unavailable(place_at(&stub.url(), URL).recover(&context(1), BLOB));
+    }
     assert_eq!(thief.take_requests(), [""; 0]);
 }
 
@@ -52,6 +54,20 @@ fn a_server_with_a_certificate_that_nobody_vouches_for_is_told_nothing() {
         assert!(said.contains("certificate"), "{said}");
         assert_eq!(stub.take_requests(), [""; 0]);
     }
+}
+
+#[test]
+fn a_key_that_does_not_come_back_gets_no_slot() {
+    let gives = |opened: &'static str| {
+        let (port, _) = answers(200, move |asked| {
+            let is_made = asked.contains("GenerateDataKey");
+            let key = if is_made { KEY } else { opened };
+            format!("{{\"Plaintext\":\"{key}\",\"CiphertextBlob\":\"c2VhbGVk\"}}")
+        });
+        place(port, URL).establish(&context(1)).map(|(key, _)| key)
+    };
+    assert!(gives(KEY).is_ok());
+    is_unavailable(gives("QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE="));
 }
 
 #[test]

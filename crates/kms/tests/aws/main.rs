@@ -91,6 +91,11 @@ type Heard = Arc<Mutex<Vec<String>>>;
 
 /// Answers every request so; what it heard.
 fn says(status: u16, body: String) -> (u16, Heard) {
+    answers(status, move |_| body.clone())
+}
+
+/// The same by what it is asked.
+fn answers(status: u16, answer: impl Fn(&str) -> String + Send + 'static) -> (u16, Heard) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let heard = Heard::default();
@@ -113,6 +118,7 @@ fn says(status: u16, body: String) -> (u16, Heard) {
             let mut asked = vec![0; len];
             let _ = reader.read_exact(&mut asked);
             head += &String::from_utf8_lossy(&asked);
+            let body = answer(&head);
             hears.lock().unwrap().push(head);
             let len = body.len();
             let head = format!(
@@ -124,6 +130,7 @@ fn says(status: u16, body: String) -> (u16, Heard) {
     (port, heard)
 }
 
+const KEY: &str = "WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo=";
 const URL: &str = "aws-kms://arn:aws:kms:eu-west-1:111122223333:key/ab-cd?timeout=2";
 
 #[test]
@@ -179,8 +186,7 @@ fn errors_are_told_apart_by_their_codes() {
 
 #[test]
 fn a_request_names_key_and_database_and_is_signed() {
-    let key = "WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo=";
-    let (port, heard) = says(200, format!("{{\"Plaintext\":\"{key}\"}}"));
+    let (port, heard) = says(200, format!("{{\"Plaintext\":\"{KEY}\"}}"));
     place(port, URL)
         .recover(&context(0xab), b"\x01\x00sealed")
         .unwrap();
@@ -222,6 +228,14 @@ fn urls_and_credentials_are_refused_by_name() {
         ),
         (
             "aws-kms://arn:aws:kms:eu-west-1:1:key/x%22",
+            "aws-kms URLs have the form",
+        ),
+        (
+            "aws-kms://arn:aws:kms::1:key/x",
+            "aws-kms URLs have the form",
+        ),
+        (
+            "aws-kms://arn:aws:kms:EU-WEST-1:1:key/x",
             "aws-kms URLs have the form",
         ),
         ("aws-kms://alias/hr", "AWS_REGION is not set"),

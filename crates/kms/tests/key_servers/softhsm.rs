@@ -34,3 +34,23 @@ pub(crate) fn tool(pin: &str, arguments: &[&str]) -> Command {
     command.args(["--login", "--pin", pin]).args(arguments);
     command
 }
+
+/// Whether what builds [`odd_module`] is not there.
+#[allow(dead_code, reason = "one suite asks for it")]
+pub(crate) fn compiler_missing() -> bool {
+    super::missing(&["cc"])
+}
+
+/// A module that does what SoftHSM never does: `odd_token.c`, built.
+#[allow(dead_code, reason = "one suite asks for it")]
+pub(crate) fn odd_module(directory: &Path) -> PathBuf {
+    let source = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../kms/tests/key_servers/odd_token.c"
+    );
+    let module = directory.join("odd_token.so");
+    let mut build = Command::new("cc");
+    build.args(["-shared", "-fPIC", source, "-o"]).arg(&module);
+    super::run(build.arg(format!("-DMODULE=\"{MODULE}\"")).arg("-ldl"));
+    module
+}

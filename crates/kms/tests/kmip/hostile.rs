@@ -7,12 +7,20 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use std::net::TcpListener;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::*;
 
 /// A TLS server that says this to whatever it is asked, then nothing.
 fn says(answer: Vec<u8>, certificate: &str) -> u16 {
+    serves(certificate, move |_, stream| {
+        let _ = stream.write_all(&answer);
+    })
+}
+
+/// A TLS server that is asked once on each connection.
+fn serves(certificate: &str, serve: impl Fn(&[u8], &mut dyn Write) + Send + Sync + 'static) -> u16 {
     let file = format!("{TESTDATA}/{certificate}.pem");
     let chain = vec![CertificateDer::from_pem_file(&file).unwrap()];
     let key = PrivateKeyDer::from_pem_file(&file).unwrap();
@@ -23,18 +31,18 @@ fn says(answer: Vec<u8>, certificate: &str) -> u16 {
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .unwrap();
-    let config = Arc::new(config);
+    let (config, serve) = (Arc::new(config), Arc::new(serve));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let connection = ServerConnection::new(config.clone()).unwrap();
             let mut stream = StreamOwned::new(connection, stream);
-            let answer = answer.clone();
+            let serve = serve.clone();
             std::thread::spawn(move || {
                 let mut asked = [0; 4096];
-                let _ = stream.read(&mut asked);
-                let _ = stream.write_all(&answer);
+                let len = stream.read(&mut asked).unwrap_or(0);
+                serve(&asked[..len], &mut stream);
                 let _ = stream.flush();
                 std::thread::sleep(Duration::from_secs(30));
             });
@@ -44,8 +52,12 @@ fn says(answer: Vec<u8>, certificate: &str) -> u16 {
 }
 
 fn ask(port: u16) -> Result<KeyMaterial, KeyError> {
+    ask_for(port, "7?")
+}
+
+fn ask_for(port: u16, key: &str) -> Result<KeyMaterial, KeyError> {
     let certificates = certificates().replace("timeout=5", "timeout=1");
-    let url = format!("kmip://127.0.0.1:{port}/7?{certificates}");
+    let url = format!("kmip://127.0.0.1:{port}/{key}{certificates}");
     let started = Instant::now();
     let asked = provider(&url).unwrap().establish(&context(1));
     assert!(started.elapsed() < Duration::from_secs(10));
@@ -95,6 +107,118 @@ fn failure(status: u32, reason: Option<u32>) -> Vec<u8> {
     parts.extend(item(0x7F, 5, &status.to_be_bytes()));
     parts.extend(reason.map_or_else(Vec::new, |reason| item(0x7E, 5, &reason.to_be_bytes())));
     item(0x7B, 1, &item(0x0F, 1, &parts))
+}
+
+#[test]
+fn an_answer_that_drips_ends_in_time() {
+    let port = serves("server", |_, stream| {
+        let mut send = |bytes: &[u8]| stream.write_all(bytes).and_then(|()| stream.flush());
+        let _ = send(b"\x42\x00\x7b\x01\x00\x00\x80\x00");
+        for _ in 0..300 {
+            if send(&[0]).is_err() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+    let asked = ask(port);
+    assert!(is_unavailable(&asked), "{asked:?}");
+    assert!(asked.unwrap_err().to_string().contains("in time"));
+}
+
+/// An operation that succeeded.
+fn success(operation: u32, payload: &[u8]) -> Vec<u8> {
+    let mut parts = item(0x5C, 5, &operation.to_be_bytes());
+    parts.extend(item(0x7F, 5, &0_u32.to_be_bytes()));
+    parts.extend(item(0x7C, 1, payload));
+    item(0x7B, 1, &item(0x0F, 1, &parts))
+}
+
+/// The value of the first item of this tag and type.
+fn value(message: &[u8], tag: u8, kind: u8) -> Vec<u8> {
+    let head = [0x42, 0, tag, kind];
+    let at = message.windows(4).position(|window| window == head);
+    let (_, rest) = message.split_at(at.unwrap() + 4);
+    let (len, rest) = rest.split_first_chunk::<4>().unwrap();
+    rest[..u32::from_be_bytes(*len) as usize].to_vec()
+}
+
+/// A server whose keys are no keys: it has what it is given, and seals nothing.
+#[derive(Clone, Copy)]
+struct Pretender {
+    binds: bool,
+    gives_another: bool,
+    id_len: usize,
+}
+
+impl Pretender {
+    fn start(self) -> u16 {
+        let kept = Mutex::new(Vec::new());
+        serves("server", move |asked, stream| {
+            let answer = self.answer(asked, &mut kept.lock().unwrap());
+            let _ = stream.write_all(&answer);
+        })
+    }
+
+    fn answer(self, asked: &[u8], kept: &mut Vec<u8>) -> Vec<u8> {
+        let bytes = |tag: u8, value: &[u8]| item(tag, 8, value);
+        match value(asked, 0x5C, 5)[3] {
+            0x08 => success(0x08, &item(0x94, 7, &vec![b'x'; self.id_len])),
+            0x0A => {
+                let key = [0x43, 0x45, 0x40, 0x8F];
+                let key = key.into_iter().fold(Vec::new(), |inner, tag| match tag {
+                    0x43 => bytes(tag, &[7; 32]),
+                    _ => item(tag, 1, &inner),
+                });
+                success(0x0A, &key)
+            }
+            0x0B => {
+                let active = item(0x0B, 5, &2_u32.to_be_bytes());
+                let state = [item(0x0A, 7, b"State"), active].concat();
+                success(0x0B, &item(0x08, 1, &state))
+            }
+            0x1F => {
+                *kept = value(asked, 0xC2, 8);
+                let sealed = [bytes(0xC2, &[7; 32]), bytes(0xFF, &[7; 16])];
+                success(0x1F, &sealed.concat())
+            }
+            _ if self.binds && value(asked, 0xFE, 8).ends_with(b"no database") => {
+                failure(1, Some(0x0A))
+            }
+            _ => {
+                let mut root = kept.clone();
+                root[0] ^= u8::from(self.gives_another);
+                success(0x20, &bytes(0xC2, &root))
+            }
+        }
+    }
+}
+
+#[test]
+fn a_server_that_only_pretends_gets_no_slot() {
+    let good = Pretender {
+        binds: true,
+        gives_another: false,
+        id_len: 3,
+    };
+    assert!(ask(good.start()).is_ok());
+    assert!(ask_for(good.start(), "?name=hr&op=get&").is_ok());
+    let binds = false;
+    let unbound = ask(Pretender { binds, ..good }.start());
+    assert!(is_refused(&unbound), "{unbound:?}");
+    let gives_another = true;
+    let another = Pretender {
+        gives_another,
+        ..good
+    };
+    let another = ask(another.start());
+    assert!(is_refused(&another), "{another:?}");
+    // Ids that no slot would give back.
+    for id_len in [0, 129, 200, 300] {
+        let port = Pretender { id_len, ..good }.start();
+        let asked = ask_for(port, "?name=hr&op=get&");
+        assert!(is_unavailable(&asked), "{id_len}: {asked:?}");
+    }
 }
 
 /// Whoever is in stays in: silence is borne, a refusal ends a database.

@@ -1,11 +1,13 @@
 //! Answers, blobs and silences that nobody promised: an error each, within the time, that repeats nothing.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::*;
 
 /// Texts that must not be repeated.
 const MARKER: &str = "sesame-marker";
+const KV: &str = "vault:///secret/app/db?engine=kv&timeout=2";
 
 #[test]
 fn answers_that_are_none_are_unavailable_and_repeated_nowhere() {
@@ -54,13 +56,80 @@ fn statuses_with_bodies_that_are_not_of_vault_are_no_word_on_the_key() {
 #[test]
 fn a_redirect_is_not_followed() {
     let (stub, thief) = (VaultStub::start(), VaultStub::start());
-    let place = place(&stub, TRANSIT);
-    let (_, blob) = place.establish(&context(1)).unwrap();
-    let to = format!("{}/v1/transit/decrypt/hr", thief.url());
-    stub.state().mood = Mood::Redirects(to);
-    let asked = place.recover(&context(1), &blob);
-    assert!(is_unavailable(&asked), "{asked:?}");
+    let (transit, kv) = (place(&stub, TRANSIT), place(&stub, KV));
+    let (_, of_transit) = transit.establish(&context(1)).unwrap();
+    let (_, of_kv) = kv.establish(&context(1)).unwrap();
+    // After some of them a POST goes on as a GET, with the token.
+    for status in [301, 302, 303, 307, 308] {
+        for (place, blob, path) in [
+            (&transit, &of_transit, "transit/decrypt/hr"),
+            (&kv, &of_kv, "secret/data/app/db?version=1"),
+        ] {
+            let to = format!("{}/v1/{path}", thief.url());
+            stub.state().mood = Mood::Redirects(status, to);
+            let asked = place.recover(&context(1), blob);
+            assert!(is_unavailable(&asked), "{status}: {asked:?}");
+        }
+    }
     assert_eq!(thief.take_requests(), [""; 0]);
+}
+
+/// A proxy would be told the token. The process is another one, since the environment is what is tried.
+#[test]
+fn no_proxy_of_the_environment_is_asked() {
+    const ASKS: &str = "HUSHDB_TEST_ASKS_PAST_A_PROXY";
+    if let Ok(address) = std::env::var(ASKS) {
+        let variables = [("VAULT_ADDR", &*address), ("VAULT_TOKEN", TOKEN)];
+        let places = Places::new(Environment::of(variables));
+        let place = places.provider(TRANSIT).unwrap();
+        place.establish(&context(1)).unwrap();
+        return;
+    }
+    let (stub, proxy) = (VaultStub::start(), VaultStub::start());
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", "hostile::no_proxy_of_the_environment_is_asked"]);
+    again.env(ASKS, stub.url());
+    for name in ["all_proxy", "https_proxy", "http_proxy"] {
+        again.env(name, proxy.url());
+        again.env(name.to_ascii_uppercase(), proxy.url());
+    }
+    let ran = again.env_remove("no_proxy").env_remove("NO_PROXY").output();
+    let ran = ran.unwrap();
+    assert_eq!(proxy.take_requests(), [""; 0]);
+    assert!(ran.status.success(), "{ran:?}");
+    assert_eq!(stub.take_requests().len(), 3, "it was asked itself");
+}
+
+#[test]
+fn what_a_vault_makes_otherwise_than_it_should_gets_no_slot() {
+    let stub = VaultStub::start();
+    let transit = place(&stub, TRANSIT);
+    stub.state().gives_back = Some("WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo=");
+    let refused = transit.establish(&context(1)).unwrap_err();
+    assert!(
+        refused.to_string().contains("another key back"),
+        "{refused}"
+    );
+    stub.state().gives_back = None;
+    // What no slot would ever send back.
+    stub.state().writes = "sesame:v";
+    let asked = transit.establish(&context(1)).map(|(key, _)| key);
+    assert!(is_unavailable(&asked), "{asked:?}");
+    assert!(!format!("{asked:?}").contains("sesame"));
+}
+
+#[test]
+fn a_version_that_was_not_asked_for_is_not_taken() {
+    let stub = VaultStub::start();
+    let kv = place(&stub, KV);
+    let (key, blob) = kv.establish(&context(1)).unwrap();
+    stub.state().mood = Mood::Says(
+        r#"{"data":{"data":{"key":"base64:WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo="},"metadata":{"version":2}}}"#,
+    );
+    let asked = kv.recover(&context(1), &blob);
+    assert!(is_unavailable(&asked), "{asked:?}");
+    stub.state().mood = Mood::Well;
+    assert_eq!(kv.recover(&context(1), &blob), Ok(key));
 }
 
 #[test]
@@ -149,7 +218,7 @@ fn no_error_and_no_debug_has_the_token() {
         Mood::Sealed,
         Mood::Says(TOKEN),
         Mood::HangsUp,
-        Mood::Redirects(format!("http://127.0.0.1:1/{TOKEN}")),
+        Mood::Redirects(307, format!("http://127.0.0.1:1/{TOKEN}")),
     ] {
         stub.state().mood = mood;
         said += &format!("{:?}", place.recover(&context(1), &blob));

@@ -172,6 +172,9 @@ fn tokens_come_from_files_and_app_roles() {
     assert!(is_not_accepted(&refused), "the file is read anew");
     std::fs::write(&path, " \n").unwrap();
     assert!(is_not_accepted(&open(&by_file)));
+    let long = format!("{TOKEN}{}", " ".repeat(20_000));
+    std::fs::write(&path, long).unwrap();
+    assert!(is_not_accepted(&open(&by_file)), "more than a token");
     std::fs::write(&path, "two\nlines").unwrap();
     assert!(is_not_accepted(&open(&by_file)));
     let role = [

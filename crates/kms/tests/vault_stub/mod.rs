@@ -27,8 +27,8 @@ pub(crate) enum Mood {
     Stumbles(u32),
     /// Answers late.
     Slow(Duration),
-    /// Sends who asks elsewhere.
-    Redirects(String),
+    /// Sends who asks elsewhere, with this status.
+    Redirects(u16, String),
     /// Begins a body of 1 GiB.
     Endless,
     /// Answers with this.
@@ -61,6 +61,10 @@ pub(crate) struct State {
     /// Role and secret ids.
     pub(crate) role: Option<(String, String)>,
     pub(crate) namespace: Option<String>,
+    /// What it gives back, in base64, for all that it has wrapped.
+    pub(crate) gives_back: Option<&'static str>,
+    /// What its ciphertexts begin with.
+    pub(crate) writes: &'static str,
     /// Each request's method and path.
     pub(crate) requests: Vec<String>,
     sealed: HashMap<String, (String, String)>,
@@ -103,6 +107,7 @@ impl VaultStub {
         };
         {
             let mut state = this.state();
+            state.writes = "vault:v";
             let hr = TransitKey {
                 latest: 1,
                 oldest: 1,
@@ -209,9 +214,9 @@ fn serve(stream: &mut dyn Stream, state: &Mutex<State>) -> io::Result<bool> {
             locked().mood = Mood::Stumbles(times - 1);
             (500, json!({ "errors": ["internal error"] }).to_string())
         }
-        Mood::Redirects(to) => {
+        Mood::Redirects(status, to) => {
             let head = format!(
-                "HTTP/1.1 307 Temporary Redirect\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n"
+                "HTTP/1.1 {status} Elsewhere\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n"
             );
             stream.write_all(head.as_bytes())?;
             return Ok(true);
@@ -292,7 +297,8 @@ fn encrypt(state: &mut State, name: &str, plaintext: String, bound: String) -> (
         return errors(400, "encryption key not found");
     };
     let version = key.latest;
-    let sealed = format!("vault:v{version}:{name}{:08}AAAA==", state.sealed.len());
+    let writes = state.writes;
+    let sealed = format!("{writes}{version}:{name}{:08}AAAA==", state.sealed.len());
     let bound = if key.binds { bound } else { String::new() };
     state.sealed.insert(sealed.clone(), (plaintext, bound));
     (
@@ -306,7 +312,7 @@ fn decrypt(state: &State, name: &str, ciphertext: &str, bound: &str) -> (u16, Va
         return errors(400, "encryption key not found");
     };
     let version = ciphertext
-        .strip_prefix("vault:v")
+        .strip_prefix(state.writes)
         .and_then(|rest| rest.split(':').next()?.parse::<u32>().ok());
     match version {
         None => return errors(400, "invalid ciphertext: no prefix"),
@@ -321,6 +327,7 @@ fn decrypt(state: &State, name: &str, ciphertext: &str, bound: &str) -> (u16, Va
     let of_key = ciphertext.contains(&format!(":{name}"));
     match state.sealed.get(ciphertext).filter(|_| of_key) {
         Some((plaintext, to)) if !key.binds || to == bound => {
+            let plaintext = state.gives_back.unwrap_or(plaintext);
             (200, json!({ "data": { "plaintext": plaintext } }))
         }
         _ => errors(400, "cipher: message authentication failed"),
