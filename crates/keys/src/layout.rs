@@ -3,7 +3,7 @@
 //! | offset | bytes | field |
 //! | --- | --- | --- |
 //! | 0 | 8 | magic `89 48 55 53 48 44 42 0A` (`\x89HUSHDB\n`) |
-//! | 8 | 2 | format version, u16: 1, or 2 once the file has had a key ring |
+//! | 8 | 2 | format version, u16: 1, or 2 once the file has had a key ring or a slot with a key file |
 //! | 10 | 1 | suite: 0 plain, 1 AES-256-GCM, 2 AES-256-CTR |
 //! | 11 | 1 | zero |
 //! | 12 | 4 | system key id, u32, at least 1 |
@@ -33,9 +33,9 @@ pub const HEADER_OFFSETS: [u64; 2] = [0, 16384];
 
 /// What a database file begins with, and each copy of its header.
 pub const MAGIC: [u8; 8] = *b"\x89HUSHDB\n";
-/// The format of a file that never had a key ring.
+/// The format of a file that never had a key ring, nor a slot with a key file.
 pub(crate) const FIRST_FORMAT_VERSION: u16 = 1;
-/// The newest format, of a file that has one.
+/// The newest format, of a file that has had one.
 pub(crate) const FORMAT_VERSION: u16 = 2;
 
 pub(crate) const VERSION_AT: usize = 8;
