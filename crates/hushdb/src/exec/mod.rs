@@ -5,6 +5,7 @@
 
 mod columns;
 mod confined;
+mod copy;
 mod databases;
 mod definitions;
 mod describe;
@@ -28,7 +29,6 @@ use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast;
 use definitions::{alter, comments, ddl, indexes, sequences, user_macros, user_types};
-use files::copy;
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::sqlstate;
 use hushdb_sql::stack::with_room;

@@ -5,6 +5,7 @@ mod describe;
 mod file_sources;
 mod key_services;
 mod maintenance;
+mod many_files;
 mod names;
 mod prepared;
 mod refusals;

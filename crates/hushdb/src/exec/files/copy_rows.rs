@@ -20,6 +20,28 @@ use parquet::schema::types::{SchemaDescriptor, Type};
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
+/// Writes rows into one file; says how many.
+///
+/// # Errors
+/// Those of the rows, of their format and of [`OutputFile`].
+pub(in crate::exec) fn write(
+    schema: &SchemaRef,
+    rows: impl Iterator<Item = Result<RecordBatch>>,
+    path: &str,
+    options: &Options,
+) -> Result<u64> {
+    let form = options.csv_form();
+    let mut file = CopyRows::begin(path, options, &form, schema)?;
+    let mut count = 0;
+    for batch in rows {
+        let batch = batch?;
+        count += batch.num_rows() as u64;
+        file.batch(&batch)?;
+    }
+    file.finish()?;
+    Ok(count)
+}
+
 /// A file that is written.
 pub(in crate::exec) struct CopyRows<'a> {
     path: String,

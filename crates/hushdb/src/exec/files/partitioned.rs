@@ -6,7 +6,6 @@
 use super::copy_options::{Options, Spread};
 use super::copy_rows::CopyRows;
 use super::csv::CsvForm;
-use crate::result::QueryResult;
 use datafusion::arrow::array::UInt32Array;
 use datafusion::arrow::compute::take_record_batch;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -28,12 +27,12 @@ const NULL_NAME: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Writes all rows; says how many, and to which files.
 pub(in crate::exec) fn write(
-    rows: QueryResult,
+    schema: &SchemaRef,
+    rows: impl Iterator<Item = Result<RecordBatch>>,
     directory: &str,
     options: &Options,
     spread: &Spread,
 ) -> Result<(u64, Vec<String>)> {
-    let schema = rows.schema();
     let names: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
     let columns = spread.columns(&names)?;
     let is_kept = |at: &usize| spread.writes_columns || !columns.contains(at);

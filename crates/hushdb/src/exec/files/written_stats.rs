@@ -1,7 +1,6 @@
 //! COPY ... TO with RETURN_STATS: a row for each Parquet file that was written, with what its footer says of its columns.
 
 use super::parquet_tables::{invalid, leaf_types, metadata};
-use crate::result::QueryResult;
 use datafusion::arrow::array::{
     Array, ArrayRef, MapBuilder, MapFieldNames, StringArray, StringBuilder, UInt64Array,
 };
@@ -29,7 +28,7 @@ type Facts = BTreeMap<&'static str, String>;
 ///
 /// # Errors
 /// `Io` and `InvalidInput` where a file is not as it was written.
-pub(in crate::exec) fn stats(root: &str, files: &[String], parted: bool) -> Result<QueryResult> {
+pub(in crate::exec) fn stats(root: &str, files: &[String], parted: bool) -> Result<RecordBatch> {
     let (mut counts, mut sizes, mut footers) = (vec![], vec![], vec![]);
     let names = || MapFieldNames {
         entry: "entries".into(),
@@ -72,10 +71,9 @@ pub(in crate::exec) fn stats(root: &str, files: &[String], parted: bool) -> Resu
         ("column_statistics", Arc::new(columns.finish())),
         ("partition_keys", Arc::new(keys.finish())),
     ];
-    let batch = RecordBatch::try_from_iter_with_nullable(
+    Ok(RecordBatch::try_from_iter_with_nullable(
         all.into_iter().map(|(name, column)| (name, column, true)),
-    )?;
-    Ok(QueryResult::rows(batch.schema(), vec![batch]))
+    )?)
 }
 
 /// The bytes of a file, and of its footer.

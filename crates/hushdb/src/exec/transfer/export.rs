@@ -4,8 +4,9 @@
 //! What must hold: all files show one state of the database. They are plaintext, so it is refused where encryption is enforced.
 
 use super::copy_database::{select_given, sql_without_database};
+use crate::exec::copy;
 use crate::exec::definitions::{as_sql, comments};
-use crate::exec::files::{copy, copy_options};
+use crate::exec::files::copy_options;
 use crate::exec::{query, settings, transaction};
 use crate::result::QueryResult;
 use crate::statement::Statement;

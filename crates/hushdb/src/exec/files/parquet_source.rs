@@ -1,36 +1,20 @@
-//! COPY FROM and COPY TO, CSV, Parquet and JSON, and the same files in FROM.
+//! A Parquet file as a table.
 //!
 //! What must hold: errors of Parquet files repeat no values.
 
-use super::copy_options::{Format, Options, format_of, open_error, options};
-use super::copy_rows::CopyRows;
-use super::csv;
-use super::json;
-use super::partitioned;
-use super::written_stats;
-use crate::exec::columns::generated;
-use crate::exec::query;
-use crate::exec::rows::dml::position;
-use crate::exec::rows::load::{self, RowRules};
-use crate::result::QueryResult;
-use crate::statement::Statement;
-use datafusion::arrow::array::{ArrayRef, Int64Array, ListBuilder, StringBuilder};
+use super::copy_options::open_error;
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
-use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
 };
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{LogicalPlanBuilder, TableSource};
+use datafusion::logical_expr::TableSource;
 use datafusion::object_store::ObjectStoreExt;
-use datafusion::sql::sqlparser::ast::{self, ObjectName};
-use hushdb_query::plan::{Planner, check_parquet, named, reading};
-use hushdb_sql::name_parts;
+use hushdb_query::plan::{Planner, check_parquet, reading};
 use hushdb_sql::type_names::{arrow_field, is_called_uuid};
 use hushdb_sql::without_values;
-use hushdb_sql::{self as sql, CopyTarget, OptionValue};
 use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{ColumnType, input_path, open_input};
 use parquet::arrow::parquet_to_arrow_schema;
@@ -142,139 +126,6 @@ fn without_fixed_bytes(schema: &Schema, uuids: &HashSet<String>) -> Schema {
         _ => Arc::clone(field),
     });
     Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone())
-}
-
-pub(in crate::exec) fn copy_from(
-    statement: &Statement<'_>,
-    table: &ObjectName,
-    columns: &[String],
-    path: &str,
-    given: &[(String, OptionValue)],
-) -> Result<QueryResult> {
-    let format = format_of(path, given)?;
-    if format != Format::Csv {
-        options(path, given)?;
-    }
-    let (name, mut write) = statement.resolve_for_write(table)?;
-    let (_, version) = statement.snapshot().table(&[
-        name.database.clone(),
-        name.schema.clone(),
-        name.name.clone(),
-    ])?;
-    let targets = columns.iter().map(|column| position(&version, column));
-    let mut targets = targets.collect::<Result<Vec<usize>>>()?;
-    generated::refuse_values(&version, &targets)?;
-    if targets.is_empty() {
-        targets = generated::given(&version);
-    }
-    let planner = statement.planner();
-    let source = match format {
-        Format::Parquet => parquet_source(&planner, path)?,
-        Format::Json => {
-            let columns = targets.iter().filter_map(|t| version.columns.get(*t));
-            json::source_for(path, &columns.collect::<Vec<_>>())?
-        }
-        Format::Csv => {
-            let columns = targets.iter().filter_map(|t| version.columns.get(*t));
-            match csv::source_for(path, given, &columns.collect::<Vec<_>>())? {
-                Some(source) => source,
-                None => return Ok(QueryResult::count(0)),
-            }
-        }
-    };
-    let given = source.schema().fields().len();
-    if given != targets.len() {
-        return Err(Error::binder(format!(
-            "table {} takes {} columns and \"{path}\" has {given}",
-            name.name,
-            targets.len()
-        )));
-    }
-    let plan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
-    let mut sources = vec![None; version.columns.len()];
-    for (i, target) in targets.iter().enumerate() {
-        sources[*target] = Some(i);
-    }
-    let plan = load::project(&planner, plan, &name, &version.columns, &sources)?;
-    let rules = RowRules::new(&planner, &name.name, &version.columns, &version.checks)?;
-    let rows = load::load(statement, &mut write, &name, &plan, rules);
-    let rows = rows.map_err(|error| match error.kind() {
-        ErrorKind::Conversion => named(path, error),
-        _ => error,
-    })?;
-    write.commit()?;
-    Ok(QueryResult::count(rows))
-}
-
-pub(in crate::exec) fn copy_to(
-    statement: &Statement<'_>,
-    what: CopyTarget,
-    path: &str,
-    given: &[(String, OptionValue)],
-) -> Result<QueryResult> {
-    let options = options(path, given)?;
-    let query = match what {
-        CopyTarget::Query(query) => *query,
-        CopyTarget::Table(name, columns) => {
-            name_parts(&name)?;
-            let items = match columns.as_slice() {
-                [] => "*".to_string(),
-                some => some
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            };
-            match sql::parse_one(&format!("SELECT {items} FROM {name}"))? {
-                ast::Statement::Query(query) => *query,
-                _ => return Err(Error::internal("a SELECT was parsed as something else")),
-            }
-        }
-    };
-    let plan = statement.planner().plan_query(query)?;
-    let result = query::stream(statement, &plan)?;
-    let (rows, files) = match &options.spread {
-        Some(spread) => partitioned::write(result, path, &options, spread)?,
-        None => (one_file(result, path, &options)?, vec![path.to_owned()]),
-    };
-    let parted = options
-        .spread
-        .as_ref()
-        .is_some_and(|spread| spread.hive && !spread.by.is_empty());
-    match (options.returns_files, options.returns_stats) {
-        (true, _) => counted_files(rows, files),
-        (_, true) => written_stats::stats(path, &files, parted),
-        _ => Ok(QueryResult::count(rows)),
-    }
-}
-
-fn one_file(rows: QueryResult, path: &str, options: &Options) -> Result<u64> {
-    let form = options.csv_form();
-    let mut file = CopyRows::begin(path, options, &form, &rows.schema())?;
-    let mut count = 0;
-    for batch in rows {
-        let batch = batch?;
-        count += batch.num_rows() as u64;
-        file.batch(&batch)?;
-    }
-    file.finish()?;
-    Ok(count)
-}
-
-/// What RETURN_FILES gives: how many rows, and the files that they are in.
-fn counted_files(rows: u64, files: Vec<String>) -> Result<QueryResult> {
-    let count = Int64Array::from(vec![i64::try_from(rows).unwrap_or(i64::MAX)]);
-    let mut list = ListBuilder::new(StringBuilder::new());
-    files
-        .iter()
-        .for_each(|file| list.values().append_value(file));
-    list.append(true);
-    let columns: Vec<(&str, ArrayRef)> = vec![
-        ("Count", Arc::new(count)),
-        ("Files", Arc::new(list.finish())),
-    ];
-    let batch = RecordBatch::try_from_iter(columns)?;
-    Ok(QueryResult::rows(batch.schema(), vec![batch]))
 }
 
 #[cfg(test)]

@@ -1,0 +1,147 @@
+//! COPY FROM and COPY TO: rows of a file into a table, rows of a query into files.
+
+use super::columns::generated;
+use super::files::copy_options::{Format, format_of, options};
+use super::files::parquet_source::parquet_source;
+use super::files::{copy_rows, csv, json, partitioned, written_stats};
+use super::query;
+use super::rows::dml::position;
+use super::rows::load::{self, RowRules};
+use crate::result::QueryResult;
+use crate::statement::Statement;
+use datafusion::arrow::array::{ArrayRef, Int64Array, ListBuilder, StringBuilder};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::logical_expr::LogicalPlanBuilder;
+use datafusion::sql::sqlparser::ast::{self, ObjectName};
+use hushdb_query::plan::named;
+use hushdb_sql::name_parts;
+use hushdb_sql::{self as sql, CopyTarget, OptionValue};
+use hushdb_sql::{Error, ErrorKind, Result};
+use std::sync::Arc;
+
+pub(in crate::exec) fn copy_from(
+    statement: &Statement<'_>,
+    table: &ObjectName,
+    columns: &[String],
+    path: &str,
+    given: &[(String, OptionValue)],
+) -> Result<QueryResult> {
+    let format = format_of(path, given)?;
+    if format != Format::Csv {
+        options(path, given)?;
+    }
+    let (name, mut write) = statement.resolve_for_write(table)?;
+    let (_, version) = statement.snapshot().table(&[
+        name.database.clone(),
+        name.schema.clone(),
+        name.name.clone(),
+    ])?;
+    let targets = columns.iter().map(|column| position(&version, column));
+    let mut targets = targets.collect::<Result<Vec<usize>>>()?;
+    generated::refuse_values(&version, &targets)?;
+    if targets.is_empty() {
+        targets = generated::given(&version);
+    }
+    let planner = statement.planner();
+    let source = match format {
+        Format::Parquet => parquet_source(&planner, path)?,
+        Format::Json => {
+            let columns = targets.iter().filter_map(|t| version.columns.get(*t));
+            json::source_for(path, &columns.collect::<Vec<_>>())?
+        }
+        Format::Csv => {
+            let columns = targets.iter().filter_map(|t| version.columns.get(*t));
+            match csv::source_for(path, given, &columns.collect::<Vec<_>>())? {
+                Some(source) => source,
+                None => return Ok(QueryResult::count(0)),
+            }
+        }
+    };
+    let given = source.schema().fields().len();
+    if given != targets.len() {
+        return Err(Error::binder(format!(
+            "table {} takes {} columns and \"{path}\" has {given}",
+            name.name,
+            targets.len()
+        )));
+    }
+    let plan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
+    let mut sources = vec![None; version.columns.len()];
+    for (i, target) in targets.iter().enumerate() {
+        sources[*target] = Some(i);
+    }
+    let plan = load::project(&planner, plan, &name, &version.columns, &sources)?;
+    let rules = RowRules::new(&planner, &name.name, &version.columns, &version.checks)?;
+    let rows = load::load(statement, &mut write, &name, &plan, rules);
+    let rows = rows.map_err(|error| match error.kind() {
+        ErrorKind::Conversion => named(path, error),
+        _ => error,
+    })?;
+    write.commit()?;
+    Ok(QueryResult::count(rows))
+}
+
+pub(in crate::exec) fn copy_to(
+    statement: &Statement<'_>,
+    what: CopyTarget,
+    path: &str,
+    given: &[(String, OptionValue)],
+) -> Result<QueryResult> {
+    let options = options(path, given)?;
+    let query = match what {
+        CopyTarget::Query(query) => *query,
+        CopyTarget::Table(name, columns) => {
+            name_parts(&name)?;
+            let items = match columns.as_slice() {
+                [] => "*".to_string(),
+                some => some
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            };
+            match sql::parse_one(&format!("SELECT {items} FROM {name}"))? {
+                ast::Statement::Query(query) => *query,
+                _ => return Err(Error::internal("a SELECT was parsed as something else")),
+            }
+        }
+    };
+    let plan = statement.planner().plan_query(query)?;
+    let result = query::stream(statement, &plan)?;
+    let (rows, files) = match &options.spread {
+        Some(spread) => partitioned::write(&result.schema(), result, path, &options, spread)?,
+        None => {
+            let rows = copy_rows::write(&result.schema(), result, path, &options)?;
+            (rows, vec![path.to_owned()])
+        }
+    };
+    let parted = options
+        .spread
+        .as_ref()
+        .is_some_and(|spread| spread.hive && !spread.by.is_empty());
+    match (options.returns_files, options.returns_stats) {
+        (true, _) => counted_files(rows, files),
+        (_, true) => Ok(one_batch(written_stats::stats(path, &files, parted)?)),
+        _ => Ok(QueryResult::count(rows)),
+    }
+}
+
+/// What RETURN_FILES gives: how many rows, and the files that they are in.
+fn counted_files(rows: u64, files: Vec<String>) -> Result<QueryResult> {
+    let count = Int64Array::from(vec![i64::try_from(rows).unwrap_or(i64::MAX)]);
+    let mut list = ListBuilder::new(StringBuilder::new());
+    files
+        .iter()
+        .for_each(|file| list.values().append_value(file));
+    list.append(true);
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("Count", Arc::new(count)),
+        ("Files", Arc::new(list.finish())),
+    ];
+    let batch = RecordBatch::try_from_iter(columns)?;
+    Ok(one_batch(batch))
+}
+
+fn one_batch(batch: RecordBatch) -> QueryResult {
+    QueryResult::rows(batch.schema(), vec![batch])
+}
