@@ -1,9 +1,6 @@
 //! COPY FROM and COPY TO: rows of a file into a table, rows of a query into files.
 
 use super::columns::generated;
-use super::files::copy_options::{Format, format_of, options};
-use super::files::parquet_source::parquet_source;
-use super::files::{copy_rows, csv, json, partitioned, written_stats};
 use super::query;
 use super::rows::dml::position;
 use super::rows::load::{self, RowRules};
@@ -13,6 +10,9 @@ use datafusion::arrow::array::{ArrayRef, Int64Array, ListBuilder, StringBuilder}
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlanBuilder;
 use datafusion::sql::sqlparser::ast::{self, ObjectName};
+use hushdb_files::copy_options::options;
+use hushdb_files::copy_source::copy_source;
+use hushdb_files::{copy_rows, written_stats};
 use hushdb_query::plan::named;
 use hushdb_sql::name_parts;
 use hushdb_sql::{self as sql, CopyTarget, OptionValue};
@@ -26,10 +26,6 @@ pub(in crate::exec) fn copy_from(
     path: &str,
     given: &[(String, OptionValue)],
 ) -> Result<QueryResult> {
-    let format = format_of(path, given)?;
-    if format != Format::Csv {
-        options(path, given)?;
-    }
     let (name, mut write) = statement.resolve_for_write(table)?;
     let (_, version) = statement.snapshot().table(&[
         name.database.clone(),
@@ -43,19 +39,9 @@ pub(in crate::exec) fn copy_from(
         targets = generated::given(&version);
     }
     let planner = statement.planner();
-    let source = match format {
-        Format::Parquet => parquet_source(&planner, path)?,
-        Format::Json => {
-            let columns = targets.iter().filter_map(|t| version.columns.get(*t));
-            json::source_for(path, &columns.collect::<Vec<_>>())?
-        }
-        Format::Csv => {
-            let columns = targets.iter().filter_map(|t| version.columns.get(*t));
-            match csv::source_for(path, given, &columns.collect::<Vec<_>>())? {
-                Some(source) => source,
-                None => return Ok(QueryResult::count(0)),
-            }
-        }
+    let read = targets.iter().filter_map(|t| version.columns.get(*t));
+    let Some(source) = copy_source(&planner, path, given, &read.collect::<Vec<_>>())? else {
+        return Ok(QueryResult::count(0));
     };
     let given = source.schema().fields().len();
     if given != targets.len() {
@@ -108,20 +94,10 @@ pub(in crate::exec) fn copy_to(
     };
     let plan = statement.planner().plan_query(query)?;
     let result = query::stream(statement, &plan)?;
-    let (rows, files) = match &options.spread {
-        Some(spread) => partitioned::write(&result.schema(), result, path, &options, spread)?,
-        None => {
-            let rows = copy_rows::write(&result.schema(), result, path, &options)?;
-            (rows, vec![path.to_owned()])
-        }
-    };
-    let parted = options
-        .spread
-        .as_ref()
-        .is_some_and(|spread| spread.hive && !spread.by.is_empty());
+    let (rows, files) = copy_rows::write(&result.schema(), result, path, &options)?;
     match (options.returns_files, options.returns_stats) {
         (true, _) => counted_files(rows, files),
-        (_, true) => Ok(one_batch(written_stats::stats(path, &files, parted)?)),
+        (_, true) => Ok(one_batch(written_stats::stats(path, &files, &options)?)),
         _ => Ok(QueryResult::count(rows)),
     }
 }

@@ -10,7 +10,6 @@ mod databases;
 mod definitions;
 mod describe;
 mod explained;
-mod files;
 mod query;
 mod rows;
 pub(crate) mod settings;

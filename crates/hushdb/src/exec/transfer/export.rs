@@ -6,11 +6,11 @@
 use super::copy_database::{select_given, sql_without_database};
 use crate::exec::copy;
 use crate::exec::definitions::{as_sql, comments};
-use crate::exec::files::copy_options;
 use crate::exec::{query, settings, transaction};
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::{self, ObjectName, Visitor};
+use hushdb_files::copy_options;
 use hushdb_query::plan::Snapshot;
 use hushdb_sql::name_parts;
 use hushdb_sql::walk::visit;

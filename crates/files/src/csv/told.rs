@@ -20,10 +20,7 @@ const NONE: &str = "(empty)";
 ///
 /// # Errors
 /// As `read_csv`.
-pub(in crate::exec) fn told(
-    path: &str,
-    given: &[(String, OptionValue)],
-) -> Result<Vec<(&'static str, ArrayRef)>> {
+pub fn told(path: &str, given: &[(String, OptionValue)]) -> Result<Vec<(&'static str, ArrayRef)>> {
     let seen = seen(path, given)?;
     let marks = Marks::of(&seen);
     let columns = columns(&seen);

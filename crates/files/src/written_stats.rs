@@ -1,5 +1,6 @@
 //! COPY ... TO with RETURN_STATS: a row for each Parquet file that was written, with what its footer says of its columns.
 
+use super::copy_options::Options;
 use super::parquet_tables::{invalid, leaf_types, metadata};
 use datafusion::arrow::array::{
     Array, ArrayRef, MapBuilder, MapFieldNames, StringArray, StringBuilder, UInt64Array,
@@ -24,11 +25,14 @@ const NULL_NAME: &str = "__HIVE_DEFAULT_PARTITION__";
 /// What is said of a column.
 type Facts = BTreeMap<&'static str, String>;
 
-/// A row for each file; `parted` where the directories below `root` say values of columns.
+/// A row for each file that was written below `root`.
 ///
 /// # Errors
 /// `Io` and `InvalidInput` where a file is not as it was written.
-pub(in crate::exec) fn stats(root: &str, files: &[String], parted: bool) -> Result<RecordBatch> {
+pub fn stats(root: &str, files: &[String], options: &Options) -> Result<RecordBatch> {
+    // Whether the names of directories say values of columns.
+    let spread = options.spread.as_ref();
+    let parted = spread.is_some_and(|spread| spread.hive && !spread.by.is_empty());
     let (mut counts, mut sizes, mut footers) = (vec![], vec![], vec![]);
     let names = || MapFieldNames {
         entry: "entries".into(),

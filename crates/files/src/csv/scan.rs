@@ -6,7 +6,7 @@ use super::options::Options;
 use super::records::{Dialect, Fault, Record, Records};
 use super::rows::{Rows, Split, Values};
 use super::sniff::{OTHER_COUNT, is_count};
-use crate::exec::files::packed_files::Unpacked;
+use crate::packed_files::Unpacked;
 use async_trait::async_trait;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};

@@ -14,7 +14,7 @@ use std::io::Write;
 
 /// Which columns are in quotes, but for NULL.
 #[derive(Clone)]
-pub(in crate::exec) enum Quoted {
+pub(crate) enum Quoted {
     AsNeeded,
     All,
     /// By their names.
@@ -22,23 +22,23 @@ pub(in crate::exec) enum Quoted {
 }
 
 /// The marks of a file, and the forms of its values.
-pub(in crate::exec) struct CsvForm {
-    pub(in crate::exec) header: bool,
-    pub(in crate::exec) delimiter: u8,
+pub(crate) struct CsvForm {
+    pub(crate) header: bool,
+    pub(crate) delimiter: u8,
     /// No quotes at all if there is none.
-    pub(in crate::exec) quote: Option<u8>,
-    pub(in crate::exec) escape: u8,
-    pub(in crate::exec) null: String,
-    pub(in crate::exec) quoted: Quoted,
+    pub(crate) quote: Option<u8>,
+    pub(crate) escape: u8,
+    pub(crate) null: String,
+    pub(crate) quoted: Quoted,
     /// `strftime` formats.
-    pub(in crate::exec) date: Option<String>,
-    pub(in crate::exec) timestamp: Option<String>,
+    pub(crate) date: Option<String>,
+    pub(crate) timestamp: Option<String>,
     /// Before the first row and behind the last, whose line then does not end.
-    pub(in crate::exec) around: Option<(String, String)>,
+    pub(crate) around: Option<(String, String)>,
 }
 
 /// A file that rows are written to.
-pub(in crate::exec) struct CsvWriter<'a, W> {
+pub(crate) struct CsvWriter<'a, W> {
     form: &'a CsvForm,
     forced: Vec<bool>,
     lines: Vec<u8>,
@@ -51,11 +51,7 @@ impl CsvForm {
     ///
     /// # Errors
     /// `Io`, and `Binder` for a column in quotes that is not there.
-    pub(in crate::exec) fn writer<W: Write>(
-        &self,
-        schema: &Schema,
-        out: W,
-    ) -> Result<CsvWriter<'_, W>> {
+    pub(crate) fn writer<W: Write>(&self, schema: &Schema, out: W) -> Result<CsvWriter<'_, W>> {
         let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
         let forced = self.forced(&names)?;
         let mut lines = vec![];
@@ -125,7 +121,7 @@ impl CsvForm {
 }
 
 impl<W: Write> CsvWriter<'_, W> {
-    pub(in crate::exec) fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub(crate) fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
         let (form, lines) = (self.form, &mut self.lines);
         let schema = batch.schema();
         let columns = batch.columns().iter().zip(schema.fields());
@@ -154,7 +150,7 @@ impl<W: Write> CsvWriter<'_, W> {
     }
 
     /// Ends the file, and gives it back.
-    pub(in crate::exec) fn finish(mut self) -> Result<W> {
+    pub(crate) fn finish(mut self) -> Result<W> {
         if let Some((_, behind)) = &self.form.around {
             self.lines.extend_from_slice(behind.as_bytes());
         }

@@ -61,7 +61,7 @@ impl Options {
 ///
 /// # Errors
 /// `Io` when there are none, and what is wrong with one of them, by name.
-pub(in crate::exec) fn source(
+pub fn source(
     planner: &Planner<'_>,
     format: Format,
     patterns: &[String],

@@ -10,15 +10,18 @@ use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 
 /// A format of files.
 #[derive(Clone, Copy, PartialEq)]
-pub(in crate::exec) enum Format {
+pub enum Format {
+    /// Lines of values, in whatever dialect.
     Csv,
+    /// Apache Parquet.
     Parquet,
+    /// Records one after the other, or in one array.
     Json,
 }
 
 impl Format {
     /// The format that a file's name tells, if any.
-    pub(in crate::exec) fn of_name(path: &str) -> Option<Self> {
+    pub fn of_name(path: &str) -> Option<Self> {
         let lower = Packing::of_name(path).1.to_ascii_lowercase();
         let ends = |endings: &[&str]| endings.iter().any(|ending| lower.ends_with(ending));
         if ends(&[".csv", ".tsv"]) {
@@ -34,11 +37,11 @@ impl Format {
 }
 
 /// Rows of a group of a Parquet file at most: they are in memory until it is written.
-pub(in crate::exec) const MAX_GROUP_ROWS: usize = 1 << 20;
+pub(crate) const MAX_GROUP_ROWS: usize = 1 << 20;
 
 /// Options of COPY, with DuckDB's names.
-pub(in crate::exec) struct Options {
-    pub(in crate::exec) format: Format,
+pub struct Options {
+    pub(crate) format: Format,
     header: Option<bool>,
     delimiter: Option<u8>,
     /// `None` writes no quotes.
@@ -46,32 +49,33 @@ pub(in crate::exec) struct Options {
     /// Before a quote that belongs to a value; the quote itself where nothing is said.
     escape: Option<u8>,
     null: String,
-    pub(in crate::exec) compression: Compression,
+    pub(crate) compression: Compression,
     /// What is written into a Parquet file's footer beside its columns.
-    pub(in crate::exec) metadata: Vec<(String, String)>,
+    pub(crate) metadata: Vec<(String, String)>,
     /// Rows of a group of a Parquet file.
-    pub(in crate::exec) group_rows: Option<usize>,
+    pub(crate) group_rows: Option<usize>,
     /// Of files of text.
-    pub(in crate::exec) packing: Packing,
+    pub(crate) packing: Packing,
     date_form: Option<String>,
     timestamp_form: Option<String>,
     /// JSON as one array.
-    pub(in crate::exec) array: bool,
+    pub(crate) array: bool,
     quoted: Quoted,
     prefix: Option<String>,
     suffix: Option<String>,
     /// Several files, in a directory.
-    pub(in crate::exec) spread: Option<Spread>,
-    pub(in crate::exec) returns_files: bool,
+    pub(crate) spread: Option<Spread>,
+    /// COPY gives the names of its files.
+    pub returns_files: bool,
     /// What the footers of Parquet files say of their columns.
-    pub(in crate::exec) returns_stats: bool,
+    pub returns_stats: bool,
 }
 
 /// The options that a statement gives, beside what the file's name tells.
 ///
 /// # Errors
 /// `Binder` for what is no option, or not for such a file.
-pub(in crate::exec) fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
+pub fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
     let mut compression = None;
     let mut options = Options::usual(path);
     for (name, value) in given {
@@ -195,7 +199,7 @@ impl Options {
     }
 
     /// What the names of files end with.
-    pub(in crate::exec) fn extension(&self) -> String {
+    pub(crate) fn extension(&self) -> String {
         let format = match self.format {
             Format::Csv => "csv",
             Format::Json => "json",
@@ -204,7 +208,7 @@ impl Options {
         format!("{format}{}", self.packing.ending())
     }
 
-    pub(in crate::exec) fn csv_form(&self) -> CsvForm {
+    pub(crate) fn csv_form(&self) -> CsvForm {
         let has_ends = self.prefix.is_some() || self.suffix.is_some();
         let ends = |end: &Option<String>| end.clone().unwrap_or_default();
         CsvForm {
@@ -266,17 +270,17 @@ const SPREAD_OPTIONS: [&str; 9] = [
 ];
 
 /// How rows are spread over the files of a directory.
-pub(in crate::exec) struct Spread {
+pub(crate) struct Spread {
     /// Columns, or `*`; none with PER_THREAD_OUTPUT.
-    pub(in crate::exec) by: Vec<String>,
-    pub(in crate::exec) writes_columns: bool,
+    pub(crate) by: Vec<String>,
+    pub(crate) writes_columns: bool,
     /// Names of files, with `{i}` and `{uuid}`.
-    pub(in crate::exec) pattern: String,
-    pub(in crate::exec) extension: Option<String>,
+    pub(crate) pattern: String,
+    pub(crate) extension: Option<String>,
     /// Directories are called `column=value`; else there are none.
-    pub(in crate::exec) hive: bool,
+    pub(crate) hive: bool,
     /// Files may be there already.
-    pub(in crate::exec) adds: bool,
+    pub(crate) adds: bool,
 }
 
 impl Spread {
@@ -385,7 +389,7 @@ fn written_form(name: &str, text: Option<&str>) -> Result<String> {
 }
 
 /// The format that the options say, or the file's name.
-pub(in crate::exec) fn format_of(path: &str, given: &[(String, OptionValue)]) -> Result<Format> {
+pub(crate) fn format_of(path: &str, given: &[(String, OptionValue)]) -> Result<Format> {
     let mut format = Format::of_name(path).unwrap_or(Format::Csv);
     for (name, value) in given {
         match (name.as_str(), value) {
@@ -424,12 +428,18 @@ fn one_byte(name: &str, text: &str) -> Result<u8> {
 }
 
 /// A file that has its name when it is whole, and is no database.
-pub(in crate::exec) fn output_file(path: &str) -> Result<OutputFile> {
+///
+/// # Errors
+/// `Io` where it cannot be made, and those of [`OutputFile::create`].
+pub fn output_file(path: &str) -> Result<OutputFile> {
     OutputFile::create(path).map_err(|error| not_written(path, error))
 }
 
 /// Gives it its name.
-pub(in crate::exec) fn commit(file: OutputFile, path: &str) -> Result<()> {
+///
+/// # Errors
+/// `Io` where what was written cannot be kept.
+pub fn commit(file: OutputFile, path: &str) -> Result<()> {
     file.commit().map_err(|error| not_written(path, error))
 }
 
@@ -440,7 +450,7 @@ fn not_written(path: &str, error: hushdb_storage::Error) -> Error {
     }
 }
 
-pub(in crate::exec) fn open_error(path: &str, error: &std::io::Error) -> Error {
+pub(crate) fn open_error(path: &str, error: &std::io::Error) -> Error {
     Error::new(
         ErrorKind::Io,
         format!("Cannot open file \"{path}\": {error}"),

@@ -22,10 +22,10 @@ use parquet::schema::types::Type;
 use std::sync::Arc;
 
 /// A table's columns.
-type Columns = Vec<(&'static str, ArrayRef)>;
+pub type Columns = Vec<(&'static str, ArrayRef)>;
 
 /// The functions that are here.
-pub(in crate::exec) const NAMES: [&str; 4] = [
+pub const NAMES: [&str; 4] = [
     "parquet_schema",
     "parquet_file_metadata",
     "parquet_kv_metadata",
@@ -36,7 +36,7 @@ pub(in crate::exec) const NAMES: [&str; 4] = [
 ///
 /// # Errors
 /// `Io` where there are none, `InvalidInput` for a file that is damaged, by name.
-pub(in crate::exec) fn named(name: &str, patterns: &[String]) -> Result<Columns> {
+pub fn named(name: &str, patterns: &[String]) -> Result<Columns> {
     let mut files = vec![];
     for pattern in patterns {
         for path in files_of(pattern)? {
@@ -52,14 +52,14 @@ pub(in crate::exec) fn named(name: &str, patterns: &[String]) -> Result<Columns>
     }
 }
 
-pub(in crate::exec) fn metadata(path: &str) -> Result<ParquetMetaData> {
+pub(crate) fn metadata(path: &str) -> Result<ParquetMetaData> {
     check_parquet(path)?;
     let file = open_input(path).map_err(|error| invalid(&error.into()))?;
     let reader = SerializedFileReader::new(file).map_err(|error| invalid(&error))?;
     Ok(reader.metadata().clone())
 }
 
-pub(in crate::exec) fn invalid(error: &ParquetError) -> Error {
+pub(crate) fn invalid(error: &ParquetError) -> Error {
     Error::invalid(without_values(&error.to_string()))
 }
 
@@ -227,7 +227,7 @@ fn logical(ty: &LogicalType) -> String {
 }
 
 /// The types that the leaves of a file's schema are read as; none where the library cannot tell.
-pub(in crate::exec) fn leaf_types(metadata: &ParquetMetaData) -> Vec<Option<FieldRef>> {
+pub(crate) fn leaf_types(metadata: &ParquetMetaData) -> Vec<Option<FieldRef>> {
     fn walk(field: &FieldRef, all: &mut Vec<Option<FieldRef>>) {
         match field.data_type() {
             DataType::Struct(fields) => fields.iter().for_each(|field| walk(field, all)),

@@ -13,7 +13,7 @@ use std::io::{self, BufWriter, Read, Write};
 
 /// How a file is packed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(in crate::exec) enum Packing {
+pub(crate) enum Packing {
     #[default]
     Plain,
     Gzip,
@@ -22,7 +22,7 @@ pub(in crate::exec) enum Packing {
 
 impl Packing {
     /// The packing that a file's name tells, and the name without it.
-    pub(in crate::exec) fn of_name(path: &str) -> (Self, &str) {
+    pub(crate) fn of_name(path: &str) -> (Self, &str) {
         for (ending, packing) in [(".gz", Self::Gzip), (".zst", Self::Zstd)] {
             let at = path.len().saturating_sub(ending.len());
             if let Some((name, end)) = path.split_at_checked(at)
@@ -38,7 +38,7 @@ impl Packing {
     ///
     /// # Errors
     /// `NotSupported` for another packing.
-    pub(in crate::exec) fn named(name: &str, value: &OptionValue) -> Result<Option<Self>> {
+    pub(crate) fn named(name: &str, value: &OptionValue) -> Result<Option<Self>> {
         match text(name, value)?.to_ascii_lowercase().as_str() {
             "auto" | "auto_detect" | "infer" => Ok(None),
             "none" | "uncompressed" => Ok(Some(Self::Plain)),
@@ -54,7 +54,7 @@ impl Packing {
     ///
     /// # Errors
     /// What the operating system says; what is wrong with its packing is said while it is read.
-    pub(in crate::exec) fn open(self, path: &str) -> io::Result<Unpacked> {
+    pub(crate) fn open(self, path: &str) -> io::Result<Unpacked> {
         let file = open_input(path)?;
         Ok(Unpacked(match self {
             Self::Plain => Box::new(file),
@@ -66,7 +66,7 @@ impl Packing {
 
 impl Packing {
     /// Begins to pack a file.
-    pub(in crate::exec) fn begin(self, file: BufWriter<OutputFile>) -> io::Result<Packed> {
+    pub(crate) fn begin(self, file: BufWriter<OutputFile>) -> io::Result<Packed> {
         Ok(match self {
             Self::Plain => Packed::Plain(file),
             Self::Gzip => Packed::Gzip(GzEncoder::new(file, Compression::default())),
@@ -75,7 +75,7 @@ impl Packing {
     }
 
     /// What names of files end with.
-    pub(in crate::exec) fn ending(self) -> &'static str {
+    pub(crate) fn ending(self) -> &'static str {
         match self {
             Self::Plain => "",
             Self::Gzip => ".gz",
@@ -85,7 +85,7 @@ impl Packing {
 }
 
 /// A file that is packed as it is written.
-pub(in crate::exec) enum Packed {
+pub(crate) enum Packed {
     Plain(BufWriter<OutputFile>),
     Gzip(GzEncoder<BufWriter<OutputFile>>),
     Zstd(zstd::Encoder<'static, BufWriter<OutputFile>>),
@@ -93,7 +93,7 @@ pub(in crate::exec) enum Packed {
 
 impl Packed {
     /// Ends what is packed, and gives the file back.
-    pub(in crate::exec) fn finish(self) -> io::Result<BufWriter<OutputFile>> {
+    pub(crate) fn finish(self) -> io::Result<BufWriter<OutputFile>> {
         match self {
             Self::Plain(file) => Ok(file),
             Self::Gzip(packed) => packed.finish(),
@@ -121,7 +121,7 @@ impl Write for Packed {
 }
 
 /// The text of a file.
-pub(in crate::exec) struct Unpacked(Box<dyn Read + Send>);
+pub(crate) struct Unpacked(Box<dyn Read + Send>);
 
 impl Read for Unpacked {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

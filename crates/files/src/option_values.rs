@@ -3,24 +3,21 @@
 use hushdb_sql::OptionValue;
 use hushdb_sql::{Error, Result};
 
-pub(in crate::exec) fn text<'a>(name: &str, value: &'a OptionValue) -> Result<&'a str> {
+pub(crate) fn text<'a>(name: &str, value: &'a OptionValue) -> Result<&'a str> {
     match value {
         OptionValue::Text(text) => Ok(text),
         _ => Err(Error::binder(format!("the option {name} takes one value"))),
     }
 }
 
-pub(in crate::exec) fn texts(name: &str, value: &OptionValue) -> Result<Vec<String>> {
+pub(crate) fn texts(name: &str, value: &OptionValue) -> Result<Vec<String>> {
     match value {
         OptionValue::List(texts) => Ok(texts.clone()),
         _ => Ok(vec![text(name, value)?.to_string()]),
     }
 }
 
-pub(in crate::exec) fn pairs<'a>(
-    name: &str,
-    value: &'a OptionValue,
-) -> Result<&'a [(String, String)]> {
+pub(crate) fn pairs<'a>(name: &str, value: &'a OptionValue) -> Result<&'a [(String, String)]> {
     match value {
         OptionValue::Pairs(pairs) => Ok(pairs),
         _ => Err(Error::binder(format!(
@@ -30,7 +27,7 @@ pub(in crate::exec) fn pairs<'a>(
 }
 
 /// An option that is on when it is named alone.
-pub(in crate::exec) fn flag(name: &str, value: &OptionValue) -> Result<bool> {
+pub(crate) fn flag(name: &str, value: &OptionValue) -> Result<bool> {
     let text = match value {
         OptionValue::None => return Ok(true),
         value => text(name, value)?,
@@ -39,7 +36,7 @@ pub(in crate::exec) fn flag(name: &str, value: &OptionValue) -> Result<bool> {
 }
 
 /// What a text says that is true or false.
-pub(in crate::exec) fn truth(text: &str) -> Option<bool> {
+pub(crate) fn truth(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "1" | "on" => Some(true),
         "false" | "0" | "off" => Some(false),

@@ -4,6 +4,7 @@ use super::copy_options::{self, Format, Options};
 use super::csv::{CsvForm, CsvWriter};
 use super::json::JsonWriter;
 use super::packed_files::Packed;
+use super::partitioned;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
@@ -20,16 +21,19 @@ use parquet::schema::types::{SchemaDescriptor, Type};
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
-/// Writes rows into one file; says how many.
+/// Writes rows into the file or the directory that a statement names; says how many rows, and to which files.
 ///
 /// # Errors
-/// Those of the rows, of their format and of [`OutputFile`].
-pub(in crate::exec) fn write(
+/// Those of the rows, `Io`, and `Unsupported` where a format has no such type.
+pub fn write(
     schema: &SchemaRef,
     rows: impl Iterator<Item = Result<RecordBatch>>,
     path: &str,
     options: &Options,
-) -> Result<u64> {
+) -> Result<(u64, Vec<String>)> {
+    if let Some(spread) = &options.spread {
+        return partitioned::write(schema, rows, path, options, spread);
+    }
     let form = options.csv_form();
     let mut file = CopyRows::begin(path, options, &form, schema)?;
     let mut count = 0;
@@ -39,11 +43,11 @@ pub(in crate::exec) fn write(
         file.batch(&batch)?;
     }
     file.finish()?;
-    Ok(count)
+    Ok((count, vec![path.to_owned()]))
 }
 
 /// A file that is written.
-pub(in crate::exec) struct CopyRows<'a> {
+pub(crate) struct CopyRows<'a> {
     path: String,
     rows: Rows<'a>,
 }
@@ -63,7 +67,7 @@ impl<'a> CopyRows<'a> {
     ///
     /// # Errors
     /// Those of [`OutputFile::create`].
-    pub(in crate::exec) fn begin(
+    pub(crate) fn begin(
         path: &str,
         options: &Options,
         form: &'a CsvForm,
@@ -83,7 +87,7 @@ impl<'a> CopyRows<'a> {
         Ok(Self { path, rows })
     }
 
-    pub(in crate::exec) fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub(crate) fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
         match &mut self.rows {
             Rows::Csv(rows) => rows.batch(batch),
             Rows::Json(rows) => rows.batch(batch),
@@ -105,7 +109,7 @@ impl<'a> CopyRows<'a> {
     }
 
     /// Has a Parquet file end its group of rows, which is in memory until then, if it has as many bytes.
-    pub(in crate::exec) fn end_group_of(&mut self, bytes: usize) -> Result<()> {
+    pub(crate) fn end_group_of(&mut self, bytes: usize) -> Result<()> {
         match &mut self.rows {
             Rows::Parquet(rows) if rows.in_progress_size() >= bytes => rows.flush().map_err(failed),
             _ => Ok(()),
@@ -113,7 +117,7 @@ impl<'a> CopyRows<'a> {
     }
 
     /// Gives the file its name.
-    pub(in crate::exec) fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         let file = match self.rows {
             Rows::Csv(rows) => rows.finish()?.finish().map_err(failed)?,
             Rows::Json(rows) => rows.finish()?.finish().map_err(failed)?,

@@ -26,7 +26,7 @@ const GROUP_BYTES: usize = 8 << 20;
 const NULL_NAME: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Writes all rows; says how many, and to which files.
-pub(in crate::exec) fn write(
+pub(crate) fn write(
     schema: &SchemaRef,
     rows: impl Iterator<Item = Result<RecordBatch>>,
     directory: &str,

@@ -14,14 +14,14 @@ mod sniff;
 mod told;
 mod write;
 
-pub(in crate::exec) use self::kinds::is_form;
+pub(crate) use self::kinds::is_form;
 use self::kinds::{Kind, Number, TEXT};
 use self::options::Options;
 use self::records::{Dialect, Fault};
 use self::scan::{CsvFile, ReadColumn, open, table, wrong};
 use self::sniff::{SAMPLE_BYTES, Sample, sniff};
-pub(in crate::exec) use self::told::told;
-pub(in crate::exec) use self::write::{CsvForm, CsvWriter, Quoted};
+pub use self::told::told;
+pub(crate) use self::write::{CsvForm, CsvWriter, Quoted};
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::logical_expr::{Cast, Expr, LogicalPlanBuilder, TableSource, TryCast};
 use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
@@ -34,19 +34,19 @@ use std::io::Read;
 use std::sync::Arc;
 
 /// A CSV file as a table.
-pub(in crate::exec) struct CsvTable {
-    pub(in crate::exec) source: Arc<dyn TableSource>,
+pub(crate) struct CsvTable {
+    pub(crate) source: Arc<dyn TableSource>,
     /// Columns whose type is not known, since its beginning has no values of them.
-    pub(in crate::exec) without_values: HashSet<String>,
+    pub(crate) without_values: HashSet<String>,
     /// It has not a byte.
-    pub(in crate::exec) is_empty: bool,
+    pub(crate) is_empty: bool,
 }
 
 /// A CSV file as a table; what the options leave open is found out from its beginning.
 ///
 /// # Errors
 /// `Io` when it cannot be read, `InvalidInput` when it is no CSV, by line.
-pub(in crate::exec) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<CsvTable> {
+pub(crate) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<CsvTable> {
     let Seen {
         options,
         sample,
@@ -141,7 +141,7 @@ fn seen(path: &str, given: &[(String, OptionValue)]) -> Result<Seen> {
 ///
 /// # Errors
 /// As [`source`].
-pub(in crate::exec) fn source_for(
+pub(crate) fn source_for(
     path: &str,
     given: &[(String, OptionValue)],
     columns: &[&Column],

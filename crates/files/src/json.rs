@@ -9,7 +9,8 @@ mod records;
 mod shape;
 
 use self::objects::Objects;
-pub(in crate::exec) use self::options::{AS_OBJECTS, JsonOptions};
+pub use self::options::AS_OBJECTS;
+pub(crate) use self::options::JsonOptions;
 use self::records::Records;
 use self::shape::Shape;
 use super::packed_files::{Packing, Unpacked};
@@ -47,7 +48,7 @@ const SAMPLED_FILES: usize = 32;
 ///
 /// # Errors
 /// `Io` when one cannot be read, `Conversion` when it is not JSON.
-pub(in crate::exec) fn sources(
+pub(crate) fn sources(
     paths: &[String],
     given: &JsonOptions,
     by_all: bool,
@@ -115,7 +116,7 @@ fn merged(path: &str, packing: Option<Packing>, mut whole: Shape) -> Result<Shap
 ///
 /// # Errors
 /// `Io` when the file cannot be read.
-pub(in crate::exec) fn source_for(path: &str, columns: &[&Column]) -> Result<Arc<dyn TableSource>> {
+pub(crate) fn source_for(path: &str, columns: &[&Column]) -> Result<Arc<dyn TableSource>> {
     let fields = columns
         .iter()
         .map(|column| Field::new(&column.name, read_as(&column.ty), true));
@@ -280,7 +281,7 @@ impl PartitionStream for JsonFile {
 }
 
 /// A file that rows are written to: an object a line, or all in one array.
-pub(in crate::exec) struct JsonWriter<W> {
+pub(crate) struct JsonWriter<W> {
     names: Vec<String>,
     array: bool,
     rows: u64,
@@ -292,7 +293,7 @@ fn failed(error: std::io::Error) -> Error {
 }
 
 impl<W: Write> JsonWriter<W> {
-    pub(in crate::exec) fn begin(schema: &SchemaRef, mut out: W, array: bool) -> Result<Self> {
+    pub(crate) fn begin(schema: &SchemaRef, mut out: W, array: bool) -> Result<Self> {
         let names = schema.fields().iter().map(|f| json_string(f.name()));
         if array {
             out.write_all(b"[").map_err(failed)?;
@@ -305,7 +306,7 @@ impl<W: Write> JsonWriter<W> {
         })
     }
 
-    pub(in crate::exec) fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub(crate) fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
         for row in 0..batch.num_rows() {
             let (before, after) = match (self.array, self.rows) {
                 (false, _) => ("", "\n"),
@@ -327,7 +328,7 @@ impl<W: Write> JsonWriter<W> {
     }
 
     /// Ends the file, and gives it back.
-    pub(in crate::exec) fn finish(mut self) -> Result<W> {
+    pub(crate) fn finish(mut self) -> Result<W> {
         if self.array {
             self.out.write_all(b"\n]\n").map_err(failed)?;
         }

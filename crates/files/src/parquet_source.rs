@@ -69,10 +69,7 @@ fn infer(planner: &Planner<'_>, path: &str, format: &dyn FileFormat) -> Result<S
 }
 
 /// A Parquet file as a table.
-pub(in crate::exec) fn parquet_source(
-    planner: &Planner<'_>,
-    path: &str,
-) -> Result<Arc<dyn TableSource>> {
+pub(crate) fn parquet_source(planner: &Planner<'_>, path: &str) -> Result<Arc<dyn TableSource>> {
     let format = ParquetFormat::default().with_force_view_types(true);
     let schema = infer(planner, path, &format)?;
     let fixed = |field: &Arc<Field>| matches!(field.data_type(), DataType::FixedSizeBinary(_));

@@ -267,7 +267,7 @@ pub(super) fn could_be_found(ty: &ColumnType) -> bool {
 }
 
 /// Whether a form of dates or timestamps is one.
-pub(in crate::exec) fn is_form(form: &str) -> bool {
+pub(crate) fn is_form(form: &str) -> bool {
     !form.is_empty() && StrftimeItems::new(form).all(|item| !matches!(item, Item::Error))
 }
 

@@ -8,9 +8,9 @@ use hushdb_storage::ColumnType;
 
 /// How a JSON file is to be read.
 #[derive(Default)]
-pub(in crate::exec) struct JsonOptions {
+pub(crate) struct JsonOptions {
     /// All columns, named and typed; none if they are to be found out.
-    pub(in crate::exec) columns: Vec<(String, ColumnType)>,
+    pub(crate) columns: Vec<(String, ColumnType)>,
     /// Where nothing is said, the file's name tells it.
     pub(super) packing: Option<Packing>,
     /// Each record is one text.
@@ -18,12 +18,12 @@ pub(in crate::exec) struct JsonOptions {
 }
 
 /// What `read_json_objects` gives beside its options.
-pub(in crate::exec) const AS_OBJECTS: &str = "$as_objects";
+pub const AS_OBJECTS: &str = "$as_objects";
 
 impl JsonOptions {
     /// # Errors
     /// `Binder` for an option that is none, `NotSupported` for a value that is not there yet.
-    pub(in crate::exec) fn new(given: &[(String, OptionValue)]) -> Result<Self> {
+    pub(crate) fn new(given: &[(String, OptionValue)]) -> Result<Self> {
         let mut options = Self::default();
         for (name, value) in given {
             match name.as_str() {

@@ -10,7 +10,7 @@ const SCHEME: &str = "file://";
 ///
 /// # Errors
 /// `Io` when there is none, or a directory cannot be listed.
-pub(in crate::exec) fn files_of(pattern: &str) -> Result<Vec<String>> {
+pub(crate) fn files_of(pattern: &str) -> Result<Vec<String>> {
     let files = matching(pattern)?;
     match files.is_empty() {
         false => Ok(files),
@@ -25,7 +25,7 @@ pub(in crate::exec) fn files_of(pattern: &str) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// `Io` when a directory cannot be listed.
-pub(in crate::exec) fn matching(pattern: &str) -> Result<Vec<String>> {
+pub fn matching(pattern: &str) -> Result<Vec<String>> {
     matching_files(local(pattern)).map_err(|error| match error {
         hushdb_storage::Error::Io(error) => {
             Error::new(ErrorKind::Io, format!("Cannot list \"{pattern}\": {error}"))

@@ -31,7 +31,7 @@ const MOST: u64 = i32::MAX as u64;
 ///
 /// # Errors
 /// `Io` when a directory cannot be listed.
-pub(in crate::exec) fn listed(patterns: &[String]) -> Result<Arc<dyn TableSource>> {
+pub fn listed(patterns: &[String]) -> Result<Arc<dyn TableSource>> {
     let files = all(patterns)?;
     let schema = Arc::new(Schema::new(vec![Field::new(
         "file",
@@ -48,10 +48,7 @@ pub(in crate::exec) fn listed(patterns: &[String]) -> Result<Arc<dyn TableSource
 ///
 /// # Errors
 /// `Io` when a directory cannot be listed.
-pub(in crate::exec) fn contents(
-    patterns: &[String],
-    is_text: bool,
-) -> Result<Arc<dyn TableSource>> {
+pub fn contents(patterns: &[String], is_text: bool) -> Result<Arc<dyn TableSource>> {
     let content = match is_text {
         true => ColumnType::Varchar,
         false => ColumnType::Blob,
