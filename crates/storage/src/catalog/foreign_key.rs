@@ -11,7 +11,6 @@ use std::sync::Arc;
 use hushdb_encoding::wire::{Reader, WireError, Writer};
 
 use super::catalog_version::CatalogVersion;
-use super::rebase::find;
 use super::transaction::{Transaction, no_such_table};
 use super::transaction_ddl::{invalid, no_such_column};
 use super::transaction_locks::new_keys;
@@ -95,8 +94,10 @@ impl ForeignKey {
     /// # Errors
     /// InvalidInput where one of the indexes is not.
     fn lookup<'a>(&self, catalog: &'a CatalogVersion) -> Result<Option<Lookup<'a>>> {
-        let (Some(child), Some(parent)) = (find(catalog, self.child), find(catalog, self.parent))
-        else {
+        let (Some(child), Some(parent)) = (
+            catalog.table_by_id(self.child),
+            catalog.table_by_id(self.parent),
+        ) else {
             return Ok(None);
         };
         let own = self.index_of_child(child).map(|(_, index)| index);
@@ -247,7 +248,7 @@ impl Transaction {
 
     /// Every row of the child names one that is there.
     fn verify_all(&self, key: &ForeignKey) -> Result<()> {
-        let Some(child) = find(self.catalog(), key.child) else {
+        let Some(child) = self.catalog().table_by_id(key.child) else {
             return Ok(());
         };
         let Some((_, index)) = key.index_of_child(child) else {
@@ -271,7 +272,7 @@ impl Transaction {
             if key.child != id {
                 continue;
             }
-            let table = find(&self.changes.catalog, id).cloned();
+            let table = self.changes.catalog.table_by_id(id).cloned();
             let table = table.ok_or_else(no_such_table)?;
             let Some((at, index)) = key.index_of_child(&table) else {
                 return Err(invalid("a foreign key without its index"));
@@ -361,7 +362,7 @@ impl Transaction {
                 return Err(conflict());
             }
         }
-        let changed = |id: TableId| match (find(&self.base, id), find(newest, id)) {
+        let changed = |id: TableId| match (self.base.table_by_id(id), newest.table_by_id(id)) {
             (Some(then), Some(now)) => then.changes != now.changes,
             _ => true,
         };

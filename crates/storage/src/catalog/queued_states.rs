@@ -18,7 +18,6 @@ use parking_lot::RwLock;
 use super::catalog_version::CatalogVersion;
 use super::commit::CommitState;
 use super::lock_owner::LockOwner;
-use super::rebase::find;
 use super::store::Store;
 use super::transaction::Transaction;
 use crate::error::Result;
@@ -208,7 +207,7 @@ impl Transaction {
         if newest.definitions != self.base.definitions {
             return Ok(false);
         }
-        let (now, base) = match (find(&newest, id), find(&self.base, id)) {
+        let (now, base) = match (newest.table_by_id(id), self.base.table_by_id(id)) {
             (Some(now), Some(base)) => (now, base),
             // Of a table that this transaction has made nobody else knows.
             (now, base) => return Ok(now.is_none() && base.is_none()),

@@ -73,7 +73,10 @@ impl Transaction {
         let mut rows = 0;
         for (table_id, deleted) in self.changed_rows() {
             let (base, mine) = self.base_and_own(table_id)?;
-            if find(&newest, table_id).is_some_and(|now| Arc::ptr_eq(now, base)) {
+            if newest
+                .table_by_id(table_id)
+                .is_some_and(|now| Arc::ptr_eq(now, base))
+            {
                 // Nobody else changed it, nor stored it anew.
                 replace(&mut result, mine);
                 continue;
@@ -103,8 +106,9 @@ impl Transaction {
     }
 
     fn base_and_own(&self, id: TableId) -> Result<(&Arc<TableVersion>, &Arc<TableVersion>)> {
-        find(&self.base, id)
-            .zip(find(&self.changes.catalog, id))
+        self.base
+            .table_by_id(id)
+            .zip(self.changes.catalog.table_by_id(id))
             .ok_or_else(|| conflict("a table that this transaction changed is gone"))
     }
 
@@ -118,7 +122,7 @@ impl Transaction {
         let theirs: BTreeMap<TableId, &Arc<TableVersion>> =
             newest.tables().map(|table| (table.id, table)).collect();
         for id in &self.changes.redefined {
-            let (then, now) = (find(&self.base, *id), theirs.get(id));
+            let (then, now) = (self.base.table_by_id(*id), theirs.get(id));
             if let (Some(then), Some(now)) = (then, now)
                 && !Arc::ptr_eq(then, now)
                 && !same_rows(then, now)
@@ -130,7 +134,7 @@ impl Transaction {
         }
         let mut result = CatalogVersion::clone(&self.changes.catalog);
         for id in &self.changes.redefined {
-            if let (Some(then), Some(now)) = (find(&self.base, *id), theirs.get(id))
+            if let (Some(then), Some(now)) = (self.base.table_by_id(*id), theirs.get(id))
                 && let Some(ours) = find_mut(&mut result, *id)
             {
                 ours.follow(then, now)?;
@@ -259,16 +263,14 @@ pub(super) fn made_again(catalog: &mut CatalogVersion, changes: &[TableChange]) 
 /// Lets tables count their changes as those of `as_in` do, which have the same rows.
 pub(super) fn counted(catalog: &mut CatalogVersion, as_in: &CatalogVersion) {
     for table in as_in.tables() {
-        if find(catalog, table.id).is_some_and(|found| found.changes != table.changes)
+        if catalog
+            .table_by_id(table.id)
+            .is_some_and(|found| found.changes != table.changes)
             && let Some(found) = find_mut(catalog, table.id)
         {
             found.changes = table.changes;
         }
     }
-}
-
-pub(super) fn find(catalog: &CatalogVersion, id: TableId) -> Option<&Arc<TableVersion>> {
-    catalog.table_by_id(id)
 }
 
 fn find_mut(catalog: &mut CatalogVersion, id: TableId) -> Option<&mut TableVersion> {

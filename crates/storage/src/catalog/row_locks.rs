@@ -9,7 +9,6 @@ use arrow_array::ArrayRef;
 
 use super::catalog_version::CatalogVersion;
 use super::lock_owner::{LockOwner, LockedRows};
-use super::rebase::find;
 use super::transaction::Transaction;
 use super::transaction_locks::{MANY_ROWS, MOST_ROWS, Touched, row_key};
 use crate::error::{Error, Result};
@@ -185,7 +184,7 @@ impl Transaction {
 
     /// Those of some rows that others see too, in order and each once, and the table that has them.
     fn foreign(&self, table_id: TableId, ids: &[u64]) -> Option<(&Arc<TableVersion>, Vec<u64>)> {
-        let base = find(&self.base, table_id)?;
+        let base = self.base.table_by_id(table_id)?;
         let ids = ids
             .iter()
             .copied()
@@ -245,7 +244,10 @@ fn mode_of_whole(table: &TableVersion, mode: LockMode) -> LockMode {
 
 /// Whether a state has a row of a table as it was defined.
 fn is_still_there(base: &TableVersion, id: u64, newest: &CatalogVersion) -> Result<bool> {
-    match find(newest, base.id).filter(|now| now.is_defined_as(base)) {
+    match newest
+        .table_by_id(base.id)
+        .filter(|now| now.is_defined_as(base))
+    {
         Some(now) => now.is_visible(RowId::new(id)),
         None => Ok(false),
     }

@@ -15,7 +15,6 @@ use arrow_array::ArrayRef;
 
 use super::catalog_version::CatalogVersion;
 use super::lock_owner::{LockOwner, LockedRows};
-use super::rebase::find;
 use super::transaction::{Savepoint, Transaction};
 use crate::error::{Error, Result};
 use crate::index::{Index, IndexKind};
@@ -103,12 +102,14 @@ impl Transaction {
     /// `Overtaken` if others have changed it since the base: go back, advance and do the same again. As `LockOwner::lock`.
     pub fn lock_whole(&self, table_id: TableId) -> Result<()> {
         // One that this transaction has made is seen by nobody else.
-        let (Some(owner), Some(base)) = (&self.locks, find(&self.base, table_id)) else {
+        let (Some(owner), Some(base)) = (&self.locks, self.base.table_by_id(table_id)) else {
             return Ok(());
         };
         owner.lock(LockKey::Table(table_id), LockMode::All)?;
         let newest = self.newest()?;
-        let now = find(&newest, table_id).filter(|now| now.is_defined_as(base));
+        let now = newest
+            .table_by_id(table_id)
+            .filter(|now| now.is_defined_as(base));
         match now.is_some_and(|now| now.changes == base.changes) {
             true => Ok(()),
             false => Err(Error::Overtaken),
@@ -127,10 +128,12 @@ impl Transaction {
                 Some(before) => (gone - &**before).iter().collect(),
                 None => gone.iter().collect(),
             };
-            let (Some(base), Some(mine)) = (find(&self.base, id), find(self.catalog(), id)) else {
+            let (Some(base), Some(mine)) =
+                (self.base.table_by_id(id), self.catalog().table_by_id(id))
+            else {
                 continue;
             };
-            let before = before.and_then(|before| find(&before.catalog, id));
+            let before = before.and_then(|before| before.catalog.table_by_id(id));
             if same && before.is_some_and(|before| before.next_row_id == mine.next_row_id) {
                 // Only statements before changed it, which have locked what they need.
                 continue;
@@ -214,7 +217,9 @@ impl Transaction {
     /// Whether the rows that go are there in the newest state, and the keys that come are free.
     pub(super) fn still_holds(&self, table: &Touched<'_>, newest: &CatalogVersion) -> Result<()> {
         let base = table.base;
-        let now = find(newest, base.id).filter(|now| now.is_defined_as(base));
+        let now = newest
+            .table_by_id(base.id)
+            .filter(|now| now.is_defined_as(base));
         let now = now.ok_or(Error::Overtaken)?;
         if now.changes == base.changes {
             return Ok(());
@@ -264,7 +269,7 @@ impl Transaction {
 
     /// Waits for those who have the keys of the rows, and says whether the newest state lacks what the base has of them.
     fn wait_for_keys(&self, owner: &LockOwner, id: TableId, rows: &[RowGroup]) -> Result<bool> {
-        let Some(base) = find(&self.base, id) else {
+        let Some(base) = self.base.table_by_id(id) else {
             return Ok(false);
         };
         let rows: Vec<&RowGroup> = rows.iter().filter(|g| g.memory.is_some()).collect();
@@ -280,7 +285,7 @@ impl Transaction {
             owner.lock(key, LockMode::All)?;
         }
         let newest = self.newest()?;
-        let Some(now) = find(&newest, id).filter(|now| now.is_defined_as(base)) else {
+        let Some(now) = newest.table_by_id(id).filter(|now| now.is_defined_as(base)) else {
             return Ok(true);
         };
         Ok(self.has_any_key(base, &rows, RowId::default())?
