@@ -50,7 +50,9 @@ pub use host::{Host, HostDatabase, HostRole, HostSession, HostSetting};
 pub use hushdb_query::functions::{json_string, json_value, one_type, postgres_text, value_text};
 pub use hushdb_sql::type_names::{display_type, is_enum};
 pub use hushdb_sql::{Error, ErrorKind, Result, Subject};
-pub use hushdb_sql::{StatementSplit, may_hold_secret, postgres_bytes, split_statements};
+pub use hushdb_sql::{
+    StatementSplit, era_behind_day, may_hold_secret, postgres_bytes, split_statements,
+};
 pub use key_source::{KeyServices, KeySource};
 pub use location::FileSources;
 pub use options::{AttachOptions, Cipher, DatabaseOptions};

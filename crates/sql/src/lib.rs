@@ -107,7 +107,7 @@ pub use parser::{
     parse_one,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
-pub use postgres::{POSTGRES_TEXT, as_postgres};
+pub use postgres::{POSTGRES_TEXT, as_postgres, era_behind_day};
 pub use postgres_byte_texts::postgres_bytes;
 pub use postgres_literals::{POSTGRES_LITERAL, postgres_list, postgres_literal};
 pub use postgres_names::{ColumnName, postgres_columns};

@@ -278,7 +278,7 @@ fn put_era(expr: &mut Expr) {
         Expr::Nested(inner) => put_era(inner),
         Expr::Value(value) => {
             if let Value::SingleQuotedString(text) = &mut value.value
-                && let Some(era) = with_era(text)
+                && let Some(era) = era_behind_day(text)
             {
                 *text = era;
             }
@@ -287,7 +287,9 @@ fn put_era(expr: &mut Expr) {
     }
 }
 
-fn with_era(text: &str) -> Option<String> {
+/// A date or timestamp that ends in ` BC`, as PostgreSQL writes it, in DuckDB's order: `0044-03-15 (BC) 00:00:01`.
+/// `None` when it has no era.
+pub fn era_behind_day(text: &str) -> Option<String> {
     let text = text.trim();
     let at = text.len().checked_sub(3)?;
     let (text, era) = text.split_at_checked(at)?;
@@ -504,6 +506,18 @@ fn call(name: &str, args: Vec<Expr>) -> Expr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_era_goes_behind_the_day() {
+        let written = era_behind_day("0044-03-15 00:00:01 bc");
+        assert_eq!(written.as_deref(), Some("0044-03-15 (BC) 00:00:01"));
+        assert_eq!(
+            era_behind_day("0044-03-15 BC").as_deref(),
+            Some("0044-03-15 (BC)")
+        );
+        assert_eq!(era_behind_day("2024-01-01"), None);
+        assert_eq!(era_behind_day("BC"), None);
+    }
 
     #[test]
     fn what_is_stored_reads_alike_in_both_dialects() {

@@ -4,14 +4,14 @@
 
 use super::copy_options::CopyOptions;
 use super::copy_text::NotText;
-use super::{copy_csv, copy_text, moments, parameter};
+use super::{copy_csv, copy_text, parameter};
 use crate::sql_error::SqlError;
 use arrow::array::{ArrayRef, BinaryViewBuilder, PrimitiveArray, RecordBatch, StringViewBuilder};
 use arrow::datatypes::{
     DataType, Date32Type, Field, Schema, SchemaRef, Time64MicrosecondType, TimeUnit,
     TimestampMicrosecondType,
 };
-use hushdb::Value;
+use hushdb::{Value, era_behind_day};
 use std::sync::Arc;
 
 /// Rows that are added at once.
@@ -138,7 +138,7 @@ impl Gathered {
             match (column, value) {
                 (Gathering::Text(column), value) => column.append_option(value),
                 (Gathering::Days(column), value) => {
-                    let era = value.as_deref().and_then(moments::with_era);
+                    let era = value.as_deref().and_then(era_behind_day);
                     column.append_option(era.or(value));
                 }
                 (Gathering::List(column), None) => column.append_null(),

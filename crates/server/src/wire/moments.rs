@@ -111,13 +111,6 @@ fn without_era(text: &str) -> (&str, bool) {
     }
 }
 
-/// A date or timestamp of before the year 1, as the engine reads it: the era behind the day.
-pub(crate) fn with_era(text: &str) -> Option<String> {
-    let (text, before) = without_era(text.trim());
-    let (day, rest) = text.split_at(text.find([' ', 'T']).unwrap_or(text.len()));
-    before.then(|| format!("{day} (BC){rest}"))
-}
-
 /// A day; of the year 1 before Christ is that of the year 0.
 fn day_of(text: &str, before: bool) -> Option<i32> {
     let mut parts = text.splitn(3, '-').map(digits);
@@ -238,9 +231,6 @@ mod tests {
             timestamp("0044-03-15 00:00:01 BC"),
             Some((ides + 1_000_000, None))
         );
-        let written = with_era("0044-03-15 00:00:01 BC");
-        assert_eq!(written.as_deref(), Some("0044-03-15 (BC) 00:00:01"));
-        assert_eq!(with_era("2024-01-01"), None);
         let read = interval("1 year 2 mons -3 days 04:05:06.7");
         assert_eq!(read, Some((14, -3, 14_706_700_000)));
         assert_eq!(interval("-1 days -00:00:01"), Some((0, -1, -1_000_000)));
