@@ -209,7 +209,6 @@ trait Sum: Copy + Default + Send + std::fmt::Debug + 'static {
     ) -> Result<()>;
     /// False when the sum no longer fits.
     fn add(&mut self, value: Self) -> bool;
-    fn negate(self) -> Self;
     fn state(values: Vec<Self>, nulls: Option<NullBuffer>, scale: i8) -> ArrayRef;
     /// Sums as they are handed over.
     fn answer(values: Vec<Self>, nulls: Option<NullBuffer>, input: &DataType) -> ArrayRef;
@@ -259,10 +258,6 @@ impl Sum for i128 {
         !wrapped
     }
 
-    fn negate(self) -> Self {
-        self.wrapping_neg()
-    }
-
     fn state(values: Vec<Self>, nulls: Option<NullBuffer>, scale: i8) -> ArrayRef {
         let array = Decimal128Array::new(values.into(), nulls);
         Arc::new(array.with_data_type(DataType::Decimal128(MAX_DIGITS, scale)))
@@ -299,10 +294,6 @@ impl Sum for f64 {
     fn add(&mut self, value: Self) -> bool {
         *self += value;
         true
-    }
-
-    fn negate(self) -> Self {
-        -self
     }
 
     fn state(values: Vec<Self>, nulls: Option<NullBuffer>, _scale: i8) -> ArrayRef {
@@ -349,9 +340,10 @@ struct Total {
     answer: Answer,
     input: DataType,
     exact: i128,
+    /// How often `exact` wrapped upwards, less how often downwards: a window that slides over too much comes back.
+    carry: i64,
     float: f64,
     count: i64,
-    fits: bool,
 }
 
 impl Total {
@@ -360,9 +352,9 @@ impl Total {
             answer,
             input: input.clone(),
             exact: 0,
+            carry: 0,
             float: 0.0,
             count: 0,
-            fits: true,
         }
     }
 
@@ -373,24 +365,26 @@ impl Total {
     fn add(&mut self, values: &ArrayRef, sign: i64) -> Result<()> {
         if self.is_float() || values.data_type() == &DataType::Float64 {
             return f64::each(values, None, |_, v| {
-                self.float += if sign < 0 { v.negate() } else { v };
+                self.float += if sign < 0 { -v } else { v };
                 self.count += sign;
             });
         }
-        let mut fits = true;
         i128::each(values, None, |_, v| {
-            fits &= self.exact.add(if sign < 0 { v.negate() } else { v });
+            let (sum, wrapped) = match sign < 0 {
+                true => self.exact.overflowing_sub(v),
+                false => self.exact.overflowing_add(v),
+            };
+            self.exact = sum;
+            self.carry += i64::from(wrapped) * sign * v.signum() as i64;
             self.count += sign;
-        })?;
-        self.fits &= fits;
-        Ok(())
+        })
     }
 
     fn sum(&self) -> Result<ScalarValue> {
         if self.is_float() {
             return Ok(ScalarValue::Float64((self.count > 0).then_some(self.float)));
         }
-        if !self.fits || !self.exact.fits(&self.input) {
+        if self.carry != 0 || !self.exact.fits(&self.input) {
             return Err(overflow(&self.input));
         }
         Ok(ScalarValue::Decimal128(

@@ -251,13 +251,14 @@ fn integer(text: &str, signed: bool) -> Option<i128> {
     (signed || !is_less).then_some(value)
 }
 
-/// A HUGEINT, or a UHUGEINT, whose upper half is read from bare digits alone.
+/// A HUGEINT, or a UHUGEINT; what a number's amount has no room for is read from bare digits alone.
 fn huge_integer(text: &str, signed: bool) -> Option<i256> {
     Number::read(text)?;
     match integer(text, signed) {
         Some(value) if signed || value >= 0 => Some(i256::from_i128(value)),
         Some(_) => None,
-        None if signed => None,
+        // The least of all has one more than the greatest, so its amount did not fit.
+        None if signed => Some(i256::from_i128(trimmed(text).parse().ok()?)),
         None => Some(i256::from_parts(trimmed(text).parse().ok()?, 0)),
     }
 }
