@@ -184,6 +184,30 @@ fn refused_somehow(sql: String) {
 }
 
 #[test]
+fn subqueries_beside_one_another() {
+    // Were the outer values of each taken from a plan with those before it, the plan would double with each.
+    let less = "(SELECT max(j) FROM range(3) u(j) WHERE j < i)";
+    let sum = chain(" + ", (0..20).map(|_| less.into()));
+    answers(format!("SELECT sum({sum}) FROM range(3) t(i)"), "20");
+    answers(
+        format!("SELECT count(*) FROM range(4) t(i) WHERE {sum} > 0"),
+        "2",
+    );
+    let exists = "EXISTS (FROM range(3) u(j) WHERE j < i)";
+    let any = chain(" OR ", (0..20).map(|_| exists.into()));
+    answers(
+        format!("SELECT count(*) FROM range(3) t(i) WHERE {any}"),
+        "2",
+    );
+    let within = "i IN (SELECT j + 1 FROM range(3) u(j) WHERE j < i)";
+    let any = chain(" OR ", (0..10).map(|_| within.into()));
+    answers(
+        format!("SELECT count(*) FROM range(3) t(i) WHERE {any}"),
+        "2",
+    );
+}
+
+#[test]
 fn what_does_not_parse_ends() {
     let n = 45;
     for (before, after) in [

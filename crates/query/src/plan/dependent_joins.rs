@@ -7,6 +7,7 @@
 use super::dependent_plans::{Dependent, Names, names_any, plan_names_any};
 use super::lateral_joins::join_lateral;
 use crate::functions::{key_type, one_row};
+use crate::heed::check;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DataFusionError, ExprSchema, JoinType, Result};
 use datafusion::config::ConfigOptions;
@@ -58,7 +59,7 @@ pub(super) fn join_subqueries(
             let Expr::ScalarSubquery(subquery) = &expr else {
                 return Ok(Transformed::no(expr));
             };
-            match join(&joined, input.schema(), subquery, names)? {
+            match join(&joined, input, subquery, names)? {
                 None => Ok(Transformed::no(expr)),
                 Some((plan, value)) => {
                     joined = plan;
@@ -86,13 +87,15 @@ pub(super) fn join_subqueries(
 }
 
 /// The plan with the subquery's value beside its columns, and that value. Nothing where the subquery names none of the columns
-/// in `schema`, or where DataFusion's rule does.
+/// of `input`, or where DataFusion's rule does.
 fn join(
     plan: &LogicalPlan,
-    schema: &DFSchema,
+    input: &LogicalPlan,
     subquery: &Subquery,
     names: &Names,
 ) -> Result<Option<(LogicalPlan, Expr)>> {
+    check()?;
+    let schema = input.schema();
     let inner = subquery.subquery.as_ref();
     let outer = outer_columns(inner, schema)?;
     if outer.is_empty() || is_aggregate_of_equals(inner, schema)? {
@@ -100,7 +103,8 @@ fn join(
     }
     let dependent = Dependent {
         outer: &outer,
-        of: plan,
+        // Not `plan`, which has the subqueries before: each would double what is planned.
+        of: input,
         names,
     };
     let (right, keys) = match dependent.evaluated(inner) {
