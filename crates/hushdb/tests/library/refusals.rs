@@ -522,6 +522,7 @@ fn values_that_would_not_fit_in_memory() {
         "SELECT length(regexp_replace(repeat('a', 10000), 'a', repeat('b', 100000), 'g'))",
         "SELECT length(array_to_string(range(100000), repeat('x', 100000)))",
         "SELECT len(string_split(repeat('a', 60000000), ''))",
+        "SELECT len(parse_path(repeat('/a', 20000000)))",
         "SELECT length(upper(repeat('ß', 60000000)))",
         "SELECT length(hex(repeat('a', 60000000)))",
         "SELECT length(to_json(repeat('\"', 60000000)))",

@@ -166,13 +166,18 @@ impl HigherOrderUDFImpl for OfItems {
 
     fn invoke_with_args(&self, args: HigherOrderFunctionArgs) -> Result<ColumnarValue> {
         let (list, lambda, first) = self.parts(&args.args)?;
+        let mut room = Room::new(&self.memory.0);
+        if let ColumnarValue::Scalar(value) = list
+            && args.number_rows > 1
+        {
+            room.take_if_long(value.size().saturating_mul(args.number_rows))?;
+        }
         let list = list.to_array(args.number_rows)?;
         if list.null_count() == list.len() {
             let nothing = new_null_array(args.return_type(), list.len());
             return Ok(ColumnarValue::Array(nothing));
         }
         let lists = list.as_list::<i32>();
-        let mut room = Room::new(&self.memory.0);
         let made = match self.purpose {
             Purpose::Reduce => {
                 let first = first.map(|first| first.to_array(args.number_rows));

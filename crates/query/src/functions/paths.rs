@@ -1,8 +1,8 @@
 //! Paths of files taken apart: `parse_path`, `parse_filename`, `parse_dirname`, `parse_dirpath`. Nothing is looked up.
 
 use super::plain::{Columns, Form, Kind, Row, Run, Written, plain};
-use super::room::Room;
-use datafusion::arrow::array::{ArrayRef, ListBuilder, StringViewBuilder};
+use super::room::{Room, VIEW_BYTES};
+use datafusion::arrow::array::{ArrayBuilder, ArrayRef, ListBuilder, StringViewBuilder};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryPool;
@@ -66,7 +66,7 @@ fn is_unknown(row: Row<'_>, arguments: usize) -> bool {
     row.is_null(0) || (1..arguments).any(|arg| row.is_null(arg) && !row.is_always_null(arg))
 }
 
-fn parts(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
+fn parts(columns: &Columns, room: &mut Room) -> Result<ArrayRef> {
     let mut out = ListBuilder::new(StringViewBuilder::new());
     for row in columns.rows() {
         if is_unknown(row, columns.count()) {
@@ -74,6 +74,8 @@ fn parts(columns: &Columns, _: &mut Room) -> Result<ArrayRef> {
             continue;
         }
         let (path, marks) = (row.text(0), given(row, 1));
+        let count = split(path, marks).count() as u128;
+        room.take_items(out.values().len(), count, VIEW_BYTES)?;
         for part in split(path, marks) {
             out.values().try_append_value(part)?;
         }

@@ -119,7 +119,7 @@ fn within(values: &ArrayRef, offsets: &[i32]) -> usize {
 }
 
 /// What a view of a text takes.
-const VIEW_BYTES: usize = 16;
+pub(super) const VIEW_BYTES: usize = 16;
 
 /// What one call makes of one batch. It is given back when the batch is made, since whoever keeps that counts it; a long one keeps it
 /// until nobody has it any more.
