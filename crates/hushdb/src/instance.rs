@@ -12,7 +12,7 @@ use crate::options::{AttachOptions, Cipher, DatabaseOptions};
 use datafusion::execution::SessionState;
 use hushdb_crypto::CryptoProvider;
 use hushdb_keys::{KeyProvider, Suite};
-use hushdb_query::engine::{Engine, default_threads};
+use hushdb_query::engine::{Engine, default_threads, lent_threads};
 use hushdb_query::memory::{MemoryBudget, default_spill_bytes, default_spill_directory};
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot, TEMP, known_as, session_state};
 use hushdb_sql::{Error, ErrorKind, Result, sqlstate};
@@ -244,6 +244,7 @@ impl Instance {
             row_group_rows: self.row_group_rows,
             pool: Arc::clone(&self.pool),
             freshness,
+            threads: lent_threads(self.engine().threads),
             ..StoreOptions::default()
         };
         let location = Location::of(path, &self.file_sources)?;
@@ -284,12 +285,8 @@ impl Instance {
         options: &StoreOptions,
     ) -> Result<Arc<Store>> {
         let here = Location::Source(url.to_owned());
-        if self
-            .attached
-            .read()
-            .values()
-            .any(|database| database.location == here)
-        {
+        let is_it = |database: &Arc<Attached>| database.location == here;
+        if self.attached.read().values().any(is_it) {
             return Err(StorageError::AlreadyAttached.into());
         }
         let files = self.file_sources.files(url)?;

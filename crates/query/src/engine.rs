@@ -7,11 +7,11 @@ use datafusion::execution::{SessionState, TaskContext};
 use datafusion::prelude::SessionConfig;
 use hushdb_sql::stack::{THREAD_STACK, guard_libraries};
 use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::Interrupt;
+use hushdb_storage::{Interrupt, LentThreads};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake};
-use std::thread::Thread;
+use std::thread::{Builder, Thread};
 use std::time::Duration;
 use tokio::runtime::{EnterGuard, Handle, Runtime};
 use tokio::task::JoinHandle;
@@ -177,6 +177,20 @@ fn runtime(threads: usize) -> Result<Arc<Threads>> {
     let failed = |e| Error::new(ErrorKind::Io, format!("threads could not be started: {e}"));
     let runtime = runtime.map_err(failed)?;
     Ok(Arc::new(Threads(Some(runtime))))
+}
+
+/// Of so many threads, those beside the one that opens a database. They are there while it has them work.
+pub fn lent_threads(threads: usize) -> LentThreads {
+    LentThreads {
+        count: threads.saturating_sub(1),
+        beside: |count, there, here| {
+            std::thread::scope(|scope| {
+                let thread = || Builder::new().stack_size(THREAD_STACK);
+                let start = || thread().name("hushdb".into()).spawn_scoped(scope, there);
+                here((0..count).take_while(|_| start().is_ok()).count());
+            });
+        },
+    }
 }
 
 /// As many threads as the machine has cores.

@@ -73,6 +73,15 @@ impl Interrupt {
     }
 }
 
+/// Work that heeds, on whichever thread does it, what this thread does now.
+pub(crate) fn watched_here(work: impl Fn() + Sync) -> impl Fn() + Sync {
+    let now = WORKS_FOR.with_borrow(Clone::clone);
+    move || match &now {
+        Some(interrupt) => interrupt.watch(&work),
+        None => work(),
+    }
+}
+
 /// # Errors
 /// `Interrupted` once somebody asked the work to stop that this thread does.
 pub fn check_interrupt() -> Result<()> {

@@ -14,12 +14,12 @@
 //! numbers          generations, LSNs, ids: numbers that mix with no other number; spread   hashes of numbers
 //! file             the one joint to the disk: StorageFile, StorageFiles
 //! error, role      what can go wrong, and in what: known to all of them
-//! clock            what time it is
+//! clock            what time it is; lent_threads   threads of the caller's
 //! ```
 //!
 //! What must hold: no byte of data is written but through a sealed block; what is read was authenticated first, against
 //! the tag that its parent holds; nothing durable is overwritten before the root that replaces it is durable. No thread
-//! is started here.
+//! is started here: those that help are the caller's.
 //!
 //! Begin with `store/`, whose blocks and root all else stands on, then `catalog/`, what the library sees of a file.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -34,6 +34,7 @@ mod file;
 mod index;
 mod index_kind;
 mod interrupt;
+mod lent_threads;
 mod locks;
 mod log;
 mod numbers;
@@ -71,6 +72,7 @@ pub use hushdb_encoding::{
 };
 pub use index::{Index, IndexDef, IndexKind};
 pub use interrupt::{Interrupt, check_interrupt};
+pub use lent_threads::{Beside, LentThreads};
 pub use locks::{LockMode, LockView, Patience};
 pub use log::{
     LogBasis, LogEnd, LogError, LogHeader, LogKeySource, LogOwner, LogReader, LogRecord, LogWriter,

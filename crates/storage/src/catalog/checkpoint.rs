@@ -15,6 +15,7 @@ use super::fresh_blocks::FreshBlocks;
 use super::store::Store;
 use crate::block::{BlockRef, Role, SECTOR_BYTES};
 use crate::error::{Error, Result};
+use crate::lent_threads::LentThreads;
 use crate::numbers::{RowId, TableId};
 use crate::row_group::{Column, RowGroup, RowGroupBuilder};
 use crate::store::WalState;
@@ -40,7 +41,8 @@ impl StoredVersion {
 }
 
 impl Store {
-    /// Writes a state. `before` is the state that the root of the file has; `fresh` has what was written for the new one.
+    /// Writes a state. `before` is the state that the root of the file has; `fresh` has what was written for the new one; `threads`
+    /// compress rows.
     ///
     /// # Errors
     /// Full and Io of the file, and whatever reading the state before reports: nothing was committed.
@@ -49,6 +51,7 @@ impl Store {
         mut catalog: CatalogVersion,
         before: &CatalogVersion,
         fresh: &mut FreshBlocks,
+        threads: &LentThreads,
     ) -> Result<StoredVersion> {
         for schema in catalog.schemas.values_mut() {
             if schema.tables.values().all(|table| table.block.is_some()) {
@@ -56,7 +59,7 @@ impl Store {
             }
             for table in Arc::make_mut(schema).tables.values_mut() {
                 if table.block.is_none() {
-                    self.store_table(Arc::make_mut(table), fresh)?;
+                    self.store_table(Arc::make_mut(table), fresh, threads)?;
                 }
             }
         }
@@ -107,7 +110,12 @@ impl Store {
         }
     }
 
-    fn store_table(&self, table: &mut TableVersion, fresh: &mut FreshBlocks) -> Result<()> {
+    fn store_table(
+        &self,
+        table: &mut TableVersion,
+        fresh: &mut FreshBlocks,
+        threads: &LentThreads,
+    ) -> Result<()> {
         let mut pages = Vec::with_capacity(table.pages.len() + 1);
         for page in &table.pages {
             pages.push(match page.block {
@@ -125,7 +133,7 @@ impl Store {
             } else {
                 groups.clear();
             }
-            groups.extend(self.store_tail(table, fresh)?);
+            groups.extend(self.store_tail(table, fresh, threads)?);
             for groups in groups.chunks(PAGE_GROUPS) {
                 pages.push(self.store_page(groups, &table.columns, fresh)?);
             }
@@ -182,15 +190,17 @@ impl Store {
         &self,
         table: &TableVersion,
         fresh: &mut FreshBlocks,
+        threads: &LentThreads,
     ) -> Result<Vec<Arc<RowGroup>>> {
         let mut stored = Vec::new();
+        let columns = &table.columns;
         let mut run: Vec<&RowGroup> = Vec::new();
         for group in &table.tail {
             let follows = run
                 .last()
                 .is_none_or(|last| last.end_row_id() == group.first_row_id);
             if !run.is_empty() && (group.memory.is_none() || !follows) {
-                self.store_run(&run, &table.columns, fresh, &mut stored)?;
+                stored.extend(self.store_run(&run, columns, fresh, threads)?);
                 run.clear();
             }
             match group.memory {
@@ -203,7 +213,7 @@ impl Store {
             }
         }
         if !run.is_empty() {
-            self.store_run(&run, &table.columns, fresh, &mut stored)?;
+            stored.extend(self.store_run(&run, columns, fresh, threads)?);
         }
         Ok(stored)
     }
@@ -215,8 +225,8 @@ impl Store {
         run: &[&RowGroup],
         columns: &[Column],
         fresh: &mut FreshBlocks,
-        stored: &mut Vec<Arc<RowGroup>>,
-    ) -> Result<()> {
+        threads: &LentThreads,
+    ) -> Result<Vec<Arc<RowGroup>>> {
         let unfit = |_| Error::InvalidInput("rows in memory are not of the table's types".into());
         let fields = columns
             .iter()
@@ -240,6 +250,7 @@ impl Store {
         let mut first_row_id = run
             .first()
             .map_or(RowId::default(), |group| group.first_row_id);
+        let mut pieces = Vec::with_capacity(cut.len());
         for gathered in cut {
             let rows = gathered.rows() as u64;
             let end = first_row_id + rows;
@@ -248,14 +259,22 @@ impl Store {
                 gone.map(|id| (id - first_row_id.number()) as u32).collect();
             // A piece of which every row is gone is left out, as a row group is.
             if deletes.len() < rows {
-                let arrays = gathered.into_columns().collect::<Result<_>>()?;
-                let mut group = self.write_live_rows(columns, arrays, Arc::new(deletes), fresh)?;
-                group.first_row_id = first_row_id;
-                stored.push(Arc::new(group));
+                pieces.push((first_row_id, gathered, Arc::new(deletes)));
             }
             first_row_id = end;
         }
-        Ok(())
+        let written = threads.in_order(pieces, |(first_row_id, rows, deletes)| {
+            let mut fresh = FreshBlocks::new(&self.blocks);
+            let arrays = rows.into_columns().collect::<Result<_>>()?;
+            let mut group = self.write_live_rows(columns, arrays, deletes, &mut fresh)?;
+            group.first_row_id = first_row_id;
+            Ok((Arc::new(group), fresh))
+        })?;
+        let stored = written.into_iter().map(|(group, written)| {
+            fresh.absorb(written);
+            group
+        });
+        Ok(stored.collect())
     }
 }
 

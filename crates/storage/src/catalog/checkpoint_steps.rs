@@ -26,6 +26,7 @@ use super::reseal::Reseal;
 use super::store::Store;
 use crate::error::Result;
 use crate::interrupt::{Interrupt, wait_for};
+use crate::lent_threads::LentThreads;
 
 /// So many changes are made again while commits wait; more are made before that.
 const FEW_CHANGES: usize = 32;
@@ -133,9 +134,10 @@ impl Checkpoint<'_> {
             if let Some(reseal) = self.reseal.take() {
                 reseal.apply(self.store, &mut version, &mut self.fresh)?;
             }
-            let stored = self
-                .store
-                .store_version(version, &self.before, &mut self.fresh)?;
+            let (before, fresh) = (&self.before, &mut self.fresh);
+            // Commits have the other threads.
+            let alone = LentThreads::default();
+            let stored = self.store.store_version(version, before, fresh, &alone)?;
             self.store.blocks.sync_ahead()?;
             self.stored = Some(stored);
         }

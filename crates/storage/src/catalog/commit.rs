@@ -321,7 +321,7 @@ impl Store {
         fresh: &mut FreshBlocks,
     ) -> Result<Arc<CatalogVersion>> {
         let closed = log.closed(self.blocks.log_state());
-        let mut stored = self.store_version(version, &state.stored, fresh)?;
+        let mut stored = self.store_version(version, &state.stored, fresh, &self.threads)?;
         self.move_root(&mut stored, &state.stored, fresh, closed)?;
         let stored = Arc::new(stored.catalog);
         state.stored = Arc::clone(&stored);

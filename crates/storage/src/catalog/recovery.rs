@@ -20,6 +20,7 @@ use super::catalog_version::CatalogVersion;
 use super::replay::{Misfit, Replay};
 use crate::error::{Error, Result};
 use crate::file::{LOG_NAME, NEXT_LOG_NAME, StorageFile, StorageFiles};
+use crate::lent_threads::LentThreads;
 use crate::log::{
     LOG_HEADER_BYTES, LogBasis, LogEnd, LogError, LogHeader, LogPosition, LogReader,
     UnverifiedLogHeader,
@@ -50,8 +51,10 @@ pub(super) fn recover(
     blocks: &BlockStore,
     stored: &CatalogVersion,
     freshness: &Freshness,
+    threads: LentThreads,
 ) -> Result<Recovered> {
     let mut recovery = Recovery::new(blocks, freshness, stored.clone(), Misfit::Refused);
+    recovery.threads = threads;
     let mut recovered = recovery.logs(files)?;
     let began = recovery.began;
     let (state, whole) = recovery.finish();
@@ -79,6 +82,8 @@ struct Recovery<'a> {
     blocks: &'a BlockStore,
     freshness: &'a Freshness,
     replay: Replay,
+    /// One of them reads ahead.
+    threads: LentThreads,
     transactions: u64,
     /// Whether there is a log to replay.
     began: bool,
@@ -97,6 +102,7 @@ impl<'a> Recovery<'a> {
             blocks,
             freshness,
             replay: Replay::new(stored, misfit),
+            threads: LentThreads::default(),
             transactions: 0,
             began: false,
             lsn: Lsn::NONE,
@@ -167,20 +173,22 @@ impl<'a> Recovery<'a> {
     }
 
     fn log(&mut self, file: File, basis: &LogBasis, salt: Option<&[u8; 16]>) -> Result<LogEnd> {
-        let mut reader = LogReader::open(file, &self.blocks.log_owner(), basis, salt)?;
+        let reader = LogReader::open(file, &self.blocks.log_owner(), basis, salt)?;
         let must_reach = self.freshness.log_must_reach(basis.sequence);
         let mut reached = must_reach.is_none() || must_reach == Some(reader.reached());
-        while let Some(record) = reader.next_record()? {
+        let threads = self.threads;
+        let end = reader.replay_beside(&threads, |record| {
             let lsn = record.lsn;
             self.lsn = lsn;
             let applied = self.replay.apply(record.payload);
             self.transactions += applied.map_err(|what| LogError::Malformed { lsn, what })?;
-            reached |= must_reach == Some(reader.reached());
+            reached |= must_reach == Some(record.reached);
+            Ok(())
+        })?;
+        match must_reach.filter(|_| !reached) {
+            Some((expected, _)) => Err(Error::LogCut { expected }),
+            None => Ok(end),
         }
-        if let Some((expected, _)) = must_reach.filter(|_| !reached) {
-            return Err(Error::LogCut { expected });
-        }
-        reader.replay(|_| Ok(()))
     }
 }
 

@@ -31,6 +31,7 @@ use crate::block::{BlockBuf, BlockRef, MAX_PAYLOAD_BYTES, Role};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{LOG_NAME, MemFile, NEXT_LOG_NAME, OsFiles, StorageFile, StorageFiles};
 use crate::interrupt::check_interrupt;
+use crate::lent_threads::LentThreads;
 use crate::locks::{LockTable, LockView, Patience};
 use crate::log::{LogPosition, Synchronous};
 use crate::numbers::{Generation, Lsn, RowId};
@@ -63,6 +64,7 @@ pub struct Store {
     current: RwLock<Arc<CatalogVersion>>,
     live: Mutex<LiveVersions>,
     row_group_rows: usize,
+    pub(super) threads: LentThreads,
     /// How far the store has come in being sealed anew under another data key.
     pub(super) rekey: Mutex<RekeyWork>,
 }
@@ -212,7 +214,10 @@ impl Store {
             None => CatalogVersion::empty(generation),
         };
         let recovered = match &files {
-            Some(files) => recover(files.as_ref(), &blocks, &stored, &options.freshness)?,
+            Some(files) => {
+                let (freshness, threads) = (&options.freshness, options.threads);
+                recover(files.as_ref(), &blocks, &stored, freshness, threads)?
+            }
             None if blocks.log_state().is_open => {
                 return Err(Error::InvalidInput(
                     "this database has a log: open it by its path, with its log beside it".into(),
@@ -278,6 +283,7 @@ impl Store {
             current: RwLock::new(newest),
             live: Mutex::new(live),
             row_group_rows: options.row_group_rows.clamp(1, MAX_ROW_GROUP_ROWS as usize),
+            threads: options.threads,
             rekey: Mutex::default(),
         })
     }

@@ -43,6 +43,8 @@ pub struct LogRecord<'a> {
     pub durable_lsn: Lsn,
     /// What was appended.
     pub payload: &'a [u8],
+    /// Position behind it, and its tag.
+    pub reached: (Lsn, [u8; TAG_BYTES]),
 }
 
 /// How a log ended.
@@ -116,6 +118,7 @@ impl LogReader {
             durable_lsn: self.durable_lsn,
             payload: payload_of(body_of(self.window.at(lsn, len)?))
                 .map_err(|what| LogError::Malformed { lsn, what })?,
+            reached: (self.position, self.last_tag),
         }))
     }
 
@@ -135,6 +138,11 @@ impl LogReader {
                 None => return Ok(self.end_so_far(0)),
             }
         }
+    }
+
+    /// Bytes of the file behind the position.
+    pub(super) fn bytes_left(&self) -> u64 {
+        self.window.end() - self.position
     }
 
     /// How the log ended; `None` before its end was reached.
@@ -243,7 +251,8 @@ impl LogReader {
         Ok(())
     }
 
-    fn end_so_far(&self, torn_bytes: u64) -> LogEnd {
+    /// How it ended, or would if it ended at the position.
+    pub(super) fn end_so_far(&self, torn_bytes: u64) -> LogEnd {
         self.end.unwrap_or(LogEnd {
             lsn: self.position,
             last_tag: self.last_tag,

@@ -17,6 +17,7 @@ mod log_seal;
 mod log_window;
 mod log_writer;
 mod plain_log;
+mod read_ahead;
 mod record_head;
 
 #[cfg(test)]

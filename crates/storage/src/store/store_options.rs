@@ -7,6 +7,7 @@ use hushdb_keys::Suite;
 
 use super::Freshness;
 use crate::block::BufferPool;
+use crate::lent_threads::LentThreads;
 
 /// Bytes of a pool that nobody chose.
 const DEFAULT_POOL_BYTES: usize = 256 << 20;
@@ -32,6 +33,8 @@ pub struct StoreOptions {
     pub kdf_budget: hushdb_keys::KdfBudget,
     /// What the caller knows of the state that must be there.
     pub freshness: Freshness,
+    /// Threads that help where nothing else can go on meanwhile: when a log is replayed, and a state stored while commits wait for it.
+    pub threads: LentThreads,
 }
 
 impl Default for StoreOptions {
@@ -45,6 +48,7 @@ impl Default for StoreOptions {
             pool: Arc::new(BufferPool::new(DEFAULT_POOL_BYTES)),
             kdf_budget: hushdb_keys::KdfBudget::default(),
             freshness: Freshness::default(),
+            threads: LentThreads::default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Checkpoints with commits beside them, and what opening makes of the two logs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use hushdb_storage::*;
 
@@ -535,4 +535,98 @@ fn an_interrupt_ends_a_checkpoint_and_not_a_commit() {
     assert_eq!(store.log_bytes(), 0);
     assert_eq!(sum(&store), expected + 3000);
     sound(&store);
+}
+
+/// How many threads have helped to open databases.
+static HELPED: AtomicUsize = AtomicUsize::new(0);
+
+const THREE: LentThreads = LentThreads {
+    count: 3,
+    beside: |count, there, here| {
+        std::thread::scope(|scope| {
+            (0..count).for_each(|_| drop(scope.spawn(there)));
+            HELPED.fetch_add(count, SeqCst);
+            here(count);
+        });
+    },
+};
+
+#[test]
+fn opening_stores_rows_in_their_order_whoever_helps() {
+    let files = Files::new(true);
+    let store = files.create();
+    for at in 0..40 {
+        insert(&store, 10 + at * 100..110 + at * 100);
+    }
+    // One piece is gone as a whole, of others a part.
+    remove(&store, &(500..1200).chain([3000]).collect::<Vec<u64>>());
+    let expected = integers(&store, &store.snapshot(), "t", "n");
+    drop(store);
+    let killed = files.all();
+    for threads in [LentThreads::default(), THREE] {
+        let files = files.with(&killed);
+        let options = StoreOptions {
+            threads,
+            row_group_rows: 300,
+            ..StoreOptions::default()
+        };
+        let store = files.try_open(&options).unwrap();
+        assert!(files.files.get(".wal").is_none(), "it was stored");
+        let state = store.snapshot();
+        assert_eq!(integers(&store, &state, "t", "n"), expected);
+        let groups = state.table("main", "t").unwrap().row_groups().unwrap();
+        assert!(groups.len() > 10);
+        assert!(groups.is_sorted_by_key(|group| group.first_row_id));
+        sound(&store);
+    }
+    assert!(HELPED.load(SeqCst) >= 3);
+}
+
+#[test]
+fn a_log_that_is_read_ahead_says_what_it_does_to_one_thread() {
+    let files = Files::new(true);
+    let store = files.create();
+    for at in 0..12 {
+        insert(&store, at * 60_000..(at + 1) * 60_000);
+    }
+    drop(store);
+    let [main, log, _] = files.all();
+    let log = without_zeros(log.unwrap());
+    assert!(log.len() > 5 << 20);
+    let edited = |at: usize| {
+        let mut log = log.clone();
+        log[at] ^= 1;
+        log
+    };
+    let opened = |log: &[u8], threads| {
+        let files = files.with(&[main.clone(), Some(log.to_vec()), None]);
+        let options = StoreOptions {
+            threads,
+            ..StoreOptions::default()
+        };
+        let store = files
+            .try_open(&options)
+            .map_err(|error| error.to_string())?;
+        Ok::<_, String>((sum(&store), format!("{:?}", store.notices())))
+    };
+    let mut outcomes = vec![];
+    for log in [
+        log.clone(),
+        log[..log.len() - 100].to_vec(),
+        edited(log.len() / 2),
+        edited(log.len() - 1000),
+    ] {
+        let alone = opened(&log, LentThreads::default());
+        assert_eq!(opened(&log, THREE), alone);
+        outcomes.push(alone);
+    }
+    assert_ne!(outcomes[0], outcomes[1], "the last record is torn");
+    assert!(outcomes[2].is_err() && outcomes[3].is_ok(), "{outcomes:?}");
+    // Nobody helps, whatever was promised.
+    let nobody = LentThreads {
+        count: 1,
+        beside: |_, _, here| here(0),
+    };
+    assert_eq!(opened(&log, nobody), outcomes[0]);
+    assert!(HELPED.load(SeqCst) > 0);
 }
