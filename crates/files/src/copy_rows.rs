@@ -4,7 +4,6 @@ use super::copy_options::{self, Format, Options};
 use super::csv::{CsvForm, CsvWriter};
 use super::json::JsonWriter;
 use super::packed_files::Packed;
-use super::partitioned;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
@@ -20,31 +19,6 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::{SchemaDescriptor, Type};
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
-
-/// Writes rows into the file or the directory that a statement names; says how many rows, and to which files.
-///
-/// # Errors
-/// Those of the rows, `Io`, and `Unsupported` where a format has no such type.
-pub fn write(
-    schema: &SchemaRef,
-    rows: impl Iterator<Item = Result<RecordBatch>>,
-    path: &str,
-    options: &Options,
-) -> Result<(u64, Vec<String>)> {
-    if let Some(spread) = &options.spread {
-        return partitioned::write(schema, rows, path, options, spread);
-    }
-    let form = options.csv_form();
-    let mut file = CopyRows::begin(path, options, &form, schema)?;
-    let mut count = 0;
-    for batch in rows {
-        let batch = batch?;
-        count += batch.num_rows() as u64;
-        file.batch(&batch)?;
-    }
-    file.finish()?;
-    Ok((count, vec![path.to_owned()]))
-}
 
 /// A file that is written.
 pub(crate) struct CopyRows<'a> {

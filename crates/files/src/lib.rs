@@ -3,12 +3,13 @@
 //! What must hold: a file is read in steps within the memory limit, or it is an error that names it; what is written is an
 //! `OutputFile`, which is never a database's; an error repeats no value unless that was asked for.
 //!
-//! Begin with [`read_files::source`], a table out of files, and [`copy_rows::write`], files out of rows.
+//! Begin with [`read_files::source`], a table out of files, and [`copy_target::write`], files out of rows.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod copy_options;
-pub mod copy_rows;
+mod copy_rows;
 pub mod copy_source;
+pub mod copy_target;
 mod csv;
 pub mod file_paths;
 pub mod file_tables;

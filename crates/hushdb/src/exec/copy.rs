@@ -12,7 +12,7 @@ use datafusion::logical_expr::LogicalPlanBuilder;
 use datafusion::sql::sqlparser::ast::{self, ObjectName};
 use hushdb_files::copy_options::options;
 use hushdb_files::copy_source::copy_source;
-use hushdb_files::{copy_rows, written_stats};
+use hushdb_files::{copy_target, written_stats};
 use hushdb_query::plan::named;
 use hushdb_sql::name_parts;
 use hushdb_sql::{self as sql, CopyTarget, OptionValue};
@@ -94,7 +94,7 @@ pub(in crate::exec) fn copy_to(
     };
     let plan = statement.planner().plan_query(query)?;
     let result = query::stream(statement, &plan)?;
-    let (rows, files) = copy_rows::write(&result.schema(), result, path, &options)?;
+    let (rows, files) = copy_target::write(&result.schema(), result, path, &options)?;
     match (options.returns_files, options.returns_stats) {
         (true, _) => counted_files(rows, files),
         (_, true) => Ok(one_batch(written_stats::stats(path, &files, &options)?)),
