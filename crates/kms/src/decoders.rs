@@ -1,13 +1,14 @@
 //! What reads bytes of files, services and programs, for fuzz targets and tests: each must end without a panic.
 
 use crate::secret_json::Answer;
-use crate::{Environment, Places, blob, exec, kmip};
+use crate::{Environment, Places, aws, blob, exec, kmip};
 
-/// What a place answers, or a slot keeps of it: a program's line, a service's JSON or TTLV, a blob.
+/// What a place answers, or a slot keeps of it: a program's line, a service's JSON, XML or TTLV, a blob; and AWS's files of profiles.
 pub fn place_answer(bytes: &[u8]) {
     let _ = (exec::answer(bytes, true), exec::answer(bytes, false));
     let _ = blob::service_bytes(bytes);
     kmip::read_any(bytes);
+    aws::read_any(bytes);
     if let Some(mut answer) = Answer::parse(bytes) {
         let _ = answer.number("/data/metadata/version");
         let _ = answer.text("/data/plaintext");
@@ -26,11 +27,13 @@ pub fn key_url(bytes: &[u8]) {
 mod tests {
     use proptest::prelude::*;
 
-    const ANSWERS: [&[u8]; 4] = [
+    const ANSWERS: [&[u8]; 6] = [
         br#"{"key":"WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo=","blob":"c2VhbGVk"}"#,
         br#"{"data":{"plaintext":"WlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlpaWlo="}}"#,
         br#"{"data":{"data":{"key":"x"},"metadata":{"version":7}}}"#,
         b"\x01\x0dtransit/hr v1vault:v1:AAAA",
+        b"<R><AccessKeyId>A</AccessKeyId><SecretAccessKey>B</SecretAccessKey><SessionToken>C</SessionToken></R>",
+        b"[profile a]\nrole_arn = x # y\n  nested = z\n[sso-session \"b\"]\n",
     ];
     const URLS: [&str; 7] = [
         "vault:///transit/hr?timeout=5",
@@ -51,7 +54,7 @@ mod tests {
             inserted in prop::collection::vec(any::<u8>(), 0..4),
         ) {
             for (bytes, decode) in [
-                (ANSWERS[which % 4], super::place_answer as fn(&[u8])),
+                (ANSWERS[which % 6], super::place_answer as fn(&[u8])),
                 (URLS[which].as_bytes(), super::key_url),
             ] {
                 let mut bytes = bytes.to_vec();

@@ -27,7 +27,7 @@ use crate::{PlaceError, base64_text, blob};
 const SCHEME: &str = "exec";
 const DEFAULT_SECONDS: u64 = 60;
 /// Most bytes of an answer.
-const MAX_ANSWER_BYTES: usize = 64 << 10;
+pub(crate) const MAX_ANSWER_BYTES: usize = 64 << 10;
 /// Most bytes of standard error that are shown.
 const MAX_SHOWN_BYTES: usize = 8 << 10;
 
@@ -177,7 +177,10 @@ pub(crate) fn answer(line: &[u8], wraps: bool) -> Option<(KeyMaterial, Vec<u8>)>
 }
 
 /// Reads a pipe on a thread of its own, so that who waits for it can stop waiting.
-fn collected(pipe: impl Read + Send + 'static, limit: usize) -> Receiver<Zeroizing<Vec<u8>>> {
+pub(crate) fn collected(
+    pipe: impl Read + Send + 'static,
+    limit: usize,
+) -> Receiver<Zeroizing<Vec<u8>>> {
     let (done, collected) = sync_channel(1);
     std::thread::spawn(move || {
         let mut bytes = Zeroizing::new(Vec::with_capacity(limit));
@@ -189,7 +192,7 @@ fn collected(pipe: impl Read + Send + 'static, limit: usize) -> Receiver<Zeroizi
 }
 
 /// Waits for the end; who is late is killed.
-fn ended(child: &mut Child, waiting: &Waiting) -> Option<ExitStatus> {
+pub(crate) fn ended(child: &mut Child, waiting: &Waiting) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),

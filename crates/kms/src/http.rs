@@ -24,6 +24,11 @@ use crate::wiped_transport::wiping;
 /// Most bytes of an answer's body.
 pub(crate) const MAX_BODY_BYTES: usize = 64 << 10;
 
+/// Where a container is told its credentials by plain HTTP: addresses of the link, which no router passes on.
+pub(crate) const OF_CONTAINERS: &[&str] = &["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
+/// The same of a machine of EC2.
+pub(crate) const OF_INSTANCES: &[&str] = &["169.254.169.254", "[fd00:ec2::254]"];
+
 /// Scheme, host and port of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
@@ -36,6 +41,15 @@ pub(crate) struct Origin {
 impl Origin {
     /// Reads `https://host[:port][/]`, and `http:` of this machine.
     pub(crate) fn parse(url: &str, variable: &'static str) -> Result<Self, PlaceError> {
+        Self::parse_beside(url, variable, &[])
+    }
+
+    /// The same, where `http:` also leads to these hosts: [`OF_CONTAINERS`] or [`OF_INSTANCES`].
+    pub(crate) fn parse_beside(
+        url: &str,
+        variable: &'static str,
+        link: &[&str],
+    ) -> Result<Self, PlaceError> {
         let malformed = PlaceError::Variable {
             variable,
             expected: "https:// and a host, perhaps with a port and nothing behind it",
@@ -48,7 +62,7 @@ impl Origin {
         };
         let authority = rest.strip_suffix('/').unwrap_or(rest);
         let (host, port) = host_and_port(authority).ok_or(malformed)?;
-        if !is_tls && !is_this_machine(&host) {
+        if !is_tls && !is_this_machine(&host) && !link.contains(&host.as_str()) {
             return Err(PlaceError::PlainHttp);
         }
         Ok(Self {
@@ -56,6 +70,26 @@ impl Origin {
             host,
             port: port.unwrap_or(if is_tls { 443 } else { 80 }),
         })
+    }
+
+    /// As [`Origin::parse_beside`] for an address with a path and a query, which come as the second.
+    pub(crate) fn with_path(
+        url: &str,
+        variable: &'static str,
+        link: &[&str],
+    ) -> Result<(Self, String), PlaceError> {
+        let host = url.find("://").map_or(0, |at| at + 3);
+        let path = url[host..].find('/').map_or(url.len(), |at| host + at);
+        let (origin, path) = url.split_at(path);
+        let is_plain = |c: char| c.is_ascii_graphic() && !"<>\"\\^`{|}#".contains(c);
+        if path.len() > 4096 || !path.chars().all(is_plain) {
+            return Err(PlaceError::Variable {
+                variable,
+                expected: "https:// and a host, perhaps with a port, a path and a query",
+            });
+        }
+        let path = if path.is_empty() { "/" } else { path };
+        Ok((Self::parse_beside(origin, variable, link)?, path.to_owned()))
     }
 
     /// The value of the header `host`: without a port that goes without saying.
@@ -183,11 +217,32 @@ impl Http {
         headers: &[Header<'_>],
         body: Option<&[u8]>,
     ) -> Result<Reply, Trouble> {
+        let method = if body.is_some() { "POST" } else { "GET" };
+        self.send(waiting, method, path, headers, body)
+    }
+
+    /// Asks once, by a PUT of nothing.
+    pub(crate) fn put(
+        &self,
+        waiting: &Waiting,
+        path: &str,
+        headers: &[Header<'_>],
+    ) -> Result<Reply, Trouble> {
+        self.send(waiting, "PUT", path, headers, Some(b""))
+    }
+
+    fn send(
+        &self,
+        waiting: &Waiting,
+        method: &str,
+        path: &str,
+        headers: &[Header<'_>],
+        body: Option<&[u8]>,
+    ) -> Result<Reply, Trouble> {
         let bad = |why: &str| Trouble {
             error: self.name.does_not_accept(why),
             again: false,
         };
-        let method = if body.is_some() { "POST" } else { "GET" };
         let mut request = Request::builder()
             .method(method)
             .uri(self.origin.url(path))
@@ -345,6 +400,55 @@ fn of_the_system(name: &PlaceName) -> Result<Vec<Certificate<'static>>, hushdb_k
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_http_leads_to_the_services_of_the_link_and_no_further() {
+        let by =
+            |url: &str, link| Origin::with_path(url, "AWS_CONTAINER_CREDENTIALS_FULL_URI", link);
+        for (host, link) in [
+            ("169.254.170.2", OF_CONTAINERS),
+            ("169.254.170.23", OF_CONTAINERS),
+            ("[fd00:ec2::23]", OF_CONTAINERS),
+            ("[FD00:EC2:0::23]", OF_CONTAINERS),
+            ("169.254.169.254", OF_INSTANCES),
+            ("[fd00:ec2::254]", OF_INSTANCES),
+            ("127.0.0.1:8080", OF_CONTAINERS),
+        ] {
+            let (origin, path) = by(&format!("http://{host}/v1/x?y=z"), link).unwrap();
+            assert_eq!((origin.is_tls, &*path), (false, "/v1/x?y=z"), "{host}");
+            assert_eq!(by(&format!("http://{host}"), link).unwrap().1, "/");
+        }
+        let nobody: &[&str] = &[];
+        for (host, link) in [
+            ("169.254.169.254", OF_CONTAINERS),
+            ("[fd00:ec2::254]", OF_CONTAINERS),
+            ("169.254.170.2", OF_INSTANCES),
+            ("[fd00:ec2::23]", OF_INSTANCES),
+            ("169.254.170.2", nobody),
+            ("169.254.170.3", OF_CONTAINERS),
+            ("169.254.170.02", OF_CONTAINERS),
+            ("169.254.170.2.example", OF_CONTAINERS),
+            ("2852039170", OF_CONTAINERS),
+            ("[::ffff:169.254.170.2]", OF_CONTAINERS),
+            ("[fe80::1]", OF_CONTAINERS),
+            ("10.0.0.1", OF_CONTAINERS),
+            ("0.0.0.0", OF_INSTANCES),
+        ] {
+            let refused = by(&format!("http://{host}/x"), link);
+            assert_eq!(refused, Err(PlaceError::PlainHttp), "{host}");
+        }
+        for bad in [
+            "http://169.254.170.2@thief.example/x",
+            "http://thief.example#169.254.170.2/x",
+            "http://169.254.170.2/x y",
+            "http://169.254.170.2/x#y",
+            "169.254.170.2/x",
+        ] {
+            let refused = by(bad, OF_CONTAINERS);
+            assert!(matches!(refused, Err(PlaceError::Variable { .. })), "{bad}");
+        }
+        assert!(by("https://anyone.example/x", OF_CONTAINERS).is_ok());
+    }
 
     #[test]
     fn addresses_are_read_and_plain_http_stays_here() {

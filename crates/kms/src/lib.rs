@@ -7,7 +7,8 @@
 //! - The caller names the place by a URL; a file's blob chooses a version or a nonce there, never a host, path, key or program.
 //! - No secret stands in a URL, an error, Debug or a log; an error says the place, its status and what to do, never a body.
 //! - *Refused*, *credentials refused* and *unavailable* are told apart, since only the last is worth another try.
-//! - Every call ends: times, tries and sizes are bounded. No redirect is followed, and `http:` leads to this machine alone.
+//! - Every call ends: times, tries and sizes are bounded. No redirect is followed, and `http:` leads to this machine alone, and to the addresses of the link
+//!   at which AWS tells containers and machines their credentials.
 //! - All network code of HushDB is here.
 //!
 //! Begin with `places.rs`, which knows every place by its URL's scheme, then `vault/`, a place with all that the others have too.

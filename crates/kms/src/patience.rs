@@ -76,6 +76,13 @@ impl Waiting {
         left.ok_or(io::ErrorKind::TimedOut.into())
     }
 
+    /// The same key, asked for at a place that has to answer within this time.
+    pub(crate) fn at_most(&self, limit: Duration) -> Self {
+        Self {
+            until: self.until.min(Instant::now() + limit),
+        }
+    }
+
     /// What one connection may take.
     pub(crate) fn connect(&self) -> Duration {
         self.left().min(CONNECT)

@@ -2,14 +2,14 @@
 //!
 //! `aws-kms://arn:aws:kms:REGION:ACCOUNT:key/ID`, or `.../alias/NAME` with the region of `AWS_REGION`. `GenerateDataKey` and `Decrypt` of its JSON
 //! protocol, with the database as encryption context, and always with the key that the URL names. `AWS_ENDPOINT_URL_KMS` names
-//! another endpoint.
+//! another endpoint. `credentials.rs` knows who asks.
 
+mod access_key;
 mod credentials;
 mod sigv4;
 
 use std::fmt;
 
-use hushdb_crypto::SecretBytes;
 use hushdb_keys::{KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind};
 
 use crate::failures::PlaceName;
@@ -18,13 +18,20 @@ use crate::key_url::KeyUrl;
 use crate::patience::{Patience, Trouble};
 use crate::secret_json::Answer;
 use crate::{Environment, PlaceError, base64_text, blob};
-use credentials::Credentials;
-use sigv4::Signed;
+use credentials::Chain;
 
 const SCHEME: &str = "aws-kms";
 const FORM: &str =
     "aws-kms://arn:aws:kms:REGION:ACCOUNT:key/ID, or aws-kms://alias/NAME with AWS_REGION set";
 const CONTENT_TYPE: &str = "application/x-amz-json-1.1";
+
+/// Reads what services of AWS answer, for [`crate::decoders`].
+pub(crate) fn read_any(bytes: &[u8]) {
+    let _ = credentials::sts::of_answer(bytes);
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        credentials::read_profiles(text);
+    }
+}
 
 /// A key at AWS KMS.
 pub(crate) struct AwsKms {
@@ -43,38 +50,35 @@ impl AwsKms {
             scheme: SCHEME,
             form: FORM,
         };
-        let instead = "AWS_ACCESS_KEY_ID or a profile has the credentials";
+        let instead = "variables, a profile or a role have the credentials";
         let key = format!("{}{}", url.host(instead)?, url.path);
         let is_plain = |c: char| c.is_ascii_alphanumeric() || ":/_-".contains(c);
         if key.len() > 512 || !key.chars().all(is_plain) {
             return Err(malformed);
         }
         let parts: Vec<&str> = key.split(':').collect();
-        let (partition, region) = match parts.as_slice() {
-            ["arn", partition, "kms", region, _, id]
+        let region = match parts.as_slice() {
+            ["arn", _, "kms", region, _, id]
                 if id.starts_with("key/") || id.starts_with("alias/") =>
             {
-                (*partition, (*region).to_owned())
+                (*region).to_owned()
             }
             [id] if id.starts_with("alias/") => {
                 let region = environment.text("AWS_REGION");
                 let region = region.or_else(|| environment.text("AWS_DEFAULT_REGION"));
-                let region = region.ok_or(PlaceError::Variable {
+                region.ok_or(PlaceError::Variable {
                     variable: "AWS_REGION",
                     expected: "not set: set it to the key's region, or give the key's ARN",
-                })?;
-                ("aws", region)
+                })?
             }
             _ => return Err(malformed),
         };
-        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if region.is_empty() || !region.chars().all(is_word) {
+        if !is_region(&region) {
             return Err(malformed);
         }
-        let suffix = if partition == "aws-cn" { ".cn" } else { "" };
         let endpoint = environment.text("AWS_ENDPOINT_URL_KMS");
         let endpoint =
-            endpoint.unwrap_or_else(|| format!("https://kms.{region}.amazonaws.com{suffix}"));
+            endpoint.unwrap_or_else(|| format!("https://kms.{region}.{}", domain_of(&region)));
         let origin = Origin::parse(&endpoint, "AWS_ENDPOINT_URL_KMS")?;
         let patience = Patience::of(&mut url)?;
         url.finish(SCHEME)?;
@@ -99,52 +103,30 @@ impl AwsKms {
 
     fn ask(&self, operation: &str, body: &str) -> Result<Answer, KeyError> {
         let waiting = self.patience.begin();
-        let credentials = credentials::credentials(&self.environment)
-            .map_err(|why| self.name.does_not_accept(why))?;
+        let chain = Chain {
+            environment: &self.environment,
+            region: &self.region,
+            name: &self.name,
+            waiting: &waiting,
+        };
+        let credentials = chain.credentials()?;
         let http = Http::new(&self.origin, None, &self.name)?.with_content_type(CONTENT_TYPE);
         let target = format!("TrentService.{operation}");
+        let post = sigv4::Post {
+            origin: &self.origin,
+            region: &self.region,
+            service: "kms",
+            content_type: CONTENT_TYPE,
+            target: Some(&target),
+            body: body.as_bytes(),
+        };
         let reply = waiting.call(|| {
-            let headers = self.headers(&credentials, &target, body.as_bytes());
+            let headers = post.headers(&credentials);
             let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value)).collect();
             let reply = http.call(&waiting, "/", &headers, Some(body.as_bytes()))?;
             self.judged(reply)
         })?;
         Answer::parse(&reply.body).ok_or_else(|| self.unlike())
-    }
-
-    fn headers(
-        &self,
-        credentials: &Credentials,
-        target: &str,
-        body: &[u8],
-    ) -> Vec<(&'static str, SecretBytes)> {
-        let time = chrono::Utc::now().format("%Y%m%dT%H%M%SZ").to_string();
-        let host = self.origin.host_header();
-        let mut signed = vec![
-            ("content-type", CONTENT_TYPE.as_bytes()),
-            ("x-amz-target", target.as_bytes()),
-        ];
-        if let Some(session) = &credentials.session {
-            signed.push(("x-amz-security-token", session.expose()));
-        }
-        let authorization = Signed {
-            host: &host,
-            region: &self.region,
-            service: "kms",
-            time: &time,
-            headers: &signed,
-            method: "POST",
-            body,
-        };
-        let mut headers = vec![
-            ("authorization", authorization.authorization(credentials)),
-            ("host", SecretBytes::from(host.as_str())),
-            ("x-amz-date", SecretBytes::from(time.as_str())),
-            ("x-amz-target", SecretBytes::from(target)),
-        ];
-        let session = credentials.session.as_ref().map(SecretBytes::duplicate);
-        headers.extend(session.map(|session| ("x-amz-security-token", session)));
-        headers
     }
 
     /// What a status and the error's code say about the key.
@@ -156,9 +138,7 @@ impl AwsKms {
         let code = code
             .as_deref()
             .map_or("", |code| code.rsplit('#').next().unwrap_or(code));
-        let is_code = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
-        let is_code = !code.is_empty() && code.len() <= 64 && code.chars().all(is_code);
-        let shown = if is_code { code } else { "no code" };
+        let shown = shown_code(code);
         let (status, name) = (reply.status, &self.name);
         let said = format!("status {status}, {shown}");
         let (error, again) = match code {
@@ -263,5 +243,28 @@ impl fmt::Debug for AwsKms {
             .field("key", &self.key)
             .field("environment", &self.environment)
             .finish_non_exhaustive()
+    }
+}
+
+/// Whether a text has the form of a region's name, so that it is one part of a host's name.
+fn is_region(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !text.is_empty() && text.len() <= 64 && text.chars().all(is_plain)
+}
+
+/// Where the services of a region are.
+fn domain_of(region: &str) -> &'static str {
+    match region.starts_with("cn-") {
+        true => "amazonaws.com.cn",
+        false => "amazonaws.com",
+    }
+}
+
+/// A service's code of an error, if it looks like one.
+fn shown_code(code: &str) -> &str {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
+    match !code.is_empty() && code.len() <= 64 && code.chars().all(is_plain) {
+        true => code,
+        false => "no code",
     }
 }

@@ -5,26 +5,73 @@ use hushdb_crypto::SecretBytes;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::credentials::Credentials;
+use super::access_key::Credentials;
+use crate::http::Origin;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// What a signature is about.
-pub(super) struct Signed<'a> {
-    pub(super) host: &'a str,
+/// A POST to `/` of a service.
+pub(super) struct Post<'a> {
+    pub(super) origin: &'a Origin,
     pub(super) region: &'a str,
     pub(super) service: &'a str,
-    /// `YYYYMMDDTHHMMSSZ`.
-    pub(super) time: &'a str,
-    /// Names in small letters, in the order of the alphabet; `host` and `x-amz-date` are added.
-    pub(super) headers: &'a [(&'a str, &'a [u8])],
-    pub(super) method: &'a str,
+    /// What the body is called; who sends it says so in the request.
+    pub(super) content_type: &'a str,
+    /// `x-amz-target`, of services that have it.
+    pub(super) target: Option<&'a str>,
     pub(super) body: &'a [u8],
+}
+
+impl Post<'_> {
+    /// All headers but `content-type`, with the signature of now.
+    pub(super) fn headers(&self, credentials: &Credentials) -> Vec<(&'static str, SecretBytes)> {
+        let time = chrono::Utc::now().format("%Y%m%dT%H%M%SZ").to_string();
+        let host = self.origin.host_header();
+        let session = credentials.session.as_ref();
+        let target = self
+            .target
+            .map(|target| ("x-amz-target", target.as_bytes()));
+        let mut signed = vec![("content-type", self.content_type.as_bytes())];
+        signed.extend(target);
+        signed.extend(session.map(|session| ("x-amz-security-token", session.expose())));
+        let authorization = Signed {
+            host: &host,
+            region: self.region,
+            service: self.service,
+            time: &time,
+            headers: &signed,
+            method: "POST",
+            body: self.body,
+        };
+        let mut headers = vec![
+            ("authorization", authorization.authorization(credentials)),
+            ("host", SecretBytes::from(host.as_str())),
+            ("x-amz-date", SecretBytes::from(time.as_str())),
+        ];
+        let target = self.target.map(SecretBytes::from);
+        headers.extend(target.map(|target| ("x-amz-target", target)));
+        let session = session.map(SecretBytes::duplicate);
+        headers.extend(session.map(|session| ("x-amz-security-token", session)));
+        headers
+    }
+}
+
+/// What a signature is about.
+struct Signed<'a> {
+    host: &'a str,
+    region: &'a str,
+    service: &'a str,
+    /// `YYYYMMDDTHHMMSSZ`.
+    time: &'a str,
+    /// Names in small letters, in the order of the alphabet; `host` and `x-amz-date` are added.
+    headers: &'a [(&'a str, &'a [u8])],
+    method: &'a str,
+    body: &'a [u8],
 }
 
 impl Signed<'_> {
     /// The value of the header `authorization`.
-    pub(super) fn authorization(&self, credentials: &Credentials) -> SecretBytes {
+    fn authorization(&self, credentials: &Credentials) -> SecretBytes {
         let mut headers = vec![
             ("host", self.host.as_bytes()),
             ("x-amz-date", self.time.as_bytes()),

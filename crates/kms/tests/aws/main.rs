@@ -7,6 +7,7 @@ mod tls_stub;
 #[path = "../vault_stub/mod.rs"]
 mod vault_stub;
 
+mod chain;
 mod hostile;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -251,7 +252,10 @@ fn urls_and_credentials_are_refused_by_name() {
     }
     let far = environment(&[("AWS_ENDPOINT_URL_KMS", "http://10.0.0.1")]);
     assert_eq!(far.provider(URL).map(drop), Err(PlaceError::PlainHttp));
-    let nobody = environment(&[("AWS_SHARED_CREDENTIALS_FILE", "/no/such/file")]);
+    let nobody = environment(&[
+        ("AWS_SHARED_CREDENTIALS_FILE", "/no/such/file"),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+    ]);
     let asked = nobody
         .provider(URL)
         .unwrap()
