@@ -5,8 +5,11 @@ pub(crate) mod moto;
 pub(crate) mod pykmip;
 pub(crate) mod softhsm;
 
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// What is there of some programs or files; otherwise the test says why it is skipped, or fails where they must be there.
 pub(crate) fn missing(what: &[&str]) -> bool {
@@ -54,4 +57,42 @@ pub(crate) fn run(command: &mut Command) -> String {
     let said = String::from_utf8_lossy(&stderr).into_owned();
     assert!(status.success(), "{command:?}: {said}");
     String::from_utf8_lossy(&stdout).into_owned()
+}
+
+/// Starts what listens at the port that it is told; returns it and the port once it does.
+pub(crate) fn listening(server: impl Fn(u16) -> Command) -> (Child, u16) {
+    loop {
+        let port = free_port();
+        let mut child = server(port).spawn().expect("it starts");
+        let started = Instant::now();
+        let alive = loop {
+            if child.try_wait().expect("it is ours").is_some() {
+                break false;
+            }
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                break true;
+            }
+            assert!(started.elapsed() < Duration::from_secs(60), "it listens");
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        // Another process may have taken the port first: it has answered, and the server has given up.
+        if alive && child.try_wait().expect("it is ours").is_none() {
+            return (child, port);
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "it starts");
+    }
+}
+
+/// A port that nobody listens at. It is below those that the kernel gives to connections and to who asks for any: one of these could be
+/// taken again before the server has it, even by the connection that asks whether it listens.
+fn free_port() -> u16 {
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let asked = ASKED.fetch_add(1, Ordering::Relaxed);
+        let seed = std::process::id().wrapping_mul(7919).wrapping_add(asked);
+        let port = 12_000 + (seed % 20_000) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }

@@ -1,9 +1,8 @@
 //! moto, started for one test.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// A running moto.
 pub(crate) struct Moto {
@@ -13,20 +12,12 @@ pub(crate) struct Moto {
 
 impl Moto {
     pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
-        let child = Command::new(super::of_python("moto_server"))
-            .args(["-H", "127.0.0.1", "-p", &port.to_string()])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let started = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(started.elapsed() < Duration::from_secs(60), "it listens");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        let (child, port) = super::listening(|port| {
+            let mut moto = Command::new(super::of_python("moto_server"));
+            moto.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
+            moto.stdout(Stdio::null()).stderr(Stdio::null());
+            moto
+        });
         Self { child, port }
     }
 

@@ -1,10 +1,8 @@
 //! PyKMIP, started for one test.
 
-use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -22,46 +20,38 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start() -> Self {
-        Self::started(Command::new(super::of_python("pykmip-server")), "all")
+        Self::started("all", || Command::new(super::of_python("pykmip-server")))
     }
 
     /// One that speaks KMIP 2.0 and nothing before.
     #[allow(dead_code, reason = "one suite asks for it")]
     pub(crate) fn of_two() -> Self {
-        let mut python = Command::new(super::of_python("python"));
-        let script = Path::new(TESTDATA).join("../tests/kmip/only_two.py");
-        python.args(["-W", "ignore"]).arg(script);
-        Self::started(python, "two")
+        Self::started("two", || {
+            let mut python = Command::new(super::of_python("python"));
+            let script = Path::new(TESTDATA).join("../tests/kmip/only_two.py");
+            python.args(["-W", "ignore"]).arg(script);
+            python
+        })
     }
 
-    fn started(mut server: Command, versions: &'static str) -> Self {
+    fn started(versions: &'static str, program: impl Fn() -> Command) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
         let place = directory.path().display();
         let configuration = directory.path().join("server.conf");
-        let text = format!(
-            "[server]\nhostname=127.0.0.1\nport={port}\ncertificate_path={TESTDATA}/server.pem\n\
-             key_path={TESTDATA}/server.pem\nca_path={TESTDATA}/authority.pem\nauth_suite=TLS1.2\n\
-             policy_path={place}\nenable_tls_client_auth=True\ndatabase_path={place}/keys.db\n"
-        );
-        std::fs::write(&configuration, text).unwrap();
-        let child = server
-            .arg("-f")
-            .arg(&configuration)
-            .arg("-l")
-            .arg(directory.path().join("server.log"))
-            .process_group(0)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let started = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(started.elapsed() < Duration::from_secs(60), "it listens");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        let (child, port) = super::listening(|port| {
+            let text = format!(
+                "[server]\nhostname=127.0.0.1\nport={port}\ncertificate_path={TESTDATA}/server.pem\n\
+                 key_path={TESTDATA}/server.pem\nca_path={TESTDATA}/authority.pem\nauth_suite=TLS1.2\n\
+                 policy_path={place}\nenable_tls_client_auth=True\ndatabase_path={place}/keys.db\n"
+            );
+            std::fs::write(&configuration, text).unwrap();
+            let mut server = program();
+            server.arg("-f").arg(&configuration);
+            server.arg("-l").arg(directory.path().join("server.log"));
+            server.process_group(0);
+            server.stdout(Stdio::null()).stderr(Stdio::null());
+            server
+        });
         Self {
             child,
             port,
