@@ -5,11 +5,12 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, SeekFrom, seek};
 use rustix::io::{Errno, pread};
 
 use super::StorageFile;
@@ -116,6 +117,17 @@ impl StorageFile for OsFile {
         Ok(())
     }
 
+    fn hole_after(&self, offset: u64) -> Option<Range<u64>> {
+        // Moves the descriptor's own offset, which nothing else reads.
+        let start = seek(&self.file, SeekFrom::Hole(offset)).ok()?;
+        match seek(&self.file, SeekFrom::Data(start)) {
+            Ok(end) => Some(start..end),
+            // No data from there to the end.
+            Err(Errno::NXIO) => Some(start..u64::MAX),
+            Err(_) => None,
+        }
+    }
+
     fn write_all_at(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
         self.file.write_all_at(buf, offset)
     }
@@ -130,5 +142,24 @@ impl StorageFile for OsFile {
 
     fn sync_directory(&self) -> io::Result<()> {
         self.place.sync_directory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_never_written_is_a_hole() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = OsFile::create(directory.path().join("f")).unwrap();
+        file.set_len(12 << 20).unwrap();
+        file.write_all_at(4 << 20, &[0; 1 << 20]).unwrap();
+        // A file system that tells nothing calls all of it data; zeros that were written are that everywhere.
+        let after = |offset| file.hole_after(offset).unwrap();
+        match after(0).start {
+            0 => assert_eq!((after(0).end, after(4 << 20)), (4 << 20, 5 << 20..u64::MAX)),
+            _ => assert_eq!(after(0), 12 << 20..u64::MAX),
+        }
     }
 }

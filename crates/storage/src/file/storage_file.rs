@@ -9,6 +9,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 
 /// One file under random access. Methods take `&self` and may be called from many threads at once; callers never write
 /// one range from two threads.
@@ -29,6 +30,12 @@ pub trait StorageFile: Send + Sync + fmt::Debug {
         let start = into.len();
         into.resize(start + len, 0);
         self.read_exact_at(offset, &mut into[start..])
+    }
+
+    /// The first bytes from `offset` on that have no place on the disk: they read as zero, also after any crash, and a write may find
+    /// the disk full. `None` where that is not known.
+    fn hole_after(&self, _offset: u64) -> Option<Range<u64>> {
+        None
     }
 
     /// Writes all of `buf` at `offset`, growing the file where needed.

@@ -6,9 +6,11 @@
 use std::sync::atomic::Ordering;
 
 use super::block_store::BlockStore;
+use super::extents::Extent;
 use super::file_map::FIRST_SECTOR;
 use crate::block::SECTOR_BYTES;
 use crate::error::Result;
+use crate::file::StorageFile;
 use crate::interrupt::check_interrupt;
 
 /// Sectors that are set aside at once: 64 MiB.
@@ -24,12 +26,11 @@ impl BlockStore {
     }
 
     /// Overwrites all free sectors with zeros, and what the file has behind its end. Returns when that is durable. `written` hears
-    /// of the bytes.
+    /// of the bytes. Where the file only grew nothing was ever written, and the disk may have no room to begin: that is left.
     ///
     /// # Errors
     /// `Io`, `Full`, `Interrupted`, those of `written`; what is free stays free.
     pub(crate) fn scrub_unused(&self, written: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
-        let zeros = vec![0; WRITE_SECTORS as usize * SECTOR_BYTES];
         loop {
             let unwritten = self.unwritten.load(Ordering::Acquire);
             let mut from = FIRST_SECTOR;
@@ -42,20 +43,8 @@ impl BlockStore {
                 let Some(piece) = piece else {
                     break;
                 };
+                let scrubbed = zero(file, piece, written);
                 let end = piece.sector + piece.sectors;
-                let mut scrubbed = Ok(());
-                for done in (0..piece.sectors).step_by(WRITE_SECTORS as usize) {
-                    let len = WRITE_SECTORS.min(piece.sectors - done) as usize * SECTOR_BYTES;
-                    let offset = (piece.sector + done).number() * SECTOR_BYTES as u64;
-                    let zeroed = file.write_all_at(offset, &zeros[..len]);
-                    scrubbed = zeroed.map_err(Into::into).and_then(|()| {
-                        check_interrupt()?;
-                        written(len as u64)
-                    });
-                    if scrubbed.is_err() {
-                        break;
-                    }
-                }
                 self.give_back(piece);
                 scrubbed?;
                 from = end;
@@ -67,4 +56,33 @@ impl BlockStore {
         }
         self.sync()
     }
+}
+
+/// Overwrites sectors with zeros, but those that have no place on the disk.
+fn zero(
+    file: &dyn StorageFile,
+    extent: Extent,
+    written: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<()> {
+    const SECTOR: u64 = SECTOR_BYTES as u64;
+    let zeros = vec![0; WRITE_SECTORS as usize * SECTOR_BYTES];
+    let mut at = extent.sector.number() * SECTOR;
+    let end = at + extent.sectors * SECTOR;
+    while at < end {
+        let hole = file.hole_after(at).unwrap_or(end..end);
+        let mut len = match hole.start <= at {
+            true => (hole.end.min(end) - at) / SECTOR * SECTOR,
+            false => 0,
+        };
+        if len == 0 {
+            // A sector of which a part is a hole has a place.
+            let data = hole.start.clamp(at + SECTOR, end) - at;
+            len = data.next_multiple_of(SECTOR).min(zeros.len() as u64);
+            file.write_all_at(at, &zeros[..len as usize])?;
+        }
+        check_interrupt()?;
+        written(len)?;
+        at += len;
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! A file that refuses writes or syncs: nothing is half committed, and what was committed stays.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
@@ -48,6 +49,12 @@ impl StorageFile for FailingFile {
 
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         self.inner.read_exact_at(offset, buf)
+    }
+
+    // Behind the room nothing was ever written.
+    fn hole_after(&self, offset: u64) -> Option<Range<u64>> {
+        let room = self.room.load(SeqCst);
+        (room > 0).then_some(offset.max(room)..u64::MAX)
     }
 
     fn write_all_at(&self, offset: u64, buf: &[u8]) -> io::Result<()> {
