@@ -286,6 +286,19 @@ fn with_a_key_file_no_slot_passes_that_takes_none() {
         opens(&header, &*service),
         Err(HeaderError::Key(KeyError::KeyFileNeeded))
     );
+    // The slot that takes no file is not the service's, and another's file would not help.
+    header
+        .add_slot(&crypto, &keys, &KeyText::new("two"), &cheap(""))
+        .unwrap();
+    let tried = |slot| {
+        let header = UnverifiedHeader::parse(&header.to_page()).unwrap();
+        let attempt = KeyAttempt::new(&*service, KdfBudget::default());
+        let mut attempt = attempt.with_slot(slot);
+        header.unlock(&crypto, &mut attempt).map(|_| ())
+    };
+    let needs_file = HeaderError::Key(KeyError::KeyFileNeeded);
+    assert_eq!(tried(0), Err(needs_file));
+    assert_eq!(tried(2), Err(HeaderError::WrongKey));
     // No slot with a file has version 1.
     let mut page = *header.to_page();
     page[8] = 1;

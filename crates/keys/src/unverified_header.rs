@@ -110,8 +110,8 @@ impl UnverifiedHeader {
         let mut failure = HeaderError::WrongKey;
         let key_file = attempt.key_file()?;
         let candidates = attempt.candidates(&secrets.slots, key_file.is_some());
-        let takes_files = secrets.slots.iter().flatten().any(|slot| slot.has_key_file);
-        if candidates.is_empty() && takes_files && key_file.is_none() {
+        let needs_file = || !attempt.candidates(&secrets.slots, true).is_empty();
+        if candidates.is_empty() && key_file.is_none() && needs_file() {
             failure = KeyError::KeyFileNeeded.into();
         }
         for (index, slot) in candidates {

@@ -9,10 +9,10 @@
 use super::header::FileHeader;
 use hushdb_crypto::{CryptoProvider, SecretBytes};
 use hushdb_keys::{
-    KdfBudget, KeyAttempt, KeyContext, KeyError, KeyMaterial, KeyProvider, ProviderKind,
-    SlotOptions, Stretch, UnverifiedHeader,
+    HeaderError, KdfBudget, KeyAttempt, KeyContext, KeyError, KeyMaterial, KeyProvider,
+    ProviderKind, SlotOptions, Stretch, UnverifiedHeader,
 };
-use hushdb_sql::{Error, Result};
+use hushdb_sql::{Error, ErrorKind, Result};
 use hushdb_storage::{Store, clock};
 use parking_lot::Mutex;
 use std::path::Path;
@@ -122,9 +122,14 @@ fn verify(
         attempt = attempt.with_slot(slot);
     }
     let started = clock::now();
-    header
-        .unlock(&CryptoProvider::aws_lc(), &mut attempt)
-        .map_err(hushdb_storage::Error::from)?;
+    let opened = header.unlock(&CryptoProvider::aws_lc(), &mut attempt);
+    if let (Err(HeaderError::WrongKey), Some(slot)) = (&opened, slot) {
+        return Err(Error::new(
+            ErrorKind::WrongKey,
+            format!("wrong key: key slot {slot} does not open with it; others may"),
+        ));
+    }
+    opened.map_err(hushdb_storage::Error::from)?;
     Ok(SlotChange {
         slot: attempt.opened().unwrap_or_default(),
         took: started.elapsed(),

@@ -166,7 +166,10 @@ fn slots_are_changed_in_an_attached_database() {
     let other = run(&format!(
         "ALTER DATABASE sales VERIFY SLOT 0 (ENCRYPTION_KEY '{SECOND}')"
     ));
-    assert_eq!(other.unwrap_err().kind(), ErrorKind::WrongKey);
+    let other = other.unwrap_err();
+    assert_eq!(other.kind(), ErrorKind::WrongKey);
+    let said = "wrong key: key slot 0 does not open with it; others may";
+    assert_eq!(other.message(), said);
     run("ALTER DATABASE sales DROP SLOT 0").unwrap();
     assert_eq!(slots(), [slot(1, "spare"), slot(2, "third")]);
     assert!(
