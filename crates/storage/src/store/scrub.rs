@@ -64,22 +64,21 @@ fn zero(
     extent: Extent,
     written: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<()> {
-    const SECTOR: u64 = SECTOR_BYTES as u64;
     let zeros = vec![0; WRITE_SECTORS as usize * SECTOR_BYTES];
-    let mut at = extent.sector.number() * SECTOR;
-    let end = at + extent.sectors * SECTOR;
+    let mut at = extent.sector.number() * SECTOR_BYTES as u64;
+    let end = at + extent.sectors * SECTOR_BYTES as u64;
     while at < end {
-        let hole = file.hole_after(at).unwrap_or(end..end);
-        let mut len = match hole.start <= at {
-            true => (hole.end.min(end) - at) / SECTOR * SECTOR,
-            false => 0,
-        };
-        if len == 0 {
-            // A sector of which a part is a hole has a place.
-            let data = hole.start.clamp(at + SECTOR, end) - at;
-            len = data.next_multiple_of(SECTOR).min(zeros.len() as u64);
+        let hole = file.hole_after(at).filter(|hole| hole.end > at);
+        // Not by sectors: a write that a full disk cut short may end within one.
+        let hole = hole.unwrap_or(end..end);
+        let len = if hole.start > at {
+            let data = hole.start.min(end) - at;
+            let len = data.min(zeros.len() as u64);
             file.write_all_at(at, &zeros[..len as usize])?;
-        }
+            len
+        } else {
+            hole.end.min(end) - at
+        };
         check_interrupt()?;
         written(len)?;
         at += len;
