@@ -13,7 +13,7 @@
 //! sector is under it. Nothing here starts a thread: someone calls [`Store::rekey_step`].
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hushdb_keys::{FirstKeys, NewMaster, Suite};
 use parking_lot::MutexGuard;
@@ -286,10 +286,8 @@ impl Store {
         }
         work.is_draining = matches!(stepped, Ok(RekeyState::Draining));
         drop(work);
-        if rate > 0 {
-            // Nobody waits for the one lock that is held.
-            wait_until(began, Duration::from_secs_f64(bytes as f64 / rate as f64))?;
-        }
+        // Nobody waits for the one lock that is held.
+        hold_to(rate, began, bytes)?;
         stepped
     }
 
@@ -320,7 +318,7 @@ impl Store {
         })
     }
 
-    /// How many bytes a second steps read and write at most; 0: as many as they can.
+    /// How many bytes a second steps seal anew, and at the end overwrite, at most; 0: as many as they can.
     pub fn set_rekey_bytes_per_second(&self, bytes: u64) {
         self.rekey.lock().bytes_per_second = bytes;
     }
@@ -473,14 +471,20 @@ impl Store {
         let all = info.free_sectors.unwrap_or(0) * SECTOR_BYTES as u64;
         self.rekey.lock().scrubbing = Some(Share { done: 0, all });
         let mut pace = Pace::of(self);
+        let (began, mut overwritten) = (clock::now(), 0);
         self.blocks.scrub_unused(&mut |bytes| {
-            if let Some(share) = &mut self.rekey.lock().scrubbing {
+            overwritten += bytes;
+            let mut work = self.rekey.lock();
+            let rate = work.bytes_per_second;
+            if let Some(share) = &mut work.scrubbing {
                 share.done += bytes;
                 // What lies behind the end of the file was not counted.
                 share.all = share.all.max(share.done);
             }
+            drop(work);
             self.rekey_progress().iter().for_each(&mut *tell);
-            pace.took(bytes)
+            pace.took(bytes)?;
+            hold_to(rate, began, overwritten)
         })
     }
 
@@ -495,6 +499,14 @@ impl Store {
         let oldest = self.oldest_in_use(state.stored.generation);
         self.blocks.mend_ring(oldest)?;
         self.blocks.overwrite_reserved()
+    }
+}
+
+/// Waits until so many bytes a second make that many; 0: there is no such bound.
+fn hold_to(rate: u64, began: Instant, bytes: u64) -> Result<()> {
+    match rate {
+        0 => Ok(()),
+        _ => wait_until(began, Duration::from_secs_f64(bytes as f64 / rate as f64)),
     }
 }
 
