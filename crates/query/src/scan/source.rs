@@ -23,6 +23,7 @@ use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::reassign_expr_columns;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::DisplayFormatType;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::{
@@ -322,7 +323,7 @@ impl DataSource for ScanSource {
             if is_dynamic(&filter) {
                 source.dynamic.push(filter);
                 answers.push(PushedDown::No);
-            } else if filter.is_volatile_node() {
+            } else if is_volatile(&filter) {
                 answers.push(PushedDown::No);
             } else {
                 source.filters.push(filter);
