@@ -32,6 +32,14 @@ impl Failure {
         Self::Message(format!("IO Error: {}: {error}", path.display()))
     }
 
+    /// The same with the exit code that a server has for it.
+    pub(crate) fn of_server(self) -> Self {
+        match self {
+            Self::Library(error) => Self::Server(error.into()),
+            other => other,
+        }
+    }
+
     /// A failure on a file that results were to be written to.
     pub(crate) fn output(path: &Path, error: hushdb::Error) -> Self {
         match error.kind() {

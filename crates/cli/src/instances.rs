@@ -24,7 +24,7 @@ pub(crate) fn adopt(arguments: &AdoptArguments) -> Result<ExitCode, Failure> {
     }
     let adopted = hushdb_server::adopt(&AdoptOptions {
         directory: arguments.directory.clone(),
-        key: arguments.key.required()?,
+        key: arguments.key.required().map_err(Failure::of_server)?,
         source: arguments.source.clone(),
         source_key,
         name: arguments.name.clone(),
@@ -60,7 +60,11 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, Failure> {
     };
     let done = match hushdb_server::backup_by_server(&arguments.directory, &backup)? {
         Some(done) => done,
-        None => hushdb_server::backup(&arguments.directory, arguments.key.required()?, &backup)?,
+        None => hushdb_server::backup(
+            &arguments.directory,
+            arguments.key.required().map_err(Failure::of_server)?,
+            &backup,
+        )?,
     };
     say(&match arguments.instance {
         true => {
@@ -76,7 +80,7 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, Failure> {
 
 /// `hush rotate`.
 pub(crate) fn rotate(arguments: &RotateArguments) -> Result<ExitCode, Failure> {
-    let key = arguments.key.required()?;
+    let key = arguments.key.required().map_err(Failure::of_server)?;
     let database = arguments.database.as_deref();
     let bytes = hushdb_server::rotate(&arguments.directory, key, database)?;
     say(&match database {

@@ -14,7 +14,8 @@ use hushdb_kms::{Environment, Places};
 use crate::failure::Failure;
 
 /// What is said where nobody can be asked.
-pub(crate) const KEY_REQUIRED: &str = "Key Required: this file is encrypted: give its key by --key-env, --key-file, --key-command or --key-url";
+const KEY_REQUIRED: &str =
+    "this file is encrypted: give its key by --key-env, --key-file, --key-command or --key-url";
 
 /// The URL of the key of an encrypted file for which nothing else was said.
 const KEY_URL: &str = "HUSHDB_KEY_URL";
@@ -94,7 +95,10 @@ impl KeyOptions {
         let key = match std::env::var(KEY_URL) {
             Ok(url) if !url.is_empty() => of_url(&url)?,
             _ if terminal() => prompt(),
-            _ => return Err(Failure::Message(KEY_REQUIRED.to_owned())),
+            _ => {
+                let error = Error::new(ErrorKind::KeyRequired, KEY_REQUIRED);
+                return Err(Failure::Library(error));
+            }
         };
         Ok(key.with_key_file(self.second.with_key_file.clone()))
     }

@@ -17,7 +17,7 @@ use crate::key_options::terminal;
 pub(crate) fn init(arguments: &InitArguments) -> Result<ExitCode, Failure> {
     make(InitOptions {
         directory: arguments.directory.clone(),
-        key: arguments.key.required()?,
+        key: arguments.key.required().map_err(Failure::of_server)?,
         password: password(&arguments.password)?,
     })?;
     Ok(ExitCode::SUCCESS)
@@ -39,7 +39,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<ExitCode, Failure> {
         (None, None) => Some(([127, 0, 0, 1], 5432).into()),
         (listen, _) => listen,
     };
-    let key = arguments.key.required()?;
+    let key = arguments.key.required().map_err(Failure::of_server)?;
     let given = &arguments.password;
     match arguments.demo {
         true => make(InitOptions {
