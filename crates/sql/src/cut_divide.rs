@@ -1,15 +1,49 @@
-//! `/` that cuts where both sides are whole numbers, as PostgreSQL's does: an operator in plans, a call in what is stored.
+//! `/` and `%` of PostgreSQL: `/` cuts where both sides are whole numbers, and zero divides nothing. They are operators in plans, calls
+//! in what is stored.
 
+use crate::calls::{all_unnamed, call};
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator,
+    Value,
 };
 
 /// The operator that cuts where both sides are whole numbers.
 pub const CUT_DIVIDE: &str = "/";
-/// The same as a function, in what is stored.
-pub(crate) const CUT_DIVIDE_CALL: &str = "divide_as_postgres";
+/// The operator that is the remainder.
+pub const REMAINDER: &str = "%";
 
-/// The operator that a call stands for, if it is that of what is stored.
+/// The same as functions, in what is stored.
+const CALLS: [(&str, &str); 2] = [
+    (CUT_DIVIDE, "divide_as_postgres"),
+    (REMAINDER, "remainder_as_postgres"),
+];
+
+/// The mark of an operator that PostgreSQL means otherwise.
+fn mark_of(op: &BinaryOperator) -> Option<&'static str> {
+    match op {
+        BinaryOperator::Divide => Some(CUT_DIVIDE),
+        BinaryOperator::Modulo => Some(REMAINDER),
+        _ => None,
+    }
+}
+
+/// Gives `/` and `%` PostgreSQL's meaning; what is stored becomes a call.
+pub(crate) fn divide(
+    left: &Expr,
+    op: &mut BinaryOperator,
+    right: &Expr,
+    is_stored: bool,
+) -> Option<Expr> {
+    let mark = mark_of(op)?;
+    if is_stored {
+        let (_, name) = CALLS.iter().find(|(known, _)| *known == mark)?;
+        return Some(call(name, vec![left.clone(), right.clone()]));
+    }
+    *op = BinaryOperator::Custom(mark.into());
+    None
+}
+
+/// The operator that a call stands for, if it is one of what is stored.
 pub(crate) fn divided(function: &Function) -> Option<Expr> {
     let [name] = function.name.0.as_slice() else {
         return None;
@@ -17,21 +51,59 @@ pub(crate) fn divided(function: &Function) -> Option<Expr> {
     let FunctionArguments::List(list) = &function.args else {
         return None;
     };
-    match (
-        name.as_ident()?.value == CUT_DIVIDE_CALL,
-        list.args.as_slice(),
-    ) {
-        (
-            true,
-            [
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(left)),
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(right)),
-            ],
-        ) => Some(Expr::Nested(Box::new(Expr::BinaryOp {
-            left: Box::new(left.clone()),
-            op: BinaryOperator::Custom(CUT_DIVIDE.into()),
-            right: Box::new(right.clone()),
-        }))),
+    let name = &name.as_ident()?.value;
+    let (mark, _) = CALLS.iter().find(|(_, call)| call == name)?;
+    let [left, right] = all_unnamed(&list.args)?.try_into().ok()?;
+    Some(Expr::Nested(Box::new(Expr::BinaryOp {
+        left: Box::new(left),
+        op: BinaryOperator::Custom((*mark).into()),
+        right: Box::new(right),
+    })))
+}
+
+/// What an expression divides by, if it does and that may be zero.
+pub(crate) fn divisor_mut(expr: &mut Expr) -> Option<&mut Expr> {
+    if !may_divide_by_zero(expr) {
+        return None;
+    }
+    match expr {
+        Expr::BinaryOp { right, .. } => Some(right.as_mut()),
+        Expr::Function(function) => match &mut function.args {
+            FunctionArguments::List(list) => match list.args.last_mut()? {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(divisor)) => Some(divisor),
+                _ => None,
+            },
+            _ => None,
+        },
         _ => None,
+    }
+}
+
+/// Whether an expression divides by what may be zero.
+pub(crate) fn may_divide_by_zero(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryOp { op, right, .. } => mark_of(op).is_some() && !is_number_but_zero(right),
+        Expr::Function(function) => {
+            let name = function.name.to_string();
+            ["mod", "div"]
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known))
+        }
+        _ => false,
+    }
+}
+
+fn is_number_but_zero(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) => digits.bytes().any(|digit| (b'1'..=b'9').contains(&digit)),
+            _ => false,
+        },
+        Expr::Nested(inner) => is_number_but_zero(inner),
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        } => is_number_but_zero(expr),
+        _ => false,
     }
 }

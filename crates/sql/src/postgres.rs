@@ -5,24 +5,25 @@
 //! What must hold: what the catalog stores of such a statement, a view's query or a default, means the same in every dialect: it has
 //! a call there that both read alike.
 
-use crate::cut_divide::{CUT_DIVIDE, CUT_DIVIDE_CALL};
+use crate::calls::call;
+use crate::cut_divide::divide;
 use crate::error::{Error, Result};
 use crate::parser::Statement;
 use crate::postgres_arrays::array_literal;
 use crate::postgres_byte_texts::postgres_bytes;
 use crate::postgres_bytes::of_bytes;
+use crate::postgres_conditions::divide_where_asked;
 use crate::postgres_formats::{of_format, to_char};
 use crate::postgres_from::{Tables, name_tableoid, series_of_columns, table_function};
 use crate::postgres_literals::{self, mark_parts, mark_values};
 use crate::postgres_names::{ColumnName, name_calls, names};
 use crate::postgres_patterns::similar;
-use crate::postgres_types::{self, OID_OF, TEXT_OF};
+use crate::postgres_types::{self, NUMERIC_CAST, OID_OF, TEXT_OF};
 use crate::template::template;
 use crate::walk::visit_expressions_mut;
 use sqlparser::ast::{
-    self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, Query, Select, SelectItem, TableFactor, Value,
-    VisitorMut,
+    self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    ObjectName, Query, Select, SelectItem, TableFactor, Value, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -50,6 +51,7 @@ pub fn as_postgres(statement: &mut Statement) -> Result<Vec<ColumnName>> {
     };
     if let Statement::Sql(statement) = statement {
         postgres_literals::mark_given(statement);
+        type_columns(statement);
     }
     statement.visit(&mut Meaning {
         is_stored,
@@ -148,6 +150,11 @@ impl VisitorMut for Meaning {
         }
     }
 
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        divide_where_asked(expr);
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         mark_parts(expr);
         match self.replacement(expr) {
@@ -163,19 +170,10 @@ impl Meaning {
     /// What an expression becomes, if anything.
     fn replacement(&self, expr: &mut Expr) -> Result<Option<Expr>> {
         Ok(match expr {
-            Expr::BinaryOp { left, op, right } if *op == BinaryOperator::Divide => {
-                match self.is_stored {
-                    false => {
-                        *op = BinaryOperator::Custom(CUT_DIVIDE.into());
-                        None
-                    }
-                    true => {
-                        let args = vec![left.as_ref().clone(), right.as_ref().clone()];
-                        Some(call(CUT_DIVIDE_CALL, args))
-                    }
-                }
-            }
-            Expr::BinaryOp { left, op, right } => found_anywhere(left, op, right)?,
+            Expr::BinaryOp { left, op, right } => match divide(left, op, right, self.is_stored) {
+                None => found_anywhere(left, op, right)?,
+                divided => divided,
+            },
             Expr::SimilarTo {
                 pattern,
                 escape_char,
@@ -259,10 +257,60 @@ fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
     {
         return Some(bytes);
     }
+    if postgres_types::is_bare_numeric(data_type) {
+        match written_number(expr).and_then(postgres_types::numeric_of) {
+            Some(digits) => *data_type = digits,
+            None => return Some(call(NUMERIC_CAST, vec![expr.clone()])),
+        }
+    }
     if let Some(plain) = postgres_types::plain(data_type) {
         *data_type = plain;
     }
     None
+}
+
+/// The number that a literal is, as it is written.
+fn written_number(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Nested(inner) => written_number(inner),
+        Expr::Value(value) => match &value.value {
+            Value::Number(text, _) | Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Gives the columns that a statement defines PostgreSQL's types.
+fn type_columns(statement: &mut ast::Statement) {
+    let set = |ty: &mut ast::DataType| {
+        if let Some(ours) = postgres_types::of_column(ty) {
+            *ty = ours;
+        }
+    };
+    match statement {
+        ast::Statement::CreateTable(create) => {
+            create
+                .columns
+                .iter_mut()
+                .for_each(|column| set(&mut column.data_type));
+        }
+        ast::Statement::AlterTable(alter) => {
+            for operation in &mut alter.operations {
+                match operation {
+                    ast::AlterTableOperation::AddColumn { column_def, .. } => {
+                        set(&mut column_def.data_type);
+                    }
+                    ast::AlterTableOperation::AlterColumn {
+                        op: ast::AlterColumnOperation::SetDataType { data_type, .. },
+                        ..
+                    } => set(data_type),
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 fn is_day(data_type: &ast::DataType) -> bool {
@@ -362,7 +410,9 @@ const OTHER_NAMES: [(&str, &str); 13] = [
 ];
 
 /// PostgreSQL's functions that are ours under another name, with the number of their arguments.
-const MACROS: [(&str, usize, &str); 11] = [
+const MACROS: [(&str, usize, &str); 13] = [
+    ("mod", 2, "remainder_as_postgres($1, $2)"),
+    ("div", 2, "trunc(divide_as_postgres($1, $2))"),
     ("version", 0, "postgres_version()"),
     ("current_setting", 1, "setting_of_session($1)"),
     ("current_setting", 2, "setting_of_session($1, $2)"),
@@ -483,24 +533,6 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
         Some((.., text)) if function.over.is_none() => template(text, &args).map(Some),
         _ => Ok(None),
     }
-}
-
-fn call(name: &str, args: Vec<Expr>) -> Expr {
-    let argument = |expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: args.into_iter().map(argument).collect(),
-            clauses: vec![],
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! are read and shown as names.
 
 use super::reading::parse_data_type;
-use sqlparser::ast::{ArrayElemTypeDef, DataType, ObjectName};
+use sqlparser::ast::{ArrayElemTypeDef, DataType, ExactNumberInfo, ObjectName};
 
 /// Types whose values stand for something that has a name.
 const NAMED: [&[&str]; 5] = [
@@ -66,6 +66,61 @@ fn name_of(name: &ObjectName) -> Option<String> {
     Some(last.value.to_lowercase())
 }
 
+/// The function that a cast to `numeric` without digits is.
+pub const NUMERIC_CAST: &str = "numeric_as_postgres";
+
+/// The function that casts to the type of such a column.
+pub const STORED_NUMERIC: &str = "$stored_numeric";
+
+/// Digits behind the point of a column of `numeric` without digits, of 38.
+pub const NUMERIC_SCALE: i8 = 10;
+
+/// Whether a type is `numeric` of which no digits are said.
+pub(super) fn is_bare_numeric(ty: &DataType) -> bool {
+    matches!(
+        ty,
+        DataType::Numeric(ExactNumberInfo::None)
+            | DataType::Decimal(ExactNumberInfo::None)
+            | DataType::Dec(ExactNumberInfo::None)
+    )
+}
+
+/// `numeric` of as many digits as a number has that is written out.
+pub(super) fn numeric_of(text: &str) -> Option<DataType> {
+    let text = text.trim().trim_start_matches(['+', '-']);
+    let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let are_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.len() + fraction.len() == 0 || !are_digits(whole) || !are_digits(fraction) {
+        return None;
+    }
+    let exponent: i64 = exponent.parse().ok()?;
+    let scale = (fraction.len() as i64 - exponent).max(0);
+    let before = (whole.trim_start_matches('0').len() as i64 + exponent).max(0);
+    let precision = u64::try_from(before + scale).ok()?.max(1);
+    let fits = precision <= 38 && scale <= 38;
+    fits.then_some(DataType::Numeric(ExactNumberInfo::PrecisionAndScale(
+        precision, scale,
+    )))
+}
+
+/// The type of a column that PostgreSQL's name means here, if it is not ours already.
+pub(super) fn of_column(ty: &DataType) -> Option<DataType> {
+    match ty {
+        ty if is_bare_numeric(ty) => {
+            let digits = ExactNumberInfo::PrecisionAndScale(38, i64::from(NUMERIC_SCALE));
+            Some(DataType::Numeric(digits))
+        }
+        DataType::Array(ArrayElemTypeDef::SquareBracket(item, size)) => {
+            let item = Box::new(of_column(item)?);
+            Some(DataType::Array(ArrayElemTypeDef::SquareBracket(
+                item, *size,
+            )))
+        }
+        ty => plain(ty),
+    }
+}
+
 /// Which of the types that stand for names a type is.
 pub(super) fn named(ty: &DataType) -> Option<usize> {
     let name = match ty {
@@ -98,6 +153,7 @@ pub(super) fn plain(ty: &DataType) -> Option<DataType> {
             Some(DataType::Array(item))
         }
         DataType::JSONB => Some(DataType::JSON),
+        DataType::Float(ExactNumberInfo::None) => Some(DataType::DoublePrecision),
         DataType::Custom(name, modifiers) => {
             let known = name_of(name)?;
             let other = OTHERS.iter().find(|(other, _)| *other == known);

@@ -8,6 +8,8 @@ use datafusion_common::SchemaError;
 pub const INSUFFICIENT_PRIVILEGE: &str = "42501";
 /// `cardinality_violation`.
 pub const CARDINALITY_VIOLATION: &str = "21000";
+/// `division_by_zero`.
+pub const DIVISION_BY_ZERO: &str = "22012";
 /// `not_null_violation`.
 pub const NOT_NULL_VIOLATION: &str = "23502";
 /// `unique_violation`.
@@ -48,6 +50,8 @@ pub const WRONG_OBJECT: &str = "42809";
 const GROUPING_ERROR: &str = "42803";
 /// `datatype_mismatch`.
 const DATATYPE_MISMATCH: &str = "42804";
+/// `ambiguous_function`: an operator of which several fit.
+pub const AMBIGUOUS_FUNCTION: &str = "42725";
 /// `undefined_function`.
 pub const UNDEFINED_FUNCTION: &str = "42883";
 /// `duplicate_function`.

@@ -3,6 +3,8 @@
 //! What must hold: a type without a home in the file is refused here, by name. The fields of a `row(...)` are named by their
 //! places, which no type in a file is.
 
+use super::calls::quoted_call;
+use super::postgres_types::{NUMERIC_SCALE, STORED_NUMERIC};
 use super::reading::parse_data_type;
 use super::{folded, quote};
 use crate::error::{Error, Result};
@@ -448,6 +450,20 @@ pub fn cast_to(expr: ast::Expr, ty: &ColumnType) -> Result<ast::Expr> {
         array: false,
         format: None,
     })
+}
+
+/// The type of a column of PostgreSQL's numeric without digits.
+pub const NUMERIC: ColumnType = ColumnType::Decimal {
+    precision: 38,
+    scale: NUMERIC_SCALE,
+};
+
+/// An expression as a value of a column: a cast, which loses no digit where the column is PostgreSQL's numeric.
+pub fn stored_as(expr: ast::Expr, ty: &ColumnType) -> Result<ast::Expr> {
+    match *ty == NUMERIC {
+        true => Ok(quoted_call(STORED_NUMERIC, vec![expr])),
+        false => cast_to(expr, ty),
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod hostile;
 mod hostile_table;
 mod idle;
 mod instance;
+mod numbers;
 mod phrases;
 mod recorded;
 mod rights;
@@ -101,6 +102,9 @@ fn a_wrong_key_is_refused_with_its_own_exit_code() {
     assert!(!text.contains("another one"));
     let (code, text) = serve("");
     assert!(matches!(code, Some(3 | 4)), "{code:?} {text}");
+    let mut keyless = hush(&["serve", place.path().to_str().unwrap()]);
+    let done = keyless.stdin(std::process::Stdio::null()).output().unwrap();
+    assert_eq!(done.status.code(), Some(4), "no key was given");
     let server = Running::start(place.path());
     assert_eq!(serve(KEY).0, Some(6), "two servers have one instance");
     server.stop();

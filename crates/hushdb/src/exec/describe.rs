@@ -47,7 +47,9 @@ fn of(
         let (_, table) = statement.snapshot().seen(parts)?;
         Some(Arc::clone(table))
     };
-    let types = parameter_types(&prepared.statement, prepared.parameters(), given, &find);
+    let postgres = statement.session.settings.lock().postgres;
+    let count = prepared.parameters();
+    let types = parameter_types(&prepared.statement, count, given, &find, postgres)?;
     let null = || Expr::value(Value::Null);
     let nulls = types.iter().map(|ty| cast_to(null(), ty));
     let nulls = nulls.collect::<Result<Vec<_>>>()?;

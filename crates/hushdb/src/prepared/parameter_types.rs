@@ -8,24 +8,34 @@ use datafusion::sql::sqlparser::ast::{
     self, AssignmentTarget, BinaryOperator, Expr, LimitClause, Query, SetExpr, TableFactor,
     TableObject, Value, Visitor,
 };
-use hushdb_sql::type_names::column_type;
+use hushdb_sql::type_names::{NUMERIC, column_type};
 use hushdb_sql::walk::visit;
-use hushdb_sql::{Statement, folded, name_parts, position_of};
+use hushdb_sql::{
+    CUT_DIVIDE, Error, NUMERIC_CAST, REMAINDER, Result, Statement, folded, name_parts, position_of,
+    sqlstate,
+};
 use hushdb_storage::{ColumnType, TableVersion, same_name};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+/// Functions whose arguments are of one type, which is that of what they give.
+const OF_ONE_TYPE: [&str; 5] = ["coalesce", "nullif", "greatest", "least", "ifnull"];
+
 /// Finds the table of a name, if there is one.
 pub(crate) type FindTable<'a> = dyn Fn(&[String]) -> Option<Arc<TableVersion>> + 'a;
 
 /// The types of a statement's parameters; those that are given come first.
+///
+/// # Errors
+/// `Binder` in PostgreSQL's dialect, for a number that is computed from two parameters of which nothing tells the type.
 pub(crate) fn parameter_types(
     statement: &Statement,
     count: usize,
     given: &[Option<ColumnType>],
     find: &FindTable<'_>,
-) -> Vec<ColumnType> {
+    postgres: bool,
+) -> Result<Vec<ColumnType>> {
     let mut types: Vec<Option<ColumnType>> = given.iter().take(count).cloned().collect();
     types.resize(count, None);
     let mut pass = Pass {
@@ -33,6 +43,7 @@ pub(crate) fn parameter_types(
         tables: HashMap::new(),
         columns: HashMap::new(),
         find,
+        is_ambiguous: false,
     };
     match statement {
         Statement::Sql(statement) => pass.statement(statement),
@@ -41,8 +52,14 @@ pub(crate) fn parameter_types(
         }
         _ => {}
     }
+    if postgres && pass.is_ambiguous {
+        return Err(Error::binder(
+            "operator is not unique: unknown and unknown; give one of the parameters a type, as in $1::int",
+        )
+        .with_sqlstate(sqlstate::AMBIGUOUS_FUNCTION));
+    }
     let types = pass.types.into_iter();
-    types.map(|ty| ty.unwrap_or(ColumnType::Varchar)).collect()
+    Ok(types.map(|ty| ty.unwrap_or(ColumnType::Varchar)).collect())
 }
 
 struct Pass<'a> {
@@ -52,6 +69,8 @@ struct Pass<'a> {
     /// By name alone; `None` where tables differ.
     columns: HashMap<String, Option<ColumnType>>,
     find: &'a FindTable<'a>,
+    /// Whether an operator of numbers stands between two parameters of which nothing tells the type.
+    is_ambiguous: bool,
 }
 
 impl Pass<'_> {
@@ -69,7 +88,7 @@ impl Pass<'_> {
                         && let Some(column) = name_parts(name).ok().and_then(|mut p| p.pop())
                     {
                         let ty = self.columns.get(&folded(&column)).cloned().flatten();
-                        self.set(&assignment.value, ty);
+                        self.set_all(&assignment.value, ty);
                     }
                 }
             }
@@ -123,14 +142,16 @@ impl Pass<'_> {
             Some(SetExpr::Values(values)) => {
                 for row in &values.rows {
                     for (expr, ty) in row.iter().zip(&types) {
-                        self.set(expr, ty.clone());
+                        self.set_all(expr, ty.clone());
                     }
                 }
             }
             Some(SetExpr::Select(select)) => {
                 for (item, ty) in select.projection.iter().zip(&types) {
-                    if let ast::SelectItem::UnnamedExpr(expr) = item {
-                        self.set(expr, ty.clone());
+                    if let ast::SelectItem::UnnamedExpr(expr)
+                    | ast::SelectItem::ExprWithAlias { expr, .. } = item
+                    {
+                        self.set_all(expr, ty.clone());
                     }
                 }
             }
@@ -143,6 +164,23 @@ impl Pass<'_> {
         let slot = number(expr).and_then(|number| self.types.get_mut(number));
         if let (Some(slot @ None), Some(ty)) = (slot, ty) {
             *slot = Some(ty);
+        }
+    }
+
+    /// Gives the parameters of which a value is one their type.
+    fn set_all(&mut self, expr: &Expr, ty: Option<ColumnType>) {
+        match expr {
+            Expr::Nested(inner) => self.set_all(inner, ty),
+            other => {
+                // What else stands beside them tells more than where the value goes.
+                for part in alternatives(other) {
+                    let known = alternatives(other)
+                        .into_iter()
+                        .find_map(|part| self.type_of(part));
+                    self.set(part, known.or_else(|| ty.clone()));
+                }
+                self.set(other, ty);
+            }
         }
     }
 
@@ -169,7 +207,11 @@ impl Pass<'_> {
             Expr::Cast { data_type, .. } => column_type(data_type).ok(),
             Expr::TypedString(text) => column_type(&text.data_type).ok(),
             Expr::Interval(_) => Some(ColumnType::Interval),
-            Expr::Function(function) => of_clock(function),
+            Expr::Function(function) => numeric_cast(function)
+                .map(|_| NUMERIC)
+                .or_else(|| of_clock(function))
+                .or_else(|| self.of_alternatives(expr)),
+            Expr::Case { .. } => self.of_alternatives(expr),
             Expr::Nested(inner) => self.type_of(inner),
             Expr::UnaryOp { expr, .. } => self.type_of(expr),
             Expr::BinaryOp { left, op, right } if is_arithmetic(op) => {
@@ -183,8 +225,19 @@ impl Pass<'_> {
         }
     }
 
+    /// The type of the first of an expression's values that has one.
+    fn of_alternatives(&self, expr: &Expr) -> Option<ColumnType> {
+        let values = alternatives(expr);
+        values.into_iter().find_map(|value| self.type_of(value))
+    }
+
     /// What stands beside an operator.
     fn operands(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) {
+        let is_open = |side| {
+            let slot = number(side).and_then(|number| self.types.get(number));
+            matches!(slot, Some(None))
+        };
+        self.is_ambiguous |= is_arithmetic(op) && is_open(left) && is_open(right);
         for (one, other) in [(left, right), (right, left)] {
             if number(one).is_none() {
                 continue;
@@ -196,6 +249,13 @@ impl Pass<'_> {
                 _ => self.type_of(other),
             };
             self.set(one, ty);
+        }
+    }
+
+    /// Gives the values of which an expression is one the type of the others.
+    fn one_of(&mut self, expr: &Expr) {
+        if let Some((first, others)) = alternatives(expr).split_first() {
+            self.alike(first, others);
         }
     }
 
@@ -257,6 +317,48 @@ fn difference(op: &BinaryOperator, ty: ColumnType) -> ColumnType {
     ty
 }
 
+/// What a call casts to PostgreSQL's numeric, if it does.
+fn numeric_cast(function: &ast::Function) -> Option<&Expr> {
+    let is_cast = function.name.to_string() == NUMERIC_CAST;
+    arguments(function).first().filter(|_| is_cast).copied()
+}
+
+fn arguments(function: &ast::Function) -> Vec<&Expr> {
+    let ast::FunctionArguments::List(list) = &function.args else {
+        return vec![];
+    };
+    let args = list.args.iter().filter_map(|arg| match arg {
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    });
+    args.collect()
+}
+
+/// The expressions of which an expression gives one: those of CASE, COALESCE and their kin.
+fn alternatives(expr: &Expr) -> Vec<&Expr> {
+    match expr {
+        Expr::Case {
+            conditions,
+            else_result,
+            ..
+        } => {
+            let results = conditions.iter().map(|when| &when.result);
+            results.chain(else_result.as_deref()).collect()
+        }
+        Expr::Function(function) => {
+            let name = function.name.to_string();
+            let is_one_of_them = OF_ONE_TYPE
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known));
+            match is_one_of_them {
+                true => arguments(function),
+                false => vec![],
+            }
+        }
+        _ => vec![],
+    }
+}
+
 /// The type of what the clock is asked for.
 fn of_clock(function: &ast::Function) -> Option<ColumnType> {
     let name = name_parts(&function.name).ok()?.pop()?;
@@ -285,7 +387,11 @@ fn of_number(text: &str) -> Option<ColumnType> {
 
 fn is_arithmetic(op: &BinaryOperator) -> bool {
     use BinaryOperator as B;
-    matches!(op, B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo)
+    match op {
+        B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo => true,
+        B::Custom(mark) => mark == CUT_DIVIDE || mark == REMAINDER,
+        _ => false,
+    }
 }
 
 /// Which parameter an expression is, counted from 0.
@@ -314,6 +420,21 @@ impl Visitor for Pass<'_> {
                 self.set(expr, Some(ColumnType::Int64));
             }
         }
+        if let SetExpr::Values(values) = query.body.as_ref() {
+            let columns = values
+                .rows
+                .iter()
+                .map(|row| row.content.len())
+                .max()
+                .unwrap_or(0);
+            for at in 0..columns {
+                let column = values.rows.iter().filter_map(|row| row.content.get(at));
+                let column: Vec<&Expr> = column.collect();
+                if let Some((first, others)) = column.split_first() {
+                    self.alike(first, others);
+                }
+            }
+        }
         ControlFlow::Continue(())
     }
 
@@ -328,6 +449,34 @@ impl Visitor for Pass<'_> {
             } => self.alike(expr, &[low, high]),
             Expr::InList { expr, list, .. } => {
                 self.alike(expr, &list.iter().collect::<Vec<_>>());
+            }
+            Expr::Case {
+                operand,
+                conditions,
+                ..
+            } => {
+                let asked: Vec<&Expr> = conditions.iter().map(|when| &when.condition).collect();
+                match operand {
+                    Some(operand) => self.alike(operand, &asked),
+                    None => asked
+                        .into_iter()
+                        .for_each(|asked| self.set(asked, Some(ColumnType::Boolean))),
+                }
+                self.one_of(expr);
+            }
+            Expr::Function(function) => {
+                if let Some(of) = numeric_cast(function) {
+                    self.set(of, Some(NUMERIC));
+                }
+                self.one_of(expr);
+            }
+            Expr::UnaryOp {
+                op: ast::UnaryOperator::Not,
+                expr,
+            } => self.set(expr, Some(ColumnType::Boolean)),
+            Expr::Like { expr, pattern, .. } | Expr::ILike { expr, pattern, .. } => {
+                self.set(expr, Some(ColumnType::Varchar));
+                self.set(pattern, Some(ColumnType::Varchar));
             }
             Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
                 self.alike(left, &[right]);

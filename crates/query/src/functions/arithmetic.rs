@@ -9,12 +9,14 @@ use crate::common_types::number_kind::{
     MAX_DIGITS_64, MAX_DIGITS_128, Number, common_int, decimal_type, float_type, int_digits,
     int_type,
 };
-use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
+use datafusion::arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, Datum, PrimitiveArray,
+};
 use datafusion::arrow::compute::kernels::numeric;
 use datafusion::arrow::compute::{binary, try_binary};
 use datafusion::arrow::datatypes::{
-    DataType, Decimal64Type, Decimal128Type, Decimal256Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
+    DataType, Decimal64Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
 };
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, exec_err, internal_err, plan_err};
@@ -24,7 +26,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr_common::datum;
 use hushdb_sql::type_names::type_name;
-use hushdb_sql::{Error, ErrorKind};
+use hushdb_sql::{Error, ErrorKind, sqlstate};
 use hushdb_storage::HUGEINT;
 use std::any::Any;
 use std::sync::{Arc, LazyLock};
@@ -39,6 +41,10 @@ pub(crate) enum Op {
     Modulo,
     /// Integer division, truncating; by zero it is NULL.
     IntegerDivide,
+    /// PostgreSQL's division: of whole numbers it truncates; by zero it fails.
+    Divide,
+    /// PostgreSQL's remainder: by zero it fails.
+    Remainder,
     ShiftLeft,
     /// By more than there are bits, or by less than none, it is 0.
     ShiftRight,
@@ -50,11 +56,20 @@ impl Op {
             Op::Add => "+",
             Op::Subtract => "-",
             Op::Multiply => "*",
-            Op::Modulo => "%",
+            Op::Modulo | Op::Remainder => "%",
             Op::IntegerDivide => "//",
+            Op::Divide => "/",
             Op::ShiftLeft => "<<",
             Op::ShiftRight => ">>",
         }
+    }
+
+    fn divides(self) -> bool {
+        matches!(self, Op::Modulo | Op::IntegerDivide) || self.fails_of_zero()
+    }
+
+    fn fails_of_zero(self) -> bool {
+        matches!(self, Op::Divide | Op::Remainder)
     }
 
     /// The type of what it gives for operands that were brought to one storage class.
@@ -78,18 +93,25 @@ impl Op {
 
     /// The function that computes this operator.
     pub(crate) fn function(self) -> Arc<ScalarUDF> {
-        static ALL: LazyLock<[Arc<ScalarUDF>; 7]> = LazyLock::new(|| {
+        static ALL: LazyLock<[Arc<ScalarUDF>; 9]> = LazyLock::new(|| {
             [
                 Op::Add,
                 Op::Subtract,
                 Op::Multiply,
                 Op::Modulo,
                 Op::IntegerDivide,
+                Op::Divide,
+                Op::Remainder,
                 Op::ShiftLeft,
                 Op::ShiftRight,
             ]
             .map(|op| {
-                let signature = Signature::user_defined(Volatility::Immutable);
+                // What fails is not computed while a plan is made, nor before a condition that stands beside it.
+                let volatility = match op.fails_of_zero() {
+                    true => Volatility::Volatile,
+                    false => Volatility::Immutable,
+                };
+                let signature = Signature::user_defined(volatility);
                 Arc::new(ScalarUDF::from(Checked { op, signature }))
             })
         });
@@ -112,9 +134,12 @@ pub(crate) fn decimal_result(op: Op, (p1, s1): (u8, i8), (p2, s2): (u8, i8)) -> 
             }
             Some((precision.min(MAX_DIGITS_128), scale))
         }
-        Op::Modulo | Op::IntegerDivide | Op::ShiftLeft | Op::ShiftRight => {
-            Some((widest, s1.max(s2)))
-        }
+        Op::Modulo
+        | Op::IntegerDivide
+        | Op::Divide
+        | Op::Remainder
+        | Op::ShiftLeft
+        | Op::ShiftRight => Some((widest, s1.max(s2))),
         Op::Add | Op::Subtract => {
             let scale = s1.max(s2);
             let whole = (p1 as i8 - s1).max(p2 as i8 - s2);
@@ -151,6 +176,10 @@ pub(super) fn operand_types(
         Number::Int { bits, signed } => Some((int_digits(bits, signed), 0)),
         Number::Float => None,
     };
+    if op == Op::Divide {
+        let to = float_type(left, right);
+        return Ok(Some([to.clone(), to]));
+    }
     let (Some(mut a), Some(mut b)) = (digits(l), digits(r)) else {
         let to = float_type(left, right);
         return Ok(Some([to.clone(), to]));
@@ -289,6 +318,14 @@ pub(super) fn apply(
     Ok(ColumnarValue::Array(array))
 }
 
+fn by_zero() -> ArrowError {
+    let what = Error::new(
+        ErrorKind::OutOfRange,
+        "division by zero: leave such rows out, or divide by nullif(..., 0)",
+    );
+    ArrowError::ExternalError(Box::new(what.with_sqlstate(sqlstate::DIVISION_BY_ZERO)))
+}
+
 fn overflow(op: Op) -> ArrowError {
     let what = Error::new(
         ErrorKind::OutOfRange,
@@ -316,8 +353,8 @@ macro_rules! exact {
                     Op::Add => self.checked_add(other),
                     Op::Subtract => self.checked_sub(other),
                     Op::Multiply => self.checked_mul(other),
-                    Op::Modulo => self.checked_rem(other),
-                    Op::IntegerDivide => self.checked_div(other),
+                    Op::Modulo | Op::Remainder => self.checked_rem(other),
+                    Op::IntegerDivide | Op::Divide => self.checked_div(other),
                     Op::ShiftLeft => match (self >= 0, u32::try_from(other)) {
                         (true, Ok(by)) => {
                             let shifted = self.checked_shl(by).unwrap_or(0);
@@ -386,8 +423,41 @@ fn float(op: Op, left: &ColumnarValue, right: &ColumnarValue) -> Result<Columnar
         Op::Subtract => datum::apply(left, right, numeric::sub),
         Op::Multiply => datum::apply(left, right, numeric::mul),
         Op::Modulo => datum::apply(left, right, numeric::rem),
+        Op::Remainder => datum::apply(left, right, |l, r| {
+            none_by_zero(l, r)?;
+            numeric::rem(l, r)
+        }),
+        Op::Divide => datum::apply(left, right, |l, r| {
+            none_by_zero(l, r)?;
+            numeric::div(l, r)
+        }),
         _ => plan_err!("{} takes integers here; cast its operands", op.symbol()),
     }
+}
+
+/// Fails where a float is divided by zero.
+fn none_by_zero(left: &dyn Datum, right: &dyn Datum) -> std::result::Result<(), ArrowError> {
+    let ((left, left_is_one), (right, right_is_one)) = (left.get(), right.get());
+    let zeros = match right.data_type() {
+        DataType::Float32 => zeros::<Float32Type>(right, 0.0),
+        _ => zeros::<Float64Type>(right, 0.0),
+    };
+    let fails = match (left_is_one, right_is_one) {
+        (_, true) => zeros.contains(&0) && left.null_count() < left.len(),
+        (true, false) => !zeros.is_empty() && left.is_valid(0),
+        (false, false) => zeros.into_iter().any(|row| left.is_valid(row)),
+    };
+    match fails {
+        true => Err(by_zero()),
+        false => Ok(()),
+    }
+}
+
+/// The rows in which a divisor is zero.
+fn zeros<T: ArrowPrimitiveType>(divisors: &dyn Array, zero: T::Native) -> Vec<usize> {
+    let divisors = divisors.as_primitive::<T>().iter().enumerate();
+    let zeros = divisors.filter(|(_, divisor)| *divisor == Some(zero));
+    zeros.map(|(row, _)| row).collect()
 }
 
 /// Whether values of the argument types can leave `precision` digits.
@@ -413,7 +483,7 @@ where
     T::Native: Exact,
 {
     let (left, right) = (left.as_primitive::<T>(), right.as_primitive::<T>());
-    if matches!(op, Op::Modulo | Op::IntegerDivide) {
+    if op.divides() {
         return divide(op, left, right, result);
     }
     let array: PrimitiveArray<T> = try_binary(left, right, |a, b| {
@@ -426,7 +496,6 @@ where
 fn huge(op: Op, left: &ArrayRef, right: &ArrayRef, result: &DataType) -> Result<ArrayRef> {
     let left = left.as_primitive::<Decimal256Type>();
     let right = right.as_primitive::<Decimal256Type>();
-    let of_zero = matches!(op, Op::Modulo | Op::IntegerDivide);
     let made = |a: i256, b: i256| match *result == HUGEINT {
         true => a.as_i128().apply(op, b.as_i128()).map(i256::from_i128),
         false => {
@@ -435,16 +504,18 @@ fn huge(op: Op, left: &ArrayRef, right: &ArrayRef, result: &DataType) -> Result<
         }
     };
     let values = left.iter().zip(right).map(|pair| match pair {
-        (Some(a), Some(b)) if !(of_zero && b == i256::ZERO) => {
-            made(a, b).map(Some).ok_or_else(|| overflow(op))
-        }
+        (Some(_), Some(b)) if op.divides() && b == i256::ZERO => match op.fails_of_zero() {
+            true => Err(by_zero()),
+            false => Ok(None),
+        },
+        (Some(a), Some(b)) => made(a, b).map(Some).ok_or_else(|| overflow(op)),
         _ => Ok(None),
     });
     let values = values.collect::<Result<PrimitiveArray<Decimal256Type>, ArrowError>>()?;
     Ok(Arc::new(values.with_data_type(result.clone())))
 }
 
-/// Division and remainder give NULL where the divisor is zero.
+/// Division and remainder give NULL where the divisor is zero, or fail.
 fn divide<T: ArrowPrimitiveType>(
     op: Op,
     left: &PrimitiveArray<T>,
@@ -454,7 +525,7 @@ fn divide<T: ArrowPrimitiveType>(
 where
     T::Native: Exact,
 {
-    let mut fits = true;
+    let (mut fits, mut zero) = (true, false);
     let array: PrimitiveArray<T> = left
         .iter()
         .zip(right.iter())
@@ -464,9 +535,16 @@ where
                 fits &= value.is_some();
                 value
             }
+            (Some(_), Some(_)) => {
+                zero = true;
+                None
+            }
             _ => None,
         })
         .collect();
+    if zero && op.fails_of_zero() {
+        return Err(by_zero().into());
+    }
     if !fits {
         return Err(overflow(op).into());
     }
@@ -484,7 +562,7 @@ where
     T::Native: Exact,
 {
     let (left, right) = (left.as_primitive::<T>(), right.as_primitive::<T>());
-    if matches!(op, Op::Modulo | Op::IntegerDivide) {
+    if op.divides() {
         return divide(op, left, right, result);
     }
     let array: PrimitiveArray<T> = try_binary(left, right, |a, b| match a.apply(op, b) {

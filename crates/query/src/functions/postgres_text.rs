@@ -15,8 +15,8 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use hushdb_sql::POSTGRES_TEXT;
 use hushdb_sql::type_names::is_enum;
+use hushdb_sql::{NUMERIC_SCALE, POSTGRES_TEXT};
 use std::sync::Arc;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -125,12 +125,24 @@ pub fn postgres_text(column: &dyn Array, row: usize) -> Result<Option<String>, A
         DataType::List(_) => list(column, row)?,
         DataType::Struct(_) | DataType::Map(..) => json_value(column, row)?,
         _ => match value_text(column, row)? {
-            Some(text) if column.data_type().is_decimal() => with_whole(text),
+            Some(text) if column.data_type().is_decimal() => {
+                with_whole(without_zeros(text, column.data_type()))
+            }
             Some(text) if column.data_type().is_temporal() => bc(text),
             Some(text) => text,
             None => return Ok(None),
         },
     }))
+}
+
+/// A number of no digits that were said, without the zeros behind those that were written.
+fn without_zeros(text: String, of: &DataType) -> String {
+    match of {
+        DataType::Decimal128(38, scale) if *scale >= NUMERIC_SCALE && text.contains('.') => {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        _ => text,
+    }
 }
 
 /// A number with a digit before its point.

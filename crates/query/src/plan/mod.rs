@@ -33,6 +33,7 @@ mod ordered_subqueries;
 mod pivots;
 mod plain_rows;
 mod planner;
+mod postgres_divisions;
 mod postgres_literals;
 mod projected_filters;
 mod rewrite_expressions;

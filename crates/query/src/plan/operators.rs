@@ -2,9 +2,9 @@
 //! arithmetic fails on overflow, dates and numbers mix.
 
 use super::numbers::{compared_as, is_comparison, one_type};
-use super::postgres_literals;
 use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
+use super::{postgres_divisions, postgres_literals};
 use crate::common_types::number_kind::{
     MAX_DIGITS_64, Number, float_type, huge_literal, huge_value, int_fits, int_literal,
 };
@@ -30,7 +30,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use hushdb_sql::{
-    CUT_DIVIDE, DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, TRUTH, find_named,
+    CUT_DIVIDE, DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, REMAINDER, TRUTH, find_named,
 };
 use std::sync::Arc;
 
@@ -62,12 +62,14 @@ impl DuckOperators {
             NEGATIVE => self.negative(expr, schema),
             TRUTH => Ok(PlannerResult::Planned(truth(expr.left, schema))),
             ONE_TYPE => Ok(PlannerResult::Planned(one_type(expr.left, schema)?)),
-            CUT_DIVIDE => {
-                let op = match cuts(&expr, schema) {
-                    true => BinaryOperator::DuckIntegerDivide,
-                    false => BinaryOperator::Divide,
+            CUT_DIVIDE | REMAINDER => {
+                let (op, failing) = postgres_divisions::meant(&expr, schema);
+                let mut expr = RawBinaryExpr { op, ..expr };
+                let Some(failing) = failing else {
+                    return self.plan_binary_op(expr, schema);
                 };
-                self.plan_binary_op(RawBinaryExpr { op, ..expr }, schema)
+                bracket_operands(&mut expr);
+                Ok(PlannerResult::Planned(call(failing, expr.left, expr.right)))
             }
             _ => Ok(PlannerResult::Original(expr)),
         }
@@ -245,12 +247,6 @@ fn read_list(literal: &mut Expr, beside: &DataType) -> Result<()> {
     let list = ScalarValue::new_list_nullable(&items, item.data_type());
     *literal = lit(ScalarValue::List(list));
     Ok(())
-}
-
-/// Whether `/` gives a whole number in PostgreSQL: both sides are whole.
-fn cuts(expr: &RawBinaryExpr, schema: &DFSchema) -> bool {
-    let is_whole = |side| type_of(side, schema).is_ok_and(|ty| ty.is_integer());
-    is_whole(&expr.left) && is_whole(&expr.right)
 }
 
 impl ExprPlanner for DuckOperators {
@@ -648,7 +644,7 @@ pub(super) fn call(op: Op, left: Expr, right: Expr) -> Expr {
 }
 
 /// An operand's type. Chains know theirs; any other expression is gone through.
-fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
+pub(super) fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
     type_of_chain(expr).map_or_else(|| expr.get_type(schema), |known| Ok(known.clone()))
 }
 

@@ -25,7 +25,7 @@ use datafusion::sql::sqlparser::ast::{
 use hushdb_query::memory::KeptRows;
 use hushdb_query::plan::{DML_TARGET, DmlTarget, Snapshot, TableName};
 use hushdb_query::scan::ROW_ID;
-use hushdb_sql::type_names::cast_to;
+use hushdb_sql::type_names::stored_as;
 use hushdb_sql::{
     Error, Result, like, name_parts, offered, position_of, postgres_literal, sqlstate,
 };
@@ -224,7 +224,7 @@ fn bring_values_to_columns(
             } else {
                 std::mem::replace(expr, Expr::Identifier(Ident::new("")))
             };
-            *expr = cast_to(value, &column.ty)?;
+            *expr = stored_as(value, &column.ty)?;
         }
     }
     Ok(())
@@ -246,7 +246,7 @@ fn bring_literals_to_columns(
                 if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
                     && postgres_literal(expr).is_some()
                 {
-                    *expr = cast_to(expr.clone(), &table.columns[*target].ty)?;
+                    *expr = stored_as(expr.clone(), &table.columns[*target].ty)?;
                 }
             }
             Ok(())
@@ -447,7 +447,7 @@ pub(in crate::exec) fn assignments(
             }
             // Behind a query it would be a text like any other.
             let value = match postgres_literal(&value) {
-                Some(_) => cast_to(value, &table.columns[position].ty)?,
+                Some(_) => stored_as(value, &table.columns[position].ty)?,
                 None => value,
             };
             assigned.push((position, value));

@@ -16,9 +16,11 @@ use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::{DFSchema, DFSchemaRef};
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryPool, MemoryReservation};
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, PhysicalExpr};
 use futures::StreamExt;
+use hushdb_query::functions::{NUMERIC, stored_numeric};
 use hushdb_query::heed::{AskOnDrop, heeding, interrupt_of, of_task};
 use hushdb_query::memory::{Claim, compact, limit_of, row_bytes};
 use hushdb_query::plan::{InOrderExec, Planner, TableName};
@@ -200,6 +202,10 @@ pub(in crate::exec) fn convert(expr: Expr, schema: &DFSchema, column: &Column) -
             column.name,
             column_type_name(&column.ty)
         )));
+    }
+    if to == NUMERIC {
+        let call = ScalarFunction::new_udf(stored_numeric(), vec![expr]);
+        return Ok(Expr::ScalarFunction(call));
     }
     Ok(Expr::Cast(Cast::new_from_field(
         Box::new(expr),

@@ -24,7 +24,7 @@ use datafusion::sql::sqlparser::ast::{
 use hushdb_query::memory::KeepRows;
 use hushdb_query::plan::{DML_TARGET, DmlTarget, TableName};
 use hushdb_query::scan::ROW_ID;
-use hushdb_sql::type_names::cast_to;
+use hushdb_sql::type_names::stored_as;
 use hushdb_sql::walk::{visit_expressions, visit_expressions_mut};
 use hushdb_sql::{
     Error, ErrorKind, Merge, MergeAction, MergeClause, MergedRows, Result, folded, name_parts,
@@ -378,7 +378,7 @@ impl Merging<'_> {
         let values = new_values(snapshot, self.place, self.table, self.alias, assigned)?;
         let values = values.into_iter().zip(&self.table.columns);
         let values = values.map(|(item, column)| match item {
-            SelectItem::ExprWithAlias { expr, .. } => cast_to(expr, &column.ty),
+            SelectItem::ExprWithAlias { expr, .. } => stored_as(expr, &column.ty),
             _ => Err(Error::internal("a new value without a name")),
         });
         values.collect()
@@ -417,7 +417,7 @@ impl Merging<'_> {
                 Some(value) if !is_default(value) => value.clone(),
                 _ => default_text::expression(snapshot, self.place, column.default.as_deref())?,
             };
-            cast_to(value, &column.ty)
+            stored_as(value, &column.ty)
         });
         values.collect()
     }

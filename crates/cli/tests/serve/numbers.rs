@@ -1,0 +1,231 @@
+//! Numbers as PostgreSQL computes them, over the wire: what is divided by zero fails, and a numeric keeps what is written.
+
+use crate::client::Client;
+use crate::instance::{PASSWORD, Running, made};
+
+const BY_ZERO: &str = "22012";
+
+/// The values that a statement gives, or the SQLSTATE with which it fails.
+fn shown(client: &mut Client, sql: &str) -> String {
+    let table = match client.table(sql, false) {
+        Ok(table) => table,
+        Err(refusal) => return refusal.sqlstate,
+    };
+    let cells = table.rows.into_iter().flatten();
+    let cells = cells.map(|cell| cell.unwrap_or("NULL".into()));
+    cells.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn nothing_is_divided_by_zero() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    client
+        .run("CREATE TABLE t (id INT PRIMARY KEY, a INT, x FLOAT, n NUMERIC(10, 2), b BOOLEAN)")
+        .unwrap();
+    client
+        .run("INSERT INTO t VALUES (1, 10, 1.5, 12.5, true), (2, 0, 0, 0, false), (3, NULL, NULL, NULL, NULL)")
+        .unwrap();
+    for (sql, wanted) in [
+        ("SELECT 1 / 0", BY_ZERO),
+        ("SELECT 1 % 0", BY_ZERO),
+        ("SELECT mod(5, 0)", BY_ZERO),
+        ("SELECT div(5, 0)", BY_ZERO),
+        ("SELECT 1.5 / 0", BY_ZERO),
+        ("SELECT 1.5 % 0.0", BY_ZERO),
+        ("SELECT 1::float8 / 0", BY_ZERO),
+        ("SELECT 'NaN'::float8 / 0", BY_ZERO),
+        ("SELECT NULL::int / 0", "NULL"),
+        ("SELECT NULL::float8 / 0", "NULL"),
+        ("SELECT div(7, 2), 7 % 3, -7 / 2, mod(-7, 3)", "3 1 -3 -1"),
+        ("SELECT 100 / a FROM t ORDER BY id", BY_ZERO),
+        ("SELECT 100 / x FROM t ORDER BY id", BY_ZERO),
+        ("SELECT n % n FROM t ORDER BY id", BY_ZERO),
+        ("SELECT sum(100 / nullif(a, 0)) FROM t", "10"),
+        // What stands before decides which rows divide.
+        (
+            "SELECT CASE WHEN a = 0 THEN 0 ELSE 100 / a END FROM t ORDER BY id",
+            "10 0 NULL",
+        ),
+        (
+            "SELECT CASE WHEN a = 0 THEN false ELSE 100 / a > 5 END FROM t ORDER BY id",
+            "t f NULL",
+        ),
+        ("SELECT id FROM t WHERE a <> 0 AND 100 / a > 5", "1"),
+        (
+            "SELECT id FROM t WHERE (a <> 0 AND x <> 0) AND 100 / a > 5 AND 1 / x > 0",
+            "1",
+        ),
+        (
+            "SELECT id FROM t WHERE a = 0 OR 100 / a > 5 ORDER BY id",
+            "1 2",
+        ),
+        ("SELECT id FROM t WHERE NOT (a <> 0 AND 100 / a > 5)", "2"),
+        ("SELECT a = 0 OR 100 % a = 0 FROM t ORDER BY id", "t t NULL"),
+        (
+            "SELECT coalesce(a, 1 / 0) FROM t WHERE id < 3 ORDER BY id",
+            "10 0",
+        ),
+        ("SELECT coalesce(a, 1 / 0) FROM t", BY_ZERO),
+        (
+            "SELECT q FROM (SELECT 100 / a AS q FROM t WHERE a <> 0) s WHERE q > 5",
+            "10",
+        ),
+        (
+            "SELECT a FROM t GROUP BY a HAVING count(*) > 0 AND a <> 0 AND 100 / a > 1",
+            "10",
+        ),
+        (
+            "SELECT t.id FROM t JOIN t u ON u.id = t.id AND t.a <> 0 AND u.id / t.a >= 0",
+            "1",
+        ),
+        ("SELECT id FROM t WHERE b AND 1 / a = 0", "1"),
+        ("INSERT INTO t (id, a) VALUES (9, 1 / 0)", BY_ZERO),
+        ("UPDATE t SET a = 1 / a WHERE id = 2", BY_ZERO),
+        ("SELECT count(*) FROM t", "3"),
+    ] {
+        assert_eq!(shown(&mut client, sql), wanted, "{sql}");
+    }
+    // What is stored keeps its meaning, in the other dialect too, whose own NULL stays.
+    client
+        .run("CREATE VIEW v AS SELECT id, 100 / a AS q, 100 % a AS r FROM t WHERE a <> 0 OR id = 3")
+        .unwrap();
+    client
+        .run("CREATE VIEW w AS SELECT 100 % a AS r FROM t")
+        .unwrap();
+    client.run("SET sql_dialect = 'duckdb'").unwrap();
+    for (sql, wanted) in [
+        ("SELECT 1 // 0, 1 % 0", "NULL NULL"),
+        ("SELECT q, r FROM v WHERE id = 1", "10 0"),
+        ("SELECT r FROM w", BY_ZERO),
+    ] {
+        assert_eq!(shown(&mut client, sql), wanted, "{sql}");
+    }
+    client.close();
+    server.stop();
+}
+
+#[test]
+fn a_numeric_keeps_what_is_written_or_refuses_it() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    client
+        .run("CREATE TABLE t (a NUMERIC PRIMARY KEY, f FLOAT, l DECIMAL[])")
+        .unwrap();
+    let too_many = "22003";
+    for (sql, wanted) in [
+        (
+            "SELECT 1.5::numeric * 1.25, '0.00001'::numeric, '12e3'::decimal",
+            "1.875 0.00001 12000",
+        ),
+        (
+            "SELECT 1.2345678::numeric, 5::numeric, (2::float8 / 3)::numeric",
+            "1.2345678 5 0.666666666666667",
+        ),
+        (
+            "SELECT 12345678901234567890.123456789::numeric",
+            "12345678901234567890.123456789",
+        ),
+        ("SELECT true::numeric", "42000"),
+        ("SELECT 0.1::float + 0.2::float", "0.30000000000000004"),
+        (
+            "INSERT INTO t VALUES (1.23456789, 0.1, '{1.5,2.25}'), (1e20, 1, NULL)",
+            "",
+        ),
+        ("INSERT INTO t (a) VALUES (1.123456789012)", too_many),
+        ("INSERT INTO t (a) VALUES ('1.123456789012')", too_many),
+        ("INSERT INTO t (a) SELECT 1.123456789012", too_many),
+        ("INSERT INTO t (a) VALUES (1e28)", too_many),
+        ("UPDATE t SET a = a * 0.00001 WHERE a < 2", too_many),
+        (
+            "UPDATE t SET a = a + 0.1000000000 WHERE a < 2 RETURNING a",
+            "1.33456789",
+        ),
+        (
+            "SELECT a, f, l FROM t ORDER BY a",
+            "1.33456789 0.1 {1.5,2.25} 100000000000000000000 1 NULL",
+        ),
+        (
+            "SELECT a::text, a * 2, round(a, 2) FROM t WHERE a < 2",
+            "1.33456789 2.66913578 1.33",
+        ),
+        ("SELECT a FROM t WHERE a = 1.33456789", "1.33456789"),
+        (
+            "SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 't'::regclass AND attnum > 0 ORDER BY attnum",
+            "numeric double precision numeric[]",
+        ),
+    ] {
+        assert_eq!(shown(&mut client, sql), wanted, "{sql}");
+    }
+    let copied = client.copy_in("COPY t (a) FROM STDIN", &[b"7.5\n7.12345678901\n"]);
+    assert_eq!(copied.unwrap_err().sqlstate, too_many);
+    client
+        .copy_in("COPY t (a) FROM STDIN", &[b"7.50\n"])
+        .unwrap();
+    assert_eq!(
+        client.copy_out("COPY (SELECT a FROM t WHERE a = 7.5) TO STDOUT"),
+        "7.5\n"
+    );
+    client.close();
+    server.stop();
+}
+
+#[test]
+fn parameters_have_the_types_of_what_they_meet() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    client
+        .run("CREATE TABLE t (a INT, b BIGINT, n numeric, s text, d DATE)")
+        .unwrap();
+    let (bool, int8, int4, text, date, numeric) = (16, 20, 23, 25, 1082, 1700);
+    for (sql, types) in [
+        ("SELECT $1 + 1", vec![int4]),
+        ("SELECT $1 / 2 FROM t", vec![int4]),
+        ("SELECT a FROM t WHERE a % $1 = $2", vec![int4, int4]),
+        ("SELECT $1 || 'x', $2 LIKE s FROM t", vec![text, text]),
+        (
+            "SELECT a FROM t WHERE b IN ($1, $2) LIMIT $3",
+            vec![int8, int8, int8],
+        ),
+        (
+            "SELECT CASE WHEN $1 THEN a ELSE $2 END FROM t",
+            vec![bool, int4],
+        ),
+        (
+            "SELECT CASE a WHEN $1 THEN d ELSE $2 END FROM t",
+            vec![int4, date],
+        ),
+        (
+            "SELECT coalesce($1, b), nullif(s, $2) FROM t",
+            vec![int8, text],
+        ),
+        ("VALUES (1, 'x'), ($1, $2)", vec![int4, text]),
+        (
+            "INSERT INTO t (d, n) VALUES (coalesce($1, $2), $3)",
+            vec![date, date, numeric],
+        ),
+        (
+            "UPDATE t SET b = CASE WHEN a = $1 THEN $2 ELSE b END",
+            vec![int4, int8],
+        ),
+        (
+            "SELECT $1 = $2, $3::numeric, NOT $4",
+            vec![text, text, numeric, bool],
+        ),
+    ] {
+        assert_eq!(client.describe(sql).expect(sql).0, types, "{sql}");
+    }
+    for sql in [
+        "SELECT $1 + $2",
+        "SELECT $1 * ($2)",
+        "SELECT a FROM t WHERE $1 - $2 > 1",
+    ] {
+        let refusal = client.describe(sql).map(drop).unwrap_err();
+        assert_eq!(refusal.sqlstate, "42725", "{sql}");
+    }
+    client.close();
+    server.stop();
+}
