@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Known answers for column types and for values in records of the log (docs/FORMAT.md, "Tables" and "Write-ahead log"), by a
+program that shares nothing with the library: run it and compare with column_types.txt.
+
+A line `type` has the bytes of a type, a line `values` those of some rows of it, whose values the test has, too."""
+
+import struct
+
+UNITS = {"s": 0, "ms": 1, "us": 2, "ns": 3}
+
+
+def u32(number):
+    return struct.pack("<I", number)
+
+
+def text(value):
+    encoded = value.encode()
+    return u32(len(encoded)) + encoded
+
+
+def tag(number, a=0, b=0):
+    return bytes([number, a, b])
+
+
+TYPES = {
+    "boolean": tag(1), "tinyint": tag(2), "smallint": tag(3), "integer": tag(4), "bigint": tag(5),
+    "utinyint": tag(6), "usmallint": tag(7), "uinteger": tag(8), "ubigint": tag(9),
+    "float": tag(10), "double": tag(11),
+    "decimal-1-0": tag(12, 1, 0), "decimal-18-3": tag(12, 18, 3), "decimal-38-38": tag(12, 38, 38),
+    "varchar": tag(13), "blob": tag(14), "date": tag(15), "time": tag(16),
+    "timestamp-s": tag(17, UNITS["s"]), "timestamp-ms": tag(17, UNITS["ms"]), "timestamp": tag(17, UNITS["us"]),
+    "timestamp-ns": tag(17, UNITS["ns"]), "timestamptz": tag(17, UNITS["us"], 1),
+    "interval": tag(18), "uuid": tag(19), "hugeint": tag(23), "uhugeint": tag(24),
+}
+
+
+def listed(item):
+    return tag(20) + item
+
+
+def structured(fields):
+    return tag(21) + u32(len(fields)) + b"".join(text(name) + ty for name, ty in fields)
+
+
+def enumerated(values):
+    return tag(22) + u32(len(values)) + b"".join(text(value) for value in values)
+
+
+MOOD = ["sad", "ok", "häppy"]
+TYPES["hugeint-list"] = listed(TYPES["hugeint"])
+TYPES["list-of-lists"] = listed(listed(TYPES["uhugeint"]))
+TYPES["struct"] = structured([("h", TYPES["hugeint"]), ("ü", TYPES["uhugeint"])])
+TYPES["enum"] = enumerated(MOOD)
+
+
+def validity(rows):
+    """The byte that says whether rows are NULL, and their bits."""
+    if None not in rows:
+        return b"\0"
+    bits = bytearray((len(rows) + 7) // 8)
+    for row, value in enumerate(rows):
+        if value is not None:
+            bits[row // 8] |= 1 << (row % 8)
+    return b"\1" + bytes(bits)
+
+
+def huge(rows, signed):
+    """32 bytes each: the number, and its sign in the bytes above."""
+    return validity(rows) + b"".join((row or 0).to_bytes(32, "little", signed=signed) for row in rows)
+
+
+def huge_lists(rows):
+    flat = [value for row in rows for value in row or []]
+    return validity(rows) + b"".join(u32(len(row or [])) for row in rows) + huge(flat, True)
+
+
+def huge_structs(rows):
+    fields = [[row and row[field] for row in rows] for field in (0, 1)]
+    return validity(rows) + huge(fields[0], True) + huge(fields[1], False)
+
+
+def moods(rows):
+    """As structs of one field: the place in the list, of one byte."""
+    codes = [None if row is None else MOOD.index(row) for row in rows]
+    return validity(rows) + validity(codes) + bytes(code or 0 for code in codes)
+
+
+LEAST, MOST = -(2**127), 2**127 - 1
+VALUES = {
+    "hugeint": (9, huge([0, 1, -1, None, LEAST, MOST, 2**64, -(2**64), None], True)),
+    "uhugeint": (5, huge([0, 2**127, None, 2**128 - 1, 2**64], False)),
+    "hugeint-list": (4, huge_lists([[LEAST, None], None, [], [MOST]])),
+    "struct": (3, huge_structs([(LEAST, 2**128 - 1), None, (None, 0)])),
+    "enum": (4, moods(["häppy", None, "sad", "ok"])),
+}
+
+for name, ty in TYPES.items():
+    print("type", name, ty.hex())
+for name, (rows, values) in VALUES.items():
+    print("values", name, rows, values.hex())

@@ -1,0 +1,220 @@
+//! The bytes of column types and of values in records of the log, against a program that shares nothing with this crate:
+//! `testdata/column_types.py`. Which tags and which numbers are refused.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Decimal256Array, ListArray, StructArray, UInt8Array};
+use arrow_buffer::{NullBuffer, OffsetBuffer, i256};
+use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use hushdb_encoding::wire::{Reader, Writer};
+use hushdb_encoding::{ColumnType, EnumType, HUGEINT, UHUGEINT, plain_values};
+
+const KNOWN: &str = include_str!("../testdata/column_types.txt");
+
+/// The last tag that FORMAT.md gives a meaning.
+const LAST_TAG: u8 = 24;
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let digits = hex.as_bytes().as_chunks::<2>().0;
+    let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16);
+    digits.iter().map(|pair| byte(pair).unwrap()).collect()
+}
+
+fn named(name: &str) -> ColumnType {
+    use ColumnType as C;
+    let list = |item| C::List(Box::new(item));
+    let decimal = |precision, scale| C::Decimal { precision, scale };
+    match name {
+        "boolean" => C::Boolean,
+        "tinyint" => C::Int8,
+        "smallint" => C::Int16,
+        "integer" => C::Int32,
+        "bigint" => C::Int64,
+        "utinyint" => C::UInt8,
+        "usmallint" => C::UInt16,
+        "uinteger" => C::UInt32,
+        "ubigint" => C::UInt64,
+        "float" => C::Float,
+        "double" => C::Double,
+        "decimal-1-0" => decimal(1, 0),
+        "decimal-18-3" => decimal(18, 3),
+        "decimal-38-38" => decimal(38, 38),
+        "varchar" => C::Varchar,
+        "blob" => C::Blob,
+        "date" => C::Date,
+        "time" => C::Time,
+        "timestamp-s" => C::Timestamp(TimeUnit::Second, false),
+        "timestamp-ms" => C::Timestamp(TimeUnit::Millisecond, false),
+        "timestamp" => C::Timestamp(TimeUnit::Microsecond, false),
+        "timestamp-ns" => C::Timestamp(TimeUnit::Nanosecond, false),
+        "timestamptz" => C::Timestamp(TimeUnit::Microsecond, true),
+        "interval" => C::Interval,
+        "uuid" => C::Uuid,
+        "hugeint" => C::HugeInt,
+        "uhugeint" => C::UHugeInt,
+        "hugeint-list" => list(C::HugeInt),
+        "list-of-lists" => list(list(C::UHugeInt)),
+        "struct" => C::Struct(vec![("h".into(), C::HugeInt), ("ü".into(), C::UHugeInt)]),
+        "enum" => {
+            C::Enum(EnumType::new(["sad", "ok", "häppy"].map(String::from).to_vec()).unwrap())
+        }
+        _ => panic!("{name} is no type of this test"),
+    }
+}
+
+fn huge(of: &DataType, values: &[Option<&str>]) -> ArrayRef {
+    let values = values.iter();
+    let values = values.map(|value| value.map(|text| i256::from_string(text).unwrap()));
+    let array = Decimal256Array::from_iter(values);
+    Arc::new(array.with_data_type(of.clone()))
+}
+
+/// The rows whose bytes the program has made.
+fn rows_of(name: &str) -> ArrayRef {
+    const LEAST: &str = "-170141183460469231731687303715884105728";
+    const MOST: &str = "170141183460469231731687303715884105727";
+    const ABOVE: &str = "170141183460469231731687303715884105728";
+    const UNSIGNED_MOST: &str = "340282366920938463463374607431768211455";
+    const TWO_64: &str = "18446744073709551616";
+    const MINUS_TWO_64: &str = "-18446744073709551616";
+    match name {
+        "hugeint" => huge(
+            &HUGEINT,
+            &[
+                Some("0"),
+                Some("1"),
+                Some("-1"),
+                None,
+                Some(LEAST),
+                Some(MOST),
+                Some(TWO_64),
+                Some(MINUS_TWO_64),
+                None,
+            ],
+        ),
+        "uhugeint" => huge(
+            &UHUGEINT,
+            &[
+                Some("0"),
+                Some(ABOVE),
+                None,
+                Some(UNSIGNED_MOST),
+                Some(TWO_64),
+            ],
+        ),
+        "hugeint-list" => Arc::new(ListArray::new(
+            Arc::new(Field::new_list_field(HUGEINT, true)),
+            OffsetBuffer::from_lengths([2, 0, 0, 1]),
+            huge(&HUGEINT, &[Some(LEAST), None, Some(MOST)]),
+            Some(NullBuffer::from(vec![true, false, true, true])),
+        )),
+        "struct" => Arc::new(StructArray::new(
+            Fields::from(vec![
+                Field::new("h", HUGEINT, true),
+                Field::new("ü", UHUGEINT, true),
+            ]),
+            vec![
+                huge(&HUGEINT, &[Some(LEAST), None, None]),
+                huge(&UHUGEINT, &[Some(UNSIGNED_MOST), None, Some("0")]),
+            ],
+            Some(NullBuffer::from(vec![true, false, true])),
+        )),
+        "enum" => {
+            let DataType::Struct(fields) = named(name).arrow() else {
+                panic!("an ENUM is a struct of its code");
+            };
+            let codes = UInt8Array::from(vec![Some(2), None, Some(0), Some(1)]);
+            let there = NullBuffer::from(vec![true, false, true, true]);
+            Arc::new(StructArray::new(fields, vec![Arc::new(codes)], Some(there)))
+        }
+        _ => panic!("{name} has no rows in this test"),
+    }
+}
+
+#[test]
+fn types_have_their_known_bytes() {
+    let mut tags = Vec::new();
+    for line in KNOWN.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let ["type", name, hex] = *words.as_slice() else {
+            continue;
+        };
+        let (ty, known) = (named(name), bytes(hex));
+        let mut written = Writer::default();
+        ty.write(&mut written);
+        assert_eq!(written.into_bytes(), known, "{name}");
+        let mut reader = Reader::new(&known);
+        assert_eq!(ColumnType::read(&mut reader), Ok(ty), "{name}");
+        assert_eq!(reader.finish(), Ok(()), "{name}");
+        tags.push(known[0]);
+    }
+    for tag in 1..=LAST_TAG {
+        assert!(tags.contains(&tag), "tag {tag} has a known answer");
+    }
+}
+
+#[test]
+fn tags_that_mean_nothing_yet_are_refused() {
+    for tag in (LAST_TAG + 1..=u8::MAX).chain([0]) {
+        for behind in [vec![], vec![0; 64], bytes("040000"), bytes("0d0000040000")] {
+            let unknown = [vec![tag, 0, 0], behind].concat();
+            assert!(
+                ColumnType::read(&mut Reader::new(&unknown)).is_err(),
+                "{tag}"
+            );
+        }
+    }
+    // HUGEINT and UHUGEINT are their tags alone.
+    for wrong in ["170100", "170001", "180100", "180001"] {
+        assert!(
+            ColumnType::read(&mut Reader::new(&bytes(wrong))).is_err(),
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
+fn values_have_their_known_bytes() {
+    let mut cases = 0;
+    for line in KNOWN.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let ["values", name, rows, hex] = *words.as_slice() else {
+            continue;
+        };
+        let (ty, array, known) = (named(name), rows_of(name), bytes(hex));
+        assert_eq!(array.len(), rows.parse::<usize>().unwrap(), "{name}");
+        let mut written = Writer::default();
+        plain_values::write(array.as_ref(), &ty, &mut written).unwrap();
+        assert_eq!(written.into_bytes(), known, "{name}");
+        let mut reader = Reader::new(&known);
+        let read = plain_values::read(&ty, array.len(), &mut reader).unwrap();
+        assert_eq!(reader.finish(), Ok(()), "{name}");
+        assert_eq!(&read, &array, "{name}");
+        for len in 0..known.len() {
+            let cut = plain_values::read(&ty, array.len(), &mut Reader::new(&known[..len]));
+            assert!(cut.is_err(), "{name} cut to {len} bytes");
+        }
+        cases += 1;
+    }
+    assert_eq!(cases, 5);
+}
+
+#[test]
+fn numbers_of_more_than_128_bits_are_refused() {
+    for ty in [ColumnType::HugeInt, ColumnType::UHugeInt] {
+        // One value, not NULL; each bit above the lowest 128 alone.
+        for bit in 128..256 {
+            let mut value = [0u8; 33];
+            value[1 + bit / 8] |= 1 << (bit % 8);
+            let read = plain_values::read(&ty, 1, &mut Reader::new(&value));
+            assert!(read.is_err(), "{ty:?}, bit {bit}");
+        }
+    }
+    // 2^127 with zeros above is none of a HUGEINT, and with ones above none of a UHUGEINT.
+    let mut above = [0u8; 33];
+    above[16] = 0x80;
+    let read = |ty, bytes: &[u8]| plain_values::read(&ty, 1, &mut Reader::new(bytes)).is_ok();
+    assert!(!read(ColumnType::HugeInt, &above) && read(ColumnType::UHugeInt, &above));
+    above[17..].fill(0xff);
+    assert!(read(ColumnType::HugeInt, &above) && !read(ColumnType::UHugeInt, &above));
+}
