@@ -148,6 +148,7 @@ fn value(message: &[u8], tag: u8, kind: u8) -> Vec<u8> {
 struct Pretender {
     binds: bool,
     gives_another: bool,
+    opens: bool,
     id_len: usize,
 }
 
@@ -182,6 +183,7 @@ impl Pretender {
                 let sealed = [bytes(0xC2, &[7; 32]), bytes(0xFF, &[7; 16])];
                 success(0x1F, &sealed.concat())
             }
+            _ if !self.opens => failure(1, Some(0x100)),
             _ if self.binds && value(asked, 0xFE, 8).ends_with(b"no database") => {
                 failure(1, Some(0x0A))
             }
@@ -199,6 +201,7 @@ fn a_server_that_only_pretends_gets_no_slot() {
     let good = Pretender {
         binds: true,
         gives_another: false,
+        opens: true,
         id_len: 3,
     };
     assert!(ask(good.start()).is_ok());
@@ -245,6 +248,21 @@ fn a_server_that_fails_is_unavailable_and_one_that_speaks_of_the_key_refuses() {
         matches!(asked, Err(KeyError::CredentialsRefused { .. })),
         "{asked:?}"
     );
+}
+
+/// What a slot has is refused only where the same key opens what it has just sealed.
+#[test]
+fn a_server_that_opens_nothing_says_nothing_of_the_key() {
+    let server = Pretender {
+        binds: false,
+        gives_another: false,
+        opens: false,
+        id_len: 3,
+    };
+    let url = format!("kmip://127.0.0.1:{}/7?{}", server.start(), certificates());
+    let blob = [&b"\x01\x00\x017\x0c"[..], &[7; 60]].concat();
+    let asked = provider(&url).unwrap().recover(&context(1), &blob);
+    assert!(is_unavailable(&asked), "{asked:?}");
 }
 
 #[test]
