@@ -31,6 +31,8 @@ pub enum Tests {
     Crashes(&'static str),
     /// Histories of clients that wait for each other.
     Histories,
+    /// Places for keys: units, and the servers and stubs that are there.
+    Places,
 }
 
 /// Test targets of `hushdb-storage`; its unit tests are one.
@@ -50,6 +52,10 @@ impl Tests {
             Self::Crypto => vec![of("hushdb-crypto", &["lib"])],
             Self::Keys => vec![of("hushdb-keys", &["lib"])],
             Self::Histories => vec![of("hushdb-sim", &["histories"])],
+            Self::Places => vec![of(
+                "hushdb-kms",
+                &["lib", "exec", "vault", "kmip", "aws", "pkcs11"],
+            )],
             Self::Storage(first) => {
                 let others: Vec<&str> = STORAGE.into_iter().filter(|of| *of != first).collect();
                 vec![
@@ -354,5 +360,54 @@ mutants! {
     Tests::Histories, "crates/storage/src/locks/lock_table.rs" {
         "a lock is had by all who ask": "if is_first && lock.is_free(owner, mode)" => "if is_first || lock.is_free(owner, mode)";
         "nobody looks who waits for whom": "if deadlock::is_in_cycle(state, wanted.owner) {\n                return Err(LockError::Deadlock);\n            }\n            if (wanted" => "if (wanted";
+    }
+    Tests::Places, "crates/kms/src/blob.rs" {
+        "bytes of a slot are sent to a place however long they are":
+            "is_fit && !bytes.is_empty() && bytes.len() <= MAX_SERVICE_BYTES" => "is_fit && !bytes.is_empty()";
+    }
+    Tests::Places, "crates/kms/src/key_url.rs" {
+        "a user and a password may stand in a URL": "authority.contains('@')" => "authority.contains('\\0')";
+        "what a URL says beside its known parameters is dropped":
+            "match self.parameters.into_iter().next() {" => "match self.parameters.into_iter().find(|_| false) {";
+    }
+    Tests::Places, "crates/kms/src/http.rs" {
+        "a token goes to any host without TLS":
+            "!is_tls && !is_this_machine(&host) && !link.contains(&host.as_str())" => "!is_tls && host.is_empty()";
+        "a redirect is followed": ".max_redirects(0)" => ".max_redirects(5)";
+        "an answer may have any length": "Ok(len) if len <= MAX_BODY_BYTES => Ok(body)" => "Ok(_) => Ok(body)";
+    }
+    Tests::Places, "crates/kms/src/vault/mod.rs" {
+        "a URL may lead a token to another host than VAULT_ADDR":
+            "host != origin.host || port.is_some_and(|port| port != origin.port)" => "host.is_empty()";
+        "a Vault may give another key back than it was given":
+            "if self.decrypt(&service, name, &ciphertext, &bound)? != root {" => "if self.decrypt(&service, name, &ciphertext, &bound)?.expose().is_empty() {";
+        "a key of Vault need not bind what it wraps":
+            "match self.decrypt(&service, name, &ciphertext, &other) {" => "match self.decrypt(&service, name, &ciphertext, &other).and(Err::<(), _>(self.not_of_this_place())) {";
+        "anything in a slot is sent to Vault": "if !is_ciphertext(kept) {" => "if kept.is_empty() {";
+        "Vault may hand out another version of a secret":
+            "found.filter(|found| version.is_none_or(|version| version == *found))" => "found.filter(|found| *found > 0)";
+    }
+    Tests::Places, "crates/kms/src/vault/service.rs" {
+        "whoever stands before a Vault may end a database": "_ if !is_of_vault(&reply.body)" => "_ if reply.status == 0 && !is_of_vault(&reply.body)";
+        "a token that has ended counts as a refusal of the key": "403 if self.is_known()? =>" => "403 if self.is_known().is_ok() =>";
+    }
+    Tests::Places, "crates/kms/src/kmip/mod.rs" {
+        "a slot may name another key than the URL": "!asking.ids()?.iter().any(|id| id == kept.id)" => "asking.ids()?.is_empty()";
+        "a key that was revoked is used where the server hands it out": "asking.is_usable(kept.id)?;" => "let _ = asking.is_usable(kept.id);";
+        "a KMIP server need not give back what it sealed": "if opens(bound)? != root {" => "if opens(bound)?.expose().is_empty() {";
+        "a KMIP server need not bind what it seals": "match opens(NO_DATABASE) {" => "match opens(NO_DATABASE).and(Err::<(), _>(self.seals_otherwise())) {";
+        "a server that fails at everything refuses the key": "if has_failed && self.works(asking, kept.id) =>" => "if has_failed =>";
+    }
+    Tests::Places, "crates/kms/src/pkcs11.rs" {
+        "a token need not give back what it sealed": "&& self.open(session, key, &sealed, &bound)? == root" => "&& self.open(session, key, &sealed, &bound).is_ok()";
+        "a token need not bind what it seals": "&& !self.opens_unbound(session, key, &sealed)?" => "&& self.opens_unbound(session, key, &sealed).is_ok()";
+    }
+    Tests::Places, "crates/kms/src/aws/mod.rs" {
+        "AWS may open another key than it made": "match self.recover(context, &blob)? == key {" => "match self.recover(context, &blob).is_ok() {";
+    }
+    Tests::Places, "crates/kms/src/exec.rs" {
+        "a program may answer in several lines": "line.len() > MAX_ANSWER_BYTES || line.contains(&b'\\n')" => "line.len() > MAX_ANSWER_BYTES";
+        "fields of a program's answer that nobody knows are dropped": "if !answer.has_only(fields) {" => "if fields.is_empty() {";
+        "a program is looked for in PATH": "!program.starts_with('/') || url.authority.is_some()" => "program.is_empty() || url.authority.is_some()";
     }
 }

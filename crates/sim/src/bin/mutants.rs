@@ -16,7 +16,7 @@ use hushdb_sim::{MUTANTS, Mutant};
 type Result<T> = std::result::Result<T, String>;
 
 /// Crates that are built again for each check, with little optimisation: tests of a few seconds are not worth a long build.
-const CHANGED: [&str; 5] = ["pages", "crypto", "keys", "storage", "sim"];
+const CHANGED: [&str; 6] = ["pages", "crypto", "keys", "kms", "storage", "sim"];
 /// Tests that take longer without a check hang: they have noticed.
 const MAX_DURATION: Duration = Duration::from_secs(15 * 60);
 
