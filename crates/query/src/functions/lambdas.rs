@@ -164,6 +164,11 @@ impl HigherOrderUDFImpl for OfItems {
         Ok(Arc::new(Field::new(self.name, to, true)))
     }
 
+    /// The items of lists that are NULL are left out here; the library would write the list of a constant once for each row.
+    fn clear_null_values(&self) -> bool {
+        false
+    }
+
     fn invoke_with_args(&self, args: HigherOrderFunctionArgs) -> Result<ColumnarValue> {
         let (list, lambda, first) = self.parts(&args.args)?;
         let mut room = Room::new(&self.memory.0);
@@ -203,8 +208,8 @@ impl Items {
     fn of(lists: &ListArray, room: &mut Room) -> Result<Self> {
         let count: usize = lists.offsets().lengths().sum();
         let known = (0..lists.len()).filter(|row| lists.is_valid(*row));
-        let items = known.flat_map(|row| items_of(lists, row));
-        let values = written_bytes(lists.values(), items);
+        let mut items = known.flat_map(|row| items_of(lists, row));
+        let values = written_bytes(lists.values(), &mut items);
         room.take_all(values.saturating_add(count.saturating_mul(ITEM_BYTES)))?;
         let (mut from, mut rows, mut places) = (vec![], vec![], vec![]);
         let (mut lengths, mut valid) = (vec![], vec![]);
@@ -235,14 +240,14 @@ impl Items {
         let made = lambda.evaluate(&[&value, &place], |captured| {
             let rows = || self.rows.values().iter().map(|row| *row as usize);
             for column in captured {
-                room.take_all(written_bytes(column.as_ref(), rows()))?;
+                room.take_all(written_bytes(column.as_ref(), &mut rows()))?;
             }
             Ok(take_arrays(captured, &self.rows, None)?)
         })?;
         if let ColumnarValue::Scalar(value) = &made {
             let one = value.to_array()?;
-            let repeated = std::iter::repeat_n(0, self.values.len());
-            room.take_all(written_bytes(one.as_ref(), repeated))?;
+            let mut repeated = std::iter::repeat_n(0, self.values.len());
+            room.take_all(written_bytes(one.as_ref(), &mut repeated))?;
         }
         made.into_array(self.values.len())
     }

@@ -6,7 +6,7 @@
 use super::element::{count_type, counts};
 use super::lists::{common, first, null_if_any, plain_list};
 use super::nested_cast::cast_nested;
-use super::room::Room;
+use super::room::{Room, written_bytes};
 use super::text::value_text;
 use super::texts::between;
 use super::whole::{Call, Whole, item, items_of, list_of, listed, registered};
@@ -41,9 +41,9 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             &[SLICE, "list_slice"],
             sliced,
             first,
-            |call, _| match call.to.is_string() {
+            |call, room| match call.to.is_string() {
                 true => text_slice(call),
-                false => slice(call),
+                false => slice(call, room),
             },
         ),
         (&["range"], bounded, list_of_first, |call, room| {
@@ -146,18 +146,22 @@ fn invalid(what: &str) -> Error {
     Error::new(ErrorKind::InvalidInput, what)
 }
 
-/// Bytes that an item takes, about.
-fn width(data_type: &DataType) -> usize {
-    data_type.primitive_width().unwrap_or(16)
-}
+/// Which of two arrays an item is taken from, and its place there.
+type Taken = (usize, usize);
 
 /// Lists of items of two arrays.
 fn interleaved(
     arrays: [&dyn Array; 2],
-    items: &[(usize, usize)],
+    items: &[Taken],
     lengths: Vec<usize>,
     valid: Vec<bool>,
+    room: &mut Room,
 ) -> Result<ArrayRef> {
+    for (at, array) in arrays.into_iter().enumerate() {
+        let of_array = items.iter().filter(|(of, _)| *of == at);
+        let mut places = of_array.map(|(_, place)| *place);
+        room.take_all(written_bytes(array, &mut places))?;
+    }
     let values = match items.is_empty() {
         true => arrays[0].slice(0, 0),
         false => interleave(&arrays, items)?,
@@ -183,7 +187,6 @@ fn resized(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
         Some(fill) => cast_nested(fill, &of.value_type(), false)?,
         None => new_null_array(&of.value_type(), 1),
     };
-    let width = width(&of.value_type()) + size_of::<(usize, usize)>();
     let (mut taken, mut lengths, mut valid) = (vec![], vec![], vec![]);
     for row in 0..of.len() {
         let size = value(&sizes, row).unwrap_or(0).unsigned_abs();
@@ -192,7 +195,7 @@ fn resized(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
             lengths.push(0);
             continue;
         }
-        let all = room.take_items(taken.len(), size.into(), width)?;
+        let all = room.take_items(taken.len(), size.into(), size_of::<Taken>())?;
         let before = taken.len();
         taken.extend(items_of(of, row).take(all - before).map(|item| (0, item)));
         taken.resize(all, (1, if fill.is_empty() { 0 } else { row }));
@@ -203,6 +206,7 @@ fn resized(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
         &taken,
         lengths,
         valid,
+        room,
     )
 }
 
@@ -228,7 +232,7 @@ fn limited<'a>(call: &'a Call<'_>) -> Result<(&'a ArrayRef, Vec<Int64Array>)> {
     Ok((of, limits.iter().map(counts).collect::<Result<_>>()?))
 }
 
-fn slice(call: &Call<'_>) -> Result<ArrayRef> {
+fn slice(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
     let (of, limits) = limited(call)?;
     if let Some(none) = call.nothing() {
         return Ok(none);
@@ -256,6 +260,8 @@ fn slice(call: &Call<'_>) -> Result<ArrayRef> {
         let some = all.start + some.start..all.start + some.end;
         let stride = usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX);
         let before = taken.len();
+        let count = some.len().div_ceil(stride) as u128;
+        room.take_items(before, count, size_of::<Taken>())?;
         match step < 0 {
             true => taken.extend(some.rev().step_by(stride).map(|item| (0, item))),
             false => taken.extend(some.step_by(stride).map(|item| (0, item))),
@@ -264,7 +270,7 @@ fn slice(call: &Call<'_>) -> Result<ArrayRef> {
         valid.push(true);
     }
     let values = of.values().as_ref();
-    interleaved([values, values], &taken, lengths, valid)
+    interleaved([values, values], &taken, lengths, valid, room)
 }
 
 fn text_slice(call: &Call<'_>) -> Result<ArrayRef> {
@@ -386,7 +392,7 @@ fn repeated(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
         if let (Some(times), true) = (value(times, row), of.is_valid(row)) {
             let items = items_of(of, row);
             let all = items.len() as u128 * times.max(0) as u128;
-            let end = room.take_items(before, all, size_of::<(usize, usize)>())?;
+            let end = room.take_items(before, all, size_of::<Taken>())?;
             taken.extend(items.cycle().take(end - before).map(|item| (0, item)));
             valid.push(true);
         } else {
@@ -395,7 +401,7 @@ fn repeated(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
         lengths.push(taken.len() - before);
     }
     let values = of.values().as_ref();
-    interleaved([values, values], &taken, lengths, valid)
+    interleaved([values, values], &taken, lengths, valid, room)
 }
 
 /// Whether an interval goes back in time; `None` where it does not move.

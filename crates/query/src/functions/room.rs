@@ -58,26 +58,61 @@ impl Hash for Memory {
 }
 
 /// Bytes that are written where rows of a column are repeated or chosen: views point to texts that are not written again.
-pub(super) fn written_bytes(column: &dyn Array, rows: impl Iterator<Item = usize>) -> usize {
-    let width = |values: &dyn Array| values.get_array_memory_size() / values.len().max(1) + 1;
+pub(super) fn written_bytes(column: &dyn Array, rows: &mut dyn Iterator<Item = usize>) -> usize {
     match column.data_type() {
         DataType::List(_) => {
             let lists = column.as_list::<i32>();
-            let of = width(lists.values());
-            let lengths = rows.map(|row| lists.value_length(row) as usize);
-            lengths.fold(0, |all, length| {
-                all.saturating_add(length.saturating_mul(of))
-            })
+            written_items(lists.values().as_ref(), lists.value_offsets(), rows)
+        }
+        DataType::Map(..) => {
+            let maps = column.as_map();
+            written_items(maps.entries(), maps.value_offsets(), rows)
         }
         DataType::Struct(_) => {
             let rows: Vec<usize> = rows.collect();
             let columns = column.as_struct().columns().iter();
-            let parts = columns.map(|part| written_bytes(part.as_ref(), rows.iter().copied()));
-            parts.fold(0, usize::saturating_add)
+            let of = |part: &ArrayRef| written_bytes(part.as_ref(), &mut rows.iter().copied());
+            columns.map(of).fold(0, usize::saturating_add)
         }
-        DataType::Utf8View | DataType::BinaryView => rows.count().saturating_mul(VIEW_BYTES),
-        _ => rows.count().saturating_mul(width(column)),
+        DataType::Utf8 => written_texts(column.as_string::<i32>().value_offsets(), rows),
+        DataType::Binary => written_texts(column.as_binary::<i32>().value_offsets(), rows),
+        other => rows.count().saturating_mul(width(other)),
     }
+}
+
+/// Bytes of a value that is neither nested nor written with its length.
+fn width(of: &DataType) -> usize {
+    of.primitive_width().unwrap_or(VIEW_BYTES)
+}
+
+/// How many there are between two offsets.
+fn between(offsets: &[i32], row: usize) -> usize {
+    let at = |n: usize| offsets.get(n).map_or(0, |at| *at as usize);
+    at(row + 1).saturating_sub(at(row))
+}
+
+fn written_texts(offsets: &[i32], rows: &mut dyn Iterator<Item = usize>) -> usize {
+    let lengths = rows.map(|row| between(offsets, row) + size_of::<i32>());
+    lengths.fold(0, usize::saturating_add)
+}
+
+fn written_items(
+    values: &dyn Array,
+    offsets: &[i32],
+    rows: &mut dyn Iterator<Item = usize>,
+) -> usize {
+    let own = size_of::<i32>();
+    let of = values.data_type();
+    if !of.is_nested() && !matches!(of, DataType::Utf8 | DataType::Binary) {
+        let lengths = rows.map(|row| between(offsets, row).saturating_mul(width(of)) + own);
+        return lengths.fold(0, usize::saturating_add);
+    }
+    let first = |row: usize| offsets.get(row).map_or(0, |at| *at as usize);
+    let mut lists = 0;
+    let items = rows.inspect(|_| lists += own);
+    let mut items = items.flat_map(|row| first(row)..first(row) + between(offsets, row));
+    let items = written_bytes(values, &mut items);
+    items.saturating_add(lists)
 }
 
 /// What the values of a column take when they are written anew.

@@ -1,7 +1,7 @@
 //! `list_zip([1, 2], ['a', 'b'], true)`: lists side by side, as a list of structs without names; the last argument cuts all to the
 //! shortest.
 
-use super::room::Room;
+use super::room::{Room, bytes_of};
 use super::whole::{Call, Whole, item, items_of, list_of, listed, registered};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, StructArray, UInt32Array};
 use datafusion::arrow::compute::take;
@@ -62,10 +62,11 @@ fn zipped(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
         })
         .collect();
     let all: usize = lengths.iter().sum();
-    room.take_all(
-        all.saturating_mul(lists.len())
-            .saturating_mul(size_of::<u32>()),
-    )?;
+    let places = all
+        .saturating_mul(lists.len())
+        .saturating_mul(size_of::<u32>());
+    let written = lists.iter().map(|list| bytes_of(*list));
+    room.take_all(written.fold(places, usize::saturating_add))?;
     let columns = lists.iter().map(|list| {
         let places = lengths.iter().enumerate().flat_map(|(row, length)| {
             let of_row = items(list, row);
