@@ -42,7 +42,6 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("array_apply", "list_transform"),
     ("apply", "list_transform"),
     ("filter", "list_filter"),
-    ("approx_quantile", "approx_percentile_cont"),
     ("argmax", "arg_max"),
     ("argmin", "arg_min"),
     ("uuidv4", "uuid"),

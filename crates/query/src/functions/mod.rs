@@ -3,6 +3,7 @@
 //!
 //! What must hold: a function whose result can be many times its arguments asks for the memory first (`room.rs`).
 
+mod approximate;
 pub(crate) mod arithmetic;
 pub(crate) mod arithmetic_chain;
 mod asked;
@@ -223,6 +224,7 @@ pub fn aggregate_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<AggregateUDF
     functions.extend([
         Arc::new(AggregateUDF::from(sum::ExactSum::sum())),
         Arc::new(AggregateUDF::from(sum::ExactSum::avg())),
+        Arc::new(AggregateUDF::from(approximate::Approximate::new())),
         Arc::new(AggregateUDF::from(list_of::ListOf::new())),
         Arc::new(AggregateUDF::from(ordered_texts::TextOf::new(memory))),
         Arc::new(AggregateUDF::from(extremes::FastExtreme::min())),

@@ -489,14 +489,13 @@ struct Filter<'a> {
 impl Filter<'_> {
     fn is_aggregate(&self, function: &Function) -> bool {
         /// Those that are others under another name.
-        const OTHERS: [&str; 7] = [
+        const OTHERS: [&str; 6] = [
             "first",
             "last",
             "list",
             "arbitrary",
             "group_concat",
             "listagg",
-            "approx_quantile",
         ];
         let [name] = function.name.0.as_slice() else {
             return false;

@@ -7,8 +7,7 @@ use crate::error::{Error, Result};
 use crate::template::{parse, put_in};
 use crate::walk::visit_mut;
 use sqlparser::ast::{
-    Array, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
-    Value, VisitorMut,
+    Expr, Function, FunctionArgumentClause, FunctionArguments, Value, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -117,9 +116,6 @@ pub(super) fn expand(name: &str, function: &Function) -> Result<Option<Expr>> {
     let Some(args) = all_unnamed(&list.args) else {
         return Ok(None);
     };
-    if let (APPROXIMATE, [of, Expr::Array(shares)]) = (name, args.as_slice()) {
-        return Ok(Some(approximate(function, of, &shares.elem)));
-    }
     let is_meant = |known: &&(&str, usize, &str)| known.0 == name && known.1 == args.len();
     let Some((.., text)) = MEANINGS.iter().find(is_meant) else {
         return Ok(None);
@@ -140,25 +136,6 @@ pub(super) fn expand(name: &str, function: &Function) -> Result<Option<Expr>> {
     let _: ControlFlow<()> = visit_mut(&mut meaning, &mut HandOver(function));
     put_in(&mut meaning, &args)?;
     Ok(Some(meaning))
-}
-
-/// What `approx_quantile` is called by then.
-const APPROXIMATE: &str = "approx_percentile_cont";
-
-/// The values at each share, about, as a list.
-fn approximate(function: &Function, of: &Expr, shares: &[Expr]) -> Expr {
-    let unnamed = |expr: &Expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr.clone()));
-    let each = shares.iter().map(|share| {
-        let mut one = function.clone();
-        if let FunctionArguments::List(list) = &mut one.args {
-            list.args = vec![unnamed(of), unnamed(share)];
-        }
-        Expr::Function(one)
-    });
-    Expr::Array(Array {
-        elem: each.collect(),
-        named: false,
-    })
 }
 
 /// Whether a number of values is asked for that is NULL.
