@@ -17,7 +17,11 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     let functions: [Whole; 2] = [
         (
             &["struct_contains", "struct_has"],
-            unnamed_and_value,
+            |types| match types {
+                // Nothing is looked for, so the names do not matter.
+                [DataType::Struct(_), DataType::Null] => Some(types.to_vec()),
+                _ => unnamed_and_value(types),
+            },
             |types, _| Some(unless_null(types, DataType::Boolean)),
             |call, _| match call.nothing() {
                 Some(nothing) => Ok(nothing),
