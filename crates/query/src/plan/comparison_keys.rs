@@ -4,6 +4,7 @@
 //!
 //! What must hold: it runs when common types have been found. What comes out are the values, never their keys.
 
+use super::empty_frames::put_behind_all;
 use super::numbers::is_comparison;
 use super::operators::cast_if;
 use super::rewrite_expressions::{rewrite_expressions, rewrite_plan};
@@ -233,7 +234,7 @@ fn sort_keys(order: &mut [Sort], schema: &DFSchema) -> bool {
 
 fn window_keys(window: &mut WindowFunction, schema: &DFSchema) -> bool {
     let params = &mut window.params;
-    let mut changed = false;
+    let mut changed = put_behind_all(&mut params.window_frame);
     for expr in &mut params.partition_by {
         changed |= take_key(expr, schema, may_differ);
     }

@@ -6,6 +6,7 @@ mod correlated_names;
 mod cross_joins;
 mod dependent_joins;
 mod dependent_plans;
+mod empty_frames;
 mod flat_plans;
 mod flat_unions;
 mod from_columns;
