@@ -18,7 +18,10 @@ pub(crate) fn workspace() -> &'static Path {
 pub(crate) fn files() -> Vec<PathBuf> {
     let mut files = tracked().unwrap_or_else(|| below(workspace()));
     let data = |path: &Path| {
-        path.iter()
+        // Wherever the repository lies.
+        path.strip_prefix(workspace())
+            .unwrap_or(path)
+            .iter()
             .any(|part| part == "answers" || part == "corpus")
     };
     files.retain(|path| !data(path) && fs::read_to_string(path).is_ok());
