@@ -180,7 +180,7 @@ mod tests {
         );
         let named = "SELECT constraint_name, unique_constraint_name, delete_rule
             FROM information_schema.referential_constraints";
-        assert_eq!(texts(named, setup), ["c_x_y_b_a_fkey|p_b_a_key|NO ACTION"]);
+        assert_eq!(texts(named, setup), ["c_x_y_fkey|p_b_a_key|NO ACTION"]);
         let columns = "SELECT column_name FROM information_schema.key_column_usage
             JOIN information_schema.table_constraints USING (constraint_name)
             WHERE constraint_type = 'FOREIGN KEY' ORDER BY ordinal_position";

@@ -395,7 +395,7 @@ impl World {
         let (_, parent_schema) = self.schema_of(parent_relation);
         Some(Constraint {
             oid: numbers.of_name("foreign key", &[&relation.oid.to_string(), &own.join(" ")]),
-            name: format!("{}_{}_{}_fkey", child.name, own.join("_"), other.join("_")),
+            name: format!("{}_{}{KEY_SUFFIX}", child.name, own.join("_")),
             relation: at,
             kind: "f",
             index: index.map_or(0, |index| index.oid),
