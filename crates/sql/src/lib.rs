@@ -46,6 +46,7 @@ mod postgres_bytes;
 mod postgres_conditions;
 mod postgres_formats;
 mod postgres_from;
+mod postgres_functions;
 mod postgres_literals;
 mod postgres_names;
 mod postgres_patterns;

@@ -15,6 +15,7 @@ use crate::postgres_bytes::of_bytes;
 use crate::postgres_conditions::divide_where_asked;
 use crate::postgres_formats::{of_format, to_char};
 use crate::postgres_from::{Tables, name_tableoid, series_of_columns, table_function};
+use crate::postgres_functions::{MACROS, date_part, part_of_moment};
 use crate::postgres_literals::{self, mark_parts, mark_values};
 use crate::postgres_names::{ColumnName, name_calls, names};
 use crate::postgres_patterns::similar;
@@ -210,6 +211,7 @@ impl Meaning {
                 None
             }
             Expr::Function(function) => self::function(function)?,
+            Expr::Extract { field, expr, .. } => part_of_moment(&field.to_string(), expr)?,
             _ => None,
         })
     }
@@ -393,7 +395,8 @@ fn known_word(name: &Ident) -> Result<Option<Expr>> {
 }
 
 /// PostgreSQL's functions that are ours under another name, with any arguments.
-const OTHER_NAMES: [(&str, &str); 13] = [
+const OTHER_NAMES: [(&str, &str); 14] = [
+    ("every", "bool_and"),
     ("json_build_object", "json_object"),
     ("jsonb_build_object", "json_object"),
     ("json_build_array", "json_array"),
@@ -407,43 +410,6 @@ const OTHER_NAMES: [(&str, &str); 13] = [
     ("jsonb_array_length", "json_array_length"),
     ("jsonb_pretty", "json_pretty"),
     ("format", "format_as_postgres"),
-];
-
-/// PostgreSQL's functions that are ours under another name, with the number of their arguments.
-const MACROS: [(&str, usize, &str); 13] = [
-    ("mod", 2, "remainder_as_postgres($1, $2)"),
-    ("div", 2, "trunc(divide_as_postgres($1, $2))"),
-    ("version", 0, "postgres_version()"),
-    ("current_setting", 1, "setting_of_session($1)"),
-    ("current_setting", 2, "setting_of_session($1, $2)"),
-    (
-        "array_upper",
-        2,
-        "CASE WHEN $2 = 1 THEN nullif(len($1), 0) END",
-    ),
-    (
-        "array_lower",
-        2,
-        "CASE WHEN $2 = 1 AND len($1) > 0 THEN 1 END",
-    ),
-    (
-        "array_length",
-        2,
-        "CASE WHEN $2 = 1 THEN nullif(len($1), 0) END",
-    ),
-    ("cardinality", 1, "len($1)"),
-    ("array_position", 2, "list_position($1, $2)"),
-    (
-        "generate_subscripts",
-        2,
-        "unnest(CASE WHEN $2 = 1 THEN range(1, len($1) + 1) END)",
-    ),
-    ("btrim", 1, "trim($1)"),
-    (
-        "_pg_expandarray",
-        1,
-        "struct_pack(x := unnest($1), n := unnest(range(1, len($1) + 1)))",
-    ),
 ];
 
 /// Whether a schema is one of those that are PostgreSQL's own.
@@ -520,8 +486,10 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
         *place = written;
         return Ok(None);
     }
-    if name == "to_char" {
-        return to_char(&args);
+    match name.as_str() {
+        "to_char" => return to_char(&args),
+        "date_part" => return date_part(&args),
+        _ => {}
     }
     for meaning in [of_bytes(&name, &args)?, of_format(&name, &args)?] {
         if meaning.is_some() {

@@ -451,3 +451,49 @@ fn a_session_may_speak_duckdbs_dialect() {
     );
     server.stop();
 }
+
+#[test]
+fn functions_of_postgresql_give_what_they_give_there() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    for (sql, shown) in [
+        (
+            "SELECT array_to_string(ARRAY[1, NULL, 3], ',') || array_to_string(ARRAY[1, NULL], ',', '*')",
+            "1,31,*",
+        ),
+        ("SELECT array_remove(ARRAY[1, 2, 1], 1)", "{2}"),
+        ("SELECT string_to_array('a,,c', ',', '')", "{a,NULL,c}"),
+        ("SELECT string_to_array('', ',')", "{}"),
+        (
+            "SELECT jsonb_typeof('{\"a\": 1}') || json_typeof('1.5') || json_typeof('null')",
+            "objectnumbernull",
+        ),
+        (
+            "SELECT pg_size_pretty(123456789::bigint) || pg_size_pretty(10240::bigint) || pg_size_pretty(1023::bigint)",
+            "118 MB10 kB1023 bytes",
+        ),
+        (
+            "SELECT extract(second FROM TIMESTAMP '2024-01-31 10:20:30.5')",
+            "30.5",
+        ),
+        ("SELECT date_part('second', TIME '10:20:30.25')", "30.25"),
+        (
+            "SELECT regexp_count('abab', 'a') || coalesce(regexp_substr('abc12', '[0-9]+'), '') || regexp_like('abc', 'B', 'i')",
+            "212true",
+        ),
+        (
+            "SELECT lpad('7', 3) || rpad('x', 2) || to_hex(255) || quote_nullable(NULL)",
+            "  7x ffNULL",
+        ),
+        (
+            "SELECT pg_typeof(date_part('year', DATE '2024-01-31'))",
+            "double",
+        ),
+        ("SELECT every(x > 0) FROM unnest(ARRAY[1, 2]) u(x)", "t"),
+    ] {
+        assert_eq!(client.rows(sql), [[shown]], "{sql}");
+    }
+    client.close();
+    server.stop();
+}
