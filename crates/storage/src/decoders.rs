@@ -195,7 +195,8 @@ fn sample_blocks() -> Option<&'static Arc<BlockStore>> {
     BLOCKS.get_or_init(|| make().ok().map(Arc::new)).as_ref()
 }
 
-/// Table 1 has a BIGINT, a VARCHAR and a BOOLEAN, table 2 a DECIMAL, a BLOB and an INTERVAL, table 3 lists and structs.
+/// Table 1 has a BIGINT, a VARCHAR and a BOOLEAN, table 2 a DECIMAL, a BLOB and an INTERVAL, table 3 lists and structs, table 4
+/// numbers of 128 bits.
 fn sample() -> Option<&'static CatalogVersion> {
     static SAMPLE: OnceLock<Option<CatalogVersion>> = OnceLock::new();
     SAMPLE.get_or_init(|| make_sample().ok()).as_ref()
@@ -204,25 +205,7 @@ fn sample() -> Option<&'static CatalogVersion> {
 fn make_sample() -> Result<CatalogVersion> {
     let store = Store::open_in_memory(&StoreOptions::default())?;
     let mut txn = store.begin()?;
-    let (precision, scale) = (20, 2);
-    let point = ColumnType::Struct(vec![
-        ("x".into(), ColumnType::Double),
-        ("y".into(), ColumnType::Varchar),
-    ]);
-    let tables = [
-        [ColumnType::Int64, ColumnType::Varchar, ColumnType::Boolean],
-        [
-            ColumnType::Decimal { precision, scale },
-            ColumnType::Blob,
-            ColumnType::Interval,
-        ],
-        [
-            ColumnType::List(Box::new(ColumnType::Int32)),
-            point.clone(),
-            ColumnType::List(Box::new(point)),
-        ],
-    ];
-    for (name, types) in ["a", "b", "c"].into_iter().zip(tables) {
+    for (name, types) in ["a", "b", "c", "d"].into_iter().zip(sample_types()) {
         let column = |(name, ty): (&str, ColumnType)| ColumnDef {
             name: name.into(),
             ty,
@@ -234,4 +217,56 @@ fn make_sample() -> Result<CatalogVersion> {
         txn.create_table("main", name, columns.collect(), Vec::new())?;
     }
     Ok(CatalogVersion::clone(&*txn.commit()?))
+}
+
+/// Of each table of the sample the types of its columns.
+fn sample_types() -> [[ColumnType; 3]; 4] {
+    let (precision, scale) = (20, 2);
+    let point = ColumnType::Struct(vec![
+        ("x".into(), ColumnType::Double),
+        ("y".into(), ColumnType::Varchar),
+    ]);
+    [
+        [ColumnType::Int64, ColumnType::Varchar, ColumnType::Boolean],
+        [
+            ColumnType::Decimal { precision, scale },
+            ColumnType::Blob,
+            ColumnType::Interval,
+        ],
+        [
+            ColumnType::List(Box::new(ColumnType::Int32)),
+            point.clone(),
+            ColumnType::List(Box::new(point)),
+        ],
+        [
+            ColumnType::HugeInt,
+            ColumnType::UHugeInt,
+            ColumnType::List(Box::new(ColumnType::UHugeInt)),
+        ],
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seeds that begin with `sound` get to the end of the decoder, so that their edits try all of it.
+    #[test]
+    fn sound_seeds_are_changes_of_the_sample() {
+        let is_applied = |bytes: &[u8]| {
+            let mut replay = Replay::strict(sample().unwrap().clone());
+            replay.apply(bytes).is_ok() && replay.finish().1.is_ok()
+        };
+        let sound: &[u8] = include_bytes!("../../../fuzz/corpus/change/sound-huge");
+        assert!(is_applied(sound));
+        let hostile: [&[u8]; 3] = [
+            include_bytes!("../../../fuzz/corpus/change/change-hugeint-above-its-bits"),
+            include_bytes!("../../../fuzz/corpus/change/change-uhugeint-with-a-sign"),
+            include_bytes!("../../../fuzz/corpus/change/change-type-above-all"),
+        ];
+        for bytes in hostile {
+            assert_eq!(bytes.len(), sound.len());
+            assert!(!is_applied(bytes));
+        }
+    }
 }
