@@ -51,7 +51,14 @@ fn interrupted(mut child: Child) -> (String, Option<i32>) {
 fn a_signal_ends_the_statement_and_the_script() {
     let rows = "SELECT i, j, random() AS r FROM range(10000) a(i), range(10000) b(j)";
     let place = Place::new();
+    let joins: Vec<String> = (1..400)
+        .map(|i| format!("JOIN t t{i} ON t{}.i = t{i}.i", i - 1))
+        .collect();
     for statement in [
+        // While it is planned.
+        format!("SELECT count(*) FROM t t0 {}", joins.join(" ")),
+        "SELECT sum(len(list_transform(range(20000), x -> md5((x + i)::VARCHAR)))) FROM t"
+            .to_owned(),
         format!("SELECT * FROM ({rows}) ORDER BY r"),
         "SELECT count(*) FROM t a, t b WHERE a.i + b.i < 0".to_owned(),
         format!("CREATE TABLE u AS {rows}"),
