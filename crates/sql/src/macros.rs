@@ -111,7 +111,12 @@ const MACROS: &[(&str, usize, &str)] = &[
     ("array_unique", 1, "CAST(len(list_distinct($1)) AS UBIGINT)"),
     ("list_unique", 1, "CAST(len(list_distinct($1)) AS UBIGINT)"),
     ("list_min", 1, "array_min($1)"),
-    ("array_push_front", 2, "list_prepend($2, $1)"),
+    ("list_append", 2, LIST_APPEND),
+    ("array_append", 2, LIST_APPEND),
+    ("array_push_back", 2, LIST_APPEND),
+    ("list_prepend", 2, "list_concat(make_array($1), $2)"),
+    ("array_prepend", 2, "list_concat(make_array($1), $2)"),
+    ("array_push_front", 2, "list_concat(make_array($2), $1)"),
     (
         "list_reverse_sort",
         1,
@@ -283,6 +288,8 @@ const ROUND_EVEN: &str = "CAST(CASE (abs($1) * power(10, $2 + 1)) % 10 \
 /// How often something is true; `$truth` takes a BOOLEAN alone.
 const COUNT_IF: &str = "sum(\"$truth\"($1))";
 
+/// What is put at an end has the type that both have in common, and a list that is NULL is empty.
+const LIST_APPEND: &str = "list_concat($1, make_array($2))";
 const LIST_BOOL_AND: &str = "CASE WHEN list_contains($1, false) THEN false \
      WHEN list_contains($1, true) THEN true END";
 const LIST_BOOL_OR: &str = "CASE WHEN list_contains($1, true) THEN true \
@@ -411,22 +418,6 @@ fn of_lists(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
             Some(formats) => in_one_of_forms(name, text, &formats).map(Some),
             None => Ok(None),
         },
-        ("list_append" | "array_append" | "array_push_back", [_, Expr::Value(new)])
-            if new.value == Value::Null =>
-        {
-            template("list_concat($1, make_array($2))", args).map(Some)
-        }
-        ("list_prepend" | "array_prepend", [Expr::Value(new), _]) if new.value == Value::Null => {
-            template("list_concat(make_array($1), $2)", args).map(Some)
-        }
-        ("list_append" | "array_append" | "array_push_back", [Expr::Value(list), _])
-            if list.value == Value::Null =>
-        {
-            template("make_array($2)", args).map(Some)
-        }
-        ("list_prepend" | "array_prepend", [_, Expr::Value(list)]) if list.value == Value::Null => {
-            template("make_array($1)", args).map(Some)
-        }
         ("cast_to_type", [_, Expr::Value(of)]) if of.value == Value::Null => Err(Error::invalid(
             "cast_to_type cannot be used to cast to NULL: cast it to a type",
         )),

@@ -22,19 +22,17 @@ pub const MAKE_MAP: &str = "map";
 pub const OVERLAY: &str = "overlay";
 
 /// The functions, and how many times what they are given they take.
-const WRITERS: [(&str, usize); 30] = [
+const WRITERS: [(&str, usize); 28] = [
     (MAKE_LIST, 1),
     (MAKE_MAP, 2),
     (OVERLAY, 1),
     ("array_add", 2),
-    ("array_append", 1),
     ("array_compact", 1),
     ("array_except", 4),
     ("array_normalize", 2),
     ("array_pop_back", 1),
     ("array_pop_front", 1),
     ("array_positions", 2),
-    ("array_prepend", 1),
     ("array_remove", 2),
     ("array_remove_all", 2),
     ("array_remove_n", 2),

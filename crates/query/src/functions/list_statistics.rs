@@ -332,6 +332,9 @@ fn entropy(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
     let (list, rows) = compared(call, room)?;
     let entropies = (0..list.len()).map(|row| {
         check()?;
+        if list.is_null(row) {
+            return Ok(None);
+        }
         let counts = counted(&list, &rows, row);
         let all: u64 = counts.iter().map(|(_, count)| count).sum();
         let bits = counts.iter().map(|(item, count)| {

@@ -47,7 +47,8 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                 }
                 let fields = fields_of(call.to)?;
                 let [of] = call.take()?;
-                made(call, fields, parts(of))
+                let nulls = of.nulls().cloned();
+                Ok(Arc::new(StructArray::try_new(fields, parts(of), nulls)?))
             },
         ),
         (

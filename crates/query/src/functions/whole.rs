@@ -204,11 +204,14 @@ pub(super) fn item(list: &DataType) -> Option<DataType> {
     }
 }
 
-/// Where the items of a row's list lie.
+/// Where the items of a row's list lie: nowhere, if it is NULL, whatever lies beneath.
 pub(super) fn items_of(
     list: &datafusion::arrow::array::ListArray,
     row: usize,
 ) -> std::ops::Range<usize> {
+    if list.is_null(row) {
+        return 0..0;
+    }
     let offsets = list.value_offsets();
     let at = |n: usize| offsets.get(n).map_or(0, |offset| *offset as usize);
     at(row)..at(row + 1)

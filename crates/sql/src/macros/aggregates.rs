@@ -29,7 +29,12 @@ pub const TOP_K: &str = "$top_k";
 /// Name, number of arguments, meaning.
 const MEANINGS: &[(&str, usize, &str)] = &[
     ("mode", 1, "list_mode(array_agg($1))"),
-    ("entropy", 1, "list_entropy(array_agg($1))"),
+    // Of no values, unlike that of a list which is NULL.
+    (
+        "entropy",
+        1,
+        "coalesce(list_entropy(array_agg($1)), CAST(0 AS DOUBLE))",
+    ),
     ("mad", 1, "list_mad(array_agg($1))"),
     ("histogram", 1, "list_histogram(array_agg($1))"),
     ("histogram", 2, "\"$histogram_of\"(array_agg($1), $2)"),
