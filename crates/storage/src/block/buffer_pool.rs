@@ -4,6 +4,7 @@
 //! - What the pool holds is at most the budget, but for the one block that is being put in.
 //! - A block is found only under the whole of its ref, tag included: a sector that was given back and written again in the
 //!   same generation is another block.
+//! - What lay where another block is written is dropped: nobody reads it any more, and it would stay until the budget is used up.
 //! - No lock is held while a block is read or opened. Two threads that miss the same block may both read it.
 //!
 //! Eviction is by a clock whose hand is put somewhere else each time: a block that was asked for since the hand last passed is
@@ -12,7 +13,8 @@
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -65,12 +67,21 @@ pub(crate) struct PoolKey {
     pub(crate) block: BlockRef,
 }
 
-impl Hash for PoolKey {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        // Where a block is tells it apart from all but its forerunners there.
-        state.write_u64(self.block.sector);
-        state.write_u64(self.store);
+impl PoolKey {
+    /// Where a block is tells it apart from all but its forerunners there.
+    fn place(&self) -> Place {
+        Place {
+            store: self.store,
+            sector: self.block.sector,
+        }
     }
+}
+
+/// Where a block begins.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Place {
+    store: u64,
+    sector: u64,
 }
 
 /// What was made of a block's payload and is kept with it.
@@ -79,7 +90,7 @@ pub(crate) type Made = Arc<dyn Any + Send + Sync>;
 /// A clock over slots; freed slots are filled again.
 #[derive(Default)]
 struct Shard {
-    places: HashMap<PoolKey, usize, Spread>,
+    places: HashMap<Place, usize, Spread>,
     slots: Vec<Option<Slot>>,
     vacant: Vec<usize>,
     hand: u64,
@@ -214,7 +225,7 @@ impl BufferPool {
 
     /// Drops all blocks of a store that is closed.
     pub(crate) fn remove_store(&self, store: u64) {
-        self.remove_where(|key| key.store == store);
+        self.remove_where(|place| place.store == store);
     }
 
     /// How many blocks were asked for so far, found or not.
@@ -223,7 +234,7 @@ impl BufferPool {
     }
 
     pub(crate) fn get(&self, key: &PoolKey) -> Option<Bytes> {
-        let found = self.shard(key).lock().get(key);
+        let found = self.shard(key.place()).lock().get(key);
         let counter = if found.is_some() {
             &self.hits
         } else {
@@ -241,34 +252,42 @@ impl BufferPool {
         }
         // Counted first: whoever evicts the block must find it counted.
         self.held_bytes.fetch_add(held_bytes, Ordering::Relaxed);
-        if !self.shard(&key).lock().put(Slot {
+        let unused = self.shard(key.place()).lock().put(Slot {
             key,
             payload,
             made: None,
             held_bytes,
             asked_for: false,
-        }) {
-            self.held_bytes.fetch_sub(held_bytes, Ordering::Relaxed);
-        }
+        });
+        self.held_bytes.fetch_sub(unused, Ordering::Relaxed);
         self.shrink_to(budget);
     }
 
     /// What was made of a block, if it is here and anything was.
     pub(crate) fn made_of(&self, key: &PoolKey) -> Option<Made> {
-        let made = self.shard(key).lock().slot(key)?.made.clone()?;
+        let made = self.shard(key.place()).lock().slot(key)?.made.clone()?;
         self.hits.fetch_add(1, Ordering::Relaxed);
         Some(made)
     }
 
     /// Keeps what was made of a block as long as the block is here.
     pub(crate) fn keep(&self, key: &PoolKey, made: Made) {
-        if let Some(slot) = self.shard(key).lock().slot(key) {
+        if let Some(slot) = self.shard(key.place()).lock().slot(key) {
             slot.made = Some(made);
         }
     }
 
-    fn shard(&self, key: &PoolKey) -> &Mutex<Shard> {
-        &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
+    /// Drops what lay in sectors where another block is written now.
+    pub(crate) fn remove_overwritten(&self, store: u64, sectors: Range<u64>) {
+        for sector in sectors {
+            let place = Place { store, sector };
+            let freed = self.shard(place).lock().remove(place);
+            self.held_bytes.fetch_sub(freed, Ordering::Relaxed);
+        }
+    }
+
+    fn shard(&self, place: Place) -> &Mutex<Shard> {
+        &self.shards[self.hasher.hash_one(place) as usize % SHARDS]
     }
 
     fn shrink_to(&self, target_bytes: usize) {
@@ -287,17 +306,13 @@ impl BufferPool {
         }
     }
 
-    fn remove_where(&self, goes: impl Fn(&PoolKey) -> bool) {
+    fn remove_where(&self, goes: impl Fn(Place) -> bool) {
         for shard in &self.shards {
             let mut shard = shard.lock();
-            let keys: Vec<PoolKey> = shard
-                .places
-                .keys()
-                .filter(|key| goes(key))
-                .copied()
-                .collect();
-            for key in keys {
-                let freed = shard.remove(&key);
+            let places = shard.places.keys().copied();
+            let places: Vec<Place> = places.filter(|place| goes(*place)).collect();
+            for place in places {
+                let freed = shard.remove(place);
                 self.held_bytes.fetch_sub(freed, Ordering::Relaxed);
             }
         }
@@ -311,38 +326,40 @@ impl Shard {
 
     /// The slot of a block that somebody asks for.
     fn slot(&mut self, key: &PoolKey) -> Option<&mut Slot> {
-        let slot = self.slots.get_mut(*self.places.get(key)?)?.as_mut()?;
+        let slot = self.slots.get_mut(*self.places.get(&key.place())?)?;
+        let slot = slot.as_mut().filter(|slot| slot.key == *key)?;
         slot.asked_for = true;
         Some(slot)
     }
 
-    /// False if it was there already.
-    fn put(&mut self, slot: Slot) -> bool {
-        if self.places.contains_key(&slot.key) {
-            return false;
+    /// Bytes that are not held for it: its own if it was there already, or those of the block that was in its place.
+    fn put(&mut self, slot: Slot) -> usize {
+        let place = slot.key.place();
+        if self.slot(&slot.key).is_some() {
+            return slot.held_bytes;
         }
-        let key = slot.key;
-        let place = match self.vacant.pop() {
-            Some(place) => {
-                self.slots[place] = Some(slot);
-                place
+        let unused = self.remove(place);
+        let at = match self.vacant.pop() {
+            Some(at) => {
+                self.slots[at] = Some(slot);
+                at
             }
             None => {
                 self.slots.push(Some(slot));
                 self.slots.len() - 1
             }
         };
-        self.places.insert(key, place);
-        true
+        self.places.insert(place, at);
+        unused
     }
 
     /// Bytes that this made free.
-    fn remove(&mut self, key: &PoolKey) -> usize {
-        let Some(place) = self.places.remove(key) else {
+    fn remove(&mut self, place: Place) -> usize {
+        let Some(at) = self.places.remove(&place) else {
             return 0;
         };
-        self.vacant.push(place);
-        self.slots[place].take().map_or(0, |slot| slot.held_bytes)
+        self.vacant.push(at);
+        self.slots[at].take().map_or(0, |slot| slot.held_bytes)
     }
 
     /// Bytes that this made free; `None` if there is nothing to evict.
@@ -361,8 +378,8 @@ impl Shard {
             match &mut self.slots[place] {
                 Some(slot) if slot.asked_for => slot.asked_for = false,
                 Some(slot) => {
-                    let key = slot.key;
-                    return Some(self.remove(&key));
+                    let place = slot.key.place();
+                    return Some(self.remove(place));
                 }
                 None => {}
             }
@@ -488,7 +505,23 @@ mod tests {
         assert!(shard.get(&key(0, 1)).is_some());
         assert!(shard.get(&key(0, 3)).is_some());
         assert_eq!((shard.evict_one(), shard.evict_one()), (Some(1), Some(1)));
-        assert!(shard.places.contains_key(&key(0, 1)) && shard.places.contains_key(&key(0, 3)));
+        assert!(shard.get(&key(0, 1)).is_some() && shard.get(&key(0, 3)).is_some());
+    }
+
+    #[test]
+    fn what_was_overwritten_is_not_kept() {
+        let pool = BufferPool::new(10_000);
+        fill(&pool, 0, 10);
+        fill(&pool, 1, 10);
+        pool.remove_overwritten(0, 2..5);
+        assert_eq!((pool.stats().blocks, pool.stats().held_bytes), (17, 1700));
+        assert!(pool.get(&key(0, 2)).is_none() && pool.get(&key(1, 2)).is_some());
+        // One that takes the place of another before anybody said so.
+        let mut newer = key(0, 7);
+        newer.block.birth_generation = 2;
+        pool.put(newer, Bytes::from_static(b"y"), 200);
+        assert_eq!((pool.stats().blocks, pool.stats().held_bytes), (17, 1800));
+        assert!(pool.get(&key(0, 7)).is_none() && pool.get(&newer).is_some());
     }
 
     #[test]

@@ -647,7 +647,10 @@ impl BlockStore {
         let birth = self.generation().next();
         let block = self.sealed.seal_under(key_id, role, sector, birth, buf)?;
         self.sealed.write(&block)?;
-        Ok(block.block_ref)
+        let r = block.block_ref;
+        let written = r.sector..r.sector + u64::from(r.sectors().unwrap_or_default());
+        self.pool.remove_overwritten(self.pool_id, written);
+        Ok(r)
     }
 
     pub(super) fn give_back(&self, extent: Extent) {
