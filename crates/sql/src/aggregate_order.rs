@@ -3,6 +3,7 @@
 
 use super::template::template;
 use crate::error::{Error, Result};
+use crate::postgres_types::{POSTGRES_AVG, POSTGRES_SUM};
 use sqlparser::ast::{
     Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident,
     ObjectName,
@@ -35,7 +36,7 @@ const READ: [&str; 19] = [
 ];
 
 /// Aggregates that are the same in any order.
-const SAME: [&str; 44] = [
+const SAME: [&str; 46] = [
     "entropy",
     "histogram",
     "mad",
@@ -49,6 +50,8 @@ const SAME: [&str; 44] = [
     "fsum",
     "favg",
     "count",
+    POSTGRES_SUM,
+    POSTGRES_AVG,
     "sum",
     "min",
     "max",

@@ -113,7 +113,9 @@ pub use postgres::{POSTGRES_TEXT, as_postgres, era_behind_day};
 pub use postgres_byte_texts::postgres_bytes;
 pub use postgres_literals::{POSTGRES_LITERAL, postgres_list, postgres_literal};
 pub use postgres_names::{ColumnName, postgres_columns};
-pub use postgres_types::{NUMERIC_CAST, NUMERIC_SCALE, OID_OF, STORED_NUMERIC, TEXT_OF};
+pub use postgres_types::{
+    NUMERIC_CAST, NUMERIC_SCALE, OID_OF, POSTGRES_AVG, POSTGRES_SUM, STORED_NUMERIC, TEXT_OF,
+};
 pub use reading::{parse_data_type, parse_expr, query_of};
 pub use rewrite::{AS_JSON, BIT_NOT, Place, TRY_AS_JSON, rewrite, rewrite_expr};
 pub use secrets::may_hold_secret;

@@ -14,12 +14,14 @@ use crate::postgres_byte_texts::postgres_bytes;
 use crate::postgres_bytes::of_bytes;
 use crate::postgres_conditions::divide_where_asked;
 use crate::postgres_formats::{of_format, to_char};
-use crate::postgres_from::{Tables, name_tableoid, series_of_columns, table_function};
-use crate::postgres_functions::{MACROS, date_part, part_of_moment};
+use crate::postgres_from::{
+    Tables, name_tableoid, series_of_columns, series_of_moments, table_function,
+};
+use crate::postgres_functions::{MACROS, date_part, extracted};
 use crate::postgres_literals::{self, mark_parts, mark_values};
 use crate::postgres_names::{ColumnName, name_calls, names};
 use crate::postgres_patterns::similar;
-use crate::postgres_types::{self, NUMERIC_CAST, OID_OF, TEXT_OF};
+use crate::postgres_types::{self, NUMERIC_CAST, OID_OF, POSTGRES_AVG, POSTGRES_SUM, TEXT_OF};
 use crate::template::template;
 use crate::walk::visit_expressions_mut;
 use sqlparser::ast::{
@@ -211,7 +213,17 @@ impl Meaning {
                 None
             }
             Expr::Function(function) => self::function(function)?,
-            Expr::Extract { field, expr, .. } => part_of_moment(&field.to_string(), expr)?,
+            Expr::Extract { field, expr, .. } => extracted(&field.to_string(), expr)?,
+            Expr::Position { .. } => {
+                let found = std::slice::from_ref(expr);
+                Some(template("CAST($1 AS INTEGER)", found)?)
+            }
+            Expr::Substring {
+                expr: text,
+                substring_from: Some(pattern),
+                substring_for: None,
+                ..
+            } => found_part(text, pattern)?,
             _ => None,
         })
     }
@@ -252,7 +264,21 @@ fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
         return Some(call(TEXT_OF[kind], vec![expr.clone()]));
     }
     if postgres_types::is_text(data_type) && !is_plain(expr) {
-        return Some(call(POSTGRES_TEXT, vec![expr.clone()]));
+        let text = call(POSTGRES_TEXT, vec![expr.clone()]);
+        return Some(match postgres_types::letters_of(data_type) {
+            Some(letters) => cut(text, letters),
+            None => text,
+        });
+    }
+    if let Some(letters) = postgres_types::letters_of(data_type) {
+        let text = Expr::Cast {
+            kind: ast::CastKind::Cast,
+            expr: Box::new(expr.clone()),
+            data_type: ast::DataType::Varchar(None),
+            array: false,
+            format: None,
+        };
+        return Some(cut(text, letters));
     }
     if matches!(data_type, ast::DataType::Bytea)
         && let Some(bytes) = bytes(expr)
@@ -269,6 +295,12 @@ fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
         *data_type = plain;
     }
     None
+}
+
+/// The first letters of a text.
+fn cut(text: Expr, letters: u64) -> Expr {
+    let letters = Expr::Value(Value::Number(letters.to_string(), false).into());
+    call("left", vec![text, letters])
 }
 
 /// The number that a literal is, as it is written.
@@ -383,6 +415,23 @@ fn found_anywhere(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Opti
     template(text, &[left.clone(), right.clone()]).map(Some)
 }
 
+/// `substring(text FROM 'pattern')`: what the brackets of a pattern find, or all that it finds.
+fn found_part(text: &Expr, pattern: &Expr) -> Result<Option<Expr>> {
+    let Expr::Value(value) = pattern else {
+        return Ok(None);
+    };
+    let Value::SingleQuotedString(written) = &value.value else {
+        return Ok(None);
+    };
+    let plain = written.replace("\\\\", "").replace("\\(", "");
+    let brackets = plain.replace("(?:", "").matches('(').count();
+    let found = match brackets.min(1) {
+        0 => "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2) END",
+        _ => "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2, 1) END",
+    };
+    template(found, &[text.clone(), pattern.clone()]).map(Some)
+}
+
 /// Words that are calls without brackets.
 fn known_word(name: &Ident) -> Result<Option<Expr>> {
     let text = match name.value.to_ascii_lowercase().as_str() {
@@ -395,7 +444,9 @@ fn known_word(name: &Ident) -> Result<Option<Expr>> {
 }
 
 /// PostgreSQL's functions that are ours under another name, with any arguments.
-const OTHER_NAMES: [(&str, &str); 14] = [
+const OTHER_NAMES: [(&str, &str); 15] = [
+    ("sum", POSTGRES_SUM),
+    ("avg", POSTGRES_AVG),
     ("every", "bool_and"),
     ("json_build_object", "json_object"),
     ("jsonb_build_object", "json_object"),
@@ -407,7 +458,6 @@ const OTHER_NAMES: [(&str, &str); 14] = [
     ("jsonb_object_agg", "json_group_object"),
     ("json_agg", "json_group_array"),
     ("jsonb_agg", "json_group_array"),
-    ("jsonb_array_length", "json_array_length"),
     ("jsonb_pretty", "json_pretty"),
     ("format", "format_as_postgres"),
 ];
@@ -487,6 +537,7 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
         return Ok(None);
     }
     match name.as_str() {
+        "generate_series" => return series_of_moments(&args),
         "to_char" => return to_char(&args),
         "date_part" => return date_part(&args),
         _ => {}

@@ -8,8 +8,9 @@ use crate::reading::{parse_query, query_of};
 use crate::template::template;
 use crate::walk::visit_expressions;
 use sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, Ident, JoinOperator, ObjectName, Select, SelectItem,
-    TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Value,
+    DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinOperator,
+    ObjectName, Select, SelectItem, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins,
+    TimezoneInfo, Value,
 };
 use std::ops::ControlFlow;
 
@@ -29,6 +30,9 @@ const EMPTY: [(&str, &str); 4] = [
         "CAST(NULL AS VARCHAR) AS sourcefile",
     ),
 ];
+
+/// Functions of one value, whose row in FROM is that value.
+const OF_ONE_ROW: [&str; 3] = ["string_to_array", "current_schemas", "current_setting"];
 
 /// The name of a call in FROM, without `pg_catalog.`.
 fn called(factor: &TableFactor) -> Option<String> {
@@ -67,6 +71,9 @@ pub(super) fn table_function(factor: &mut TableFactor) -> Result<()> {
             .is_some_and(|schema| schema.value.eq_ignore_ascii_case("pg_catalog"))
     {
         *name = ObjectName(vec![function.clone()]);
+    }
+    if OF_ONE_ROW.contains(&called.as_str()) {
+        return one_row(factor);
     }
     if called == "generate_series" {
         type_parameters(&mut args.args)?;
@@ -137,6 +144,38 @@ fn without_rows(factor: &mut TableFactor, columns: &str) -> Result<()> {
     Ok(())
 }
 
+/// A query of one row, in a function's place.
+fn one_row(factor: &mut TableFactor) -> Result<()> {
+    let TableFactor::Table {
+        name,
+        alias,
+        args: Some(args),
+        ..
+    } = factor
+    else {
+        return Ok(());
+    };
+    let Some(function) = name.0.last().and_then(|part| part.as_ident()) else {
+        return Ok(());
+    };
+    let values = args.args.iter().map(|arg| unnamed(arg).cloned());
+    let Some(values) = values.collect::<Option<Vec<_>>>() else {
+        return Ok(());
+    };
+    let called = alias.as_ref().map_or(function, |alias| &alias.name);
+    let item = SelectItem::ExprWithAlias {
+        expr: call(&function.value, values),
+        alias: called.clone(),
+    };
+    *factor = TableFactor::Derived {
+        lateral: false,
+        subquery: query_of(vec![], item)?,
+        alias: alias.clone(),
+        sample: None,
+    };
+    Ok(())
+}
+
 fn unnamed(arg: &FunctionArg) -> Option<&Expr> {
     match arg {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
@@ -162,7 +201,7 @@ fn type_parameters(args: &mut [FunctionArg]) -> Result<()> {
     Ok(())
 }
 
-/// `generate_series` in FROM whose ends are columns: of the tables to its left, or, where it is the first, of the query around.
+/// `generate_series` in FROM whose ends are computed, or columns: of the tables to its left, or, where it is the first, of the query around.
 pub(super) fn series_of_columns(select: &mut Select) -> Result<()> {
     for (at, table) in select.from.iter_mut().enumerate() {
         series_of_column(&mut table.relation, at == 0)?;
@@ -184,11 +223,13 @@ fn series_of_column(factor: &mut TableFactor, is_first: bool) -> Result<()> {
     else {
         return Ok(());
     };
-    let has_columns = visit_expressions(&args.args, |expr| match expr {
-        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+    let is_computed = visit_expressions(&args.args, |expr| match expr {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Function(_) => {
+            ControlFlow::Break(())
+        }
         _ => ControlFlow::Continue(()),
     });
-    if !is_series || has_columns.is_continue() {
+    if !is_series || is_computed.is_continue() {
         return Ok(());
     }
     let ends = args.args.iter().map(|arg| unnamed(arg).cloned());
@@ -216,6 +257,68 @@ fn series_of_column(factor: &mut TableFactor, is_first: bool) -> Result<()> {
         sample: None,
     };
     Ok(())
+}
+
+/// A series of moments, whose step is an interval: with a time zone if an end is written as a moment with one, or as a day.
+pub(super) fn series_of_moments(ends: &[Expr]) -> Result<Option<Expr>> {
+    let [from, to, step] = ends else {
+        return Ok(None);
+    };
+    let is_step = match step {
+        Expr::Interval(_) => true,
+        Expr::Value(value) => matches!(value.value, Value::SingleQuotedString(_)),
+        Expr::Cast { data_type, .. } => matches!(data_type, DataType::Interval { .. }),
+        _ => false,
+    };
+    let is_number =
+        |end: &Expr| matches!(end, Expr::Value(value) if matches!(value.value, Value::Number(..)));
+    if !is_step || is_number(from) || is_number(to) {
+        return Ok(None);
+    }
+    let of = match has_zone(from) || has_zone(to) {
+        true => "TIMESTAMP WITH TIME ZONE[]",
+        false => "TIMESTAMP[]",
+    };
+    let text = format!(
+        "CAST(generate_series(CAST($1 AS TIMESTAMP), CAST($2 AS TIMESTAMP), CAST($3 AS INTERVAL)) AS {of})"
+    );
+    template(&text, ends).map(Some)
+}
+
+/// Whether an expression says itself that it is a day, or a moment with a time zone.
+fn has_zone(expr: &Expr) -> bool {
+    let of = |ty: &DataType| match ty {
+        DataType::Date => Some(true),
+        DataType::Timestamp(_, zone) => Some(matches!(
+            zone,
+            TimezoneInfo::Tz | TimezoneInfo::WithTimeZone
+        )),
+        DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("timestamptz") => {
+            Some(true)
+        }
+        _ => None,
+    };
+    match expr {
+        Expr::Nested(inner) => has_zone(inner),
+        Expr::Cast { data_type, .. } => of(data_type).unwrap_or(false),
+        Expr::TypedString(text) => of(&text.data_type).unwrap_or(false),
+        Expr::BinaryOp { left, right, .. } => has_zone(left) || has_zone(right),
+        Expr::Identifier(name) => {
+            let words = ["current_date", "current_timestamp"];
+            words
+                .iter()
+                .any(|word| name.value.eq_ignore_ascii_case(word))
+        }
+        Expr::Function(function) => match function.name.to_string().to_lowercase().as_str() {
+            "now" | "current_date" | "current_timestamp" | "to_timestamp" => true,
+            "date_trunc" => match &function.args {
+                FunctionArguments::List(list) => list.args.iter().filter_map(unnamed).any(has_zone),
+                _ => false,
+            },
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// The tables of a SELECT, by the names that they go by.

@@ -5,7 +5,7 @@ use crate::template::template;
 use sqlparser::ast::{Expr, Value};
 
 /// Name, number of arguments, and what it means. Names that begin with a dollar are of values within lists.
-pub(crate) const MACROS: [(&str, usize, &str); 31] = [
+pub(crate) const MACROS: [(&str, usize, &str); 43] = [
     ("version", 0, "postgres_version()"),
     ("current_setting", 1, "setting_of_session($1)"),
     ("current_setting", 2, "setting_of_session($1, $2)"),
@@ -59,6 +59,19 @@ pub(crate) const MACROS: [(&str, usize, &str); 31] = [
         2,
         "unnest(CASE WHEN $2 = 1 THEN range(1, len($1) + 1) END)",
     ),
+    ("array_ndims", 1, "CAST(array_ndims($1) AS INTEGER)"),
+    (
+        "array_positions",
+        2,
+        "CAST(array_positions($1, $2) AS INTEGER[])",
+    ),
+    ("length", 1, "CAST(length($1) AS INTEGER)"),
+    ("char_length", 1, "CAST(length($1) AS INTEGER)"),
+    ("character_length", 1, "CAST(length($1) AS INTEGER)"),
+    ("octet_length", 1, "CAST(octet_length($1) AS INTEGER)"),
+    ("bit_length", 1, "CAST(bit_length($1) AS INTEGER)"),
+    ("strpos", 2, "CAST(strpos($1, $2) AS INTEGER)"),
+    ("regexp_instr", 2, "CAST(regexp_instr($1, $2) AS INTEGER)"),
     ("btrim", 1, "trim($1)"),
     ("lpad", 2, "lpad($1, $2, ' ')"),
     ("rpad", 2, "rpad($1, $2, ' ')"),
@@ -76,6 +89,17 @@ pub(crate) const MACROS: [(&str, usize, &str); 31] = [
         2,
         "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2) END",
     ),
+    (
+        "json_array_length",
+        1,
+        "CAST(json_array_length($1) AS INTEGER)",
+    ),
+    (
+        "jsonb_array_length",
+        1,
+        "CAST(json_array_length($1) AS INTEGER)",
+    ),
+    ("width_bucket", 4, BUCKET),
     ("json_typeof", 1, TYPE_OF_JSON),
     ("jsonb_typeof", 1, TYPE_OF_JSON),
     ("json_object_keys", 1, "unnest(json_keys($1))"),
@@ -91,6 +115,12 @@ pub(crate) const MACROS: [(&str, usize, &str); 31] = [
 const TYPE_OF_JSON: &str = "CASE json_type($1) WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' WHEN 'VARCHAR' THEN 'string' \
     WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' ELSE CASE WHEN $1 IS NOT NULL THEN 'number' END END";
 
+/// The bounds may stand either way.
+const BUCKET: &str = "CAST(CASE WHEN $2 < $3 THEN CASE WHEN $1 < $2 THEN 0 WHEN $1 >= $3 THEN $4 + 1 \
+    ELSE floor(($1 - $2) * $4 / ($3 - $2)) + 1 END \
+    WHEN $2 > $3 THEN CASE WHEN $1 > $2 THEN 0 WHEN $1 <= $3 THEN $4 + 1 ELSE floor(($2 - $1) * $4 / ($2 - $3)) + 1 END \
+    ELSE error('lower bound cannot equal upper bound') END AS INTEGER)";
+
 /// Of each unit as many as 10,239 and a half.
 const SIZE: &str = "CASE WHEN abs($1) < 10240 THEN CAST($1 AS VARCHAR) || ' bytes' \
     WHEN abs($1) < 10239.5 * 1024 THEN CAST(CAST(round($1 / 1024) AS BIGINT) AS VARCHAR) || ' kB' \
@@ -98,27 +128,58 @@ const SIZE: &str = "CASE WHEN abs($1) < 10240 THEN CAST($1 AS VARCHAR) || ' byte
     WHEN abs($1) < 10239.5 * 1073741824 THEN CAST(CAST(round($1 / 1073741824) AS BIGINT) AS VARCHAR) || ' GB' \
     ELSE CAST(CAST(round($1 / 1099511627776) AS BIGINT) AS VARCHAR) || ' TB' END";
 
-/// What `date_part` and EXTRACT mean: seconds have what is behind their point, which DuckDB's are without.
-pub(crate) fn part_of_moment(part: &str, of: &Expr) -> Result<Option<Expr>> {
-    let text = match part.to_lowercase().as_str() {
-        "second" | "seconds" => "date_part('microsecond', $1) / 1000000",
-        "millisecond" | "milliseconds" => "date_part('microsecond', $1) / 1000",
-        _ => return Ok(None),
+/// Parts with what is behind their point, which DuckDB's seconds are without, and their digits there.
+const FINE_PARTS: [(&[&str], &str, &str, &str); 3] = [
+    (
+        &["second", "seconds"],
+        "microsecond",
+        "/ 1000000",
+        "DECIMAL(38, 6)",
+    ),
+    (
+        &["millisecond", "milliseconds"],
+        "microsecond",
+        "/ 1000",
+        "DECIMAL(38, 3)",
+    ),
+    (&["epoch"], "epoch", "", "DECIMAL(38, 6)"),
+];
+
+/// What EXTRACT means, which is a numeric; `None` for a day that is counted with its fraction.
+pub(crate) fn extracted(part: &str, of: &Expr) -> Result<Option<Expr>> {
+    let part = part.to_lowercase();
+    if part == "julian" {
+        return Ok(None);
+    }
+    let mut fine = FINE_PARTS.iter();
+    let fine = fine.find(|(names, ..)| names.contains(&part.as_str()));
+    let (part, unit, to) = match fine {
+        Some((_, part, unit, to)) => (*part, *unit, *to),
+        None => (part.as_str(), "", "DECIMAL(38, 0)"),
     };
-    template(text, std::slice::from_ref(of)).map(Some)
+    let part = Expr::Value(Value::SingleQuotedString(part.to_owned()).into());
+    let text = format!("CAST(date_part($1, $2) {unit} AS {to})");
+    template(&text, &[part, of.clone()]).map(Some)
 }
 
-/// What a call of `date_part` means.
+/// What a call of `date_part` means, which is a double.
 pub(crate) fn date_part(args: &[Expr]) -> Result<Option<Expr>> {
-    let [Expr::Value(part), of] = args else {
+    let [Expr::Value(part), _] = args else {
         return Ok(None);
     };
-    let seconds = match &part.value {
-        Value::SingleQuotedString(part) => part_of_moment(part, of)?,
+    let of_microseconds = match &part.value {
+        Value::SingleQuotedString(part) => {
+            let part = part.to_lowercase();
+            let mut fine = FINE_PARTS.iter();
+            fine.find(|(names, ..)| names.contains(&part.as_str()))
+        }
         _ => None,
     };
-    match seconds {
-        Some(seconds) => Ok(Some(seconds)),
+    match of_microseconds {
+        Some((_, part, unit, _)) => {
+            let text = format!("CAST(date_part('{part}', $2) {unit} AS DOUBLE)");
+            template(&text, args).map(Some)
+        }
         None => template("CAST(date_part($1, $2) AS DOUBLE)", args).map(Some),
     }
 }

@@ -2,7 +2,7 @@
 //! are read and shown as names.
 
 use super::reading::parse_data_type;
-use sqlparser::ast::{ArrayElemTypeDef, DataType, ExactNumberInfo, ObjectName};
+use sqlparser::ast::{ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, ObjectName};
 
 /// Types whose values stand for something that has a name.
 const NAMED: [&[&str]; 5] = [
@@ -68,6 +68,12 @@ fn name_of(name: &ObjectName) -> Option<String> {
 
 /// The function that a cast to `numeric` without digits is.
 pub const NUMERIC_CAST: &str = "numeric_as_postgres";
+
+/// The aggregate that `sum` of PostgreSQL is.
+pub const POSTGRES_SUM: &str = "sum_as_postgres";
+
+/// The aggregate that `avg` of PostgreSQL is.
+pub const POSTGRES_AVG: &str = "avg_as_postgres";
 
 /// The function that casts to the type of such a column.
 pub const STORED_NUMERIC: &str = "$stored_numeric";
@@ -139,6 +145,17 @@ pub(super) fn is_text(ty: &DataType) -> bool {
         ty,
         DataType::Text | DataType::Varchar(_) | DataType::CharacterVarying(_)
     )
+}
+
+/// How many letters a type of texts has at most, if it says so.
+pub(super) fn letters_of(ty: &DataType) -> Option<u64> {
+    match ty {
+        DataType::Varchar(Some(CharacterLength::IntegerLength { length, .. }))
+        | DataType::CharacterVarying(Some(CharacterLength::IntegerLength { length, .. })) => {
+            Some(*length)
+        }
+        _ => None,
+    }
 }
 
 /// The type that PostgreSQL's name means here, if it is not ours already.

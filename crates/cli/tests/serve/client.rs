@@ -144,7 +144,14 @@ impl Client {
                     return error.map_or(Ok(()), Err);
                 }
                 Some((b'E', body)) => error = Some(refusal(&body)),
-                Some((b'G', _)) => self.send(&message(b'c', b"")),
+                Some((b'G', body)) => {
+                    // A file in binary has a head and an end of its own.
+                    if body[0] == 1 {
+                        let file = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\xff\xff";
+                        self.send(&message(b'd', file));
+                    }
+                    self.send(&message(b'c', b""));
+                }
                 Some(_) => {}
                 None => return Err(error.expect("the server says why it goes")),
             }

@@ -232,3 +232,123 @@ fn parameters_have_the_types_of_what_they_meet() {
     client.close();
     server.stop();
 }
+
+/// What statements over the table of the next test give, with the types of their columns.
+const EXACT: &[(&str, &str, &[u32])] = &[
+    (
+        "SELECT 10::numeric / 4, 7 / 2.0, -1.0 / 3",
+        "2.5000000000000000 3.5000000000000000 -0.3333333333333333",
+        &[NUMERIC, NUMERIC, NUMERIC],
+    ),
+    (
+        "SELECT avg(a), sum(a), avg(b), sum(b), avg(n), sum(n), avg(x), sum(x) FROM t",
+        "1.6666666666666667 5 20.0000000000000000 60 0.3333333333333333 1.00 0.5 1.5",
+        &[
+            NUMERIC, INT8, NUMERIC, NUMERIC, NUMERIC, NUMERIC, FLOAT8, FLOAT8,
+        ],
+    ),
+    // Whole numbers of eight bytes, which `/` cuts.
+    ("SELECT sum(a) / count(*) FROM t", "1", &[INT8]),
+    (
+        "SELECT sum(b) / count(*) FROM t",
+        "20.0000000000000000",
+        &[NUMERIC],
+    ),
+    ("SELECT n / x FROM t WHERE x > 0", "1 0.25", &[FLOAT8]),
+    (
+        "SELECT sum(DISTINCT a), avg(DISTINCT a) FROM t",
+        "3 1.5000000000000000",
+        &[INT8, NUMERIC],
+    ),
+    (
+        "SELECT id, sum(a) OVER (ORDER BY id), avg(a) OVER (ORDER BY id ROWS 1 PRECEDING) FROM t ORDER BY id",
+        "1 1 1.0000000000000000 2 3 1.5000000000000000 3 5 2.0000000000000000",
+        &[INT4, INT8, NUMERIC],
+    ),
+    (
+        "SELECT id % 2, sum(a), avg(a) FROM t GROUP BY 1 ORDER BY 1",
+        "0 2 2.0000000000000000 1 3 1.5000000000000000",
+        &[INT4, INT8, NUMERIC],
+    ),
+    (
+        "SELECT sum(a), avg(a) FROM t WHERE false",
+        "NULL NULL",
+        &[INT8, NUMERIC],
+    ),
+    (
+        "SELECT round(100.0 * count(*) / 7, 1) FROM t",
+        "42.9",
+        &[NUMERIC],
+    ),
+    // A column of it keeps ten digits, as of a float.
+    (
+        "UPDATE t SET m = 2 / 3.0 WHERE id = 1 RETURNING m",
+        "0.6666666667",
+        &[NUMERIC],
+    ),
+    (
+        "SELECT extract(year FROM d), extract(epoch FROM d), extract(second FROM d), date_part('second', d) FROM t WHERE id = 1",
+        "2024 1706696430.500000 30.500000 30.5",
+        &[NUMERIC, NUMERIC, NUMERIC, FLOAT8],
+    ),
+    (
+        "SELECT length('abc'), position('b' IN 'abc'), octet_length('äb'), width_bucket(5.35, 0.024, 10.06, 5)",
+        "3 2 3 3",
+        &[INT4, INT4, INT4, INT4],
+    ),
+    (
+        "SELECT 10::numeric ^ 2, 1e30 / 1e-30",
+        "100 1e+60",
+        &[FLOAT8, FLOAT8],
+    ),
+    (
+        "SELECT 100000000000::numeric / 0.00000000001::numeric",
+        "22003",
+        &[],
+    ),
+    (
+        "SELECT 'abc'::varchar(2), 12345::varchar(3)",
+        "ab 123",
+        &[TEXT, TEXT],
+    ),
+];
+const INT4: u32 = 23;
+const INT8: u32 = 20;
+const TEXT: u32 = 25;
+const FLOAT8: u32 = 701;
+const NUMERIC: u32 = 1700;
+
+#[test]
+fn quotients_means_and_sums_have_postgresqls_types() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    client
+        .run("CREATE TABLE t (id INT, a INT, b BIGINT, n NUMERIC(10, 2), x FLOAT, m NUMERIC, d TIMESTAMP)")
+        .unwrap();
+    client
+        .run("INSERT INTO t VALUES (1, 1, 10, 0.5, 0.5, 1, '2024-01-31 10:20:30.5'), (2, 2, 20, 0.25, 0, 1, NULL), (3, 2, 30, 0.25, 1, 1, NULL)")
+        .unwrap();
+    client
+        .run("DELETE FROM t WHERE x = 1; INSERT INTO t VALUES (3, 2, 30, 0.25, 1, 1, NULL)")
+        .unwrap();
+    for (sql, wanted, types) in EXACT {
+        if let Ok(table) = client.table(sql, false) {
+            assert_eq!(table.oids.as_deref(), Some(*types), "{sql}");
+        }
+        assert_eq!(shown(&mut client, sql), *wanted, "{sql}");
+    }
+    // What is stored means the same in the other dialect.
+    client
+        .run("CREATE VIEW v AS SELECT sum(a) AS s, avg(a) AS m, sum(a) / count(*) AS q FROM t")
+        .unwrap();
+    client.run("SET sql_dialect = 'duckdb'").unwrap();
+    for (sql, wanted) in [
+        ("SELECT s, m, q FROM v", "5 1.6666666666666667 1"),
+        ("SELECT avg(a), 1 / 4 FROM t", "1.6666666666666667 0.25"),
+    ] {
+        assert_eq!(shown(&mut client, sql), wanted, "{sql}");
+    }
+    client.close();
+    server.stop();
+}

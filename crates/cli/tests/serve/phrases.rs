@@ -475,7 +475,7 @@ fn functions_of_postgresql_give_what_they_give_there() {
         ),
         (
             "SELECT extract(second FROM TIMESTAMP '2024-01-31 10:20:30.5')",
-            "30.5",
+            "30.500000",
         ),
         ("SELECT date_part('second', TIME '10:20:30.25')", "30.25"),
         (
@@ -491,6 +491,37 @@ fn functions_of_postgresql_give_what_they_give_there() {
             "double",
         ),
         ("SELECT every(x > 0) FROM unnest(ARRAY[1, 2]) u(x)", "t"),
+    ] {
+        assert_eq!(client.rows(sql), [[shown]], "{sql}");
+    }
+    client.close();
+    server.stop();
+}
+
+#[test]
+fn series_and_parts_of_texts_are_those_of_postgresql() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    client.run("CREATE TABLE t (a INT)").unwrap();
+    client.run("INSERT INTO t VALUES (1)").unwrap();
+    for (sql, shown) in [
+        (
+            "SELECT string_agg(g::text, ',') FROM generate_series('2024-01-30'::date, '2024-02-01'::date, '1 day') g",
+            "2024-01-30 00:00:00+00,2024-01-31 00:00:00+00,2024-02-01 00:00:00+00",
+        ),
+        (
+            "SELECT max(g)::text FROM t, generate_series(timestamp '2024-01-01', timestamp '2024-01-01' + interval '3 hours', '1 hour') g",
+            "2024-01-01 03:00:00",
+        ),
+        (
+            "SELECT sum(i) FROM generate_series(1, array_upper(string_to_array('a,b,c', ','), 1)) AS i",
+            "6",
+        ),
+        (
+            "SELECT substring('foobar' FROM 'o(.)b') || substring('foobar' FROM 'b.r')",
+            "obar",
+        ),
     ] {
         assert_eq!(client.rows(sql), [[shown]], "{sql}");
     }

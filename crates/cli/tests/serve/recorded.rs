@@ -26,7 +26,8 @@ const PGBENCH: [&str; 6] = [
 ];
 
 /// What the recordings speak of besides, as far as it can be made here.
-const OBJECTS: [&str; 7] = [
+const OBJECTS: [&str; 8] = [
+    "CREATE TABLE clubs (id INT PRIMARY KEY, name TEXT)",
     "CREATE SCHEMA shop",
     "CREATE TABLE shop.customer (id SERIAL PRIMARY KEY, name VARCHAR(40) NOT NULL, created TIMESTAMPTZ DEFAULT now())",
     "INSERT INTO shop.customer SELECT i, 'n' || i, now() FROM generate_series(1, 20) g(i)",
@@ -117,9 +118,13 @@ fn send(client: &mut Client, statement: &Recorded) -> Result<(), Refusal> {
     match statement.extended {
         false => client.query_or_copy(&statement.sql),
         true => {
-            let values: Vec<Option<&str>> =
-                statement.parameters.iter().map(Option::as_deref).collect();
             let sql = statement.sql.trim();
+            let mut values: Vec<Option<&str>> =
+                statement.parameters.iter().map(Option::as_deref).collect();
+            // One that was only prepared was recorded without its values.
+            if values.is_empty() {
+                values.resize(client.describe(sql)?.0.len(), None);
+            }
             client.extended(sql, &values, 0, false).map(drop)
         }
     }

@@ -46,7 +46,7 @@ pub(super) const VARCHAR: i64 = 1043;
 pub(super) const NUMERIC: i64 = 1700;
 
 /// The base types, in order of their OIDs.
-pub(super) const TYPES: [Type; 38] = [
+pub(super) const TYPES: [Type; 39] = [
     called(ty(16, "bool", 1000, 1, "B"), "boolean"),
     ty(17, "bytea", 1001, -1, "U"),
     called(ty(18, "char", 1002, 1, "Z"), "\"char\""),
@@ -96,6 +96,7 @@ pub(super) const TYPES: [Type; 38] = [
     read_by(ty(2275, "cstring", 1263, -2, "P"), "cstring_"),
     read_by(ty(2276, "any", 0, 4, "P"), "any_"),
     read_by(ty(2278, "void", 0, 4, "P"), "void_"),
+    read_by(ty(2279, "trigger", 0, 4, "P"), "trigger_"),
     read_by(ty(2950, "uuid", 2951, 16, "U"), "uuid_"),
     read_by(ty(3802, "jsonb", 3807, -1, "U"), "jsonb_"),
     ty(4089, "regnamespace", 4090, 4, "N"),

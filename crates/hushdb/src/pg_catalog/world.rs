@@ -345,18 +345,27 @@ impl World {
                 _ => {}
             }
         }
-        let foreign = self.foreign_keys.iter();
-        constraints
-            .extend(foreign.filter_map(|(schema, key)| self.foreign_key(*schema, key, numbers)));
+        let mut taken = BTreeSet::new();
+        for (schema, key) in &self.foreign_keys {
+            let Some(mut constraint) = self.foreign_key(*schema, key) else {
+                continue;
+            };
+            // Of several on the same columns, those behind the first have a number.
+            let (mut more, name) = (0, constraint.name.clone());
+            while !taken.insert((constraint.relation, constraint.name.clone())) {
+                more += 1;
+                constraint.name = format!("{name}{more}");
+            }
+            let of = self.relations.get(constraint.relation);
+            let of = of.map_or(0, |relation| relation.oid).to_string();
+            constraint.oid = numbers.of_name("foreign key", &[&of, &constraint.name]);
+            constraints.push(constraint);
+        }
         self.constraints = constraints;
     }
 
-    fn foreign_key(
-        &self,
-        schema: usize,
-        key: &ForeignKey,
-        numbers: &mut Numbers,
-    ) -> Option<Constraint> {
+    /// A key under the name that it has if it is the only one on its columns, and without a number.
+    fn foreign_key(&self, schema: usize, key: &ForeignKey) -> Option<Constraint> {
         let find = |id: TableId| {
             let mut relations = self.relations.iter().enumerate();
             relations.find_map(|(at, relation)| match &relation.kind {
@@ -366,7 +375,7 @@ impl World {
                 _ => None,
             })
         };
-        let (at, relation, child) = find(key.child)?;
+        let (at, _, child) = find(key.child)?;
         let (parent_at, parent_relation, parent) = find(key.parent)?;
         let index = self.relations.iter().find(|other| match &other.kind {
             Kind::Index(_, index) if other.of == parent_relation.oid => {
@@ -394,7 +403,7 @@ impl World {
         );
         let (_, parent_schema) = self.schema_of(parent_relation);
         Some(Constraint {
-            oid: numbers.of_name("foreign key", &[&relation.oid.to_string(), &own.join(" ")]),
+            oid: 0,
             name: format!("{}_{}{KEY_SUFFIX}", child.name, own.join("_")),
             relation: at,
             kind: "f",

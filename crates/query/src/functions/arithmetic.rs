@@ -5,6 +5,7 @@
 //! Result types follow DuckDB's decimal rules: precision grows until 18 digits and stays there with a check while both
 //! sides fit 64 bits, then grows to 38.
 
+use super::quotient::{QUOTIENT, quotient};
 use crate::common_types::number_kind::{
     MAX_DIGITS_64, MAX_DIGITS_128, Number, common_int, decimal_type, float_type, int_digits,
     int_type,
@@ -43,6 +44,8 @@ pub(crate) enum Op {
     IntegerDivide,
     /// PostgreSQL's division: of whole numbers it truncates; by zero it fails.
     Divide,
+    /// The same of numerics where no divisor is zero.
+    Quotient,
     /// PostgreSQL's remainder: by zero it fails.
     Remainder,
     ShiftLeft,
@@ -58,14 +61,14 @@ impl Op {
             Op::Multiply => "*",
             Op::Modulo | Op::Remainder => "%",
             Op::IntegerDivide => "//",
-            Op::Divide => "/",
+            Op::Divide | Op::Quotient => "/",
             Op::ShiftLeft => "<<",
             Op::ShiftRight => ">>",
         }
     }
 
     fn divides(self) -> bool {
-        matches!(self, Op::Modulo | Op::IntegerDivide) || self.fails_of_zero()
+        matches!(self, Op::Modulo | Op::IntegerDivide | Op::Quotient) || self.fails_of_zero()
     }
 
     fn fails_of_zero(self) -> bool {
@@ -76,6 +79,9 @@ impl Op {
     pub(super) fn result_type(self, left: &DataType, right: &DataType) -> Result<DataType> {
         use DataType::{Decimal64, Decimal128};
         match (left, right) {
+            (Decimal128(..), Decimal128(..)) if matches!(self, Op::Divide | Op::Quotient) => {
+                Ok(QUOTIENT)
+            }
             (Decimal64(p1, s1), Decimal64(p2, s2)) | (Decimal128(p1, s1), Decimal128(p2, s2)) => {
                 let Some((p, s)) = decimal_result(self, (*p1, *s1), (*p2, *s2)) else {
                     return exec_err!("the result of {} would have a scale over 38", self.symbol());
@@ -93,7 +99,7 @@ impl Op {
 
     /// The function that computes this operator.
     pub(crate) fn function(self) -> Arc<ScalarUDF> {
-        static ALL: LazyLock<[Arc<ScalarUDF>; 9]> = LazyLock::new(|| {
+        static ALL: LazyLock<[Arc<ScalarUDF>; 10]> = LazyLock::new(|| {
             [
                 Op::Add,
                 Op::Subtract,
@@ -101,6 +107,7 @@ impl Op {
                 Op::Modulo,
                 Op::IntegerDivide,
                 Op::Divide,
+                Op::Quotient,
                 Op::Remainder,
                 Op::ShiftLeft,
                 Op::ShiftRight,
@@ -137,6 +144,7 @@ pub(crate) fn decimal_result(op: Op, (p1, s1): (u8, i8), (p2, s2): (u8, i8)) -> 
         Op::Modulo
         | Op::IntegerDivide
         | Op::Divide
+        | Op::Quotient
         | Op::Remainder
         | Op::ShiftLeft
         | Op::ShiftRight => Some((widest, s1.max(s2))),
@@ -161,6 +169,12 @@ pub(super) fn operand_types(
     let (Some(l), Some(r)) = (Number::of(left), Number::of(right)) else {
         return Ok(None);
     };
+    if matches!(op, Op::Divide | Op::Quotient)
+        && let Some(scale) = scale_of_numerics(l, r)
+    {
+        let to = DataType::Decimal128(MAX_DIGITS_128, scale);
+        return Ok(Some([to.clone(), to]));
+    }
     if let (Number::Int { bits, signed }, Number::Int { bits: b, signed: s }) = (l, r)
         && let Some((bits, signed)) = common_int((bits, signed), (b, s))
     {
@@ -176,10 +190,6 @@ pub(super) fn operand_types(
         Number::Int { bits, signed } => Some((int_digits(bits, signed), 0)),
         Number::Float => None,
     };
-    if op == Op::Divide {
-        let to = float_type(left, right);
-        return Ok(Some([to.clone(), to]));
-    }
     let (Some(mut a), Some(mut b)) = (digits(l), digits(r)) else {
         let to = float_type(left, right);
         return Ok(Some([to.clone(), to]));
@@ -212,6 +222,19 @@ pub(super) fn operand_types(
         true => DataType::Decimal128(p, s),
         false => decimal_type(p, s),
     })))
+}
+
+/// Digits behind the point of PostgreSQL's numerics that are divided; `None` where one is a float, or both are whole numbers there, of
+/// eight bytes at most.
+fn scale_of_numerics(left: Number, right: Number) -> Option<i8> {
+    let scale = |number| match number {
+        Number::Decimal(_, scale) => Some(scale),
+        Number::Int { .. } => Some(0),
+        Number::Float => None,
+    };
+    let is_whole = |number| matches!(number, Number::Int { bits, .. } if bits < 128);
+    let scale = scale(left)?.max(scale(right)?);
+    (!(is_whole(left) && is_whole(right))).then_some(scale)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -354,7 +377,7 @@ macro_rules! exact {
                     Op::Subtract => self.checked_sub(other),
                     Op::Multiply => self.checked_mul(other),
                     Op::Modulo | Op::Remainder => self.checked_rem(other),
-                    Op::IntegerDivide | Op::Divide => self.checked_div(other),
+                    Op::IntegerDivide | Op::Divide | Op::Quotient => self.checked_div(other),
                     Op::ShiftLeft => match (self >= 0, u32::try_from(other)) {
                         (true, Ok(by)) => {
                             let shifted = self.checked_shl(by).unwrap_or(0);
@@ -408,6 +431,9 @@ fn evaluate(op: Op, left: &ArrayRef, right: &ArrayRef, result: &DataType) -> Res
             let array: PrimitiveArray<Decimal128Type> = binary(left, right, wide)?;
             Arc::new(array.with_data_type(result.clone()))
         }
+        (T::Decimal128(..), T::Decimal128(..)) if matches!(op, Op::Divide | Op::Quotient) => {
+            quotients(left, right)?
+        }
         (T::Decimal128(..), T::Decimal128(p, _)) => {
             let limit = 10i128.pow(u32::from(*p));
             decimal::<Decimal128Type>(op, left, right, result, |v| v > -limit && v < limit)?
@@ -427,7 +453,7 @@ fn float(op: Op, left: &ColumnarValue, right: &ColumnarValue) -> Result<Columnar
             none_by_zero(l, r)?;
             numeric::rem(l, r)
         }),
-        Op::Divide => datum::apply(left, right, |l, r| {
+        Op::Divide | Op::Quotient => datum::apply(left, right, |l, r| {
             none_by_zero(l, r)?;
             numeric::div(l, r)
         }),
@@ -513,6 +539,21 @@ fn huge(op: Op, left: &ArrayRef, right: &ArrayRef, result: &DataType) -> Result<
     });
     let values = values.collect::<Result<PrimitiveArray<Decimal256Type>, ArrowError>>()?;
     Ok(Arc::new(values.with_data_type(result.clone())))
+}
+
+/// Numerics of one scale, divided.
+fn quotients(left: &ArrayRef, right: &ArrayRef) -> Result<ArrayRef> {
+    let [left, right] = [left, right].map(|side| side.as_primitive::<Decimal128Type>());
+    let each = left.iter().zip(right).map(|pair| match pair {
+        (Some(_), Some(0)) => Err(by_zero()),
+        (Some(a), Some(b)) => {
+            let quotient = quotient(a, b, 0).map_err(|e| ArrowError::ExternalError(Box::new(e)));
+            quotient.map(Some)
+        }
+        _ => Ok(None),
+    });
+    let quotients = each.collect::<Result<PrimitiveArray<Decimal128Type>, ArrowError>>()?;
+    Ok(Arc::new(quotients.with_data_type(QUOTIENT)))
 }
 
 /// Division and remainder give NULL where the divisor is zero, or fail.

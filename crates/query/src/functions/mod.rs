@@ -65,6 +65,7 @@ mod postgres_literal;
 mod postgres_numeric;
 mod postgres_text;
 mod quantile;
+mod quotient;
 mod raised;
 mod room;
 mod rounding;
@@ -221,9 +222,8 @@ pub fn aggregate_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<AggregateUDF
     let mut functions = sliding::all();
     functions.extend(statistics::all());
     functions.extend(quantile::all());
+    functions.extend(sum::ExactSum::all().map(|sum| Arc::new(AggregateUDF::from(sum))));
     functions.extend([
-        Arc::new(AggregateUDF::from(sum::ExactSum::sum())),
-        Arc::new(AggregateUDF::from(sum::ExactSum::avg())),
         Arc::new(AggregateUDF::from(approximate::Approximate::new())),
         Arc::new(AggregateUDF::from(list_of::ListOf::new())),
         Arc::new(AggregateUDF::from(ordered_texts::TextOf::new(memory))),

@@ -2,12 +2,13 @@
 
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type};
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use hushdb_sql::{Error, ErrorKind, sqlstate};
 use std::sync::Arc;
 
 /// The value, where `rows` is NULL, 0 or 1; an error elsewhere.
@@ -52,7 +53,13 @@ impl ScalarUDFImpl for OneRow {
         let rows = rows.into_array(args.number_rows)?;
         let rows = rows.as_primitive::<Int64Type>();
         if rows.iter().flatten().any(|rows| rows > 1) {
-            return exec_err!("Scalar subquery returned more than one row");
+            let refused = Error::new(
+                ErrorKind::InvalidInput,
+                "Scalar subquery returned more than one row",
+            );
+            return Err(refused
+                .with_sqlstate(sqlstate::CARDINALITY_VIOLATION)
+                .into());
         }
         Ok(value)
     }

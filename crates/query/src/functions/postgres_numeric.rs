@@ -1,8 +1,10 @@
 //! `numeric` of PostgreSQL where no digits are said: what is cast to it keeps the digits that it has, and a column of it keeps ten behind the
 //! point.
 //!
-//! What must hold: a digit that is written is kept, or refused; floats alone are rounded, as PostgreSQL does: to 15 digits.
+//! What must hold: a digit that is written is kept, or refused; floats are rounded, as PostgreSQL does: to 15 digits, and quotients to those
+//! of the column.
 
+use super::quotient::QUOTIENT;
 use super::rounding_cast::cast_rounding;
 use crate::common_types::number_kind::{MAX_DIGITS_128, Number, decimal_type, int_digits, is_huge};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, StringViewArray};
@@ -104,6 +106,8 @@ fn kept(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
                 .flatten()
                 .any(|text| digits_behind(text) > i64::from(*scale))
         }
+        // Its last digits were rounded already.
+        from if *from == QUOTIENT => false,
         DataType::Decimal32(_, s) | DataType::Decimal64(_, s) | DataType::Decimal128(_, s)
             if s > scale =>
         {

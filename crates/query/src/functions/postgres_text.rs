@@ -4,6 +4,7 @@
 
 use super::json_text::json_value;
 use super::moment_cast::{cast_moments, is_of_moments};
+use super::quotient::QUOTIENT;
 use super::value_text;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray, StringViewBuilder};
 use datafusion::arrow::compute::cast;
@@ -138,6 +139,7 @@ pub fn postgres_text(column: &dyn Array, row: usize) -> Result<Option<String>, A
 /// A number of no digits that were said, without the zeros behind those that were written.
 fn without_zeros(text: String, of: &DataType) -> String {
     match of {
+        ty if *ty == QUOTIENT => text,
         DataType::Decimal128(38, scale) if *scale >= NUMERIC_SCALE && text.contains('.') => {
             text.trim_end_matches('0').trim_end_matches('.').to_owned()
         }

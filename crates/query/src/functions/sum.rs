@@ -1,6 +1,7 @@
 //! `sum` and `avg` that cannot wrap: integers and decimals add up exactly in 128 bits, to a HUGEINT or 38 digits, and what is past that is an
-//! error. As in DuckDB, `avg` of any number is a DOUBLE.
+//! error. As in DuckDB, `avg` of any number is a DOUBLE. PostgreSQL's `sum` of INTEGER is BIGINT, its `avg` of what is exact is a numeric.
 
+use super::quotient::{QUOTIENT, exact_means};
 use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Decimal128Array, Decimal256Array,
@@ -9,7 +10,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{
     DataType, Decimal64Type, Decimal128Type, Decimal256Type, Field, FieldRef, Float64Type,
-    Int64Type, UInt64Type, i256,
+    Int32Type, Int64Type, UInt64Type, i256,
 };
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -17,7 +18,7 @@ use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
 };
-use hushdb_sql::{Error, ErrorKind};
+use hushdb_sql::{Error, ErrorKind, POSTGRES_AVG, POSTGRES_SUM};
 use hushdb_storage::{HUGEINT, UHUGEINT};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,9 +31,21 @@ const LIMIT: i128 = 10i128.pow(38) - 1;
 enum Answer {
     Sum,
     Avg,
+    PostgresSum,
+    PostgresAvg,
 }
 
-/// The aggregate function; `Answer` says which of the two it is.
+impl Answer {
+    fn counts(self) -> bool {
+        matches!(self, Answer::Avg | Answer::PostgresAvg)
+    }
+
+    fn is_postgres(self) -> bool {
+        matches!(self, Answer::PostgresSum | Answer::PostgresAvg)
+    }
+}
+
+/// The aggregate function; `Answer` says which of them it is.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct ExactSum {
     answer: Answer,
@@ -41,20 +54,16 @@ pub(super) struct ExactSum {
 }
 
 impl ExactSum {
-    pub(super) fn sum() -> Self {
-        Self {
-            answer: Answer::Sum,
+    pub(super) fn all() -> [Self; 4] {
+        use Answer::{Avg, PostgresAvg, PostgresSum, Sum};
+        [Sum, Avg, PostgresSum, PostgresAvg].map(|answer| Self {
+            answer,
             signature: Signature::user_defined(Volatility::Immutable),
-            aliases: vec![],
-        }
-    }
-
-    pub(super) fn avg() -> Self {
-        Self {
-            answer: Answer::Avg,
-            signature: Signature::user_defined(Volatility::Immutable),
-            aliases: vec!["mean".into()],
-        }
+            aliases: match answer {
+                Avg => vec!["mean".into()],
+                _ => vec![],
+            },
+        })
     }
 }
 
@@ -83,6 +92,8 @@ impl AggregateUDFImpl for ExactSum {
         match self.answer {
             Answer::Sum => "sum",
             Answer::Avg => "avg",
+            Answer::PostgresSum => POSTGRES_SUM,
+            Answer::PostgresAvg => POSTGRES_AVG,
         }
     }
 
@@ -107,6 +118,15 @@ impl AggregateUDFImpl for ExactSum {
             huge if *huge == HUGEINT => HUGEINT,
             huge if *huge == UHUGEINT => DataType::Float64,
             DataType::UInt64 => DataType::UInt64,
+            DataType::Int8
+            | DataType::Int16
+            | DataType::Int32
+            | DataType::UInt8
+            | DataType::UInt16
+                if self.answer.is_postgres() =>
+            {
+                DataType::Int32
+            }
             integer if integer.is_integer() => DataType::Int64,
             DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal64(*p, *s),
             DataType::Decimal128(p, s) => DataType::Decimal128(*p, *s),
@@ -126,9 +146,11 @@ impl AggregateUDFImpl for ExactSum {
             return Err(Error::unsupported(what).into());
         }
         Ok(match self.answer {
-            Answer::Sum if is_whole(&arg_types[0]) => HUGEINT,
-            Answer::Sum => state_type(&arg_types[0]),
-            Answer::Avg => DataType::Float64,
+            Answer::PostgresSum if arg_types[0] == DataType::Int32 => DataType::Int64,
+            Answer::Sum | Answer::PostgresSum if is_whole(&arg_types[0]) => HUGEINT,
+            Answer::Sum | Answer::PostgresSum => state_type(&arg_types[0]),
+            Answer::PostgresAvg if arg_types[0] != DataType::Float64 => QUOTIENT,
+            Answer::Avg | Answer::PostgresAvg => DataType::Float64,
         })
     }
 
@@ -158,7 +180,7 @@ impl AggregateUDFImpl for ExactSum {
         }
         let mut fields =
             vec![Field::new(format_state_name(args.name, "sum"), state_type(input), true).into()];
-        if self.answer == Answer::Avg {
+        if self.answer.counts() {
             fields.push(
                 Field::new(
                     format_state_name(args.name, "count"),
@@ -193,6 +215,7 @@ impl AggregateUDFImpl for ExactSum {
 
 fn overflow(input: &DataType) -> datafusion::error::DataFusionError {
     let what = match is_whole(input) {
+        _ if *input == DataType::Int32 => "sum does not fit into bigint; cast what is added to it",
         true => "Overflow in HUGEINT addition: sum does not fit",
         false => "sum does not fit into 38 digits",
     };
@@ -213,6 +236,8 @@ trait Sum: Copy + Default + Send + std::fmt::Debug + 'static {
     /// Sums as they are handed over.
     fn answer(values: Vec<Self>, nulls: Option<NullBuffer>, input: &DataType) -> ArrayRef;
     fn to_f64(self) -> f64;
+    /// PostgreSQL's means of so many numbers each; NULL of none.
+    fn postgres_means(sums: &[Self], counts: &[i64], scale: i8) -> Result<ArrayRef>;
     /// Whether the type of the sum has it.
     fn fits(self, input: &DataType) -> bool;
 }
@@ -224,6 +249,7 @@ impl Sum for i128 {
         each: impl FnMut(usize, Self),
     ) -> Result<()> {
         match values.data_type() {
+            DataType::Int32 => visit(values.as_primitive::<Int32Type>(), filter, i128::from, each),
             DataType::Int64 => visit(values.as_primitive::<Int64Type>(), filter, i128::from, each),
             DataType::UInt64 => visit(
                 values.as_primitive::<UInt64Type>(),
@@ -264,6 +290,10 @@ impl Sum for i128 {
     }
 
     fn answer(values: Vec<Self>, nulls: Option<NullBuffer>, input: &DataType) -> ArrayRef {
+        if *input == DataType::Int32 {
+            let values: Vec<i64> = values.into_iter().map(|sum| sum as i64).collect();
+            return Arc::new(Int64Array::new(values.into(), nulls));
+        }
         if !is_whole(input) {
             return Self::state(values, nulls, scale(input));
         }
@@ -275,8 +305,15 @@ impl Sum for i128 {
         self as f64
     }
 
+    fn postgres_means(sums: &[Self], counts: &[i64], scale: i8) -> Result<ArrayRef> {
+        exact_means(sums, counts, scale)
+    }
+
     fn fits(self, input: &DataType) -> bool {
-        is_whole(input) || (-LIMIT..=LIMIT).contains(&self)
+        match *input == DataType::Int32 {
+            true => i64::try_from(self).is_ok(),
+            false => is_whole(input) || (-LIMIT..=LIMIT).contains(&self),
+        }
     }
 }
 
@@ -306,6 +343,10 @@ impl Sum for f64 {
 
     fn to_f64(self) -> f64 {
         self
+    }
+
+    fn postgres_means(sums: &[Self], counts: &[i64], scale: i8) -> Result<ArrayRef> {
+        Ok(means(sums, counts, scale))
     }
 
     fn fits(self, _: &DataType) -> bool {
@@ -397,6 +438,9 @@ impl Total {
     /// The sum as it is handed over.
     fn answered(&self) -> Result<ScalarValue> {
         Ok(match self.sum()? {
+            ScalarValue::Decimal128(sum, ..) if self.input == DataType::Int32 => {
+                ScalarValue::Int64(sum.map(|sum| sum as i64))
+            }
             ScalarValue::Decimal128(sum, ..) if is_whole(&self.input) => {
                 ScalarValue::Decimal256(sum.map(i256::from_i128), MAX_DIGITS + 1, 0)
             }
@@ -419,26 +463,20 @@ impl Accumulator for Total {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        match self.answer {
-            Answer::Sum => self.answered(),
-            Answer::Avg if self.count == 0 => Ok(ScalarValue::Float64(None)),
-            Answer::Avg if self.is_float() => {
-                Ok(ScalarValue::Float64(Some(self.float / self.count as f64)))
-            }
-            Answer::Avg => {
-                self.sum()?;
-                Ok(ScalarValue::Float64(Some(mean(
-                    self.exact,
-                    self.count,
-                    scale(&self.input),
-                ))))
-            }
-        }
+        let (counts, scale) = ([self.count], scale(&self.input));
+        self.sum()?;
+        let mean = match self.answer {
+            Answer::Sum | Answer::PostgresSum => return self.answered(),
+            _ if self.is_float() => means(&[self.float], &counts, scale),
+            Answer::Avg => means(&[self.exact], &counts, scale),
+            Answer::PostgresAvg => i128::postgres_means(&[self.exact], &counts, scale)?,
+        };
+        ScalarValue::try_from_array(&mean, 0)
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         let mut state = vec![self.sum()?];
-        if self.answer == Answer::Avg {
+        if self.answer.counts() {
             state.push(ScalarValue::Int64(Some(self.count)));
         }
         Ok(state)
@@ -447,7 +485,7 @@ impl Accumulator for Total {
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
         let before = self.count;
         self.add(&states[0], 1)?;
-        if self.answer == Answer::Avg {
+        if self.answer.counts() {
             let counts = states[1].as_primitive::<Int64Type>();
             self.count = before + counts.iter().flatten().sum::<i64>();
         }
@@ -459,8 +497,14 @@ impl Accumulator for Total {
     }
 }
 
-fn mean(sum: i128, count: i64, scale: i8) -> f64 {
-    sum as f64 / (count as f64 * 10f64.powi(i32::from(scale)))
+/// Means of so many numbers each; NULL of none.
+fn means<N: Sum>(sums: &[N], counts: &[i64], scale: i8) -> ArrayRef {
+    let unit = 10f64.powi(i32::from(scale));
+    let means = sums
+        .iter()
+        .zip(counts)
+        .map(|(sum, count)| (*count > 0).then(|| sum.to_f64() / (*count as f64 * unit)));
+    Arc::new(means.collect::<Float64Array>())
 }
 
 /// `sum(DISTINCT x)`: keeps the distinct values, adds them up at the end.
@@ -587,24 +631,19 @@ impl<N: Sum> GroupsAccumulator for GroupTotals<N> {
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
         let (sums, counts) = self.take(emit_to);
         match self.answer {
-            Answer::Sum => {
+            Answer::Sum | Answer::PostgresSum => {
                 let (sums, nulls) = self.checked(sums, &counts)?;
                 Ok(N::answer(sums, nulls, &self.input))
             }
-            Answer::Avg => {
-                let unit = 10f64.powi(i32::from(scale(&self.input)));
-                let averages = sums.iter().zip(&counts).map(|(sum, count)| {
-                    (*count > 0).then(|| sum.to_f64() / (*count as f64 * unit))
-                });
-                Ok(Arc::new(averages.collect::<Float64Array>()))
-            }
+            Answer::Avg => Ok(means(&sums, &counts, scale(&self.input))),
+            Answer::PostgresAvg => N::postgres_means(&sums, &counts, scale(&self.input)),
         }
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
         let (sums, counts) = self.take(emit_to);
         let mut state = vec![self.sums_array(sums, &counts)?];
-        if self.answer == Answer::Avg {
+        if self.answer.counts() {
             state.push(Arc::new(Int64Array::from(counts)));
         }
         Ok(state)
@@ -618,7 +657,10 @@ impl<N: Sum> GroupsAccumulator for GroupTotals<N> {
     ) -> Result<()> {
         self.sums.resize(total_num_groups, N::default());
         self.counts.resize(total_num_groups, 0);
-        let counts = (self.answer == Answer::Avg).then(|| values[1].as_primitive::<Int64Type>());
+        let counts = self
+            .answer
+            .counts()
+            .then(|| values[1].as_primitive::<Int64Type>());
         let (group_sums, group_counts) = (self.sums.as_mut_slice(), self.counts.as_mut_slice());
         let mut fits = true;
         N::each(&values[0], None, |i, value| {
@@ -646,7 +688,7 @@ impl<N: Sum> GroupsAccumulator for GroupTotals<N> {
             counts[i] = 1;
         })?;
         let mut state = vec![self.sums_array(sums, &counts)?];
-        if self.answer == Answer::Avg {
+        if self.answer.counts() {
             state.push(Arc::new(Int64Array::from(counts)));
         }
         Ok(state)

@@ -63,13 +63,15 @@ impl DuckOperators {
             TRUTH => Ok(PlannerResult::Planned(truth(expr.left, schema))),
             ONE_TYPE => Ok(PlannerResult::Planned(one_type(expr.left, schema)?)),
             CUT_DIVIDE | REMAINDER => {
-                let (op, failing) = postgres_divisions::meant(&expr, schema);
+                let (op, function) = postgres_divisions::meant(&expr, schema);
                 let mut expr = RawBinaryExpr { op, ..expr };
-                let Some(failing) = failing else {
+                let Some(function) = function else {
                     return self.plan_binary_op(expr, schema);
                 };
                 bracket_operands(&mut expr);
-                Ok(PlannerResult::Planned(call(failing, expr.left, expr.right)))
+                Ok(PlannerResult::Planned(call(
+                    function, expr.left, expr.right,
+                )))
             }
             _ => Ok(PlannerResult::Original(expr)),
         }

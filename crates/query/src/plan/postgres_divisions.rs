@@ -1,4 +1,4 @@
-//! `/` and `%` of PostgreSQL: what is divided by zero is an error, and `/` of whole numbers cuts.
+//! `/` and `%` of PostgreSQL: what is divided by zero is an error, `/` of whole numbers cuts, and that of other exact numbers is a numeric.
 
 use super::operators::type_of;
 use crate::common_types::number_kind::Number;
@@ -9,7 +9,7 @@ use datafusion::logical_expr::planner::RawBinaryExpr;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use hushdb_sql::REMAINDER;
 
-/// The operator of ours that means the same where no divisor is zero, and the one that fails of zero where one may be.
+/// The operator of ours that means the same where no divisor is zero, and the function that it is otherwise.
 pub(super) fn meant(expr: &RawBinaryExpr, schema: &DFSchema) -> (BinaryOperator, Option<Op>) {
     let ty = |side| type_of(side, schema).ok();
     let sides = [&expr.left, &expr.right].map(ty);
@@ -25,8 +25,16 @@ pub(super) fn meant(expr: &RawBinaryExpr, schema: &DFSchema) -> (BinaryOperator,
         (false, true) => (BinaryOperator::DuckIntegerDivide, Op::Divide),
         (false, false) => (BinaryOperator::Divide, Op::Divide),
     };
-    let fails = are_numbers && !is_but_zero(&expr.right);
-    (op, fails.then_some(failing))
+    let are_exact = sides.iter().all(|ty| {
+        let number = ty.as_ref().and_then(Number::of);
+        number.is_some_and(|number| number != Number::Float)
+    });
+    let function = match is_but_zero(&expr.right) {
+        false => are_numbers.then_some(failing),
+        true if are_exact && !is_remainder && !is_whole => Some(Op::Quotient),
+        true => None,
+    };
+    (op, function)
 }
 
 /// Whether a divisor is a literal other than zero.

@@ -27,11 +27,14 @@ use datafusion::physical_plan::{
     InputDistributionRequirements, PlanProperties, ReplaceChildrenOptions, StatisticsArgs,
 };
 use hushdb_sql::stack::with_room;
+use hushdb_sql::{POSTGRES_AVG, POSTGRES_SUM};
 use std::fmt;
 use std::sync::Arc;
 
 /// Aggregates whose value does not depend on the order of rows.
-const OF_ANY_ORDER: [&str; 28] = [
+const OF_ANY_ORDER: [&str; 30] = [
+    POSTGRES_SUM,
+    POSTGRES_AVG,
     "count",
     "sum",
     "avg",

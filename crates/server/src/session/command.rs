@@ -2,6 +2,7 @@
 //!
 //! What must hold: what neither of them can do is refused by name; a password is taken out here and stands in nothing that is kept.
 
+use super::transaction::SERIALIZABLE;
 use super::{alter, cursor, set};
 use crate::sql_error::SqlError;
 use crate::wire::copy_options::CopyOptions;
@@ -297,11 +298,9 @@ pub(super) fn modes(words: &mut Words<'_>) -> Result<(bool, Option<&'static str>
     let (mut read_only, mut isolation) = (false, None);
     while !words.is_empty() {
         if words.take(&["isolation", "level"]) {
-            if words.take(&["serializable"]) {
-                let missing = SqlError::missing("SERIALIZABLE");
-                return Err(missing.with_hint("REPEATABLE READ is there"));
-            }
-            let level = if words.take(&["repeatable", "read"]) {
+            let level = if words.take(&["serializable"]) {
+                SERIALIZABLE
+            } else if words.take(&["repeatable", "read"]) {
                 "repeatable read"
             } else if words.take(&["read", "committed"]) || words.take(&["read", "uncommitted"]) {
                 "read committed"
@@ -320,7 +319,14 @@ pub(super) fn modes(words: &mut Words<'_>) -> Result<(bool, Option<&'static str>
             return Err(SqlError::syntax("a transaction mode was expected"));
         }
     }
-    Ok((read_only, isolation))
+    // Transactions that only read are in any order what each of them is alone: one that sees one state.
+    match isolation == Some(SERIALIZABLE) && !read_only {
+        true => Err(
+            SqlError::missing("SERIALIZABLE of a transaction that may write")
+                .with_hint("REPEATABLE READ is there, and SERIALIZABLE READ ONLY"),
+        ),
+        false => Ok((read_only, isolation)),
+    }
 }
 
 fn begin(words: &mut Words<'_>) -> Result<Command, SqlError> {

@@ -5,6 +5,9 @@ use super::{End, Fail, Session};
 use crate::sql_error::SqlError;
 use crate::words::{Kind, tokens};
 
+/// The level that is there for transactions that only read, for which it is that of REPEATABLE READ.
+pub(super) const SERIALIZABLE: &str = "serializable";
+
 /// What is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Block {
@@ -65,8 +68,10 @@ impl Session {
         isolation: Option<&'static str>,
     ) -> Result<(), SqlError> {
         let level = |level: &str| format!("SET default_transaction_isolation = '{level}'");
-        if let Some(isolation) = isolation {
-            self.engine(&level(isolation))?;
+        match isolation {
+            Some(SERIALIZABLE) => self.engine(&level("repeatable read"))?,
+            Some(isolation) => self.engine(&level(isolation))?,
+            None => {}
         }
         let begun = self.engine(if read_only {
             "BEGIN READ ONLY"
