@@ -127,11 +127,6 @@ const MACROS: &[(&str, usize, &str)] = &[
         1,
         "list_sort($1, 'DESC', 'NULLS LAST')",
     ),
-    (
-        "approx_count_distinct",
-        1,
-        "CAST(approx_distinct($1) AS BIGINT)",
-    ),
     ("century", 1, "date_part('century', $1)"),
     ("millennium", 1, "date_part('millennium', $1)"),
     ("decade", 1, "date_part('decade', $1)"),
@@ -161,8 +156,6 @@ const MACROS: &[(&str, usize, &str)] = &[
     ("unicode", 1, "CASE WHEN $1 = '' THEN -1 ELSE ascii($1) END"),
     ("ord", 1, "CASE WHEN $1 = '' THEN -1 ELSE ascii($1) END"),
     ("pg_typeof", 1, "lower(typeof($1))"),
-    ("count_if", 1, COUNT_IF),
-    ("countif", 1, COUNT_IF),
     (
         "wavg",
         2,
@@ -284,9 +277,6 @@ const UUID_V7: &str = "CAST(overlay(CAST(uuid() AS VARCHAR) PLACING \
 /// The nearest number with so many digits, of two as near the even one.
 const ROUND_EVEN: &str = "CAST(CASE (abs($1) * power(10, $2 + 1)) % 10 \
      WHEN 5 THEN round($1 / 2, $2) * 2 ELSE round($1, $2) END AS DOUBLE)";
-
-/// How often something is true; `$truth` takes a BOOLEAN alone.
-const COUNT_IF: &str = "sum(\"$truth\"($1))";
 
 /// What is put at an end has the type that both have in common, and a list that is NULL is empty.
 const LIST_APPEND: &str = "list_concat($1, make_array($2))";

@@ -3,6 +3,7 @@
 //! What must hold: among few values, which the digest keeps one by one, it is what lies between the middles of their places; the
 //! result is of the argument's type. After T. Dunning and O. Ertl, Computing Extremely Accurate Quantiles Using t-Digests, 2019.
 
+use super::frame_values::FrameValues;
 use super::plain::called;
 use super::whole::list_of;
 use crate::common_types::number_kind::is_huge;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 /// Groups of values that a digest keeps.
 const MOST: usize = 100;
 
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Approximate {
     signature: Signature,
 }
@@ -164,6 +165,10 @@ impl AggregateUDFImpl for Approximate {
             shares: shares(&args)?,
             to: args.return_field.data_type().clone(),
         }))
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        Ok(FrameValues::of(self.clone(), &args))
     }
 }
 

@@ -26,6 +26,7 @@ mod first_of;
 mod float_extremes;
 mod formatted;
 mod formatted_values;
+mod frame_values;
 mod hashed;
 mod huge_cast;
 mod instant;

@@ -1,5 +1,6 @@
 //! `string_agg(x ORDER BY y)` with GROUP BY, by way of `list(x ORDER BY y)`; all else is the library's, which asks for memory first.
 
+use super::frame_values::FrameValues;
 use super::list_of::ListOf;
 use super::room::{Memory, Room};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, LargeStringBuilder};
@@ -16,7 +17,7 @@ use datafusion::physical_expr::expressions::Literal;
 use std::sync::Arc;
 
 /// The library's function, with another accumulator of groups.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TextOf(AggregateUDF, Memory);
 
 impl TextOf {
@@ -85,14 +86,6 @@ impl Accumulator for Asking {
         let _room = self.room_for(states)?;
         self.inner.merge_batch(states)
     }
-
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.inner.retract_batch(values)
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        self.inner.supports_retract_batch()
-    }
 }
 
 impl AggregateUDFImpl for TextOf {
@@ -120,6 +113,13 @@ impl AggregateUDFImpl for TextOf {
         let inner = self.0.accumulator(args)?;
         let memory = self.1.clone();
         Ok(Box::new(Asking { inner, memory }))
+    }
+
+    fn create_sliding_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn Accumulator>> {
+        Ok(FrameValues::of(self.clone(), &args))
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {

@@ -1,10 +1,13 @@
 //! `bool_and`, `bool_or`, `bit_and`, `bit_or` and `bit_xor` over frames that move: the library's cannot take back a value that
-//! leaves the frame, or say NULL of a frame without values.
+//! leaves the frame, or say NULL of a frame without values. `approx_distinct` and `any_value` look at the values of each frame anew.
 
+use super::frame_values::FrameValues;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type, UInt64Type};
 use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::functions_aggregate::any_value::any_value_udaf;
+use datafusion::functions_aggregate::approx_distinct::approx_distinct_udaf;
 use datafusion::functions_aggregate::bit_and_or_xor::{bit_and_udaf, bit_or_udaf, bit_xor_udaf};
 use datafusion::functions_aggregate::bool_and_or::{bool_and_udaf, bool_or_udaf};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -25,9 +28,10 @@ enum Bits {
 }
 
 /// The library's function, with an accumulator of ours where a frame moves.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Sliding {
-    bits: Bits,
+    /// None where it counts no bits, and the values of frames are retained.
+    bits: Option<Bits>,
     planned: Arc<AggregateUDF>,
     signature: Signature,
 }
@@ -41,11 +45,13 @@ pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
         }))
     };
     vec![
-        sliding(Bits::And, bool_and_udaf()),
-        sliding(Bits::Or, bool_or_udaf()),
-        sliding(Bits::And, bit_and_udaf()),
-        sliding(Bits::Or, bit_or_udaf()),
-        sliding(Bits::Xor, bit_xor_udaf()),
+        sliding(Some(Bits::And), bool_and_udaf()),
+        sliding(Some(Bits::Or), bool_or_udaf()),
+        sliding(Some(Bits::And), bit_and_udaf()),
+        sliding(Some(Bits::Or), bit_or_udaf()),
+        sliding(Some(Bits::Xor), bit_xor_udaf()),
+        sliding(None, approx_distinct_udaf()),
+        sliding(None, any_value_udaf()),
     ]
 }
 
@@ -65,7 +71,7 @@ impl AggregateUDFImpl for Sliding {
             false => DataType::Int64,
         };
         let field = |ty: &DataType| match ty {
-            DataType::Null => Arc::new(Field::new("", null.clone(), true)),
+            DataType::Null if self.bits.is_some() => Arc::new(Field::new("", null.clone(), true)),
             ty => Arc::new(Field::new("", ty.clone(), true)),
         };
         let fields: Vec<FieldRef> = types.iter().map(field).collect();
@@ -75,6 +81,10 @@ impl AggregateUDFImpl for Sliding {
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
         self.planned.return_type(arg_types)
+    }
+
+    fn return_field(&self, arg_fields: &[FieldRef]) -> Result<FieldRef> {
+        self.planned.return_field(arg_fields)
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
@@ -87,7 +97,7 @@ impl AggregateUDFImpl for Sliding {
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
         // The library's would count a value as often as it comes.
-        !(args.is_distinct && matches!(self.bits, Bits::Xor))
+        !(args.is_distinct && self.bits == Some(Bits::Xor))
             && self.planned.groups_accumulator_supported(args)
     }
 
@@ -102,12 +112,23 @@ impl AggregateUDFImpl for Sliding {
         &self,
         args: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn Accumulator>> {
+        let Some(bits) = self.bits else {
+            return Ok(FrameValues::of(self.clone(), &args));
+        };
         Ok(Box::new(Counted {
-            bits: self.bits,
+            bits,
             of: args.return_field.data_type().clone(),
             values: 0,
             ones: [0; 64],
         }))
+    }
+
+    fn default_value(&self, of: &DataType) -> Result<ScalarValue> {
+        self.planned.default_value(of)
+    }
+
+    fn is_nullable(&self) -> bool {
+        self.planned.is_nullable()
     }
 
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {
@@ -115,7 +136,10 @@ impl AggregateUDFImpl for Sliding {
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
-        ReversedUDAF::Identical
+        match self.bits {
+            Some(_) => ReversedUDAF::Identical,
+            None => ReversedUDAF::NotSupported,
+        }
     }
 }
 

@@ -61,6 +61,13 @@ const MEANINGS: &[(&str, usize, &str)] = &[
         2,
         "\"$quantile_between\"(array_agg($1), $2)",
     ),
+    ("count_if", 1, COUNT_IF),
+    ("countif", 1, COUNT_IF),
+    (
+        "approx_count_distinct",
+        1,
+        "CAST(approx_distinct($1) AS BIGINT)",
+    ),
     (
         "arg_max_null",
         2,
@@ -98,6 +105,9 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     MEANINGS.iter().map(|(name, ..)| *name)
 }
 
+/// How often something is true; `$truth` takes a BOOLEAN alone.
+const COUNT_IF: &str = "sum(\"$truth\"($1))";
+
 /// The value of the row where another is greatest, or least: rows where one of them is NULL do not count.
 const ARG_MAX: &str =
     "first_value($1 ORDER BY $2 DESC) FILTER (WHERE $1 IS NOT NULL AND $2 IS NOT NULL)";
@@ -111,7 +121,13 @@ const OF_LEAST: &str =
     "(array_agg($1 ORDER BY $2) FILTER (WHERE $1 IS NOT NULL AND $2 IS NOT NULL))[1:$3]";
 
 /// Aggregates that stand in the meanings.
-const WITHIN: [&str; 3] = ["array_agg", "string_agg", "first_value"];
+const WITHIN: [&str; 5] = [
+    "array_agg",
+    "string_agg",
+    "first_value",
+    "sum",
+    "approx_distinct",
+];
 
 /// What a call of an aggregate means, if it is one of these.
 pub(super) fn expand(name: &str, function: &Function) -> Result<Option<Expr>> {
