@@ -35,6 +35,11 @@ use super::verify;
 use crate::column_type::{ColumnType, Values};
 use crate::expected_panics::expect_panics;
 
+/// Few rows that take few bytes as they are: a block takes whole sectors of 4 KiB, so looking for encodings, which takes
+/// longer than all else in writing them, would gain nothing.
+const SMALL_ROWS: u32 = 16;
+const SMALL_BYTES: usize = 2 << 10;
+
 /// The codec of format 1. Two threads may use one at once.
 #[derive(Clone)]
 pub struct VortexCodec {
@@ -273,6 +278,12 @@ impl VortexCodec {
             let run = || self.try_encode(ty, &parts, rows, nullable, compress);
             expect_panics(run).flatten()
         };
+        let is_small = |segment: &EncodedSegment| segment.len() <= SMALL_BYTES;
+        if rows <= SMALL_ROWS
+            && let Some(segment) = attempt(false).filter(is_small)
+        {
+            return Ok(segment);
+        }
         // What the compressor cannot take is stored as it is rather than refused.
         attempt(true)
             .or_else(|| attempt(false))
