@@ -273,7 +273,7 @@ fn rows_that_are_changed() {
 #[test]
 fn what_the_storage_does() {
     let directory = tempfile::tempdir().unwrap();
-    let (_database, connection) = with_table(directory.path(), 2_000_000);
+    let (database, connection) = with_table(directory.path(), 2_000_000);
     ends_after(&connection, "CREATE INDEX x ON t (r, s)", SHORTLY_BEFORE);
     ends_after(
         &connection,
@@ -309,8 +309,14 @@ fn what_the_storage_does() {
             .unwrap();
     }
     ends_after(&connection, "CHECKPOINT", SHORTLY_BEFORE);
-    // All of it is there, and can be stored.
-    connection.execute("CHECKPOINT").unwrap();
+    // All of it is there, and can be stored; who waits for that is ended, too.
+    let other = database.connect().unwrap();
+    std::thread::scope(|scope| {
+        let stores = scope.spawn(move || other.execute("CHECKPOINT").map(drop));
+        std::thread::sleep(SHORTLY_BEFORE);
+        ends_after(&connection, "CHECKPOINT", SHORTLY_BEFORE);
+        stores.join().unwrap().unwrap();
+    });
     assert_eq!(rows(&connection, "SELECT s FROM small"), 1_200_000);
 }
 
