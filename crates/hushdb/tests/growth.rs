@@ -78,12 +78,13 @@ const MEANINGS: [(&str, &str); 7] = [
 ];
 
 /// Functions that make much of little, which are tried each time; those of a prefix in `FUNCTIONS`, or all, when it is set.
-const GROWING: [&str; 35] = [
+const GROWING: [&str; 37] = [
     "array_to_string",
     "bar",
     "bin",
     "concat",
     "concat_ws",
+    "currval",
     "flatten",
     "format",
     "generate_series",
@@ -102,6 +103,7 @@ const GROWING: [&str; 35] = [
     "parse_path",
     "printf",
     "range",
+    "regexp_extract_all",
     "regexp_replace",
     "repeat",
     "replace",

@@ -82,11 +82,15 @@ pub fn name_parts(name: &ObjectName) -> Result<Vec<String>> {
         .collect()
 }
 
+/// In bytes. Reading takes some hundred times as much, and nobody means a name that is longer.
+const LONGEST_NAME: usize = 64 << 10;
+
 /// The parts of a name that is written in a string: `database.schema`, with quotes where they are needed.
 pub fn name_in_text(text: &str) -> Result<Vec<String>> {
-    match parse_object_name(text) {
-        Ok(name) => name_parts(&name),
-        Err(_) => Err(Error::invalid(
+    let name = (text.len() <= LONGEST_NAME).then(|| parse_object_name(text));
+    match name {
+        Some(Ok(name)) => name_parts(&name),
+        _ => Err(Error::invalid(
             "a name reads like 'schema' or 'database.schema'",
         )),
     }

@@ -81,6 +81,9 @@ fn like_pattern(row: Row<'_>, out: &mut Written<'_>) -> Result<bool> {
     Ok(true)
 }
 
+/// In bytes. The library's tree of an expression takes some hundred times its length, which its own limit does not count.
+const LONGEST_PATTERN: usize = 256 << 10;
+
 /// What letters after a pattern ask for.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Options {
@@ -120,6 +123,13 @@ impl Options {
             }
             false => pattern,
         };
+        if pattern.len() > LONGEST_PATTERN {
+            return Err(invalid(
+                "The regular expression is too long: it may have 256 KiB, in which every character to be taken literally \
+                 with a backslash counts twice",
+            )
+            .into());
+        }
         RegexBuilder::new(pattern)
             .case_insensitive(self.ignores_case)
             .dot_matches_new_line(self.dot_matches_line_end)
