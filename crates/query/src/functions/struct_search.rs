@@ -22,8 +22,8 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                 [DataType::Struct(_), DataType::Null] => Some(types.to_vec()),
                 _ => unnamed_and_value(types),
             },
-            |types, _| Some(unless_null(types, DataType::Boolean)),
-            |call, _| match call.nothing() {
+            |_, _| Some(DataType::Boolean),
+            |call, _| match call.of_null() {
                 Some(nothing) => Ok(nothing),
                 None => contains(call),
             },
@@ -31,7 +31,10 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         (
             &["struct_position", "struct_indexof"],
             unnamed_and_value,
-            |types, _| Some(unless_null(types, DataType::Int32)),
+            |types, _| match types {
+                [DataType::Null, _] => Some(DataType::Null),
+                _ => Some(DataType::Int32),
+            },
             |call: &Call<'_>, _: &mut Room| match call.nothing() {
                 Some(nothing) => Ok(nothing),
                 None => Ok(Arc::new(Int32Array::from(positions(call)?))),
@@ -46,13 +49,6 @@ fn unnamed_and_value(types: &[DataType]) -> Option<Vec<DataType>> {
         [DataType::Struct(fields), _] if is_row(fields) => Some(types.to_vec()),
         [DataType::Null, _] => Some(types.to_vec()),
         _ => None,
-    }
-}
-
-fn unless_null(types: &[DataType], else_type: DataType) -> DataType {
-    match types {
-        [DataType::Null, _] => DataType::Null,
-        _ => else_type,
     }
 }
 

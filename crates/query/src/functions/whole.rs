@@ -56,6 +56,15 @@ impl Call<'_> {
             .then(|| new_null_array(self.to, self.rows()))
     }
 
+    /// NULLs of the result's type, if the first argument is a NULL without a type.
+    pub(super) fn of_null(&self) -> Option<ArrayRef> {
+        let first = self.columns.first()?;
+        first
+            .data_type()
+            .is_null()
+            .then(|| new_null_array(self.to, self.rows()))
+    }
+
     pub(super) fn rows(&self) -> usize {
         self.columns.first().map_or(0, |column| column.len())
     }
