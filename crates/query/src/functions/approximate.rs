@@ -238,10 +238,15 @@ impl Accumulator for Digest {
             true => value,
             false => value.round_ties_even(),
         });
-        let values: ArrayRef = Arc::new(values.collect::<Float64Array>());
+        let numbers: Vec<f64> = values.collect();
+        let values: ArrayRef = Arc::new(Float64Array::from(numbers.clone()));
         let values = match counted_in(item) {
             Some(number) => cast(&cast(&values, &number)?, item)?,
             None => cast(&values, item)?,
+        };
+        let values = match values.null_count() {
+            0 => values,
+            _ => ends_where_null(&values, &numbers)?,
         };
         match &self.to {
             DataType::List(_) => Ok(SingleRowListArrayBuilder::new(values).build_list_scalar()),
@@ -252,6 +257,19 @@ impl Accumulator for Digest {
     fn size(&self) -> usize {
         size_of_val(self) + self.digest.size() + self.shares.capacity() * size_of::<f64>()
     }
+}
+
+/// The end of a type's range where a number has become NULL: the last of BIGINT is past it as a DOUBLE.
+fn ends_where_null(values: &ArrayRef, numbers: &[f64]) -> Result<ArrayRef> {
+    let ended = numbers.iter().enumerate().map(|(at, number)| {
+        let value = ScalarValue::try_from_array(values, at)?;
+        let end = match number.is_sign_negative() {
+            true => ScalarValue::min(values.data_type()),
+            false => ScalarValue::max(values.data_type()),
+        };
+        Ok(end.filter(|_| value.is_null()).unwrap_or(value))
+    });
+    ScalarValue::iter_to_array(ended.collect::<Result<Vec<_>>>()?)
 }
 
 /// The value at a share of all, between the middles of the two groups that it lies between.
