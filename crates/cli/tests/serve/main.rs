@@ -305,7 +305,7 @@ fn transactions_fail_as_a_whole_and_texts_of_statements_are_one() {
     assert_eq!(client.rows("SELECT count(*) FROM t"), [["0"]]);
     assert_eq!(
         client.rows("SELECT 7 / 2, -7 / 2, 7 / 2.0"),
-        [["3", "-3", "3.5"]]
+        [["3", "-3", "3.5000000000000000"]]
     );
     client.run("CREATE VIEW v AS SELECT 7 / 2 AS n").unwrap();
     assert_eq!(client.rows("SELECT n FROM v"), [["3"]]);
