@@ -57,8 +57,9 @@ impl Begins {
 impl KeyLiterals {
     /// The text without its keys, and the keys. A statement that names no secret option is borrowed as it is.
     ///
-    /// In ATTACH and ALTER DATABASE a key is whatever stands behind the option's name. Elsewhere, as in a misspelt statement, it is a
-    /// quoted text directly behind a name that begins in brackets or behind a comma there, unless a SELECT came before.
+    /// In ATTACH and ALTER DATABASE a key is whatever stands behind the option's name, and a quoted text where an option should
+    /// begin. Elsewhere, as in a misspelt statement, it is a quoted text directly behind a name that begins in brackets or behind a
+    /// comma there, unless a SELECT came before.
     pub(crate) fn take_out_of(sql: &str) -> (Cow<'_, str>, Self) {
         if !names(sql.as_bytes(), SECRET_OPTION) {
             return (Cow::Borrowed(sql), Self::default());
@@ -76,10 +77,13 @@ impl KeyLiterals {
                 Last::Equals => is_attach,
                 Last::Other | Last::Opening => false,
             };
+            let takes_text = takes || is_attach && depth > 0 && last == Last::Opening;
             let secret = match piece {
-                Piece::Quoted(from, to) if takes => Some(sql.get(from..to).map(undoubled)),
-                Piece::Dollars(from, to) if takes => Some(sql.get(from..to).map(SecretBytes::from)),
-                Piece::Escaped if takes => Some(None),
+                Piece::Quoted(from, to) if takes_text => Some(sql.get(from..to).map(undoubled)),
+                Piece::Dollars(from, to) if takes_text => {
+                    Some(sql.get(from..to).map(SecretBytes::from))
+                }
+                Piece::Escaped if takes_text => Some(None),
                 Piece::Word if is_attach && takes => Some(sql.get(at..end).map(SecretBytes::from)),
                 _ => None,
             };
@@ -266,6 +270,16 @@ mod tests {
         let (_, keys) = KeyLiterals::take_out_of("ATTACH 'f' (ENCRYPTION_KEY E'x')");
         for placeholder in ["<key 0>", "<key 1>", "sesame"] {
             assert!(keys.behind(placeholder).is_err());
+        }
+    }
+
+    #[test]
+    fn texts_where_an_option_should_begin_are_taken_out_too() {
+        for literal in ["'sesame'", "'sesame", "$$sesame$$", "$$sesame", "E'sesame"] {
+            let sql = format!("ATTACH 'f' (ENCRYPTION_KEY 'open', READ_ONLY, {literal}");
+            let (text, keys) = taken(&sql);
+            assert!(text.ends_with("'<key 0>', READ_ONLY, '<key 1>'"), "{text}");
+            assert_eq!(keys.len(), 2);
         }
     }
 
