@@ -68,11 +68,9 @@ fn extracted(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
             check()?;
         }
         letters_are_read(options.is_valid(row).then(|| options.value(row)))?;
-        let mut none = || columns.iter_mut().for_each(|column| column.append_null());
         if patterns.is_null(row) {
-            valid.push(false);
-            none();
-            continue;
+            let what = "regexp_extract with a list of group names needs a pattern that is not NULL";
+            return Err(Error::new(ErrorKind::Binder, what).into());
         }
         // What the pattern has is looked at whatever the text is.
         let (regex, _) = compiled.get(patterns.value(row), options.value(row))?;
@@ -86,7 +84,7 @@ fn extracted(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
         }
         valid.push(texts.is_valid(row));
         if texts.is_null(row) {
-            none();
+            columns.iter_mut().for_each(|column| column.append_null());
             continue;
         }
         let found = regex.captures(texts.value(row));
