@@ -78,6 +78,26 @@ const MEANINGS: &[(&str, usize, &str)] = &[
         2,
         "first_value($1 ORDER BY $2) FILTER (WHERE $2 IS NOT NULL)",
     ),
+    (
+        "arg_max_nulls_last",
+        2,
+        "first_value($1 ORDER BY $2 DESC NULLS LAST)",
+    ),
+    (
+        "arg_min_nulls_last",
+        2,
+        "first_value($1 ORDER BY $2 NULLS LAST)",
+    ),
+    (
+        "arg_max_nulls_last",
+        3,
+        "(array_agg($1 ORDER BY $2 DESC NULLS LAST))[1:$3]",
+    ),
+    (
+        "arg_min_nulls_last",
+        3,
+        "(array_agg($1 ORDER BY $2 NULLS LAST))[1:$3]",
+    ),
     ("max", 2, FIRST_OF_MOST),
     ("min", 2, FIRST_OF_LEAST),
     ("arg_max", 2, ARG_MAX),
