@@ -75,6 +75,19 @@ fn examples_of_functions_run() {
         };
         count(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
+    // What is listed in FROM is there, whatever it says of arguments that are missing.
+    let listed = "SELECT string_agg(DISTINCT function_name, ' ') FROM duckdb_functions() WHERE function_type = 'table'";
+    let listed = connection.execute(listed).unwrap();
+    let listed = listed.collect_batches().unwrap();
+    let names = hushdb::value_text(listed[0].column(0), 0).unwrap().unwrap();
+    for name in names.split(' ') {
+        let unknown = |arguments: &str| {
+            let called = count(&format!("FROM {name}({arguments})"));
+            called.is_err_and(|error| error.to_string().contains("does not exist"))
+        };
+        let arguments = ["", "1, 1", "'SELECT 1'", "'duckdb_tables'"];
+        assert!(!arguments.into_iter().all(unknown), "{name} is not there");
+    }
 }
 
 #[test]

@@ -567,6 +567,11 @@ fn quote_literal(text: &str) -> String {
     }
 }
 
+/// What the functions here are called.
+pub(crate) fn functions() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().map(|known| known.0)
+}
+
 /// Whether there is such a function.
 pub(super) fn is_known(name: &str) -> bool {
     KNOWN.iter().any(|known| known.0 == name)

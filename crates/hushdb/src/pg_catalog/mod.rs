@@ -23,6 +23,7 @@ use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
 pub use base_types::{postgres_type, postgres_type_of};
+pub(crate) use functions::functions;
 pub use rows::POSTGRES_TYPE;
 pub(crate) use sequences::row_of as sequence_row;
 pub(crate) use world::{TEMPORARY, World};

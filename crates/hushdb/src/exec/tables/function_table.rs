@@ -2,36 +2,30 @@
 //!
 //! What must hold: an example is an expression that runs; what is not described is listed by its name.
 
+use super::{about_tables, process_tables, table_functions};
 use crate::exec::Columns;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, ListBuilder, StringArray, StringBuilder};
+use hushdb_files::parquet_tables;
 use hushdb_query::functions::DESCRIPTIONS;
 use hushdb_query::plan::{Planner, SEQUENCE_FUNCTIONS};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Functions in FROM, which `table_functions.rs` calls.
-const TABLE_FUNCTIONS: [&str; 40] = [
-    "data_keys",
-    "databases",
+/// Functions in FROM that `table_functions.rs` names itself.
+const TABLE_FUNCTIONS: [&str; 34] = [
     "database_anchor",
     "duckdb_columns",
     "duckdb_constraints",
-    "duckdb_databases",
-    "duckdb_functions",
     "duckdb_indexes",
     "duckdb_schemas",
     "duckdb_sequences",
-    "duckdb_settings",
     "duckdb_tables",
-    "duckdb_types",
     "duckdb_views",
     "generate_series",
+    "glob",
     "json_each",
     "json_tree",
     "key_memory",
-    "key_slots",
-    "keys",
-    "locks",
     "parquet_scan",
     "pragma_database_list",
     "pragma_database_size",
@@ -39,6 +33,7 @@ const TABLE_FUNCTIONS: [&str; 40] = [
     "query",
     "query_table",
     "range",
+    "read_blob",
     "read_csv",
     "read_csv_auto",
     "read_json",
@@ -46,11 +41,33 @@ const TABLE_FUNCTIONS: [&str; 40] = [
     "read_ndjson",
     "read_ndjson_auto",
     "read_parquet",
-    "rekey_progress",
+    "read_text",
     "repeat",
-    "settings",
+    "sniff_csv",
     "spill_files",
+    "table_info",
     "tpch_queries",
+];
+
+/// Functions that are made for the statement that calls them, or that its text becomes something else for.
+const OF_STATEMENTS: [&str; 17] = [
+    "current_date",
+    "current_localtime",
+    "current_localtimestamp",
+    "current_setting",
+    "current_time",
+    "current_timestamp",
+    "date_diff",
+    "datediff",
+    "get_current_time",
+    "get_current_timestamp",
+    "getvariable",
+    "localtime",
+    "localtimestamp",
+    "now",
+    "position",
+    "today",
+    "transaction_timestamp",
 ];
 
 /// One row for each name and kind of function.
@@ -68,7 +85,13 @@ pub(in crate::exec) fn functions(planner: &Planner<'_>) -> Columns {
     all.extend(SEQUENCE_FUNCTIONS.map(|name| (name.to_owned(), "scalar")));
     let macros = hushdb_sql::functions_by_text().map(|(name, kind)| (name.to_owned(), kind));
     all.extend(macros.filter(|(name, _)| is_word(name)));
-    let tables = TABLE_FUNCTIONS.iter();
+    all.extend(OF_STATEMENTS.map(|name| (name.to_owned(), "scalar")));
+    let of_postgres = crate::pg_catalog::functions();
+    all.extend(of_postgres.map(|name| (name.to_owned(), "macro")));
+    let tables = TABLE_FUNCTIONS.iter().chain(&table_functions::OBJECTS);
+    let tables = tables.chain(&parquet_tables::NAMES);
+    let tables = tables.chain(&process_tables::NAMES);
+    let tables = tables.chain(&about_tables::NAMES);
     all.extend(tables.map(|name| ((*name).to_owned(), "table")));
     let described = |name: &str| DESCRIPTIONS.iter().find(|(own, ..)| *own == name);
     let texts = |of: &dyn Fn(&str, &str) -> Option<String>| -> ArrayRef {

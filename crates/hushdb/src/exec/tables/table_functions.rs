@@ -114,7 +114,7 @@ fn database_anchor(planner: &Planner<'_>, args: &[ScalarValue]) -> Result<Arc<dy
 }
 
 /// Functions that read each record of JSON files as one text.
-const OBJECTS: [&str; 3] = [
+pub(super) const OBJECTS: [&str; 3] = [
     "read_json_objects",
     "read_json_objects_auto",
     "read_ndjson_objects",
