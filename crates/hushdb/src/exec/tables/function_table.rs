@@ -2,7 +2,7 @@
 //!
 //! What must hold: an example is an expression that runs; what is not described is listed by its name.
 
-use super::{about_tables, process_tables, table_functions};
+use super::{about_tables, process_tables};
 use crate::exec::Columns;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, ListBuilder, StringArray, StringBuilder};
 use hushdb_files::parquet_tables;
@@ -12,10 +12,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Functions in FROM that `table_functions.rs` names itself.
-const TABLE_FUNCTIONS: [&str; 34] = [
+const TABLE_FUNCTIONS: [&str; 38] = [
     "database_anchor",
     "duckdb_columns",
     "duckdb_constraints",
+    "duckdb_functions",
     "duckdb_indexes",
     "duckdb_schemas",
     "duckdb_sequences",
@@ -38,8 +39,11 @@ const TABLE_FUNCTIONS: [&str; 34] = [
     "read_csv_auto",
     "read_json",
     "read_json_auto",
+    "read_json_objects",
+    "read_json_objects_auto",
     "read_ndjson",
     "read_ndjson_auto",
+    "read_ndjson_objects",
     "read_parquet",
     "read_text",
     "repeat",
@@ -88,8 +92,7 @@ pub(in crate::exec) fn functions(planner: &Planner<'_>) -> Columns {
     all.extend(OF_STATEMENTS.map(|name| (name.to_owned(), "scalar")));
     let of_postgres = crate::pg_catalog::functions();
     all.extend(of_postgres.map(|name| (name.to_owned(), "macro")));
-    let tables = TABLE_FUNCTIONS.iter().chain(&table_functions::OBJECTS);
-    let tables = tables.chain(&parquet_tables::NAMES);
+    let tables = TABLE_FUNCTIONS.iter().chain(&parquet_tables::NAMES);
     let tables = tables.chain(&process_tables::NAMES);
     let tables = tables.chain(&about_tables::NAMES);
     all.extend(tables.map(|name| ((*name).to_owned(), "table")));

@@ -18,11 +18,10 @@ use std::sync::Arc;
 type Row<'a> = (&'a String, &'a DatabaseSnapshot, StoreInfo);
 
 /// What the tables here are called.
-pub(in crate::exec) const NAMES: [&str; 14] = [
+pub(in crate::exec) const NAMES: [&str; 13] = [
     "duckdb_types",
     "duckdb_variables",
     "pragma_version",
-    "duckdb_functions",
     "databases",
     "duckdb_databases",
     "data_keys",
@@ -35,11 +34,10 @@ pub(in crate::exec) const NAMES: [&str; 14] = [
     "duckdb_settings",
 ];
 
-/// What one of [`NAMES`] stands for: functions, settings, locks, key slots, or databases.
+/// What one of [`NAMES`] stands for: settings, locks, key slots, or databases.
 pub(in crate::exec) fn named(name: &str, session: &Session, planner: &Planner<'_>) -> Columns {
     match name {
         "settings" | "duckdb_settings" => settings(session),
-        "duckdb_functions" => super::function_table::functions(planner),
         "duckdb_variables" => variables(session),
         "pragma_version" => version(),
         "duckdb_types" => super::type_table::types(planner),

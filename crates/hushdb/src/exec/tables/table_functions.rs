@@ -3,7 +3,9 @@
 //! `pragma_table_info`, what catalogs have (`catalog_tables.rs`), and what tools ask about the program (`about_tables.rs`).
 
 use super::series::series;
-use super::{about_tables, catalog_tables, index_tables, process_tables, system_tables};
+use super::{
+    about_tables, catalog_tables, function_table, index_tables, process_tables, system_tables,
+};
 use crate::exec::confined;
 use crate::exec::query;
 use crate::exec::settings;
@@ -74,6 +76,7 @@ fn call(
         _ if args.is_empty() && about_tables::NAMES.contains(&name) => {
             table(about_tables::named(name, planner))
         }
+        "duckdb_functions" if args.is_empty() => table(function_table::functions(planner)),
         "duckdb_schemas" if args.is_empty() => table(catalog_tables::schemas(planner)),
         "duckdb_tables" if args.is_empty() => table(catalog_tables::tables(planner)),
         "duckdb_views" if args.is_empty() => table(catalog_tables::views(planner)),
@@ -114,7 +117,7 @@ fn database_anchor(planner: &Planner<'_>, args: &[ScalarValue]) -> Result<Arc<dy
 }
 
 /// Functions that read each record of JSON files as one text.
-pub(super) const OBJECTS: [&str; 3] = [
+const OBJECTS: [&str; 3] = [
     "read_json_objects",
     "read_json_objects_auto",
     "read_ndjson_objects",
