@@ -134,19 +134,18 @@ pub(super) fn skip_dollar(bytes: &[u8], i: usize) -> Option<usize> {
         .map(|at| body + at + tag.len())
 }
 
-/// Whether a text holds only white space and comments.
+/// Whether a text holds only white space, as `trim` sees it, and comments.
 fn is_blank(sql: &str) -> bool {
-    let bytes = sql.as_bytes();
-    let mut i = 0;
-    while i < bytes.len() {
-        match bytes[i] {
-            b if b.is_ascii_whitespace() => i += 1,
-            b'-' if bytes[i + 1..].first() == Some(&b'-') => i = skip_line(bytes, i),
-            b'/' if bytes[i + 1..].first() == Some(&b'*') => match skip_comment(bytes, i) {
-                Some(next) => i = next,
-                None => return false,
-            },
-            _ => return false,
+    let mut rest = sql.trim_start();
+    while !rest.is_empty() {
+        let comment = match rest.as_bytes() {
+            [b'-', b'-', ..] => Some(skip_line(rest.as_bytes(), 0)),
+            [b'/', b'*', ..] => skip_comment(rest.as_bytes(), 0),
+            _ => None,
+        };
+        match comment {
+            Some(end) => rest = rest[end..].trim_start(),
+            None => return false,
         }
     }
     true
@@ -188,6 +187,10 @@ mod tests {
     fn blanks_and_comments_are_no_statements() {
         assert_eq!(
             split_statements(" ;; -- nothing\n; /* */ "),
+            StatementSplit::default()
+        );
+        assert_eq!(
+            split_statements("\u{b}; \u{a0}--\n;\u{2003}"),
             StatementSplit::default()
         );
         assert_eq!(split_statements("$").rest, "$");
