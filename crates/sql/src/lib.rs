@@ -65,6 +65,7 @@ mod sql_text;
 pub mod sqlstate;
 pub mod stack;
 mod template;
+mod token_list;
 mod truth_marks;
 pub mod type_names;
 mod unused_queries;

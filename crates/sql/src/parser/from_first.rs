@@ -4,7 +4,7 @@
 //! What must hold: a FROM of another clause (of SELECT, DELETE, `extract(year FROM x)`, IS DISTINCT FROM) stays as it is; the work is
 //! linear in the number of tokens.
 
-use super::token_list::{TokenList, keyword, word};
+use super::super::token_list::{TokenList, keyword, word};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 

@@ -2,7 +2,7 @@
 //!
 //! What must hold: only what follows the name of a column in CREATE TABLE, or `AS IDENTITY`, is looked at.
 
-use super::token_list::{TokenList, is_word, named};
+use super::super::token_list::{TokenList, is_word, named};
 use crate::marks::OF_EXPRESSION;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};

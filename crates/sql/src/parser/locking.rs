@@ -8,7 +8,7 @@
 //!
 //! What must hold: a clause locks no less than what was asked for.
 
-use super::token_list::{TokenList, is_word, keyword};
+use super::super::token_list::{TokenList, is_word, keyword};
 use sqlparser::keywords::Keyword as K;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 

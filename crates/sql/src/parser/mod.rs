@@ -22,7 +22,6 @@ mod sequences;
 mod shapes;
 mod show;
 mod statement;
-mod token_list;
 mod tokens;
 mod transaction;
 mod user_macros;

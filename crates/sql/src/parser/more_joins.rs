@@ -4,7 +4,7 @@
 //!
 //! What must hold: the work is linear in the number of tokens.
 
-use super::token_list::{TokenList, is_word, keyword, named, word};
+use super::super::token_list::{TokenList, is_word, keyword, named, word};
 use crate::marks::{ASOF, POSITIONAL};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};

@@ -5,7 +5,7 @@
 
 use super::super::calls::call;
 use super::super::operators::{COMPREHENSION, NAMED, PLACE};
-use super::token_list::{TokenList, is_word, keyword, named, word};
+use super::super::token_list::{TokenList, is_word, keyword, named, word};
 use crate::error::Error;
 use crate::marks::PERCENT;
 use sqlparser::ast::{

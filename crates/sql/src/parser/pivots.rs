@@ -10,7 +10,7 @@
 //!
 //! What must hold: the work is linear in the number of tokens.
 
-use super::token_list::{TokenList, is_word, keyword, named, word};
+use super::super::token_list::{TokenList, is_word, keyword, named, word};
 use crate::marks::{PIVOT, PIVOT_FOR, PIVOT_NAMED, UNPIVOT, UNPIVOT_FOR};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};

@@ -1,7 +1,7 @@
 //! `USING SAMPLE ...` and `TABLESAMPLE ...` in all their forms, brought to one that the parser knows: the first is a window without a
 //! use, the second `TABLESAMPLE method (number unit) REPEATABLE (seed)`.
 
-use super::token_list::{TokenList, is_word, keyword, named, word};
+use super::super::token_list::{TokenList, is_word, keyword, named, word};
 use crate::marks::SAMPLE;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};

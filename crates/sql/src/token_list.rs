@@ -8,7 +8,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::collections::BTreeMap;
 
 /// Tokens by their number, and what a pass makes of them.
-pub(super) struct TokenList<'a> {
+pub(crate) struct TokenList<'a> {
     tokens: &'a [TokenWithSpan],
     /// Where those stand that are no space.
     places: Vec<usize>,
@@ -17,13 +17,13 @@ pub(super) struct TokenList<'a> {
 
 /// What a pass makes of tokens, by their places in the text.
 #[derive(Default)]
-pub(super) struct Changes {
+pub(crate) struct Changes {
     before: BTreeMap<usize, Vec<Token>>,
     instead: BTreeMap<usize, Vec<Token>>,
 }
 
 impl<'a> TokenList<'a> {
-    pub(super) fn of(tokens: &'a [TokenWithSpan]) -> Self {
+    pub(crate) fn of(tokens: &'a [TokenWithSpan]) -> Self {
         let all = tokens.iter().enumerate();
         let all = all.filter(|(_, token)| !matches!(token.token, Token::Whitespace(_)));
         Self {
@@ -33,54 +33,54 @@ impl<'a> TokenList<'a> {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
 
-    pub(super) fn token(&self, n: usize) -> Option<&'a TokenWithSpan> {
+    pub(crate) fn token(&self, n: usize) -> Option<&'a TokenWithSpan> {
         self.places.get(n).map(|at| &self.tokens[*at])
     }
 
     /// The token so many before another.
-    pub(super) fn before(&self, n: usize, back: usize) -> Option<&'a TokenWithSpan> {
+    pub(crate) fn before(&self, n: usize, back: usize) -> Option<&'a TokenWithSpan> {
         n.checked_sub(back).and_then(|n| self.token(n))
     }
 
     /// Whether a token is a keyword, not in quotes.
-    pub(super) fn is(&self, n: usize, wanted: Keyword) -> bool {
+    pub(crate) fn is(&self, n: usize, wanted: Keyword) -> bool {
         self.token(n).is_some_and(|token| keyword(token) == wanted)
     }
 
     /// Whether a token is that sign.
-    pub(super) fn has(&self, n: usize, sign: &Token) -> bool {
+    pub(crate) fn has(&self, n: usize, sign: &Token) -> bool {
         self.token(n).is_some_and(|token| token.token == *sign)
     }
 
     /// The place of a token in the text; behind the last one that of the end.
-    pub(super) fn place(&self, n: usize) -> usize {
+    pub(crate) fn place(&self, n: usize) -> usize {
         self.places.get(n).copied().unwrap_or(self.tokens.len())
     }
 
     /// Puts tokens before one, behind those that were put there before; behind the last one at the end.
-    pub(super) fn put(&mut self, n: usize, new: impl IntoIterator<Item = Token>) {
+    pub(crate) fn put(&mut self, n: usize, new: impl IntoIterator<Item = Token>) {
         let at = self.place(n);
         self.changes.before.entry(at).or_default().extend(new);
     }
 
     /// Puts tokens in the place of one.
-    pub(super) fn replace(&mut self, n: usize, new: impl IntoIterator<Item = Token>) {
+    pub(crate) fn replace(&mut self, n: usize, new: impl IntoIterator<Item = Token>) {
         let at = self.place(n);
         self.changes.instead.insert(at, new.into_iter().collect());
     }
 
-    pub(super) fn changes(self) -> Changes {
+    pub(crate) fn changes(self) -> Changes {
         self.changes
     }
 }
 
 impl Changes {
     /// Makes all of them.
-    pub(super) fn make(self, tokens: &mut Vec<TokenWithSpan>) {
+    pub(crate) fn make(self, tokens: &mut Vec<TokenWithSpan>) {
         let Self {
             mut before,
             mut instead,
@@ -109,7 +109,7 @@ impl Changes {
 }
 
 /// The keyword that a token is; none in quotes.
-pub(super) fn keyword(token: &TokenWithSpan) -> Keyword {
+pub(crate) fn keyword(token: &TokenWithSpan) -> Keyword {
     match &token.token {
         Token::Word(word) if word.quote_style.is_none() => word.keyword,
         _ => Keyword::NoKeyword,
@@ -117,16 +117,16 @@ pub(super) fn keyword(token: &TokenWithSpan) -> Keyword {
 }
 
 /// Whether a token is a word, in any case and not in quotes.
-pub(super) fn is_word(token: &TokenWithSpan, wanted: &str) -> bool {
+pub(crate) fn is_word(token: &TokenWithSpan, wanted: &str) -> bool {
     matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
 }
 
 /// A word as a token.
-pub(super) fn word(text: &str) -> Token {
+pub(crate) fn word(text: &str) -> Token {
     Token::make_word(text, None)
 }
 
 /// A name in quotes as a token.
-pub(super) fn named(text: &str) -> Token {
+pub(crate) fn named(text: &str) -> Token {
     Token::make_word(text, Some('"'))
 }
