@@ -1,14 +1,14 @@
-//! What values of lists and structs are made of, whatever array they come in: a slice of a larger one, or one with values
+//! What values of lists, structs and maps are made of, whatever array they come in: a slice of a larger one, or one with values
 //! behind NULLs.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, ListArray, StructArray, UInt32Array, UInt64Array,
+    Array, ArrayRef, BooleanArray, ListArray, MapArray, StructArray, UInt32Array, UInt64Array,
 };
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, Field};
 use arrow_select::nullif::nullif;
 use arrow_select::take::take;
 
@@ -38,6 +38,40 @@ pub(crate) fn list_parts(list: &ListArray) -> Result<(UInt32Array, ArrayRef), Ar
     };
     let lengths = UInt32Array::new(lengths, list.nulls().cloned());
     Ok((lengths, values))
+}
+
+/// A map as the list of its entries.
+///
+/// # Errors
+/// If it is none that Arrow could have made.
+pub(crate) fn map_entries(map: &MapArray) -> Result<ListArray, ArrowError> {
+    let entries = map.entries().clone();
+    let item = Field::new_list_field(entries.data_type().clone(), false);
+    let offsets = map.offsets().clone();
+    ListArray::try_new(
+        Arc::new(item),
+        offsets,
+        Arc::new(entries),
+        map.nulls().cloned(),
+    )
+}
+
+/// The map of this type that has these entries.
+///
+/// # Errors
+/// If an entry or its key is NULL, or the type is another's.
+pub(crate) fn map_of_entries(ty: &DataType, list: ListArray) -> Result<MapArray, ArrowError> {
+    let DataType::Map(field, ordered) = ty else {
+        return Err(ArrowError::SchemaError("no map".into()));
+    };
+    let DataType::Struct(fields) = field.data_type() else {
+        return Err(ArrowError::SchemaError("a map without entries".into()));
+    };
+    let (_, offsets, values, nulls) = list.into_parts();
+    let (_, columns, missing) = values.as_struct().clone().into_parts();
+    let missing = missing.filter(|missing| missing.null_count() > 0);
+    let entries = StructArray::try_new(fields.clone(), columns, missing)?;
+    MapArray::try_new(Arc::clone(field), offsets, entries, nulls, *ordered)
 }
 
 /// The fields of a struct, NULL where it is.
@@ -74,6 +108,10 @@ pub fn row_bytes(array: &dyn Array) -> Vec<u64> {
             let length = size_of::<u32>() as u64;
             bytes.map(|bytes| bytes + length).collect()
         }
+        DataType::Map(..) => match map_entries(array.as_map()) {
+            Ok(entries) => row_bytes(&entries),
+            Err(_) => vec![1; array.len()],
+        },
         DataType::Struct(_) => {
             let mut rows = vec![1; array.len()];
             for column in array.as_struct().columns() {
@@ -113,6 +151,14 @@ pub fn compact(array: ArrayRef) -> ArrayRef {
             let list = ListArray::try_new(Arc::clone(item), offsets, compact(values), nulls);
             list.map_or(array, |list| Arc::new(list))
         }
+        DataType::Map(..) => {
+            let Ok(entries) = map_entries(array.as_map()) else {
+                return array;
+            };
+            let entries = compact(Arc::new(entries));
+            let map = map_of_entries(array.data_type(), entries.as_list().clone());
+            map.map_or(array, |map| Arc::new(map))
+        }
         DataType::Struct(fields) => {
             let parts = array.as_struct().columns().iter();
             let parts = parts.map(|part| compact(Arc::clone(part))).collect();
@@ -126,6 +172,7 @@ pub fn compact(array: ArrayRef) -> ArrayRef {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::builder::{Int32Builder, MapBuilder, StringBuilder};
     use arrow_array::types::Int32Type;
     use arrow_array::{Int32Array, StringViewArray};
     use arrow_buffer::{BooleanBuffer, NullBuffer};
@@ -159,6 +206,37 @@ mod tests {
         let compacted = compact(Arc::clone(&slice));
         assert_eq!(&compacted, &slice);
         assert_eq!(compacted.as_list::<i32>().values().len(), 1);
+    }
+
+    #[test]
+    fn a_map_is_the_list_of_its_entries() {
+        let mut builder = MapBuilder::new(None, StringBuilder::new(), Int32Builder::new());
+        for (row, keys) in [&["a", "b"][..], &[], &["c"]].into_iter().enumerate() {
+            for key in keys {
+                builder.keys().append_value(key);
+                builder.values().append_option((row > 0).then_some(7));
+            }
+            builder.append(row != 1).unwrap();
+        }
+        let map = builder.finish();
+        let slice = map.slice(1, 2);
+        let entries = map_entries(&slice).unwrap();
+        assert_eq!(entries.len(), 2);
+        assert_eq!(
+            map_of_entries(map.data_type(), entries.clone()).unwrap(),
+            slice
+        );
+        let compacted = compact(Arc::new(slice.clone()));
+        assert_eq!(compacted.as_map(), &slice);
+        assert_eq!(compacted.as_map().entries().len(), 1);
+        // An entry that is not there has no key.
+        let (item, offsets, values, nulls) = entries.into_parts();
+        let (fields, columns, _) = values.as_struct().clone().into_parts();
+        let item = Arc::new(item.as_ref().clone().with_nullable(true));
+        let gone = Some(NullBuffer::new_null(values.len()));
+        let values = Arc::new(StructArray::new(fields, columns, gone));
+        let missing = ListArray::new(item, offsets, values, nulls);
+        assert!(map_of_entries(map.data_type(), missing).is_err());
     }
 
     #[test]

@@ -46,11 +46,17 @@ def enumerated(values):
     return tag(22) + u32(len(values)) + b"".join(text(value) for value in values)
 
 
+def mapped(key, value):
+    return tag(25) + key + value
+
+
 MOOD = ["sad", "ok", "häppy"]
 TYPES["hugeint-list"] = listed(TYPES["hugeint"])
 TYPES["list-of-lists"] = listed(listed(TYPES["uhugeint"]))
 TYPES["struct"] = structured([("h", TYPES["hugeint"]), ("ü", TYPES["uhugeint"])])
 TYPES["enum"] = enumerated(MOOD)
+TYPES["map"] = mapped(TYPES["hugeint"], TYPES["uhugeint"])
+TYPES["map-of-maps"] = mapped(TYPES["varchar"], mapped(TYPES["date"], listed(TYPES["tinyint"])))
 
 
 def validity(rows):
@@ -79,6 +85,12 @@ def huge_structs(rows):
     return validity(rows) + huge(fields[0], True) + huge(fields[1], False)
 
 
+def huge_maps(rows):
+    """As lists of structs of key and value, none of which is NULL."""
+    flat = [entry for row in rows for entry in row or []]
+    return validity(rows) + b"".join(u32(len(row or [])) for row in rows) + huge_structs(flat)
+
+
 def moods(rows):
     """As structs of one field: the place in the list, of one byte."""
     codes = [None if row is None else MOOD.index(row) for row in rows]
@@ -92,6 +104,7 @@ VALUES = {
     "hugeint-list": (4, huge_lists([[LEAST, None], None, [], [MOST]])),
     "struct": (3, huge_structs([(LEAST, 2**128 - 1), None, (None, 0)])),
     "enum": (4, moods(["häppy", None, "sad", "ok"])),
+    "map": (4, huge_maps([[(LEAST, 2**128 - 1), (0, None)], None, [], [(MOST, 0)]])),
 }
 
 for name, ty in TYPES.items():

@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Decimal256Array, ListArray, StructArray, UInt8Array};
+use arrow_array::{ArrayRef, Decimal256Array, ListArray, MapArray, StructArray, UInt8Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use hushdb_encoding::wire::{Reader, Writer};
-use hushdb_encoding::{ColumnType, EnumType, HUGEINT, UHUGEINT, plain_values};
+use hushdb_encoding::{ColumnType, EnumType, HUGEINT, MapType, UHUGEINT, plain_values};
 
 const KNOWN: &str = include_str!("../testdata/column_types.txt");
 
 /// The last tag that FORMAT.md gives a meaning.
-const LAST_TAG: u8 = 24;
+const LAST_TAG: u8 = 25;
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits = hex.as_bytes().as_chunks::<2>().0;
@@ -55,6 +55,11 @@ fn named(name: &str) -> ColumnType {
         "hugeint-list" => list(C::HugeInt),
         "list-of-lists" => list(list(C::UHugeInt)),
         "struct" => C::Struct(vec![("h".into(), C::HugeInt), ("ü".into(), C::UHugeInt)]),
+        "map" => C::Map(MapType::new(C::HugeInt, C::UHugeInt)),
+        "map-of-maps" => C::Map(MapType::new(
+            C::Varchar,
+            C::Map(MapType::new(C::Date, list(C::Int8))),
+        )),
         "enum" => {
             C::Enum(EnumType::new(["sad", "ok", "häppy"].map(String::from).to_vec()).unwrap())
         }
@@ -67,6 +72,23 @@ fn huge(of: &DataType, values: &[Option<&str>]) -> ArrayRef {
     let values = values.map(|value| value.map(|text| i256::from_string(text).unwrap()));
     let array = Decimal256Array::from_iter(values);
     Arc::new(array.with_data_type(of.clone()))
+}
+
+/// Maps of two, no and one of the keys and values, of which the second is NULL.
+fn maps(keys: ArrayRef, values: ArrayRef) -> ArrayRef {
+    let DataType::Map(field, ordered) = named("map").arrow() else {
+        panic!("a MAP is one to Arrow");
+    };
+    let DataType::Struct(fields) = field.data_type() else {
+        panic!("a MAP has entries");
+    };
+    Arc::new(MapArray::new(
+        Arc::clone(&field),
+        OffsetBuffer::from_lengths([2, 0, 0, 1]),
+        StructArray::new(fields.clone(), vec![keys, values], None),
+        Some(NullBuffer::from(vec![true, false, true, true])),
+        ordered,
+    ))
 }
 
 /// The rows whose bytes the program has made.
@@ -127,6 +149,10 @@ fn rows_of(name: &str) -> ArrayRef {
             let there = NullBuffer::from(vec![true, false, true, true]);
             Arc::new(StructArray::new(fields, vec![Arc::new(codes)], Some(there)))
         }
+        "map" => maps(
+            huge(&HUGEINT, &[Some(LEAST), Some("0"), Some(MOST)]),
+            huge(&UHUGEINT, &[Some(UNSIGNED_MOST), None, Some("0")]),
+        ),
         _ => panic!("{name} has no rows in this test"),
     }
 }
@@ -196,7 +222,24 @@ fn values_have_their_known_bytes() {
         }
         cases += 1;
     }
-    assert_eq!(cases, 5);
+    assert_eq!(cases, 6);
+}
+
+#[test]
+fn a_map_without_a_key_or_an_entry_is_refused() {
+    let ty = ColumnType::Map(MapType::new(ColumnType::Int8, ColumnType::Int8));
+    let read = |bytes: &str| {
+        let known = self::bytes(bytes);
+        plain_values::read(&ty, 1, &mut Reader::new(&known))
+    };
+    // One map of one entry: 7 to 8.
+    assert!(read("00 01000000 00 00 07 00 08".replace(' ', "").as_str()).is_ok());
+    for wrong in [
+        "00 01000000 01 00 00 07 00 08",
+        "00 01000000 00 01 00 07 00 08",
+    ] {
+        assert!(read(&wrong.replace(' ', "")).is_err(), "{wrong}");
+    }
 }
 
 #[test]

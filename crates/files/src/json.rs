@@ -141,6 +141,16 @@ fn read_as(ty: &ColumnType) -> DataType {
             let fields = fields.map(|(name, ty)| Field::new(name, read_as(ty), true));
             DataType::Struct(fields.collect())
         }
+        ColumnType::Map(map) => {
+            // The names of an object's values are texts.
+            let value = map.parts().nth(1).map_or(DataType::Utf8View, read_as);
+            let fields = vec![
+                Field::new("key", DataType::Utf8View, false),
+                Field::new("value", value, true),
+            ];
+            let entry = DataType::Struct(fields.into());
+            DataType::Map(Arc::new(Field::new("entries", entry, false)), false)
+        }
         ColumnType::Boolean
         | ColumnType::Int8
         | ColumnType::Int16

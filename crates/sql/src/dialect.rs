@@ -284,6 +284,10 @@ impl Dialect for HushDialect {
         true
     }
 
+    fn supports_map_literal_with_angle_brackets(&self) -> bool {
+        true
+    }
+
     fn supports_alter_column_type_using(&self) -> bool {
         true
     }

@@ -29,6 +29,7 @@ mod intervals;
 mod key_literals;
 mod lateral_unnest;
 mod macros;
+mod map_types;
 mod marks;
 mod named_options;
 mod named_windows;

@@ -56,6 +56,8 @@ const MACROS: &[(&str, usize, &str)] = &[
     ("ifnull", 2, "coalesce($1, $2)"),
     ("nvl", 2, "coalesce($1, $2)"),
     ("xor", 2, "(($1 | $2) - ($1 & $2))"),
+    ("map", 0, "\"$map\"([], [])"),
+    ("map", 2, "\"$map\"($1, $2)"),
     ("strlen", 1, "octet_length($1)"),
     ("year", 1, "CAST(date_part('year', $1) AS BIGINT)"),
     ("quarter", 1, "CAST(date_part('quarter', $1) AS BIGINT)"),

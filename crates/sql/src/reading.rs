@@ -6,6 +6,7 @@
 
 use super::balance::bring_into_shape;
 use super::dialect::HushDialect;
+use super::map_types::plain_map_types;
 use super::operators::COMPREHENSION;
 use crate::error::{Error, Result};
 use crate::stack;
@@ -80,15 +81,17 @@ fn renames_target(tokens: &[TokenWithSpan]) -> bool {
     false
 }
 
-/// Reads a piece of text to its end; for one that the library or the catalog holds.
+/// Reads a piece of text to its end; for one that the library or the catalog holds. `is_type`: the name of a type.
 fn piece<T: VisitMut>(
     text: &str,
+    is_type: bool,
     work: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>,
 ) -> Result<T> {
     let failed = |error: ParserError| Error::parser(error.to_string());
-    let tokens = Tokenizer::new(&HushDialect::default(), text)
+    let mut tokens = Tokenizer::new(&HushDialect::default(), text)
         .tokenize_with_location()
         .map_err(|error| failed(error.into()))?;
+    plain_map_types(&mut tokens, is_type);
     read(tokens, |parser| {
         let mut parsed = work(parser).map_err(failed)?;
         parser.expect_token(&Token::EOF).map_err(failed)?;
@@ -99,12 +102,12 @@ fn piece<T: VisitMut>(
 
 /// Parses an expression, such as a default.
 pub fn parse_expr(text: &str) -> Result<Expr> {
-    piece(text, |parser| parser.parse_expr())
+    piece(text, false, |parser| parser.parse_expr())
 }
 
 /// Parses a query.
 pub(super) fn parse_query(text: &str) -> Result<Box<Query>> {
-    piece(text, |parser| parser.parse_query())
+    piece(text, false, |parser| parser.parse_query())
 }
 
 /// `SELECT item FROM tables`.
@@ -122,12 +125,12 @@ pub fn query_of(tables: Vec<TableWithJoins>, item: SelectItem) -> Result<Box<Que
 
 /// Parses the name of a type.
 pub fn parse_data_type(text: &str) -> Result<DataType> {
-    piece(text, |parser| parser.parse_data_type())
+    piece(text, true, |parser| parser.parse_data_type())
 }
 
 /// Parses a name with its parts.
 pub(crate) fn parse_object_name(text: &str) -> Result<ObjectName> {
-    piece(text, |parser| parser.parse_object_name(false))
+    piece(text, false, |parser| parser.parse_object_name(false))
 }
 
 /// How deep the tree of a text can get, and so how much of the stack it takes. A comma ends every chain of its level but

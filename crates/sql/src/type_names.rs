@@ -9,7 +9,9 @@ use super::reading::parse_data_type;
 use super::{folded, quote};
 use crate::error::{Error, Result};
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
-use hushdb_storage::{ColumnType, EnumType, HUGEINT, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, UHUGEINT};
+use hushdb_storage::{
+    ColumnType, EnumType, HUGEINT, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, MapType, UHUGEINT,
+};
 use sqlparser::ast::{
     self, ArrayElemTypeDef, DataType as SqlType, EnumMember, ExactNumberInfo, StructField,
     TimezoneInfo,
@@ -84,6 +86,7 @@ pub fn column_type(sql: &SqlType) -> Result<ColumnType> {
             sound(C::List(Box::new(column_type(item)?)))?
         }
         S::Struct(fields, _) => sound(C::Struct(struct_fields(fields)?))?,
+        S::Map(key, value) => sound(C::Map(MapType::new(column_type(key)?, column_type(value)?)))?,
         S::Enum(members, None) => C::Enum(listed(members)?),
         S::Custom(name, modifiers) => return custom(&name.to_string(), modifiers),
         S::HugeInt => C::HugeInt,
@@ -195,7 +198,7 @@ pub fn is_row(fields: &Fields) -> bool {
 fn refused(name: &str) -> Error {
     Error::unsupported(format!(
         "type {name} cannot be stored; use one of BOOLEAN, TINYINT to HUGEINT, UTINYINT to UHUGEINT, FLOAT, DOUBLE, \
-         DECIMAL(p,s), VARCHAR, BLOB, DATE, TIME, TIMESTAMP, INTERVAL, UUID, ENUM('a', 'b'), and lists (INTEGER[]) and STRUCTs (STRUCT(a INTEGER)) of them"
+         DECIMAL(p,s), VARCHAR, BLOB, DATE, TIME, TIMESTAMP, INTERVAL, UUID, ENUM('a', 'b'), and lists (INTEGER[]), STRUCTs (STRUCT(a INTEGER)) and MAPs (MAP(VARCHAR, INTEGER)) of them"
     ))
 }
 
@@ -322,6 +325,13 @@ pub fn stored_type(field: &Field) -> Result<ColumnType> {
             let field = |f: &Arc<Field>| Ok((f.name().clone(), stored_type(f)?));
             sound(C::Struct(fields.iter().map(field).collect::<Result<_>>()?))?
         }
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) if fields.len() == 2 => sound(C::Map(MapType::new(
+                stored_type(&fields[0])?,
+                stored_type(&fields[1])?,
+            )))?,
+            _ => return Err(refused(&display_type(field))),
+        },
         _ => return Err(refused(&display_type(field))),
     })
 }

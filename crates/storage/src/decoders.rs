@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
-use hushdb_encoding::{ColumnType, OpenSegment, SegmentHeader, VortexCodec};
+use hushdb_encoding::{ColumnType, MapType, OpenSegment, SegmentHeader, VortexCodec};
 use hushdb_keys::{HEADER_LEN, KeyRing, UnverifiedHeader};
 
 use crate::block::{BlockRef, Protection, Role, SECTOR_BYTES, SealedFile};
@@ -205,7 +205,7 @@ fn sample() -> Option<&'static CatalogVersion> {
 fn make_sample() -> Result<CatalogVersion> {
     let store = Store::open_in_memory(&StoreOptions::default())?;
     let mut txn = store.begin()?;
-    for (name, types) in ["a", "b", "c", "d"].into_iter().zip(sample_types()) {
+    for (name, types) in ["a", "b", "c", "d", "e"].into_iter().zip(sample_types()) {
         let column = |(name, ty): (&str, ColumnType)| ColumnDef {
             name: name.into(),
             ty,
@@ -220,8 +220,9 @@ fn make_sample() -> Result<CatalogVersion> {
 }
 
 /// Of each table of the sample the types of its columns.
-fn sample_types() -> [[ColumnType; 3]; 4] {
+fn sample_types() -> [[ColumnType; 3]; 5] {
     let (precision, scale) = (20, 2);
+    let map = |key, value| ColumnType::Map(MapType::new(key, value));
     let point = ColumnType::Struct(vec![
         ("x".into(), ColumnType::Double),
         ("y".into(), ColumnType::Varchar),
@@ -236,12 +237,20 @@ fn sample_types() -> [[ColumnType; 3]; 4] {
         [
             ColumnType::List(Box::new(ColumnType::Int32)),
             point.clone(),
-            ColumnType::List(Box::new(point)),
+            ColumnType::List(Box::new(point.clone())),
         ],
         [
             ColumnType::HugeInt,
             ColumnType::UHugeInt,
             ColumnType::List(Box::new(ColumnType::UHugeInt)),
+        ],
+        [
+            map(ColumnType::Varchar, ColumnType::Int32),
+            map(point, ColumnType::Date),
+            map(
+                ColumnType::Int8,
+                map(ColumnType::Int64, ColumnType::Boolean),
+            ),
         ],
     ]
 }

@@ -67,8 +67,8 @@ pub use file::{
 };
 pub use hushdb_encoding::{
     CodecError, ColumnType, EncodedSegment, EnumType, HUGEINT, MAX_DECIMAL_PRECISION,
-    MAX_DECIMAL64_PRECISION, MAX_ROW_GROUP_ROWS, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, UHUGEINT,
-    Values, VortexCodec, expect_panics, is_panic_expected,
+    MAX_DECIMAL64_PRECISION, MAX_ROW_GROUP_ROWS, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, MapType,
+    UHUGEINT, Values, VortexCodec, expect_panics, is_panic_expected,
 };
 pub use index::{Index, IndexDef, IndexKind};
 pub use interrupt::{Interrupt, check_interrupt};

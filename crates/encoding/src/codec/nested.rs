@@ -1,7 +1,8 @@
-//! Lists and structs as flat arrays, since nothing else is ever compressed.
+//! Lists, structs and maps as flat arrays, since nothing else is ever compressed.
 //!
 //! ```text
 //! LIST      how many values each row has, u32, NULL where the row is; then the values of all rows, as their type says
+//! MAP       a list of structs of a key and a value
 //! STRUCT    whether each row is there, BOOLEAN; then each field, as its type says, NULL where the row is
 //! others    their parts, of which the first may have NULLs
 //! ```
@@ -22,7 +23,7 @@ use super::encoded_segment::CodecError;
 use super::parts::{part_types, split};
 use super::vortex_codec::VortexCodec;
 use crate::column_type::{ColumnType, Values};
-use crate::nested_values::{list_parts, struct_parts};
+use crate::nested_values::{list_parts, map_entries, map_of_entries, struct_parts};
 
 /// The most values that all parts of a nested segment have together. A row group ends before, unless one row has as many.
 pub(crate) const MAX_NESTED_VALUES: usize = 1 << 24;
@@ -50,11 +51,10 @@ fn flatten_into(
     parts: &mut Vec<FlatPart>,
 ) -> Result<(), CodecError> {
     match ty.properties().values {
-        Values::List(item) => {
-            let (lengths, values) =
-                list_parts(array.as_list()).map_err(|_| CodecError::TooLarge)?;
-            parts.push((Arc::new(lengths), true));
-            flatten_into(item, &values, parts)
+        Values::List(item) => flatten_list(item, array.as_list(), parts),
+        Values::Map(entry) => {
+            let entries = map_entries(array.as_map()).map_err(|_| CodecError::TooLarge)?;
+            flatten_list(entry, &entries, parts)
         }
         Values::Struct(fields) => {
             let there = match array.nulls() {
@@ -76,10 +76,20 @@ fn flatten_into(
     }
 }
 
+fn flatten_list(
+    item: &ColumnType,
+    list: &ListArray,
+    parts: &mut Vec<FlatPart>,
+) -> Result<(), CodecError> {
+    let (lengths, values) = list_parts(list).map_err(|_| CodecError::TooLarge)?;
+    parts.push((Arc::new(lengths), true));
+    flatten_into(item, &values, parts)
+}
+
 /// How many parts a type has.
 fn count_parts(ty: &ColumnType) -> usize {
     match ty.properties().values {
-        Values::List(item) => 1 + count_parts(item),
+        Values::List(item) | Values::Map(item) => 1 + count_parts(item),
         Values::Struct(fields) => 1 + fields.iter().map(|(_, ty)| count_parts(ty)).sum::<usize>(),
         Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes => part_types(ty).len(),
     }
@@ -146,33 +156,11 @@ impl VortexCodec {
         }
         let malformed = |_| CodecError::Malformed;
         match ty.properties().values {
-            Values::List(item) => {
-                let lengths = self.decode_own(&ColumnType::UInt32, true, rows, None, parts)?;
-                let lengths = lengths.as_primitive::<UInt32Type>();
-                let length = |row: usize| match lengths.is_valid(row) {
-                    true => lengths.value(row) as usize,
-                    false => 0,
-                };
-                let total = (0..rows).try_fold(0usize, |sum, row| sum.checked_add(length(row)));
-                let total = total.filter(|total| *total <= parts.values);
-                let total = total.ok_or(CodecError::Malformed)?;
-                let is_selected = |row: &usize| mask.is_none_or(|mask| mask.value(*row));
-                let of_item = mask.map(|mask| {
-                    let mut of_item = BooleanBufferBuilder::new(total);
-                    (0..rows).for_each(|row| of_item.append_n(length(row), mask.value(row)));
-                    of_item.finish()
-                });
-                let values = self.decode_next(item, total, of_item.as_ref(), parts)?;
-                let selected = (0..rows).filter(is_selected);
-                let offsets = OffsetBuffer::<i32>::from_lengths(selected.map(length));
-                let nulls = lengths.nulls().filter(|nulls| nulls.null_count() > 0);
-                let nulls = nulls.map(|nulls| {
-                    let selected = (0..rows).filter(is_selected);
-                    NullBuffer::from_iter(selected.map(|row| nulls.is_valid(row)))
-                });
-                let field = Arc::new(ColumnType::list_item(item));
-                let list = ListArray::try_new(field, offsets, values, nulls).map_err(malformed)?;
-                Ok(Arc::new(list))
+            Values::List(item) => Ok(Arc::new(self.decode_list(item, rows, mask, parts)?)),
+            Values::Map(entry) => {
+                let entries = self.decode_list(entry, rows, mask, parts)?;
+                let map = map_of_entries(&ty.arrow(), entries).map_err(malformed)?;
+                Ok(Arc::new(map))
             }
             Values::Struct(fields) => {
                 let there = self.decode_own(&ColumnType::Boolean, false, rows, mask, parts)?;
@@ -191,6 +179,41 @@ impl VortexCodec {
                 self.decode_own(ty, true, rows, mask, parts)
             }
         }
+    }
+
+    /// A list that comes next, of values of type `item`.
+    fn decode_list(
+        &self,
+        item: &ColumnType,
+        rows: usize,
+        mask: Option<&BooleanBuffer>,
+        parts: &mut Parts<'_>,
+    ) -> Result<ListArray, CodecError> {
+        let lengths = self.decode_own(&ColumnType::UInt32, true, rows, None, parts)?;
+        let lengths = lengths.as_primitive::<UInt32Type>();
+        let length = |row: usize| match lengths.is_valid(row) {
+            true => lengths.value(row) as usize,
+            false => 0,
+        };
+        let total = (0..rows).try_fold(0usize, |sum, row| sum.checked_add(length(row)));
+        let total = total.filter(|total| *total <= parts.values);
+        let total = total.ok_or(CodecError::Malformed)?;
+        let is_selected = |row: &usize| mask.is_none_or(|mask| mask.value(*row));
+        let of_item = mask.map(|mask| {
+            let mut of_item = BooleanBufferBuilder::new(total);
+            (0..rows).for_each(|row| of_item.append_n(length(row), mask.value(row)));
+            of_item.finish()
+        });
+        let values = self.decode_next(item, total, of_item.as_ref(), parts)?;
+        let selected = (0..rows).filter(is_selected);
+        let offsets = OffsetBuffer::<i32>::from_lengths(selected.map(length));
+        let nulls = lengths.nulls().filter(|nulls| nulls.null_count() > 0);
+        let nulls = nulls.map(|nulls| {
+            let selected = (0..rows).filter(is_selected);
+            NullBuffer::from_iter(selected.map(|row| nulls.is_valid(row)))
+        });
+        let field = Arc::new(ColumnType::list_item(item));
+        ListArray::try_new(field, offsets, values, nulls).map_err(|_| CodecError::Malformed)
     }
 
     /// A flat array that comes next.

@@ -22,7 +22,7 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::ArrowError;
 
 use crate::column_type::{ColumnType, Parts, Values};
-use crate::nested_values::{list_parts, struct_parts};
+use crate::nested_values::{list_parts, map_entries, map_of_entries, struct_parts};
 use crate::wire::{Reader, WireError, Writer};
 
 /// Appends the values of an array of the column's type.
@@ -63,17 +63,8 @@ pub fn write(array: &dyn Array, ty: &ColumnType, out: &mut Writer) -> Result<(),
                 out,
             );
         }
-        Values::List(item) => {
-            let (lengths, values) = list_parts(array.as_list())?;
-            for row in 0..rows {
-                out.u32(if lengths.is_valid(row) {
-                    lengths.value(row)
-                } else {
-                    0
-                });
-            }
-            write(values.as_ref(), item, out)?;
-        }
+        Values::List(item) => write_list(array.as_list(), item, out)?,
+        Values::Map(entry) => write_list(&map_entries(array.as_map())?, entry, out)?,
         Values::Struct(fields) => {
             let columns = struct_parts(array.as_struct())?;
             for ((_, ty), column) in fields.iter().zip(&columns) {
@@ -83,6 +74,14 @@ pub fn write(array: &dyn Array, ty: &ColumnType, out: &mut Writer) -> Result<(),
         Values::Fixed(width) => write_fixed(array, width, out),
     }
     Ok(())
+}
+
+fn write_list(list: &ListArray, item: &ColumnType, out: &mut Writer) -> Result<(), ArrowError> {
+    let (lengths, values) = list_parts(list)?;
+    for length in &lengths {
+        out.u32(length.unwrap_or(0));
+    }
+    write(values.as_ref(), item, out)
 }
 
 fn write_fixed(array: &dyn Array, width: usize, out: &mut Writer) {
@@ -116,24 +115,10 @@ fn write_texts<'a>(values: impl Iterator<Item = &'a [u8]> + Clone, out: &mut Wri
 /// If the bytes are not `rows` values of the type.
 pub fn read(ty: &ColumnType, rows: usize, reader: &mut Reader<'_>) -> Result<ArrayRef, WireError> {
     match ty.properties().values {
-        Values::List(item) => {
-            let nulls = read_nulls(rows, reader)?.map(|bits| nulls_of(bits, rows));
-            let lengths = reader.raw(rows.checked_mul(4).ok_or(WireError)?)?;
-            // Each value takes a byte at least.
-            let total = total_of(lengths).filter(|total| *total <= reader.left());
-            let total = total.filter(|total| i32::try_from(*total).is_ok());
-            let values = read(item, total.ok_or(WireError)?, reader)?;
-            let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-            if each_length(lengths)
-                .enumerate()
-                .any(|(row, len)| len > 0 && is_null(row))
-            {
-                return Err(WireError);
-            }
-            let offsets = OffsetBuffer::<i32>::from_lengths(each_length(lengths));
-            let item = Arc::new(ColumnType::list_item(item));
-            let list = ListArray::try_new(item, offsets, values, nulls);
-            Ok(Arc::new(list.map_err(|_| WireError)?))
+        Values::List(item) => Ok(Arc::new(read_list(item, rows, reader)?)),
+        Values::Map(entry) => {
+            let map = map_of_entries(&ty.arrow(), read_list(entry, rows, reader)?);
+            Ok(Arc::new(map.map_err(|_| WireError)?))
         }
         Values::Struct(fields) => {
             let nulls = read_nulls(rows, reader)?.map(|bits| nulls_of(bits, rows));
@@ -149,7 +134,30 @@ pub fn read(ty: &ColumnType, rows: usize, reader: &mut Reader<'_>) -> Result<Arr
     }
 }
 
-/// The plain bytes of values that are neither lists nor structs, held against their type.
+fn read_list(
+    item: &ColumnType,
+    rows: usize,
+    reader: &mut Reader<'_>,
+) -> Result<ListArray, WireError> {
+    let nulls = read_nulls(rows, reader)?.map(|bits| nulls_of(bits, rows));
+    let lengths = reader.raw(rows.checked_mul(4).ok_or(WireError)?)?;
+    // Each value takes a byte at least.
+    let total = total_of(lengths).filter(|total| *total <= reader.left());
+    let total = total.filter(|total| i32::try_from(*total).is_ok());
+    let values = read(item, total.ok_or(WireError)?, reader)?;
+    let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+    if each_length(lengths)
+        .enumerate()
+        .any(|(row, len)| len > 0 && is_null(row))
+    {
+        return Err(WireError);
+    }
+    let offsets = OffsetBuffer::<i32>::from_lengths(each_length(lengths));
+    let item = Arc::new(ColumnType::list_item(item));
+    ListArray::try_new(item, offsets, values, nulls).map_err(|_| WireError)
+}
+
+/// The plain bytes of values that are neither lists, structs nor maps, held against their type.
 #[derive(Clone, Copy)]
 pub struct FlatValues<'a> {
     /// A bit for each row, set where there is a value; `None` if all have one.
@@ -166,7 +174,7 @@ impl<'a> FlatValues<'a> {
         !ty.is_nested()
     }
 
-    /// Takes the bytes of `rows` values of a type that is neither list nor struct.
+    /// Takes the bytes of `rows` values of a type that is not nested.
     pub fn read(ty: &ColumnType, rows: usize, reader: &mut Reader<'a>) -> Result<Self, WireError> {
         let nulls = read_nulls(rows, reader)?;
         let mut lengths: &[u8] = &[];
@@ -192,7 +200,7 @@ impl<'a> FlatValues<'a> {
                 are_huge(ty, bytes)?;
                 bytes
             }
-            Values::List(_) | Values::Struct(_) => return Err(WireError),
+            Values::List(_) | Values::Struct(_) | Values::Map(_) => return Err(WireError),
         };
         Ok(Self {
             nulls,
@@ -228,7 +236,7 @@ impl<'a> FlatValues<'a> {
                 }
                 Ok(Arc::new(values.finish()))
             }
-            Values::List(_) | Values::Struct(_) => Err(WireError),
+            Values::List(_) | Values::Struct(_) | Values::Map(_) => Err(WireError),
             Values::Fixed(_) => {
                 let arrow = ty.arrow();
                 // A copy, aligned as values of any width need it.

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use arrow_array::builder::{BinaryViewBuilder, FixedSizeBinaryBuilder, StringViewBuilder};
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, Decimal64Array, Decimal128Array, Decimal256Array,
+    Array, ArrayRef, BooleanArray, Date32Array, Decimal64Array, Decimal128Array, Decimal256Array,
     Float64Array, Int32Array, IntervalMonthDayNanoArray, ListArray, StructArray,
-    TimestampMicrosecondArray,
+    TimestampMicrosecondArray, make_array,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, i256};
-use arrow_schema::TimeUnit;
+use arrow_schema::{Field, TimeUnit};
 
-use crate::column_type::ColumnType;
+use crate::column_type::{ColumnType, MapType};
+use crate::nested_values::map_of_entries;
 
 /// A source of numbers (SplitMix64).
 pub(crate) struct Random(pub(crate) u64);
@@ -30,10 +31,14 @@ impl Random {
         self.next() % end
     }
 
-    /// A list or struct with at most `depth` levels of them.
+    /// A list, map or struct with at most `depth` levels of them.
     pub(crate) fn nested_type(&mut self, depth: u32) -> ColumnType {
         if self.below(2) == 0 {
             return ColumnType::List(Box::new(self.any_type(depth - 1)));
+        }
+        if self.below(3) == 0 {
+            let key = self.any_type(depth - 1);
+            return ColumnType::Map(MapType::new(key, self.any_type(depth - 1)));
         }
         let fields = 1 + self.below(4);
         let field = |n: u64| (format!("field {n}"), self.any_type(depth - 1));
@@ -83,6 +88,43 @@ impl Random {
         (0..len).map(|_| b'a' + self.below(20) as u8).collect()
     }
 
+    fn structs(
+        &mut self,
+        fields: &[(String, ColumnType)],
+        rows: usize,
+        nulls: Option<NullBuffer>,
+    ) -> ArrayRef {
+        let columns = fields.iter().map(|(_, ty)| self.array(ty, rows)).collect();
+        let fields = ColumnType::struct_fields(fields);
+        Arc::new(StructArray::new(fields, columns, nulls))
+    }
+
+    fn maps(
+        &mut self,
+        ty: &ColumnType,
+        map: &MapType,
+        numbers: &[i64],
+        nulls: Option<NullBuffer>,
+    ) -> ArrayRef {
+        let lengths: Vec<usize> = numbers.iter().map(|n| *n as usize % 4).collect();
+        let total = lengths.iter().sum();
+        let columns = map
+            .parts()
+            .map(|ty| self.array(ty, total))
+            .collect::<Vec<_>>();
+        // Keys are not NULL.
+        let key = columns[0].to_data().into_builder().nulls(None);
+        let key = make_array(key.build().unwrap());
+        let columns = vec![key, columns[1].clone()];
+        let fields = ["key", "value"].into_iter().zip(&columns);
+        let fields = fields.map(|(name, part)| Field::new(name, part.data_type().clone(), true));
+        let entries = StructArray::new(fields.collect(), columns, None);
+        let item = Field::new_list_field(entries.data_type().clone(), true);
+        let offsets = OffsetBuffer::from_lengths(lengths);
+        let list = ListArray::new(Arc::new(item), offsets, Arc::new(entries), nulls);
+        Arc::new(map_of_entries(&ty.arrow(), list).unwrap())
+    }
+
     fn whole(&mut self, ty: &ColumnType, rows: usize) -> ArrayRef {
         let nulls = self.nulls(rows);
         let small = self.below(2) == 0;
@@ -100,11 +142,8 @@ impl Random {
                 let item = Arc::new(ColumnType::list_item(item));
                 Arc::new(ListArray::new(item, offsets, values, nulls))
             }
-            ColumnType::Struct(fields) => {
-                let columns = fields.iter().map(|(_, ty)| self.array(ty, rows)).collect();
-                let fields = ColumnType::struct_fields(fields);
-                Arc::new(StructArray::new(fields, columns, nulls))
-            }
+            ColumnType::Map(map) => self.maps(ty, map, &numbers, nulls),
+            ColumnType::Struct(fields) => self.structs(fields, rows, nulls),
             ColumnType::Boolean => {
                 let values = numbers.iter().map(|n| n % 2 == 0).collect::<Vec<_>>();
                 Arc::new(BooleanArray::new(values.into(), nulls))

@@ -244,7 +244,11 @@ impl VortexCodec {
             Values::Bytes => array
                 .as_binary_view_opt()
                 .is_some_and(|a| verify::views(a, false)),
-            Values::Bits | Values::Fixed(_) | Values::List(_) | Values::Struct(_) => true,
+            Values::Bits
+            | Values::Fixed(_)
+            | Values::List(_)
+            | Values::Struct(_)
+            | Values::Map(_) => true,
         };
         match sound {
             true => Ok(array),

@@ -6,6 +6,7 @@
 //! Refuses: on reading, tags, precisions, scales and units that are not in the table.
 
 mod enumeration;
+mod map;
 mod properties;
 
 use std::collections::HashSet;
@@ -16,6 +17,7 @@ use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use crate::wire::{Reader, WireError, Writer};
 
 pub use enumeration::EnumType;
+pub use map::MapType;
 pub use properties::{Bounds, Parts, Properties, Values};
 
 /// The most digits a `Decimal64` holds; wider decimals are handed over as `Decimal128`.
@@ -89,6 +91,8 @@ pub enum ColumnType {
     HugeInt,
     /// Unsigned 128 bits.
     UHugeInt,
+    /// A value for each of any number of keys, which are distinct and not NULL.
+    Map(MapType),
 }
 
 impl ColumnType {
@@ -122,6 +126,7 @@ impl ColumnType {
             Self::Enum(values) => DataType::Struct(Self::struct_fields(values.parts())),
             Self::HugeInt => HUGEINT,
             Self::UHugeInt => UHUGEINT,
+            Self::Map(map) => map.arrow(),
         }
     }
 
@@ -140,7 +145,7 @@ impl ColumnType {
     pub fn is_nested(&self) -> bool {
         matches!(
             self.properties().values,
-            Values::List(_) | Values::Struct(_)
+            Values::List(_) | Values::Struct(_) | Values::Map(_)
         )
     }
 
@@ -161,6 +166,7 @@ impl ColumnType {
                     && scale.unsigned_abs() <= *precision
             }
             Self::List(item) => item.is_valid_within(depth - 1, types),
+            Self::Map(map) => map.entry().is_valid_within(depth - 1, types),
             Self::Struct(fields) => {
                 let mut names = HashSet::with_capacity(fields.len().min(MAX_TYPES_IN_TYPE));
                 let mut sound = |(name, ty): &(String, Self)| {
@@ -198,8 +204,10 @@ impl ColumnType {
     /// Appends what stands for this type in a file (FORMAT.md, "Tables").
     pub fn write(&self, out: &mut Writer) {
         out.raw(&self.head());
-        if let Self::Enum(values) = self {
-            return values.write(out);
+        match self {
+            Self::Enum(values) => return values.write(out),
+            Self::Map(map) => return map.parts().for_each(|ty| ty.write(out)),
+            _ => {}
         }
         match self.properties().values {
             Values::List(item) => item.write(out),
@@ -210,7 +218,7 @@ impl ColumnType {
                     ty.write(out);
                 }
             }
-            Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes => {}
+            Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes | Values::Map(_) => {}
         }
     }
 
@@ -249,6 +257,7 @@ impl ColumnType {
             Self::Enum(_) => [22, 0, 0],
             Self::HugeInt => [23, 0, 0],
             Self::UHugeInt => [24, 0, 0],
+            Self::Map(_) => [25, 0, 0],
         }
     }
 
@@ -316,6 +325,13 @@ impl ColumnType {
                 Self::Struct(fields)
             }
             22 if (a, b) == (0, 0) => Self::Enum(EnumType::read(reader)?),
+            25 if (a, b) == (0, 0) => {
+                let key = Self::read_within(reader, depth - 1, types)?;
+                Self::Map(MapType::new(
+                    key,
+                    Self::read_within(reader, depth - 1, types)?,
+                ))
+            }
             _ => return Err(WireError),
         })
     }
@@ -382,6 +398,33 @@ mod tests {
         for len in 0..bytes.len() {
             assert!(ColumnType::read(&mut Reader::new(&bytes[..len])).is_err());
         }
+    }
+
+    #[test]
+    fn maps_come_back() {
+        let of_lists = |value| {
+            ColumnType::Map(MapType::new(
+                ColumnType::Varchar,
+                list(ColumnType::Map(MapType::new(ColumnType::Date, value))),
+            ))
+        };
+        let ty = of_lists(ColumnType::Int8);
+        let bytes = bytes_of(&ty);
+        assert_eq!(bytes.len(), 6 * ColumnType::SMALLEST);
+        assert_eq!(ColumnType::read(&mut Reader::new(&bytes)), Ok(ty));
+        for len in 0..bytes.len() {
+            assert!(ColumnType::read(&mut Reader::new(&bytes[..len])).is_err());
+        }
+        // What a map is a list of is a type around its key and value as well.
+        let deep = |depth| {
+            (0..depth).fold(ColumnType::Int32, |ty, _| {
+                ColumnType::Map(MapType::new(ColumnType::Int32, ty))
+            })
+        };
+        assert!(deep(MAX_TYPE_DEPTH / 2 - 1).is_valid());
+        assert!(!deep(MAX_TYPE_DEPTH / 2).is_valid());
+        let endless = [25, 0, 0].repeat(1 << 20);
+        assert!(ColumnType::read(&mut Reader::new(&endless)).is_err());
     }
 
     #[test]

@@ -33,9 +33,11 @@ pub enum Values<'a> {
     List(&'a ColumnType),
     /// A value of each field.
     Struct(&'a [(String, ColumnType)]),
+    /// As a list of structs of this type: a key, which is not NULL, and its value.
+    Map(&'a ColumnType),
 }
 
-/// Of which flat arrays a value is compressed that is neither list nor struct (FORMAT.md, "Segments").
+/// Of which flat arrays a value is compressed that is neither list, struct nor map (FORMAT.md, "Segments").
 #[derive(Clone, Copy)]
 pub enum Parts {
     /// Its own.
@@ -121,6 +123,7 @@ impl ColumnType {
             Self::Uuid => fixed(16, Parts::Uuid, Bounds::ExactBytes(16)),
             Self::List(item) => nested(Values::List(item)),
             Self::Struct(fields) => nested(Values::Struct(fields)),
+            Self::Map(map) => nested(Values::Map(map.entry())),
             // Sign-extended to what they are in memory; the bounds of those without a sign are their bytes, big-endian.
             Self::HugeInt => fixed(32, Parts::Huge(true), Bounds::Int128),
             Self::UHugeInt => fixed(32, Parts::Huge(false), Bounds::ExactBytes(16)),

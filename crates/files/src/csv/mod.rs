@@ -232,6 +232,7 @@ fn kind_for(ty: &ColumnType, options: &Options) -> Kind {
         | ColumnType::Uuid
         | ColumnType::List(_)
         | ColumnType::Struct(_)
+        | ColumnType::Map(_)
         | ColumnType::Enum(_)
         | ColumnType::Timestamp(_, true) => cast,
     }

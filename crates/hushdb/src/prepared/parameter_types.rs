@@ -299,6 +299,7 @@ fn beside(op: &BinaryOperator, ty: ColumnType) -> ColumnType {
         | ColumnType::Uuid
         | ColumnType::List(_)
         | ColumnType::Struct(_)
+        | ColumnType::Map(_)
         | ColumnType::Enum(_) => ty,
     }
 }

@@ -18,7 +18,7 @@ mod temporal;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::Expr;
 
-pub(crate) use nested::common as common_type;
+pub(crate) use nested::{common as common_type, entry_types, map_of};
 
 /// What common type is looked for.
 #[derive(Clone, Copy, PartialEq)]

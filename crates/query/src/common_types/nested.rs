@@ -1,4 +1,4 @@
-//! The common type of lists and structs, found value by value within them.
+//! The common type of lists, structs and maps, found value by value within them.
 //!
 //! What must hold: no value loses a digit. Structs are matched by the names of their fields, in any case, and have the fields of
 //! all; what `row(...)` made has no names, and is matched in order.
@@ -33,6 +33,14 @@ pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
             });
             common_struct(&fields.collect::<Option<Vec<_>>>()?)
         }
+        DataType::Map(..) => {
+            let entries = all().map(entry_types).collect::<Option<Vec<_>>>()?;
+            let common_of = |part: fn(&(&DataType, &DataType)) -> DataType| {
+                common(&entries.iter().map(part).collect::<Vec<_>>())
+            };
+            let key = common_of(|(key, _)| (*key).clone())?;
+            Some(map_of(&key, &common_of(|(_, value)| (*value).clone())?))
+        }
         first if item_of(first).is_some() => {
             let items = all().map(|ty| Some(item_of(ty)?.data_type().clone()));
             let item = common(&items.collect::<Option<Vec<_>>>()?)?;
@@ -46,6 +54,30 @@ pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
             let number = numbers::common(all().map(|ty| (None, ty.clone())), For::Value);
             number.or_else(|| temporal::common(types)).or_else(pairwise)
         }
+    }
+}
+
+/// The type of maps from one type to another.
+pub(crate) fn map_of(key: &DataType, value: &DataType) -> DataType {
+    let fields = vec![
+        Field::new("key", key.clone(), false),
+        Field::new("value", value.clone(), true),
+    ];
+    let entries = Field::new("entries", DataType::Struct(fields.into()), false);
+    DataType::Map(Arc::new(entries), false)
+}
+
+/// The types of a map's keys and values.
+pub(crate) fn entry_types(map: &DataType) -> Option<(&DataType, &DataType)> {
+    let DataType::Map(entries, _) = map else {
+        return None;
+    };
+    match entries.data_type() {
+        DataType::Struct(fields) => match fields.iter().as_slice() {
+            [key, value] => Some((key.data_type(), value.data_type())),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -16,15 +16,12 @@ use std::sync::Arc;
 
 /// A list of values: `[a, b]`.
 pub const MAKE_LIST: &str = "make_array";
-/// A map of a list of keys and one of values.
-pub const MAKE_MAP: &str = "map";
 /// `overlay(text PLACING ...)`.
 pub const OVERLAY: &str = "overlay";
 
 /// The functions, and how many times what they are given they take.
-const WRITERS: [(&str, usize); 28] = [
+const WRITERS: [(&str, usize); 27] = [
     (MAKE_LIST, 1),
-    (MAKE_MAP, 2),
     (OVERLAY, 1),
     ("array_add", 2),
     ("array_compact", 1),

@@ -3,16 +3,16 @@
 
 use super::list_statistics::{compared, counted};
 use super::lists::{comparable, items, picked, room_to_compare};
+use super::maps::maps;
 use super::room::Room;
 use super::whole::{Call, Whole, item, items_of, list_of, registered};
+use crate::common_types::map_of;
 use crate::heed::check;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, ListArray, MapArray, StructArray, UInt32Array,
-    UInt64Array,
+    Array, ArrayRef, AsArray, BooleanArray, ListArray, UInt32Array, UInt64Array,
 };
-use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{concat, take};
-use datafusion::arrow::datatypes::{DataType, Field, Fields, Int64Type, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Int64Type, TimeUnit};
 use datafusion::arrow::row::Rows;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
@@ -77,12 +77,7 @@ fn values_and_bins(types: &[DataType]) -> Option<Vec<DataType>> {
 }
 
 fn map_type(types: &[DataType], _: &[Option<&ScalarValue>]) -> Option<DataType> {
-    let fields = Fields::from(vec![
-        Field::new("key", item(types.first()?)?, false),
-        Field::new("value", DataType::UInt64, true),
-    ]);
-    let entries = Field::new("entries", DataType::Struct(fields), false);
-    Some(DataType::Map(Arc::new(entries), false))
+    Some(map_of(&item(types.first()?)?, &DataType::UInt64))
 }
 
 /// The bin of all that lies in no other: the greatest value of the type, or what is empty; `None` where there is none.
@@ -173,28 +168,8 @@ fn histogram(call: &Call<'_>, room: &mut Room, exact: bool) -> Result<ArrayRef> 
         None => Arc::clone(bins.values()),
     };
     let keys = take(&known, &UInt32Array::from(keys), None)?;
-    maps(call, keys, counts, lengths, valid)
-}
-
-fn maps(
-    call: &Call<'_>,
-    keys: ArrayRef,
-    counts: Vec<u64>,
-    lengths: Vec<usize>,
-    valid: Vec<bool>,
-) -> Result<ArrayRef> {
-    let DataType::Map(entries, _) = call.to else {
-        return Err(Error::internal("a histogram is a map").into());
-    };
-    let DataType::Struct(fields) = entries.data_type() else {
-        return Err(Error::internal("a map has keys and values").into());
-    };
-    let values: ArrayRef = Arc::new(UInt64Array::from(counts));
-    let pairs = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
-    let offsets = OffsetBuffer::from_lengths(lengths);
-    let valid = Some(valid.into());
-    let maps = MapArray::try_new(Arc::clone(entries), offsets, pairs, valid, false)?;
-    Ok(Arc::new(maps))
+    let counts: ArrayRef = Arc::new(UInt64Array::from(counts));
+    maps(call.to, (keys, counts), lengths, valid)
 }
 
 /// Whether a value is the bin of all that lies in no other.

@@ -7,8 +7,8 @@
 
 use super::enums::codes;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, Decimal128Array, GenericListArray, OffsetSizeTrait,
-    PrimitiveArray, StructArray,
+    Array, ArrayRef, AsArray, BinaryArray, Decimal128Array, GenericListArray, ListArray,
+    OffsetSizeTrait, PrimitiveArray, StructArray,
 };
 use datafusion::arrow::compute::{SortOptions, cast};
 use datafusion::arrow::datatypes::{
@@ -38,6 +38,7 @@ pub fn key_type(of: &DataType) -> Option<DataType> {
         DataType::List(_)
         | DataType::LargeList(_)
         | DataType::FixedSizeList(..)
+        | DataType::Map(..)
         | DataType::Struct(_) => Some(DataType::Binary),
         _ => None,
     }
@@ -50,6 +51,7 @@ pub fn may_differ(of: &DataType) -> bool {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             may_differ(item.data_type())
         }
+        DataType::Map(entries, _) => may_differ(entries.data_type()),
         DataType::Struct(fields) => fields.iter().any(|field| may_differ(field.data_type())),
         other => other.is_floating(),
     }
@@ -146,6 +148,16 @@ fn comparable(array: &ArrayRef) -> Result<ArrayRef> {
         DataType::LargeList(_) => list(array.as_list::<i64>())?,
         DataType::FixedSizeList(item, _) => {
             comparable(&cast(array, &DataType::List(Arc::clone(item)))?)?
+        }
+        // As the list of its entries.
+        DataType::Map(..) => {
+            let (field, offsets, entries, nulls, _) = array.as_map().clone().into_parts();
+            list(&ListArray::try_new(
+                field,
+                offsets,
+                Arc::new(entries),
+                nulls,
+            )?)?
         }
         DataType::Struct(fields) => {
             let given = array.as_struct();

@@ -4,22 +4,22 @@
 //! What must hold: NULL is left out; values are the same if SQL's `IS NOT DISTINCT FROM` says so, and ordered as ORDER BY has them.
 
 use super::lists::{comparable, items, picked, room_to_compare};
+use super::maps::maps;
 use super::moments::{Moments, Of, One, STATISTICS};
 use super::quantile::{between, median_distance};
 use super::room::Room;
 use super::sums::Sums;
 use super::whole::{Call, Whole, item, list_of, listed, registered};
+use crate::common_types::map_of;
 use crate::common_types::number_kind::is_huge;
 use crate::heed::check;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Float64Array, Int64Array, IntervalMonthDayNanoArray, ListArray,
-    MapArray, StructArray, UInt32Array, UInt64Array,
+    UInt32Array, UInt64Array,
 };
-use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{cast, take};
 use datafusion::arrow::datatypes::{
-    DataType, Field, Fields, Float32Type, Float64Type, Int64Type, IntervalMonthDayNano,
-    IntervalUnit, TimeUnit,
+    DataType, Float32Type, Float64Type, Int64Type, IntervalMonthDayNano, IntervalUnit, TimeUnit,
 };
 use datafusion::arrow::row::Rows;
 use datafusion::common::{Result, ScalarValue};
@@ -360,23 +360,12 @@ fn is_nan(values: &ArrayRef, item: usize) -> bool {
 }
 
 fn histogram_type(types: &[DataType]) -> Option<DataType> {
-    let fields = Fields::from(vec![
-        Field::new("key", item(types.first()?)?, false),
-        Field::new("value", DataType::UInt64, true),
-    ]);
-    let entries = Field::new("entries", DataType::Struct(fields), false);
-    Some(DataType::Map(Arc::new(entries), false))
+    Some(map_of(&item(types.first()?)?, &DataType::UInt64))
 }
 
 /// How often each value is there, in their order.
 fn histogram(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
     let (list, rows) = compared(call, room)?;
-    let DataType::Map(entries, _) = call.to else {
-        return Err(Error::internal("a histogram is a map").into());
-    };
-    let DataType::Struct(fields) = entries.data_type() else {
-        return Err(Error::internal("a map has keys and values").into());
-    };
     let (mut keys, mut counts, mut lengths, mut valid) = (vec![], vec![], vec![], vec![]);
     for row in 0..list.len() {
         check()?;
@@ -389,16 +378,7 @@ fn histogram(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
     }
     let keys = take(list.values(), &UInt32Array::from(keys), None)?;
     let values: ArrayRef = Arc::new(UInt64Array::from(counts));
-    let pairs = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
-    let offsets = OffsetBuffer::from_lengths(lengths);
-    let maps = MapArray::try_new(
-        Arc::clone(entries),
-        offsets,
-        pairs,
-        Some(valid.into()),
-        false,
-    )?;
-    Ok(Arc::new(maps))
+    maps(call.to, (keys, values), lengths, valid)
 }
 
 /// One value of the numbers of each list; of none it is NULL.

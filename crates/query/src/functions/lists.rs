@@ -6,7 +6,7 @@
 use super::comparison_key::keys;
 use super::room::Room;
 use super::whole::{Call, Whole, item, items_of, list_of, listed, registered};
-use crate::common_types::common_type;
+use crate::common_types::{common_type, entry_types};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, ListArray, UInt32Array,
     new_null_array,
@@ -83,13 +83,13 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         (
             &[MAP_VALUE],
             map_and_key,
-            |types, _| entry_types(types.first()?).map(|(_, value)| value),
+            |types, _| entry_types(types.first()?).map(|(_, value)| value.clone()),
             map_value,
         ),
         (
             &["map_extract", "element_at"],
             map_and_key,
-            |types, _| entry_types(types.first()?).map(|(_, value)| list_of(value)),
+            |types, _| entry_types(types.first()?).map(|(_, value)| list_of(value.clone())),
             map_values,
         ),
     ];
@@ -201,21 +201,7 @@ fn sorted(types: &[DataType]) -> Option<Vec<DataType>> {
 fn map_and_key(types: &[DataType]) -> Option<Vec<DataType>> {
     let [map, key] = types else { return None };
     let (own, _) = entry_types(map)?;
-    Some(vec![map.clone(), common(&own, key)?])
-}
-
-/// The types of a map's keys and values.
-fn entry_types(map: &DataType) -> Option<(DataType, DataType)> {
-    let DataType::Map(entries, _) = map else {
-        return None;
-    };
-    match entries.data_type() {
-        DataType::Struct(fields) => match fields.iter().as_slice() {
-            [key, value] => Some((key.data_type().clone(), value.data_type().clone())),
-            _ => None,
-        },
-        _ => None,
-    }
+    Some(vec![map.clone(), common(own, key)?])
 }
 
 fn boolean(_: &[DataType], _: &[Option<&ScalarValue>]) -> Option<DataType> {

@@ -43,6 +43,7 @@ mod list_statistics;
 mod list_sum;
 mod lists;
 mod make_moment;
+mod maps;
 mod matches;
 mod maths;
 mod moment_cast;
@@ -97,7 +98,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF};
 use std::sync::Arc;
 
-pub use asked::{MAKE_LIST, MAKE_MAP, OVERLAY};
+pub use asked::{MAKE_LIST, OVERLAY};
 pub use comparison_key::{key_of, key_type, may_differ};
 pub use concat::{LIST_AND_LIST, TEXT_AND_TEXT};
 pub use convert::{
@@ -125,6 +126,7 @@ pub use nested_cast::{check_nested_cast, nested_cast};
 use of_lists::of_lists;
 pub use one_nan::{has_floats, one_nan, with_one_nan};
 pub(crate) use one_row::one_row;
+pub use picks::MAKE_MAP;
 pub use postgres_numeric::{NUMERIC, stored_numeric};
 pub use postgres_text::{one_type, postgres_text};
 pub(crate) use room::while_planning;

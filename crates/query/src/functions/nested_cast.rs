@@ -1,4 +1,4 @@
-//! Casts to lists and structs, from text and from each other, value by value as CAST does it outside of them.
+//! Casts to lists, structs and maps, from text and from each other, value by value as CAST does it outside of them.
 //!
 //! What must hold: structs are matched by the names of their fields, in any case; a field that is not there is NULL. Values that
 //! `row(...)` made have no names and are matched in order.
@@ -7,15 +7,17 @@ use super::convert::{
     blob_from_text, of_one_argument, rounded_for, text_from_blob, text_from_uuid, uuid_from_text,
 };
 use super::enums::{from_texts, texts_of};
-use super::nested_text::{Fields, Item, list_items, struct_items};
+use super::maps::{check_keys, maps, maps_at, ranges};
+use super::nested_text::{Fields, Item, list_items, map_items, struct_items};
 use super::rounding_cast::{cast_rounding, rounds};
 use super::value_text;
+use crate::common_types::entry_types;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, ListArray, StringViewArray, StringViewBuilder, StructArray,
-    new_null_array,
+    UInt32Array, new_null_array,
 };
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
-use datafusion::arrow::compute::{CastOptions, cast_with_options};
+use datafusion::arrow::compute::{CastOptions, cast_with_options, take};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields as ArrowFields};
 use datafusion::common::Result;
 use datafusion::logical_expr::{
@@ -24,6 +26,7 @@ use datafusion::logical_expr::{
 };
 use hushdb_sql::type_names::{enum_type, is_row, type_name};
 use hushdb_sql::{Error, ErrorKind};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// `CAST(value AS type)` for a nested type, or TRY_CAST.
@@ -93,6 +96,13 @@ pub fn check_nested_cast(from: &DataType, to: &DataType) -> Result<()> {
                 _ => Ok(()),
             }
         }
+        (DataType::Map(..), DataType::Map(..)) => match (entry_types(from), entry_types(to)) {
+            (Some((key, value)), Some((to_key, to_value))) => {
+                check_nested_cast(key, to_key)?;
+                check_nested_cast(value, to_value)
+            }
+            _ => refused(""),
+        },
         (from, to) if from.is_nested() || to.is_nested() => refused(""),
         _ => Ok(()),
     }
@@ -163,11 +173,15 @@ pub(crate) fn cast_nested(array: &ArrayRef, to: &DataType, lenient: bool) -> Res
             let same = item_of(from).map(list_of).ok_or_else(|| unlike(from, to))?;
             let whole = cast_leaf(array, &same, lenient)?;
             let whole = whole.as_list::<i32>();
-            let values = cast_nested(whole.values(), item.data_type(), lenient)?;
-            let (_, offsets, _, nulls) = whole.clone().into_parts();
+            let (own, offsets) = own_items(whole.offsets());
+            let values = whole.values().slice(own.start, own.len());
+            let values = cast_nested(&values, item.data_type(), lenient)?;
+            let nulls = whole.nulls().cloned();
             let cast = ListArray::try_new(Arc::clone(item), offsets, values, nulls)?;
             Ok(Arc::new(cast))
         }
+        DataType::Map(..) if from.is_string() => map_from_text(array, to, lenient),
+        DataType::Map(..) if matches!(from, DataType::Map(..)) => map_from_map(array, to, lenient),
         DataType::Struct(fields) if from.is_string() => struct_from_text(array, fields, lenient),
         DataType::Struct(fields) => {
             let DataType::Struct(given) = from else {
@@ -213,6 +227,7 @@ fn parsed<T>(found: Option<T>, to: &DataType, lenient: bool) -> Result<Option<T>
                 type_name(to),
                 match to {
                     DataType::List(_) => "[a, b]",
+                    DataType::Map(..) => "{key=a}",
                     _ => "{'name': a}",
                 }
             ),
@@ -275,6 +290,68 @@ fn struct_from_text(array: &ArrayRef, fields: &ArrowFields, lenient: bool) -> Re
         columns,
         nulls,
     )?))
+}
+
+fn map_from_text(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef> {
+    let (key, value) = entry_types(to).ok_or_else(|| unlike(array.data_type(), to))?;
+    let (mut keys, mut values, mut each) = (vec![], vec![], vec![]);
+    for text in &texts(array, lenient)? {
+        let found = match text {
+            None => None,
+            Some(text) => parsed(map_items(text), to, lenient)?,
+        };
+        each.push(
+            found
+                .as_ref()
+                .map(|entries| keys.len()..keys.len() + entries.len()),
+        );
+        for (key, value) in found.unwrap_or_default() {
+            keys.push(Some(key));
+            values.push(value);
+        }
+    }
+    let keys = cast_nested(&as_texts(&keys), key, lenient)?;
+    let values = cast_nested(&as_texts(&values), value, lenient)?;
+    // A map with a key that does not cast is none.
+    let is_sound = |entries: &Range<usize>| entries.clone().all(|at| keys.is_valid(at));
+    let each: Vec<_> = each
+        .into_iter()
+        .map(|entries| entries.filter(is_sound))
+        .collect();
+    check_keys(&keys, each.iter().flatten().cloned())?;
+    let lengths = each
+        .iter()
+        .map(|entries| entries.as_ref().map_or(0, Range::len));
+    let lengths = lengths.collect();
+    let valid = each.iter().map(Option::is_some).collect();
+    let sound = each.into_iter().flatten().flatten().map(|at| at as u32);
+    let sound = UInt32Array::from_iter_values(sound);
+    let entries = (take(&keys, &sound, None)?, take(&values, &sound, None)?);
+    maps(to, entries, lengths, valid)
+}
+
+fn map_from_map(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef> {
+    let (key, value) = entry_types(to).ok_or_else(|| unlike(array.data_type(), to))?;
+    let map = array.as_map();
+    let (own, offsets) = own_items(map.offsets());
+    let entries = map.entries().slice(own.start, own.len());
+    let keys = cast_nested(entries.column(0), key, lenient)?;
+    if key != entries.column(0).data_type() {
+        check_keys(&keys, ranges(&offsets))?;
+    }
+    let values = cast_nested(entries.column(1), value, lenient)?;
+    maps_at(to, (keys, values), offsets, map.nulls().cloned())
+}
+
+/// Which items a slice of lists has, and where they are among these.
+fn own_items(offsets: &OffsetBuffer<i32>) -> (Range<usize>, OffsetBuffer<i32>) {
+    let first = offsets.first().copied().unwrap_or_default();
+    let end = offsets.last().copied().unwrap_or_default();
+    let shifted = offsets.iter().map(|at| at - first).collect::<Vec<_>>();
+    (
+        first as usize..end as usize,
+        OffsetBuffer::new(shifted.into()),
+    )
 }
 
 /// Items by the places of their fields; `None` if there is one without a place.
@@ -361,6 +438,7 @@ fn cast_leaf(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::common_types::map_of;
     use datafusion::arrow::datatypes::{Field, Int32Type};
 
     fn text(text: &str) -> ArrayRef {
@@ -393,6 +471,27 @@ mod tests {
         assert!(check_nested_cast(&other, &point()).is_err());
         assert!(check_nested_cast(&list_of(other), &list_of(point())).is_err());
         assert!(check_nested_cast(&DataType::Int32, &point()).is_err());
+    }
+
+    #[test]
+    fn the_keys_of_maps_are_there_once() {
+        let ty = map_of(&DataType::Int32, &DataType::Utf8View);
+        let cast = |given: &str, lenient| cast_nested(&text(given), &ty, lenient);
+        let written = "{1='a=b', 2=NULL}";
+        let read = cast(written, false).unwrap();
+        assert_eq!(value_text(&read, 0).unwrap().as_deref(), Some(written));
+        assert!(cast("{x=1}", false).is_err());
+        assert!(cast("{x=1, 2=a}", true).unwrap().is_null(0));
+        for lenient in [false, true] {
+            assert!(cast("{1=a, 01=b}", lenient).is_err());
+        }
+        // A slice has no more entries than its rows.
+        let texts: ArrayRef = Arc::new(StringViewArray::from(vec!["{x=1}", "{1=1}"]));
+        let of_texts = map_of(&DataType::Utf8View, &DataType::Utf8View);
+        let maps = cast_nested(&texts, &of_texts, false).unwrap();
+        assert!(cast_nested(&maps, &ty, false).is_err());
+        let slice = cast_nested(&maps.slice(1, 1), &ty, false).unwrap();
+        assert_eq!(value_text(&slice, 0).unwrap().as_deref(), Some("{1=1}"));
     }
 
     #[test]

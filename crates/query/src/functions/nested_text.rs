@@ -1,4 +1,4 @@
-//! The text of lists and structs as DuckDB writes and reads it: `[1, 'a, b', NULL]`, `{'a': 1, 'b': x}`, `(1, x)`.
+//! The text of lists, structs and maps as DuckDB writes and reads it: `[1, 'a, b', NULL]`, `{'a': 1, 'b': x}`, `(1, x)`, `{a=1}`.
 //!
 //! What must hold: text that was written is read as the same values. A value is in quotes where it would be read as something
 //! else without; in quotes, a quote or a backslash has a backslash before it.
@@ -61,6 +61,19 @@ pub(super) fn struct_items(text: &str) -> Option<Fields> {
     };
     let fields = pieces(inner)?.into_iter().map(field);
     fields.collect::<Option<_>>().map(Fields::Named)
+}
+
+/// The keys and values in a map's text; `None` if it is not the text of one, or a key is NULL.
+pub(super) fn map_items(text: &str) -> Option<Vec<(String, Item)>> {
+    let inner = text.trim_ascii().strip_prefix('{')?.strip_suffix('}')?;
+    // What is not there is the empty text, unlike in a list.
+    let part = |piece: &str| item(piece).unwrap_or(Some(String::new()));
+    let entry = |piece: &str| {
+        let sign = positions(piece, '=')?.first().copied()?;
+        let (key, value) = piece.split_at_checked(sign)?;
+        Some((part(key)?, part(value.strip_prefix('=')?)))
+    };
+    pieces(inner)?.into_iter().map(entry).collect()
 }
 
 /// What stands between the commas that are in no quotes and no brackets.
@@ -160,12 +173,18 @@ mod tests {
                 return Err(TestCaseError::fail(text));
             };
             let expected: Vec<_> = items.into_iter().enumerate().map(|(n, i)| (name(n), i)).collect();
-            prop_assert_eq!(read, expected);
+            prop_assert_eq!(&read, &expected);
+            let entries = expected.iter().map(|(name, item)| {
+                let text = item.clone().map_or("NULL".into(), in_quotes_if_needed);
+                format!("{}={text}", in_quotes_if_needed(name.clone()))
+            });
+            let text = format!("{{{}}}", entries.collect::<Vec<_>>().join(", "));
+            prop_assert_eq!(map_items(&text), Some(expected));
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "[a'\"\\\\,:\\[\\]{}() ]{0,20}") {
-            let _ = (list_items(&text), struct_items(&text).is_some());
+        fn no_text_makes_it_panic(text in "[a'\"\\\\,:=\\[\\]{}() ]{0,20}") {
+            let _ = (list_items(&text), struct_items(&text).is_some(), map_items(&text));
         }
     }
 
@@ -188,6 +207,19 @@ mod tests {
         assert_eq!(list_items("[\u{a0}]"), Some(vec![some("\u{a0}")]));
         for bad in ["", "[", "1, 2", "[1,]", "[1]]", "['a]", "[(1]", "[1,2"] {
             assert_eq!(list_items(bad), None, "{bad}");
+        }
+        assert_eq!(
+            map_items(" { a = 1 ,'b=c'=NULL,={d=1}, e=} "),
+            Some(vec![
+                ("a".to_string(), some("1")),
+                ("b=c".to_string(), None),
+                (String::new(), some("{d=1}")),
+                ("e".to_string(), some("")),
+            ])
+        );
+        assert_eq!(map_items("{}"), Some(vec![]));
+        for bad in ["{a: 1}", "{NULL=1}", "{a=1,}", "[a=1]", "{a=1", "{a='}"] {
+            assert_eq!(map_items(bad), None, "{bad}");
         }
         for bad in ["{a}", "{: 1}", "{a: }", "[a: 1]", "{a: 1"] {
             assert!(struct_items(bad).is_none(), "{bad}");

@@ -1,26 +1,26 @@
-//! Items of a list by another list, `list_where` and `list_select`; maps of lists, `map_from_entries` and `map_concat`.
+//! Items of a list by another list, `list_where` and `list_select`; maps of lists, `map`, `map_from_entries` and `map_concat`.
 
-use super::comparison_key::keys;
-use super::lists::picked;
+use super::lists::{picked, plain_list};
+use super::maps::{check_keys, invalid, key_rows, maps};
 use super::room::Room;
 use super::whole::{Call, Whole, item, items_of, list_of, registered};
-use crate::common_types::common_type;
-use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, MapArray, StructArray, UInt32Array, new_null_array,
-};
-use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use crate::common_types::{common_type, entry_types, map_of};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, MapArray, UInt32Array, new_null_array};
 use datafusion::arrow::compute::{concat, take};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
-use datafusion::arrow::row::{RowConverter, Rows, SortField};
+use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
-use hushdb_sql::{Error, ErrorKind};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
+/// A map of a list of keys and one of values, also as `MAP {k: v}`: the library takes the arguments of its own `map` for pairs where
+/// one of them is NULL.
+pub const MAKE_MAP: &str = "$map";
+
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
-    let functions: [Whole; 4] = [
+    let functions: [Whole; 5] = [
         (
             &["list_where", "array_where"],
             |types| list_and(types, DataType::Boolean),
@@ -32,6 +32,24 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             |types| list_and(types, DataType::Int64),
             picks_type,
             chosen_by_place,
+        ),
+        (
+            &[MAKE_MAP],
+            |types| match types {
+                [keys, values] => Some(vec![plain_list(keys)?, plain_list(values)?]),
+                _ => None,
+            },
+            |types, _| match types {
+                [keys, values] => {
+                    let of = |list: &DataType| match list.is_null() {
+                        true => Some(DataType::Null),
+                        false => item(list),
+                    };
+                    Some(map_of(&of(keys)?, &of(values)?))
+                }
+                _ => None,
+            },
+            of_lists,
         ),
         (
             &["map_from_entries"],
@@ -57,10 +75,6 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
         ),
     ];
     registered(functions, memory)
-}
-
-fn invalid(what: &str) -> datafusion::common::DataFusionError {
-    Error::new(ErrorKind::InvalidInput, what).into()
 }
 
 fn list_and(types: &[DataType], of: DataType) -> Option<Vec<DataType>> {
@@ -143,51 +157,43 @@ fn chosen_by_place(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
     })
 }
 
-fn map_of(key: &DataType, value: &DataType) -> DataType {
-    let fields = vec![
-        Field::new("key", key.clone(), false),
-        Field::new("value", value.clone(), true),
-    ];
-    let entries = Field::new("entries", DataType::Struct(fields.into()), false);
-    DataType::Map(Arc::new(entries), false)
-}
-
-fn entries_field(map: &DataType) -> Result<FieldRef> {
-    match map {
-        DataType::Map(entries, _) => Ok(Arc::clone(entries)),
-        _ => Err(Error::internal("a function of maps of another type").into()),
+/// Maps of a list of keys and one of as many values.
+fn of_lists(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
+    if call.columns().iter().any(|list| list.data_type().is_null()) {
+        return Ok(new_null_array(call.to, call.rows()));
     }
-}
-
-/// The keys of maps as bytes that are equal where they are.
-fn key_rows(of: &ArrayRef) -> Result<Rows> {
-    let of = keys(of)?;
-    let field = SortField::new(of.data_type().clone());
-    Ok(RowConverter::new(vec![field])?.convert_columns(&[of])?)
-}
-
-/// Maps of so many of the keys and values each.
-fn maps(
-    to: &DataType,
-    keys: ArrayRef,
-    values: ArrayRef,
-    lengths: Vec<usize>,
-    valid: Vec<bool>,
-) -> Result<ArrayRef> {
-    let field = entries_field(to)?;
-    let DataType::Struct(fields) = field.data_type() else {
-        return Err(Error::internal("a map without entries").into());
-    };
-    let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
-    let offsets = OffsetBuffer::from_lengths(lengths);
-    let map = MapArray::try_new(
-        field,
-        offsets,
-        entries,
-        Some(NullBuffer::from(valid)),
-        false,
+    let [keys, values] = call.take()?;
+    room.take_if_long(keys.get_array_memory_size() + values.get_array_memory_size())?;
+    let (keys, values) = (keys.as_list::<i32>(), values.as_list::<i32>());
+    let mut each = vec![];
+    for row in 0..call.rows() {
+        let valid = keys.is_valid(row) && values.is_valid(row);
+        let pair = valid.then(|| (items_of(keys, row), items_of(values, row)));
+        if pair.as_ref().is_some_and(|(k, v)| k.len() != v.len()) {
+            return Err(invalid(
+                "The map key list does not align with the map value list.",
+            ));
+        }
+        each.push(pair);
+    }
+    check_keys(
+        keys.values(),
+        each.iter().flatten().map(|(keys, _)| keys.clone()),
     )?;
-    Ok(Arc::new(map))
+    let lengths = each
+        .iter()
+        .map(|pair| pair.as_ref().map_or(0, |(keys, _)| keys.len()));
+    let lengths = lengths.collect();
+    let valid = each.iter().map(Option::is_some).collect();
+    let (key_places, value_places): (Vec<_>, Vec<_>) = each.into_iter().flatten().unzip();
+    let keys = taken(keys.values(), key_places)?;
+    let values = taken(values.values(), value_places)?;
+    maps(call.to, (keys, values), lengths, valid)
+}
+
+fn taken(values: &ArrayRef, places: Vec<Range<usize>>) -> Result<ArrayRef> {
+    let places = places.into_iter().flatten().map(|at| at as u32);
+    Ok(take(values, &UInt32Array::from_iter_values(places), None)?)
 }
 
 fn from_entries(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
@@ -197,46 +203,32 @@ fn from_entries(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
     let [lists] = call.take()?;
     let lists = lists.as_list::<i32>();
     let entries = lists.values().as_struct();
-    let rows = key_rows(entries.column(0))?;
-    // A column of the untyped NULL does not say that it is.
-    let nulls = entries.column(0).logical_nulls();
-    let is_null = |at: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(at));
-    let (mut from, mut lengths, mut valid) = (vec![], vec![], vec![]);
-    for row in 0..lists.len() {
-        let items = match lists.is_valid(row) {
-            true => items_of(lists, row),
-            false => 0..0,
-        };
-        let mut known = HashMap::new();
-        for at in items.clone() {
-            if entries.is_null(at) || is_null(at) {
-                return Err(invalid("Map keys can not be NULL."));
-            }
-            if known.insert(rows.row(at), ()).is_some() {
-                return Err(invalid("Map keys must be unique."));
-            }
-        }
-        valid.push(lists.is_valid(row));
-        lengths.push(items.len());
-        from.extend(items.map(|at| at as u32));
+    let valid: Vec<bool> = (0..lists.len()).map(|row| lists.is_valid(row)).collect();
+    let items = valid.iter().enumerate().map(|(row, valid)| match valid {
+        true => items_of(lists, row),
+        false => 0..0,
+    });
+    let items: Vec<_> = items.collect();
+    if items
+        .iter()
+        .cloned()
+        .flatten()
+        .any(|at| entries.is_null(at))
+    {
+        return Err(invalid("Map keys can not be NULL."));
     }
-    let from = UInt32Array::from(from);
-    let keys = take(entries.column(0), &from, None)?;
-    let values = take(entries.column(1), &from, None)?;
-    maps(call.to, keys, values, lengths, valid)
+    check_keys(entries.column(0), items.iter().cloned())?;
+    let lengths = items.iter().map(ExactSizeIterator::len).collect();
+    let keys = taken(entries.column(0), items.clone())?;
+    let values = taken(entries.column(1), items)?;
+    maps(call.to, (keys, values), lengths, valid)
 }
 
 /// One type for all maps; an untyped NULL is one of it.
 fn same_maps(types: &[DataType]) -> Option<Vec<DataType>> {
     let mut of_all: Option<(DataType, DataType)> = None;
     for of in types.iter().filter(|of| !of.is_null()) {
-        let DataType::Map(entries, _) = of else {
-            return None;
-        };
-        let DataType::Struct(fields) = entries.data_type() else {
-            return None;
-        };
-        let (key, value) = (fields.first()?.data_type(), fields.get(1)?.data_type());
+        let (key, value) = entry_types(of)?;
         of_all = Some(match of_all {
             None => (key.clone(), value.clone()),
             Some((k, v)) => (
@@ -293,5 +285,5 @@ fn concatenated(call: &Call<'_>, room: &mut Room) -> Result<ArrayRef> {
     }
     let keys = take(&all_keys, &UInt32Array::from(key_places), None)?;
     let values = take(&all_values, &UInt32Array::from(value_places), None)?;
-    maps(call.to, keys, values, lengths, valid)
+    maps(call.to, (keys, values), lengths, valid)
 }

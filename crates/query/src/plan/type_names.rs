@@ -14,7 +14,6 @@ pub(crate) struct DuckTypes;
 impl TypePlanner for DuckTypes {
     fn plan_type_field(&self, sql_type: &SqlType) -> Result<Option<Arc<Field>>> {
         match sql_type {
-            SqlType::Map(..) => Ok(None),
             SqlType::Interval { .. } => Ok(Some(Arc::new(Field::new(
                 "",
                 DataType::Interval(IntervalUnit::MonthDayNano),

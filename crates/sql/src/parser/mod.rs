@@ -51,6 +51,7 @@ use tokens::{object_name, parser_error, parts, syntax_error, word, words};
 use super::balance::Shaper;
 use super::dialect::HushDialect;
 use super::key_literals::KeyLiterals;
+use super::map_types::plain_map_types;
 use super::read_or_refuse;
 use super::reading::read;
 use super::secrets::is_quiet;
@@ -85,6 +86,7 @@ pub fn parse(sql: &str) -> Result<Statement> {
     without_data(&mut tokens);
     samples::plain_samples(&mut tokens);
     plain_phrases(&mut tokens);
+    plain_map_types(&mut tokens, false);
     locking::plain_locks(&mut tokens);
     from_first::with_their_stars(&mut tokens);
     read(tokens, |parser| {

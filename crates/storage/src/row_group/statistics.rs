@@ -89,7 +89,10 @@ impl Statistics {
             }
             ColumnType::HugeInt => huge(array, sketch),
             ColumnType::UHugeInt => unsigned_huge(array, sketch),
-            ColumnType::List(_) | ColumnType::Struct(_) | ColumnType::Enum(_) => (None, None),
+            ColumnType::List(_)
+            | ColumnType::Struct(_)
+            | ColumnType::Map(_)
+            | ColumnType::Enum(_) => (None, None),
         };
         let null_count = u32::try_from(array.null_count()).unwrap_or(u32::MAX);
         Self {

@@ -123,6 +123,7 @@ fn encode(ty: &ColumnType, array: &dyn Array, row: usize, out: &mut Vec<u8>) -> 
         ColumnType::Interval
         | ColumnType::List(_)
         | ColumnType::Struct(_)
+        | ColumnType::Map(_)
         | ColumnType::Enum(_) => return None,
     }
     Some(())

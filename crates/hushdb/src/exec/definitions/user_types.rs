@@ -165,7 +165,7 @@ fn size(ty: &ColumnType) -> Option<i64> {
         },
         (_, Values::Bits) => 1,
         (_, Values::Fixed(width)) => width,
-        (_, Values::Text | Values::Bytes | Values::List(_)) => 16,
+        (_, Values::Text | Values::Bytes | Values::List(_) | Values::Map(_)) => 16,
         (_, Values::Struct(_)) => 0,
     };
     i64::try_from(width).ok()

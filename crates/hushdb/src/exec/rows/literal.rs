@@ -259,6 +259,7 @@ pub(in crate::exec) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<A
         | ColumnType::Uuid
         | ColumnType::List(_)
         | ColumnType::Struct(_)
+        | ColumnType::Map(_)
         | ColumnType::Enum(_) => return None,
     })
 }

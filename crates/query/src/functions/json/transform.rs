@@ -3,6 +3,7 @@
 //! What must hold: structs are matched by the names of members, in their case; errors repeat nothing of the text.
 
 use super::super::convert::of_one_argument;
+use super::super::maps::{check_keys, maps, ranges};
 use super::super::nested_cast::cast_nested;
 use super::super::room::Room;
 use super::super::whole::{Call, Whole, registered};
@@ -155,6 +156,7 @@ impl Maker {
             of if is_enum(of) => self.texts(values, to, false),
             DataType::Struct(fields) => self.structs(values, fields),
             DataType::List(item) => self.lists(values, item),
+            DataType::Map(entries, _) => self.maps(values, to.data_type(), entries),
             _ if is_called_json(to) => self.texts(values, to, true),
             _ => self.texts(values, to, false),
         }
@@ -236,6 +238,43 @@ impl Maker {
         let nulls = Some(NullBuffer::from(valid));
         let item = Arc::new(item.as_ref().clone().with_nullable(true));
         Ok(Arc::new(ListArray::try_new(item, offsets, items, nulls)?))
+    }
+
+    /// Objects as maps from their names, which are cast as texts are.
+    fn maps(
+        &self,
+        values: &[Option<Value<'_>>],
+        to: &DataType,
+        entries: &FieldRef,
+    ) -> Result<ArrayRef> {
+        let DataType::Struct(fields) = entries.data_type() else {
+            return Err(Error::internal("a map without entries").into());
+        };
+        let [key, value] = fields.iter().as_slice() else {
+            return Err(Error::internal("entries are pairs").into());
+        };
+        let (mut names, mut members, mut lengths, mut valid) = (vec![], vec![], vec![], vec![]);
+        for value in values {
+            let before = names.len();
+            let is_object = value.is_some_and(|value| value.kind() == Kind::Object);
+            if let Some(value) = value {
+                if !is_object {
+                    self.refused(format!("Expected OBJECT, but got {}", value.type_name()))?;
+                }
+                for (name, member) in value.members() {
+                    names.push(name);
+                    members.push(Some(member).filter(|v| v.kind() != Kind::Null));
+                }
+            }
+            lengths.push(names.len() - before);
+            valid.push(is_object);
+        }
+        let names: ArrayRef = Arc::new(StringViewArray::from_iter_values(names));
+        let keys = cast_nested(&names, key.data_type(), false)?;
+        let values = self.column(&members, value)?;
+        let made = maps(to, (keys, values), lengths, valid)?;
+        check_keys(made.as_map().keys(), ranges(made.as_map().offsets()))?;
+        Ok(made)
     }
 
     /// Values by their texts, which are cast as others are.
