@@ -58,6 +58,8 @@ pub enum Value {
     List(Vec<Self>),
     /// A STRUCT: the names of its fields, and their values.
     Struct(Vec<(String, Self)>),
+    /// A MAP: its keys, of one type, and their values.
+    Map(Vec<(Self, Self)>),
 }
 
 impl Value {
@@ -124,6 +126,19 @@ impl Value {
                 });
                 ast::Expr::Dictionary(fields.collect::<Result<_>>()?)
             }
+            Self::Map(entries) => {
+                let entries = entries.iter().map(Self::to_entry);
+                ast::Expr::Map(ast::Map {
+                    entries: entries.collect::<Result<_>>()?,
+                })
+            }
+        })
+    }
+
+    fn to_entry((key, value): &(Self, Self)) -> Result<ast::MapEntry> {
+        Ok(ast::MapEntry {
+            key: Box::new(key.to_expr()?),
+            value: Box::new(value.to_expr()?),
         })
     }
 
@@ -165,6 +180,11 @@ impl Value {
                 let fields = columns
                     .map(|(field, column)| Ok((field.name().clone(), Self::of(column, row)?)));
                 Self::Struct(fields.collect::<Result<_>>()?)
+            }
+            DataType::Map(..) => {
+                let entries = column.as_map().value(row);
+                let [keys, values] = [0, 1].map(|part| Self::all_of(entries.column(part)));
+                Self::Map(keys?.into_iter().zip(values?).collect())
             }
             ty if ty.is_numeric() => Self::of_number(column, row)?,
             ty if ty.is_temporal() => Self::of_time(column, row)?,

@@ -508,6 +508,14 @@ fn every_kind() -> Vec<(&'static str, Value)> {
             "STRUCT(a INTEGER, \"it's\" VARCHAR[])",
             struct_of(Value::List(vec!["'".into()])),
         ),
+        (
+            "MAP(VARCHAR, INTEGER[])",
+            Value::Map(vec![
+                ("it's".into(), Value::List(vec![1.into(), Value::Null])),
+                ("".into(), Value::Null),
+            ]),
+        ),
+        ("MAP(DATE, VARCHAR)", Value::Map(vec![])),
     ]
 }
 

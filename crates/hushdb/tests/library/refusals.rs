@@ -377,7 +377,6 @@ fn column_types_that_cannot_be_stored() {
     for ty in [
         "INTEGER[3]",
         "BIT[]",
-        "MAP(INTEGER, VARCHAR)",
         "UNION(a INTEGER)",
         "JSON",
         "BIT",

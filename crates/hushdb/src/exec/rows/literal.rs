@@ -59,7 +59,8 @@ impl Argument<'_> {
                 | Value::Interval { .. }
                 | Value::Uuid(_)
                 | Value::List(_)
-                | Value::Struct(_) => return None,
+                | Value::Struct(_)
+                | Value::Map(_) => return None,
             },
         })
     }
