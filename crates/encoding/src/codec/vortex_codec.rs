@@ -35,10 +35,11 @@ use super::verify;
 use crate::column_type::{ColumnType, Values};
 use crate::expected_panics::expect_panics;
 
-/// Few rows that take few bytes as they are: a block takes whole sectors of 4 KiB, so looking for encodings, which takes
-/// longer than all else in writing them, would gain nothing.
-const SMALL_ROWS: u32 = 16;
-const SMALL_BYTES: usize = 2 << 10;
+/// Rows of which so many may take no more than [`ONE_SECTOR`] as they are.
+const SMALL_ROWS: u32 = 1000;
+/// The payload of a block of one sector (FORMAT.md, "Block envelope"): a block takes whole sectors, so looking for encodings, which takes longer
+/// than all else in writing few rows, would gain nothing.
+const ONE_SECTOR: usize = 4096 - 80;
 
 /// The codec of format 1. Two threads may use one at once.
 #[derive(Clone)]
@@ -282,7 +283,7 @@ impl VortexCodec {
             let run = || self.try_encode(ty, &parts, rows, nullable, compress);
             expect_panics(run).flatten()
         };
-        let is_small = |segment: &EncodedSegment| segment.len() <= SMALL_BYTES;
+        let is_small = |segment: &EncodedSegment| segment.len() <= ONE_SECTOR;
         if rows <= SMALL_ROWS
             && let Some(segment) = attempt(false).filter(is_small)
         {
