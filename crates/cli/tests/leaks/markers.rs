@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
@@ -90,7 +90,11 @@ impl Markers {
 
     pub(crate) fn search(self) -> Search {
         Search {
-            automaton: AhoCorasick::new(&self.needles).expect("an automaton"),
+            // A step for each byte, whatever it is: files of many megabytes are searched.
+            automaton: AhoCorasick::builder()
+                .kind(Some(AhoCorasickKind::DFA))
+                .build(&self.needles)
+                .expect("an automaton"),
             longest: self.needles.iter().map(Vec::len).max().unwrap_or(0),
             what: self.what,
         }
