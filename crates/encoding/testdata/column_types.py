@@ -30,7 +30,7 @@ TYPES = {
     "varchar": tag(13), "blob": tag(14), "date": tag(15), "time": tag(16),
     "timestamp-s": tag(17, UNITS["s"]), "timestamp-ms": tag(17, UNITS["ms"]), "timestamp": tag(17, UNITS["us"]),
     "timestamp-ns": tag(17, UNITS["ns"]), "timestamptz": tag(17, UNITS["us"], 1),
-    "interval": tag(18), "uuid": tag(19), "hugeint": tag(23), "uhugeint": tag(24),
+    "interval": tag(18), "uuid": tag(19), "hugeint": tag(23), "uhugeint": tag(24), "json": tag(26),
 }
 
 

@@ -12,7 +12,7 @@ use hushdb_encoding::{ColumnType, EnumType, HUGEINT, MapType, UHUGEINT, plain_va
 const KNOWN: &str = include_str!("../testdata/column_types.txt");
 
 /// The last tag that FORMAT.md gives a meaning.
-const LAST_TAG: u8 = 25;
+const LAST_TAG: u8 = 26;
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits = hex.as_bytes().as_chunks::<2>().0;
@@ -51,6 +51,7 @@ fn named(name: &str) -> ColumnType {
         "interval" => C::Interval,
         "uuid" => C::Uuid,
         "hugeint" => C::HugeInt,
+        "json" => C::Json,
         "uhugeint" => C::UHugeInt,
         "hugeint-list" => list(C::HugeInt),
         "list-of-lists" => list(list(C::UHugeInt)),
@@ -190,8 +191,8 @@ fn tags_that_mean_nothing_yet_are_refused() {
             );
         }
     }
-    // HUGEINT and UHUGEINT are their tags alone.
-    for wrong in ["170100", "170001", "180100", "180001"] {
+    // HUGEINT, UHUGEINT and JSON are their tags alone.
+    for wrong in ["170100", "170001", "180100", "180001", "1a0100", "1a0001"] {
         assert!(
             ColumnType::read(&mut Reader::new(&bytes(wrong))).is_err(),
             "{wrong}"

@@ -10,7 +10,7 @@ use super::{folded, quote};
 use crate::error::{Error, Result};
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use hushdb_storage::{
-    ColumnType, EnumType, HUGEINT, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, MapType, UHUGEINT,
+    ColumnType, EnumType, HUGEINT, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, MapType, UHUGEINT, Values,
 };
 use sqlparser::ast::{
     self, ArrayElemTypeDef, DataType as SqlType, EnumMember, ExactNumberInfo, StructField,
@@ -91,6 +91,7 @@ pub fn column_type(sql: &SqlType) -> Result<ColumnType> {
         S::Custom(name, modifiers) => return custom(&name.to_string(), modifiers),
         S::HugeInt => C::HugeInt,
         S::UHugeInt => C::UHugeInt,
+        S::JSON => C::Json,
         other => return Err(refused(&other.to_string())),
     })
 }
@@ -176,11 +177,26 @@ fn sound(ty: ColumnType) -> Result<ColumnType> {
             return Err(Error::binder("Can't pack nothing into a struct"));
         }
     }
+    if has_json(&ty) {
+        return Err(Error::unsupported(
+            "JSON in lists, structs and maps cannot be stored; use VARCHAR there, or a column of JSON",
+        ));
+    }
     match ty.is_valid() {
         true => Ok(ty),
         false => Err(Error::unsupported(format!(
             "a type is nested at most {MAX_TYPE_DEPTH} deep and has at most {MAX_TYPES_IN_TYPE} types in it"
         ))),
+    }
+}
+
+/// Whether a type that is nested has JSON right in it.
+fn has_json(ty: &ColumnType) -> bool {
+    match ty.properties().values {
+        Values::List(item) => *item == ColumnType::Json,
+        Values::Map(entry) => has_json(entry),
+        Values::Struct(fields) => fields.iter().any(|(_, ty)| *ty == ColumnType::Json),
+        Values::Bits | Values::Fixed(_) | Values::Text | Values::Bytes => false,
     }
 }
 
@@ -198,7 +214,7 @@ pub fn is_row(fields: &Fields) -> bool {
 fn refused(name: &str) -> Error {
     Error::unsupported(format!(
         "type {name} cannot be stored; use one of BOOLEAN, TINYINT to HUGEINT, UTINYINT to UHUGEINT, FLOAT, DOUBLE, \
-         DECIMAL(p,s), VARCHAR, BLOB, DATE, TIME, TIMESTAMP, INTERVAL, UUID, ENUM('a', 'b'), and lists (INTEGER[]), STRUCTs (STRUCT(a INTEGER)) and MAPs (MAP(VARCHAR, INTEGER)) of them"
+         DECIMAL(p,s), VARCHAR, JSON, BLOB, DATE, TIME, TIMESTAMP, INTERVAL, UUID, ENUM('a', 'b'), and lists (INTEGER[]), STRUCTs (STRUCT(a INTEGER)) and MAPs (MAP(VARCHAR, INTEGER)) of them"
     ))
 }
 
@@ -273,6 +289,14 @@ fn decimal(info: &ExactNumberInfo) -> Result<ColumnType> {
 /// # Errors
 /// `Unsupported`, with the type's SQL name, when there is none.
 pub fn stored_type(field: &Field) -> Result<ColumnType> {
+    match is_called_json(field) {
+        true => Ok(ColumnType::Json),
+        false => plain_type(field),
+    }
+}
+
+/// The same but for JSON, which is text within other values.
+fn plain_type(field: &Field) -> Result<ColumnType> {
     use ColumnType as C;
     Ok(match field.data_type() {
         DataType::Boolean => C::Boolean,
@@ -306,13 +330,13 @@ pub fn stored_type(field: &Field) -> Result<ColumnType> {
         DataType::Timestamp(unit, zone) => C::Timestamp(*unit, zone.is_some()),
         DataType::Interval(_) | DataType::Duration(_) => C::Interval,
         DataType::Dictionary(_, value) => {
-            stored_type(&Field::new(field.name(), value.as_ref().clone(), true))?
+            plain_type(&Field::new(field.name(), value.as_ref().clone(), true))?
         }
         DataType::List(item)
         | DataType::LargeList(item)
         | DataType::FixedSizeList(item, _)
         | DataType::ListView(item)
-        | DataType::LargeListView(item) => sound(C::List(Box::new(stored_type(item)?)))?,
+        | DataType::LargeListView(item) => sound(C::List(Box::new(plain_type(item)?)))?,
         DataType::Struct(fields) if is_row(fields) => {
             return Err(Error::invalid(
                 "A table cannot be created from an unnamed struct",
@@ -322,13 +346,13 @@ pub fn stored_type(field: &Field) -> Result<ColumnType> {
             if let Some(found) = enum_type(field.data_type()) {
                 return Ok(C::Enum(found));
             }
-            let field = |f: &Arc<Field>| Ok((f.name().clone(), stored_type(f)?));
+            let field = |f: &Arc<Field>| Ok((f.name().clone(), plain_type(f)?));
             sound(C::Struct(fields.iter().map(field).collect::<Result<_>>()?))?
         }
         DataType::Map(entries, _) => match entries.data_type() {
             DataType::Struct(fields) if fields.len() == 2 => sound(C::Map(MapType::new(
-                stored_type(&fields[0])?,
-                stored_type(&fields[1])?,
+                plain_type(&fields[0])?,
+                plain_type(&fields[1])?,
             )))?,
             _ => return Err(refused(&display_type(field))),
         },
@@ -361,6 +385,9 @@ pub fn called_json(field: Field) -> Field {
 /// The Arrow field of a column: its type, nullability and, for a UUID, the extension that says so.
 pub fn arrow_field(name: &str, ty: &ColumnType, nullable: bool) -> Field {
     let field = Field::new(name, ty.arrow(), nullable);
+    if matches!(ty, ColumnType::Json) {
+        return called_json(field);
+    }
     if matches!(ty, ColumnType::Uuid) {
         return field
             .with_metadata([(EXTENSION_KEY.to_string(), UUID_EXTENSION.to_string())].into());
@@ -519,6 +546,8 @@ mod tests {
             "STRUCT(s STRUCT(d DECIMAL(5,2)))",
             "ENUM('sad', 'it''s')",
             "ENUM('a')[]",
+            "MAP(VARCHAR, MAP(DATE, DECIMAL(5,2)[]))",
+            "JSON",
         ] {
             assert_eq!(column_type_name(&parse(name).unwrap()), name);
         }
@@ -527,9 +556,9 @@ mod tests {
     #[test]
     fn refuses_by_name() {
         for name in [
-            "JSON",
+            "JSON[]",
+            "MAP(INTEGER, JSON)",
             "INTEGER[3]",
-            "MAP(INTEGER, INTEGER)",
             "STRUCT(a INTEGER, A INTEGER)",
             "BIT",
             "DECIMAL(39,2)",

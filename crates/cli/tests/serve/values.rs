@@ -191,3 +191,37 @@ fn a_foreign_key_has_no_index_of_its_own_for_clients() {
     client.close();
     server.stop();
 }
+
+#[test]
+fn columns_of_jsonb_are_of_json() {
+    let place = made();
+    let server = Running::start(place.path());
+    let mut client = Client::connect(&server, "hush", "hush", PASSWORD);
+    client
+        .run("CREATE TABLE t (id INT, j JSONB NOT NULL DEFAULT '{}')")
+        .unwrap();
+    let insert = "INSERT INTO t VALUES ($1, $2)";
+    assert_eq!(client.describe(insert).unwrap().0, [23, 114]);
+    let (_, columns) = client.describe("SELECT j, j -> 'a' AS a FROM t").unwrap();
+    assert_eq!(columns, [("j".to_owned(), 114), ("a".to_owned(), 114)]);
+    let values = [Some("1"), Some("{\"a\": [7]}")];
+    client.extended(insert, &values, 0, false).unwrap();
+    let wrong = client.extended(insert, &[Some("2"), Some("{a")], 0, false);
+    assert_eq!(wrong.unwrap_err().sqlstate, "22P02");
+    client.run("INSERT INTO t (id) VALUES (3)").unwrap();
+    client
+        .copy_in("COPY t FROM STDIN", &[b"4\t[1, 2]\n"])
+        .unwrap();
+    let wrong = client.copy_in("COPY t FROM STDIN", &[b"5\tno json\n"]);
+    assert_eq!(wrong.unwrap_err().sqlstate, "22P02");
+    assert_eq!(
+        client.rows("SELECT id, j, coalesce(j -> 'a' ->> 0, '-') FROM t ORDER BY id"),
+        [
+            ["1", "{\"a\": [7]}", "7"],
+            ["3", "{}", "-"],
+            ["4", "[1, 2]", "-"]
+        ]
+    );
+    client.close();
+    server.stop();
+}

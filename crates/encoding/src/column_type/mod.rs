@@ -93,6 +93,8 @@ pub enum ColumnType {
     UHugeInt,
     /// A value for each of any number of keys, which are distinct and not NULL.
     Map(MapType),
+    /// UTF-8 text that is JSON (RFC 8259). That it is, is checked where it is made, not here.
+    Json,
 }
 
 impl ColumnType {
@@ -114,7 +116,7 @@ impl ColumnType {
                 DataType::Decimal64(*precision, *scale)
             }
             Self::Decimal { precision, scale } => DataType::Decimal128(*precision, *scale),
-            Self::Varchar => DataType::Utf8View,
+            Self::Varchar | Self::Json => DataType::Utf8View,
             Self::Blob => DataType::BinaryView,
             Self::Date => DataType::Date32,
             Self::Time => DataType::Time64(TimeUnit::Microsecond),
@@ -194,7 +196,8 @@ impl ColumnType {
             | Self::Uuid
             | Self::Enum(_)
             | Self::HugeInt
-            | Self::UHugeInt => true,
+            | Self::UHugeInt
+            | Self::Json => true,
         }
     }
 
@@ -258,6 +261,7 @@ impl ColumnType {
             Self::HugeInt => [23, 0, 0],
             Self::UHugeInt => [24, 0, 0],
             Self::Map(_) => [25, 0, 0],
+            Self::Json => [26, 0, 0],
         }
     }
 
@@ -358,6 +362,7 @@ impl ColumnType {
             19 => Self::Uuid,
             23 => Self::HugeInt,
             24 => Self::UHugeInt,
+            26 => Self::Json,
             _ => return None,
         })
     }

@@ -233,6 +233,7 @@ fn kind_for(ty: &ColumnType, options: &Options) -> Kind {
         | ColumnType::List(_)
         | ColumnType::Struct(_)
         | ColumnType::Map(_)
+        | ColumnType::Json
         | ColumnType::Enum(_)
         | ColumnType::Timestamp(_, true) => cast,
     }

@@ -342,7 +342,11 @@ fn could_be(ty: &ColumnType, text: &str) -> bool {
     let words = ["nan", "inf", "infinity", "epoch"];
     let bare = text.trim().trim_start_matches(['-', '+']);
     match ty {
-        ColumnType::Varchar | ColumnType::Blob | ColumnType::Boolean | ColumnType::Enum(_) => true,
+        ColumnType::Varchar
+        | ColumnType::Blob
+        | ColumnType::Boolean
+        | ColumnType::Json
+        | ColumnType::Enum(_) => true,
         ColumnType::List(_) => text.trim().starts_with('['),
         ColumnType::Struct(_) | ColumnType::Map(_) => text.trim().starts_with(['{', '(']),
         ColumnType::Int8

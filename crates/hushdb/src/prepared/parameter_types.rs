@@ -300,6 +300,7 @@ fn beside(op: &BinaryOperator, ty: ColumnType) -> ColumnType {
         | ColumnType::List(_)
         | ColumnType::Struct(_)
         | ColumnType::Map(_)
+        | ColumnType::Json
         | ColumnType::Enum(_) => ty,
     }
 }

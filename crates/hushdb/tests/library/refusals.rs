@@ -378,7 +378,7 @@ fn column_types_that_cannot_be_stored() {
         "INTEGER[3]",
         "BIT[]",
         "UNION(a INTEGER)",
-        "JSON",
+        "JSON[]",
         "BIT",
         "TIMETZ",
     ] {

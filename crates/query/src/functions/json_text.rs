@@ -30,6 +30,21 @@ pub fn json_string(text: &str) -> String {
     json
 }
 
+/// JSON without the blanks between its parts (RFC 8259, section 2).
+pub fn without_blanks(json: &str) -> String {
+    let (mut within, mut escaped) = (false, false);
+    let is_kept = |c: &char| {
+        let kept = within || !matches!(c, ' ' | '\t' | '\n' | '\r');
+        match c {
+            '"' if !escaped => within = !within,
+            _ => {}
+        }
+        escaped = within && *c == '\\' && !escaped;
+        kept
+    };
+    json.chars().filter(is_kept).collect()
+}
+
 /// The JSON of row `row` of `array`; `null` when it is NULL.
 ///
 /// # Errors
@@ -117,6 +132,14 @@ mod tests {
     #[test]
     fn strings_are_escaped() {
         assert_eq!(json_string("a\"b\\c\n\u{1}ü"), "\"a\\\"b\\\\c\\n\\u0001ü\"");
+    }
+
+    #[test]
+    fn blanks_within_strings_stay() {
+        assert_eq!(
+            without_blanks("{ \"a \\\" b\" :\n[1, \"\\\\\" , 2 ] }"),
+            "{\"a \\\" b\":[1,\"\\\\\",2]}"
+        );
     }
 
     #[test]

@@ -116,7 +116,7 @@ pub(crate) use first_of::{in_brackets, within_brackets};
 pub use instant::instant_function;
 pub use interval_units::{INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES};
 pub use json::json_cast;
-pub use json_text::{json_string, json_value};
+pub use json_text::{json_string, json_value, without_blanks};
 pub use list_build::{SLICE, series_length};
 pub use lists::MAP_VALUE;
 pub use moment_cast::{is_of_moments, unit_nanos};

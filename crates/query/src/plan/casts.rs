@@ -18,8 +18,8 @@ use datafusion::logical_expr::{
     lit,
 };
 use datafusion::optimizer::AnalyzerRule;
-use hushdb_sql::POSTGRES_TEXT;
 use hushdb_sql::type_names::is_called_json;
+use hushdb_sql::{AS_JSON, POSTGRES_TEXT, TRY_AS_JSON};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -93,6 +93,16 @@ impl DuckCasts {
         }
     }
 
+    /// A value as JSON; what is JSON stays as it is.
+    fn as_json(&self, of: &Expr, lenient: bool, schema: &DFSchema) -> Result<Transformed<Expr>> {
+        let name = if lenient { TRY_AS_JSON } else { AS_JSON };
+        let is_json = is_called_json(of.to_field(schema)?.1.as_ref());
+        Ok(Transformed::yes(match is_json {
+            true => of.clone(),
+            false => self.call(name, of.clone()),
+        }))
+    }
+
     fn rewrite(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         let (inner, field, lenient) = match &expr {
             Expr::Cast(Cast { expr: inner, field }) => (inner, field, false),
@@ -109,6 +119,9 @@ impl DuckCasts {
             return Ok(Transformed::no(expr));
         };
         let to = field.data_type();
+        if is_called_json(field) {
+            return self.as_json(inner, lenient, schema);
+        }
         if text(&from) && !text(to) && is_called_json(inner.to_field(schema)?.1.as_ref()) {
             let cast = ScalarFunction::new_udf(json_cast(to, lenient), vec![*inner.clone()]);
             return Ok(Transformed::yes(Expr::ScalarFunction(cast)));

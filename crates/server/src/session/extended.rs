@@ -168,7 +168,7 @@ impl Session {
                 let given: Vec<_> = types.iter().map(|oid| oids::column_type(*oid)).collect();
                 let described =
                     self.timed(|_| Ok(statement.describe(&given).map_err(placed)?))?;
-                let found = described.parameters.iter().map(|ty| oids::of(&ty.arrow()));
+                let found = described.parameters.iter().map(oids::of_column);
                 prepared.parameters = found
                     .enumerate()
                     .map(|(at, found)| match types.get(at) {

@@ -56,6 +56,15 @@ pub(crate) fn of(ty: &DataType) -> u32 {
     hushdb::postgres_type(ty)
 }
 
+/// The type under which values of a column's type go over the wire.
+pub(crate) fn of_column(ty: &ColumnType) -> u32 {
+    // To Arrow it is a text.
+    if *ty == ColumnType::Json {
+        return JSON;
+    }
+    of(&ty.arrow())
+}
+
 /// Bytes of a value, -1 where they differ.
 fn size(oid: u32) -> i16 {
     match oid {

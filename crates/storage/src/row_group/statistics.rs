@@ -77,7 +77,9 @@ impl Statistics {
                 intervals(array, sketch);
                 (None, None)
             }
-            ColumnType::Varchar => views(array.as_string_view(), true, sketch, &mut exact),
+            ColumnType::Varchar | ColumnType::Json => {
+                views(array.as_string_view(), true, sketch, &mut exact)
+            }
             ColumnType::Blob => views(array.as_binary_view(), false, sketch, &mut exact),
             ColumnType::Uuid => {
                 let mut extremes = Extremes::default();

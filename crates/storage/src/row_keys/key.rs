@@ -102,7 +102,9 @@ fn encode(ty: &ColumnType, array: &dyn Array, row: usize, out: &mut Vec<u8>) -> 
             int64(value::<Decimal64Type>(array, row)?, out);
         }
         ColumnType::Decimal { .. } => int128(value::<Decimal128Type>(array, row)?, out),
-        ColumnType::Varchar => escaped(array.as_string_view_opt()?.value(row).as_bytes(), out),
+        ColumnType::Varchar | ColumnType::Json => {
+            escaped(array.as_string_view_opt()?.value(row).as_bytes(), out)
+        }
         ColumnType::Blob => escaped(array.as_binary_view_opt()?.value(row), out),
         ColumnType::Date => int32(value::<Date32Type>(array, row)?, out),
         ColumnType::Time => int64(value::<Time64MicrosecondType>(array, row)?, out),

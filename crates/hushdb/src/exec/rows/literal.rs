@@ -261,6 +261,7 @@ pub(in crate::exec) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<A
         | ColumnType::List(_)
         | ColumnType::Struct(_)
         | ColumnType::Map(_)
+        | ColumnType::Json
         | ColumnType::Enum(_) => return None,
     })
 }

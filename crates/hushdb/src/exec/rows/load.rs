@@ -191,11 +191,15 @@ pub(in crate::exec) fn project_after(
 pub(in crate::exec) fn convert(expr: Expr, schema: &DFSchema, column: &Column) -> Result<Expr> {
     let from = expr.get_type(schema)?;
     let to = column.ty.arrow();
-    if from == to {
+    // Texts are no JSON: they are looked at.
+    if from == to && column.ty != ColumnType::Json {
         return Ok(expr);
     }
     let is_flat = !from.is_nested() || is_enum(&from);
-    if !is_flat && !column.ty.is_nested() && column.ty != ColumnType::Varchar {
+    if !is_flat
+        && !column.ty.is_nested()
+        && !matches!(column.ty, ColumnType::Varchar | ColumnType::Json)
+    {
         return Err(Error::binder(format!(
             "a {} value cannot be stored in column {} of type {}",
             sql::type_names::type_name(&from),

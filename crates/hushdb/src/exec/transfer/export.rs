@@ -182,7 +182,8 @@ fn refuse_marker(
     schema: &str,
     table: &TableVersion,
 ) -> Result<()> {
-    let texts = table.columns.iter().filter(|c| c.ty == ColumnType::Varchar);
+    let texts = table.columns.iter();
+    let texts = texts.filter(|c| matches!(c.ty, ColumnType::Varchar | ColumnType::Json));
     let hits: Vec<String> = texts
         .map(|column| format!("{} = {}", sql::quoted(&column.name), text(CSV_NULL)))
         .collect();
