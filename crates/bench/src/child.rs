@@ -112,6 +112,26 @@ impl Child {
         Ok(f64::from(count) * 1000.0 / self.number(&request, "ms")?)
     }
 
+    /// Makes pgbench's accounts at so many branches. Returns how many were loaded in a second.
+    pub(crate) fn fill_accounts(&mut self, scale: u32) -> Result<f64> {
+        let request = json!({"op": "fill_accounts", "scale": scale});
+        Ok(f64::from(scale) * 100_000.0 * 1000.0 / self.number(&request, "ms")?)
+    }
+
+    /// Transactions on random accounts, which select, or change too. Returns how many in a second.
+    pub(crate) fn accounts(
+        &mut self,
+        connections: u32,
+        count: u32,
+        scale: u32,
+        changes: bool,
+    ) -> Result<f64> {
+        let request = json!({
+            "op": "accounts", "connections": connections, "count": count, "scale": scale, "changes": changes,
+        });
+        Ok(f64::from(count) * 1000.0 / self.number(&request, "ms")?)
+    }
+
     /// Runs TPC-H query `query` and holds the answer at scale factor `sf` against the official one, where the subject can.
     pub(crate) fn checked_query(&mut self, query: u32, sql: &str, sf: f64) -> Result<f64> {
         self.number(

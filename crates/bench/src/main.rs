@@ -8,6 +8,7 @@
 
 #![allow(clippy::print_stderr, reason = "progress is for the person who waits")]
 
+mod accounts;
 mod block_path;
 mod child;
 mod commits;
@@ -16,6 +17,7 @@ mod engines;
 mod failure;
 mod key_places;
 mod outofcore;
+mod pgbench;
 mod planning;
 mod points;
 mod recovery;
@@ -23,6 +25,7 @@ mod rekey;
 mod report;
 mod rival;
 mod samples;
+mod servers;
 mod stage;
 mod subject;
 mod tables;
@@ -102,6 +105,19 @@ enum Benchmark {
     /// TPC-B as pgbench has it, from 4 and 64 connections under READ COMMITTED, on one branch and on many; 64 also with locks that go
     /// when a commit is durable.
     Tpcb(Tpcb),
+    /// `hush serve` and PostgreSQL under pgbench, in turns.
+    Pgbench(Pgbench),
+    /// Loading pgbench's accounts, selecting and updating them, in memory and beyond it.
+    Accounts {
+        /// Branches; each has 100,000 accounts.
+        #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        scale: u32,
+        /// Transactions in each measurement.
+        #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(64..))]
+        count: u32,
+        #[command(flatten)]
+        place: Place,
+    },
     /// Updates of one key, with nothing that heals what they leave behind: the last thousand against the first.
     Updates {
         /// Updates in each measurement.
@@ -207,6 +223,31 @@ struct Tpcb {
     place: Place,
 }
 
+/// How pgbench is run, and against which programs.
+#[derive(Args)]
+struct Pgbench {
+    /// The program that serves.
+    #[arg(long, default_value = "target/release/hush")]
+    hush: PathBuf,
+    /// Where PostgreSQL's programs are.
+    #[arg(long, default_value = "/usr/lib/postgresql/15/bin")]
+    postgres: PathBuf,
+    /// Branches; each has 100,000 accounts.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    scale: u32,
+    /// Clients at once; may be given more than once.
+    #[arg(long, default_values_t = [4, 64])]
+    clients: Vec<u32>,
+    /// Of each measurement.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: u32,
+    /// Also TPC-B from 64 clients for so many minutes in one go.
+    #[arg(long, default_value_t = 0)]
+    minutes: u32,
+    #[command(flatten)]
+    place: Place,
+}
+
 /// How much is sealed anew.
 #[derive(Args)]
 struct Rekey {
@@ -302,6 +343,16 @@ fn run(benchmark: Benchmark) -> Result<()> {
             seconds,
             place,
         }) => tpcb::measure(&place.dir, scale, seconds, place.runs)?.print(),
+        Benchmark::Pgbench(pgbench) => pgbench.run(),
+        Benchmark::Accounts {
+            scale,
+            count,
+            place,
+        } => {
+            let runs = place.runs;
+            let plan = accounts::Plan { scale, count, runs };
+            accounts::measure(&place.stage()?, &plan)?.print()
+        }
         Benchmark::Updates { count, place } => {
             tpcb::updates(&place.dir, count, place.runs)?.print()?;
             wide::measure(&place.dir, place.runs)?.print()
@@ -383,6 +434,33 @@ impl Recovery {
         let only = self.only.as_deref().unwrap_or_default();
         let stage = self.rounds.stage(None)?;
         recovery::measure(&stage, self.mebibytes << 20, only, self.rounds.runs)?.print()
+    }
+}
+
+impl Pgbench {
+    fn run(self) -> Result<()> {
+        let plan = pgbench::Plan {
+            hush: self.hush.canonicalize()?,
+            postgres: self.postgres,
+            scale: self.scale,
+            clients: self.clients,
+            seconds: self.seconds,
+            runs: self.place.runs,
+            minutes: self.minutes,
+        };
+        pgbench::measure(&self.place.dir, &plan)?.print()
+    }
+}
+
+impl Place {
+    /// The subjects without a rival.
+    fn stage(self) -> Result<Stage> {
+        let rounds = Rounds {
+            rival: Vec::new(),
+            runs: self.runs,
+            dir: self.dir,
+        };
+        rounds.stage(None)
     }
 }
 

@@ -62,6 +62,15 @@ fn answer(running: &mut Option<(Database, Connection)>, request: &Value) -> Resu
             let ms = workload::mixed(database, connections, count, number("rows"), number("base"))?;
             Ok(json!({"ms": ms}))
         }
+        ("fill_accounts", Some((_, connection))) => {
+            Ok(json!({"ms": workload::fill_accounts(connection, number("scale"))?}))
+        }
+        ("accounts", Some((database, _))) => {
+            let (connections, count) = (number("connections"), number("count"));
+            let changes = request["changes"] == true;
+            let ms = workload::accounts(database, connections, count, number("scale"), changes)?;
+            Ok(json!({"ms": ms}))
+        }
         ("peak", _) => Ok(json!({"kib": peak_kib()})),
         (op, _) => Err(Failure(format!("no such request now: {op}"))),
     }

@@ -71,7 +71,8 @@ pub(crate) fn measure(dir: &Path, scale: i64, seconds: u64, runs: u32) -> Result
     Ok(report)
 }
 
-fn percentile(mut times: Vec<f64>, share: f64) -> f64 {
+/// The time within which a share of all ended; NaN for none.
+pub(crate) fn percentile(mut times: Vec<f64>, share: f64) -> f64 {
     times.sort_by(f64::total_cmp);
     let at = (times.len() as f64 * share) as usize;
     times.get(at).copied().unwrap_or(f64::NAN)

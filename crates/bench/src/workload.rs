@@ -1,4 +1,4 @@
-//! What the child does for `commits`, `points` and `mixed`: prepared statements in loops, from one connection or many.
+//! What the child does for `commits`, `points`, `mixed` and `accounts`: prepared statements in loops, from one connection or many.
 
 use std::sync::Barrier;
 use std::time::Instant;
@@ -80,6 +80,68 @@ pub(crate) fn mixed(
                     again_after_conflicts(&insert, &values)?;
                 }
                 _ => point(&select, key)?,
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Makes pgbench's accounts and history, at so many branches. Returns milliseconds.
+pub(crate) fn fill_accounts(connection: &Connection, scale: u64) -> Result<f64> {
+    let before = Instant::now();
+    for sql in [
+        "CREATE TABLE target.main.accounts (aid BIGINT PRIMARY KEY, bid INTEGER, abalance BIGINT, filler VARCHAR)",
+        "CREATE TABLE target.main.history (aid BIGINT, delta BIGINT)",
+        &format!(
+            "INSERT INTO target.main.accounts SELECT range, range // 100000, 0, repeat(' ', 84) FROM range({})",
+            scale * 100_000
+        ),
+        "CHECKPOINT target",
+    ] {
+        connection.execute(sql)?;
+    }
+    Ok(before.elapsed().as_secs_f64() * 1000.0)
+}
+
+/// `count` transactions on random accounts: of a SELECT, or, where they are `changes`, of an UPDATE, a SELECT and an INSERT. Returns
+/// milliseconds.
+pub(crate) fn accounts(
+    database: &Database,
+    connections: u64,
+    count: u64,
+    scale: u64,
+    changes: bool,
+) -> Result<f64> {
+    together(database, connections, |connection, worker, begin| {
+        let prepared = [
+            "UPDATE target.main.accounts SET abalance = abalance + $1 WHERE aid = $2",
+            "SELECT abalance FROM target.main.accounts WHERE aid = $1",
+            "INSERT INTO target.main.history VALUES ($1, $2)",
+        ];
+        // Who meets another on an account waits.
+        let isolation = connection.run("SET default_transaction_isolation = 'read committed'");
+        let prepared = prepared.map(|sql| connection.prepare(sql));
+        begin.wait();
+        isolation?;
+        let [update, select, insert] = prepared;
+        let (update, select, insert) = (update?, select?, insert?);
+        let mut keys = Keys::new(worker + 1, scale * 100_000);
+        for n in (worker..count).step_by(connections as usize) {
+            let key = keys.next();
+            if changes {
+                connection.run("BEGIN")?;
+                update.execute(&[n.into(), key.into()])?;
+            }
+            let mut rows = 0;
+            for batch in select.execute(&[key.into()])? {
+                rows += batch?.num_rows();
+            }
+            if rows != 1 {
+                return Err(Failure(format!("account {key} has {rows} rows")));
+            }
+            if changes {
+                insert.execute(&[key.into(), n.into()])?;
+                connection.run("COMMIT")?;
             }
         }
         Ok(())
