@@ -4,9 +4,9 @@
 
 use super::csv::{self, CsvForm, Quoted};
 use super::packed_files::Packing;
+use super::parquet_form::ParquetForm;
 use hushdb_sql::{Error, ErrorKind, OptionValue, Result};
 use hushdb_storage::OutputFile;
-use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 
 /// A format of files.
 #[derive(Clone, Copy, PartialEq)]
@@ -36,9 +36,6 @@ impl Format {
     }
 }
 
-/// Rows of a group of a Parquet file at most: they are in memory until it is written.
-pub(crate) const MAX_GROUP_ROWS: usize = 1 << 20;
-
 /// Options of COPY, with DuckDB's names.
 pub struct Options {
     pub(crate) format: Format,
@@ -49,11 +46,8 @@ pub struct Options {
     /// Before a quote that belongs to a value; the quote itself where nothing is said.
     escape: Option<u8>,
     null: String,
-    pub(crate) compression: Compression,
-    /// What is written into a Parquet file's footer beside its columns.
-    pub(crate) metadata: Vec<(String, String)>,
-    /// Rows of a group of a Parquet file.
-    pub(crate) group_rows: Option<usize>,
+    /// Of Parquet files.
+    pub(crate) parquet: ParquetForm,
     /// Of files of text.
     pub(crate) packing: Packing,
     date_form: Option<String>,
@@ -65,6 +59,8 @@ pub struct Options {
     suffix: Option<String>,
     /// Several files, in a directory.
     pub(crate) spread: Option<Spread>,
+    /// No file is written where there is no row.
+    pub(crate) skips_empty: bool,
     /// COPY gives the names of its files.
     pub returns_files: bool,
     /// What the footers of Parquet files say of their columns.
@@ -79,15 +75,17 @@ pub fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
     let mut compression = None;
     let mut options = Options::usual(path);
     for (name, value) in given {
-        if name == "kv_metadata" {
-            options.metadata = footer_texts(value)?;
+        if options.parquet.take(name, value)? {
             continue;
         }
         let text = match value {
             OptionValue::Text(text) => Some(text.as_str()),
             OptionValue::None => None,
             OptionValue::List(_) | OptionValue::Pairs(_)
-                if matches!(name.as_str(), "partition_by" | "force_quote") =>
+                if matches!(
+                    name.as_str(),
+                    "partition_by" | "force_quote" | "encryption_config"
+                ) =>
             {
                 None
             }
@@ -98,9 +96,7 @@ pub fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
         let required =
             || text.ok_or_else(|| Error::binder(format!("the option {name} needs a value")));
         match name.as_str() {
-            "format" => {
-                options.format = format_named(required()?)?;
-            }
+            "format" => options.format = format_named(required()?)?,
             "csv" => options.format = Format::Csv,
             "header" => options.header = Some(is_on(text)),
             "array" => options.array = is_on(text),
@@ -129,7 +125,7 @@ pub fn options(path: &str, given: &[(String, OptionValue)]) -> Result<Options> {
     }
     match (compression, options.format) {
         (None, _) => {}
-        (Some(name), Format::Parquet) => options.compression = parquet_compression(&name)?,
+        (Some(name), Format::Parquet) => options.parquet.pack_by(name),
         (Some(name), Format::Csv | Format::Json) => {
             let name = OptionValue::Text(name);
             options.packing = Packing::named("compression", &name)?.unwrap_or(options.packing);
@@ -159,14 +155,13 @@ impl Options {
             prefix: None,
             suffix: None,
             spread: None,
+            skips_empty: false,
             returns_files: false,
             returns_stats: false,
             escape: None,
             null: String::new(),
-            compression: Compression::SNAPPY,
+            parquet: ParquetForm::default(),
             packing,
-            metadata: vec![],
-            group_rows: None,
             date_form: None,
             timestamp_form: None,
             array: false,
@@ -187,8 +182,14 @@ impl Options {
                 "the options prefix, suffix and force_quote are for CSV files",
             ));
         }
-        if self.format != Format::Parquet && !self.metadata.is_empty() {
-            return Err(Error::binder("the option kv_metadata is for Parquet files"));
+        match self.format {
+            Format::Parquet => drop(self.parquet.properties()?),
+            Format::Csv | Format::Json if self.parquet.is_usual() => {}
+            Format::Csv | Format::Json => {
+                return Err(Error::binder(
+                    "options of row groups, dictionaries, filters, levels and footers are for Parquet files",
+                ));
+            }
         }
         if has_ends && self.header == Some(true) {
             return Err(Error::binder(
@@ -227,25 +228,17 @@ impl Options {
     /// Takes an option of COPY TO, if it is one of these.
     fn take_of_writers(&mut self, name: &str, text: Option<&str>) -> Result<bool> {
         match name {
-            "row_group_size" => {
-                let rows = text.and_then(|rows| rows.parse::<usize>().ok());
-                let rows = rows.filter(|rows| (1..=MAX_GROUP_ROWS).contains(rows));
-                self.group_rows = Some(rows.ok_or_else(|| {
-                    Error::binder(format!(
-                        "the option row_group_size takes a number of rows, {MAX_GROUP_ROWS} at most"
-                    ))
-                })?);
-            }
             "dateformat" | "date_format" => self.date_form = Some(written_form(name, text)?),
             "timestampformat" | "timestamp_format" => {
                 self.timestamp_form = Some(written_form(name, text)?);
             }
             "return_files" => self.returns_files = is_on(text),
             "return_stats" => self.returns_stats = is_on(text),
-            // A file that is there is written over as a whole, from a temporary one.
-            "use_tmp_file" if is_on(text) => {}
+            "write_empty_file" => self.skips_empty = !is_on(text),
+            // A file is always written as a whole, from a temporary one, and its rows are in order.
+            "use_tmp_file" | "preserve_order" => {}
             _ if SPREAD_OPTIONS.contains(&name) => {}
-            "use_tmp_file" | "file_size_bytes" | "row_groups_per_file" => {
+            "file_size_bytes" | "row_groups_per_file" | "dictionary_size_limit" => {
                 return Err(Error::unsupported(format!(
                     "this value of the option {name} of COPY is not there yet"
                 )));
@@ -340,16 +333,6 @@ impl Spread {
     }
 }
 
-/// What KV_METADATA says.
-fn footer_texts(value: &OptionValue) -> Result<Vec<(String, String)>> {
-    match value {
-        OptionValue::Pairs(pairs) => Ok(pairs.clone()),
-        _ => Err(Error::binder(
-            "the option kv_metadata takes names and values, as in {author: 'somebody'}",
-        )),
-    }
-}
-
 /// What FORCE_QUOTE says: names, or `*`.
 fn quoted(value: &OptionValue) -> Result<Quoted> {
     match value {
@@ -360,21 +343,6 @@ fn quoted(value: &OptionValue) -> Result<Quoted> {
             "the option force_quote takes names of columns, or *",
         )),
     }
-}
-
-fn parquet_compression(name: &str) -> Result<Compression> {
-    Ok(match name {
-        "snappy" => Compression::SNAPPY,
-        "zstd" => Compression::ZSTD(ZstdLevel::default()),
-        "gzip" => Compression::GZIP(GzipLevel::default()),
-        "lz4" | "lz4_raw" => Compression::LZ4_RAW,
-        "uncompressed" | "none" => Compression::UNCOMPRESSED,
-        other => {
-            return Err(Error::unsupported(format!(
-                "compression {other} is not supported"
-            )));
-        }
-    })
 }
 
 /// A format of dates as the writer has it, whose fractions have nine digits where DuckDB's have six.

@@ -14,8 +14,6 @@ use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
 use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
 use parquet::schema::types::{SchemaDescriptor, Type};
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
@@ -126,21 +124,10 @@ fn parquet(
     options: &Options,
     schema: &SchemaRef,
 ) -> Result<ArrowWriter<BufWriter<OutputFile>>> {
-    let metadata = options
-        .metadata
-        .iter()
-        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()));
-    let metadata: Vec<KeyValue> = metadata.collect();
-    let properties = WriterProperties::builder()
-        .set_key_value_metadata((!metadata.is_empty()).then_some(metadata))
-        .set_compression(options.compression)
-        .set_max_row_group_row_count(Some(
-            options.group_rows.unwrap_or(copy_options::MAX_GROUP_ROWS),
-        ))
-        .build();
+    let numbered = options.parquet.numbered(schema)?;
     let options = ArrowWriterOptions::new()
-        .with_properties(properties)
-        .with_parquet_schema(parquet_schema(schema).map_err(failed)?);
+        .with_properties(options.parquet.properties()?)
+        .with_parquet_schema(parquet_schema(&numbered).map_err(failed)?);
     ArrowWriter::try_new_with_options(out, Arc::clone(schema), options).map_err(failed)
 }
 
@@ -155,7 +142,13 @@ fn parquet_schema(schema: &Schema) -> Result<SchemaDescriptor, ParquetError> {
         let uuid = Type::primitive_type_builder(column.name(), PhysicalType::FIXED_LEN_BYTE_ARRAY)
             .with_repetition(column.get_basic_info().repetition())
             .with_logical_type(Some(LogicalType::Uuid))
-            .with_length(16);
+            .with_length(16)
+            .with_id(
+                column
+                    .get_basic_info()
+                    .has_id()
+                    .then(|| column.get_basic_info().id()),
+            );
         uuid.build().map(Arc::new)
     });
     let columns = columns.collect::<Result<Vec<_>, _>>()?;

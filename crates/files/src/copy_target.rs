@@ -21,13 +21,26 @@ pub fn write(
         return partitioned::write(schema, rows, path, options, spread);
     }
     let form = options.csv_form();
-    let mut file = CopyRows::begin(path, options, &form, schema)?;
+    let begin = || CopyRows::begin(path, options, &form, schema);
+    let mut file = match options.skips_empty {
+        true => None,
+        false => Some(begin()?),
+    };
     let mut count = 0;
     for batch in rows {
         let batch = batch?;
         count += batch.num_rows() as u64;
-        file.batch(&batch)?;
+        if batch.num_rows() > 0 {
+            let file = match &mut file {
+                Some(file) => file,
+                none => none.insert(begin()?),
+            };
+            file.batch(&batch)?;
+        }
     }
+    let Some(file) = file else {
+        return Ok((count, vec![]));
+    };
     file.finish()?;
     Ok((count, vec![path.to_owned()]))
 }

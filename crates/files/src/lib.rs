@@ -16,6 +16,7 @@ pub mod file_tables;
 mod json;
 mod option_values;
 mod packed_files;
+mod parquet_form;
 mod parquet_source;
 pub mod parquet_tables;
 mod partitioned;

@@ -82,7 +82,7 @@ pub(crate) fn write(
             files.add(&name, &part.project(&kept)?)?;
         }
     }
-    if columns.is_empty() && count == 0 {
+    if columns.is_empty() && count == 0 && !options.skips_empty {
         files.add("", &RecordBatch::new_empty(Arc::clone(&files.schema)))?;
     }
     files.finish()?;
