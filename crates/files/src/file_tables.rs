@@ -3,6 +3,7 @@
 //! What must hold: a file is read when its row is, and its bytes are asked of the memory limit first.
 
 use super::file_paths::matching;
+use super::read_files::{HiveColumn, HiveOptions};
 use datafusion::arrow::array::{
     ArrayRef, BinaryViewArray, Int64Array, RecordBatch, StringViewArray, TimestampMicrosecondArray,
 };
@@ -10,9 +11,9 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit}
 use datafusion::catalog::MemTable;
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::common::DataFusionError;
-use datafusion::datasource::provider_as_source;
+use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::TableSource;
+use datafusion::logical_expr::{Cast, Expr, LogicalPlanBuilder, TableSource};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use hushdb_query::heed::heeding;
@@ -44,11 +45,13 @@ pub fn listed(patterns: &[String]) -> Result<Arc<dyn TableSource>> {
     Ok(provider_as_source(Arc::new(table)))
 }
 
-/// The files that patterns stand for, with what is in them: text, or bytes.
+/// The files that patterns stand for, with what is in them, text or bytes, and columns that the names of their directories say.
 ///
 /// # Errors
 /// `Io` when a directory cannot be listed.
 pub fn contents(patterns: &[String], is_text: bool) -> Result<Arc<dyn TableSource>> {
+    let files = all(patterns)?;
+    let hive = HiveOptions::default().columns(&files)?;
     let content = match is_text {
         true => ColumnType::Varchar,
         false => ColumnType::Blob,
@@ -63,14 +66,47 @@ pub fn contents(patterns: &[String], is_text: bool) -> Result<Arc<dyn TableSourc
         ),
     ];
     let fields = columns.iter().map(|(name, ty)| arrow_field(name, ty, true));
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+    let texts = hive
+        .iter()
+        .map(|column| Field::new(&column.name, DataType::Utf8View, true));
+    let schema = Arc::new(Schema::new(fields.chain(texts).collect::<Vec<Field>>()));
+    let casts: Vec<Field> = hive
+        .iter()
+        .map(|column| arrow_field(&column.name, &column.ty, true))
+        .collect();
     let partition = Contents {
-        files: all(patterns)?.into(),
+        files: files.into(),
+        hive: hive.into(),
         is_text,
         schema: Arc::clone(&schema),
     };
     let table = StreamingTable::try_new(schema, vec![Arc::new(partition)])?;
-    Ok(provider_as_source(Arc::new(table)))
+    typed(provider_as_source(Arc::new(table)), &casts)
+}
+
+/// The table with its last columns, which are texts, cast to these.
+fn typed(source: Arc<dyn TableSource>, casts: &[Field]) -> Result<Arc<dyn TableSource>> {
+    if casts.is_empty() {
+        return Ok(source);
+    }
+    let plan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
+    let columns = plan.schema().columns();
+    let plain = columns.len().saturating_sub(casts.len());
+    let columns = columns.into_iter().enumerate().map(|(at, column)| {
+        let name = column.name.clone();
+        let expr = Expr::Column(column);
+        match at.checked_sub(plain).and_then(|at| casts.get(at)) {
+            None => expr,
+            Some(field) => Expr::Cast(Cast::new_from_field(
+                Box::new(expr),
+                Arc::new(field.clone()),
+            ))
+            .alias(name),
+        }
+    });
+    let columns: Vec<Expr> = columns.collect();
+    let plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
+    Ok(provider_as_source(Arc::new(ViewTable::new(plan, None))))
 }
 
 fn all(patterns: &[String]) -> Result<Vec<String>> {
@@ -81,6 +117,7 @@ fn all(patterns: &[String]) -> Result<Vec<String>> {
 #[derive(Debug)]
 struct Contents {
     files: Arc<[String]>,
+    hive: Arc<[HiveColumn]>,
     is_text: bool,
     schema: SchemaRef,
 }
@@ -94,9 +131,13 @@ impl PartitionStream for Contents {
         let schema = Arc::clone(&self.schema);
         let given = Arc::clone(&context);
         let (files, is_text) = (Arc::clone(&self.files), self.is_text);
+        let hive = Arc::clone(&self.hive);
         let rows = (0..files.len()).filter_map(move |at| {
             let path = files.get(at)?;
-            let batch = row(path, is_text, &schema, &given);
+            let said = hive
+                .iter()
+                .map(|column| column.values.get(at).cloned().flatten());
+            let batch = row(path, is_text, said, &schema, &given);
             Some(batch.map_err(DataFusionError::from))
         });
         let rows = futures::stream::iter(rows);
@@ -109,6 +150,7 @@ impl PartitionStream for Contents {
 fn row(
     path: &str,
     is_text: bool,
+    said: impl Iterator<Item = Option<String>>,
     schema: &SchemaRef,
     context: &TaskContext,
 ) -> Result<RecordBatch> {
@@ -149,11 +191,14 @@ fn row(
         DataType::Timestamp(_, zone) => zone.clone(),
         _ => None,
     };
-    let columns: Vec<ArrayRef> = vec![
+    let mut columns: Vec<ArrayRef> = vec![
         Arc::new(StringViewArray::from_iter_values([path])),
         content,
         Arc::new(Int64Array::from(vec![size])),
         Arc::new(changed.with_timezone_opt(zone)),
     ];
+    columns.extend(
+        said.map(|value| -> ArrayRef { Arc::new(StringViewArray::from(vec![value.as_deref()])) }),
+    );
     Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
 }

@@ -7,7 +7,7 @@ use sqlparser::ast::{
 };
 
 /// Functions that have options.
-const FUNCTIONS: [&str; 9] = [
+const FUNCTIONS: [&str; 12] = [
     "sniff_csv",
     "read_csv",
     "read_csv_auto",
@@ -17,6 +17,9 @@ const FUNCTIONS: [&str; 9] = [
     "read_json_auto",
     "read_ndjson",
     "read_ndjson_auto",
+    "read_json_objects",
+    "read_json_objects_auto",
+    "read_ndjson_objects",
 ];
 
 /// Makes a struct of one field of each option of a function in FROM, its name the option's.

@@ -20,7 +20,7 @@ type Values = BTreeMap<String, Option<String>>;
 
 /// What a statement says of such directories.
 #[derive(Default)]
-pub(super) struct HiveOptions {
+pub(crate) struct HiveOptions {
     /// Where nothing is said, they count if all files have the same.
     wanted: Option<bool>,
     types: Vec<(String, ColumnType)>,
@@ -29,10 +29,11 @@ pub(super) struct HiveOptions {
 }
 
 /// A column, and its value in each of the files.
-pub(super) struct HiveColumn {
-    pub(super) name: String,
-    pub(super) ty: ColumnType,
-    pub(super) values: Vec<Option<String>>,
+#[derive(Debug)]
+pub(crate) struct HiveColumn {
+    pub(crate) name: String,
+    pub(crate) ty: ColumnType,
+    pub(crate) values: Vec<Option<String>>,
 }
 
 impl HiveOptions {
@@ -58,7 +59,7 @@ impl HiveOptions {
     ///
     /// # Errors
     /// `Binder` where files differ and the statement wants them, `InvalidInput` for types of columns that are none.
-    pub(super) fn columns(&self, paths: &[String]) -> Result<Vec<HiveColumn>> {
+    pub(crate) fn columns(&self, paths: &[String]) -> Result<Vec<HiveColumn>> {
         if self.wanted == Some(false) {
             let refused = "cannot disable hive_partitioning when hive_types is enabled";
             return match self.types.is_empty() {

@@ -5,7 +5,7 @@ mod combine;
 mod hive;
 
 use self::combine::{FileTable, Layout, combined, fields_of};
-use self::hive::HiveOptions;
+pub(crate) use self::hive::{HiveColumn, HiveOptions};
 use super::copy_options::Format;
 use super::file_paths::files_of;
 use super::option_values::{flag, text, truth};

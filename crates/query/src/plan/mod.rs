@@ -24,6 +24,7 @@ mod lateral_unnest;
 mod limits;
 mod list_members;
 mod marked_joins;
+mod named_files;
 mod named_pushdown;
 mod numbered_rows;
 mod numbers;
@@ -62,6 +63,7 @@ mod written_values;
 
 pub use given_files::{named, reading};
 pub use in_order::InOrderExec;
+pub use named_files::named_file;
 pub use numbers::column_type;
 pub use order::{NullOrder, OrderDefaults};
 pub use planner::{DML_EXCLUDED, DML_TARGET, DmlTarget, Planner};

@@ -3,6 +3,7 @@
 use super::from_columns;
 use super::growth;
 use super::lateral_unnest::LateralUnnest;
+use super::named_files;
 use super::numbered_rows;
 use super::order::{NullOrder, OrderDefaults};
 use super::pivots;
@@ -262,6 +263,7 @@ impl<'a> Planner<'a> {
         }
         self.expand_types(&mut statement)?;
         numbered_rows::put_in(self, &mut statement)?;
+        named_files::put_in(self, &mut statement);
         pivots::write_out(self, &mut statement)?;
         from_columns::expand(self, &mut statement)?;
         self.plan_named(statement)

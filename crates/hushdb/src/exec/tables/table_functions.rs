@@ -27,7 +27,7 @@ use hushdb_files::file_paths::matching;
 use hushdb_files::{AS_OBJECTS, file_tables, parquet_tables, read_files, told};
 use hushdb_query::engine::Engine;
 use hushdb_query::functions::Variables;
-use hushdb_query::plan::{OrderDefaults, Planner, Surroundings, Taken};
+use hushdb_query::plan::{OrderDefaults, Planner, Surroundings, Taken, named_file};
 use hushdb_sql::sqlstate;
 use hushdb_sql::{self as sql, OptionValue};
 use hushdb_sql::{Error, Result};
@@ -212,10 +212,14 @@ fn paths_in(function: &str, value: &ScalarValue) -> Result<Vec<String>> {
 }
 
 /// A file named in FROM, as in `FROM 'data.csv'` or `FROM 'data/*.csv'`.
-fn file_source(name: &str, planner: &Planner<'_>) -> Result<Option<Arc<dyn TableSource>>> {
-    let format = Format::of_name(name);
-    let read = format.map(|format| read_files::source(planner, format, &[name.into()], vec![]));
-    read.transpose()
+fn file_source(planner: &Planner<'_>, name: &str) -> Result<Option<Arc<dyn TableSource>>> {
+    let (path, named) = named_file(name);
+    let Some(format) = Format::of_name(path) else {
+        return Ok(None);
+    };
+    let options = named.map(|(name, column)| (name.into(), OptionValue::Text(column.into())));
+    let options = options.into_iter().collect();
+    read_files::source(planner, format, &[path.into()], options).map(Some)
 }
 
 impl Surroundings for Statement<'_> {
@@ -268,7 +272,7 @@ impl Surroundings for Statement<'_> {
 
     fn file(&self, planner: &Planner<'_>, name: &str) -> Result<Option<Arc<dyn TableSource>>> {
         match self.session.instance.external_access {
-            true => file_source(name, planner),
+            true => file_source(planner, name),
             false => Ok(None),
         }
     }

@@ -3,6 +3,7 @@
 //! What must hold: each select list is visited once; what is planned to find the columns of a FROM holds nothing that is still to be
 //! written out, so that no plan begins a walk of the same kind again.
 
+use crate::plan::named_files::FILE_NAME;
 use crate::plan::planner::{PlanError, Planner};
 use crate::plan::with_queries::{self, Flow, Seen, WithWalker, flow};
 use crate::scan::ROW_ID;
@@ -130,7 +131,7 @@ impl<'a> Walker<'a> {
             (planned, _) => planned?,
         };
         let mut columns = Column::all(plan.schema());
-        columns.retain(|column| column.name != ROW_ID);
+        columns.retain(|column| column.name != ROW_ID && column.name != FILE_NAME);
         for column in &mut columns {
             column.alone &= !of_one_table;
         }
