@@ -172,9 +172,9 @@ impl Options {
         let has_form = self.date_form.is_some() || self.timestamp_form.is_some();
         let has_ends = self.prefix.is_some() || self.suffix.is_some();
         let is_forced = !matches!(self.quoted, Quoted::AsNeeded);
-        if self.format != Format::Csv && has_form {
+        if self.format == Format::Parquet && has_form {
             return Err(Error::unsupported(
-                "the options dateformat and timestampformat are for CSV files",
+                "the options dateformat and timestampformat are for CSV and JSON files",
             ));
         }
         if self.format != Format::Csv && (has_ends || is_forced) {

@@ -26,7 +26,7 @@ pub(crate) struct CopyRows<'a> {
 
 enum Rows<'a> {
     Csv(CsvWriter<'a, Packed>),
-    Json(JsonWriter<Packed>),
+    Json(JsonWriter<'a, Packed>),
     Parquet(Box<ArrowWriter<BufWriter<OutputFile>>>),
 }
 
@@ -49,7 +49,12 @@ impl<'a> CopyRows<'a> {
         let packed = |file| options.packing.begin(file).map_err(failed);
         let rows = match options.format {
             Format::Csv => Rows::Csv(form.writer(schema, packed(file)?)?),
-            Format::Json => Rows::Json(JsonWriter::begin(schema, packed(file)?, options.array)?),
+            Format::Json => Rows::Json(JsonWriter::begin(
+                schema,
+                packed(file)?,
+                form,
+                options.array,
+            )?),
             Format::Parquet => {
                 let schema = for_parquet(schema);
                 Rows::Parquet(Box::new(parquet(file, options, &schema)?))

@@ -20,12 +20,15 @@ pub fn copy_source(
     columns: &[&Column],
 ) -> Result<Option<Arc<dyn TableSource>>> {
     let format = format_of(path, given)?;
-    if format != Format::Csv {
-        options(path, given)?;
-    }
     match format {
-        Format::Parquet => parquet_source(planner, path).map(Some),
-        Format::Json => json::source_for(path, columns).map(Some),
+        Format::Parquet => {
+            options(path, given)?;
+            parquet_source(planner, path).map(Some)
+        }
+        Format::Json => {
+            let packing = options(path, given)?.packing;
+            json::source_for(path, packing, columns).map(Some)
+        }
         Format::Csv => csv::source_for(path, given, columns),
     }
 }

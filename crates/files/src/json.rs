@@ -8,15 +8,17 @@ mod options;
 mod records;
 mod shape;
 
-use self::objects::Objects;
+use self::objects::{Apart, Objects, WithTexts};
 pub use self::options::AS_OBJECTS;
 pub(crate) use self::options::JsonOptions;
 use self::records::Records;
 use self::shape::Shape;
+use super::csv::{CsvForm, formed};
 use super::packed_files::{Packing, Unpacked};
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::json::ReaderBuilder;
+use datafusion::arrow::util::display::ArrayFormatter;
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::common::DataFusionError;
 use datafusion::datasource::provider_as_source;
@@ -24,13 +26,16 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::TableSource;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
-use hushdb_query::functions::{json_string, json_value, value_text, without_blanks};
+use hushdb_query::functions::{
+    JsonPlaces, json_string, json_value, value_text, with_json_texts, without_blanks,
+};
 use hushdb_query::heed::heeding;
 use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
-use hushdb_sql::type_names::{called_json, is_called_json};
+use hushdb_sql::type_names::{arrow_field, called_json, is_called_json};
 use hushdb_sql::{Error, ErrorKind, Result};
-use hushdb_storage::{Column, ColumnType};
-use std::io::{BufReader, Write};
+use hushdb_storage::{Column, ColumnType, check_interrupt};
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -57,55 +62,56 @@ pub(crate) fn sources(
     if given.as_objects {
         let field = called_json(Field::new("json", DataType::Utf8View, true));
         let schema = Arc::new(Schema::new(vec![field]));
-        let tables = paths.iter();
-        let tables = tables.map(|path| table_of(path, packing, Arc::clone(&schema), true));
-        return tables.collect();
+        return tables(paths, packing, &schema, &Form::Objects);
     }
     if !given.columns.is_empty() {
-        refuse_json(given.columns.iter().map(|(_, ty)| ty))?;
-        let fields = given.columns.iter();
-        let fields = fields.map(|(name, ty)| Field::new(name, read_as(ty), true));
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let tables = paths.iter();
-        let tables = tables.map(|path| table(path, packing, Arc::clone(&schema)));
-        return tables.collect();
+        let columns = || given.columns.iter().map(|(name, ty)| (name.as_str(), ty));
+        let schema = schema_for(columns());
+        let form = Form::Values(places_in(columns()));
+        return tables(paths, packing, &schema, &form);
     }
-    let looked_at = if by_all { paths.len() } else { SAMPLED_FILES };
+    let is_all = by_all || given.sampled == Some(None);
+    let looked_at = if is_all { paths.len() } else { SAMPLED_FILES };
     let mut whole = Shape::Unknown;
     for path in paths.iter().take(looked_at) {
-        whole = merged(path, packing, whole)?;
+        whole = merged(path, given, whole)?;
     }
+    if let Some(depth) = given.depth {
+        whole = whole.within(depth);
+    }
+    let places = whole.json_places();
     let Shape::Struct(fields) = whole else {
         let path = paths.first().map_or("", String::as_str);
         return Err(Error::invalid(format!(
             "\"{path}\" is empty: it has no columns"
         )));
     };
-    let fields = fields
-        .iter()
-        .map(|(name, shape)| Field::new(name, shape.arrow(), true));
+    let fields = fields.iter().map(|(name, shape)| {
+        let field = Field::new(name, shape.arrow(), true);
+        match shape.json_places() {
+            JsonPlaces::Here => called_json(field),
+            _ => field,
+        }
+    });
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let tables = paths
-        .iter()
-        .map(|path| table(path, packing, Arc::clone(&schema)));
-    tables.collect()
+    tables(paths, packing, &schema, &Form::Values(places))
 }
 
 /// The shape of a file's records and of those before it.
-fn merged(path: &str, packing: Option<Packing>, mut whole: Shape) -> Result<Shape> {
-    let records = serde_json::Deserializer::from_reader(open(path, packing)?);
-    for record in records.into_iter::<Shape>().take(SAMPLED) {
+fn merged(path: &str, given: &JsonOptions, mut whole: Shape) -> Result<Shape> {
+    let records = serde_json::Deserializer::from_reader(open(path, given.packing)?);
+    let most = given.sampled.unwrap_or(Some(SAMPLED));
+    for record in records
+        .into_iter::<Shape>()
+        .take(most.unwrap_or(usize::MAX))
+    {
         let record = record.map_err(|error| malformed(path, &error))?;
         if !matches!(record, Shape::Struct(_)) {
             return Err(Error::invalid(format!(
                 "\"{path}\" is no table: its records are not objects"
             )));
         }
-        whole = whole.merge(record).map_err(|at| {
-            Error::invalid(format!(
-                "\"{path}\": \"{at}\" is a list or an object in one record and something else in another"
-            ))
-        })?;
+        whole = whole.merge(record);
         if whole.columns() > MAX_FILE_COLUMNS {
             return Err(named(path, too_wide()));
         }
@@ -117,23 +123,67 @@ fn merged(path: &str, packing: Option<Packing>, mut whole: Shape) -> Result<Shap
 ///
 /// # Errors
 /// `Io` when the file cannot be read.
-pub(crate) fn source_for(path: &str, columns: &[&Column]) -> Result<Arc<dyn TableSource>> {
-    refuse_json(columns.iter().map(|column| &column.ty))?;
-    let fields = columns
-        .iter()
-        .map(|column| Field::new(&column.name, read_as(&column.ty), true));
-    let schema = Schema::new(fields.collect::<Vec<_>>());
-    table(path, None, Arc::new(schema))
+pub(crate) fn source_for(
+    path: &str,
+    packing: Packing,
+    columns: &[&Column],
+) -> Result<Arc<dyn TableSource>> {
+    let columns = || {
+        columns
+            .iter()
+            .map(|column| (column.name.as_str(), &column.ty))
+    };
+    let form = Form::Values(places_in(columns()));
+    table(path, Some(packing), &schema_for(columns()), &form)
 }
 
-/// Refuses columns of JSON: the reader gives a string without its quotes, so it could be a number as well.
-fn refuse_json<'a>(mut types: impl Iterator<Item = &'a ColumnType>) -> Result<()> {
-    match types.any(|ty| *ty == ColumnType::Json) {
-        true => Err(Error::unsupported(
-            "a column of JSON cannot be read from a JSON file yet; read_json_objects gives whole records as JSON, of which json_extract \
-             takes what is wanted",
-        )),
-        false => Ok(()),
+/// Columns as they are read.
+fn schema_for<'a>(columns: impl Iterator<Item = (&'a str, &'a ColumnType)>) -> SchemaRef {
+    let fields = columns.map(|(name, ty)| match ty {
+        ColumnType::Json => arrow_field(name, ty, true),
+        ty => Field::new(name, read_as(ty), true),
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Where records of such columns have values that are kept as JSON.
+fn places_in<'a>(columns: impl Iterator<Item = (&'a str, &'a ColumnType)>) -> JsonPlaces {
+    JsonPlaces::members(columns.map(|(name, ty)| (name.to_owned(), json_places(ty))))
+}
+
+fn json_places(ty: &ColumnType) -> JsonPlaces {
+    match ty {
+        ColumnType::Json => JsonPlaces::Here,
+        ColumnType::List(item) => JsonPlaces::items(json_places(item)),
+        ColumnType::Struct(fields) => {
+            places_in(fields.iter().map(|(name, ty)| (name.as_str(), ty)))
+        }
+        ColumnType::Map(map) => {
+            let value = map.parts().nth(1).map(json_places);
+            JsonPlaces::values(value.unwrap_or(JsonPlaces::Nowhere))
+        }
+        ColumnType::Boolean
+        | ColumnType::Int8
+        | ColumnType::Int16
+        | ColumnType::Int32
+        | ColumnType::Int64
+        | ColumnType::UInt8
+        | ColumnType::UInt16
+        | ColumnType::UInt32
+        | ColumnType::UInt64
+        | ColumnType::HugeInt
+        | ColumnType::UHugeInt
+        | ColumnType::Float
+        | ColumnType::Double
+        | ColumnType::Decimal { .. }
+        | ColumnType::Varchar
+        | ColumnType::Blob
+        | ColumnType::Date
+        | ColumnType::Time
+        | ColumnType::Timestamp(..)
+        | ColumnType::Interval
+        | ColumnType::Uuid
+        | ColumnType::Enum(_) => JsonPlaces::Nowhere,
     }
 }
 
@@ -184,25 +234,32 @@ fn read_as(ty: &ColumnType) -> DataType {
     }
 }
 
-fn table(path: &str, packing: Option<Packing>, schema: SchemaRef) -> Result<Arc<dyn TableSource>> {
-    table_of(path, packing, schema, false)
+fn tables(
+    paths: &[String],
+    packing: Option<Packing>,
+    schema: &SchemaRef,
+    form: &Form,
+) -> Result<Vec<Arc<dyn TableSource>>> {
+    let tables = paths.iter();
+    let tables = tables.map(|path| table(path, packing, schema, form));
+    tables.collect()
 }
 
-fn table_of(
+fn table(
     path: &str,
     packing: Option<Packing>,
-    schema: SchemaRef,
-    as_objects: bool,
+    schema: &SchemaRef,
+    form: &Form,
 ) -> Result<Arc<dyn TableSource>> {
     // Asked for here so that a file that is not there is known before the statement runs.
     open(path, packing)?;
     let partition = JsonFile {
         path: path.into(),
         packing,
-        as_objects,
-        schema: Arc::clone(&schema),
+        form: form.clone(),
+        schema: Arc::clone(schema),
     };
-    let table = StreamingTable::try_new(schema, vec![Arc::new(partition)])?;
+    let table = StreamingTable::try_new(Arc::clone(schema), vec![Arc::new(partition)])?;
     Ok(provider_as_source(Arc::new(table)))
 }
 
@@ -227,6 +284,34 @@ fn malformed(path: &str, error: &serde_json::Error) -> Error {
     )
 }
 
+fn builder(schema: &SchemaRef) -> ReaderBuilder {
+    ReaderBuilder::new(Arc::clone(schema)).with_coerce_primitive(true)
+}
+
+/// The line in which the first record begins that does not read, which is looked for when it is known that there is one.
+fn line_of_fault(
+    path: &str,
+    packing: Option<Packing>,
+    schema: &SchemaRef,
+    places: &JsonPlaces,
+) -> Result<Option<u64>> {
+    let mut records = Apart::new(open(path, packing)?);
+    let mut decoder = builder(schema).build_decoder()?;
+    let mut json = String::new();
+    while let Ok(true) = records.next() {
+        check_interrupt()?;
+        json.clear();
+        let text = records.text().unwrap_or_default();
+        let is_read = with_json_texts(text, places, &mut json).is_ok()
+            && decoder.decode(json.as_bytes()).is_ok()
+            && decoder.flush().is_ok();
+        if !is_read {
+            return Ok(Some(records.line));
+        }
+    }
+    Ok(None)
+}
+
 /// What the reader says of a value, without the value.
 fn without_json(message: &str) -> String {
     let message = message.strip_prefix("Json error: ").unwrap_or(message);
@@ -240,12 +325,20 @@ fn without_json(message: &str) -> String {
     }
 }
 
+/// What records become.
+#[derive(Clone, Debug)]
+enum Form {
+    /// Each is one text.
+    Objects,
+    /// Values of columns, of which some are kept as JSON.
+    Values(JsonPlaces),
+}
+
 #[derive(Debug)]
 struct JsonFile {
     path: PathBuf,
     packing: Option<Packing>,
-    /// Each record is one text.
-    as_objects: bool,
+    form: Form,
     schema: SchemaRef,
 }
 
@@ -273,25 +366,34 @@ impl PartitionStream for JsonFile {
     }
 
     fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        if self.as_objects {
+        let Form::Values(places) = &self.form else {
             let rows = self.objects(&context);
             return rows.unwrap_or_else(|error| failing(Arc::clone(&self.schema), error));
-        }
+        };
         let path = self.path.to_string_lossy().into_owned();
         let columns = self.schema.flattened_fields().len();
         let reader = || -> Result<_> {
-            let builder = ReaderBuilder::new(Arc::clone(&self.schema))
-                .with_batch_size(BATCH.min(BATCH_VALUES / columns.max(1)).max(1))
-                .with_coerce_primitive(true);
-            Ok(builder.build(open(&path, self.packing)?)?)
+            let builder = builder(&self.schema)
+                .with_batch_size(BATCH.min(BATCH_VALUES / columns.max(1)).max(1));
+            let input = open(&path, self.packing)?;
+            let input: Box<dyn BufRead + Send> = match places {
+                JsonPlaces::Nowhere => Box::new(input),
+                places => Box::new(BufReader::new(WithTexts::new(input, places.clone()))),
+            };
+            Ok(builder.build(input)?)
         };
         let schema = Arc::clone(&self.schema);
+        let (of, packing, places) = (Arc::clone(&schema), self.packing, places.clone());
         match reader() {
             Ok(batches) => {
                 let batches = batches.map(move |batch| {
                     batch.map_err(|error| {
+                        let line = line_of_fault(&path, packing, &of, &places).ok().flatten();
+                        let line = line.map_or(String::new(), |line| format!(", line {line},"));
                         let what = without_json(&error.to_string());
-                        let what = format!("\"{path}\" does not read: {what}");
+                        let what = format!(
+                            "\"{path}\"{line} does not read: {what}; give columns = {{...}} or sample_size = -1"
+                        );
                         DataFusionError::from(Error::new(ErrorKind::Conversion, what))
                     })
                 });
@@ -304,8 +406,16 @@ impl PartitionStream for JsonFile {
     }
 }
 
+/// A value in the form that was given for it; none of what no calendar has, such as the infinities.
+fn written(form: Option<&ArrayFormatter<'_>>, column: &ArrayRef, row: usize) -> Option<String> {
+    let mut text = String::new();
+    let form = form.filter(|_| column.is_valid(row))?;
+    write!(text, "{}", form.value(row)).ok().map(|()| text)
+}
+
 /// A file that rows are written to: an object a line, or all in one array.
-pub(crate) struct JsonWriter<W> {
+pub(crate) struct JsonWriter<'a, W> {
+    form: &'a CsvForm,
     /// Names of columns, in quotes, and whether their texts are JSON.
     columns: Vec<(String, bool)>,
     array: bool,
@@ -317,14 +427,24 @@ fn failed(error: std::io::Error) -> Error {
     Error::new(ErrorKind::Io, error.to_string())
 }
 
-impl<W: Write> JsonWriter<W> {
-    pub(crate) fn begin(schema: &SchemaRef, mut out: W, array: bool) -> Result<Self> {
+impl<'a, W: Write> JsonWriter<'a, W> {
+    /// Begins a file; of the form, that of dates and points in time is what counts.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn begin(
+        schema: &SchemaRef,
+        mut out: W,
+        form: &'a CsvForm,
+        array: bool,
+    ) -> Result<Self> {
         let columns = schema.fields().iter();
         let columns = columns.map(|f| (json_string(f.name()), is_called_json(f)));
         if array {
             out.write_all(b"[").map_err(failed)?;
         }
         Ok(Self {
+            form,
             columns: columns.collect(),
             array,
             rows: 0,
@@ -333,6 +453,10 @@ impl<W: Write> JsonWriter<W> {
     }
 
     pub(crate) fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
+        let schema = batch.schema();
+        let columns = batch.columns().iter().zip(schema.fields());
+        let forms = columns.map(|(column, field)| formed(column, field, self.form));
+        let forms = forms.collect::<Result<Vec<_>>>()?;
         for row in 0..batch.num_rows() {
             let (before, after) = match (self.array, self.rows) {
                 (false, _) => ("", "\n"),
@@ -340,12 +464,15 @@ impl<W: Write> JsonWriter<W> {
                 (true, _) => (",\n\t", ""),
             };
             let mut line = format!("{before}{{");
-            let columns = self.columns.iter().zip(batch.columns());
-            for (index, ((name, is_json), column)) in columns.enumerate() {
+            let columns = self.columns.iter().zip(batch.columns()).zip(&forms);
+            for (index, (((name, is_json), column), form)) in columns.enumerate() {
                 let comma = if index == 0 { "" } else { "," };
-                let value = match is_json {
-                    true => without_blanks(&value_text(column, row)?.unwrap_or("null".into())),
-                    false => json_value(column.as_ref(), row)?,
+                let value = match (written(form.as_ref(), column, row), is_json) {
+                    (Some(text), _) => json_string(&text),
+                    (None, true) => {
+                        without_blanks(&value_text(column, row)?.unwrap_or("null".into()))
+                    }
+                    (None, false) => json_value(column.as_ref(), row)?,
                 };
                 line.push_str(&format!("{comma}{name}:{value}"));
             }

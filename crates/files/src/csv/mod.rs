@@ -21,7 +21,7 @@ use self::records::{Dialect, Fault};
 use self::scan::{CsvFile, ReadColumn, open, table, wrong};
 use self::sniff::{SAMPLE_BYTES, Sample, sniff};
 pub use self::told::told;
-pub(crate) use self::write::{CsvForm, CsvWriter, Quoted};
+pub(crate) use self::write::{CsvForm, CsvWriter, Quoted, formed};
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::logical_expr::{Cast, Expr, LogicalPlanBuilder, TableSource, TryCast};
 use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};

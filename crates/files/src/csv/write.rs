@@ -171,27 +171,36 @@ struct Column<'a> {
     formed: Option<ArrayFormatter<'a>>,
 }
 
+/// What makes texts of dates and points in time, where a form is given for them.
+pub(crate) fn formed<'a>(
+    array: &'a ArrayRef,
+    field: &Field,
+    form: &'a CsvForm,
+) -> Result<Option<ArrayFormatter<'a>>> {
+    let given = match field.data_type() {
+        DataType::Date32 => form.date.as_deref(),
+        DataType::Timestamp(..) => form.timestamp.as_deref(),
+        _ => None,
+    };
+    let formed = given.map(|given| {
+        let options = FormatOptions::new()
+            .with_display_error(false)
+            .with_date_format(Some(given))
+            .with_timestamp_format(Some(given))
+            .with_timestamp_tz_format(Some(given));
+        ArrayFormatter::try_new(array.as_ref(), &options)
+    });
+    Ok(formed.transpose()?)
+}
+
 impl<'a> Column<'a> {
     fn new(array: &'a ArrayRef, field: &Field, form: &'a CsvForm) -> Result<Self> {
-        let given = match field.data_type() {
-            DataType::Date32 => form.date.as_deref(),
-            DataType::Timestamp(..) => form.timestamp.as_deref(),
-            _ => None,
-        };
-        let formed = given.map(|given| {
-            let options = FormatOptions::new()
-                .with_display_error(false)
-                .with_date_format(Some(given))
-                .with_timestamp_format(Some(given))
-                .with_timestamp_tz_format(Some(given));
-            ArrayFormatter::try_new(array.as_ref(), &options)
-        });
         Ok(Self {
             array: match array.data_type() {
                 DataType::Utf8 => cast(array, &DataType::Utf8View)?,
                 _ => array.clone(),
             },
-            formed: formed.transpose()?,
+            formed: formed(array, field, form)?,
         })
     }
 

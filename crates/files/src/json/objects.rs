@@ -1,12 +1,13 @@
-//! The records of a JSON file as they are written, a text each: `read_json_objects`.
+//! The records of a JSON file as they are written: a text each for `read_json_objects`, or with texts in the place of what is kept as JSON.
 //!
 //! What must hold: each text is JSON. A record is in memory as a whole, and so no longer than [`MAX_BYTES`].
 
 use datafusion::arrow::array::{ArrayRef, StringViewBuilder};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
+use hushdb_query::functions::{JsonPlaces, with_json_texts};
 use serde::de::IgnoredAny;
-use std::io::{BufRead, Error, ErrorKind};
+use std::io::{BufRead, Error, ErrorKind, Read};
 use std::sync::Arc;
 
 /// Bytes of a record at most, as DuckDB has it.
@@ -15,26 +16,28 @@ const MAX_BYTES: usize = 16 << 20;
 const BATCH_BYTES: usize = 4 << 20;
 const BATCH: usize = 8192;
 
-/// Reads batches of one column of texts.
-pub(super) struct Objects<R> {
+/// Takes a file's records apart.
+pub(super) struct Apart<R> {
     input: R,
-    schema: SchemaRef,
     record: Vec<u8>,
-    is_done: bool,
+    /// The line that the record begins in, from 1.
+    pub(super) line: u64,
+    /// Lines that ended.
+    ended: u64,
 }
 
-impl<R: BufRead> Objects<R> {
-    pub(super) fn new(input: R, schema: SchemaRef) -> Self {
+impl<R: BufRead> Apart<R> {
+    pub(super) fn new(input: R) -> Self {
         Self {
             input,
-            schema,
             record: vec![],
-            is_done: false,
+            line: 0,
+            ended: 0,
         }
     }
 
     /// Takes the next record in; `false` behind the last.
-    fn record(&mut self) -> Result<bool, Error> {
+    pub(super) fn next(&mut self) -> Result<bool, Error> {
         self.record.clear();
         let (mut depth, mut in_text, mut escaped) = (0_u64, false, false);
         loop {
@@ -46,12 +49,16 @@ impl<R: BufRead> Objects<R> {
             for (at, byte) in bytes.iter().enumerate() {
                 let is_first = self.record.is_empty();
                 let is_blank = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
-                if is_blank && !in_text && depth == 0 {
-                    match is_first {
-                        true => continue,
-                        false => ended = Some(at),
-                    }
+                if is_blank && !in_text && depth == 0 && !is_first {
+                    ended = Some(at);
                     break;
+                }
+                self.ended += u64::from(*byte == b'\n');
+                if is_blank && is_first {
+                    continue;
+                }
+                if is_first {
+                    self.line = self.ended + 1;
                 }
                 self.record.push(*byte);
                 let was_escaped = std::mem::take(&mut escaped);
@@ -79,18 +86,84 @@ impl<R: BufRead> Objects<R> {
         }
     }
 
+    /// The record that was taken in.
+    pub(super) fn text(&self) -> Result<&str, Error> {
+        let text = str::from_utf8(&self.record);
+        text.map_err(|error| Error::new(ErrorKind::InvalidData, error))
+    }
+}
+
+/// A file whose values at some places are read as texts of JSON.
+pub(super) struct WithTexts<R> {
+    records: Apart<R>,
+    places: JsonPlaces,
+    /// A record that is read.
+    text: String,
+    /// So much of it was.
+    read: usize,
+}
+
+impl<R: BufRead> WithTexts<R> {
+    pub(super) fn new(input: R, places: JsonPlaces) -> Self {
+        Self {
+            records: Apart::new(input),
+            places,
+            text: String::new(),
+            read: 0,
+        }
+    }
+
+    fn next(&mut self) -> Result<bool, Error> {
+        self.text.clear();
+        self.read = 0;
+        if !self.records.next()? {
+            return Ok(false);
+        }
+        let done = with_json_texts(self.records.text()?, &self.places, &mut self.text);
+        done.map_err(|error| Error::new(ErrorKind::InvalidData, error.to_string()))?;
+        self.text.push('\n');
+        Ok(true)
+    }
+}
+
+impl<R: BufRead> Read for WithTexts<R> {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, Error> {
+        if self.read == self.text.len() && !self.next()? {
+            return Ok(0);
+        }
+        let mut rest = self.text.as_bytes().get(self.read..).unwrap_or_default();
+        let read = rest.read(into)?;
+        self.read += read;
+        Ok(read)
+    }
+}
+
+/// Reads batches of one column of texts.
+pub(super) struct Objects<R> {
+    records: Apart<R>,
+    schema: SchemaRef,
+    is_done: bool,
+}
+
+impl<R: BufRead> Objects<R> {
+    pub(super) fn new(input: R, schema: SchemaRef) -> Self {
+        Self {
+            records: Apart::new(input),
+            schema,
+            is_done: false,
+        }
+    }
+
     fn batch(&mut self) -> Result<Option<RecordBatch>, serde_json::Error> {
         let mut texts = StringViewBuilder::new();
         let (mut rows, mut bytes) = (0, 0);
         while rows < BATCH && bytes < BATCH_BYTES && !self.is_done {
-            if !self.record().map_err(serde_json::Error::io)? {
+            if !self.records.next().map_err(serde_json::Error::io)? {
                 self.is_done = true;
                 break;
             }
-            serde_json::from_slice::<IgnoredAny>(&self.record)?;
-            let text = str::from_utf8(&self.record).map_err(|error| {
-                serde_json::Error::io(Error::new(ErrorKind::InvalidData, error))
-            })?;
+            serde_json::from_slice::<IgnoredAny>(&self.records.record)?;
+            let text = self.records.text().map_err(serde_json::Error::io)?;
             texts.append_value(text);
             bytes += text.len();
             rows += 1;

@@ -15,6 +15,10 @@ pub(crate) struct JsonOptions {
     pub(super) packing: Option<Packing>,
     /// Each record is one text.
     pub(super) as_objects: bool,
+    /// Records of a file that tell its columns, where it is said; none for all of them.
+    pub(super) sampled: Option<Option<usize>>,
+    /// So deep are values taken apart; what is within these is JSON.
+    pub(super) depth: Option<usize>,
 }
 
 /// What `read_json_objects` gives beside its options.
@@ -45,8 +49,29 @@ impl JsonOptions {
                 "ignore_errors" | "convert_strings_to_integers" => {
                     only(name, value, &["false", "0"])?;
                 }
-                "maximum_depth" => only(name, value, &["-1"])?,
-                "sample_size" | "maximum_object_size" => {
+                "maximum_depth" => {
+                    options.depth = match text(name, value)?.parse::<i64>() {
+                        Ok(-1) => None,
+                        Ok(depth @ 1..) => usize::try_from(depth).ok(),
+                        _ => {
+                            return Err(Error::binder(
+                                "the option maximum_depth is 1 or more, or -1 for all",
+                            ));
+                        }
+                    }
+                }
+                "sample_size" => {
+                    options.sampled = Some(match text(name, value)?.parse::<i64>() {
+                        Ok(-1) => None,
+                        Ok(rows @ 1..) => usize::try_from(rows).ok(),
+                        _ => {
+                            return Err(Error::binder(
+                                "read_json \"sample_size\" parameter must be positive, or -1 to sample all input files entirely",
+                            ));
+                        }
+                    });
+                }
+                "maximum_object_size" => {
                     let number = text(name, value)?.parse::<i64>();
                     number
                         .map(drop)

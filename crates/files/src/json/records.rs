@@ -81,7 +81,7 @@ impl<R: Read> Records<R> {
                 return Ok(b' ');
             }
             b'}' | b']' => self.depth = self.depth.saturating_sub(1),
-            b',' if self.depth == 0 && self.place == Place::Array => return Ok(b'\n'),
+            b',' if self.depth == 0 && self.place == Place::Array => return Ok(b' '),
             _ => {}
         }
         Ok(byte)
@@ -139,7 +139,7 @@ mod tests {
         let text = " [\n{\"a\":[1,{\"b\":\"],[\\\"\"}]},{}\n] \n";
         assert_eq!(
             read(text).unwrap(),
-            "  \n{\"a\":[1,{\"b\":\"],[\\\"\"}]}\n{}\n  \n"
+            "  \n{\"a\":[1,{\"b\":\"],[\\\"\"}]} {}\n  \n"
         );
         let lines = "{\"a\":[1]}\n{\"a\":\"[\"}\n";
         assert_eq!(read(lines).unwrap(), lines);

@@ -4,6 +4,7 @@
 
 use chrono::{NaiveDate, NaiveDateTime};
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
+use hushdb_query::functions::JsonPlaces;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::HashMap;
 use std::fmt;
@@ -22,6 +23,8 @@ pub(super) enum Shape {
     Text,
     List(Box<Shape>),
     Struct(Members),
+    /// Of several kinds.
+    Json,
 }
 
 /// From so many members on they are found by their names' hashes: a stranger's object may have millions.
@@ -69,38 +72,47 @@ impl Members {
 
 impl Shape {
     /// What both are.
-    ///
-    /// # Errors
-    /// The name of the field that is nested in one of them only.
-    pub(super) fn merge(self, other: Self) -> Result<Self, String> {
+    pub(super) fn merge(self, other: Self) -> Self {
         use Shape as S;
-        Ok(match (self, other) {
+        match (self, other) {
             (S::Unknown, other) | (other, S::Unknown) => other,
-            (S::List(a), S::List(b)) => S::List(Box::new(a.merge(*b)?)),
+            (S::List(a), S::List(b)) => S::List(Box::new(a.merge(*b))),
             (S::Struct(mut fields), S::Struct(others)) => {
                 for (place, (name, shape)) in others.all.into_iter().enumerate() {
                     // Records mostly have their fields in one order.
                     match fields.get_mut(&name, place) {
                         Some(known) => {
                             let before = std::mem::replace(known, S::Unknown);
-                            *known = before.merge(shape).map_err(|at| match at.is_empty() {
-                                true => name.clone(),
-                                false => format!("{name}.{at}"),
-                            })?;
+                            *known = before.merge(shape);
                         }
                         None => fields.push(name, shape),
                     }
                 }
                 S::Struct(fields)
             }
-            (S::List(_) | S::Struct(_), _) | (_, S::List(_) | S::Struct(_)) => {
-                return Err(String::new());
-            }
             (a, b) if a == b => a,
             (S::Integer, S::Double) | (S::Double, S::Integer) => S::Double,
             (S::Date, S::Timestamp) | (S::Timestamp, S::Date) => S::Timestamp,
-            _ => S::Text,
-        })
+            (S::Date | S::Timestamp | S::Text, S::Date | S::Timestamp | S::Text) => S::Text,
+            _ => S::Json,
+        }
+    }
+
+    /// The same with JSON for what is within so many values.
+    pub(super) fn within(self, depth: usize) -> Self {
+        let Some(depth) = depth.checked_sub(1) else {
+            return Self::Json;
+        };
+        match self {
+            Self::List(item) => Self::List(Box::new(item.within(depth))),
+            Self::Struct(mut fields) => {
+                for (_, shape) in &mut fields.all {
+                    *shape = std::mem::replace(shape, Self::Unknown).within(depth);
+                }
+                Self::Struct(fields)
+            }
+            other => other,
+        }
     }
 
     /// Columns that it takes: values that are no objects, and lists.
@@ -115,7 +127,7 @@ impl Shape {
     /// The type of values of this shape.
     pub(super) fn arrow(&self) -> DataType {
         match self {
-            Self::Unknown | Self::Text => DataType::Utf8View,
+            Self::Unknown | Self::Text | Self::Json => DataType::Utf8View,
             Self::Boolean => DataType::Boolean,
             Self::Integer => DataType::Int64,
             Self::Double => DataType::Float64,
@@ -126,6 +138,24 @@ impl Shape {
                 let field = |(name, shape): &(String, Self)| Field::new(name, shape.arrow(), true);
                 DataType::Struct(fields.iter().map(field).collect())
             }
+        }
+    }
+
+    /// Where values are kept as JSON.
+    pub(super) fn json_places(&self) -> JsonPlaces {
+        match self {
+            Self::Unknown | Self::Json => JsonPlaces::Here,
+            Self::List(item) => JsonPlaces::items(item.json_places()),
+            Self::Struct(fields) => {
+                let members = fields.iter();
+                JsonPlaces::members(members.map(|(name, of)| (name.clone(), of.json_places())))
+            }
+            Self::Boolean
+            | Self::Integer
+            | Self::Double
+            | Self::Date
+            | Self::Timestamp
+            | Self::Text => JsonPlaces::Nowhere,
         }
     }
 
@@ -190,7 +220,7 @@ impl<'de> Visitor<'de> for Values {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Shape, A::Error> {
         let mut shape = Shape::Unknown;
         while let Some(item) = items.next_element::<Shape>()? {
-            shape = shape.merge(item).map_err(|_| unlike())?;
+            shape = shape.merge(item);
         }
         Ok(Shape::List(Box::new(shape)))
     }
@@ -206,10 +236,6 @@ impl<'de> Visitor<'de> for Values {
         }
         Ok(Shape::Struct(fields))
     }
-}
-
-fn unlike<E: serde::de::Error>() -> E {
-    E::custom("a list has lists or objects and other values in it")
 }
 
 #[cfg(test)]
@@ -241,7 +267,7 @@ mod tests {
             ("d", Shape::Timestamp),
             ("n", Shape::Text),
         ];
-        assert_eq!(first.merge(second), Ok(members(expected)));
+        assert_eq!(first.merge(second), members(expected));
     }
 
     #[test]
@@ -252,20 +278,28 @@ mod tests {
         };
         let began = std::time::Instant::now();
         let first = object(&mut (0..100_000));
-        let merged = first
-            .clone()
-            .merge(object(&mut (0..100_001).rev()))
-            .expect("one shape");
+        let merged = first.clone().merge(object(&mut (0..100_001).rev()));
         assert_eq!((first.columns(), merged.columns()), (100_000, 100_001));
         assert!(began.elapsed().as_secs() < 20);
     }
 
     #[test]
-    fn what_is_nested_in_one_record_only_is_named() {
-        let first = shape(r#"{"a": {"b": [1]}}"#);
-        let second = shape(r#"{"a": {"b": 1}}"#);
-        assert_eq!(first.merge(second), Err("a.b".into()));
-        assert!(serde_json::from_str::<Shape>("[1, [1]]").is_err());
+    fn what_is_of_several_kinds_is_json() {
+        let first = shape(r#"{"a": {"b": [1]}, "c": 1, "d": true, "e": null}"#);
+        let second = shape(r#"{"a": {"b": 1}, "c": "x", "d": true, "e": null}"#);
+        let merged = first.merge(second);
+        let expected = vec![
+            ("a", members(vec![("b", Shape::Json)])),
+            ("c", Shape::Json),
+            ("d", Shape::Boolean),
+            ("e", Shape::Unknown),
+        ];
+        assert_eq!(merged, members(expected));
+        assert_eq!(shape("[1, [1]]"), Shape::List(Box::new(Shape::Json)));
+        let here = |name: &str| (name.to_owned(), JsonPlaces::Here);
+        let within = JsonPlaces::members([here("b")].into_iter());
+        let all = [("a".to_owned(), within), here("c"), here("e")];
+        assert_eq!(merged.json_places(), JsonPlaces::members(all.into_iter()));
     }
 
     #[test]

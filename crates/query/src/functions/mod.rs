@@ -115,7 +115,7 @@ pub use first_of::spelled;
 pub(crate) use first_of::{in_brackets, within_brackets};
 pub use instant::instant_function;
 pub use interval_units::{INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES};
-pub use json::json_cast;
+pub use json::{JsonPlaces, json_cast, with_json_texts};
 pub use json_text::{json_string, json_value, without_blanks};
 pub use list_build::{SLICE, series_length};
 pub use lists::MAP_VALUE;

@@ -1,5 +1,5 @@
-//! JSON in texts: what is in a value (`read.rs`, and as rows `rows.rs`), values made of others (`make.rs`), and values of types made
-//! of JSON (`transform.rs`).
+//! JSON in texts: what is in a value (`read.rs`, and as rows `rows.rs`), values made of others (`make.rs`), values of types made
+//! of JSON (`transform.rs`), and JSON with values that are texts (`texts.rs`).
 //!
 //! What must hold: a text that is JSON is known by its field's metadata, so that it is put into other JSON as it is, and shown as
 //! JSON by `typeof`. What a column stores is a text.
@@ -8,9 +8,11 @@ mod make;
 mod path;
 mod read;
 mod rows;
+mod texts;
 mod transform;
 mod value;
 
+pub use self::texts::{JsonPlaces, with_json_texts};
 pub use self::transform::json_cast;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
