@@ -11,6 +11,7 @@ mod copy_rows;
 pub mod copy_source;
 pub mod copy_target;
 mod csv;
+mod encodings;
 pub mod file_paths;
 pub mod file_tables;
 mod json;
@@ -21,6 +22,7 @@ mod parquet_source;
 pub mod parquet_tables;
 mod partitioned;
 pub mod read_files;
+pub mod rejects;
 pub mod written_stats;
 
 pub use csv::told;

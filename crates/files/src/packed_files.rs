@@ -2,6 +2,7 @@
 //!
 //! What must hold: unpacking takes the memory of a window (128 MiB at most, the library's limit for Zstandard), whatever the file says.
 
+use super::encodings::{Decoded, Encoding};
 use super::option_values::text;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
@@ -122,6 +123,16 @@ impl Write for Packed {
 
 /// The text of a file.
 pub(crate) struct Unpacked(Box<dyn Read + Send>);
+
+impl Unpacked {
+    /// The text in UTF-8 of a file that is written in an encoding.
+    pub(crate) fn decoded(self, encoding: Encoding) -> Self {
+        match encoding {
+            Encoding::Utf8 => self,
+            Encoding::Latin1 | Encoding::Utf16 => Self(Box::new(Decoded::new(self.0, encoding))),
+        }
+    }
+}
 
 impl Read for Unpacked {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

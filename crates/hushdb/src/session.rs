@@ -6,6 +6,7 @@ use crate::host::Host;
 use crate::instance::{Instance, keep_notice};
 use crate::prepared::Prepared;
 use crate::transaction::{Isolation, OpenTransaction, Waits};
+use hushdb_files::rejects::Rejects;
 use hushdb_query::engine::Engine;
 use hushdb_query::functions::Variables;
 use hushdb_query::plan::{DatabaseSnapshot, OrderDefaults, Snapshot, TEMP, Taken};
@@ -28,6 +29,8 @@ pub(crate) struct Session {
     pub(crate) settings: Mutex<SessionSettings>,
     /// What SET VARIABLE has set.
     pub(crate) variables: Mutex<Variables>,
+    /// What CSV files had that was not read, and is to be stored.
+    pub(crate) rejects: Arc<Rejects>,
     /// What it has taken of sequences.
     pub(crate) taken: Arc<Taken>,
     /// What it was opened with.
@@ -92,6 +95,7 @@ impl Session {
             host: Mutex::default(),
             settings: Mutex::new(settings),
             variables: Mutex::default(),
+            rejects: Arc::default(),
             taken: Arc::default(),
             default_isolation: isolation,
             transaction: Mutex::default(),

@@ -5,7 +5,7 @@
 
 use super::records::{Dialect, Fault, MAX_RECORD_BYTES, past};
 use memchr::{memchr, memchr2, memrchr};
-use std::io::{BufReader, Read};
+use std::io::{BufReader, ErrorKind, Read};
 
 /// Bytes that are read at a time.
 const CHUNK: usize = 1 << 20;
@@ -24,6 +24,8 @@ pub(super) struct Chunks<R> {
     rest: Vec<u8>,
     ends: Ends,
     is_all: bool,
+    /// Bytes before the first record.
+    pub(super) before: u64,
 }
 
 impl<R: Read> Chunks<R> {
@@ -33,8 +35,9 @@ impl<R: Read> Chunks<R> {
     /// Those of reading.
     pub(super) fn new(input: R, dialect: &Dialect, skip: u64) -> Result<Self, Fault> {
         let mut input = BufReader::new(input);
-        past(&mut input, skip)?;
+        let before = past(&mut input, skip)?;
         Ok(Self {
+            before,
             input,
             rest: vec![],
             ends: Ends::new(dialect),
@@ -48,11 +51,9 @@ impl<R: Read> Chunks<R> {
     /// Those of reading.
     pub(super) fn next(&mut self) -> Result<Option<Chunk>, Fault> {
         let mut text = std::mem::take(&mut self.rest);
-        text.reserve_exact(CHUNK);
         loop {
             if !self.is_all {
-                let read = self.input.by_ref().take(CHUNK as u64);
-                self.is_all = { read }.read_to_end(&mut text)? < CHUNK;
+                self.is_all = self.read(&mut text)? < CHUNK;
             }
             if self.is_all {
                 let is_some = !text.is_empty();
@@ -75,6 +76,25 @@ impl<R: Read> Chunks<R> {
                 return Ok(Some(Chunk { text, is_cut: true }));
             }
         }
+    }
+}
+
+impl<R: Read> Chunks<R> {
+    /// Adds as much as is read at a time, in few calls; gives how much it is.
+    fn read(&mut self, text: &mut Vec<u8>) -> Result<usize, Fault> {
+        let (from, mut read) = (text.len(), 0);
+        text.reserve_exact(CHUNK);
+        text.resize(from + CHUNK, 0);
+        while let Some(room) = text.get_mut(from + read..).filter(|room| !room.is_empty()) {
+            match self.input.read(room) {
+                Ok(0) => break,
+                Ok(bytes) => read += bytes,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        text.truncate(from + read);
+        Ok(read)
     }
 }
 

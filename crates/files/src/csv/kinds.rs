@@ -4,7 +4,7 @@
 //! nothing of it is lost; so is a date whose day and month could be exchanged.
 
 use chrono::format::{Item, StrftimeItems};
-use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 use datafusion::arrow::array::{
     ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray, PrimitiveBuilder, StringViewArray,
 };
@@ -134,7 +134,10 @@ impl Kind {
     ///
     /// # Errors
     /// The position of the first one that is not of this kind.
-    pub(super) fn array(&self, values: &[Option<&str>]) -> Result<ArrayRef, usize> {
+    pub(super) fn array<'a>(
+        &self,
+        values: impl ExactSizeIterator<Item = Option<&'a str>>,
+    ) -> Result<ArrayRef, usize> {
         Ok(match self {
             Self::Boolean => Arc::new(booleans(values)?),
             Self::Integer => Arc::new(all::<Int64Type>(values, integer)?),
@@ -147,7 +150,7 @@ impl Kind {
             }
             Self::Number(Number::Text, form) => {
                 let plain = |text: &str| form.plain(trimmed(text)).unwrap_or_else(|| text.into());
-                let values = values.iter().map(|value| value.map(plain));
+                let values = values.map(|value| value.map(plain));
                 Arc::new(values.collect::<StringViewArray>())
             }
             Self::Time => Arc::new(all::<Time64MicrosecondType>(values, time)?),
@@ -165,23 +168,21 @@ impl Kind {
                 }
             }
             Self::Text { trimmed: true } => {
-                let values = values.iter().map(|value| value.map(trimmed));
+                let values = values.map(|value| value.map(trimmed));
                 Arc::new(values.collect::<StringViewArray>())
             }
-            Self::Text { trimmed: false } => {
-                Arc::new(values.iter().copied().collect::<StringViewArray>())
-            }
+            Self::Text { trimmed: false } => Arc::new(values.collect::<StringViewArray>()),
         })
     }
 }
 
 /// Values as an array of numbers.
-fn all<T: ArrowPrimitiveType>(
-    values: &[Option<&str>],
+fn all<'a, T: ArrowPrimitiveType>(
+    values: impl ExactSizeIterator<Item = Option<&'a str>>,
     parse: impl Fn(&str) -> Option<T::Native>,
 ) -> Result<PrimitiveArray<T>, usize> {
     let mut numbers = PrimitiveBuilder::<T>::with_capacity(values.len());
-    for (at, value) in values.iter().enumerate() {
+    for (at, value) in values.enumerate() {
         match value {
             None => numbers.append_null(),
             Some(text) => numbers.append_value(parse(trimmed(text)).ok_or(at)?),
@@ -190,8 +191,8 @@ fn all<T: ArrowPrimitiveType>(
     Ok(numbers.finish())
 }
 
-fn booleans(values: &[Option<&str>]) -> Result<BooleanArray, usize> {
-    let all = values.iter().enumerate().map(|(at, value)| match value {
+fn booleans<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Result<BooleanArray, usize> {
+    let all = values.enumerate().map(|(at, value)| match value {
         None => Ok(None),
         Some(text) => boolean(trimmed(text)).map(Some).ok_or(at),
     });
@@ -208,47 +209,66 @@ fn trimmed(text: &str) -> &str {
     }
 }
 
-/// The kind of a column with these values; `date` and `timestamp` are the forms that were given for it.
-pub(super) fn kind_of<'a>(
-    values: impl Iterator<Item = Option<&'a str>>,
-    date: Option<&str>,
-    timestamp: Option<&str>,
-    numbers: Option<NumberForm>,
-    candidates: Option<&[ColumnType]>,
-) -> Kind {
-    let dates = match date {
-        Some(form) => vec![form],
-        None => [&[ISO_DATE][..], &DATES[..]].concat(),
-    };
-    let numbers = match numbers {
-        None => [Kind::Integer, Kind::Double],
-        Some(form) => [Number::Integer, Number::Double].map(|of| Kind::Number(of, form)),
-    };
-    let mut kinds = vec![Kind::Boolean];
-    kinds.extend(numbers);
-    kinds.push(Kind::Time);
-    kinds.extend(dates.into_iter().map(|form| Kind::Date(form.into())));
-    kinds.push(Kind::Timestamp(timestamp.map(str::to_string)));
-    kinds.push(Kind::TimestampTz);
-    if let Some(candidates) = candidates {
-        kinds.retain(|kind| candidates.contains(&kind.column_type()));
-    }
-    let mut is_empty = true;
-    for value in values.flatten() {
-        is_empty = false;
-        kinds.retain(|kind| kind.fits(value));
-        if kinds.is_empty() {
-            break;
+/// The kinds that the values of a column may be of.
+pub(super) struct Kinds {
+    /// Those that all values so far are of, the first one best.
+    all: Vec<Kind>,
+    is_empty: bool,
+}
+
+impl Kinds {
+    /// Those of no values yet; `date` and `timestamp` are the forms that were given for them.
+    pub(super) fn new(
+        date: Option<&str>,
+        timestamp: Option<&str>,
+        numbers: Option<NumberForm>,
+        candidates: Option<&[ColumnType]>,
+    ) -> Self {
+        let dates = match date {
+            Some(form) => vec![form],
+            None => [&[ISO_DATE][..], &DATES[..]].concat(),
+        };
+        let numbers = match numbers {
+            None => [Kind::Integer, Kind::Double],
+            Some(form) => [Number::Integer, Number::Double].map(|of| Kind::Number(of, form)),
+        };
+        let mut kinds = vec![Kind::Boolean];
+        kinds.extend(numbers);
+        kinds.push(Kind::Time);
+        kinds.extend(dates.into_iter().map(|form| Kind::Date(form.into())));
+        kinds.push(Kind::Timestamp(timestamp.map(str::to_string)));
+        kinds.push(Kind::TimestampTz);
+        if let Some(candidates) = candidates {
+            kinds.retain(|kind| candidates.contains(&kind.column_type()));
+        }
+        Self {
+            all: kinds,
+            is_empty: true,
         }
     }
-    let is_date = |kind: &&Kind| matches!(kind, Kind::Date(_));
-    let dates = kinds.iter().filter(is_date).count();
-    match kinds.first() {
-        _ if is_empty => TEXT,
-        // Day and month could be either.
-        Some(Kind::Date(form)) if form != ISO_DATE && dates > 1 => TEXT,
-        Some(kind) => kind.clone(),
-        None => TEXT,
+
+    /// Takes a value in; `false` where it can be nothing but text.
+    pub(super) fn take(&mut self, value: &str) -> bool {
+        self.is_empty = false;
+        self.all.retain(|kind| kind.fits(value));
+        !self.all.is_empty()
+    }
+
+    pub(super) fn is_without_values(&self) -> bool {
+        self.is_empty
+    }
+
+    /// The kind of all values.
+    pub(super) fn found(self) -> Kind {
+        let is_date = |kind: &&Kind| matches!(kind, Kind::Date(_));
+        let dates = self.all.iter().filter(is_date).count();
+        match self.all.into_iter().next() {
+            _ if self.is_empty => TEXT,
+            // Day and month could be either.
+            Some(Kind::Date(form)) if form != ISO_DATE && dates > 1 => TEXT,
+            Some(kind) => kind,
+            None => TEXT,
+        }
     }
 }
 
@@ -394,19 +414,39 @@ fn any_iso(text: &str) -> Option<i32> {
 /// Days since 1970 of `2021-01-02`, all ten characters of it.
 fn iso_date(text: &str) -> Option<i32> {
     let text: &[u8; 10] = text.as_bytes().try_into().ok()?;
-    let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = *text else {
+    let digit = |at: usize| {
+        text.get(at)
+            .map_or(u32::MAX, |byte| u32::from(byte.wrapping_sub(b'0')))
+    };
+    let digits = [0, 1, 2, 3, 5, 6, 8, 9].map(digit);
+    if digits.iter().any(|digit| *digit > 9) || text[4] != b'-' || text[7] != b'-' {
         return None;
+    }
+    let [y1, y2, y3, y4, m1, m2, d1, d2] = digits;
+    let (year, month, day) = (
+        y1 * 1000 + y2 * 100 + y3 * 10 + y4,
+        m1 * 10 + m2,
+        d1 * 10 + d2,
+    );
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 => 28 + u32::from(is_leap),
+        _ => return None,
     };
-    let number = |digits: &[u8]| {
-        let mut all = digits.iter();
-        all.try_fold(0_u32, |number, digit| {
-            let digit = digit.wrapping_sub(b'0');
-            (digit < 10).then(|| number * 10 + u32::from(digit))
-        })
+    if day == 0 || day > days {
+        return None;
+    }
+    // Years begin in March here, so that the day of a leap year is the last one (Hinnant, "Low-Level Date Algorithms", 2013).
+    let (years, months) = match month {
+        ..3 => (year + 400 - 1, month + 9),
+        _ => (year + 400, month - 3),
     };
-    let year = i32::try_from(number(&[y1, y2, y3, y4])?).ok()?;
-    let day = NaiveDate::from_ymd_opt(year, number(&[m1, m2])?, number(&[d1, d2])?)?;
-    Some(day.num_days_from_ce() - NaiveDate::default().num_days_from_ce())
+    let of_year = (153 * months + 2) / 5 + day - 1;
+    let since = years * 365 + years / 4 - years / 100 + years / 400 + of_year;
+    // The first of March 400 years before year 0 is as many days before 1970.
+    i32::try_from(since).ok().map(|since| since - 865_565)
 }
 
 /// Whether one of the numbers in a text has four digits, and the others two at most.
@@ -454,13 +494,11 @@ mod tests {
     use super::*;
 
     fn kind(values: &[&str]) -> Kind {
-        kind_of(
-            values.iter().map(|value| Some(*value)),
-            None,
-            None,
-            None,
-            None,
-        )
+        let mut kinds = Kinds::new(None, None, None, None);
+        for value in values {
+            kinds.take(value);
+        }
+        kinds.found()
     }
 
     #[test]
@@ -491,6 +529,18 @@ mod tests {
             ),
         ] {
             assert_eq!(kind(values), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        for year in (0..=9999).step_by(7).chain(1896..=2104) {
+            for (month, day) in [(1, 1), (2, 28), (2, 29), (3, 1), (4, 30), (4, 31), (12, 31)] {
+                let text = format!("{year:04}-{month:02}-{day:02}");
+                let expected = NaiveDate::from_ymd_opt(year, month, day);
+                let expected = expected.map(|date| date.to_epoch_days());
+                assert_eq!(iso_date(&text), expected, "{text}");
+            }
         }
     }
 

@@ -8,9 +8,11 @@ mod kinds;
 mod normal_names;
 mod options;
 mod records;
+mod rejected;
 mod rows;
 mod scan;
 mod sniff;
+mod stops;
 mod told;
 mod write;
 
@@ -18,19 +20,22 @@ pub(crate) use self::kinds::is_form;
 use self::kinds::{Kind, Number, TEXT};
 use self::options::Options;
 use self::records::{Dialect, Fault};
+use self::rejected::{Accepts, Alone, Checked};
 use self::scan::{CsvFile, ReadColumn, open, table, wrong};
 use self::sniff::{SAMPLE_BYTES, Sample, sniff};
+use self::told::read_file;
 pub use self::told::told;
 pub(crate) use self::write::{CsvForm, CsvWriter, Quoted, formed};
+use crate::rejects::{FileRejects, RejectPlace};
 use datafusion::datasource::{ViewTable, provider_as_source};
-use datafusion::logical_expr::{Cast, Expr, LogicalPlanBuilder, TableSource, TryCast};
+use datafusion::logical_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder, TableSource, TryCast};
 use hushdb_query::plan::{MAX_FILE_COLUMNS, named, too_wide};
 use hushdb_sql::OptionValue;
-use hushdb_sql::type_names::arrow_field;
+use hushdb_sql::type_names::{arrow_field, column_type_name};
 use hushdb_sql::{Error, Result};
 use hushdb_storage::{Column, ColumnType};
 use std::collections::HashSet;
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 /// A CSV file as a table.
@@ -46,7 +51,17 @@ pub(crate) struct CsvTable {
 ///
 /// # Errors
 /// `Io` when it cannot be read, `InvalidInput` when it is no CSV, by line.
-pub(crate) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<CsvTable> {
+pub(crate) fn source(
+    path: &str,
+    given: &[(String, OptionValue)],
+    place: RejectPlace<'_>,
+) -> Result<CsvTable> {
+    let seen = seen(path, given)?;
+    let rejects = seen.options.rejects.as_ref();
+    let rejects = rejects.map(|asked| {
+        let about = read_file(path, given, &seen);
+        FileRejects::new(place, &asked.tables, asked.most, about)
+    });
     let Seen {
         options,
         sample,
@@ -56,7 +71,7 @@ pub(crate) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<CsvT
         types,
         kinds,
         without_values,
-    } = seen(path, given)?;
+    } = seen;
     let without_values = names.iter().zip(&types).zip(&without_values);
     let without_values = without_values.filter(|((_, ty), none)| **none && ty.is_none());
     let without_values = without_values.map(|((name, _), _)| name.clone()).collect();
@@ -71,10 +86,17 @@ pub(crate) fn source(path: &str, given: &[(String, OptionValue)]) -> Result<CsvT
         is_sniffed: ty.is_none(),
     });
     let columns = columns.collect();
-    let ignore_errors = options.ignore_errors;
+    let casts = Casts {
+        names: &names,
+        types: &types,
+        ignore_errors: options.ignore_errors,
+        rejects: rejects.as_ref().map(|rejects| (rejects, dialect)),
+    };
+    let is_placed = rejects.is_some() && casts.are_some();
     let file = CsvFile::new(path, options, dialect, header, columns);
+    let file = file.keeping(rejects.clone(), is_placed);
     Ok(CsvTable {
-        source: typed(table(file)?, &names, &types, ignore_errors)?,
+        source: casts.of(table(file)?)?,
         without_values,
         is_empty: sample.bytes.is_empty(),
     })
@@ -112,6 +134,12 @@ fn seen(path: &str, given: &[(String, OptionValue)]) -> Result<Seen> {
     };
     let shape = sniffed.shape(&options, &positional);
     let shape = shape.map_err(|fault| wrong(path, fault))?;
+    let (mut kinds, mut without_values) = (shape.kinds, shape.without_values);
+    if sniffed.is_too_short(&sample, &options) {
+        let file = BufReader::new(open(path, &options)?);
+        let by_more = sniffed.by_more(file, shape.header, &options);
+        (kinds, without_values) = by_more.map_err(|fault| wrong(path, fault))?;
+    }
     let mut names = shape.names;
     if options.names.len() > names.len() {
         return Err(Error::binder(format!(
@@ -128,8 +156,8 @@ fn seen(path: &str, given: &[(String, OptionValue)]) -> Result<Seen> {
     Ok(Seen {
         dialect: sniffed.dialect,
         header: shape.header,
-        kinds: shape.kinds,
-        without_values: shape.without_values,
+        kinds,
+        without_values,
         options,
         sample,
         names,
@@ -163,8 +191,26 @@ pub(crate) fn source_for(
         is_sniffed: false,
     });
     let columns = columns.collect();
+    if options.rejects.is_some() {
+        return Err(Error::unsupported(
+            "store_rejects of COPY FROM is not there yet: INSERT INTO ... FROM read_csv(..., store_rejects = true) does it",
+        ));
+    }
+    let ignore_errors = options.ignore_errors;
     let file = CsvFile::new(path, options, sniffed.dialect, header, columns);
-    table(file).map(Some)
+    let source = table(file)?;
+    if !ignore_errors {
+        return Ok(Some(source));
+    }
+    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    let types: Vec<Option<ColumnType>> = types.into_iter().map(|ty| ty.cloned()).collect();
+    let casts = Casts {
+        names: &names,
+        types: &types,
+        ignore_errors,
+        rejects: None,
+    };
+    casts.of(source).map(Some)
 }
 
 /// The type of each column for which one was given.
@@ -239,43 +285,89 @@ fn kind_for(ty: &ColumnType, options: &Options) -> Kind {
     }
 }
 
-/// The table with its columns cast to the types that were given; rows with values that are of another are left out, if so.
-fn typed(
-    source: Arc<dyn TableSource>,
-    names: &[String],
-    types: &[Option<ColumnType>],
+/// How columns become of the types that were given.
+struct Casts<'a> {
+    names: &'a [String],
+    types: &'a [Option<ColumnType>],
+    /// Rows with values that are of another type are left out.
     ignore_errors: bool,
-) -> Result<Arc<dyn TableSource>> {
-    if types.iter().flatten().all(|ty| *ty == ColumnType::Varchar) {
-        return Ok(source);
+    /// And kept here.
+    rejects: Option<(&'a FileRejects, Dialect)>,
+}
+
+impl Casts<'_> {
+    /// Whether there are any.
+    fn are_some(&self) -> bool {
+        let mut types = self.types.iter().flatten();
+        types.any(|ty| *ty != ColumnType::Varchar)
     }
-    let mut plan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
-    if ignore_errors {
-        let columns = plan.schema().columns().into_iter().zip(names).zip(types);
-        let casts = columns.filter_map(|((column, name), ty)| {
-            let field = Arc::new(arrow_field(name, ty.as_ref()?, true));
-            let column = Expr::Column(column);
-            let cast = TryCast::new_from_field(Box::new(column.clone()), field);
-            Some(column.is_null().or(Expr::TryCast(cast).is_not_null()))
+
+    /// The table with its columns of their types.
+    fn of(&self, source: Arc<dyn TableSource>) -> Result<Arc<dyn TableSource>> {
+        if !self.are_some() {
+            return Ok(source);
+        }
+        let mut plan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
+        if let Some(condition) = self.condition(&plan) {
+            plan = LogicalPlanBuilder::from(plan).filter(condition)?.build()?;
+        }
+        let columns = plan.schema().columns().into_iter();
+        let columns = columns.zip(self.names).zip(self.types);
+        let columns = columns.map(|((column, name), ty)| {
+            let column = Box::new(Expr::Column(column));
+            let Some(ty) = ty else {
+                return column.alias(name);
+            };
+            let field = Arc::new(arrow_field(name, ty, true));
+            // What could not be cast is gone, unless a condition of the query is asked first.
+            let cast = match self.ignore_errors {
+                true => Expr::TryCast(TryCast::new_from_field(column, field)),
+                false => Expr::Cast(Cast::new_from_field(column, field)),
+            };
+            cast.alias(name)
         });
-        if let Some(all) = casts.reduce(Expr::and) {
-            plan = LogicalPlanBuilder::from(plan).filter(all)?.build()?;
-        }
+        let columns: Vec<Expr> = columns.collect();
+        let plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
+        Ok(provider_as_source(match self.rejects {
+            Some(_) => Arc::new(Alone(plan)),
+            None => Arc::new(ViewTable::new(plan, None)),
+        }))
     }
-    let columns = plan.schema().columns().into_iter().zip(names).zip(types);
-    let columns = columns.map(|((column, name), ty)| {
-        let column = Expr::Column(column);
-        match ty {
-            None => column.alias(name),
-            Some(ty) => {
-                let field = Arc::new(arrow_field(name, ty, true));
-                Expr::Cast(Cast::new_from_field(Box::new(column), field)).alias(name)
-            }
+
+    /// Which rows are not left out.
+    fn condition(&self, plan: &LogicalPlan) -> Option<Expr> {
+        if !self.ignore_errors {
+            return None;
         }
-    });
-    let columns: Vec<Expr> = columns.collect();
-    let plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
-    Ok(provider_as_source(Arc::new(ViewTable::new(plan, None))))
+        let all = plan.schema().columns();
+        let (mut checked, mut casts) = (vec![], vec![]);
+        let columns = all.iter().zip(self.names).zip(self.types).enumerate();
+        for (place, ((column, name), ty)) in columns {
+            let Some(ty) = ty else { continue };
+            let field = Arc::new(arrow_field(name, ty, true));
+            let column = Expr::Column(column.clone());
+            let cast = TryCast::new_from_field(Box::new(column.clone()), field);
+            casts.push(column.is_null().or(Expr::TryCast(cast).is_not_null()));
+            checked.push(Checked {
+                place,
+                name: name.clone(),
+                type_name: column_type_name(ty),
+            });
+        }
+        let Some((rejects, dialect)) = self.rejects else {
+            return casts.into_iter().reduce(Expr::and);
+        };
+        let place = all.iter().skip(self.names.len()).cloned();
+        let args = place.map(Expr::Column).chain(casts).collect();
+        let columns = self.names.len();
+        Some(Accepts::condition(
+            rejects.clone(),
+            dialect,
+            columns,
+            checked,
+            args,
+        ))
+    }
 }
 
 fn sample(path: &str, options: &Options) -> Result<Sample> {

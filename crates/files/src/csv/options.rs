@@ -1,7 +1,9 @@
 //! What a statement says of a CSV file, with DuckDB's names; what it leaves open is found out from the file.
 
+use super::super::encodings::Encoding;
 use super::super::option_values::{flag, pairs, text, texts};
 use super::super::packed_files::Packing;
+use super::super::rejects::RejectTables;
 use super::kinds::{NumberForm, could_be_found, is_form};
 use hushdb_sql::OptionValue;
 use hushdb_sql::type_names::named_type;
@@ -18,6 +20,8 @@ pub(super) struct Options {
     pub(super) escape: Option<Option<u8>>,
     pub(super) comment: Option<Option<u8>>,
     pub(super) nulls: Vec<String>,
+    /// A text that stands for NULL does so in quotes, too.
+    pub(super) quoted_nulls: bool,
     /// The types that values are taken for, if not all.
     pub(super) candidates: Option<Vec<ColumnType>>,
     /// Columns in which what reads as NULL is an empty text.
@@ -38,10 +42,19 @@ pub(super) struct Options {
     /// Records that are none are left out.
     pub(super) ignore_errors: bool,
     pub(super) packing: Packing,
+    pub(super) encoding: Encoding,
+    /// Bytes of a record at most, where it is said.
+    pub(super) most_bytes: Option<usize>,
+    /// Records that tell the types of columns, where it is said; none for all of them.
+    pub(super) sampled: Option<Option<usize>>,
     /// How numbers are written, where it is said.
     pub(super) numbers: Option<NumberForm>,
     /// Names of columns become plain words.
     pub(super) normalizes_names: bool,
+    /// Where records that are none are kept.
+    pub(super) rejects: Option<RejectOptions>,
+    /// What is not said is found out.
+    detects: bool,
 }
 
 impl Options {
@@ -49,14 +62,24 @@ impl Options {
         let (packing, path) = Packing::of_name(path);
         let mut options = Self {
             nulls: vec![String::new()],
+            quoted_nulls: true,
+            detects: true,
             packing,
             ..Self::default()
         };
         if path.to_ascii_lowercase().ends_with(".tsv") {
             options.delimiter = Some(b'\t');
         }
-        for (name, value) in given {
+        options.rejects = RejectOptions::of(given)?;
+        for (name, value) in given
+            .iter()
+            .filter(|(name, _)| !REJECTS.contains(&name.as_str()))
+        {
             options.take(name, value)?;
+        }
+        options.ignore_errors |= options.rejects.is_some();
+        if given.iter().any(|(name, _)| name == "auto_detect") {
+            options.leave_nothing_open()?;
         }
         if options
             .numbers
@@ -77,7 +100,9 @@ impl Options {
 
     fn take(&mut self, name: &str, value: &OptionValue) -> Result<()> {
         match name {
-            "format" | "csv" | "auto_detect" | "sample_size" | "parallel" | "buffer_size" => {}
+            "format" | "csv" | "parallel" | "buffer_size" => {}
+            "auto_detect" => self.detects = flag(name, value)?,
+            "sample_size" => self.sampled = Some(sampled(text(name, value)?)?),
             "header" => self.header = Some(flag(name, value)?),
             "delimiter" | "delim" | "sep" => self.delimiter = Some(required(name, value)?),
             "quote" => self.quote = Some(byte(name, value)?),
@@ -119,27 +144,44 @@ impl Options {
                 self.packing = Packing::named(name, value)?.unwrap_or(self.packing);
             }
             "ignore_errors" => self.ignore_errors = flag(name, value)?,
-            // Any end of a line is known, and a quoted NULL is one.
+            // Any end of a line is known.
             "new_line" => only(name, value, &["\n", "\r\n", "\r", "\\n", "\\r\\n", "\\r"])?,
-            "allow_quoted_nulls" => only(name, value, &["true", "1"])?,
+            "allow_quoted_nulls" => self.quoted_nulls = flag(name, value)?,
             "max_line_size" | "maximum_line_size" => {
                 let wrong = |_| Error::binder(format!("the option {name} takes a number of bytes"));
-                text(name, value)?.parse::<u64>().map(drop).map_err(wrong)?;
+                self.most_bytes = Some(text(name, value)?.parse().map_err(wrong)?);
             }
-            "encoding" => only(name, value, &["utf-8", "utf8"])?,
+            "encoding" => self.encoding = encoding(text(name, value)?)?,
             "decimal_separator" => self.number_form().point = mark(name, value)?,
             "thousands" => self.number_form().thousands = byte(name, value)?,
             "normalize_names" => self.normalizes_names = flag(name, value)?,
             "strict_mode" => only(name, value, &["true", "1"])?,
-            "union_by_name" | "filename" | "store_rejects" => {
-                only(name, value, &["false", "0"])?;
-            }
+            "union_by_name" | "filename" => only(name, value, &["false", "0"])?,
             other => {
                 return Err(Error::binder(format!(
                     "Unrecognized option for a CSV file: \"{other}\""
                 )));
             }
         }
+        Ok(())
+    }
+
+    /// What is said where nothing is to be found out.
+    fn leave_nothing_open(&mut self) -> Result<()> {
+        if self.detects {
+            return Ok(());
+        }
+        if self.columns.is_empty() {
+            return Err(Error::binder(
+                "read_csv requires columns to be specified through the 'columns' option. Use read_csv_auto or set read_csv(..., \
+                 AUTO_DETECT=TRUE) to automatically guess columns.",
+            ));
+        }
+        self.delimiter.get_or_insert(b',');
+        self.quote.get_or_insert(Some(b'"'));
+        self.escape.get_or_insert(self.quote.flatten());
+        self.comment.get_or_insert(None);
+        self.header.get_or_insert(false);
         Ok(())
     }
 
@@ -153,6 +195,93 @@ impl Options {
             .iter()
             .any(|name| name.eq_ignore_ascii_case(column))
     }
+}
+
+/// Options of records that are none.
+const REJECTS: [&str; 4] = [
+    "store_rejects",
+    "rejects_table",
+    "rejects_scan",
+    "rejects_limit",
+];
+
+/// Where records that are none are kept.
+#[derive(Clone, Debug)]
+pub(super) struct RejectOptions {
+    pub(super) tables: RejectTables,
+    /// So many of a file, if not all.
+    pub(super) most: Option<u64>,
+}
+
+impl RejectOptions {
+    fn of(given: &[(String, OptionValue)]) -> Result<Option<Self>> {
+        let find = |wanted: &str| given.iter().find(|(name, _)| name == wanted);
+        let is_on = |name: &str| {
+            let given = find(name).map(|(name, value)| flag(name, value));
+            given.transpose()
+        };
+        let named = |name: &str, usual: &str| match find(name) {
+            Some((name, value)) => text(name, value).map(str::to_owned),
+            None => Ok(usual.to_owned()),
+        };
+        let is_stored = is_on("store_rejects")?;
+        let others = REJECTS.iter().skip(1).find(|name| find(name).is_some());
+        if let (Some(false), Some(name)) = (is_stored, others) {
+            return Err(Error::binder(format!(
+                "{} option is only supported when store_rejects is not manually set to false",
+                name.to_uppercase()
+            )));
+        }
+        if is_stored != Some(true) && others.is_none() {
+            return Ok(None);
+        }
+        if is_on("ignore_errors")? == Some(false) {
+            return Err(Error::binder(
+                "STORE_REJECTS option is only supported when IGNORE_ERRORS is not manually set to false",
+            ));
+        }
+        if find("comment").is_some() {
+            return Err(Error::unsupported(
+                "store_rejects of files with comments is not there yet",
+            ));
+        }
+        let tables = RejectTables {
+            scans: named("rejects_scan", "reject_scans")?,
+            errors: named("rejects_table", "reject_errors")?,
+        };
+        if tables.scans.eq_ignore_ascii_case(&tables.errors) {
+            return Err(Error::binder(
+                "The names of the rejects scan and rejects error tables can't be the same. Use different names for these tables.",
+            ));
+        }
+        let limit = find("rejects_limit").map(|(name, value)| {
+            let limit = text(name, value)?.parse::<u64>();
+            limit.map_err(|_| {
+                Error::binder("Unsupported parameter for REJECTS_LIMIT: cannot be negative")
+            })
+        });
+        let most = limit.transpose()?.filter(|limit| *limit > 0);
+        Ok(Some(Self { tables, most }))
+    }
+}
+
+/// How many records `sample_size` says, in steps of DuckDB's vectors; `None` for all.
+fn sampled(text: &str) -> Result<Option<usize>> {
+    const STEP: usize = 2048;
+    match text.parse::<i64>() {
+        Ok(-1) => Ok(None),
+        Ok(rows) if rows > 0 => Ok(usize::try_from(rows)
+            .ok()
+            .and_then(|rows| rows.checked_next_multiple_of(STEP))),
+        _ => Err(Error::binder(
+            "Unsupported parameter for SAMPLE_SIZE: cannot be smaller than 1",
+        )),
+    }
+}
+
+fn encoding(name: &str) -> Result<Encoding> {
+    let wrong = || Error::unsupported("the option encoding is utf-8, utf-16 or latin-1");
+    Encoding::named(name).ok_or_else(wrong)
 }
 
 /// Types that values may be taken for.

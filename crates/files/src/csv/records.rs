@@ -55,8 +55,8 @@ pub(super) struct Record {
     ends: Vec<usize>,
     /// Bytes between two values: the delimiter, where the line was taken as a whole.
     gap: usize,
-    /// Whether any of its values was in quotes.
-    quoted: bool,
+    /// Places of the values that were in quotes.
+    quoted: Vec<usize>,
     /// The line that it begins in, from 1.
     pub(super) line: u64,
 }
@@ -78,7 +78,17 @@ impl Record {
 
     /// Whether it is a line without a character.
     pub(super) fn is_blank(&self) -> bool {
-        self.len() == 1 && self.bytes.is_empty() && !self.quoted
+        self.len() == 1 && self.bytes.is_empty() && self.quoted.is_empty()
+    }
+
+    /// Whether a value was in quotes.
+    pub(super) fn is_quoted(&self, at: usize) -> bool {
+        self.quoted.contains(&at)
+    }
+
+    /// How many bytes its values have, and what divides them.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len() + (1 - self.gap.min(1)) * self.len().saturating_sub(1)
     }
 
     /// How many values it has for a file of `columns`: a delimiter at the end of the line is none.
@@ -93,7 +103,7 @@ impl Record {
         self.bytes.clear();
         self.ends.clear();
         self.gap = 0;
-        self.quoted = false;
+        self.quoted.clear();
     }
 
     fn field_start(&self) -> usize {
@@ -129,18 +139,21 @@ enum Next {
     Nothing(bool),
 }
 
-/// Goes behind the mark of UTF-8, if there is one, and behind `skip` lines.
-pub(super) fn past(input: &mut impl BufRead, skip: u64) -> Result<(), Fault> {
+/// Goes behind the mark of UTF-8, if there is one, and behind `skip` lines; gives how many bytes that is.
+pub(super) fn past(input: &mut impl BufRead, skip: u64) -> Result<u64, Fault> {
     const MARK: &[u8] = b"\xef\xbb\xbf";
+    let mut bytes = 0;
     if input.fill_buf()?.starts_with(MARK) {
         input.consume(MARK.len());
+        bytes += MARK.len();
     }
     for _ in 0..skip {
-        if input.skip_until(b'\n')? == 0 {
-            break;
+        match input.skip_until(b'\n')? {
+            0 => break,
+            line => bytes += line,
         }
     }
-    Ok(())
+    Ok(bytes as u64)
 }
 
 /// Reads records.
@@ -352,7 +365,7 @@ fn outside(dialect: &Dialect, state: State, byte: u8, record: &mut Record) -> Re
         }
         _ if state == State::Start && Some(byte) == dialect.quote => {
             record.bytes.truncate(record.field_start());
-            record.quoted = true;
+            record.quoted.push(record.ends.len());
             State::Quoted
         }
         _ => {

@@ -3,15 +3,50 @@
 //! What must hold: what comes out is what [`Records`](super::records::Records) gives for the same text, errors and their lines included.
 
 use super::records::{Dialect, Fault, MAX_RECORD, Record};
-use memchr::{memchr_iter, memchr2, memchr3};
+use super::stops::Stops;
+use memchr::{memchr_iter, memchr2};
 
 /// Where a value stands.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Span {
+    /// With [`FLAG`] if it is among the values that were written anew.
     from: u32,
+    /// With [`FLAG`] if it was in quotes.
     to: u32,
-    /// Among the values that were written anew.
-    is_anew: bool,
+}
+
+/// No place in a text is as large: it has less than 2 GiB, a few times the longest record.
+const FLAG: u32 = 1 << 31;
+
+impl Span {
+    fn place(self) -> std::ops::Range<usize> {
+        (self.from & !FLAG) as usize..(self.to & !FLAG) as usize
+    }
+
+    fn is_empty(self) -> bool {
+        self.place().is_empty()
+    }
+
+    /// Where it begins in the text, if it stands there.
+    pub(super) fn begin(self) -> Option<usize> {
+        (!self.is_anew()).then_some(self.place().start)
+    }
+
+    fn is_anew(self) -> bool {
+        self.from & FLAG != 0
+    }
+
+    /// Whether it was in quotes.
+    pub(super) fn is_quoted(self) -> bool {
+        self.to & FLAG != 0
+    }
+
+    fn in_quotes(self) -> Self {
+        Self {
+            to: self.to | FLAG,
+            ..self
+        }
+    }
 }
 
 /// Some columns of some records.
@@ -20,26 +55,27 @@ pub(super) struct Rows<'a> {
     /// The text, if all of it is UTF-8.
     utf_8: Option<&'a str>,
     anew: Vec<u8>,
-    /// Of row after row.
-    spans: Vec<Span>,
+    /// The values of each column.
+    columns: Vec<Vec<Span>>,
     /// The line in which each row begins.
     lines: Vec<u64>,
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn of(text: &'a [u8]) -> Self {
+    /// Rows of so many columns.
+    pub(super) fn of(text: &'a [u8], columns: usize) -> Self {
         Self {
             text,
             utf_8: str::from_utf8(text).ok(),
             anew: vec![],
-            spans: vec![],
+            columns: vec![vec![]; columns],
             lines: vec![],
         }
     }
 
     pub(super) fn clear(&mut self) {
         self.anew.clear();
-        self.spans.clear();
+        self.columns.iter_mut().for_each(Vec::clear);
         self.lines.clear();
     }
 
@@ -47,70 +83,82 @@ impl<'a> Rows<'a> {
         self.lines.len()
     }
 
+    /// Whether all that values may be made of is UTF-8.
+    pub(super) fn is_utf_8(&self) -> bool {
+        self.utf_8.is_some() && str::from_utf8(&self.anew).is_ok()
+    }
+
     pub(super) fn line(&self, row: usize) -> u64 {
         self.lines.get(row).copied().unwrap_or_default()
     }
 
+    /// The lines in which the rows begin.
+    pub(super) fn lines(&self) -> &[u64] {
+        &self.lines
+    }
+
     /// Adds these columns of a record that was just read.
     pub(super) fn add(&mut self, values: &Values, taken: &[usize]) {
-        let spans = taken
-            .iter()
-            .map(|at| values.spans.get(*at).copied().unwrap_or_default());
-        self.spans.extend(spans);
+        for (column, at) in self.columns.iter_mut().zip(taken) {
+            column.push(values.span(*at));
+        }
         self.lines.push(values.line);
     }
 
     /// Adds these columns of a record that stands elsewhere.
     pub(super) fn copy(&mut self, record: &Record, taken: &[usize]) {
-        for at in taken {
+        for (column, at) in self.columns.iter_mut().zip(taken) {
             let from = self.anew.len();
             self.anew.extend_from_slice(record.get(*at));
-            self.spans.push(anew(from, self.anew.len()));
+            let span = anew(from, self.anew.len());
+            column.push(match record.is_quoted(*at) {
+                true => span.in_quotes(),
+                false => span,
+            });
         }
         self.lines.push(record.line);
     }
 
     /// Bytes that do not stand in the text.
     pub(super) fn bytes(&self) -> usize {
-        self.anew.len() + std::mem::size_of_val(self.spans.as_slice())
+        self.anew.len() + self.lines.len() * self.columns.len() * size_of::<Span>()
     }
 
-    /// A column's values, of which there are `columns` in each row.
-    pub(super) fn column(&self, at: usize, columns: usize) -> impl Iterator<Item = Span> {
-        self.spans.iter().skip(at).step_by(columns.max(1)).copied()
+    /// A column's values.
+    pub(super) fn column(&self, at: usize) -> &[Span] {
+        self.columns.get(at).map_or(&[], Vec::as_slice)
     }
 
     pub(super) fn get(&self, span: Span) -> &[u8] {
-        let of = match span.is_anew {
+        let of = match span.is_anew() {
             true => self.anew.as_slice(),
             false => self.text,
         };
-        of.get(span.from as usize..span.to as usize)
-            .unwrap_or_default()
+        of.get(span.place()).unwrap_or_default()
     }
 
     /// A value, `None` if it is not UTF-8.
     pub(super) fn text(&self, span: Span) -> Option<&str> {
         match self.utf_8 {
-            Some(text) if !span.is_anew => text.get(span.from as usize..span.to as usize),
+            Some(text) if !span.is_anew() => text.get(span.place()),
             _ => str::from_utf8(self.get(span)).ok(),
         }
     }
 }
 
 fn anew(from: usize, to: usize) -> Span {
+    let span = within(from, to);
     Span {
-        is_anew: true,
-        ..within(from, to)
+        from: span.from | FLAG,
+        ..span
     }
 }
 
-/// Texts have less than 4 GiB: a few times the longest record.
 fn within(from: usize, to: usize) -> Span {
+    let place = |at: usize| u32::try_from(at).unwrap_or(!FLAG);
     Span {
-        from: u32::try_from(from).unwrap_or(u32::MAX),
-        to: u32::try_from(to).unwrap_or(u32::MAX),
-        is_anew: false,
+        from: place(from),
+        to: place(to),
     }
 }
 
@@ -122,18 +170,22 @@ pub(super) struct Values {
     count: usize,
     quoted: bool,
     pub(super) line: u64,
+    whole: Span,
 }
+
+/// From this place on there are no values: it is the whole record.
+pub(super) const WHOLE: usize = usize::MAX - 2;
 
 impl Values {
     /// Whether it is a line without a character.
     pub(super) fn is_blank(&self) -> bool {
-        let is_empty = |span: &Span| span.from == span.to;
+        let is_empty = |span: &Span| span.is_empty();
         self.count == 1 && !self.quoted && self.spans.first().is_none_or(is_empty)
     }
 
     /// As [`Record::len_of`].
     pub(super) fn len_of(&self, columns: usize) -> usize {
-        let is_empty = |span: &Span| span.from == span.to;
+        let is_empty = |span: &Span| span.is_empty();
         match self.count {
             count if count == columns + 1 && self.spans.get(columns).is_some_and(is_empty) => {
                 columns
@@ -142,15 +194,28 @@ impl Values {
         }
     }
 
-    pub(super) fn get<'a>(&self, rows: &'a Rows<'_>, at: usize) -> &'a [u8] {
-        rows.get(self.spans.get(at).copied().unwrap_or_default())
+    /// Where a value stands, or the record.
+    pub(super) fn span(&self, at: usize) -> Span {
+        match at {
+            WHOLE.. => self.whole,
+            at => self.spans.get(at).copied().unwrap_or_default(),
+        }
+    }
+
+    /// A value, and whether it was in quotes.
+    pub(super) fn get<'a>(&self, rows: &'a Rows<'_>, at: usize) -> (&'a [u8], bool) {
+        let span = self.span(at);
+        (rows.get(span), span.is_quoted())
     }
 }
 
 /// Takes a text apart.
 pub(super) struct Split<'a> {
     text: &'a [u8],
-    dialect: Dialect,
+    stops: Stops<'a>,
+    delimiter: u8,
+    quote: Option<u8>,
+    escape: Option<u8>,
     columns: usize,
     /// The last record may not be whole.
     is_cut: bool,
@@ -163,14 +228,28 @@ pub(super) struct Split<'a> {
 impl<'a> Split<'a> {
     /// Of a text of records with so many columns; lines are numbered from 0.
     pub(super) fn new(text: &'a [u8], dialect: Dialect, columns: usize, is_cut: bool) -> Self {
+        let delimiter = dialect.delimiter;
+        // What is a delimiter is no quote.
+        let quote = dialect.quote.filter(|quote| *quote != delimiter);
+        let bytes = [delimiter, b'\n', b'\r', quote.unwrap_or(delimiter)];
         Self {
             text,
-            dialect,
+            stops: Stops::new(text, bytes, 0),
+            delimiter,
+            quote,
+            escape: dialect.escape,
             columns,
             is_cut,
             at: 0,
             line: 0,
         }
+    }
+
+    /// Begins behind what somebody else has read: at this place, with so many lines before it.
+    pub(super) fn from(mut self, at: usize, line: u64) -> Self {
+        self.stops.pass(at);
+        (self.at, self.line) = (at, line);
+        self
     }
 
     /// The next record, whose values stand in the text or behind what `rows` has; `false` behind the last.
@@ -185,25 +264,23 @@ impl<'a> Split<'a> {
         if self.at >= self.text.len() {
             return Ok(false);
         }
+        let from = self.at;
         loop {
-            let span = match self.opening() {
-                Some(open) => {
-                    values.quoted = true;
-                    self.quoted(open + 1, values.line, rows)?
-                }
-                None => self.plain(),
-            };
+            let span = self.value(values, rows)?;
             if values.count <= self.columns {
                 values.spans.push(span);
             }
             values.count += 1;
             let byte = self.text.get(self.at).copied();
+            values.whole = within(from, self.at);
             self.at += usize::from(byte.is_some());
             match byte {
                 Some(b'\n') => self.line += 1,
                 Some(b'\r') => {
                     self.line += 1;
-                    self.at += usize::from(self.text.get(self.at) == Some(&b'\n'));
+                    if self.text.get(self.at) == Some(&b'\n') {
+                        self.at = self.stops.next() + 1;
+                    }
                 }
                 Some(_) => continue,
                 None if self.is_cut => return Err(Fault::Line(values.line, MAX_RECORD)),
@@ -217,25 +294,31 @@ impl<'a> Split<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    fn plain(&mut self) -> Span {
+    /// Goes to the end of the next value.
+    #[inline]
+    fn value(&mut self, values: &mut Values, rows: &mut Rows<'_>) -> Result<Span, Fault> {
         let from = self.at;
-        let rest = self.rest();
-        let len = memchr3(self.dialect.delimiter, b'\n', b'\r', rest).unwrap_or(rest.len());
-        self.at += len;
-        within(from, self.at)
-    }
-
-    /// Where the quote is that the next value begins with.
-    fn opening(&self) -> Option<usize> {
-        let quote = self.dialect.quote?;
-        let rest = self.rest();
-        let blanks = self.blanks(rest);
-        let byte = *rest.get(blanks)?;
-        (byte == quote && byte != self.dialect.delimiter).then_some(self.at + blanks)
+        loop {
+            let stop = self.stops.next();
+            let byte = self.text.get(stop).copied();
+            if byte.is_none() || byte != self.quote {
+                self.at = stop;
+                return Ok(within(from, stop));
+            }
+            // A quote is one where a value begins.
+            let before = self.text.get(from..stop).unwrap_or_default();
+            if self.blanks(before) == before.len() {
+                values.quoted = true;
+                let span = self.quoted(stop + 1, values.line, rows)?.in_quotes();
+                // Behind the byte that ends it.
+                self.stops.pass(self.at + 1);
+                return Ok(span);
+            }
+        }
     }
 
     fn blanks(&self, text: &[u8]) -> usize {
-        let is_blank = |byte: &u8| *byte == b' ' && self.dialect.delimiter != b' ';
+        let is_blank = |byte: &u8| *byte == b' ' && self.delimiter != b' ';
         let others = text.iter().position(|byte| !is_blank(byte));
         others.unwrap_or(text.len())
     }
@@ -246,10 +329,10 @@ impl<'a> Split<'a> {
             true => Fault::Line(line, MAX_RECORD),
             false => Fault::Unclosed(line),
         };
-        let Some(quote) = self.dialect.quote else {
+        let Some(quote) = self.quote else {
             return Err(unclosed);
         };
-        let escape = self.dialect.escape;
+        let escape = self.escape;
         let begin = rows.anew.len();
         let (mut from, mut at) = (open, open);
         let slice = |from: usize, to: usize| self.text.get(from..to).unwrap_or_default();
@@ -288,7 +371,7 @@ impl<'a> Split<'a> {
         self.at += self.blanks(self.rest());
         match self.rest().first() {
             None | Some(b'\n' | b'\r') => Ok(span),
-            Some(byte) if *byte == self.dialect.delimiter => Ok(span),
+            Some(byte) if *byte == self.delimiter => Ok(span),
             Some(_) => {
                 let what = "text follows a value in quotes: give QUOTE or ESCAPE";
                 Err(Fault::Line(line, what))
@@ -320,7 +403,7 @@ mod tests {
 
     fn by_split(text: &str, dialect: Dialect) -> Result<All, String> {
         let mut split = Split::new(text.as_bytes(), dialect, 100, false);
-        let (mut values, mut rows) = (Values::default(), Rows::of(text.as_bytes()));
+        let (mut values, mut rows) = (Values::default(), Rows::of(text.as_bytes(), 0));
         let mut all = vec![];
         loop {
             let next = split.next(&mut values, &mut rows);

@@ -4,12 +4,14 @@ use super::chunks::{Chunk, Chunks};
 use super::kinds::Kind;
 use super::options::Options;
 use super::records::{Dialect, Fault, Record, Records};
-use super::rows::{Rows, Split, Values};
+use super::rejected::Checked;
+use super::rows::{Rows, Span, Split, Values, WHOLE};
 use super::sniff::{OTHER_COUNT, is_count};
 use crate::packed_files::Unpacked;
+use crate::rejects::{FileRejects, Reject, Why};
 use async_trait::async_trait;
-use datafusion::arrow::array::ArrayRef;
-use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::arrow::array::{ArrayRef, AsArray, StringViewArray, UInt64Array};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::DataFusionError;
@@ -76,11 +78,15 @@ impl TableProvider for CsvScan {
 
 pub(super) fn open(path: &str, options: &Options) -> Result<Unpacked> {
     let opened = options.packing.open(path);
-    opened.map_err(|error| wrong(path, Fault::Io(error)))
+    let opened = opened.map_err(|error| wrong(path, Fault::Io(error)))?;
+    Ok(opened.decoded(options.encoding))
 }
 
 pub(super) fn wrong(path: &str, fault: Fault) -> Error {
     match fault {
+        Fault::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            Error::invalid(format!("\"{path}\" does not read: {error}"))
+        }
         Fault::Io(error) => Error::new(
             ErrorKind::Io,
             format!("Cannot open file \"{path}\": {error}"),
@@ -92,6 +98,8 @@ pub(super) fn wrong(path: &str, fault: Fault) -> Error {
         Fault::Line(line, what) => Error::invalid(format!("\"{path}\", line {line}: {what}")),
     }
 }
+
+const TOO_LONG: &str = "the line is longer than max_line_size says: give a larger one";
 
 /// A column of a file.
 #[derive(Debug)]
@@ -109,11 +117,17 @@ pub(super) struct CsvFile {
     dialect: Dialect,
     header: bool,
     columns: Arc<[ReadColumn]>,
-    /// Places of the columns that are read.
+    /// Places of the columns that are read, and of what [`PLACE`] names.
     taken: Vec<usize>,
     /// Of these.
     schema: SchemaRef,
+    /// Where records are kept that are left out.
+    rejects: Option<FileRejects>,
 }
+
+/// Columns behind those of a file that say where a record stands: its line and byte, from 1, and its text.
+const PLACE: [&str; 3] = ["$line", "$byte", "$text"];
+const PLACES: [usize; 3] = [WHOLE, WHOLE + 1, WHOLE + 2];
 
 impl std::fmt::Debug for CsvFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -141,7 +155,22 @@ impl CsvFile {
             taken: (0..columns.len()).collect(),
             columns: columns.into(),
             schema,
+            rejects: None,
         }
+    }
+
+    /// The same file, whose records that are left out are kept, and with `is_placed` records say where they stand.
+    pub(super) fn keeping(mut self, rejects: Option<FileRejects>, is_placed: bool) -> Self {
+        self.rejects = rejects;
+        if is_placed {
+            let types = [DataType::UInt64, DataType::UInt64, DataType::Utf8View];
+            let places = PLACE.into_iter().zip(types);
+            let places = places.map(|(name, ty)| Arc::new(Field::new(name, ty, true)));
+            let fields = self.schema.fields().iter().cloned().chain(places);
+            self.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+            self.taken.extend(PLACES);
+        }
+        self
     }
 
     /// The same file, of which these columns are read.
@@ -166,42 +195,143 @@ impl CsvFile {
         batch.map_err(|error| Flaw::Other(error.into()))
     }
 
-    fn is_null(&self, value: &[u8]) -> bool {
-        match self.options.nulls.as_slice() {
+    fn is_null(&self, value: &[u8], is_quoted: bool) -> bool {
+        let is_one = match self.options.nulls.as_slice() {
             [null] => null.as_bytes() == value,
             nulls => nulls.iter().any(|null| null.as_bytes() == value),
-        }
+        };
+        is_one && (self.options.quoted_nulls || !is_quoted)
     }
 
     /// Whether the values of a record are what its columns have.
-    fn fits<'a>(&self, get: impl Fn(usize) -> &'a [u8]) -> bool {
+    fn fits<'a>(&self, get: impl Fn(usize) -> (&'a [u8], bool)) -> bool {
         self.columns.iter().enumerate().all(|(at, column)| {
-            let bytes = get(at);
-            self.is_null(bytes) && !self.options.is_not_null(&column.name)
-                || str::from_utf8(bytes).is_ok_and(|text| column.kind.fits(text))
+            let (bytes, is_quoted) = get(at);
+            self.is_one(column, bytes, is_quoted)
         })
+    }
+
+    /// Whether a value is one of a column.
+    fn is_one(&self, column: &ReadColumn, bytes: &[u8], is_quoted: bool) -> bool {
+        self.is_null(bytes, is_quoted) && !self.options.is_not_null(&column.name)
+            || str::from_utf8(bytes).is_ok_and(|text| column.kind.fits(text))
     }
 
     fn array(&self, rows: &Rows<'_>, at: usize) -> Result<ArrayRef, Flaw> {
         let place = self.taken.get(at).copied().unwrap_or_default();
+        if PLACES.contains(&place) {
+            return Ok(place_array(rows, at, place));
+        }
         let Some(column) = self.columns.get(place) else {
             let lost = Error::internal("a column of a file is not there");
             return Err(Flaw::Other(lost));
         };
         let not_null = self.options.is_not_null(&column.name);
-        let values = rows.column(at, self.taken.len()).enumerate();
-        let values = values.map(|(row, span)| {
-            if self.is_null(rows.get(span)) {
-                return Ok(not_null.then_some(""));
-            }
-            let what = "a value is not UTF-8";
-            let text = rows.text(span);
-            text.map(Some)
-                .ok_or_else(|| Flaw::line(rows.line(row), what))
-        });
-        let values = values.collect::<Result<Vec<Option<&str>>, Flaw>>()?;
-        let array = column.kind.array(&values);
+        let spans = rows.column(at);
+        let is_other = |span: &Span| rows.text(*span).is_none();
+        if !rows.is_utf_8()
+            && let Some(row) = spans.iter().position(is_other)
+        {
+            return Err(Flaw::line(rows.line(row), "a value is not UTF-8"));
+        }
+        let values = spans.iter();
+        let values = values.map(
+            |span| match self.is_null(rows.get(*span), span.is_quoted()) {
+                true => not_null.then_some(""),
+                false => rows.text(*span),
+            },
+        );
+        let array = column.kind.array(values);
         array.map_err(|row| Flaw::Kind(rows.line(row), place))
+    }
+
+    /// Where the records of a batch stand in the file, whose piece stands behind so many lines and bytes.
+    fn placed(&self, batch: RecordBatch, lines: u64, bytes: u64) -> Result<RecordBatch, Flaw> {
+        if !self.taken.iter().any(|place| PLACES.contains(place)) {
+            return Ok(batch);
+        }
+        let columns = batch.columns().iter().zip(&self.taken);
+        let columns = columns.map(|(column, place)| -> ArrayRef {
+            let before = match PLACES.iter().position(|known| known == place) {
+                Some(0) => lines,
+                Some(1) => bytes,
+                _ => return Arc::clone(column),
+            };
+            let numbers = column.as_primitive::<UInt64Type>();
+            Arc::new(numbers.unary::<_, UInt64Type>(|number| number + before))
+        });
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns.collect());
+        batch.map_err(|error| Flaw::Other(error.into()))
+    }
+
+    /// Keeps records that were left out of a piece, which stands behind so many lines and bytes.
+    fn keep(&self, rejected: Vec<Reject>, lines: u64, bytes: u64) -> Result<()> {
+        let Some(rejects) = &self.rejects else {
+            return Ok(());
+        };
+        rejected.into_iter().try_for_each(|reject| {
+            rejects.keep(Reject {
+                line: reject.line + lines,
+                line_byte: reject.line_byte + bytes,
+                byte: reject.byte.map(|byte| byte + bytes),
+                ..reject
+            })
+        })
+    }
+
+    /// Why a record is left out; its places are counted within its piece.
+    fn why_not(&self, values: &Values, rows: &Rows<'_>, is_long: bool) -> Vec<Reject> {
+        let (count, columns) = (values.len_of(self.columns.len()), self.columns.len());
+        let text = rows.get(values.span(WHOLE));
+        let begin = values.span(WHOLE).begin().unwrap_or_default();
+        let of_record = |why: Why, column: Option<usize>, byte: usize, message: String| Reject {
+            why,
+            line: values.line,
+            line_byte: begin as u64 + 1,
+            byte: Some(byte as u64 + 1),
+            column: column.map(|column| column as u64 + 1),
+            name: column.and_then(|at| Some(self.columns.get(at)?.name.clone())),
+            text: String::from_utf8_lossy(text).into_owned(),
+            message,
+        };
+        let counts = format!("Expected Number of Columns: {columns} Found: {count}");
+        if is_long {
+            let most = self.options.most_bytes.unwrap_or_default();
+            let size = text.len();
+            let message =
+                format!("Maximum line size of {most} bytes exceeded. Actual Size:{size} bytes.");
+            return vec![of_record(Why::TooLong, None, begin, message)];
+        }
+        if count < columns && !self.options.null_padding {
+            let mut reject = of_record(Why::TooFew, Some(count), begin + text.len(), counts);
+            // The last column that is there, and the name of the first that is not.
+            reject.column = Some(count as u64);
+            return vec![reject];
+        }
+        if count > columns {
+            let byte = values.span(columns).begin().unwrap_or(begin + 1) - 1;
+            return vec![of_record(Why::TooMany, Some(columns), byte, counts)];
+        }
+        let misfits = self.columns.iter().enumerate().filter(|(at, column)| {
+            let (bytes, is_quoted) = values.get(rows, *at);
+            !self.is_one(column, bytes, is_quoted)
+        });
+        let rejects = misfits.map(|(at, column)| {
+            let checked = Checked {
+                place: at,
+                name: column.name.clone(),
+                type_name: column_type_name(&column.kind.column_type()),
+            };
+            let value = String::from_utf8_lossy(values.get(rows, at).0);
+            let reject = checked.reject(&value, values.span(at).begin());
+            Reject {
+                line: values.line,
+                line_byte: begin as u64 + 1,
+                text: String::from_utf8_lossy(text).into_owned(),
+                ..reject
+            }
+        });
+        rejects.collect()
     }
 
     /// What is wrong with the file, of which there are so many lines before those that are numbered.
@@ -233,6 +363,22 @@ impl CsvFile {
             ErrorKind::Conversion,
             format!("\"{path}\", line {line}: the value of column \"{name}\" is no {ty}{advice}"),
         )
+    }
+}
+
+/// What says where records stand, within their piece.
+fn place_array(rows: &Rows<'_>, at: usize, place: usize) -> ArrayRef {
+    let spans = rows.column(at).iter();
+    match PLACES.iter().position(|known| *known == place) {
+        Some(0) => Arc::new(UInt64Array::from_iter_values(rows.lines().iter().copied())),
+        Some(1) => {
+            let begins = spans.map(|span| span.begin().unwrap_or_default() as u64 + 1);
+            Arc::new(UInt64Array::from_iter_values(begins))
+        }
+        _ => {
+            let texts = spans.map(|span| String::from_utf8_lossy(rows.get(*span)));
+            Arc::new(StringViewArray::from_iter_values(texts))
+        }
     }
 }
 
@@ -285,6 +431,11 @@ impl Pieces {
         })
     }
 
+    /// Bytes of the file before the first record.
+    fn bytes_before(&self) -> u64 {
+        self.chunks.as_ref().map_or(0, |chunks| chunks.before)
+    }
+
     fn piece(&mut self) -> Result<Option<Piece>, Flaw> {
         let Some(chunks) = &mut self.chunks else {
             return Ok(None);
@@ -296,7 +447,7 @@ impl Pieces {
         if self.header {
             let columns = self.file.columns.len();
             let mut split = Split::new(&chunk.text, self.file.dialect, columns, chunk.is_cut);
-            let (mut values, mut rows) = (Values::default(), Rows::of(&[]));
+            let (mut values, mut rows) = (Values::default(), Rows::of(&[], 0));
             while self.header && split.next(&mut values, &mut rows)? {
                 self.header = values.is_blank() && columns > 1;
                 rows.clear();
@@ -323,28 +474,41 @@ impl Iterator for Pieces {
 #[derive(Default)]
 struct Parsed {
     batches: Vec<RecordBatch>,
-    /// Lines of the piece.
+    /// Lines of the piece, and bytes.
     lines: u64,
+    bytes: u64,
+    /// Records that were left out and are kept.
+    rejected: Vec<Reject>,
     /// What is wrong behind the batches.
     flaw: Option<Flaw>,
 }
 
 impl Parsed {
     fn of(file: &CsvFile, piece: &Piece) -> Self {
-        let mut parsed = Self::default();
+        let mut parsed = Self {
+            bytes: piece.chunk.text.len() as u64,
+            ..Self::default()
+        };
         parsed.flaw = parsed.read(file, piece).err();
         parsed
     }
 
     fn read(&mut self, file: &CsvFile, piece: &Piece) -> Result<(), Flaw> {
         let (text, columns) = (piece.chunk.text.as_slice(), file.columns.len());
-        let mut split = Split::new(text, file.dialect, columns, piece.chunk.is_cut);
-        (split.at, split.line) = (piece.from, piece.line);
+        let split = Split::new(text, file.dialect, columns, piece.chunk.is_cut);
+        let mut split = split.from(piece.from, piece.line);
         self.lines = piece.line;
-        let (mut values, mut rows) = (Values::default(), Rows::of(text));
+        let (mut values, mut rows) = (Values::default(), Rows::of(text, file.taken.len()));
         let ignores = file.options.ignore_errors;
+        let most = file.options.most_bytes.unwrap_or(usize::MAX);
+        let mut from = split.at;
         while split.next(&mut values, &mut rows)? {
             self.lines = split.line;
+            let bytes = split.at - from;
+            from = split.at;
+            if bytes > most && !ignores {
+                return Err(Flaw::line(values.line, TOO_LONG));
+            }
             if values.is_blank() && columns > 1 {
                 continue;
             }
@@ -352,7 +516,11 @@ impl Parsed {
             if !is_row && !ignores {
                 return Err(Flaw::line(values.line, OTHER_COUNT));
             }
-            if ignores && !(is_row && file.fits(|at| values.get(&rows, at))) {
+            if ignores && !(bytes <= most && is_row && file.fits(|at| values.get(&rows, at))) {
+                if file.rejects.is_some() {
+                    self.rejected
+                        .extend(file.why_not(&values, &rows, bytes > most));
+                }
                 continue;
             }
             rows.add(&values, &file.taken);
@@ -375,6 +543,7 @@ fn side_by_side(
 ) -> Result<SendableRecordBatchStream, Flaw> {
     let schema = Arc::clone(&file.schema);
     let pieces = Pieces::new(Arc::clone(&file))?;
+    let mut bytes_before = pieces.bytes_before();
     let ahead = context.session_config().target_partitions() + 1;
     let of = Arc::clone(&file);
     let parsed = futures::stream::iter(pieces).map(move |piece| {
@@ -392,12 +561,24 @@ fn side_by_side(
             }
         }
     });
+    if let Some(rejects) = &file.rejects {
+        rejects.begin();
+    }
     let mut before = file.options.skip + 1;
     let batches = parsed.buffered(ahead).flat_map(move |parsed| {
-        let flaw = parsed.flaw.map(|flaw| file.error(flaw, before));
+        let (lines, bytes) = (before, bytes_before);
         before += parsed.lines;
+        bytes_before += parsed.bytes;
+        let flaw = parsed.flaw.map(|flaw| file.error(flaw, lines));
         let flaw = flaw.map(|error| Err(DataFusionError::from(error)));
-        futures::stream::iter(parsed.batches.into_iter().map(Ok).chain(flaw))
+        let kept = file.keep(parsed.rejected, lines, bytes).err();
+        let file = Arc::clone(&file);
+        let batches = parsed.batches.into_iter().map(move |batch| {
+            let placed = file.placed(batch, lines, bytes);
+            placed.map_err(|flaw| DataFusionError::from(file.error(flaw, lines)))
+        });
+        let kept = kept.map(|error| Err(DataFusionError::from(error)));
+        futures::stream::iter(kept.into_iter().chain(batches).chain(flaw))
     });
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
 }
@@ -429,7 +610,7 @@ impl Batches {
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, Flaw> {
         let (columns, options) = (self.file.columns.len(), &self.file.options);
-        let mut rows = Rows::of(&[]);
+        let mut rows = Rows::of(&[], self.file.taken.len());
         while rows.len() < BATCH
             && rows.bytes() < BATCH_BYTES
             && let Some(records) = &mut self.records
@@ -446,7 +627,14 @@ impl Batches {
             if !is_row && !options.ignore_errors {
                 return Err(Flaw::line(record.line, OTHER_COUNT));
             }
-            if options.ignore_errors && !(is_row && self.file.fits(|at| record.get(at))) {
+            let is_long = options.most_bytes.is_some_and(|most| record.bytes() > most);
+            if is_long && !options.ignore_errors {
+                return Err(Flaw::line(record.line, TOO_LONG));
+            }
+            let is_row = is_row && !is_long;
+            if options.ignore_errors
+                && !(is_row && self.file.fits(|at| (record.get(at), record.is_quoted(at))))
+            {
                 continue;
             }
             rows.copy(record, &self.file.taken);
@@ -478,6 +666,10 @@ impl CsvPartition {
     fn rows(&self, context: &TaskContext) -> Result<SendableRecordBatchStream, Flaw> {
         if self.0.dialect.comment.is_none() {
             return side_by_side(Arc::clone(&self.0), context);
+        }
+        if self.0.rejects.is_some() {
+            let what = "store_rejects of files with comments is not there yet";
+            return Err(Flaw::Other(Error::unsupported(what)));
         }
         let batches = futures::stream::iter(Batches::new(Arc::clone(&self.0))?);
         let schema = Arc::clone(&self.0.schema);

@@ -1,12 +1,14 @@
 //! What a CSV file's beginning tells of the rest: which bytes mean something, whether its first line has names, and the kinds of its
 //! columns. As DuckDB does, but that what is uncertain is refused or stays text.
 
-use super::kinds::{Kind, TEXT, kind_of};
+use super::kinds::{Kind, Kinds, TEXT};
 use super::normal_names::normal_name;
 use super::options::Options;
 use super::records::{Comment, Dialect, Fault, Record, Records};
 use hushdb_storage::{ColumnType, check_interrupt};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::io::BufRead;
 
 /// Bytes that are looked at.
 pub(super) const SAMPLE_BYTES: usize = 4 << 20;
@@ -27,10 +29,11 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    fn records(&self, dialect: Dialect, skip: u64) -> Result<Vec<Record>, Fault> {
-        let mut records = Records::new(self.bytes.as_slice(), dialect, skip)?;
+    fn records(&self, dialect: Dialect, options: &Options) -> Result<Vec<Record>, Fault> {
+        let mut records = Records::new(self.bytes.as_slice(), dialect, options.skip)?;
         let mut all = vec![Record::default()];
-        while all.len() <= SAMPLED {
+        let most = options.sampled.flatten().unwrap_or(SAMPLED).min(SAMPLED);
+        while all.len() <= most {
             check_interrupt().map_err(|_| Fault::Interrupted)?;
             match all.last_mut().map(|last| records.next(last)) {
                 Some(Ok(true)) => all.push(Record::default()),
@@ -41,7 +44,7 @@ impl Sample {
             }
         }
         all.pop();
-        if !self.is_whole && all.len() < SAMPLED {
+        if !self.is_whole && all.len() < most {
             all.pop();
         }
         Ok(all)
@@ -68,7 +71,7 @@ pub(super) fn sniff(
     let mut splits = false;
     for (number, group) in candidates(options).into_iter().enumerate() {
         for dialect in group {
-            let mut rows = match sample.records(dialect, options.skip) {
+            let mut rows = match sample.records(dialect, options) {
                 Ok(rows) => rows,
                 Err(Fault::Interrupted) => return Err(Fault::Interrupted),
                 Err(_) => {
@@ -182,7 +185,7 @@ fn why_not(sample: &Sample, options: &Options, expected: Option<usize>) -> Fault
     let Some(dialect) = first else {
         return unclear;
     };
-    match sample.records(dialect, options.skip) {
+    match sample.records(dialect, options) {
         Err(fault) => fault,
         Ok(rows) => {
             let columns = columns_of(&rows, options, expected);
@@ -261,17 +264,58 @@ impl Sniffed {
     fn kinds(&self, rows: &[Record], options: &Options) -> Result<Vec<Kind>, Fault> {
         let kinds = (0..self.columns).map(|at| {
             check_interrupt().map_err(|_| Fault::Interrupted)?;
-            let values: Vec<Option<String>> =
-                rows.iter().map(|row| value(row, at, options)).collect();
-            Ok(kind_of(
-                values.iter().map(Option::as_deref),
-                options.date_form.as_deref(),
-                options.timestamp_form.as_deref(),
-                options.numbers,
-                options.candidates.as_deref(),
-            ))
+            let mut kinds = kinds_for(options);
+            for text in rows.iter().filter_map(|row| value(row, at, options)) {
+                if !kinds.take(&text) {
+                    break;
+                }
+            }
+            Ok(kinds.found())
         });
         kinds.collect()
+    }
+
+    /// Whether a statement asks for more records than the beginning of the file has.
+    pub(super) fn is_too_short(&self, sample: &Sample, options: &Options) -> bool {
+        let more = match options.sampled {
+            None => false,
+            Some(None) => true,
+            Some(Some(rows)) => rows > self.rows.len(),
+        };
+        more && !(sample.is_whole && self.rows.len() < SAMPLED)
+    }
+
+    /// The kinds of the columns, and which are without values, by as many records of the whole file as a statement asks for.
+    ///
+    /// # Errors
+    /// `Interrupted`, and what is wrong with the file.
+    pub(super) fn by_more(
+        &self,
+        file: impl BufRead,
+        header: bool,
+        options: &Options,
+    ) -> Result<(Vec<Kind>, Vec<bool>), Fault> {
+        let mut records = Records::new(file, self.dialect, options.skip)?;
+        let mut kinds: Vec<Kinds> = (0..self.columns).map(|_| kinds_for(options)).collect();
+        let mut left = options.sampled.flatten().unwrap_or(usize::MAX);
+        let (mut record, mut is_names) = (Record::default(), header);
+        while left > 0 && records.next(&mut record)? {
+            check_interrupt().map_err(|_| Fault::Interrupted)?;
+            if record.is_blank() && self.columns > 1 || std::mem::take(&mut is_names) {
+                continue;
+            }
+            left -= 1;
+            for (at, kinds) in kinds.iter_mut().enumerate() {
+                if let Some(text) = value(&record, at, options) {
+                    kinds.take(&text);
+                }
+            }
+        }
+        let without_values = kinds.iter().map(Kinds::is_without_values).collect();
+        Ok((
+            kinds.into_iter().map(Kinds::found).collect(),
+            without_values,
+        ))
     }
 
     fn is_all_text(&self, kinds: &[Kind], given: &[Option<&ColumnType>]) -> bool {
@@ -330,11 +374,21 @@ impl Sniffed {
     }
 }
 
+fn kinds_for(options: &Options) -> Kinds {
+    Kinds::new(
+        options.date_form.as_deref(),
+        options.timestamp_form.as_deref(),
+        options.numbers,
+        options.candidates.as_deref(),
+    )
+}
+
 /// A value as text, `None` for NULL.
-fn value(row: &Record, at: usize, options: &Options) -> Option<String> {
+fn value<'a>(row: &'a Record, at: usize, options: &Options) -> Option<Cow<'a, str>> {
     let bytes = row.get(at);
-    let is_null = options.nulls.iter().any(|null| null.as_bytes() == bytes);
-    (!is_null).then(|| String::from_utf8_lossy(bytes).into_owned())
+    let is_null = options.nulls.iter().any(|null| null.as_bytes() == bytes)
+        && (options.quoted_nulls || !row.is_quoted(at));
+    (!is_null).then(|| String::from_utf8_lossy(bytes))
 }
 
 /// Whether a text may be a value of a type; in doubt it may.

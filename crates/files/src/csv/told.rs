@@ -4,6 +4,7 @@
 
 use super::kinds::Kind;
 use super::{Seen, seen};
+use crate::rejects::ReadFile;
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, ListArray, StringArray, StructArray, UInt32Array,
 };
@@ -56,6 +57,28 @@ pub fn told(path: &str, given: &[(String, OptionValue)]) -> Result<Vec<(&'static
         ("UserArguments", one(own.as_deref())),
         ("Prompt", one(Some(&call))),
     ])
+}
+
+/// How a file is read, as the table of rejects has it.
+pub(super) fn read_file(path: &str, given: &[(String, OptionValue)], seen: &Seen) -> ReadFile {
+    let marks = Marks::of(seen);
+    let kept = |text: String| match text.is_empty() {
+        true => NONE.to_owned(),
+        false => text,
+    };
+    ReadFile {
+        path: path.to_owned(),
+        delimiter: kept(marks.delimiter),
+        quote: kept(marks.quote),
+        escape: kept(marks.escape),
+        new_line: marks.new_line.to_owned(),
+        skipped: u32::try_from(seen.options.skip).unwrap_or(u32::MAX),
+        header: seen.header,
+        columns: of_pairs(&columns(seen)).replace("', '", "','"),
+        date: seen.options.date_form.clone(),
+        timestamp: seen.options.timestamp_form.clone(),
+        given: written(given),
+    }
 }
 
 /// Bytes that mean something, as texts; an empty one for none, or for one that the beginning has not.

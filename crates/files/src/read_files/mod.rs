@@ -10,6 +10,7 @@ use super::copy_options::Format;
 use super::file_paths::files_of;
 use super::option_values::{flag, text, truth};
 use super::parquet_source::parquet_source;
+use super::rejects::{RejectPlace, Rejects};
 use super::{csv, json};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::TableSource;
@@ -66,6 +67,7 @@ pub fn source(
     format: Format,
     patterns: &[String],
     given: Vec<(String, OptionValue)>,
+    rejects: &Arc<Rejects>,
 ) -> Result<Arc<dyn TableSource>> {
     let (options, given) = Options::take(given)?;
     let paths = patterns.iter().map(|pattern| files_of(pattern));
@@ -73,7 +75,13 @@ pub fn source(
     let by_all = options.union_by_name;
     let (tables, fields) = match format {
         Format::Csv => {
-            let tables = csv_tables(&mut paths, &given, by_all)?;
+            let place = RejectPlace {
+                rejects,
+                pool: &planner.state().runtime_env().memory_pool,
+                scan: rejects.scan(),
+                file: 0,
+            };
+            let tables = csv_tables(&mut paths, &given, by_all, place)?;
             let fields = fields_of(&tables, by_all, common_of_csv);
             (tables, fields)
         }
@@ -146,8 +154,10 @@ fn csv_tables(
     paths: &mut Vec<String>,
     given: &[(String, OptionValue)],
     by_all: bool,
+    place: RejectPlace<'_>,
 ) -> Result<Vec<FileTable>> {
-    let read = paths.iter().map(|path| csv::source(path, given));
+    let read = paths.iter().zip(0..);
+    let read = read.map(|(path, file)| csv::source(path, given, RejectPlace { file, ..place }));
     let read = read.collect::<Result<Vec<_>>>()?;
     let has_others = read.iter().any(|table| !table.is_empty);
     let read = paths.drain(..).zip(read);
@@ -165,7 +175,7 @@ fn csv_tables(
     let fields = fields_of(&tables, by_all, common_of_csv);
     let texts = fields.iter().filter(|field| field.data_type().is_string());
     let texts: HashSet<String> = texts.map(|field| folded(field.name())).collect();
-    for table in &mut tables {
+    for (table, file) in tables.iter_mut().zip(0..) {
         let schema = table.source.schema();
         let other = schema.fields().iter().filter(|field| {
             texts.contains(&folded(field.name())) && !field.data_type().is_string()
@@ -175,7 +185,8 @@ fn csv_tables(
         if !other.is_empty() {
             let types = ("types".to_owned(), OptionValue::Pairs(other));
             let given: Vec<_> = given.iter().cloned().chain([types]).collect();
-            table.source = csv::source(&table.path, &given)?.source;
+            let place = RejectPlace { file, ..place };
+            table.source = csv::source(&table.path, &given, place)?.source;
         }
     }
     Ok(tables)

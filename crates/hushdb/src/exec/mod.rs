@@ -11,6 +11,7 @@ mod definitions;
 mod describe;
 mod explained;
 mod query;
+mod rejects;
 mod rows;
 pub(crate) mod settings;
 mod tables;
@@ -54,6 +55,7 @@ pub(crate) fn run(
     parsed: Parsed,
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
+    rejects::store(session, progress)?;
     in_transaction(session, parsed.ends_transaction(), || {
         match session.waits() {
             None => dispatch(&Statement::new(session, progress), parsed),
@@ -78,6 +80,7 @@ pub(crate) fn run_prepared(
     arguments: &[Argument<'_>],
     progress: &Arc<ScanProgress>,
 ) -> Result<QueryResult> {
+    rejects::store(session, progress)?;
     in_transaction(session, prepared.ends_transaction(), || {
         match session.waits() {
             None => execute(&Statement::new(session, progress), prepared, arguments),

@@ -46,7 +46,7 @@ fn call(
         .map(|arg| constant(planner, name, arg))
         .collect::<Result<Vec<_>>>()?;
     if let Some(format) = format_read(name) {
-        return files(planner, name, format, &args);
+        return files(statement, planner, name, format, &args);
     }
     if parquet_tables::NAMES.contains(&name) {
         return parquet_rows(name, &args);
@@ -136,6 +136,7 @@ fn format_read(name: &str) -> Option<Format> {
 
 /// The files that a function reads: those of a path or pattern, or of a list of them.
 fn files(
+    statement: &Statement<'_>,
     planner: &Planner<'_>,
     function: &str,
     format: Format,
@@ -148,7 +149,8 @@ fn files(
     if OBJECTS.contains(&function) {
         options.push((AS_OBJECTS.into(), OptionValue::None));
     }
-    read_files::source(planner, format, &paths, options)
+    let rejects = &statement.session.rejects;
+    read_files::source(planner, format, &paths, options, rejects)
 }
 
 /// What is found out from the beginning of a CSV file.
@@ -212,14 +214,19 @@ fn paths_in(function: &str, value: &ScalarValue) -> Result<Vec<String>> {
 }
 
 /// A file named in FROM, as in `FROM 'data.csv'` or `FROM 'data/*.csv'`.
-fn file_source(planner: &Planner<'_>, name: &str) -> Result<Option<Arc<dyn TableSource>>> {
+fn file_source(
+    statement: &Statement<'_>,
+    planner: &Planner<'_>,
+    name: &str,
+) -> Result<Option<Arc<dyn TableSource>>> {
     let (path, named) = named_file(name);
     let Some(format) = Format::of_name(path) else {
         return Ok(None);
     };
     let options = named.map(|(name, column)| (name.into(), OptionValue::Text(column.into())));
     let options = options.into_iter().collect();
-    read_files::source(planner, format, &[path.into()], options).map(Some)
+    let rejects = &statement.session.rejects;
+    read_files::source(planner, format, &[path.into()], options, rejects).map(Some)
 }
 
 impl Surroundings for Statement<'_> {
@@ -272,7 +279,7 @@ impl Surroundings for Statement<'_> {
 
     fn file(&self, planner: &Planner<'_>, name: &str) -> Result<Option<Arc<dyn TableSource>>> {
         match self.session.instance.external_access {
-            true => file_source(planner, name),
+            true => file_source(self, planner, name),
             false => Ok(None),
         }
     }
