@@ -165,7 +165,7 @@ fn within(from: usize, to: usize) -> Span {
 /// The values of one record.
 #[derive(Default)]
 pub(super) struct Values {
-    /// No more of them than somebody asks for.
+    /// Room for those that somebody asks for, of which `count` are of this record.
     spans: Vec<Span>,
     count: usize,
     quoted: bool,
@@ -194,11 +194,20 @@ impl Values {
         }
     }
 
+    #[inline]
+    fn push(&mut self, span: Span) {
+        if let Some(room) = self.spans.get_mut(self.count) {
+            *room = span;
+        }
+        self.count += 1;
+    }
+
     /// Where a value stands, or the record.
     pub(super) fn span(&self, at: usize) -> Span {
         match at {
             WHOLE.. => self.whole,
-            at => self.spans.get(at).copied().unwrap_or_default(),
+            at if at < self.count => self.spans.get(at).copied().unwrap_or_default(),
+            _ => Span::default(),
         }
     }
 
@@ -257,64 +266,68 @@ impl<'a> Split<'a> {
     /// # Errors
     /// What is wrong with it, by line.
     pub(super) fn next(&mut self, values: &mut Values, rows: &mut Rows<'_>) -> Result<bool, Fault> {
-        values.spans.clear();
+        values.spans.resize(self.columns + 1, Span::default());
         values.count = 0;
         values.quoted = false;
         values.line = self.line;
         if self.at >= self.text.len() {
             return Ok(false);
         }
-        let from = self.at;
+        let begin = self.at;
+        let mut from = begin;
         loop {
-            let span = self.value(values, rows)?;
-            if values.count <= self.columns {
-                values.spans.push(span);
+            let stop = self.stops.next();
+            let byte = self.text.get(stop).copied();
+            if byte == Some(self.delimiter) {
+                values.push(within(from, stop));
+                from = stop + 1;
+                continue;
             }
-            values.count += 1;
-            let byte = self.text.get(self.at).copied();
-            values.whole = within(from, self.at);
-            self.at += usize::from(byte.is_some());
-            match byte {
-                Some(b'\n') => self.line += 1,
-                Some(b'\r') => {
-                    self.line += 1;
-                    if self.text.get(self.at) == Some(&b'\n') {
-                        self.at = self.stops.next() + 1;
-                    }
+            self.at = stop;
+            if byte.is_none() || byte != self.quote {
+                values.push(within(from, stop));
+            } else if self.is_blank(from, stop) {
+                // A quote is one where a value begins.
+                values.quoted = true;
+                values.push(self.quoted(stop + 1, values.line, rows)?.in_quotes());
+                // Behind the byte that ends it.
+                self.stops.pass(self.at + 1);
+                if self.rest().first() == Some(&self.delimiter) {
+                    from = self.at + 1;
+                    continue;
                 }
-                Some(_) => continue,
-                None if self.is_cut => return Err(Fault::Line(values.line, MAX_RECORD)),
-                None => {}
+            } else {
+                continue;
             }
-            return Ok(true);
+            values.whole = within(begin, self.at);
+            return self.end(values.line);
         }
+    }
+
+    /// Goes behind the end of a line, or of the text.
+    fn end(&mut self, line: u64) -> Result<bool, Fault> {
+        match self.rest() {
+            [b'\r', b'\n', ..] => {
+                self.line += 1;
+                self.at = self.stops.next() + 1;
+            }
+            [_, ..] => {
+                self.line += 1;
+                self.at += 1;
+            }
+            [] if self.is_cut => return Err(Fault::Line(line, MAX_RECORD)),
+            [] => {}
+        }
+        Ok(true)
     }
 
     fn rest(&self) -> &'a [u8] {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// Goes to the end of the next value.
-    #[inline]
-    fn value(&mut self, values: &mut Values, rows: &mut Rows<'_>) -> Result<Span, Fault> {
-        let from = self.at;
-        loop {
-            let stop = self.stops.next();
-            let byte = self.text.get(stop).copied();
-            if byte.is_none() || byte != self.quote {
-                self.at = stop;
-                return Ok(within(from, stop));
-            }
-            // A quote is one where a value begins.
-            let before = self.text.get(from..stop).unwrap_or_default();
-            if self.blanks(before) == before.len() {
-                values.quoted = true;
-                let span = self.quoted(stop + 1, values.line, rows)?.in_quotes();
-                // Behind the byte that ends it.
-                self.stops.pass(self.at + 1);
-                return Ok(span);
-            }
-        }
+    fn is_blank(&self, from: usize, to: usize) -> bool {
+        let text = self.text.get(from..to).unwrap_or_default();
+        self.blanks(text) == text.len()
     }
 
     fn blanks(&self, text: &[u8]) -> usize {
@@ -415,7 +428,8 @@ mod tests {
             if !is_one {
                 return Ok(all);
             }
-            let texts = values.spans.iter().map(|span| rows.text(*span).unwrap());
+            let spans = values.spans.iter().take(values.count);
+            let texts = spans.map(|span| rows.text(*span).unwrap());
             all.push((values.line, texts.map(str::to_string).collect()));
         }
     }
