@@ -35,6 +35,10 @@ pub(crate) fn while_planning<T>(work: impl FnOnce() -> T) -> T {
     PLANNING.sync_scope((), work)
 }
 
+fn is_planning() -> bool {
+    PLANNING.try_with(|()| ()).is_ok()
+}
+
 /// Where a function asks for memory, which says nothing of what function it is.
 #[derive(Clone)]
 pub(super) struct Memory(pub(super) Arc<dyn MemoryPool>);
@@ -162,6 +166,8 @@ pub(super) struct Room {
     memory: Arc<dyn MemoryPool>,
     reservation: Option<MemoryReservation>,
     bytes: usize,
+    /// What is reserved: more than is taken, since each question takes a while.
+    reserved: usize,
 }
 
 impl Room {
@@ -170,6 +176,7 @@ impl Room {
             memory: Arc::clone(memory),
             reservation: None,
             bytes: 0,
+            reserved: 0,
         }
     }
 
@@ -198,21 +205,31 @@ impl Room {
     /// Takes room beside the value.
     pub(super) fn take_all(&mut self, bytes: usize) -> Result<()> {
         self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes < SMALL {
+        if self.bytes < SMALL || self.bytes <= self.reserved && !is_planning() {
             return Ok(());
         }
-        if self.bytes > IN_PLAN && PLANNING.try_with(|()| ()).is_ok() {
+        if self.bytes > IN_PLAN && is_planning() {
             let what = "a constant that is too large for a plan";
             return Err(Error::new(ErrorKind::OutOfMemory, what).into());
         }
         let reservation = self
             .reservation
             .get_or_insert_with(|| Claim::Held.register("the value of a function", &self.memory));
-        let done = reservation.try_resize(self.bytes);
-        if done.is_err() {
-            self.bytes -= bytes.min(self.bytes);
+        let wanted = self.bytes + self.bytes / 8;
+        let done = match reservation.try_resize(wanted) {
+            Ok(()) => Ok(wanted),
+            Err(_) => reservation.try_resize(self.bytes).map(|()| self.bytes),
+        };
+        match done {
+            Ok(reserved) => {
+                self.reserved = reserved;
+                Ok(())
+            }
+            Err(refused) => {
+                self.bytes -= bytes.min(self.bytes);
+                Err(refused)
+            }
         }
-        done
     }
 
     /// What was made, of `rows` rows, as a function gives it; `constant` if it is one value for all of them.
