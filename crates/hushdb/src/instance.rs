@@ -467,7 +467,7 @@ impl Instance {
 
     pub(crate) fn database(&self, name: &str) -> Result<Arc<Attached>> {
         self.attached.read().get(name).cloned().ok_or_else(|| {
-            Error::catalog(format!("Database with name \"{name}\" does not exist!"))
+            Error::catalog(format!("Catalog with name {name} does not exist!"))
                 .with_sqlstate(sqlstate::UNKNOWN_DATABASE)
         })
     }

@@ -4,7 +4,8 @@
 
 use crate::error_place;
 use crate::error_text::{stripped, without_values};
-use crate::error_wording;
+use crate::error_types::of_cast;
+use crate::error_wording::{self, About};
 use crate::marks::MERGED;
 use crate::sqlstate;
 use arrow::error::ArrowError;
@@ -365,7 +366,7 @@ impl From<hushdb_storage::Error> for Error {
             S::Constraint => ErrorKind::Constraint,
             _ => ErrorKind::Internal,
         };
-        let mut message = untitled(kind, error.to_string());
+        let mut message = without_number(untitled(kind, error.to_string()));
         if kind == ErrorKind::Conflict {
             message.push_str("; nothing of this transaction was committed: run it again");
         }
@@ -396,6 +397,18 @@ fn untitled(kind: ErrorKind, message: String) -> String {
     }
 }
 
+/// Without the system's number of an error, of which the sentence is enough.
+fn without_number(message: String) -> String {
+    let begins = " (os error ";
+    let Some((before, rest)) = message.split_once(begins) else {
+        return message;
+    };
+    match rest.split_once(')') {
+        Some((_, behind)) => format!("{before}{behind}"),
+        None => message,
+    }
+}
+
 /// Lets an error of ours travel through DataFusion's streams and come out whole.
 impl From<Error> for DataFusionError {
     fn from(error: Error) -> Self {
@@ -417,7 +430,7 @@ impl From<ArrowError> for Error {
 fn from_io(error: std::io::Error) -> Error {
     match error.downcast::<hushdb_storage::Error>() {
         Ok(ours) => ours.into(),
-        Err(error) => Error::new(ErrorKind::Io, error.to_string()),
+        Err(error) => Error::new(ErrorKind::Io, without_number(error.to_string())),
     }
 }
 
@@ -440,7 +453,10 @@ fn arrow_message(error: &ArrowError) -> String {
     let bare = text.split_once(" error: ").map_or(&*text, |(_, rest)| rest);
     match error {
         ArrowError::SchemaError(_) => bare.to_owned(),
-        _ => without_values(bare),
+        _ => {
+            let shown = without_values(bare);
+            of_cast(&shown).unwrap_or(shown)
+        }
     }
 }
 
@@ -471,13 +487,18 @@ impl From<DataFusionError> for Error {
             },
             D::Collection(mut all) if !all.is_empty() => all.swap_remove(0).into(),
             D::SQL(inner, _) => Error::parser(inner.to_string().replace("sql parser error: ", "")),
+            D::NotImplemented(message) if is_window_in_condition(&message) => {
+                Error::binder("WHERE clause cannot contain window functions!")
+            }
             D::NotImplemented(message) => Error::unsupported(without_values(&message)),
             D::Plan(message) => {
                 let is_catalog =
                     message.contains("does not exist") && message.starts_with("Catalog");
                 let mut error = match error_wording::of_plan_error(stripped(&message)) {
-                    Some((true, text)) => Error::catalog(text),
-                    Some((false, text)) => Error::binder(text),
+                    Some((About::Catalog, text)) => Error::catalog(text),
+                    Some((About::Binder, text)) => Error::binder(text),
+                    Some((About::Parser, text)) => Error::parser(text),
+                    Some((About::Conversion, text)) => Error::new(ErrorKind::Conversion, text),
                     None if is_catalog => Error::catalog(stripped(&message)),
                     None => Error::binder(stripped(&message)),
                 };
@@ -503,6 +524,11 @@ impl From<DataFusionError> for Error {
             other => Error::new(ErrorKind::Internal, without_values(&other.to_string())),
         }
     }
+}
+
+/// Whether a window function stands where there is no window, which shows when the plan is to be run.
+fn is_window_in_condition(message: &str) -> bool {
+    message.starts_with("Physical plan does not support logical expression WindowFunction")
 }
 
 /// DataFusion's own functions tell by words only.

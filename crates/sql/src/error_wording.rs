@@ -1,5 +1,6 @@
 //! What the planner says of names, in DuckDB's words: the sentence, and what may have been meant.
 
+use crate::error_types::{of_call, of_comparison, of_condition, of_operator};
 use datafusion_common::{Column, SchemaError, TableReference};
 use std::collections::HashSet;
 
@@ -94,8 +95,105 @@ fn not_found(field: &Column, valid: &[Column]) -> String {
     )
 }
 
-/// What the planner says in words alone, and whether it is about something that no catalog has.
-pub(crate) fn of_plan_error(message: &str) -> Option<(bool, String)> {
+/// What an error of the planner is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    /// Something that no catalog has.
+    Catalog,
+    Binder,
+    Parser,
+    Conversion,
+}
+
+/// Sentences of which the beginning is known, and DuckDB's for them.
+const SENTENCES: [(&str, About, &str); 8] = [
+    (
+        "Aggregate functions are not allowed in the WHERE clause",
+        About::Binder,
+        "WHERE clause cannot contain aggregates!",
+    ),
+    (
+        "Aggregate function calls cannot be nested",
+        About::Binder,
+        "aggregate function calls cannot be nested",
+    ),
+    (
+        "Aggregate function calls cannot contain window function calls",
+        About::Binder,
+        "aggregate function calls cannot contain window function calls",
+    ),
+    (
+        "Inconsistent data length across values list",
+        About::Parser,
+        "VALUES lists must all be the same length",
+    ),
+    (
+        "LIMIT must be >= 0",
+        About::Binder,
+        "LIMIT/OFFSET cannot be negative",
+    ),
+    (
+        "OFFSET must be >=0",
+        About::Binder,
+        "LIMIT/OFFSET cannot be negative",
+    ),
+    (
+        "unnest() can only be applied to",
+        About::Binder,
+        "UNNEST() can only be applied to lists, structs and NULL",
+    ),
+    (
+        "QUALIFY clause requires window functions",
+        About::Binder,
+        "at least one window function must appear in the SELECT column or QUALIFY clause",
+    ),
+];
+
+/// What the planner says in words alone.
+pub(crate) fn of_plan_error(message: &str) -> Option<(About, String)> {
+    let mut sentences = SENTENCES.iter();
+    if let Some((_, about, said)) = sentences.find(|(begins, ..)| message.starts_with(begins)) {
+        return Some((*about, (*said).to_owned()));
+    }
+    let of_types = of_call(message).or_else(|| of_operator(message));
+    if let Some(said) = of_types.or_else(|| of_comparison(message)) {
+        return Some((About::Binder, said));
+    }
+    if let Some(said) = of_condition(message) {
+        return Some((About::Conversion, said));
+    }
+    of_places(message)
+        .or_else(|| of_fields(message))
+        .map(|said| (About::Binder, said))
+        .or_else(|| of_names(message))
+}
+
+/// A number in ORDER BY or GROUP BY that is none of a column, and a subquery with too many of them.
+fn of_places(message: &str) -> Option<String> {
+    let out_of_range = |clause: &str, most: &str| {
+        format!("{clause} term out of range - should be between 1 and {most}")
+    };
+    if let Some(rest) = message.strip_prefix("Order by column out of bounds, specified: ") {
+        return Some(out_of_range("ORDER", rest.split_once("max: ")?.1));
+    }
+    if let Some(rest) = message.strip_prefix("Cannot find column with position ") {
+        return Some(out_of_range("GROUP BY", rest.split_once(" 1 to ")?.1));
+    }
+    let begins = "Too many columns! The subquery should only return one column: ";
+    let columns = message.strip_prefix(begins)?.split(", ").count();
+    Some(format!("Subquery returns {columns} columns - expected 1"))
+}
+
+/// A field that a struct has not.
+fn of_fields(message: &str) -> Option<String> {
+    let name = message
+        .strip_prefix("Field ")?
+        .strip_suffix(" not found in struct")?;
+    Some(format!("Could not find key \"{name}\" in struct"))
+}
+
+/// A function that is not there, and a column that is in no group.
+fn of_names(message: &str) -> Option<(About, String)> {
     if let Some(rest) = message.strip_prefix("Invalid function '") {
         let (name, rest) = rest.split_once('\'')?;
         let meant = rest.split_once("Did you mean '");
@@ -105,7 +203,7 @@ pub(crate) fn of_plan_error(message: &str) -> Option<(bool, String)> {
             format!("\nDid you mean \"{meant}\"?")
         });
         let text = format!("Scalar Function with name {name} does not exist!{meant}");
-        return Some((true, text));
+        return Some((About::Catalog, text));
     }
     if message.starts_with("Column in SELECT must be in GROUP BY") {
         let (_, rest) = message.split_once("column \"")?;
@@ -115,12 +213,9 @@ pub(crate) fn of_plan_error(message: &str) -> Option<(bool, String)> {
             "column \"{name}\" must appear in the GROUP BY clause or must be part of an aggregate function.\n\
              Either add it to the GROUP BY list, or use \"ANY_VALUE({name})\" if the exact value of \"{name}\" is not important."
         );
-        return Some((false, text));
+        return Some((About::Binder, text));
     }
-    let begins = "Aggregate functions are not allowed in the WHERE clause";
-    message
-        .starts_with(begins)
-        .then(|| (false, "WHERE clause cannot contain aggregates!".into()))
+    None
 }
 
 #[cfg(test)]
@@ -158,7 +253,7 @@ mod tests {
     fn functions_and_groups() {
         let said = of_plan_error("Invalid function 'lenght'.\nDid you mean 'length'?");
         let text = "Scalar Function with name lenght does not exist!\nDid you mean \"length\"?";
-        assert_eq!(said, Some((true, text.into())));
+        assert_eq!(said, Some((About::Catalog, text.into())));
         let said = of_plan_error("Invalid function 'x'.\nDid you mean '$bit_not'?");
         assert_eq!(said.map(|(_, text)| text.contains("mean")), Some(false));
         let said = of_plan_error(
@@ -171,5 +266,29 @@ mod tests {
             "{said}"
         );
         assert_eq!(of_plan_error("something else"), None);
+        for (message, about, said) in [
+            (
+                "Order by column out of bounds, specified: 5, max: 1",
+                About::Binder,
+                "ORDER term out of range - should be between 1 and 1",
+            ),
+            (
+                "Too many columns! The subquery should only return one column: t.a, t.b",
+                About::Binder,
+                "Subquery returns 2 columns - expected 1",
+            ),
+            (
+                "Field b not found in struct",
+                About::Binder,
+                "Could not find key \"b\" in struct",
+            ),
+            (
+                "Inconsistent data length across values list: got 2 values in row 1 but expected 1",
+                About::Parser,
+                "VALUES lists must all be the same length",
+            ),
+        ] {
+            assert_eq!(of_plan_error(message), Some((about, said.into())));
+        }
     }
 }

@@ -19,6 +19,7 @@ mod dialect;
 mod error;
 mod error_place;
 mod error_text;
+mod error_types;
 mod error_wording;
 mod folding;
 mod grouping_sets;
@@ -82,6 +83,7 @@ pub use column_names::unique;
 pub use cut_divide::{CUT_DIVIDE, REMAINDER};
 pub use error::{Error, ErrorKind, Result, Subject, caught};
 pub use error_text::without_values;
+pub use error_types::physical;
 pub use error_wording::{like, offered};
 pub use folding::{SPELLED, Spellings};
 pub use integer_literals::{

@@ -271,11 +271,11 @@ fn decimal(info: &ExactNumberInfo) -> Result<ColumnType> {
         ExactNumberInfo::PrecisionAndScale(p, s) => (*p, *s),
     };
     if !(1..=38).contains(&precision) {
-        return Err(Error::binder("DECIMAL width must be between 1 and 38"));
+        return Err(Error::binder("DECIMAL type width must be between 1 and 38"));
     }
     if scale < 0 || scale > precision as i64 {
         return Err(Error::binder(
-            "DECIMAL scale must be between 0 and its width",
+            "DECIMAL type scale cannot be greater than width",
         ));
     }
     Ok(ColumnType::Decimal {

@@ -128,7 +128,7 @@ impl AggregateUDFImpl for Approximate {
         match brought {
             Some(brought) => Ok(brought),
             None => plan_err!(
-                "No function matches the given name and argument types '{}'; you might need to add explicit type casts",
+                "No function matches the given name and argument types '{}'. You might need to add explicit type casts.",
                 called(self.name(), types)
             ),
         }

@@ -67,6 +67,19 @@ impl Op {
         }
     }
 
+    /// What an error calls it.
+    fn word(self) -> &'static str {
+        match self {
+            Op::Add => "addition",
+            Op::Subtract => "subtraction",
+            Op::Multiply => "multiplication",
+            Op::Modulo | Op::Remainder => "modulo",
+            Op::IntegerDivide | Op::Divide | Op::Quotient => "division",
+            Op::ShiftLeft => "left shift",
+            Op::ShiftRight => "right shift",
+        }
+    }
+
     fn divides(self) -> bool {
         matches!(self, Op::Modulo | Op::IntegerDivide | Op::Quotient) || self.fails_of_zero()
     }
@@ -354,7 +367,7 @@ fn overflow(op: Op) -> ArrowError {
         ErrorKind::OutOfRange,
         format!(
             "Overflow in {}: the result does not fit its type; cast an operand to a wider type",
-            op.symbol()
+            op.word()
         ),
     );
     ArrowError::ExternalError(Box::new(what))

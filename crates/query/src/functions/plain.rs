@@ -166,6 +166,17 @@ pub(super) fn plain(
 }
 
 impl Plain {
+    /// The ways of calling it, a line each.
+    fn candidates(&self) -> String {
+        let forms = self.forms.iter().map(|form| {
+            let takes: Vec<DataType> = form.args.iter().map(|kind| kind.arrow()).collect();
+            let gives = called("", &[form.result()]);
+            let gives = gives.trim_matches(['(', ')']);
+            format!("\n\t{} -> {gives}", called(self.name(), &takes))
+        });
+        format!("\n\tCandidate functions:{}", forms.collect::<String>())
+    }
+
     fn form(&self, types: &[DataType]) -> Option<&Form> {
         let fitting = self.forms.iter();
         let fitting = fitting.filter_map(|form| Some((form.distance(types)?, form)));
@@ -212,8 +223,9 @@ impl ScalarUDFImpl for Plain {
         match self.form(types) {
             Some(form) => Ok(form.args.iter().map(|kind| kind.arrow()).collect()),
             None => plan_err!(
-                "No function matches the given name and argument types '{}'; you might need to add explicit type casts",
-                called(self.name(), types)
+                "No function matches the given name and argument types '{}'. You might need to add explicit type casts.{}",
+                called(self.name(), types),
+                self.candidates()
             ),
         }
     }

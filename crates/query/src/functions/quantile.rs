@@ -117,7 +117,7 @@ impl AggregateUDFImpl for Quantile {
             }
             [of, DataType::List(_)] if !self.is_median() => Ok(vec![number(of), types[1].clone()]),
             _ => plan_err!(
-                "No function matches the given name and argument types '{}'; you might need to add explicit type casts",
+                "No function matches the given name and argument types '{}'. You might need to add explicit type casts.",
                 called(self.name, types)
             ),
         }

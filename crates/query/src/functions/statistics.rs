@@ -88,7 +88,7 @@ impl AggregateUDFImpl for Statistic {
         match types.len() == places && types.iter().all(number) {
             true => Ok(vec![DataType::Float64; places]),
             false => plan_err!(
-                "No function matches the given name and argument types '{}'; you might need to add explicit type casts",
+                "No function matches the given name and argument types '{}'. You might need to add explicit type casts.",
                 super::plain::called(self.name, types)
             ),
         }

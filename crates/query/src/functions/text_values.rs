@@ -16,7 +16,7 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::common::Result;
 use hushdb_sql::type_names::type_name;
-use hushdb_sql::{Error, ErrorKind};
+use hushdb_sql::{Error, ErrorKind, physical};
 use hushdb_storage::HUGEINT;
 use std::sync::Arc;
 
@@ -118,10 +118,10 @@ impl Texts<'_> {
     fn refused(&self) -> Error {
         let to = match is_huge(self.to) {
             true => type_name(self.to),
-            false => self.to.to_string(),
+            false => physical(&self.to.to_string()),
         };
         let message = format!(
-            "Could not convert a string to {to}, or it does not fit; TRY_CAST gives NULL instead"
+            "Could not convert string '...' to {to}, or it does not fit; TRY_CAST gives NULL instead"
         );
         Error::new(ErrorKind::Conversion, message)
     }

@@ -140,7 +140,7 @@ impl ScalarUDFImpl for Registered {
         match (self.takes)(types) {
             Some(types) => Ok(types),
             None => plan_err!(
-                "No function matches the given name and argument types '{}'; you might need to add explicit type casts",
+                "No function matches the given name and argument types '{}'. You might need to add explicit type casts.",
                 called(self.name(), types)
             ),
         }

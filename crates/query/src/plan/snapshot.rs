@@ -139,7 +139,7 @@ impl Snapshot {
         known_as(&self.databases, name)
             .map(|(known, database)| (known.as_str(), database))
             .ok_or_else(|| {
-                Error::catalog(format!("Database with name \"{name}\" does not exist!"))
+                Error::catalog(format!("Catalog with name {name} does not exist!"))
                     .with_sqlstate(sqlstate::UNKNOWN_DATABASE)
             })
     }

@@ -521,13 +521,13 @@ fn drop_relation(
         }
         (Some(Relation::Table(_)), _) => {
             return Err(Error::catalog(format!(
-                "{} is a table; use DROP TABLE",
+                "Existing object {} is of type Table, trying to drop type View",
                 resolved.name
             )));
         }
         (Some(Relation::View(_)), _) => {
             return Err(Error::catalog(format!(
-                "{} is a view; use DROP VIEW",
+                "Existing object {} is of type View, trying to drop type Table",
                 resolved.name
             )));
         }
@@ -560,7 +560,7 @@ fn drop_schema(
             return Ok(());
         }
         return Err(
-            Error::catalog(format!("Schema with name \"{schema}\" does not exist!"))
+            Error::catalog(format!("Schema with name {schema} does not exist!"))
                 .with_sqlstate(sqlstate::UNKNOWN_SCHEMA),
         );
     };

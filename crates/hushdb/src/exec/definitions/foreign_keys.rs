@@ -188,7 +188,7 @@ fn check(
         .any(|index| index.kind().is_unique() && column_names(parent, index.column_ids()) == named);
     if !has_key {
         return Err(failed(format!(
-            "referenced table \"{}\" does not have a primary key or unique constraint on the columns {}",
+            "there is no primary key or unique constraint for referenced table \"{}\" on the columns {}",
             parent.name,
             named.join(",")
         )));

@@ -170,7 +170,9 @@ pub(in crate::exec) fn insert_targets(
         let name = parts.last().cloned().unwrap_or_default();
         let position = position(table, &name)?;
         if targets.contains(&position) {
-            return Err(Error::binder(format!("column \"{name}\" is given twice")));
+            return Err(Error::binder(format!(
+                "Duplicate column name \"{name}\" in INSERT"
+            )));
         }
         targets.push(position);
     }
