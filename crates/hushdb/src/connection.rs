@@ -90,6 +90,7 @@ impl Connection {
     pub fn run(&self, statement: &str) -> Result<QueryResult> {
         let session = &self.session;
         let result = session.in_turn(|progress| {
+            session.begins(statement);
             let (parsed, names) = self.parsed(statement)?;
             Ok(exec::run(session, parsed, progress)?.called(&names))
         });
@@ -111,7 +112,9 @@ impl Connection {
     /// `Parser` when it is not well formed. All else comes with the rows.
     pub fn start(&self, statement: &str) -> Result<Running> {
         let (parsed, _) = caught(|| self.parsed(statement))?;
-        Running::start(&self.session, |session, progress| {
+        let text = statement.to_owned();
+        Running::start(&self.session, move |session, progress| {
+            session.begins(&text);
             exec::run(session, parsed, progress)
         })
     }
@@ -126,7 +129,12 @@ impl Connection {
             Ok((Prepared::new(parsed)?, names))
         })
         .map_err(|error| self.placed(error, statement))?;
-        Ok(PreparedStatement::new(&self.session, prepared, names))
+        Ok(PreparedStatement::new(
+            &self.session,
+            prepared,
+            names,
+            statement,
+        ))
     }
 
     /// Adds rows to a table: columns of text are read as literals are, others must be of the columns' types or go into them. Part of

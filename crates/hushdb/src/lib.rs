@@ -31,6 +31,7 @@ mod key_source;
 mod key_watch;
 mod location;
 pub mod maintenance;
+mod numbers;
 mod options;
 mod pg_catalog;
 mod prepared;

@@ -22,14 +22,21 @@ pub struct PreparedStatement {
     prepared: Arc<Prepared>,
     /// What its text says of the names of its columns, in a dialect that names them itself.
     names: Vec<ColumnName>,
+    text: Arc<str>,
 }
 
 impl PreparedStatement {
-    pub(crate) fn new(session: &Arc<Session>, prepared: Prepared, names: Vec<ColumnName>) -> Self {
+    pub(crate) fn new(
+        session: &Arc<Session>,
+        prepared: Prepared,
+        names: Vec<ColumnName>,
+        text: &str,
+    ) -> Self {
         Self {
             session: Arc::clone(session),
             prepared: Arc::new(prepared),
             names,
+            text: text.into(),
         }
     }
 
@@ -41,8 +48,10 @@ impl PreparedStatement {
     pub fn execute(&self, values: &[Value]) -> Result<QueryResult> {
         let arguments: Vec<Argument<'_>> = values.iter().map(Argument::Value).collect();
         let session = &self.session;
-        session
-            .in_turn(|progress| exec::run_prepared(session, &self.prepared, &arguments, progress))
+        session.in_turn(|progress| {
+            session.begins(&self.text);
+            exec::run_prepared(session, &self.prepared, &arguments, progress)
+        })
     }
 
     /// Has the statement run with these values, and does not wait; see [`crate::Connection::start`].
@@ -51,8 +60,10 @@ impl PreparedStatement {
     /// None while the database has threads: what `execute` fails with comes with the rows.
     pub fn start(&self, values: Vec<Value>) -> Result<Running> {
         let prepared = Arc::clone(&self.prepared);
+        let text = Arc::clone(&self.text);
         Running::start(&self.session, move |session, progress| {
             let arguments: Vec<Argument<'_>> = values.iter().map(Argument::Value).collect();
+            session.begins(&text);
             exec::run_prepared(session, &prepared, &arguments, progress)
         })
     }

@@ -4,11 +4,12 @@
 
 use crate::host::Host;
 use crate::instance::{Instance, keep_notice};
+use crate::numbers::next_connection;
 use crate::prepared::Prepared;
 use crate::transaction::{Isolation, OpenTransaction, Waits};
 use hushdb_files::rejects::Rejects;
 use hushdb_query::engine::Engine;
-use hushdb_query::functions::Variables;
+use hushdb_query::functions::{Random, Variables};
 use hushdb_query::plan::{DatabaseSnapshot, OrderDefaults, Snapshot, TEMP, Taken};
 use hushdb_query::scan::ScanProgress;
 use hushdb_sql::{Error, Result, caught, folded, sqlstate};
@@ -16,12 +17,21 @@ use hushdb_storage::{MAIN_SCHEMA, Store};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// One connection's part of an [`Instance`].
 pub(crate) struct Session {
     pub(crate) instance: Arc<Instance>,
+    /// No other connection of the process has it.
+    pub(crate) number: u64,
+    statements: AtomicU64,
+    /// The number of the transaction that was open when the statement began; 0: none was.
+    pub(crate) open_number: AtomicU64,
+    /// The text of the statement that runs, if that asks for it.
+    pub(crate) text: Mutex<Option<String>>,
+    /// What random numbers are drawn from.
+    pub(crate) random: Arc<Random>,
     /// The one database that it sees, if it does not see all.
     pub(crate) only: Option<String>,
     /// The server that it is one of.
@@ -91,6 +101,11 @@ impl Session {
         };
         Self {
             instance,
+            number: next_connection(),
+            statements: AtomicU64::default(),
+            open_number: AtomicU64::default(),
+            text: Mutex::default(),
+            random: Arc::default(),
             only,
             host: Mutex::default(),
             settings: Mutex::new(settings),
@@ -124,6 +139,7 @@ impl Session {
     ) -> Result<T> {
         let _turn = self.turn.lock();
         progress.check()?;
+        self.statements.fetch_add(1, Ordering::Relaxed);
         *self.running.lock() = Arc::clone(&progress);
         let mut is_through = false;
         let result = caught(|| {
@@ -137,6 +153,17 @@ impl Session {
             open.aborted().store(true, Ordering::Release);
         }
         result
+    }
+
+    /// How many statements have run, that which runs now among them.
+    pub(crate) fn statements(&self) -> u64 {
+        self.statements.load(Ordering::Relaxed)
+    }
+
+    /// Says what the text of the statement is that begins to run.
+    pub(crate) fn begins(&self, text: &str) {
+        let asks = hushdb_sql::names_current_query(text);
+        *self.text.lock() = asks.then(|| text.trim().to_owned());
     }
 
     /// How a transaction that begins now waits, at the connection's level if none is given; `None`: it does not.
@@ -295,6 +322,14 @@ impl Session {
     pub(crate) fn prepared(&self, name: &str) -> Result<Arc<Prepared>> {
         let prepared = self.prepared.lock().get(&folded(name)).cloned();
         prepared.ok_or_else(|| unknown_statement(name))
+    }
+
+    /// All that PREPARE has named.
+    pub(crate) fn all_prepared(&self) -> Vec<(String, Arc<Prepared>)> {
+        let all = self.prepared.lock();
+        all.iter()
+            .map(|(name, prepared)| (name.clone(), Arc::clone(prepared)))
+            .collect()
     }
 
     /// # Errors

@@ -1,5 +1,6 @@
 //! `Statement`: one statement while it runs, as the code that runs it sees it.
 
+use crate::numbers::next_transaction;
 use crate::pg_catalog::Seen;
 use crate::session::Session;
 use crate::transaction::{Waits, Write};
@@ -11,6 +12,7 @@ use hushdb_sql::{Error, Result, name_parts};
 use hushdb_storage::{Index, TableVersion, Transaction};
 use std::cell::OnceCell;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// What runs, for whom, and what it sees.
 pub(crate) struct Statement<'a> {
@@ -24,6 +26,8 @@ pub(crate) struct Statement<'a> {
     /// What it sees of its transaction's database may be older than what is committed: it is to be about one key, and to look whether that
     /// means the same now.
     pub(crate) by_key: bool,
+    /// That of its transaction, once it is asked for.
+    transaction: OnceCell<u64>,
     /// What it has asked of `pg_catalog`.
     pub(crate) catalog: Seen,
 }
@@ -36,6 +40,7 @@ impl<'a> Statement<'a> {
             snapshot: OnceCell::new(),
             waits: None,
             by_key: false,
+            transaction: OnceCell::new(),
             catalog: Seen::default(),
         }
     }
@@ -94,6 +99,14 @@ impl<'a> Statement<'a> {
         Self {
             waits: self.waits.clone(),
             ..Self::new(self.session, self.progress)
+        }
+    }
+
+    /// The number of the open transaction, or of the statement's own.
+    pub(crate) fn transaction_number(&self) -> u64 {
+        match self.session.open_number.load(Ordering::Relaxed) {
+            0 => *self.transaction.get_or_init(next_transaction),
+            open => open,
         }
     }
 

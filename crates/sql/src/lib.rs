@@ -28,6 +28,7 @@ mod interval_syntax;
 mod interval_text;
 mod intervals;
 mod key_literals;
+mod keyword_list;
 mod lateral_unnest;
 mod macros;
 mod map_types;
@@ -38,6 +39,7 @@ mod names;
 mod namesakes;
 mod nested_calls;
 mod operators;
+mod own_macros;
 mod parameters;
 mod parser;
 mod patterns;
@@ -90,6 +92,7 @@ pub use integer_literals::{
     DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, SAME_TYPE_FUNCTIONS,
 };
 pub use interval_text::{interval, unreadable_interval};
+pub use keyword_list::keyword_categories;
 pub use macros::{
     HISTOGRAM_EXACT, HISTOGRAM_OF, NO_COUNT, QUANTILE_BETWEEN, QUANTILE_OF, REGEXP_GROUPS, TOP_K,
     TRIED, UUID_MILLISECOND, UUID_VERSION, functions_by_text,
@@ -99,11 +102,12 @@ pub use marks::{
     POSITIONAL, SAMPLE, UNPIVOT, UNPIVOT_FOR,
 };
 pub use names::{
-    alike, find_named, folded, keywords, name_in_text, name_parts, planned_names, position_of,
-    quote, quoted, same_parts,
+    alike, find_named, folded, keywords, name_in_text, name_parts, names_current_query,
+    planned_names, position_of, quote, quoted, same_parts,
 };
 pub use nested_calls::{STRUCT_UPDATE, unnest_table};
 pub use operators::{GLOB_MATCH, PLACE};
+pub use own_macros::TABLE_MACROS;
 pub use parameters::{number_parameters, substitute_parameters};
 pub use parser::{
     AlterSequence, AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts,
@@ -132,4 +136,4 @@ pub use user_types::{FindType, expand_type, expand_types};
 pub use using_joins::{has_call, is_call, merges, single};
 pub use value_names::BRACKETS;
 pub use wildcards::{IN_PLACE_OF, excluded_names};
-pub use window_order::IN_ORDER;
+pub use window_order::{FILL, IN_ORDER};

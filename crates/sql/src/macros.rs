@@ -47,6 +47,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("uuidv4", "uuid"),
     ("count_star", "count"),
     ("unpivot_list", "list_value"),
+    ("rank_dense", "dense_rank"),
 ];
 
 /// Name, number of arguments, meaning.
@@ -250,6 +251,10 @@ const MACROS: &[(&str, usize, &str)] = &[
         "(SELECT block_size FROM pragma_database_size() WHERE database_name = $1)",
     ),
     ("timezone", 1, "timezone_hour($1)"),
+    ("pg_conf_load_time", 0, "now()"),
+    ("pg_postmaster_start_time", 0, "now()"),
+    ("format_pg_type", 2, FORMAT_PG_TYPE),
+    ("map_to_pg_oid", 1, PG_OID),
     ("inet_client_addr", 0, "NULL"),
     ("inet_client_port", 0, "NULL"),
     ("inet_server_addr", 0, "NULL"),
@@ -276,6 +281,21 @@ const UUID_V7: &str = "CAST(overlay(CAST(uuid() AS VARCHAR) PLACING \
      regexp_replace(lpad(lower(to_hex(epoch_ms(now()))), 12, '0'), '^(.{8})', '\\1-') || '-7' \
      FROM 1 FOR 15) AS UUID)";
 
+/// The short names that PostgreSQL has for types of DuckDB.
+const FORMAT_PG_TYPE: &str = "CASE upper($1) WHEN 'FLOAT' THEN 'float4' WHEN 'DOUBLE' THEN 'float8' \
+     WHEN 'DECIMAL' THEN 'numeric' WHEN 'ENUM' THEN lower($2) WHEN 'VARCHAR' THEN 'varchar' \
+     WHEN 'BLOB' THEN 'bytea' WHEN 'TIMESTAMP' THEN 'timestamp' WHEN 'TIME' THEN 'time' \
+     WHEN 'TIMESTAMP WITH TIME ZONE' THEN 'timestamptz' WHEN 'TIME WITH TIME ZONE' THEN 'timetz' \
+     WHEN 'SMALLINT' THEN 'int2' WHEN 'INTEGER' THEN 'int4' WHEN 'BIGINT' THEN 'int8' \
+     WHEN 'BOOLEAN' THEN 'bool' ELSE lower($1) END";
+/// Their numbers there.
+const PG_OID: &str = "CASE $1 WHEN 'bool' THEN 16 WHEN 'int16' THEN 21 WHEN 'int' THEN 23 \
+     WHEN 'bigint' THEN 20 WHEN 'date' THEN 1082 WHEN 'time' THEN 1083 WHEN 'datetime' THEN 1114 \
+     WHEN 'dec' THEN 1700 WHEN 'float' THEN 700 WHEN 'double' THEN 701 WHEN 'bpchar' THEN 1043 \
+     WHEN 'binary' THEN 17 WHEN 'interval' THEN 1186 WHEN 'timestamptz' THEN 1184 \
+     WHEN 'timestamp with time zone' THEN 1184 WHEN 'timetz' THEN 1266 \
+     WHEN 'time with time zone' THEN 1266 WHEN 'bit' THEN 1560 WHEN 'guid' THEN 2950 END";
+
 /// The nearest number with so many digits, of two as near the even one.
 const ROUND_EVEN: &str = "CAST(CASE (abs($1) * power(10, $2 + 1)) % 10 \
      WHEN 5 THEN round($1 / 2, $2) * 2 ELSE round($1, $2) END AS DOUBLE)";
@@ -297,7 +317,8 @@ pub fn functions_by_text() -> impl Iterator<Item = (&'static str, &'static str)>
         .chain(macros)
         .chain(aggregates::names().map(|name| (name, "aggregate")))
         .chain(nested_calls::NAMES.map(|name| (name, "scalar")))
-        .chain([("try", "scalar")])
+        .chain([("fill", "aggregate")])
+        .chain(["alias", "switch", "try"].map(|name| (name, "scalar")))
 }
 
 /// `left op ANY (list)`: true when it holds for one item; else unknown when an item or `left` is NULL; else false.

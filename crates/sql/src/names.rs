@@ -96,6 +96,13 @@ pub fn name_in_text(text: &str) -> Result<Vec<String>> {
     }
 }
 
+/// Whether a text may call `current_query()`.
+pub fn names_current_query(text: &str) -> bool {
+    let name = b"current_query";
+    let mut parts = text.as_bytes().windows(name.len());
+    parts.any(|part| part.eq_ignore_ascii_case(name))
+}
+
 /// Whether the last part of a name is this one, in any case.
 pub fn same_parts(name: &ObjectName, last: &str) -> bool {
     let found = name.0.last().and_then(|part| part.as_ident());

@@ -2,12 +2,14 @@
 //! all: `FROM t` without SELECT, names of columns, fields of structs, powers, comparisons with ANY and ALL.
 
 mod distinct_on;
+mod json_values;
 mod lambda_fields;
 mod lateral_tables;
 mod named_alike;
 mod ordinality;
 mod row_values;
 mod unnest_order;
+mod written;
 
 use super::aggregate_order;
 use super::calls;
@@ -120,6 +122,7 @@ impl<'a> Rewriter<'a> {
     /// What a query says beside its SELECT.
     fn query(&mut self, query: &mut Query) -> Result<()> {
         unused_queries::leave_out(query);
+        json_values::cast_nulls(query);
         distinct_on::number_rows(query)?;
         unnest_order::select_keys(query)?;
         named_windows::resolve_in_order(query)?;
@@ -158,6 +161,7 @@ impl<'a> Rewriter<'a> {
         if let Some(WindowType::WindowSpec(window)) = &mut function.over {
             self.direct(&mut window.order_by);
         }
+        window_order::with_key(function)?;
         aggregate_order::read(function)?;
         aggregate_order::first_and_last(function);
         aggregate_order::refuse_of_scalar(function, self.place.is_scalar)?;
@@ -310,6 +314,11 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        match written::replaced(expr) {
+            Ok(None) => {}
+            Ok(Some(new)) => *expr = new,
+            Err(error) => return ControlFlow::Break(Box::new(error)),
+        }
         if let Expr::Function(function) = expr
             && let Err(error) = compare_arguments(function)
         {

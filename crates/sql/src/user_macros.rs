@@ -6,6 +6,8 @@
 use crate::balance::bring_into_shape;
 use crate::error::{Error, Result};
 use crate::names::{folded, name_parts, quoted};
+use crate::own_macros::table_macro;
+use crate::parser::name_tables;
 use crate::reading::{parse_expr, parse_query};
 use crate::walk::finish;
 use crate::walk::{visit, visit_expressions, visit_mut};
@@ -109,6 +111,7 @@ impl VisitorMut for Expander<'_> {
             return ControlFlow::Continue(());
         };
         match self.found(name, true) {
+            None if self.level == 0 => flow(name_tables(factor)),
             None => ControlFlow::Continue(()),
             Some(found) => {
                 let table = self.table(&found, &args.args.clone(), factor);
@@ -120,7 +123,9 @@ impl VisitorMut for Expander<'_> {
 
 impl Expander<'_> {
     fn found(&self, name: &ObjectName, is_table: bool) -> Option<Arc<Macro>> {
-        (self.find)(&name_parts(name).ok()?, is_table)
+        let parts = name_parts(name).ok()?;
+        let own = || is_table.then(|| table_macro(&parts)).flatten();
+        (self.find)(&parts, is_table).or_else(own)
     }
 
     fn has_call(&self, expr: &Expr) -> bool {
@@ -175,6 +180,9 @@ impl Expander<'_> {
             found.is_break()
         });
         self.put_in(query.as_mut(), values)?;
+        if self.level == 0 {
+            name_tables(query.as_mut())?;
+        }
         let mut table = derived(&found.name)?;
         if let (
             TableFactor::Derived {

@@ -17,6 +17,46 @@ use std::ops::ControlFlow;
 /// down, and `f` or `l` for where NULL is.
 pub const IN_ORDER: &str = "$in_order";
 
+/// `fill(x) OVER (ORDER BY y)`, which has `y` for an argument.
+pub const FILL: &str = "$fill";
+
+/// Gives `fill` what its rows are sorted by as an argument.
+pub(super) fn with_key(function: &mut Function) -> Result<()> {
+    let is_fill = function.name.to_string().eq_ignore_ascii_case("fill");
+    let Some(WindowType::WindowSpec(window)) = &mut function.over else {
+        return Ok(());
+    };
+    let FunctionArguments::List(list) = &mut function.args else {
+        return Ok(());
+    };
+    if !is_fill {
+        return Ok(());
+    }
+    if function.filter.is_some() || list.duplicate_treatment.is_some() {
+        let what = "FILTER and DISTINCT are not implemented for non-aggregate window functions!";
+        return Err(Error::parser(what));
+    }
+    for clause in list.clauses.drain(..) {
+        if let FunctionArgumentClause::OrderBy(own) = clause {
+            window.order_by = own;
+        }
+    }
+    let [key] = window.order_by.as_slice() else {
+        let what = "FILL functions must have only one ORDER BY expression";
+        return Err(Error::binder(what));
+    };
+    if list.args.len() != 1 {
+        let what = "Incorrect number of parameters for function fill";
+        return Err(Error::parser(what));
+    }
+    let key = FunctionArgExpr::Expr(key.expr.clone());
+    list.args.push(FunctionArg::Unnamed(key));
+    window.window_frame = None;
+    function.null_treatment = None;
+    function.name = ObjectName::from(vec![Ident::with_quote('"', FILL)]);
+    Ok(())
+}
+
 /// Brings such aggregates in an expression to functions of lists. `nulls` is where NULL is sorted unless the text says.
 pub(super) fn apply(expr: &mut Expr, nulls: &str) -> Result<()> {
     let mut failed = Ok(());

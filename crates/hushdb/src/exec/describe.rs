@@ -29,16 +29,17 @@ pub(crate) fn describe(
     given: &[Option<ColumnType>],
     progress: &Arc<ScanProgress>,
 ) -> Result<Described> {
-    let mut described = None;
+    let mut found = None;
     in_transaction(session, prepared.ends_transaction(), || {
         let statement = Statement::new(session, progress);
-        described = Some(with_room(|| of(&statement, prepared, given))?);
+        found = Some(with_room(|| described(&statement, prepared, given))?);
         Ok(QueryResult::done())
     })?;
-    described.ok_or_else(|| sql::Error::internal("a description is missing"))
+    found.ok_or_else(|| sql::Error::internal("a description is missing"))
 }
 
-fn of(
+/// The same within another statement.
+pub(super) fn described(
     statement: &Statement<'_>,
     prepared: &Prepared,
     given: &[Option<ColumnType>],

@@ -158,6 +158,8 @@ fn in_transaction(
     work: impl FnOnce() -> Result<QueryResult>,
 ) -> Result<QueryResult> {
     let open = session.transaction.lock();
+    let number = open.as_ref().map_or(0, |open| open.number);
+    session.open_number.store(number, Ordering::Relaxed);
     let aborted = open
         .as_ref()
         .map(|open| (open.is_aborted(), Arc::clone(open.aborted())));

@@ -3,6 +3,7 @@
 use super::base_types;
 use super::rows::{Cell, scalar, schema};
 use super::sequences;
+use super::waiting;
 use super::world::{Kind, Relation, World};
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
@@ -11,12 +12,9 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
-use hushdb_query::heed;
 use hushdb_sql::{Error, OID_OF, Result, TEXT_OF, sqlstate};
-use hushdb_storage::clock;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What a function does with the arguments of one row.
 type Run = fn(&World, &[Cell]) -> Result<Cell>;
@@ -60,7 +58,8 @@ const KNOWN: &[Known] = &[
     Known("pg_my_temp_schema", 0, 0, "oid", false, |world, _| {
         Ok(world.temporary_schema().into())
     }),
-    Known("pg_sleep", 1, 1, "text", false, sleep),
+    Known("pg_sleep", 1, 1, "text", false, waiting::seconds),
+    Known("sleep_ms", 1, 1, "int4", false, waiting::milliseconds),
     Known("set_config", 3, 3, "text", false, |world, args| {
         let (name, value) = (text(args, 0), text(args, 1));
         let is_local = args.get(2) == Some(&Cell::Bool(true));
@@ -353,25 +352,6 @@ fn setting(world: &World, args: &[Cell]) -> Result<Cell> {
     }
 }
 
-/// Waits, and looks now and then whether it shall stop.
-fn sleep(_: &World, args: &[Cell]) -> Result<Cell> {
-    let seconds = match args.first() {
-        Some(Cell::Int(seconds)) => *seconds as f64,
-        Some(Cell::Text(text)) => text.parse().unwrap_or_default(),
-        _ => 0.0,
-    };
-    let wait = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
-    let begun = clock::now();
-    while let Some(left) = wait.checked_sub(begun.elapsed()) {
-        heed::check().map_err(Error::from)?;
-        std::thread::sleep(left.min(Duration::from_millis(10)));
-        if left.is_zero() {
-            break;
-        }
-    }
-    Ok("".into())
-}
-
 /// What is said of a relation; other things have numbers that nobody asks for.
 fn description(world: &World, args: &[Cell]) -> Result<Cell> {
     let relation = int(args, 0).and_then(|oid| world.relation(oid));
@@ -581,7 +561,7 @@ pub(super) fn is_known(name: &str) -> bool {
 pub(super) fn function(name: &str, world: &Arc<World>) -> Option<Arc<ScalarUDF>> {
     let known = KNOWN.iter().find(|known| known.0 == name)?;
     let volatility = match name {
-        "pg_sleep" | "set_config" => Volatility::Volatile,
+        "pg_sleep" | "sleep_ms" | "set_config" => Volatility::Volatile,
         _ => Volatility::Stable,
     };
     Some(Arc::new(ScalarUDF::from(Function {

@@ -13,6 +13,7 @@ mod rows;
 mod sequences;
 mod tables;
 mod views;
+mod waiting;
 mod world;
 
 use datafusion::arrow::array::RecordBatch;

@@ -6,6 +6,7 @@
 
 use super::begin::writable;
 use super::waits::{Isolation, Waits};
+use crate::numbers::next_transaction;
 use hushdb_query::plan::{DatabaseSnapshot, Snapshot};
 use hushdb_sql::{Error, Result, sqlstate};
 use hushdb_storage::clock;
@@ -24,6 +25,8 @@ struct Mark {
 /// A transaction over several statements.
 pub(crate) struct OpenTransaction {
     read_only: bool,
+    /// No other transaction of the process has it.
+    pub(crate) number: u64,
     /// When it began, in microseconds since 1970-01-01 00:00:00 UTC.
     began: i64,
     /// The databases as they were when they were first seen.
@@ -44,6 +47,7 @@ impl OpenTransaction {
     pub(crate) fn new(read_only: bool, waits: Option<Arc<Waits>>) -> Self {
         Self {
             read_only,
+            number: next_transaction(),
             began: clock::unix_micros(),
             seen: BTreeMap::new(),
             write: None,

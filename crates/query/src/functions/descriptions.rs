@@ -8,6 +8,7 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "The years, months, days and time from the second point in time to the first.",
         "age(TIMESTAMP '2001-04-10', TIMESTAMP '1992-09-20')",
     ),
+    ("alias", "The name of an expression.", "alias(42 + 1)"),
     (
         "approx_quantile",
         "About the value at a share of all.",
@@ -35,6 +36,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "bit_count(31)",
     ),
     (
+        "can_cast_implicitly",
+        "Whether a value of the first type may stand where the second is wanted.",
+        "can_cast_implicitly(1, 2.5)",
+    ),
+    (
         "coalesce",
         "The first argument that is not NULL.",
         "coalesce(NULL, 'a')",
@@ -43,6 +49,26 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "count",
         "The number of values that are not NULL.",
         "count(x)",
+    ),
+    (
+        "current_connection_id",
+        "The number of the connection.",
+        "current_connection_id()",
+    ),
+    (
+        "current_query",
+        "The text of the statement.",
+        "current_query()",
+    ),
+    (
+        "current_query_id",
+        "The number of the statement.",
+        "current_query_id()",
+    ),
+    (
+        "current_transaction_id",
+        "The number of the transaction.",
+        "current_transaction_id()",
     ),
     (
         "damerau_levenshtein",
@@ -70,6 +96,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "entropy(x)",
     ),
     (
+        "equi_width_bins",
+        "The upper ends of bins that are as wide as each other, or round numbers.",
+        "equi_width_bins(0, 10, 2, true)",
+    ),
+    (
         "error",
         "Fails with a text where a row is evaluated; this one does not.",
         "CASE WHEN false THEN error('a') END",
@@ -80,6 +111,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "format",
         "A text with values in its braces.",
         "format('{} has {:,}', 'a', 1234)",
+    ),
+    (
+        "format_pg_type",
+        "PostgreSQL's short name of a type.",
+        "format_pg_type('INTEGER', '')",
     ),
     (
         "from_binary",
@@ -148,6 +184,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "json_group_object",
         "A JSON object of all names and values.",
         "json_group_object(s, x)",
+    ),
+    (
+        "json_group_structure",
+        "The types in all JSON, as JSON.",
+        "json_group_structure(s)",
     ),
     (
         "json_keys",
@@ -351,7 +392,27 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "A map of pairs.",
         "map_from_entries([('a', 1), ('b', 2)])",
     ),
+    (
+        "map_to_pg_oid",
+        "PostgreSQL's number of a type.",
+        "map_to_pg_oid('int')",
+    ),
     ("max", "The greatest value, or so many of them.", "max(x)"),
+    (
+        "md5_number",
+        "The MD5 digest as a number.",
+        "md5_number('abc')",
+    ),
+    (
+        "md5_number_lower",
+        "The first half of the MD5 digest as a number.",
+        "md5_number_lower('abc')",
+    ),
+    (
+        "md5_number_upper",
+        "The other half of the MD5 digest as a number.",
+        "md5_number_upper('abc')",
+    ),
     ("median", "The value in the middle.", "median(x)"),
     ("min", "The least value, or so many of them.", "min(x)"),
     ("mode", "The value that is there most often.", "mode(x)"),
@@ -406,6 +467,7 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "The value at a share of all.",
         "quantile_disc(x, 0.5)",
     ),
+    ("random", "A number from 0 to 1, and never 1.", "random()"),
     (
         "regexp_escape",
         "A text as a regular expression that matches it.",
@@ -437,6 +499,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "round_even(2.5, 0)",
     ),
     ("sem", "The standard error of the mean.", "sem(x)"),
+    (
+        "setseed",
+        "Has random() begin anew, from a seed between -1 and 1.",
+        "setseed(0.42)",
+    ),
     ("sha1", "The SHA-1 digest in hexadecimal.", "sha1('abc')"),
     (
         "signbit",
@@ -444,6 +511,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
         "signbit(-1)",
     ),
     ("skewness", "The skewness, without bias.", "skewness(x)"),
+    (
+        "sleep_ms",
+        "Waits for milliseconds, and is NULL.",
+        "sleep_ms(1)",
+    ),
     ("stddev", "The standard deviation of a sample.", "stddev(x)"),
     (
         "string_agg",
@@ -502,6 +574,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
     ),
     ("sum", "The sum of all values.", "sum(x)"),
     (
+        "switch",
+        "The value of a map's key, or another one.",
+        "switch(2, map {1: 'a', 2: 'b'}, 'z')",
+    ),
+    (
         "time_bucket",
         "The beginning of the stretch of time that a point is in.",
         "time_bucket(INTERVAL '2 weeks', DATE '2020-01-15')",
@@ -536,6 +613,11 @@ pub const DESCRIPTIONS: &[(&str, &str, &str)] = &[
     ("to_seconds", "An interval of seconds.", "to_seconds(5.5)"),
     ("to_weeks", "An interval of weeks.", "to_weeks(5)"),
     ("to_years", "An interval of years.", "to_years(5)"),
+    (
+        "txid_current",
+        "The number of the transaction.",
+        "txid_current()",
+    ),
     ("upper", "A text in capital letters.", "upper('a')"),
     (
         "uuid_extract_timestamp",

@@ -2,6 +2,7 @@
 
 use super::lists::plain_list;
 use super::room::Room;
+use super::structs::{field_at, type_at};
 use super::texts::within_reach;
 use super::whole::{Call, Whole, item, items_of, registered};
 use datafusion::arrow::array::{
@@ -13,6 +14,7 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::ScalarUDF;
+use hushdb_sql::type_names::is_row;
 use hushdb_sql::{Error, ErrorKind};
 use std::sync::Arc;
 
@@ -36,15 +38,18 @@ fn one_item(types: &[DataType]) -> Option<Vec<DataType>> {
     let [of, at] = types else { return None };
     match of {
         DataType::Struct(_) if at.is_null() => Some(types.to_vec()),
+        // Values without names have places.
+        DataType::Struct(fields) if is_row(fields) && at.is_integer() => Some(types.to_vec()),
         DataType::Null => Some(vec![DataType::Utf8View, count_type(at)?]),
         of if of.is_string() => Some(vec![DataType::Utf8View, count_type(at)?]),
         of => Some(vec![plain_list(of)?, count_type(at)?]),
     }
 }
 
-fn item_type(types: &[DataType], _: &[Option<&ScalarValue>]) -> Option<DataType> {
+fn item_type(types: &[DataType], constants: &[Option<&ScalarValue>]) -> Option<DataType> {
     match types.first()? {
-        DataType::Struct(_) => Some(DataType::Null),
+        DataType::Struct(_) if types.get(1).is_some_and(DataType::is_null) => Some(DataType::Null),
+        DataType::Struct(_) => type_at(types, constants),
         text if text.is_string() => Some(text.clone()),
         list => item(list),
     }
@@ -56,6 +61,9 @@ fn element(call: &Call<'_>, _: &mut Room) -> Result<ArrayRef> {
         return Ok(none);
     }
     let [of, places] = call.take()?;
+    if let DataType::Struct(_) = of.data_type() {
+        return field_at(call);
+    }
     let places = counts(places)?;
     let place = |length: usize, at: i64| match at {
         1.. => usize::try_from(at - 1).ok().filter(|at| *at < length),

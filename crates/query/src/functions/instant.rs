@@ -28,11 +28,16 @@ pub fn instant_function(name: &str, micros: i64) -> Option<Arc<ScalarUDF>> {
         }
         _ => return None,
     };
-    Some(Arc::new(ScalarUDF::from(Instant {
+    Some(constant_function(name, value))
+}
+
+/// A function without arguments that has one value in a statement.
+pub fn constant_function(name: &str, value: ScalarValue) -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::from(Instant {
         name: name.to_string(),
         value,
         signature: Signature::user_defined(Volatility::Immutable),
-    })))
+    }))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

@@ -58,21 +58,29 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
                 [DataType::Struct(_), at] if at.is_integer() => Some(types.to_vec()),
                 _ => None,
             },
-            |types, constants| {
-                let at = place(constants)?;
-                all_fields(types)
-                    .get(at)
-                    .map(|field| field.data_type().clone())
-            },
-            |call, _| {
-                let [of, at] = call.take()?;
-                let at = place(&[None, Some(&ScalarValue::try_from_array(at, 0)?)]);
-                let found = at.and_then(|at| parts(of).into_iter().nth(at));
-                found.ok_or_else(|| Error::internal("a struct without this field").into())
-            },
+            type_at,
+            |call, _| field_at(call),
         ),
     ];
     registered(functions, memory)
+}
+
+/// The type of a struct's field, by a constant that is its place.
+pub(super) fn type_at(types: &[DataType], constants: &[Option<&ScalarValue>]) -> Option<DataType> {
+    let fields = all_fields(types);
+    let field = fields.get(place(constants)?)?;
+    Some(field.data_type().clone())
+}
+
+/// The column of that field.
+pub(super) fn field_at(call: &Call<'_>) -> Result<ArrayRef> {
+    let [of, at] = call.take()?;
+    if of.is_empty() {
+        return Ok(new_null_array(call.to, 0));
+    }
+    let at = place(&[None, Some(&ScalarValue::try_from_array(at, 0)?)]);
+    let found = at.and_then(|at| parts(of).into_iter().nth(at));
+    found.ok_or_else(|| Error::internal("a struct without this field").into())
 }
 
 /// A field's place from 0, by a constant that counts from 1.

@@ -18,7 +18,7 @@ use super::unnested_keys::UnnestedKeys;
 use super::using_joins::UsingJoins;
 use super::values;
 use crate::engine::Engine;
-use crate::functions::{getvariable, instant_function, of_texts};
+use crate::functions::{fill, getvariable, instant_function, of_texts, random_function};
 use crate::heed;
 use crate::scan::{ScanProgress, TableScan};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
@@ -256,11 +256,9 @@ impl<'a> Planner<'a> {
         &self,
         mut statement: ast::Statement,
     ) -> Result<(LogicalPlan, Vec<Option<String>>)> {
-        if self.snapshot.has_macros() {
-            sql::expand_macros(&mut statement, &|parts, of_tables| {
-                self.snapshot.macro_named(parts, of_tables)
-            })?;
-        }
+        sql::expand_macros(&mut statement, &|parts, of_tables| {
+            self.snapshot.macro_named(parts, of_tables)
+        })?;
         self.expand_types(&mut statement)?;
         numbered_rows::put_in(self, &mut statement)?;
         named_files::put_in(self, &mut statement);
@@ -568,6 +566,9 @@ impl ContextProvider for Planner<'_> {
         if name == "getvariable" {
             return Some(getvariable(self.surroundings.variables()));
         }
+        if let Some(drawn) = random_function(name, &self.surroundings.random()) {
+            return Some(drawn);
+        }
         let known = || self.state().scalar_functions().get(name).cloned();
         let own = || self.surroundings.function(self, name);
         let found = instant_function(name, self.snapshot.now)
@@ -589,7 +590,10 @@ impl ContextProvider for Planner<'_> {
     }
 
     fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
-        self.state().window_functions().get(name).cloned()
+        match name {
+            sql::FILL => Some(fill()),
+            _ => self.state().window_functions().get(name).cloned(),
+        }
     }
 
     fn get_variable_type(&self, _: &[String]) -> Option<DataType> {

@@ -4,7 +4,7 @@ use super::order::OrderDefaults;
 use super::planner::Planner;
 use super::sequence_functions::Taken;
 use crate::engine::Engine;
-use crate::functions::Variables;
+use crate::functions::{Random, Variables};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::{Expr, LogicalPlan, ScalarUDF, TableSource};
 use datafusion::sql::sqlparser::ast;
@@ -27,6 +27,9 @@ pub trait Surroundings {
 
     /// What SET VARIABLE has set.
     fn variables(&self) -> Variables;
+
+    /// What the session draws random numbers from.
+    fn random(&self) -> Arc<Random>;
 
     /// What the session has taken of sequences, and whether `currval` is that alone.
     fn taken(&self) -> (Arc<Taken>, bool);

@@ -132,6 +132,7 @@ const OWNED_LIBRARIES: [(&str, &[&str]); 32] = [
     // Finds bytes in the text of files.
     ("memchr", &["hushdb-files"]),
     // Functions of SQL alone; what is kept has its digests from the provider.
+    ("md-5", &["hushdb-query"]),
     ("sha1", &["hushdb-query"]),
     ("libm", &["hushdb-query"]),
     // Names that may have been meant.

@@ -114,6 +114,11 @@ const MEANINGS: &[(&str, usize, &str)] = &[
         "\"$as_json\"('[' || string_agg(coalesce(to_json($1), 'null'), ',') || ']')",
     ),
     (
+        "json_group_structure",
+        1,
+        "json_extract(json_structure('[' || string_agg(coalesce(to_json($1), 'null'), ',') || ']'), 0)",
+    ),
+    (
         "json_group_object",
         2,
         "\"$as_json\"('{' || string_agg(left(right(json_object(CAST($1 AS VARCHAR), $2), -1), -1), ',') || '}')",

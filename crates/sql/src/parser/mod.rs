@@ -32,6 +32,7 @@ mod with_merge;
 pub use before_parsing::ROWS_OF;
 pub use merge_statement::{Merge, MergeAction, MergeClause, MergedRows};
 pub use shapes::name_columns_of_values;
+pub(crate) use shapes::name_tables;
 pub use statement::{
     AlterSequence, AttachOption, Commented, CopyTarget, DatabaseChange, DatabaseParts,
     DroppedMacro, EntryHead, MacroBody, NewComment, NewMacro, NewOverload, NewSequence, NewType,

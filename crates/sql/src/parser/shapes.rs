@@ -1,5 +1,5 @@
 //! Relations that are brought to others that mean the same, once they are parsed: VALUES with DuckDB's names of columns, `query('...')`,
-//! `query_table('...')` and `repeat(x, n)`, and `range` of points in time or of a column, which is an `unnest`.
+//! `query_table('...')`, `repeat(x, n)` and `repeat_row(x, y, num_rows := n)`, and `range` of points in time or of a column, which is an `unnest`.
 //!
 //! What must hold: a text in `query` is read as any other, and refused as any other.
 
@@ -7,11 +7,11 @@ use super::Statement;
 use crate::calls::{all_unnamed, call, in_from, unnamed};
 use crate::error::{Error, Result};
 use crate::reading::query_of;
-use crate::walk::visit_expressions;
+use crate::walk::{finish, visit_expressions, visit_mut};
 use sqlparser::ast::{
     self, DataType, Expr, Function, FunctionArg, FunctionArgExpr, Ident, ObjectName, Query, Select,
     SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TableFunctionArgs,
-    TableWithJoins, Value, VisitorMut, WildcardAdditionalOptions,
+    TableWithJoins, Value, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ impl VisitorMut for PlainShapes {
     type Break = Box<Error>;
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
-        match said_by_text(factor) {
+        match said_by_text(factor, false) {
             Ok(Some(new)) => *factor = new,
             Ok(None) => series_as_list(factor),
             Err(error) => return ControlFlow::Break(Box::new(error)),
@@ -143,8 +143,27 @@ fn table_alias(name: &str) -> TableAlias {
     }
 }
 
-/// What a function in FROM means whose text is a query or the name of a table.
-fn said_by_text(factor: &mut TableFactor) -> Result<Option<TableFactor>> {
+/// Gives `query_table(t)` its meaning, once nothing is put in for the name any more.
+pub(crate) fn name_tables(parsed: &mut impl VisitMut) -> Result<()> {
+    struct Named;
+    impl VisitorMut for Named {
+        type Break = Box<Error>;
+
+        fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+            match said_by_text(factor, true) {
+                Ok(Some(new)) => *factor = new,
+                Ok(None) => {}
+                Err(error) => return ControlFlow::Break(Box::new(error)),
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    finish(visit_mut(parsed, &mut Named))
+}
+
+/// What a function in FROM means whose text is a query or the name of a table; a name without quotes may be a macro's parameter,
+/// unless these are all `put_in`.
+fn said_by_text(factor: &mut TableFactor, put_in: bool) -> Result<Option<TableFactor>> {
     let TableFactor::Table {
         name,
         alias,
@@ -155,6 +174,7 @@ fn said_by_text(factor: &mut TableFactor) -> Result<Option<TableFactor>> {
         return Ok(None);
     };
     let called = name.to_string().to_lowercase();
+    let all = args.as_slice();
     let args: Vec<&Expr> = args.iter().filter_map(unnamed).collect();
     match (called.as_str(), args.as_slice()) {
         ("query", [text]) => {
@@ -164,6 +184,9 @@ fn said_by_text(factor: &mut TableFactor) -> Result<Option<TableFactor>> {
             let alias = alias.take().unwrap_or_else(|| table_alias("query"));
             Ok(Some(derived(parsed_query(text)?, Some(alias))))
         }
+        ("query_table", [Expr::Identifier(_) | Expr::CompoundIdentifier(_), ..]) if !put_in => {
+            Ok(None)
+        }
         ("query_table", [tables]) => of_tables(&[*tables], false, alias.take()).map(Some),
         ("query_table", [tables, by_name]) => {
             let by_name = match by_name {
@@ -172,33 +195,73 @@ fn said_by_text(factor: &mut TableFactor) -> Result<Option<TableFactor>> {
             };
             of_tables(&[*tables], by_name, alias.take()).map(Some)
         }
+        ("repeat_row", _) => repeated_row(all, alias.take()).map(Some),
         ("repeat", [value, times]) => {
-            let range = |name: &str, args: Vec<FunctionArg>| TableFactor::Table {
-                name: ObjectName::from(vec![Ident::new(name)]),
-                alias: Some(table_alias("$repeated")),
-                args: Some(TableFunctionArgs {
-                    args,
-                    settings: None,
-                }),
-                with_hints: vec![],
-                version: None,
-                with_ordinality: false,
-                partitions: vec![],
-                json_path: None,
-                sample: None,
-                index_hints: vec![],
-            };
-            let times = FunctionArg::Unnamed(FunctionArgExpr::Expr((*times).clone()));
-            let from = TableWithJoins {
-                relation: range("range", vec![times]),
-                joins: vec![],
-            };
+            let from = repeated((*times).clone());
             let item = SelectItem::UnnamedExpr((*value).clone());
             let alias = alias.take().unwrap_or_else(|| table_alias("repeat"));
             Ok(Some(derived(query_of(vec![from], item)?, Some(alias))))
         }
         _ => Ok(None),
     }
+}
+
+/// A table of so many rows.
+fn repeated(times: Expr) -> TableWithJoins {
+    let times = FunctionArg::Unnamed(FunctionArgExpr::Expr(times));
+    TableWithJoins {
+        relation: TableFactor::Table {
+            name: ObjectName::from(vec![Ident::new("range")]),
+            alias: Some(table_alias("$repeated")),
+            args: Some(TableFunctionArgs {
+                args: vec![times],
+                settings: None,
+            }),
+            with_hints: vec![],
+            version: None,
+            with_ordinality: false,
+            partitions: vec![],
+            json_path: None,
+            sample: None,
+            index_hints: vec![],
+        },
+        joins: vec![],
+    }
+}
+
+/// `repeat_row(x, y, num_rows := n)`.
+fn repeated_row(args: &[FunctionArg], alias: Option<TableAlias>) -> Result<TableFactor> {
+    let (mut values, mut rows) = (vec![], None);
+    for arg in args {
+        match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => values.push(value.clone()),
+            FunctionArg::Named {
+                name,
+                arg: FunctionArgExpr::Expr(count),
+                ..
+            } if name.value.eq_ignore_ascii_case("num_rows") => {
+                rows = Some(count.clone());
+            }
+            _ => return Err(Error::binder("repeat_row takes values, and num_rows := n")),
+        }
+    }
+    let rows =
+        rows.ok_or_else(|| Error::binder("repeat_rows requires num_rows to be specified"))?;
+    let Some(first) = values.first().cloned() else {
+        let what = "repeat_rows requires at least one column to be specified";
+        return Err(Error::binder(what));
+    };
+    let mut query = query_of(vec![repeated(rows)], SelectItem::UnnamedExpr(first))?;
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        let named = values.into_iter().enumerate();
+        let named = named.map(|(n, expr)| SelectItem::ExprWithAlias {
+            expr,
+            alias: Ident::new(format!("column{n}")),
+        });
+        select.projection = named.collect();
+    }
+    let alias = alias.unwrap_or_else(|| table_alias("repeat_row"));
+    Ok(derived(query, Some(alias)))
 }
 
 fn written(expr: &Expr) -> Option<&str> {
@@ -237,6 +300,9 @@ fn of_tables(tables: &[&Expr], by_name: bool, alias: Option<TableAlias>) -> Resu
         one => one.to_vec(),
     };
     let text = names.iter().map(|name| {
+        if let Expr::Identifier(_) | Expr::CompoundIdentifier(_) = name {
+            return Ok(name.to_string());
+        }
         let name = written(name).ok_or_else(named_tables)?;
         // As it would be written, so that it may have a schema; else in quotes.
         Ok(match crate::reading::parse_object_name(name) {

@@ -4,7 +4,7 @@
 use crate::exec::Columns;
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Int64Array, IntervalMonthDayNanoArray, ListArray, StringArray,
-    UInt64Array,
+    TimestampMicrosecondArray, UInt64Array,
 };
 use datafusion::arrow::datatypes::{DataType, Field};
 use hushdb_query::functions::time_zones;
@@ -12,11 +12,15 @@ use hushdb_query::plan::Planner;
 use std::sync::Arc;
 
 /// What the tables here are called.
-pub(in crate::exec) const NAMES: [&str; 10] = [
+pub(in crate::exec) const NAMES: [&str; 14] = [
     "duckdb_approx_database_count",
     "duckdb_extensions",
     "duckdb_external_file_cache",
+    "duckdb_keywords",
+    "duckdb_log_contexts",
+    "duckdb_logs",
     "duckdb_optimizers",
+    "duckdb_secret_types",
     "duckdb_secrets",
     "icu_calendar_names",
     "pg_timezone_names",
@@ -48,6 +52,13 @@ pub(in crate::exec) fn named(name: &str, planner: &Planner<'_>) -> Columns {
             vec![("user_agent", texts([agent]))]
         }
         "duckdb_extensions" => extensions(),
+        "duckdb_keywords" => keywords(),
+        "duckdb_logs" => logs(),
+        "duckdb_log_contexts" => log_contexts(),
+        "duckdb_secret_types" => {
+            let names = ["type", "default_provider", "extension"];
+            names.map(|name| (name, texts([]))).into()
+        }
         "duckdb_secrets" => secrets(),
         _ => vec![
             ("path", texts([])),
@@ -120,6 +131,55 @@ fn extensions() -> Columns {
         ("install_mode", texts([])),
         ("installed_from", texts([])),
     ]
+}
+
+/// Words of SQL, and where they may stand for names without quotes.
+fn keywords() -> Columns {
+    let all: Vec<(String, &str)> = hushdb_sql::keyword_categories().collect();
+    vec![
+        (
+            "keyword_name",
+            texts(all.iter().map(|(word, _)| word.clone())),
+        ),
+        (
+            "keyword_category",
+            texts(all.iter().map(|(_, category)| (*category).to_owned())),
+        ),
+    ]
+}
+
+fn no_numbers() -> ArrayRef {
+    Arc::new(UInt64Array::from(Vec::<u64>::new()))
+}
+
+/// Nothing is logged.
+fn logs() -> Columns {
+    let times = TimestampMicrosecondArray::from(Vec::<i64>::new()).with_timezone("UTC");
+    vec![
+        ("context_id", no_numbers()),
+        ("timestamp", Arc::new(times)),
+        ("type", texts([])),
+        ("log_level", texts([])),
+        ("message", texts([])),
+    ]
+}
+
+fn log_contexts() -> Columns {
+    vec![
+        ("context_id", no_numbers()),
+        ("scope", texts([])),
+        ("connection_id", no_numbers()),
+        ("transaction_id", no_numbers()),
+        ("query_id", no_numbers()),
+        ("thread_id", no_numbers()),
+    ]
+}
+
+/// The secret that a path would be read with: none.
+pub(in crate::exec) fn which_secret() -> Columns {
+    ["name", "persistent", "storage"]
+        .map(|name| (name, texts([])))
+        .into()
 }
 
 /// Nothing here keeps a secret by a name.

@@ -2,22 +2,24 @@
 //!
 //! What must hold: an example is an expression that runs; what is not described is listed by its name.
 
-use super::{about_tables, process_tables};
+use super::{about_tables, process_tables, session_functions};
 use crate::exec::Columns;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, ListBuilder, StringArray, StringBuilder};
 use hushdb_files::parquet_tables;
 use hushdb_query::functions::DESCRIPTIONS;
 use hushdb_query::plan::{Planner, SEQUENCE_FUNCTIONS};
+use hushdb_sql::TABLE_MACROS;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Functions in FROM that `table_functions.rs` names itself.
-const TABLE_FUNCTIONS: [&str; 38] = [
+const TABLE_FUNCTIONS: [&str; 42] = [
     "database_anchor",
     "duckdb_columns",
     "duckdb_constraints",
     "duckdb_functions",
     "duckdb_indexes",
+    "duckdb_prepared_statements",
     "duckdb_schemas",
     "duckdb_sequences",
     "duckdb_tables",
@@ -30,6 +32,7 @@ const TABLE_FUNCTIONS: [&str; 38] = [
     "parquet_scan",
     "pragma_database_list",
     "pragma_database_size",
+    "pragma_show",
     "pragma_table_info",
     "query",
     "query_table",
@@ -47,14 +50,16 @@ const TABLE_FUNCTIONS: [&str; 38] = [
     "read_parquet",
     "read_text",
     "repeat",
+    "repeat_row",
     "sniff_csv",
     "spill_files",
     "table_info",
     "tpch_queries",
+    "which_secret",
 ];
 
 /// Functions that are made for the statement that calls them, or that its text becomes something else for.
-const OF_STATEMENTS: [&str; 17] = [
+const OF_STATEMENTS: [&str; 18] = [
     "current_date",
     "current_localtime",
     "current_localtimestamp",
@@ -70,6 +75,7 @@ const OF_STATEMENTS: [&str; 17] = [
     "localtimestamp",
     "now",
     "position",
+    "setseed",
     "today",
     "transaction_timestamp",
 ];
@@ -90,12 +96,14 @@ pub(in crate::exec) fn functions(planner: &Planner<'_>) -> Columns {
     let macros = hushdb_sql::functions_by_text().map(|(name, kind)| (name.to_owned(), kind));
     all.extend(macros.filter(|(name, _)| is_word(name)));
     all.extend(OF_STATEMENTS.map(|name| (name.to_owned(), "scalar")));
+    all.extend(session_functions::NAMES.map(|name| (name.to_owned(), "scalar")));
     let of_postgres = crate::pg_catalog::functions();
     all.extend(of_postgres.map(|name| (name.to_owned(), "macro")));
     let tables = TABLE_FUNCTIONS.iter().chain(&parquet_tables::NAMES);
     let tables = tables.chain(&process_tables::NAMES);
     let tables = tables.chain(&about_tables::NAMES);
     all.extend(tables.map(|name| ((*name).to_owned(), "table")));
+    all.extend(TABLE_MACROS.map(|name| (name.to_owned(), "table_macro")));
     let described = |name: &str| DESCRIPTIONS.iter().find(|(own, ..)| *own == name);
     let texts = |of: &dyn Fn(&str, &str) -> Option<String>| -> ArrayRef {
         let texts = all.iter().map(|(name, kind)| of(name, kind));
@@ -103,7 +111,7 @@ pub(in crate::exec) fn functions(planner: &Planner<'_>) -> Columns {
     };
     let mut examples = ListBuilder::new(StringBuilder::new());
     for (name, kind) in &all {
-        if let Some((.., example)) = described(name).filter(|_| *kind != "table") {
+        if let Some((.., example)) = described(name).filter(|_| !kind.starts_with("table")) {
             examples.values().append_value(example);
         }
         examples.append(true);

@@ -7,6 +7,7 @@ pub(super) mod index_tables;
 pub(super) mod pragma;
 pub(super) mod process_tables;
 pub(super) mod series;
+pub(super) mod session_functions;
 pub(super) mod show;
 pub(super) mod summarize;
 pub(super) mod system_tables;

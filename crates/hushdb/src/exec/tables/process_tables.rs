@@ -8,6 +8,7 @@ use crate::exec::settings::settings as all_settings;
 use crate::maintenance::KeySlot;
 use crate::session::Session;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray};
+use datafusion::execution::memory_pool::MemoryPool;
 use hushdb_keys::{SlotKdf, Suite};
 use hushdb_query::functions::value_text;
 use hushdb_query::plan::{DatabaseSnapshot, Planner};
@@ -18,7 +19,8 @@ use std::sync::Arc;
 type Row<'a> = (&'a String, &'a DatabaseSnapshot, StoreInfo);
 
 /// What the tables here are called.
-pub(in crate::exec) const NAMES: [&str; 13] = [
+pub(in crate::exec) const NAMES: [&str; 14] = [
+    "duckdb_memory",
     "duckdb_types",
     "duckdb_variables",
     "pragma_version",
@@ -38,6 +40,7 @@ pub(in crate::exec) const NAMES: [&str; 13] = [
 pub(in crate::exec) fn named(name: &str, session: &Session, planner: &Planner<'_>) -> Columns {
     match name {
         "settings" | "duckdb_settings" => settings(session),
+        "duckdb_memory" => memory(session),
         "duckdb_variables" => variables(session),
         "pragma_version" => version(),
         "duckdb_types" => super::type_table::types(planner),
@@ -95,6 +98,27 @@ fn databases(planner: &Planner<'_>) -> Columns {
         ("internal", flags(&|_| false)),
         ("type", texts(&|_| Some("hushdb".into()))),
         ("readonly", read_only),
+    ]
+}
+
+/// What opened blocks take, and what operators have reserved and written to temporary files.
+fn memory(session: &Session) -> Columns {
+    let shared = &session.instance;
+    let number = |n: u64| i64::try_from(n).ok();
+    let blocks = number(shared.pool.stats().held_bytes as u64);
+    let operators = number(shared.memory.reserved() as u64);
+    let spilled = number(shared.spill.stats().bytes);
+    let tags = ["BASE_TABLE", "OPERATORS"].map(Some);
+    vec![
+        ("tag", Arc::new(StringArray::from(tags.to_vec()))),
+        (
+            "memory_usage_bytes",
+            Arc::new(Int64Array::from(vec![blocks, operators])),
+        ),
+        (
+            "temporary_storage_bytes",
+            Arc::new(Int64Array::from(vec![Some(0), spilled])),
+        ),
     ]
 }
 

@@ -4,7 +4,8 @@
 
 use super::series::series;
 use super::{
-    about_tables, catalog_tables, function_table, index_tables, process_tables, system_tables,
+    about_tables, catalog_tables, function_table, index_tables, process_tables, session_functions,
+    system_tables,
 };
 use crate::exec::confined;
 use crate::exec::query;
@@ -26,7 +27,7 @@ use hushdb_files::copy_options::Format;
 use hushdb_files::file_paths::matching;
 use hushdb_files::{AS_OBJECTS, file_tables, parquet_tables, read_files, told};
 use hushdb_query::engine::Engine;
-use hushdb_query::functions::Variables;
+use hushdb_query::functions::{Random, Variables};
 use hushdb_query::plan::{OrderDefaults, Planner, Surroundings, Taken, named_file};
 use hushdb_sql::sqlstate;
 use hushdb_sql::{self as sql, OptionValue};
@@ -56,13 +57,7 @@ fn call(
         "glob" | "read_text" | "read_blob" => file_rows(name, &args),
         sql::ROWS_OF => {
             let text = args.first().and_then(text).unwrap_or_default();
-            let result = super::show::rows_of(statement, planner, &text)?;
-            let schema = result.schema();
-            let batches = result.collect_batches()?;
-            Ok(provider_as_source(Arc::new(MemTable::try_new(
-                schema,
-                vec![batches],
-            )?)))
+            rows_of(statement, planner, &text)
         }
         "range" => series(&args, false),
         "generate_series" => series(&args, true),
@@ -76,6 +71,11 @@ fn call(
         _ if args.is_empty() && about_tables::NAMES.contains(&name) => {
             table(about_tables::named(name, planner))
         }
+        "duckdb_prepared_statements" if args.is_empty() => {
+            table(session_functions::prepared_statements(statement))
+        }
+        "pragma_show" => described(statement, planner, &args),
+        "which_secret" if args.len() == 2 => table(about_tables::which_secret()),
         "duckdb_functions" if args.is_empty() => table(function_table::functions(planner)),
         "duckdb_schemas" if args.is_empty() => table(catalog_tables::schemas(planner)),
         "duckdb_tables" if args.is_empty() => table(catalog_tables::tables(planner)),
@@ -101,6 +101,35 @@ fn call(
                 .with_sqlstate(sqlstate::UNDEFINED_FUNCTION),
         ),
     }
+}
+
+/// The columns of a table that is given by its name.
+fn described(
+    statement: &Statement<'_>,
+    planner: &Planner<'_>,
+    args: &[ScalarValue],
+) -> Result<Arc<dyn TableSource>> {
+    let of = match args {
+        [of] => text(of),
+        _ => None,
+    };
+    let of = of.ok_or_else(|| Error::binder("pragma_show takes a table's name"))?;
+    let parts = sql::name_in_text(&of)?;
+    let parts: Vec<String> = parts.iter().map(|part| sql::quote(part)).collect();
+    let text = format!("DESCRIBE {}", parts.join("."));
+    rows_of(statement, planner, &text)
+}
+
+/// The rows of DESCRIBE, SHOW and SUMMARIZE.
+fn rows_of(
+    statement: &Statement<'_>,
+    planner: &Planner<'_>,
+    text: &str,
+) -> Result<Arc<dyn TableSource>> {
+    let result = super::show::rows_of(statement, planner, text)?;
+    let schema = result.schema();
+    let rows = MemTable::try_new(schema, vec![result.collect_batches()?])?;
+    Ok(provider_as_source(Arc::new(rows)))
 }
 
 fn database_anchor(planner: &Planner<'_>, args: &[ScalarValue]) -> Result<Arc<dyn TableSource>> {
@@ -246,6 +275,10 @@ impl Surroundings for Statement<'_> {
         Arc::clone(&self.session.variables.lock())
     }
 
+    fn random(&self) -> Arc<Random> {
+        Arc::clone(&self.session.random)
+    }
+
     fn taken(&self) -> (Arc<Taken>, bool) {
         let of_session = self.session.settings.lock().postgres;
         (Arc::clone(&self.session.taken), of_session)
@@ -274,7 +307,8 @@ impl Surroundings for Statement<'_> {
     }
 
     fn function(&self, planner: &Planner<'_>, name: &str) -> Option<Arc<ScalarUDF>> {
-        system_tables::function(self, planner, name)
+        session_functions::function(self, name)
+            .or_else(|| system_tables::function(self, planner, name))
     }
 
     fn file(&self, planner: &Planner<'_>, name: &str) -> Result<Option<Arc<dyn TableSource>>> {
