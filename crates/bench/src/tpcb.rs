@@ -27,6 +27,8 @@ struct Seen {
     times: Vec<f64>,
     /// Those that failed with 40001, and with 40P01.
     failed: [u32; 2],
+    /// Microseconds of processors that all took together, where the system counts them.
+    busy: f64,
 }
 
 /// Runs transactions for `seconds` at a time, on one branch and on `scale` of them.
@@ -45,7 +47,7 @@ pub(crate) fn measure(dir: &Path, scale: i64, seconds: u64, runs: u32) -> Result
     scales.dedup();
     for scale in scales {
         let none = vec![Samples::default(); CASES.len()];
-        let mut figures: [Vec<Samples>; 4] = std::array::from_fn(|_| none.clone());
+        let mut figures: [Vec<Samples>; 5] = std::array::from_fn(|_| none.clone());
         for round in 0..runs {
             for (at, case) in CASES.into_iter().enumerate() {
                 eprintln!("tpcb, scale {scale}, {case:?}, round {round}");
@@ -53,6 +55,7 @@ pub(crate) fn measure(dir: &Path, scale: i64, seconds: u64, runs: u32) -> Result
                 let committed = seen.times.len() as f64;
                 let values = [
                     committed / seconds as f64,
+                    seen.busy / committed,
                     percentile(seen.times, 0.99),
                     f64::from(seen.failed[0]),
                     f64::from(seen.failed[1]),
@@ -62,8 +65,9 @@ pub(crate) fn measure(dir: &Path, scale: i64, seconds: u64, runs: u32) -> Result
                 }
             }
         }
-        let [rates, p99, conflicts, deadlocks] = figures;
+        let [rates, busy, p99, conflicts, deadlocks] = figures;
         report.add(format!("scale {scale}"), "1/s", rates);
+        report.add_detail("processors, for each", "us", busy);
         report.add_detail("99 in 100 within", "ms", p99);
         report.add_detail("failed with 40001", "", conflicts);
         report.add_detail("failed with 40P01", "", deadlocks);
@@ -126,7 +130,8 @@ fn one_round(
         first.execute(sql)?;
     }
     let begin = Barrier::new(connections);
-    let seen = std::thread::scope(|scope| {
+    let before = processor_time();
+    let mut seen = std::thread::scope(|scope| {
         let clients = (0..connections).map(|client| {
             let (database, begin) = (&database, &begin);
             scope.spawn(move || {
@@ -149,6 +154,8 @@ fn one_round(
         }
         Ok::<_, Failure>(all)
     })?;
+    let busy = processor_time().zip(before).map(|(now, then)| now - then);
+    seen.busy = busy.unwrap_or(f64::NAN);
     agree(&first, seen.times.len())?;
     Ok(seen)
 }
@@ -171,6 +178,15 @@ fn agree(connection: &Connection, transactions: usize) -> Result<()> {
             "{transactions} transactions left {other:?}"
         ))),
     }
+}
+
+/// Microseconds of processors that this process has had, which Linux counts in hundredths of a second.
+fn processor_time() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // Behind the program's name, in which anything may stand.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse::<f64>().ok();
+    Some((ticks()? + ticks()?) * 10_000.0)
 }
 
 /// One connection with its statements.
