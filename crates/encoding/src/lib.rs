@@ -19,8 +19,9 @@ pub use codec::{
     plain_values,
 };
 pub use column_type::{
-    Bounds, ColumnType, EnumType, HUGEINT, MAX_DECIMAL_PRECISION, MAX_DECIMAL64_PRECISION,
-    MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, MapType, Parts, Properties, UHUGEINT, Values,
+    ArrayType, Bounds, ColumnType, EnumType, HUGEINT, MAX_DECIMAL_PRECISION,
+    MAX_DECIMAL64_PRECISION, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, MapType, Parts, Properties,
+    UHUGEINT, Values,
 };
 pub use expected_panics::{expect_panics, is_panic_expected};
 pub use nested_values::{compact, row_bytes};

@@ -1,4 +1,4 @@
-//! What values of lists, structs and maps are made of, whatever array they come in: a slice of a larger one, or one with values
+//! What values of lists, arrays, structs and maps are made of, whatever array they come in: a slice of a larger one, or one with values
 //! behind NULLs.
 
 use std::sync::Arc;
@@ -11,6 +11,8 @@ use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field};
 use arrow_select::nullif::nullif;
 use arrow_select::take::take;
+
+use crate::column_type::ArrayType;
 
 /// How many values each row of a list has, NULL where the list is, and the values of all rows, no others.
 ///
@@ -38,6 +40,35 @@ pub(crate) fn list_parts(list: &ListArray) -> Result<(UInt32Array, ArrayRef), Ar
     };
     let lengths = UInt32Array::new(lengths, list.nulls().cloned());
     Ok((lengths, values))
+}
+
+/// Whether a list is one of any length, or an ARRAY whose values are as many as its type says.
+pub(crate) fn is_sized(list: &ListArray) -> bool {
+    ArrayType::length_of(list.data_type()).is_none_or(|length| {
+        let mut lengths = list.offsets().lengths().enumerate();
+        lengths.all(|(row, found)| list.is_null(row) || found == length as usize)
+    })
+}
+
+/// The list as one of this type, a list or an ARRAY.
+///
+/// # Errors
+/// If an ARRAY has not as many values as its type says, or the type is another's.
+pub(crate) fn list_of_type(ty: &DataType, list: ListArray) -> Result<ListArray, ArrowError> {
+    let DataType::List(field) = ty else {
+        return Err(ArrowError::SchemaError("no list".into()));
+    };
+    let (_, offsets, values, nulls) = list.into_parts();
+    let list = ListArray::try_new(Arc::clone(field), offsets, values, nulls)?;
+    match is_sized(&list) {
+        true => Ok(list),
+        false => Err(not_sized()),
+    }
+}
+
+/// What is wrong with an ARRAY of another length.
+pub(crate) fn not_sized() -> ArrowError {
+    ArrowError::InvalidArgumentError("an array has another number of values than its type".into())
 }
 
 /// A map as the list of its entries.

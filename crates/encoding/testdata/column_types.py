@@ -50,6 +50,10 @@ def mapped(key, value):
     return tag(25) + key + value
 
 
+def sized(item, length):
+    return tag(27) + u32(length) + item
+
+
 MOOD = ["sad", "ok", "häppy"]
 TYPES["hugeint-list"] = listed(TYPES["hugeint"])
 TYPES["list-of-lists"] = listed(listed(TYPES["uhugeint"]))
@@ -57,6 +61,9 @@ TYPES["struct"] = structured([("h", TYPES["hugeint"]), ("ü", TYPES["uhugeint"])
 TYPES["enum"] = enumerated(MOOD)
 TYPES["map"] = mapped(TYPES["hugeint"], TYPES["uhugeint"])
 TYPES["map-of-maps"] = mapped(TYPES["varchar"], mapped(TYPES["date"], listed(TYPES["tinyint"])))
+
+TYPES["array"] = sized(TYPES["hugeint"], 2)
+TYPES["array-of-lists"] = sized(listed(sized(TYPES["varchar"], 100_000)), 1)
 
 
 def validity(rows):
@@ -104,6 +111,7 @@ VALUES = {
     "hugeint-list": (4, huge_lists([[LEAST, None], None, [], [MOST]])),
     "struct": (3, huge_structs([(LEAST, 2**128 - 1), None, (None, 0)])),
     "enum": (4, moods(["häppy", None, "sad", "ok"])),
+    "array": (3, huge_lists([[LEAST, None], None, [0, MOST]])),
     "map": (4, huge_maps([[(LEAST, 2**128 - 1), (0, None)], None, [], [(MOST, 0)]])),
 }
 

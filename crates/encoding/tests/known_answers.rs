@@ -7,12 +7,12 @@ use arrow_array::{ArrayRef, Decimal256Array, ListArray, MapArray, StructArray, U
 use arrow_buffer::{NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use hushdb_encoding::wire::{Reader, Writer};
-use hushdb_encoding::{ColumnType, EnumType, HUGEINT, MapType, UHUGEINT, plain_values};
+use hushdb_encoding::{ArrayType, ColumnType, EnumType, HUGEINT, MapType, UHUGEINT, plain_values};
 
 const KNOWN: &str = include_str!("../testdata/column_types.txt");
 
 /// The last tag that FORMAT.md gives a meaning.
-const LAST_TAG: u8 = 26;
+const LAST_TAG: u8 = 27;
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits = hex.as_bytes().as_chunks::<2>().0;
@@ -24,6 +24,7 @@ fn named(name: &str) -> ColumnType {
     use ColumnType as C;
     let list = |item| C::List(Box::new(item));
     let decimal = |precision, scale| C::Decimal { precision, scale };
+    let array = |item, length| C::Array(ArrayType::new(item, length).unwrap());
     match name {
         "boolean" => C::Boolean,
         "tinyint" => C::Int8,
@@ -61,6 +62,8 @@ fn named(name: &str) -> ColumnType {
             C::Varchar,
             C::Map(MapType::new(C::Date, list(C::Int8))),
         )),
+        "array" => array(C::HugeInt, 2),
+        "array-of-lists" => array(list(array(C::Varchar, 100_000)), 1),
         "enum" => {
             C::Enum(EnumType::new(["sad", "ok", "häppy"].map(String::from).to_vec()).unwrap())
         }
@@ -90,6 +93,16 @@ fn maps(keys: ArrayRef, values: ArrayRef) -> ArrayRef {
         Some(NullBuffer::from(vec![true, false, true, true])),
         ordered,
     ))
+}
+
+/// Arrays of the values, of which the second is NULL.
+fn arrays(values: ArrayRef) -> ArrayRef {
+    let DataType::List(field) = named("array").arrow() else {
+        panic!("an ARRAY is a list of so many values");
+    };
+    let there = NullBuffer::from(vec![true, false, true]);
+    let offsets = OffsetBuffer::from_lengths([2, 0, 2]);
+    Arc::new(ListArray::new(field, offsets, values, Some(there)))
 }
 
 /// The rows whose bytes the program has made.
@@ -131,6 +144,7 @@ fn rows_of(name: &str) -> ArrayRef {
             huge(&HUGEINT, &[Some(LEAST), None, Some(MOST)]),
             Some(NullBuffer::from(vec![true, false, true, true])),
         )),
+        "array" => arrays(huge(&HUGEINT, &[Some(LEAST), None, Some("0"), Some(MOST)])),
         "struct" => Arc::new(StructArray::new(
             Fields::from(vec![
                 Field::new("h", HUGEINT, true),
@@ -191,6 +205,21 @@ fn tags_that_mean_nothing_yet_are_refused() {
             );
         }
     }
+    // An ARRAY is its tag and its length, of 1 to 100,000, before the type of its values.
+    assert!(ColumnType::read(&mut Reader::new(&bytes("1b000001000000020000"))).is_ok());
+    for wrong in [
+        "1b010001000000020000",
+        "1b000101000000020000",
+        "1b000000000000020000",
+        "1b0000a1860100020000",
+        "1b0000ffffffff020000",
+        "1b0000020000",
+    ] {
+        assert!(
+            ColumnType::read(&mut Reader::new(&bytes(wrong))).is_err(),
+            "{wrong}"
+        );
+    }
     // HUGEINT, UHUGEINT and JSON are their tags alone.
     for wrong in ["170100", "170001", "180100", "180001", "1a0100", "1a0001"] {
         assert!(
@@ -223,7 +252,7 @@ fn values_have_their_known_bytes() {
         }
         cases += 1;
     }
-    assert_eq!(cases, 6);
+    assert_eq!(cases, 7);
 }
 
 #[test]

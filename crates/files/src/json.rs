@@ -155,6 +155,7 @@ fn json_places(ty: &ColumnType) -> JsonPlaces {
     match ty {
         ColumnType::Json => JsonPlaces::Here,
         ColumnType::List(item) => JsonPlaces::items(json_places(item)),
+        ColumnType::Array(array) => JsonPlaces::items(json_places(array.item())),
         ColumnType::Struct(fields) => {
             places_in(fields.iter().map(|(name, ty)| (name.as_str(), ty)))
         }
@@ -198,6 +199,10 @@ fn read_as(ty: &ColumnType) -> DataType {
         | ColumnType::UHugeInt => DataType::Utf8View,
         ColumnType::List(item) => {
             DataType::List(Arc::new(Field::new_list_field(read_as(item), true)))
+        }
+        // A cast checks how long it is.
+        ColumnType::Array(array) => {
+            DataType::List(Arc::new(Field::new_list_field(read_as(array.item()), true)))
         }
         ColumnType::Struct(fields) => {
             let fields = fields.iter();

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast;
 use hushdb_query::functions::{format_blob, one_type, value_text};
 use hushdb_sql::type_names::{cast_to, is_enum};
 use hushdb_sql::{self as sql, Error, ErrorKind, Result};
-use hushdb_storage::{ColumnType, HUGEINT, UHUGEINT};
+use hushdb_storage::{ArrayType, ColumnType, HUGEINT, UHUGEINT};
 
 /// A value for a parameter or of a result, of one of SQL's kinds. Made from Rust's own types by `From`.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +56,8 @@ pub enum Value {
     Uuid([u8; 16]),
     /// A list; its items have one type, or can be brought to one.
     List(Vec<Self>),
+    /// An ARRAY: as many items of one type as its type says, one at least.
+    Array(Vec<Self>),
     /// A STRUCT: the names of its fields, and their values.
     Struct(Vec<(String, Self)>),
     /// A MAP: its keys, of one type, and their values.
@@ -98,17 +100,7 @@ impl Value {
                 months,
                 days,
                 microseconds,
-            } => {
-                let nanos = microseconds.checked_mul(1_000).ok_or_else(|| {
-                    Error::new(
-                        ErrorKind::OutOfRange,
-                        "an interval has too many microseconds",
-                    )
-                })?;
-                let value = IntervalMonthDayNano::new(*months, *days, nanos);
-                let value = IntervalMonthDayNanoArray::from(vec![value]);
-                spelled(&value, &ColumnType::Interval)?
-            }
+            } => interval(*months, *days, *microseconds)?,
             Self::Uuid(bytes) => {
                 let value = FixedSizeBinaryArray::try_from_iter([bytes].into_iter())?;
                 spelled(&value, &ColumnType::Uuid)?
@@ -117,6 +109,10 @@ impl Value {
                 elem: items.iter().map(Self::to_expr).collect::<Result<_>>()?,
                 named: false,
             }),
+            Self::Array(items) => {
+                let items = items.iter().map(Self::to_expr);
+                sql::call("array_value", items.collect::<Result<_>>()?)
+            }
             Self::Struct(fields) => {
                 let fields = fields.iter().map(|(name, value)| {
                     Ok(ast::DictionaryField {
@@ -167,6 +163,9 @@ impl Value {
             DataType::FixedSizeBinary(16) => {
                 let bytes = column.as_fixed_size_binary().value(row);
                 Self::Uuid(bytes.try_into().unwrap_or_default())
+            }
+            of @ DataType::List(_) if ArrayType::length_of(of).is_some() => {
+                Self::Array(Self::all_of(&column.as_list::<i32>().value(row))?)
             }
             DataType::List(_) => Self::List(Self::all_of(&column.as_list::<i32>().value(row))?),
             DataType::LargeList(_) => {
@@ -258,6 +257,18 @@ fn instant(micros: i64) -> String {
     }
     let (days, rest) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
     format!("TIMESTAMP '1970-01-01' + INTERVAL '{days} days {rest} microseconds'")
+}
+
+fn interval(months: i32, days: i32, microseconds: i64) -> Result<ast::Expr> {
+    let nanos = microseconds.checked_mul(1_000).ok_or_else(|| {
+        Error::new(
+            ErrorKind::OutOfRange,
+            "an interval has too many microseconds",
+        )
+    })?;
+    let value = IntervalMonthDayNano::new(months, days, nanos);
+    let value = IntervalMonthDayNanoArray::from(vec![value]);
+    spelled(&value, &ColumnType::Interval)
 }
 
 /// The only value of an array, as a literal of a type.

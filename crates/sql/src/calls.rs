@@ -15,7 +15,7 @@ pub(super) fn quoted_call(name: &str, args: Vec<Expr>) -> Expr {
 }
 
 /// A call of a function with arguments without names.
-pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
+pub fn call(name: &str, args: Vec<Expr>) -> Expr {
     let args = args.into_iter().map(FunctionArgExpr::Expr);
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),

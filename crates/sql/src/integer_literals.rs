@@ -31,7 +31,7 @@ const MOST_DIGITS: usize = 38;
 pub const ONE_TYPE: &str = "one type";
 
 /// Functions whose arguments all have the result's type.
-pub const SAME_TYPE_FUNCTIONS: [&str; 7] = [
+pub const SAME_TYPE_FUNCTIONS: [&str; 8] = [
     "coalesce",
     "nullif",
     "nvl",
@@ -39,6 +39,7 @@ pub const SAME_TYPE_FUNCTIONS: [&str; 7] = [
     "greatest",
     "least",
     "make_array",
+    "array_value",
 ];
 
 /// Marks a statement in place.

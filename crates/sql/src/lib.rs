@@ -81,6 +81,7 @@ pub mod walk;
 mod wildcards;
 mod window_order;
 
+pub use calls::call;
 pub use column_names::unique;
 pub use cut_divide::{CUT_DIVIDE, REMAINDER};
 pub use error::{Error, ErrorKind, Result, Subject, caught};

@@ -118,13 +118,20 @@ pub(super) fn of_column(ty: &DataType) -> Option<DataType> {
             Some(DataType::Numeric(digits))
         }
         DataType::Array(ArrayElemTypeDef::SquareBracket(item, size)) => {
-            let item = Box::new(of_column(item)?);
-            Some(DataType::Array(ArrayElemTypeDef::SquareBracket(
-                item, *size,
-            )))
+            let other = of_column(item);
+            without_size(item, other, *size)
         }
         ty => plain(ty),
     }
+}
+
+/// The type of lists of `other`, if that is said, or of the same items: PostgreSQL does not keep how many there are.
+fn without_size(item: &DataType, other: Option<DataType>, size: Option<u64>) -> Option<DataType> {
+    if other.is_none() && size.is_none() {
+        return None;
+    }
+    let item = Box::new(other.unwrap_or_else(|| item.clone()));
+    Some(DataType::Array(ArrayElemTypeDef::SquareBracket(item, None)))
 }
 
 /// Which of the types that stand for names a type is.
@@ -162,12 +169,11 @@ pub(super) fn letters_of(ty: &DataType) -> Option<u64> {
 pub(super) fn plain(ty: &DataType) -> Option<DataType> {
     match ty {
         DataType::Array(ArrayElemTypeDef::SquareBracket(item, size)) => {
-            let item = match named(item) {
-                Some(_) => DataType::BigInt(None),
-                None => plain(item)?,
+            let other = match named(item) {
+                Some(_) => Some(DataType::BigInt(None)),
+                None => plain(item),
             };
-            let item = ArrayElemTypeDef::SquareBracket(Box::new(item), *size);
-            Some(DataType::Array(item))
+            without_size(item, other, *size)
         }
         DataType::JSONB => Some(DataType::JSON),
         DataType::Float(ExactNumberInfo::None) => Some(DataType::DoublePrecision),

@@ -10,7 +10,8 @@ use super::{folded, quote};
 use crate::error::{Error, Result};
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use hushdb_storage::{
-    ColumnType, EnumType, HUGEINT, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, MapType, UHUGEINT, Values,
+    ArrayType, ColumnType, EnumType, HUGEINT, MAX_TYPE_DEPTH, MAX_TYPES_IN_TYPE, MapType, UHUGEINT,
+    Values,
 };
 use sqlparser::ast::{
     self, ArrayElemTypeDef, DataType as SqlType, EnumMember, ExactNumberInfo, StructField,
@@ -85,6 +86,9 @@ pub fn column_type(sql: &SqlType) -> Result<ColumnType> {
         S::Array(ArrayElemTypeDef::SquareBracket(item, None)) => {
             sound(C::List(Box::new(column_type(item)?)))?
         }
+        S::Array(ArrayElemTypeDef::SquareBracket(item, Some(length))) => {
+            sound(C::Array(array_of(column_type(item)?, *length)?))?
+        }
         S::Struct(fields, _) => sound(C::Struct(struct_fields(fields)?))?,
         S::Map(key, value) => sound(C::Map(MapType::new(column_type(key)?, column_type(value)?)))?,
         S::Enum(members, None) => C::Enum(listed(members)?),
@@ -123,6 +127,18 @@ pub fn enum_of(values: Vec<String>) -> Result<EnumType> {
             EnumType::MAX_VALUES,
             EnumType::MAX_BYTES
         ))
+    })
+}
+
+/// The type of so many values of a type.
+fn array_of(item: ColumnType, length: u64) -> Result<ArrayType> {
+    let known = u32::try_from(length).unwrap_or(u32::MAX);
+    ArrayType::new(item, known).ok_or_else(|| match known {
+        0 => Error::binder("ARRAY type size must be at least 1"),
+        _ => {
+            let most = ArrayType::MAX_LENGTH;
+            Error::binder(format!("ARRAY type size must be at most {most}"))
+        }
     })
 }
 
@@ -214,7 +230,7 @@ pub fn is_row(fields: &Fields) -> bool {
 fn refused(name: &str) -> Error {
     Error::unsupported(format!(
         "type {name} cannot be stored; use one of BOOLEAN, TINYINT to HUGEINT, UTINYINT to UHUGEINT, FLOAT, DOUBLE, \
-         DECIMAL(p,s), VARCHAR, JSON, BLOB, DATE, TIME, TIMESTAMP, INTERVAL, UUID, ENUM('a', 'b'), and lists (INTEGER[]), STRUCTs (STRUCT(a INTEGER)) and MAPs (MAP(VARCHAR, INTEGER)) of them"
+         DECIMAL(p,s), VARCHAR, JSON, BLOB, DATE, TIME, TIMESTAMP, INTERVAL, UUID, ENUM('a', 'b'), and lists (INTEGER[]), arrays (INTEGER[3]), STRUCTs (STRUCT(a INTEGER)) and MAPs (MAP(VARCHAR, INTEGER)) of them"
     ))
 }
 
@@ -332,6 +348,9 @@ fn plain_type(field: &Field) -> Result<ColumnType> {
         DataType::Dictionary(_, value) => {
             plain_type(&Field::new(field.name(), value.as_ref().clone(), true))?
         }
+        of @ DataType::List(item) if let Some(length) = ArrayType::length_of(of) => {
+            sound(C::Array(array_of(plain_type(item)?, length.into())?))?
+        }
         DataType::List(item)
         | DataType::LargeList(item)
         | DataType::FixedSizeList(item, _)
@@ -442,7 +461,9 @@ pub fn type_name(data_type: &DataType) -> String {
         | DataType::LargeList(f)
         | DataType::FixedSizeList(f, _)
         | DataType::ListView(f) => {
-            format!("{}[]", display_type(f))
+            let length = ArrayType::length_of(data_type);
+            let length = length.map(|length| length.to_string());
+            format!("{}[{}]", display_type(f), length.unwrap_or_default())
         }
         DataType::Struct(fields) => {
             if let Some(found) = enum_type(data_type) {
@@ -542,6 +563,9 @@ mod tests {
             "UUID",
             "INTEGER[]",
             "UUID[][]",
+            "INTEGER[3]",
+            "VARCHAR[2][][100000]",
+            "MAP(FLOAT[2], STRUCT(a DATE[1]))",
             "STRUCT(a INTEGER, \"b c\" VARCHAR[])[]",
             "STRUCT(s STRUCT(d DECIMAL(5,2)))",
             "ENUM('sad', 'it''s')",
@@ -558,7 +582,10 @@ mod tests {
         for name in [
             "JSON[]",
             "MAP(INTEGER, JSON)",
-            "INTEGER[3]",
+            "JSON[3]",
+            "INTEGER[0]",
+            "INTEGER[100001]",
+            "INTEGER[99999999999]",
             "STRUCT(a INTEGER, A INTEGER)",
             "BIT",
             "DECIMAL(39,2)",

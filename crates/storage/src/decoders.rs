@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use hushdb_crypto::CryptoProvider;
-use hushdb_encoding::{ColumnType, MapType, OpenSegment, SegmentHeader, VortexCodec};
+use hushdb_encoding::{ArrayType, ColumnType, MapType, OpenSegment, SegmentHeader, VortexCodec};
 use hushdb_keys::{HEADER_LEN, KeyRing, UnverifiedHeader};
 
 use crate::block::{BlockRef, Protection, Role, SECTOR_BYTES, SealedFile};
@@ -205,7 +205,10 @@ fn sample() -> Option<&'static CatalogVersion> {
 fn make_sample() -> Result<CatalogVersion> {
     let store = Store::open_in_memory(&StoreOptions::default())?;
     let mut txn = store.begin()?;
-    for (name, types) in ["a", "b", "c", "d", "e"].into_iter().zip(sample_types()) {
+    for (name, types) in ["a", "b", "c", "d", "e", "f"]
+        .into_iter()
+        .zip(sample_types())
+    {
         let column = |(name, ty): (&str, ColumnType)| ColumnDef {
             name: name.into(),
             ty,
@@ -220,8 +223,12 @@ fn make_sample() -> Result<CatalogVersion> {
 }
 
 /// Of each table of the sample the types of its columns.
-fn sample_types() -> [[ColumnType; 3]; 5] {
+fn sample_types() -> [[ColumnType; 3]; 6] {
     let (precision, scale) = (20, 2);
+    let array = |item: &ColumnType, length| {
+        let of = ArrayType::new(item.clone(), length);
+        of.map_or(item.clone(), ColumnType::Array)
+    };
     let map = |key, value| ColumnType::Map(MapType::new(key, value));
     let point = ColumnType::Struct(vec![
         ("x".into(), ColumnType::Double),
@@ -246,11 +253,16 @@ fn sample_types() -> [[ColumnType; 3]; 5] {
         ],
         [
             map(ColumnType::Varchar, ColumnType::Int32),
-            map(point, ColumnType::Date),
+            map(point.clone(), ColumnType::Date),
             map(
                 ColumnType::Int8,
                 map(ColumnType::Int64, ColumnType::Boolean),
             ),
+        ],
+        [
+            array(&ColumnType::Float, 3),
+            array(&point, 1),
+            array(&array(&ColumnType::Varchar, 2), 2),
         ],
     ]
 }
@@ -273,7 +285,18 @@ mod tests {
             include_bytes!("../../../fuzz/corpus/change/change-uhugeint-with-a-sign"),
             include_bytes!("../../../fuzz/corpus/change/change-type-above-all"),
         ];
-        for bytes in hostile {
+        let of_arrays: &[u8] = include_bytes!("../../../fuzz/corpus/change/sound-array");
+        assert!(is_applied(of_arrays));
+        let hostile_arrays: [&[u8]; 5] = [
+            include_bytes!("../../../fuzz/corpus/change/change-array-of-another-length"),
+            include_bytes!("../../../fuzz/corpus/change/change-array-with-a-null-that-has-values"),
+            include_bytes!("../../../fuzz/corpus/change/change-array-length-absurd"),
+            include_bytes!("../../../fuzz/corpus/change/change-array-values-absurd"),
+            include_bytes!("../../../fuzz/corpus/change/change-array-of-nothing"),
+        ];
+        let hostile = hostile.map(|bytes| (bytes, sound)).into_iter();
+        let all = hostile.chain(hostile_arrays.map(|bytes| (bytes, of_arrays)));
+        for (bytes, sound) in all {
             assert_eq!(bytes.len(), sound.len());
             assert!(!is_applied(bytes));
         }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! LIST      how many values each row has, u32, NULL where the row is; then the values of all rows, as their type says
+//! ARRAY     as a LIST; each row that is there has as many values as the type says
 //! MAP       a list of structs of a key and a value
 //! STRUCT    whether each row is there, BOOLEAN; then each field, as its type says, NULL where the row is
 //! others    their parts, of which the first may have NULLs
@@ -23,7 +24,9 @@ use super::encoded_segment::CodecError;
 use super::parts::{part_types, split};
 use super::vortex_codec::VortexCodec;
 use crate::column_type::{ColumnType, Values};
-use crate::nested_values::{list_parts, map_entries, map_of_entries, struct_parts};
+use crate::nested_values::{
+    is_sized, list_of_type, list_parts, map_entries, map_of_entries, struct_parts,
+};
 
 /// The most values that all parts of a nested segment have together. A row group ends before, unless one row has as many.
 pub(crate) const MAX_NESTED_VALUES: usize = 1 << 24;
@@ -51,7 +54,10 @@ fn flatten_into(
     parts: &mut Vec<FlatPart>,
 ) -> Result<(), CodecError> {
     match ty.properties().values {
-        Values::List(item) => flatten_list(item, array.as_list(), parts),
+        Values::List(item) => match is_sized(array.as_list()) {
+            true => flatten_list(item, array.as_list(), parts),
+            false => Err(CodecError::WrongType),
+        },
         Values::Map(entry) => {
             let entries = map_entries(array.as_map()).map_err(|_| CodecError::TooLarge)?;
             flatten_list(entry, &entries, parts)
@@ -156,7 +162,11 @@ impl VortexCodec {
         }
         let malformed = |_| CodecError::Malformed;
         match ty.properties().values {
-            Values::List(item) => Ok(Arc::new(self.decode_list(item, rows, mask, parts)?)),
+            Values::List(item) => {
+                let list = self.decode_list(item, rows, mask, parts)?;
+                let list = list_of_type(&ty.arrow(), list).map_err(malformed)?;
+                Ok(Arc::new(list))
+            }
             Values::Map(entry) => {
                 let entries = self.decode_list(entry, rows, mask, parts)?;
                 let map = map_of_entries(&ty.arrow(), entries).map_err(malformed)?;
@@ -330,6 +340,46 @@ mod tests {
                 Some(CodecError::Malformed),
                 "{wrong:?}"
             );
+        }
+    }
+
+    #[test]
+    fn an_array_of_another_length_than_its_type_is_refused() {
+        let array = crate::column_type::ArrayType::new(ColumnType::Int32, 3).unwrap();
+        let ty = ColumnType::Array(array);
+        let codec = VortexCodec::new();
+        let decoded = |lengths: &[Option<u32>], mask: Option<&BooleanBuffer>| {
+            let total = lengths.iter().flatten().sum::<u32>();
+            let values: ArrayRef = Arc::new(Int32Array::from(vec![7; total as usize]));
+            let lengths: ArrayRef = Arc::new(UInt32Array::from(lengths.to_vec()));
+            let parts = [(lengths, true), (values, true)];
+            let segment = codec.try_encode(&ty, &parts, 3, false, true).unwrap();
+            codec.decode(&ty, 3, &Bytes::from(segment.to_vec()), mask)
+        };
+        let sound = [Some(3), None, Some(3)];
+        assert_eq!(decoded(&sound, None).unwrap().data_type(), &ty.arrow());
+        for wrong in [[Some(2), None, Some(4)], [Some(3), Some(0), Some(3)]] {
+            assert_eq!(decoded(&wrong, None).err(), Some(CodecError::Malformed));
+        }
+        // Whoever writes one is refused, too.
+        let list = decoded(&sound, None).unwrap();
+        let offsets = OffsetBuffer::from_lengths([3, 0, 2]);
+        let (item, _, values, nulls) = list.as_list::<i32>().clone().into_parts();
+        let short = ListArray::new(item, offsets, values.slice(0, 5), nulls);
+        let encoded = codec.encode(&ty, &(Arc::new(short.clone()) as ArrayRef));
+        assert_eq!(encoded.err(), Some(CodecError::WrongType));
+        let mut out = Writer::default();
+        assert!(plain_values::write(&short, &ty, &mut out).is_err());
+        // The same in a record: three rows, of which one has another length.
+        for (lengths, is_sound) in [([3u32, 3, 3], true), ([3, 4, 2], false)] {
+            let mut out = Writer::default();
+            out.u8(0);
+            lengths.iter().for_each(|length| out.u32(*length));
+            plain_values::write(&Int32Array::from(vec![7; 9]), &ColumnType::Int32, &mut out)
+                .unwrap();
+            let bytes = out.into_bytes();
+            let read = plain_values::read(&ty, 3, &mut Reader::new(&bytes));
+            assert_eq!(read.is_ok(), is_sound);
         }
     }
 

@@ -5,10 +5,11 @@
 //! fixed width   rows x width, little-endian (BOOLEAN: a byte 0 or 1); 0 where NULL
 //! text, bytes   rows x length u32, then the bytes of all rows
 //! lists         rows x number of values u32, 0 where NULL, then the values of all rows like this
+//! arrays        as lists, which have as many values as the type says unless they are NULL
 //! structs       the values of each field like this, NULL where the struct is
 //! ```
 //!
-//! Refuses: input that ends early, booleans that are neither 0 nor 1, text that is not UTF-8, HUGEINTs of more than 128 bits. Nothing is allocated that
+//! Refuses: input that ends early, arrays of another length, booleans that are neither 0 nor 1, text that is not UTF-8, HUGEINTs of more than 128 bits. Nothing is allocated that
 //! the input has no bytes for.
 
 use std::sync::Arc;
@@ -22,7 +23,9 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::ArrowError;
 
 use crate::column_type::{ColumnType, Parts, Values};
-use crate::nested_values::{list_parts, map_entries, map_of_entries, struct_parts};
+use crate::nested_values::{
+    is_sized, list_of_type, list_parts, map_entries, map_of_entries, not_sized, struct_parts,
+};
 use crate::wire::{Reader, WireError, Writer};
 
 /// Appends the values of an array of the column's type.
@@ -63,7 +66,10 @@ pub fn write(array: &dyn Array, ty: &ColumnType, out: &mut Writer) -> Result<(),
                 out,
             );
         }
-        Values::List(item) => write_list(array.as_list(), item, out)?,
+        Values::List(item) => match is_sized(array.as_list()) {
+            true => write_list(array.as_list(), item, out)?,
+            false => return Err(not_sized()),
+        },
         Values::Map(entry) => write_list(&map_entries(array.as_map())?, entry, out)?,
         Values::Struct(fields) => {
             let columns = struct_parts(array.as_struct())?;
@@ -115,7 +121,10 @@ fn write_texts<'a>(values: impl Iterator<Item = &'a [u8]> + Clone, out: &mut Wri
 /// If the bytes are not `rows` values of the type.
 pub fn read(ty: &ColumnType, rows: usize, reader: &mut Reader<'_>) -> Result<ArrayRef, WireError> {
     match ty.properties().values {
-        Values::List(item) => Ok(Arc::new(read_list(item, rows, reader)?)),
+        Values::List(item) => {
+            let list = list_of_type(&ty.arrow(), read_list(item, rows, reader)?);
+            Ok(Arc::new(list.map_err(|_| WireError)?))
+        }
         Values::Map(entry) => {
             let map = map_of_entries(&ty.arrow(), read_list(entry, rows, reader)?);
             Ok(Arc::new(map.map_err(|_| WireError)?))

@@ -13,8 +13,8 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{Field, TimeUnit};
 
-use crate::column_type::{ColumnType, MapType};
-use crate::nested_values::map_of_entries;
+use crate::column_type::{ArrayType, ColumnType, MapType};
+use crate::nested_values::{list_of_type, map_of_entries};
 
 /// A source of numbers (SplitMix64).
 pub(crate) struct Random(pub(crate) u64);
@@ -31,10 +31,15 @@ impl Random {
         self.next() % end
     }
 
-    /// A list, map or struct with at most `depth` levels of them.
+    /// A list, array, map or struct with at most `depth` levels of them.
     pub(crate) fn nested_type(&mut self, depth: u32) -> ColumnType {
         if self.below(2) == 0 {
             return ColumnType::List(Box::new(self.any_type(depth - 1)));
+        }
+        if self.below(4) == 0 {
+            let item = self.any_type(depth - 1);
+            let length = 1 + self.below(4) as u32;
+            return ColumnType::Array(ArrayType::new(item, length).unwrap());
         }
         if self.below(3) == 0 {
             let key = self.any_type(depth - 1);
@@ -99,6 +104,29 @@ impl Random {
         Arc::new(StructArray::new(fields, columns, nulls))
     }
 
+    /// Some of those that are NULL have values all the same.
+    fn arrays(
+        &mut self,
+        ty: &ColumnType,
+        array: &ArrayType,
+        numbers: &[i64],
+        nulls: Option<NullBuffer>,
+    ) -> ArrayRef {
+        let length = |(row, n): (usize, &i64)| {
+            let is_there = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+            match is_there || n % 2 == 0 {
+                true => array.length() as usize,
+                false => 0,
+            }
+        };
+        let lengths: Vec<usize> = numbers.iter().enumerate().map(length).collect();
+        let values = self.array(array.item(), lengths.iter().sum());
+        let item = Arc::new(ColumnType::list_item(array.item()));
+        let offsets = OffsetBuffer::from_lengths(lengths);
+        let list = ListArray::new(item, offsets, values, nulls);
+        Arc::new(list_of_type(&ty.arrow(), list).unwrap())
+    }
+
     fn maps(
         &mut self,
         ty: &ColumnType,
@@ -142,6 +170,7 @@ impl Random {
                 let item = Arc::new(ColumnType::list_item(item));
                 Arc::new(ListArray::new(item, offsets, values, nulls))
             }
+            ColumnType::Array(array) => self.arrays(ty, array, &numbers, nulls),
             ColumnType::Map(map) => self.maps(ty, map, &numbers, nulls),
             ColumnType::Struct(fields) => self.structs(fields, rows, nulls),
             ColumnType::Boolean => {
@@ -181,16 +210,7 @@ impl Random {
                 let values = numbers.iter().map(value).collect::<Vec<_>>();
                 Arc::new(IntervalMonthDayNanoArray::new(values.into(), nulls))
             }
-            ColumnType::Uuid => {
-                let mut out = FixedSizeBinaryBuilder::new(16);
-                for (row, n) in numbers.iter().enumerate() {
-                    match is_valid(row) {
-                        true => out.append_value(i128::from(*n).to_be_bytes()).unwrap(),
-                        false => out.append_null(),
-                    }
-                }
-                Arc::new(out.finish())
-            }
+            ColumnType::Uuid => uuids(&numbers, is_valid),
             ColumnType::Decimal { precision, scale } => {
                 decimals((*precision, *scale), &numbers, nulls)
             }
@@ -201,6 +221,17 @@ impl Random {
             }
         }
     }
+}
+
+fn uuids(numbers: &[i64], is_valid: impl Fn(usize) -> bool) -> ArrayRef {
+    let mut out = FixedSizeBinaryBuilder::new(16);
+    for (row, n) in numbers.iter().enumerate() {
+        match is_valid(row) {
+            true => out.append_value(i128::from(*n).to_be_bytes()).unwrap(),
+            false => out.append_null(),
+        }
+    }
+    Arc::new(out.finish())
 }
 
 fn decimals((precision, scale): (u8, i8), numbers: &[i64], nulls: Option<NullBuffer>) -> ArrayRef {

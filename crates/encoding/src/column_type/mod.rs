@@ -5,6 +5,7 @@
 //! the limits say, so that whoever follows it down needs no limits of their own.
 //! Refuses: on reading, tags, precisions, scales and units that are not in the table.
 
+mod array;
 mod enumeration;
 mod map;
 mod properties;
@@ -16,6 +17,7 @@ use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 
 use crate::wire::{Reader, WireError, Writer};
 
+pub use array::ArrayType;
 pub use enumeration::EnumType;
 pub use map::MapType;
 pub use properties::{Bounds, Parts, Properties, Values};
@@ -95,6 +97,8 @@ pub enum ColumnType {
     Map(MapType),
     /// UTF-8 text that is JSON (RFC 8259). That it is, is checked where it is made, not here.
     Json,
+    /// As many values of one type as it says.
+    Array(ArrayType),
 }
 
 impl ColumnType {
@@ -129,6 +133,7 @@ impl ColumnType {
             Self::HugeInt => HUGEINT,
             Self::UHugeInt => UHUGEINT,
             Self::Map(map) => map.arrow(),
+            Self::Array(array) => array.arrow(),
         }
     }
 
@@ -168,6 +173,7 @@ impl ColumnType {
                     && scale.unsigned_abs() <= *precision
             }
             Self::List(item) => item.is_valid_within(depth - 1, types),
+            Self::Array(array) => array.item().is_valid_within(depth - 1, types),
             Self::Map(map) => map.entry().is_valid_within(depth - 1, types),
             Self::Struct(fields) => {
                 let mut names = HashSet::with_capacity(fields.len().min(MAX_TYPES_IN_TYPE));
@@ -210,6 +216,7 @@ impl ColumnType {
         match self {
             Self::Enum(values) => return values.write(out),
             Self::Map(map) => return map.parts().for_each(|ty| ty.write(out)),
+            Self::Array(array) => return array.write(out),
             _ => {}
         }
         match self.properties().values {
@@ -262,6 +269,7 @@ impl ColumnType {
             Self::UHugeInt => [24, 0, 0],
             Self::Map(_) => [25, 0, 0],
             Self::Json => [26, 0, 0],
+            Self::Array(_) => [27, 0, 0],
         }
     }
 
@@ -335,6 +343,11 @@ impl ColumnType {
                     key,
                     Self::read_within(reader, depth - 1, types)?,
                 ))
+            }
+            27 if (a, b) == (0, 0) => {
+                let length = ArrayType::read_length(reader)?;
+                let item = Self::read_within(reader, depth - 1, types)?;
+                Self::Array(ArrayType::new(item, length).ok_or(WireError)?)
             }
             _ => return Err(WireError),
         })

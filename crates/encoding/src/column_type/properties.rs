@@ -29,7 +29,7 @@ pub enum Values<'a> {
     Text,
     /// Bytes.
     Bytes,
-    /// Any number of values of a type.
+    /// Any number of values of a type, or as many as an ARRAY says.
     List(&'a ColumnType),
     /// A value of each field.
     Struct(&'a [(String, ColumnType)]),
@@ -122,6 +122,7 @@ impl ColumnType {
             Self::Interval => row(Values::Fixed(16), Parts::Interval, Bounds::None, false),
             Self::Uuid => fixed(16, Parts::Uuid, Bounds::ExactBytes(16)),
             Self::List(item) => nested(Values::List(item)),
+            Self::Array(array) => nested(Values::List(array.item())),
             Self::Struct(fields) => nested(Values::Struct(fields)),
             Self::Map(map) => nested(Values::Map(map.entry())),
             // Sign-extended to what they are in memory; the bounds of those without a sign are their bytes, big-endian.

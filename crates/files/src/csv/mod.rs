@@ -277,6 +277,7 @@ fn kind_for(ty: &ColumnType, options: &Options) -> Kind {
         | ColumnType::Interval
         | ColumnType::Uuid
         | ColumnType::List(_)
+        | ColumnType::Array(_)
         | ColumnType::Struct(_)
         | ColumnType::Map(_)
         | ColumnType::Json

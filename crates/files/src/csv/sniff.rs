@@ -401,7 +401,7 @@ fn could_be(ty: &ColumnType, text: &str) -> bool {
         | ColumnType::Boolean
         | ColumnType::Json
         | ColumnType::Enum(_) => true,
-        ColumnType::List(_) => text.trim().starts_with('['),
+        ColumnType::List(_) | ColumnType::Array(_) => text.trim().starts_with('['),
         ColumnType::Struct(_) | ColumnType::Map(_) => text.trim().starts_with(['{', '(']),
         ColumnType::Int8
         | ColumnType::Int16

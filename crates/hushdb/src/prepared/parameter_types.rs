@@ -298,6 +298,7 @@ fn beside(op: &BinaryOperator, ty: ColumnType) -> ColumnType {
         | ColumnType::Interval
         | ColumnType::Uuid
         | ColumnType::List(_)
+        | ColumnType::Array(_)
         | ColumnType::Struct(_)
         | ColumnType::Map(_)
         | ColumnType::Json

@@ -516,6 +516,14 @@ fn every_kind() -> Vec<(&'static str, Value)> {
             ]),
         ),
         ("MAP(DATE, VARCHAR)", Value::Map(vec![])),
+        (
+            "INTEGER[3]",
+            Value::Array(vec![1.into(), Value::Null, 3.into()]),
+        ),
+        (
+            "VARCHAR[][2]",
+            Value::Array(vec![Value::List(vec!["it's".into()]), Value::Null]),
+        ),
     ]
 }
 

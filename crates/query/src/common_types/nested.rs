@@ -1,4 +1,4 @@
-//! The common type of lists, structs and maps, found value by value within them.
+//! The common type of lists, arrays, structs and maps, found value by value within them.
 //!
 //! What must hold: no value loses a digit. Structs are matched by the names of their fields, in any case, and have the fields of
 //! all; what `row(...)` made has no names, and is matched in order.
@@ -7,6 +7,7 @@ use super::{For, numbers, temporal};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use hushdb_sql::type_names::{enum_type, is_row};
+use hushdb_storage::ArrayType;
 use std::sync::Arc;
 
 /// The type that values of all types can be brought to; `None` where there is none.
@@ -44,7 +45,12 @@ pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
         first if item_of(first).is_some() => {
             let items = all().map(|ty| Some(item_of(ty)?.data_type().clone()));
             let item = common(&items.collect::<Option<Vec<_>>>()?)?;
-            Some(DataType::List(Arc::new(Field::new_list_field(item, true))))
+            // A list beside an array becomes one, if it has as many values.
+            let field = match all().filter_map(ArrayType::length_of).max() {
+                Some(length) => ArrayType::field(item, length),
+                None => Field::new_list_field(item, true),
+            };
+            Some(DataType::List(Arc::new(field)))
         }
         first => {
             let pairwise = || {
@@ -155,6 +161,21 @@ mod tests {
             common(&[pairs(&[("a", whole)]), pairs(&[("A", decimal)])]),
             Some(pairs(&[("a", wide)]))
         );
+    }
+
+    #[test]
+    fn what_stands_beside_an_array_is_one() {
+        let array = |item, length| DataType::List(Arc::new(ArrayType::field(item, length)));
+        let (whole, decimal) = (DataType::Int32, DataType::Decimal64(3, 2));
+        let wide = DataType::Decimal64(12, 2);
+        assert_eq!(
+            common(&[list(decimal.clone()), array(whole.clone(), 2)]),
+            Some(array(wide, 2))
+        );
+        let two = array(array(whole.clone(), 2), 3);
+        let one = array(list(DataType::Null), 1);
+        assert_eq!(common(&[one, two.clone()]), Some(two));
+        assert_eq!(common(&[array(whole.clone(), 2), whole]), None);
     }
 
     #[test]

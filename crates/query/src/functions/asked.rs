@@ -3,11 +3,13 @@
 //! What must hold: what is asked for is no less than what the call takes beside its arguments.
 
 use super::room::{Memory, Room, bytes_of};
-use datafusion::arrow::datatypes::{DataType, FieldRef};
+use super::whole::{item, list_of};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::{
     ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature,
@@ -56,10 +58,12 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     let library = library.chain(datafusion::functions_nested::all_default_nested_functions());
     let asked = library.filter_map(|inner| {
         let (_, times) = WRITERS.iter().find(|(name, _)| *name == inner.name())?;
+        let signature = Signature::user_defined(inner.signature().volatility);
         Some(Arc::new(ScalarUDF::from(Asked {
             inner,
             times: *times,
             memory: Memory(Arc::clone(memory)),
+            signature,
         })))
     });
     asked.collect()
@@ -70,6 +74,7 @@ struct Asked {
     inner: Arc<ScalarUDF>,
     times: usize,
     memory: Memory,
+    signature: Signature,
 }
 
 /// What a value takes when it is written once for each row.
@@ -79,6 +84,17 @@ fn bytes_of_value(value: &ScalarValue) -> usize {
         ScalarValue::Struct(fields) => bytes_of(fields.as_ref()),
         ScalarValue::Map(map) => bytes_of(map.as_ref()),
         other => other.size(),
+    }
+}
+
+impl Asked {
+    /// The type as which an argument is taken: an array is a list like others, and so are those that become one list.
+    fn taken(&self, of: &DataType) -> DataType {
+        match (self.name(), item(of)) {
+            (MAKE_LIST, _) | (_, None | Some(DataType::Null)) => of.clone(),
+            ("flatten", Some(lists)) => list_of(item(&lists).map_or(lists, list_of)),
+            (_, Some(item)) => list_of(item),
+        }
     }
 }
 
@@ -96,11 +112,14 @@ impl ScalarUDFImpl for Asked {
     }
 
     fn signature(&self) -> &Signature {
-        self.inner.signature()
+        &self.signature
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.inner.coerce_types(types)
+        let field = |ty: &DataType| Arc::new(Field::new("", self.taken(ty), true));
+        let fields: Vec<FieldRef> = types.iter().map(field).collect();
+        let coerced = fields_with_udf(&fields, self.inner.as_ref())?;
+        Ok(coerced.iter().map(|f| f.data_type().clone()).collect())
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
@@ -117,6 +136,7 @@ impl ScalarUDFImpl for Asked {
             inner: Arc::new(inner),
             times: self.times,
             memory: self.memory.clone(),
+            signature: self.signature.clone(),
         }))
     }
 

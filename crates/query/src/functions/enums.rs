@@ -4,8 +4,8 @@
 
 use super::value_text;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, ListArray, PrimitiveArray, StringViewArray, StringViewBuilder,
-    StructArray,
+    Array, ArrayRef, AsArray, ListArray, MapArray, PrimitiveArray, StringViewArray,
+    StringViewBuilder, StructArray,
 };
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::cast;
@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 };
 use hushdb_sql::type_names::enum_type;
 use hushdb_sql::{Error, ErrorKind};
-use hushdb_storage::{ColumnType, EnumType};
+use hushdb_storage::{ArrayType, ColumnType, EnumType};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -53,11 +53,21 @@ pub(crate) fn texts_of(array: &dyn Array) -> Result<StringViewArray> {
     Ok(out.finish())
 }
 
-/// A type with texts in the places of ENUMs, also within lists and structs: for files that have none.
+/// A type with texts in the places of ENUMs and lists in those of arrays, also within other values: for files that have none.
 fn type_without_enums(of: &DataType) -> DataType {
     match of {
         of if enum_type(of).is_some() => DataType::Utf8View,
-        DataType::List(item) => DataType::List(field_without_enums(item)),
+        DataType::List(item) => {
+            let item = field_without_enums(item);
+            match ArrayType::length_of(of) {
+                Some(_) => {
+                    let name = Field::LIST_FIELD_DEFAULT_NAME;
+                    DataType::List(Arc::new(item.as_ref().clone().with_name(name)))
+                }
+                None => DataType::List(item),
+            }
+        }
+        DataType::Map(entries, ordered) => DataType::Map(field_without_enums(entries), *ordered),
         DataType::Struct(fields) => {
             DataType::Struct(fields.iter().map(field_without_enums).collect())
         }
@@ -71,7 +81,7 @@ pub fn field_without_enums(field: &FieldRef) -> FieldRef {
     Arc::new(field.as_ref().clone().with_data_type(plain))
 }
 
-/// The values, with texts in the place of ENUMs.
+/// The values, with texts in the place of ENUMs and lists in that of arrays.
 ///
 /// # Errors
 /// For a value of an ENUM that is none of its list.
@@ -80,11 +90,20 @@ pub fn without_enums(array: &ArrayRef) -> Result<ArrayRef> {
         return Ok(Arc::clone(array));
     }
     match array.data_type() {
-        DataType::List(item) => {
+        DataType::List(_) => {
+            let DataType::List(item) = type_without_enums(array.data_type()) else {
+                return exec_err!("a list is one without ENUMs, too");
+            };
             let (_, offsets, values, nulls) = array.as_list::<i32>().clone().into_parts();
-            let values = without_enums(&values)?;
-            let list = ListArray::try_new(field_without_enums(item), offsets, values, nulls)?;
+            let list = ListArray::try_new(item, offsets, without_enums(&values)?, nulls)?;
             Ok(Arc::new(list))
+        }
+        DataType::Map(entries, _) => {
+            let (_, offsets, values, nulls, ordered) = array.as_map().clone().into_parts();
+            let values = without_enums(&(Arc::new(values) as ArrayRef))?;
+            let (field, values) = (field_without_enums(entries), values.as_struct().clone());
+            let map = MapArray::try_new(field, offsets, values, nulls, ordered)?;
+            Ok(Arc::new(map))
         }
         DataType::Struct(fields) if enum_type(array.data_type()).is_none() => {
             let columns = array.as_struct().columns().iter().map(without_enums);

@@ -6,6 +6,7 @@
 mod approximate;
 pub(crate) mod arithmetic;
 pub(crate) mod arithmetic_chain;
+mod arrays;
 mod asked;
 mod bins;
 mod bits;
@@ -170,6 +171,7 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.extend(list_build::all(memory));
     functions.extend(element::all(memory));
     functions.extend(vectors::all(memory));
+    functions.extend(arrays::all(memory));
     functions.extend(length::all(memory));
     functions.extend(list_sum::all(memory));
     functions.extend(list_statistics::all(memory));

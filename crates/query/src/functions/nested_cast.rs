@@ -1,4 +1,4 @@
-//! Casts to lists, structs and maps, from text and from each other, value by value as CAST does it outside of them.
+//! Casts to lists, arrays, structs and maps, from text and from each other, value by value as CAST does it outside of them.
 //!
 //! What must hold: structs are matched by the names of their fields, in any case; a field that is not there is NULL. Values that
 //! `row(...)` made have no names and are matched in order.
@@ -26,6 +26,7 @@ use datafusion::logical_expr::{
 };
 use hushdb_sql::type_names::{enum_type, is_row, type_name};
 use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::ArrayType;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -169,6 +170,9 @@ pub(crate) fn cast_nested(array: &ArrayRef, to: &DataType, lenient: bool) -> Res
     match to {
         DataType::List(item) if from.is_string() => list_from_text(array, item, to, lenient),
         DataType::List(item) => {
+            if let Some(none) = other_array(array, to, lenient)? {
+                return Ok(none);
+            }
             let list_of = |item: &FieldRef| DataType::List(Arc::clone(item));
             let same = item_of(from).map(list_of).ok_or_else(|| unlike(from, to))?;
             let whole = cast_leaf(array, &same, lenient)?;
@@ -177,8 +181,7 @@ pub(crate) fn cast_nested(array: &ArrayRef, to: &DataType, lenient: bool) -> Res
             let values = whole.values().slice(own.start, own.len());
             let values = cast_nested(&values, item.data_type(), lenient)?;
             let nulls = whole.nulls().cloned();
-            let cast = ListArray::try_new(Arc::clone(item), offsets, values, nulls)?;
-            Ok(Arc::new(cast))
+            list(item, offsets, values, nulls, lenient)
         }
         DataType::Map(..) if from.is_string() => map_from_text(array, to, lenient),
         DataType::Map(..) if matches!(from, DataType::Map(..)) => map_from_map(array, to, lenient),
@@ -212,6 +215,46 @@ pub(crate) fn cast_nested(array: &ArrayRef, to: &DataType, lenient: bool) -> Res
     }
 }
 
+/// NULLs where arrays are cast to arrays of another length, which is an error unless that is to be NULL; `None` for all else.
+fn other_array(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<Option<ArrayRef>> {
+    match [array.data_type(), to].map(ArrayType::length_of) {
+        [Some(from), Some(length)] if from != length && !array.is_empty() => match lenient {
+            true => Ok(Some(new_null_array(to, array.len()))),
+            false => {
+                let text = format!("Cannot cast array of size {from} to array of size {length}");
+                Err(Error::new(ErrorKind::Conversion, text).into())
+            }
+        },
+        _ => Ok(None),
+    }
+}
+
+/// A list, or an array, whose lists have as many values as it says or are NULL.
+fn list(
+    item: &FieldRef,
+    offsets: OffsetBuffer<i32>,
+    values: ArrayRef,
+    nulls: Option<NullBuffer>,
+    lenient: bool,
+) -> Result<ArrayRef> {
+    let Some(length) = ArrayType::length_of(&DataType::List(Arc::clone(item))) else {
+        let list = ListArray::try_new(Arc::clone(item), offsets, values, nulls)?;
+        return Ok(Arc::new(list));
+    };
+    let fits: NullBuffer = offsets
+        .lengths()
+        .map(|found| found == length as usize)
+        .collect();
+    let is_there = |row| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+    if !lenient && (0..fits.len()).any(|row| fits.is_null(row) && is_there(row)) {
+        let text = format!("Cannot cast a list to array with length {length}: it has another");
+        return Err(Error::new(ErrorKind::Conversion, text).into());
+    }
+    let nulls = NullBuffer::union(nulls.as_ref(), Some(&fits));
+    let list = ListArray::try_new(Arc::clone(item), offsets, values, nulls)?;
+    Ok(Arc::new(list))
+}
+
 fn unlike(from: &DataType, to: &DataType) -> datafusion::error::DataFusionError {
     let (from, to) = (type_name(from), type_name(to));
     Error::binder(format!("Cannot cast {from} to {to}")).into()
@@ -223,12 +266,15 @@ fn parsed<T>(found: Option<T>, to: &DataType, lenient: bool) -> Result<Option<T>
         None if !lenient => Err(Error::new(
             ErrorKind::Conversion,
             format!(
-                "a text can't be cast to the destination type {}: write it as {}",
+                "a text can't be cast to the destination type {}: {}",
                 type_name(to),
                 match to {
-                    DataType::List(_) => "[a, b]",
-                    DataType::Map(..) => "{key=a}",
-                    _ => "{'name': a}",
+                    to if ArrayType::length_of(to).is_some() => {
+                        "the size of the array must match the destination type"
+                    }
+                    DataType::List(_) => "write it as [a, b]",
+                    DataType::Map(..) => "write it as {key=a}",
+                    _ => "write it as {'name': a}",
                 }
             ),
         )
@@ -246,10 +292,12 @@ fn list_from_text(
     let texts = texts(array, lenient)?;
     let mut nulls = Vec::with_capacity(texts.len());
     let (mut lengths, mut items) = (Vec::with_capacity(texts.len()), vec![]);
+    let length = ArrayType::length_of(to);
+    let fits = |items: &Vec<Item>| length.is_none_or(|length| items.len() == length as usize);
     for text in &texts {
         let found = match text {
             None => None,
-            Some(text) => parsed(list_items(text), to, lenient)?,
+            Some(text) => parsed(list_items(text).filter(fits), to, lenient)?,
         };
         nulls.push(found.is_some());
         let found = found.unwrap_or_default();
@@ -257,7 +305,8 @@ fn list_from_text(
         items.extend(found);
     }
     let values = cast_nested(&as_texts(&items), item.data_type(), lenient)?;
-    list(item, lengths, values, Some(nulls.into()))
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    list(item, offsets, values, Some(nulls.into()), lenient)
 }
 
 fn struct_from_text(array: &ArrayRef, fields: &ArrowFields, lenient: bool) -> Result<ArrayRef> {
@@ -381,17 +430,6 @@ fn as_texts(items: &[Item]) -> ArrayRef {
     )
 }
 
-fn list(
-    item: &FieldRef,
-    lengths: Vec<usize>,
-    values: ArrayRef,
-    nulls: Option<NullBuffer>,
-) -> Result<ArrayRef> {
-    let offsets = OffsetBuffer::<i32>::from_lengths(lengths);
-    let list = ListArray::try_new(Arc::clone(item), offsets, values, nulls)?;
-    Ok(Arc::new(list))
-}
-
 /// An array as one of a type that is not nested, with DuckDB's rules where Arrow has others.
 fn cast_leaf(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<ArrayRef> {
     let from = array.data_type();
@@ -492,6 +530,21 @@ mod tests {
         assert!(cast_nested(&maps, &ty, false).is_err());
         let slice = cast_nested(&maps.slice(1, 1), &ty, false).unwrap();
         assert_eq!(value_text(&slice, 0).unwrap().as_deref(), Some("{1=1}"));
+    }
+
+    #[test]
+    fn an_array_has_the_length_of_its_type() {
+        let array = |length| DataType::List(Arc::new(ArrayType::field(DataType::Int32, length)));
+        let read = cast_nested(&text("[1, NULL]"), &array(2), false).unwrap();
+        assert_eq!(read.data_type(), &array(2));
+        let lists = cast_nested(&read, &list_of(DataType::Int32), false).unwrap();
+        for short in [&read, &lists, &text("[1, NULL]"), &text("1, 2, 3")] {
+            assert!(cast_nested(short, &array(3), false).is_err());
+            assert!(cast_nested(short, &array(3), true).unwrap().is_null(0));
+            let none = cast_nested(&short.slice(0, 0), &array(3), false).unwrap();
+            assert_eq!(none.data_type(), &array(3));
+        }
+        assert_eq!(&cast_nested(&lists, &array(2), false).unwrap(), &read);
     }
 
     #[test]

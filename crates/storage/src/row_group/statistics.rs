@@ -94,6 +94,7 @@ impl Statistics {
             ColumnType::List(_)
             | ColumnType::Struct(_)
             | ColumnType::Map(_)
+            | ColumnType::Array(_)
             | ColumnType::Enum(_) => (None, None),
         };
         let null_count = u32::try_from(array.null_count()).unwrap_or(u32::MAX);

@@ -126,6 +126,7 @@ fn encode(ty: &ColumnType, array: &dyn Array, row: usize, out: &mut Vec<u8>) -> 
         | ColumnType::List(_)
         | ColumnType::Struct(_)
         | ColumnType::Map(_)
+        | ColumnType::Array(_)
         | ColumnType::Enum(_) => return None,
     }
     Some(())

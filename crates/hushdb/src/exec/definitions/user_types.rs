@@ -163,6 +163,7 @@ fn size(ty: &ColumnType) -> Option<i64> {
             [(_, code)] => return size(code),
             _ => 0,
         },
+        (ColumnType::Array(_), _) => 0,
         (_, Values::Bits) => 1,
         (_, Values::Fixed(width)) => width,
         (_, Values::Text | Values::Bytes | Values::List(_) | Values::Map(_)) => 16,
@@ -173,8 +174,10 @@ fn size(ty: &ColumnType) -> Option<i64> {
 
 /// The name of a type without what is in brackets behind it.
 fn logical(ty: &ColumnType) -> String {
-    if let ColumnType::List(_) = ty {
-        return "LIST".into();
+    match ty {
+        ColumnType::List(_) => return "LIST".into(),
+        ColumnType::Array(_) => return "ARRAY".into(),
+        _ => {}
     }
     let name = column_type_name(ty);
     name.split_once('(')

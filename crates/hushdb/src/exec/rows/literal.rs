@@ -59,6 +59,7 @@ impl Argument<'_> {
                 | Value::Interval { .. }
                 | Value::Uuid(_)
                 | Value::List(_)
+                | Value::Array(_)
                 | Value::Struct(_)
                 | Value::Map(_) => return None,
             },
@@ -240,17 +241,7 @@ pub(in crate::exec) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<A
             Arc::new(instants.with_data_type(ty.arrow()))
         }
         ColumnType::Double => primitive::<Float64Type>(cells, Literal::double)?,
-        ColumnType::Decimal { precision, scale } => {
-            let value = |cell: Literal<'_>| cell.decimal(*precision, *scale);
-            if *precision <= MAX_DECIMAL64_PRECISION {
-                let values = all(cells, |cell| i64::try_from(value(cell)?).ok())?;
-                let values = Decimal64Array::from(values);
-                Arc::new(values.with_precision_and_scale(*precision, *scale).ok()?)
-            } else {
-                let values = Decimal128Array::from(all(cells, value)?);
-                Arc::new(values.with_precision_and_scale(*precision, *scale).ok()?)
-            }
-        }
+        ColumnType::Decimal { precision, scale } => decimals(cells, *precision, *scale)?,
         ColumnType::HugeInt => huge(cells, ty)?,
         ColumnType::Float
         | ColumnType::UHugeInt
@@ -259,6 +250,7 @@ pub(in crate::exec) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<A
         | ColumnType::Interval
         | ColumnType::Uuid
         | ColumnType::List(_)
+        | ColumnType::Array(_)
         | ColumnType::Struct(_)
         | ColumnType::Map(_)
         | ColumnType::Json
@@ -283,6 +275,18 @@ fn primitive<'a, T: ArrowPrimitiveType>(
     value: impl Fn(Literal<'a>) -> Option<T::Native>,
 ) -> Option<ArrayRef> {
     Some(Arc::new(PrimitiveArray::<T>::from_iter(all(cells, value)?)))
+}
+
+fn decimals(cells: &[Literal<'_>], precision: u8, scale: i8) -> Option<ArrayRef> {
+    let value = |cell: Literal<'_>| cell.decimal(precision, scale);
+    Some(if precision <= MAX_DECIMAL64_PRECISION {
+        let values = all(cells, |cell| i64::try_from(value(cell)?).ok())?;
+        let values = Decimal64Array::from(values);
+        Arc::new(values.with_precision_and_scale(precision, scale).ok()?)
+    } else {
+        let values = Decimal128Array::from(all(cells, value)?);
+        Arc::new(values.with_precision_and_scale(precision, scale).ok()?)
+    })
 }
 
 fn huge(cells: &[Literal<'_>], ty: &ColumnType) -> Option<ArrayRef> {

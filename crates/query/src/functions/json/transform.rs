@@ -23,6 +23,7 @@ use datafusion::logical_expr::{
 };
 use hushdb_sql::type_names::{called_json, is_called_json, is_enum, named_type, type_name};
 use hushdb_sql::{Error, ErrorKind};
+use hushdb_storage::ArrayType;
 use std::sync::Arc;
 
 /// What is done with what does not fit.
@@ -217,9 +218,11 @@ impl Maker {
 
     fn lists(&self, values: &[Option<Value<'_>>], item: &FieldRef) -> Result<ArrayRef> {
         let (mut items, mut lengths, mut valid) = (vec![], vec![], vec![]);
+        let length = ArrayType::length_of(&DataType::List(Arc::clone(item)));
+        let length = length.map(|length| length as usize);
         for value in values {
             let before = items.len();
-            let is_list = value.is_some_and(|value| value.kind() == Kind::List);
+            let mut is_list = value.is_some_and(|value| value.kind() == Kind::List);
             if let Some(value) = value {
                 if !is_list {
                     self.refused(format!("Expected ARRAY, but got {}", value.type_name()))?;
@@ -229,6 +232,13 @@ impl Maker {
                         .items()
                         .map(|item| Some(item).filter(|v| v.kind() != Kind::Null)),
                 );
+            }
+            if let Some(length) = length.filter(|length| items.len() - before != *length)
+                && is_list
+            {
+                self.refused(format!("Expected array of size {length}"))?;
+                items.truncate(before);
+                is_list = false;
             }
             lengths.push(items.len() - before);
             valid.push(is_list);
