@@ -108,16 +108,7 @@ enum Benchmark {
     /// `hush serve` and PostgreSQL under pgbench, in turns.
     Pgbench(Pgbench),
     /// Loading pgbench's accounts, selecting and updating them, in memory and beyond it.
-    Accounts {
-        /// Branches; each has 100,000 accounts.
-        #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-        scale: u32,
-        /// Transactions in each measurement.
-        #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(64..))]
-        count: u32,
-        #[command(flatten)]
-        place: Place,
-    },
+    Accounts(Accounts),
     /// Updates of one key, with nothing that heals what they leave behind: the last thousand against the first.
     Updates {
         /// Updates in each measurement.
@@ -248,6 +239,19 @@ struct Pgbench {
     place: Place,
 }
 
+/// How many of pgbench's accounts.
+#[derive(Args)]
+struct Accounts {
+    /// Branches; each has 100,000 accounts.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    scale: u32,
+    /// Transactions in each measurement.
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(64..))]
+    count: u32,
+    #[command(flatten)]
+    place: Place,
+}
+
 /// How much is sealed anew.
 #[derive(Args)]
 struct Rekey {
@@ -344,15 +348,7 @@ fn run(benchmark: Benchmark) -> Result<()> {
             place,
         }) => tpcb::measure(&place.dir, scale, seconds, place.runs)?.print(),
         Benchmark::Pgbench(pgbench) => pgbench.run(),
-        Benchmark::Accounts {
-            scale,
-            count,
-            place,
-        } => {
-            let runs = place.runs;
-            let plan = accounts::Plan { scale, count, runs };
-            accounts::measure(&place.stage()?, &plan)?.print()
-        }
+        Benchmark::Accounts(accounts) => accounts.run(),
         Benchmark::Updates { count, place } => {
             tpcb::updates(&place.dir, count, place.runs)?.print()?;
             wide::measure(&place.dir, place.runs)?.print()
@@ -387,17 +383,7 @@ fn run(benchmark: Benchmark) -> Result<()> {
             std::fs::create_dir_all(&dir)?;
             differ::coverage(&dir.canonicalize()?)
         }
-        Benchmark::Tpch { tables, rounds } => {
-            let stage = tables.stage(&rounds)?;
-            let plan = tpch::Plan {
-                sf: tables.sf,
-                runs: rounds.runs,
-                stage,
-            };
-            let (figures, done) = plan.measure();
-            tables.publish(&[figures, block_path::measure(rounds.runs)?])?;
-            done
-        }
+        Benchmark::Tpch { tables, rounds } => tables.tpch(&rounds),
         Benchmark::Outofcore {
             tables,
             rounds,
@@ -452,6 +438,17 @@ impl Pgbench {
     }
 }
 
+impl Accounts {
+    fn run(self) -> Result<()> {
+        let plan = accounts::Plan {
+            scale: self.scale,
+            count: self.count,
+            runs: self.place.runs,
+        };
+        accounts::measure(&self.place.stage()?, &plan)?.print()
+    }
+}
+
 impl Place {
     /// The subjects without a rival.
     fn stage(self) -> Result<Stage> {
@@ -486,6 +483,17 @@ impl Tables {
             return Err(Failure("TPC-H has no rival but duckdb".to_owned()));
         }
         rounds.stage(self.threads)
+    }
+
+    fn tpch(&self, rounds: &Rounds) -> Result<()> {
+        let plan = tpch::Plan {
+            sf: self.sf,
+            runs: rounds.runs,
+            stage: self.stage(rounds)?,
+        };
+        let (figures, done) = plan.measure();
+        self.publish(&[figures, block_path::measure(rounds.runs)?])?;
+        done
     }
 
     fn publish(&self, reports: &[report::Report]) -> Result<()> {
