@@ -174,10 +174,11 @@ fn size(ty: &ColumnType) -> Option<i64> {
 
 /// The name of a type without what is in brackets behind it.
 fn logical(ty: &ColumnType) -> String {
-    match ty {
-        ColumnType::List(_) => return "LIST".into(),
-        ColumnType::Array(_) => return "ARRAY".into(),
-        _ => {}
+    if let ColumnType::List(_) = ty {
+        return "LIST".into();
+    }
+    if let ColumnType::Array(_) = ty {
+        return "ARRAY".into();
     }
     let name = column_type_name(ty);
     name.split_once('(')
