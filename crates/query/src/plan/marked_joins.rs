@@ -15,7 +15,7 @@ use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{
     BinaryExpr, Expr, ExprFunctionExt, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator,
-    WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, cast, lit,
+    WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, cast, lit, when,
 };
 
 /// Numbers of rows on both sides.
@@ -25,6 +25,8 @@ const RIGHT_ROW: &str = "$right_row";
 const AT: &str = "$at";
 const OF_RIGHT: &str = "$of_right";
 const MATCH: &str = "$match";
+/// How many rows of the left side have the match of a row.
+const LEFT_ROWS: &str = "$left_rows";
 
 fn named(name: &str) -> Expr {
     Expr::Column(Column::from_name(name))
@@ -70,6 +72,20 @@ impl Asof {
             if matches!(part, Expr::Literal(ScalarValue::Boolean(Some(true)), _)) {
                 continue;
             }
+            let is_of = |expr: &Expr, side: &DFSchema| {
+                let columns = expr.column_refs();
+                !columns.is_empty() && columns.iter().all(|c| side.is_column_from_schema(c))
+            };
+            // A condition of one side is 1 or NULL, which equals nothing.
+            let holds = |part: Expr| when(part, lit(1i64)).end();
+            if is_of(&part, left) {
+                equal.push((holds(part)?, lit(1i64)));
+                continue;
+            }
+            if is_of(&part, right) {
+                equal.push((lit(1i64), holds(part)?));
+                continue;
+            }
             let Expr::BinaryExpr(BinaryExpr {
                 left: a,
                 op,
@@ -77,12 +93,8 @@ impl Asof {
             }) = part
             else {
                 return plan_err!(
-                    "an ASOF JOIN takes comparisons of both sides: one with >=, >, <= or <, others with ="
+                    "an ASOF JOIN takes comparisons of both sides, one with >=, >, <= or <, others with =, and conditions of one side"
                 );
-            };
-            let is_of = |expr: &Expr, side: &DFSchema| {
-                let columns = expr.column_refs();
-                !columns.is_empty() && columns.iter().all(|c| side.is_column_from_schema(c))
             };
             let (a, op, b) = match (is_of(&a, left) && is_of(&b, right), op.swap()) {
                 (true, _) => (*a, op, *b),
@@ -116,9 +128,6 @@ impl Asof {
         right: &LogicalPlan,
         join_type: JoinType,
     ) -> Result<LogicalPlan> {
-        if !matches!(join_type, JoinType::Inner | JoinType::Left) {
-            return not_impl_err!("ASOF JOIN is INNER or LEFT, and not {join_type}");
-        }
         let keys: Vec<String> = (0..self.equal.len()).map(|n| format!("$key{n}")).collect();
         let (at_left, op, at_right) = self.nearest;
         let mut of_left = vec![at_left];
@@ -136,21 +145,22 @@ impl Asof {
             .collect();
         // What is NULL on the right is nobody's match.
         let there = of_right.iter().cloned().map(Expr::is_not_null);
-        let there: Vec<Expr> = there.collect();
-        let mut known = LogicalPlanBuilder::from(right.clone());
-        for condition in there {
-            known = known.filter(condition)?;
-        }
-        let of_left = side(of_left, &names, left, right, true)?;
-        let of_right = side(of_right, &names, left, right, false)?;
+        let there = there.reduce(Expr::and).unwrap_or(lit(true));
+        let all_of_right = matches!(join_type, JoinType::Right | JoinType::Full);
+        let known = LogicalPlanBuilder::from(right.clone());
+        let (known, counts) = match all_of_right {
+            true => (known, when(there, lit(1i64)).otherwise(lit(0i64))?),
+            false => (known.filter(there)?, lit(1i64)),
+        };
+        let none = lit(ScalarValue::Int64(None));
+        let of_left = side(of_left, &names, [left, right], true, none)?;
+        let of_right = side(of_right, &names, [left, right], false, counts)?;
         let both = LogicalPlanBuilder::from(left.clone())
             .project(of_left)?
             .union(known.project(of_right)?.build()?)?;
-        let matched = numbered(both, &keys, op, right.schema().fields().len())?;
-        let rows = match join_type {
-            JoinType::Inner => matched.filter(named(MATCH).gt(lit(0i64)))?,
-            _ => matched,
-        };
+        let width = right.schema().fields().len();
+        let matched = numbered(both, &keys, op, width, all_of_right)?;
+        let rows = matched.filter(shown(join_type)?)?;
         let of = |plan: &LogicalPlan, letter: &str| {
             let columns = plan.schema().columns().into_iter().enumerate();
             let columns = columns.map(|(at, column)| {
@@ -163,8 +173,16 @@ impl Asof {
             });
             columns.collect::<Vec<_>>()
         };
-        let columns = of(left, "l").into_iter().chain(of(right, "m"));
-        rows.project(columns)?.build()
+        let rows = match all_of_right {
+            true => rows.project(with_own_values(left, right)?)?,
+            false => rows,
+        };
+        let of_right = match join_type {
+            JoinType::LeftSemi | JoinType::LeftAnti => vec![],
+            _ => of(right, "m"),
+        };
+        rows.project(of(left, "l").into_iter().chain(of_right))?
+            .build()
     }
 }
 
@@ -178,20 +196,50 @@ fn alike(a: &Expr, b: &Expr, left: &DFSchema, right: &DFSchema) -> Result<Expr> 
     }
 }
 
+fn has_match() -> Expr {
+    named(MATCH).gt(lit(0i64))
+}
+
+/// The rows of both sides that a join has.
+fn shown(join_type: JoinType) -> Result<Expr> {
+    let of_left = named(OF_RIGHT).is_null();
+    // The number of a row of the right side is that of the rows which it matches.
+    let none = |name| named(name).eq(lit(0i64));
+    let is_nobodys = none(OF_RIGHT).or(none(LEFT_ROWS));
+    let alone = named(OF_RIGHT).is_not_null().and(is_nobodys);
+    Ok(match join_type {
+        JoinType::Inner | JoinType::LeftSemi => of_left.and(has_match()),
+        JoinType::LeftAnti => of_left.and(has_match().is_not_true()),
+        JoinType::Left => of_left,
+        JoinType::Right => of_left.and(has_match()).or(alone),
+        JoinType::Full => of_left.or(alone),
+        other => return not_impl_err!("an ASOF JOIN that is {other}"),
+    })
+}
+
+/// The columns of the rows, where those of the right side that match nothing have their own values.
+fn with_own_values(left: &LogicalPlan, right: &LogicalPlan) -> Result<Vec<Expr>> {
+    let of_left = 0..left.schema().fields().len();
+    let mut columns: Vec<Expr> = of_left.map(|at| named(&format!("$l{at}"))).collect();
+    for at in 0..right.schema().fields().len() {
+        let mut own = when(named(OF_RIGHT).is_not_null(), named(&format!("$r{at}")));
+        let value = own.when(has_match(), named(&format!("$m{at}"))).end()?;
+        columns.push(value.alias(format!("$m{at}")));
+    }
+    Ok(columns)
+}
+
 /// The columns of one side, with NULL for those of the other.
 fn side(
     compared: Vec<Expr>,
     names: &[&str],
-    left: &LogicalPlan,
-    right: &LogicalPlan,
+    [left, right]: [&LogicalPlan; 2],
     is_left: bool,
+    counts: Expr,
 ) -> Result<Vec<Expr>> {
     let compared = compared.into_iter().zip(names);
     let mut columns: Vec<Expr> = compared.map(|(expr, name)| expr.alias(*name)).collect();
-    columns.push(match is_left {
-        true => lit(ScalarValue::Int64(None)).alias(OF_RIGHT),
-        false => lit(1i64).alias(OF_RIGHT),
-    });
+    columns.push(counts.alias(OF_RIGHT));
     for (plan, letter, own) in [(left, "l", is_left), (right, "r", !is_left)] {
         let schema = plan.schema();
         for (at, column) in schema.columns().into_iter().enumerate() {
@@ -205,12 +253,13 @@ fn side(
     Ok(columns)
 }
 
-/// The left rows of both sides' with their matches, as `$m0` and so on, and with the number of the match: 0 is none.
+/// The rows of both sides, those of the left with their matches, as `$m0` and so on, and with the number of the match: 0 is none.
 fn numbered(
     both: LogicalPlanBuilder,
     keys: &[String],
     op: Operator,
     of_right: usize,
+    all_of_right: bool,
 ) -> Result<LogicalPlanBuilder> {
     let ascends = matches!(op, Operator::Gt | Operator::GtEq);
     let equal_too = matches!(op, Operator::GtEq | Operator::LtEq);
@@ -232,12 +281,16 @@ fn numbered(
             false => window.partition_by(by).build(),
         }
     };
-    let count = WindowFunction::new(
-        WindowFunctionDefinition::AggregateUDF(count_udaf()),
-        vec![named(OF_RIGHT)],
-    );
-    let count = over(count, keys.clone())?.alias(MATCH);
+    let counted = |of: Expr| {
+        let count = WindowFunctionDefinition::AggregateUDF(count_udaf());
+        WindowFunction::new(count, vec![of])
+    };
+    let matches = when(named(OF_RIGHT).eq(lit(1i64)), lit(1i64)).end()?;
+    let count = over(counted(matches), keys.clone())?.alias(MATCH);
     let by: Vec<Expr> = keys.into_iter().chain([named(MATCH)]).collect();
+    let of_left = when(named(OF_RIGHT).is_null(), lit(1i64)).end()?;
+    let left_rows = Expr::from(counted(of_left)).partition_by(by.clone());
+    let left_rows = left_rows.build()?.alias(LEFT_ROWS);
     let first = |at: usize| {
         let first = WindowFunction::new(
             WindowFunctionDefinition::WindowUDF(first_value_udwf()),
@@ -246,7 +299,9 @@ fn numbered(
         Ok(over(first, by.clone())?.alias(format!("$m{at}")))
     };
     let firsts = (0..of_right).map(first).collect::<Result<Vec<_>>>()?;
-    both.window(vec![count])?
-        .window(firsts)?
-        .filter(named(OF_RIGHT).is_null())
+    let numbered = both.window(vec![count])?.window(firsts)?;
+    match all_of_right {
+        true => numbered.window(vec![left_rows]),
+        false => Ok(numbered),
+    }
 }

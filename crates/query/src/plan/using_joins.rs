@@ -275,6 +275,10 @@ impl Merge {
         let column = |column: &Column| Expr::Column(column.clone());
         let pairs = self.left_keys.iter().zip(&self.right_keys);
         let mut equal: Vec<(Expr, Expr)> = pairs.map(|(l, r)| (column(l), column(r))).collect();
+        if matches!(join_type, JoinType::Right | JoinType::Full) {
+            return not_impl_err!("an ASOF JOIN that is RIGHT or FULL takes ON, and not USING");
+        }
+        let singles = singles && !matches!(join_type, JoinType::LeftSemi | JoinType::LeftAnti);
         let Some((left, right)) = equal.pop() else {
             return plan_err!("Missing ASOF JOIN inequality");
         };
