@@ -226,15 +226,15 @@ impl Connection {
 
     /// The one statement of a text, in the session's dialect, and what that says of the names of its columns.
     fn parsed(&self, statement: &str) -> Result<(sql::Statement, Vec<sql::ColumnName>)> {
-        let mut parsed = sql::parse(statement.trim().trim_end_matches(';'))?;
-        let names = match self.session.settings.lock().postgres {
-            true => sql::as_postgres(&mut parsed)?,
-            false => {
-                sql::name_columns_of_values(&mut parsed)?;
-                vec![]
-            }
-        };
-        Ok((parsed, names))
+        let text = statement.trim().trim_end_matches(';');
+        if self.session.settings.lock().postgres {
+            let mut parsed = sql::parse_postgres(text)?;
+            let names = sql::as_postgres(&mut parsed)?;
+            return Ok((parsed, names));
+        }
+        let mut parsed = sql::parse(text)?;
+        sql::name_columns_of_values(&mut parsed)?;
+        Ok((parsed, vec![]))
     }
 
     /// Drops all temporary tables, views, sequences and macros of the connection, as DISCARD TEMP.

@@ -48,6 +48,7 @@ fn damaged() -> Vec<u8> {
         nullable: true,
         default: None,
         generated: None,
+        declared: None,
     };
     txn.create_table("main", "t", vec![column], vec![]).unwrap();
     let columns = txn.catalog().table("main", "t").unwrap().columns.clone();

@@ -186,6 +186,7 @@ fn definition(name: String, dice: &mut Dice) -> ColumnDef {
         nullable: dice.chance(80),
         default: dice.chance(20).then(|| "1".to_owned()),
         generated: None,
+        declared: None,
     }
 }
 
@@ -197,6 +198,7 @@ fn column(def: &ColumnDef, id: ColumnId) -> Column {
         nullable: def.nullable,
         default: def.default.clone(),
         generated: def.generated.clone(),
+        declared: def.declared,
     }
 }
 

@@ -222,6 +222,7 @@ impl Life {
             nullable: true,
             default: None,
             generated: None,
+            declared: None,
         };
         let columns = vec![
             column("id", ColumnType::Int64),

@@ -1,10 +1,10 @@
-//! `/` and `%` of PostgreSQL: `/` cuts where both sides are whole numbers, and zero divides nothing. They are operators in plans, calls
-//! in what is stored.
+//! `/` and `%` of PostgreSQL: `/` cuts where both sides are whole numbers, and zero divides nothing; and `@>` and `||`, which JSON has
+//! there, too. They are operators in plans, calls in what is stored.
 
 use crate::calls::{all_unnamed, call};
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator,
-    Value,
+    BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    UnaryOperator, Value,
 };
 
 /// The operator that cuts where both sides are whole numbers.
@@ -12,8 +12,15 @@ pub const CUT_DIVIDE: &str = "/";
 /// The operator that is the remainder.
 pub const REMAINDER: &str = "%";
 
+/// The operator that is whether one value contains another: lists, or JSON.
+pub const CONTAINS: &str = "@>";
+/// The operator that puts texts, lists or JSON together.
+pub const CONCAT: &str = "||";
+
 /// The same as functions, in what is stored.
-const CALLS: [(&str, &str); 2] = [
+const CALLS: [(&str, &str); 4] = [
+    (CONTAINS, "contains_as_postgres"),
+    (CONCAT, "concat_as_postgres"),
     (CUT_DIVIDE, "divide_as_postgres"),
     (REMAINDER, "remainder_as_postgres"),
 ];
@@ -23,11 +30,13 @@ fn mark_of(op: &BinaryOperator) -> Option<&'static str> {
     match op {
         BinaryOperator::Divide => Some(CUT_DIVIDE),
         BinaryOperator::Modulo => Some(REMAINDER),
+        BinaryOperator::StringConcat => Some(CONCAT),
+        BinaryOperator::Custom(mark) if mark == CONTAINS => Some(CONTAINS),
         _ => None,
     }
 }
 
-/// Gives `/` and `%` PostgreSQL's meaning; what is stored becomes a call.
+/// Gives `/`, `||` and `%` PostgreSQL's meaning; what is stored becomes a call.
 pub(crate) fn divide(
     left: &Expr,
     op: &mut BinaryOperator,
@@ -35,12 +44,29 @@ pub(crate) fn divide(
     is_stored: bool,
 ) -> Option<Expr> {
     let mark = mark_of(op)?;
+    // Of texts it is the same in both dialects, and most are.
+    if is_stored && mark == CONCAT && ![left, right].into_iter().any(is_json) {
+        return None;
+    }
     if is_stored {
         let (_, name) = CALLS.iter().find(|(known, _)| *known == mark)?;
         return Some(call(name, vec![left.clone(), right.clone()]));
     }
     *op = BinaryOperator::Custom(mark.into());
     None
+}
+
+/// Whether an expression says itself that it is JSON.
+fn is_json(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_json(inner),
+        Expr::Cast { data_type, .. } => matches!(data_type, DataType::JSON | DataType::JSONB),
+        Expr::Function(function) => {
+            let name = function.name.to_string().to_lowercase();
+            (name.contains("json") && !name.ends_with("_text")) || name == "concat_as_postgres"
+        }
+        _ => false,
+    }
 }
 
 /// The operator that a call stands for, if it is one of what is stored.
@@ -82,7 +108,10 @@ pub(crate) fn divisor_mut(expr: &mut Expr) -> Option<&mut Expr> {
 /// Whether an expression divides by what may be zero.
 pub(crate) fn may_divide_by_zero(expr: &Expr) -> bool {
     match expr {
-        Expr::BinaryOp { op, right, .. } => mark_of(op).is_some() && !is_number_but_zero(right),
+        Expr::BinaryOp { op, right, .. } => {
+            let divides = matches!(op, BinaryOperator::Divide | BinaryOperator::Modulo);
+            divides && !is_number_but_zero(right)
+        }
         Expr::Function(function) => {
             let name = function.name.to_string();
             ["mod", "div"]

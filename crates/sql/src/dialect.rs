@@ -195,6 +195,11 @@ fn explain_with_options(parser: &mut Parser) -> Result<Statement, ParserError> {
             ("ANALYZE", None | Some("TRUE" | "ON" | "1")) => analyze = true,
             ("ANALYZE", Some("FALSE" | "OFF" | "0")) => analyze = false,
             ("FORMAT", Some("TEXT" | "DEFAULT" | "'TEXT'" | "'DEFAULT'")) => {}
+            // Nothing of these is shown.
+            (
+                "COSTS" | "TIMING" | "BUFFERS" | "SUMMARY" | "VERBOSE" | "SETTINGS" | "WAL",
+                Some("FALSE" | "OFF" | "0"),
+            ) => {}
             ("FORMAT", _) => return refused("another FORMAT"),
             _ => return refused("another option"),
         }

@@ -421,7 +421,13 @@ impl From<ArrowError> for Error {
         match error {
             ArrowError::ExternalError(inner) => from_boxed(inner),
             ArrowError::IoError(_, inner) => from_io(inner),
-            error => Self::new(arrow_kind(&error), arrow_message(&error)),
+            error => {
+                let made = Self::new(arrow_kind(&error), arrow_message(&error));
+                match sqlstate::of_cast(&error) {
+                    Some(sqlstate) => made.with_sqlstate(sqlstate),
+                    None => made,
+                }
+            }
         }
     }
 }

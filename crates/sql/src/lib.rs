@@ -14,6 +14,7 @@ mod column_names;
 mod constraints;
 mod cut_divide;
 #[doc(hidden)]
+mod declared_types;
 pub mod decoders;
 mod dialect;
 mod error;
@@ -47,13 +48,14 @@ mod postgres;
 mod postgres_arrays;
 mod postgres_byte_texts;
 mod postgres_bytes;
+mod postgres_casts;
 mod postgres_conditions;
-mod postgres_formats;
 mod postgres_from;
 mod postgres_functions;
 mod postgres_literals;
 mod postgres_names;
 mod postgres_patterns;
+mod postgres_rows;
 mod postgres_types;
 mod read_or_refuse;
 mod reading;
@@ -83,7 +85,8 @@ mod window_order;
 
 pub use calls::call;
 pub use column_names::unique;
-pub use cut_divide::{CUT_DIVIDE, REMAINDER};
+pub use cut_divide::{CONCAT, CONTAINS, CUT_DIVIDE, REMAINDER};
+pub use declared_types::declared;
 pub use error::{Error, ErrorKind, Result, Subject, caught};
 pub use error_text::without_values;
 pub use error_types::physical;
@@ -99,8 +102,8 @@ pub use macros::{
     TRIED, UUID_MILLISECOND, UUID_VERSION, functions_by_text,
 };
 pub use marks::{
-    ASOF, JSON_EACH, JSON_TREE, MERGED, OF_EXPRESSION, PERCENT, PIVOT, PIVOT_FOR, PIVOT_NAMED,
-    POSITIONAL, SAMPLE, UNPIVOT, UNPIVOT_FOR,
+    ASOF, JSON_EACH, JSON_MEMBERS, JSON_TREE, MERGED, OF_EXPRESSION, PERCENT, PIVOT, PIVOT_FOR,
+    PIVOT_NAMED, POSITIONAL, SAMPLE, UNPIVOT, UNPIVOT_FOR,
 };
 pub use names::{
     alike, find_named, folded, keywords, name_in_text, name_parts, names_current_query,
@@ -115,13 +118,16 @@ pub use parser::{
     DroppedMacro, EntryHead, MacroBody, Merge, MergeAction, MergeClause, MergedRows, NewComment,
     NewMacro, NewOverload, NewSequence, NewType, OnConflict, OptionValue, ROWS_OF, RekeySlot,
     SequenceChange, Statement, TransactionStatement, TypeBody, name_columns_of_values, parse,
-    parse_one,
+    parse_one, parse_postgres,
 };
 pub use patterns::{FULL_MATCH, LIKE_PATTERN};
-pub use postgres::{POSTGRES_TEXT, as_postgres, era_behind_day};
+pub use postgres::as_postgres;
 pub use postgres_byte_texts::postgres_bytes;
+pub use postgres_casts::{POSTGRES_TEXT, era_behind_day};
+pub use postgres_functions::{READ_MOMENT, TO_CHAR, TO_NUMBER};
 pub use postgres_literals::{POSTGRES_LITERAL, postgres_list, postgres_literal};
 pub use postgres_names::{ColumnName, postgres_columns};
+pub use postgres_rows::table_of_row;
 pub use postgres_types::{
     NUMERIC_CAST, NUMERIC_SCALE, OID_OF, POSTGRES_AVG, POSTGRES_SUM, STORED_NUMERIC, TEXT_OF,
 };

@@ -21,6 +21,8 @@ pub const ASOF: &str = "$asof";
 pub const POSITIONAL: &str = "$positional";
 /// The type of a generated column that is given none.
 pub const OF_EXPRESSION: &str = "$generated";
+/// The list of structs that are the rows of PostgreSQL's `json_each`, and those of `json_each_text`.
+pub const JSON_MEMBERS: [&str; 2] = ["json_members", "json_members_text"];
 /// The list of structs that are the rows of `json_each`.
 pub const JSON_EACH: &str = "$json_each";
 /// Those of `json_tree`.

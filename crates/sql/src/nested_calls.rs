@@ -3,7 +3,7 @@
 use super::calls::{all_unnamed, call, in_from, quoted_call};
 use super::column_names::name;
 use super::folded;
-use super::marks::{JSON_EACH, JSON_TREE};
+use super::marks::{JSON_EACH, JSON_MEMBERS, JSON_TREE};
 use super::operators::lambda;
 use super::sql_text::sql_text;
 use super::template::template;
@@ -278,7 +278,10 @@ pub fn unnest_table(factor: &mut TableFactor) {
         "unnest" => None,
         "json_each" => Some(JSON_EACH),
         "json_tree" => Some(JSON_TREE),
-        _ => return,
+        name => match JSON_MEMBERS.iter().find(|known| **known == name) {
+            Some(members) => Some(*members),
+            None => return,
+        },
     };
     if let Some(mut array_exprs) = all_unnamed(args) {
         if let Some(of_json) = of_json {

@@ -2,9 +2,10 @@
 //! `x IN list`; names before a colon, and list comprehensions.
 
 use super::calls::{call, quoted_call};
+use crate::cut_divide::CONTAINS;
 use sqlparser::ast::{
-    Expr, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax, OneOrManyWithParens,
-    UnaryOperator,
+    BinaryOperator, Expr, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax,
+    OneOrManyWithParens, UnaryOperator,
 };
 use sqlparser::dialect::{Dialect, DuckDbDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -65,7 +66,7 @@ pub(super) fn precedence(parser: &Parser, other: u8) -> Option<u8> {
     match &parser.peek_token_ref().token {
         Token::ExclamationMark => Some(POSTFIX),
         Token::HashArrow => Some(JSON_ARROW),
-        Token::LongArrow => Some(other),
+        Token::LongArrow | Token::CustomBinaryOperator(_) => Some(other),
         Token::Overlap | Token::AtArrow | Token::ArrowAt | Token::CaretAt => Some(other),
         Token::Word(word) if is_glob(word) => Some(DuckDbDialect.prec_value(Precedence::Like)),
         _ => None,
@@ -87,6 +88,10 @@ pub(super) fn infix(parser: &mut Parser, left: &Expr, precedence: u8) -> Parsed 
         Token::AtArrow => ("list_has_all", false),
         Token::ArrowAt => ("list_has_all", true),
         Token::CaretAt => ("starts_with", false),
+        Token::CustomBinaryOperator(name) => {
+            let name = name.clone();
+            return postgres_operator(parser, left, &name, precedence);
+        }
         Token::Word(word) if is_glob(word) => (GLOB_MATCH, false),
         _ => return in_list(parser, left, precedence),
     };
@@ -99,6 +104,43 @@ pub(super) fn infix(parser: &mut Parser, left: &Expr, precedence: u8) -> Parsed 
     Some(right.map(|right| match turned {
         true => call(name, vec![right, left.clone()]),
         false => call(name, vec![left.clone(), right]),
+    }))
+}
+
+/// Operators of PostgreSQL's JSON, by the names of their functions.
+pub(super) const POSTGRES_OPERATORS: [(&str, &str); 8] = [
+    ("->", "jsonb_object_field"),
+    ("->>", "jsonb_object_field_text"),
+    ("#>", "json_by_path"),
+    ("#>>", "json_by_path_text"),
+    ("#-", "jsonb_delete_path"),
+    ("?", "jsonb_exists"),
+    ("?|", "jsonb_exists_any"),
+    ("?&", "jsonb_exists_all"),
+];
+
+/// One of PostgreSQL's operators: a call, or a mark where the plan alone knows whether it is one of JSON or of lists.
+fn postgres_operator(parser: &mut Parser, left: &Expr, name: &str, precedence: u8) -> Parsed {
+    let contains = ["@>", "<@"].contains(&name);
+    let known = POSTGRES_OPERATORS.iter().find(|(known, _)| *known == name);
+    if known.is_none() && !contains {
+        return None;
+    }
+    parser.next_token();
+    let right = parser.parse_subexpr(precedence);
+    Some(right.map(|right| match known {
+        Some((_, function)) => quoted_call(function, vec![left.clone(), right]),
+        None => {
+            let (left, right) = match name {
+                "@>" => (left.clone(), right),
+                _ => (right, left.clone()),
+            };
+            Expr::BinaryOp {
+                left: Box::new(left),
+                op: BinaryOperator::Custom(CONTAINS.into()),
+                right: Box::new(right),
+            }
+        }
     }))
 }
 

@@ -7,21 +7,22 @@
 
 use crate::calls::call;
 use crate::cut_divide::divide;
+use crate::declared_types::marked;
 use crate::error::{Error, Result};
 use crate::parser::Statement;
 use crate::postgres_arrays::array_literal;
-use crate::postgres_byte_texts::postgres_bytes;
 use crate::postgres_bytes::of_bytes;
+use crate::postgres_casts::{AS_JSONB, bytes, cast, is_day, put_era, show_name};
 use crate::postgres_conditions::divide_where_asked;
-use crate::postgres_formats::{of_format, to_char};
 use crate::postgres_from::{
     Tables, name_tableoid, series_of_columns, series_of_moments, table_function,
 };
-use crate::postgres_functions::{MACROS, date_part, extracted};
+use crate::postgres_functions::{MACROS, date_part, extracted, in_order, of_any_count};
 use crate::postgres_literals::{self, mark_parts, mark_values};
 use crate::postgres_names::{ColumnName, name_calls, names};
 use crate::postgres_patterns::similar;
-use crate::postgres_types::{self, NUMERIC_CAST, OID_OF, POSTGRES_AVG, POSTGRES_SUM, TEXT_OF};
+use crate::postgres_rows::{mark_row, names_of, table_of_row};
+use crate::postgres_types::{self, OID_OF, POSTGRES_AVG, POSTGRES_SUM};
 use crate::template::template;
 use crate::walk::visit_expressions_mut;
 use sqlparser::ast::{
@@ -46,10 +47,7 @@ pub fn as_postgres(statement: &mut Statement) -> Result<Vec<ColumnName>> {
         _ => false,
     };
     let names = match statement {
-        Statement::Sql(statement) => match statement.as_ref() {
-            ast::Statement::Query(query) => names(query),
-            _ => vec![],
-        },
+        Statement::Sql(statement) => names(statement),
         _ => vec![],
     };
     if let Statement::Sql(statement) = statement {
@@ -60,6 +58,7 @@ pub fn as_postgres(statement: &mut Statement) -> Result<Vec<ColumnName>> {
         is_stored,
         depth: 0,
         tables: vec![],
+        names: vec![],
     })?;
     if let Statement::Sql(statement) = statement {
         type_parameters(statement)?;
@@ -110,6 +109,8 @@ struct Meaning {
     depth: usize,
     /// The tables of the SELECTs around.
     tables: Vec<Tables>,
+    /// What the tables of each go by.
+    names: Vec<Vec<Ident>>,
 }
 
 impl VisitorMut for Meaning {
@@ -132,10 +133,12 @@ impl VisitorMut for Meaning {
             return ControlFlow::Break(Box::new(error));
         }
         self.tables.push(Tables::of(select));
+        self.names.push(names_of(select));
         for item in &mut select.projection {
             name_tableoid(item);
             if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
                 show_name(expr);
+                series_as_rows(expr);
             }
         }
         ControlFlow::Continue(())
@@ -143,6 +146,7 @@ impl VisitorMut for Meaning {
 
     fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<Self::Break> {
         self.tables.pop();
+        self.names.pop();
         ControlFlow::Continue(())
     }
 
@@ -155,6 +159,9 @@ impl VisitorMut for Meaning {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         divide_where_asked(expr);
+        if let Some(names) = self.names.last() {
+            mark_row(expr, names);
+        }
         ControlFlow::Continue(())
     }
 
@@ -177,6 +184,19 @@ impl Meaning {
                 None => found_anywhere(left, op, right)?,
                 divided => divided,
             },
+            Expr::Like {
+                pattern,
+                escape_char: escape @ None,
+                ..
+            }
+            | Expr::ILike {
+                pattern,
+                escape_char: escape @ None,
+                ..
+            } => {
+                escape_by_backslash(pattern, escape);
+                None
+            }
             Expr::SimilarTo {
                 pattern,
                 escape_char,
@@ -229,96 +249,46 @@ impl Meaning {
     }
 }
 
-/// A value of a type that stands for a name is shown as that name.
-fn show_name(expr: &mut Expr) {
-    let shown = match expr {
-        Expr::Cast {
-            expr, data_type, ..
-        } => postgres_types::named(data_type).map(|kind| {
-            call(
-                TEXT_OF[kind],
-                vec![call(OID_OF[kind], vec![expr.as_ref().clone()])],
-            )
-        }),
-        _ => None,
-    };
-    if let Some(shown) = shown {
-        *expr = shown;
-    }
-}
-
-/// The function that a cast to text is.
-pub const POSTGRES_TEXT: &str = "postgres_text";
-
-/// A cast to a type that only PostgreSQL has, or to text, which some values are in another writing there.
-fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
-    if let Some(kind) = postgres_types::named(data_type) {
-        return Some(call(OID_OF[kind], vec![expr.clone()]));
-    }
-    if postgres_types::is_text(data_type)
-        && let Expr::Function(function) = expr
-        && let Some(kind) = OID_OF
-            .iter()
-            .position(|name| function.name.to_string() == *name)
+/// A series in a select list has a row for each of its values.
+fn series_as_rows(expr: &mut Expr) {
+    if let Expr::Function(function) = expr
+        && function
+            .name
+            .0
+            .last()
+            .and_then(|part| part.as_ident())
+            .is_some_and(|name| name.value.eq_ignore_ascii_case("generate_series"))
     {
-        return Some(call(TEXT_OF[kind], vec![expr.clone()]));
+        *expr = call("unnest", vec![expr.clone()]);
     }
-    if postgres_types::is_text(data_type) && !is_plain(expr) {
-        let text = call(POSTGRES_TEXT, vec![expr.clone()]);
-        return Some(match postgres_types::letters_of(data_type) {
-            Some(letters) => cut(text, letters),
-            None => text,
-        });
-    }
-    if let Some(letters) = postgres_types::letters_of(data_type) {
-        let text = Expr::Cast {
-            kind: ast::CastKind::Cast,
-            expr: Box::new(expr.clone()),
-            data_type: ast::DataType::Varchar(None),
-            array: false,
-            format: None,
-        };
-        return Some(cut(text, letters));
-    }
-    if matches!(data_type, ast::DataType::Bytea)
-        && let Some(bytes) = bytes(expr)
-    {
-        return Some(bytes);
-    }
-    if postgres_types::is_bare_numeric(data_type) {
-        match written_number(expr).and_then(postgres_types::numeric_of) {
-            Some(digits) => *data_type = digits,
-            None => return Some(call(NUMERIC_CAST, vec![expr.clone()])),
-        }
-    }
-    if let Some(plain) = postgres_types::plain(data_type) {
-        *data_type = plain;
-    }
-    None
 }
 
-/// The first letters of a text.
-fn cut(text: Expr, letters: u64) -> Expr {
-    let letters = Expr::Value(Value::Number(letters.to_string(), false).into());
-    call("left", vec![text, letters])
+/// Has a backslash in a pattern of LIKE take the meaning of the letter behind it, where there may be one.
+fn escape_by_backslash(pattern: &Expr, escape: &mut Option<ast::ValueWithSpan>) {
+    if may_escape(pattern) {
+        *escape = Some(Value::SingleQuotedString("\\".to_owned()).into());
+    }
 }
 
-/// The number that a literal is, as it is written.
-fn written_number(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Nested(inner) => written_number(inner),
+/// Whether a pattern of LIKE is, or may come to be, one in which a backslash takes the meaning of the letter behind it.
+fn may_escape(pattern: &Expr) -> bool {
+    match pattern {
+        Expr::Nested(inner) => may_escape(inner),
         Expr::Value(value) => match &value.value {
-            Value::Number(text, _) | Value::SingleQuotedString(text) => Some(text),
-            _ => None,
+            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => {
+                text.contains('\\')
+            }
+            Value::Placeholder(_) => true,
+            _ => false,
         },
-        _ => None,
+        _ => false,
     }
 }
 
 /// Gives the columns that a statement defines PostgreSQL's types.
 fn type_columns(statement: &mut ast::Statement) {
     let set = |ty: &mut ast::DataType| {
-        if let Some(ours) = postgres_types::of_column(ty) {
+        if let Some(ours) = marked(ty).or_else(|| postgres_types::of_column(ty)) {
             *ty = ours;
         }
     };
@@ -347,67 +317,12 @@ fn type_columns(statement: &mut ast::Statement) {
     }
 }
 
-fn is_day(data_type: &ast::DataType) -> bool {
-    matches!(
-        data_type,
-        ast::DataType::Date | ast::DataType::Timestamp(..)
-    )
-}
-
-/// Puts the era of a literal where DuckDB has it: behind the day, and not behind the time.
-fn put_era(expr: &mut Expr) {
-    match expr {
-        Expr::Nested(inner) => put_era(inner),
-        Expr::Value(value) => {
-            if let Value::SingleQuotedString(text) = &mut value.value
-                && let Some(era) = era_behind_day(text)
-            {
-                *text = era;
-            }
-        }
-        _ => {}
-    }
-}
-
-/// A date or timestamp that ends in ` BC`, as PostgreSQL writes it, in DuckDB's order: `0044-03-15 (BC) 00:00:01`.
-/// `None` when it has no era.
-pub fn era_behind_day(text: &str) -> Option<String> {
-    let text = text.trim();
-    let at = text.len().checked_sub(3)?;
-    let (text, era) = text.split_at_checked(at)?;
-    let (day, rest) = text.split_at(text.find([' ', 'T']).unwrap_or(text.len()));
-    era.eq_ignore_ascii_case(" bc")
-        .then(|| format!("{day} (BC){rest}"))
-}
-
-/// Whether an expression is a literal or a parameter, whose type a cast says.
-fn is_plain(expr: &Expr) -> bool {
-    match expr {
-        Expr::Value(_) => true,
-        Expr::Nested(inner) => is_plain(inner),
-        _ => false,
-    }
-}
-
-/// The bytes that a text means, which DuckDB would read otherwise.
-fn bytes(expr: &Expr) -> Option<Expr> {
-    let Expr::Value(value) = expr else {
-        return None;
-    };
-    let (Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text)) = &value.value else {
-        return None;
-    };
-    let bytes = postgres_bytes(text).filter(|_| text.contains('\\'))?;
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let digits = Expr::Value(Value::SingleQuotedString(digits).into());
-    Some(call("unhex", vec![digits]))
-}
-
 /// `~` and its kin, which find a pattern anywhere in a text.
 fn found_anywhere(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Expr>> {
     let text = match op {
         BinaryOperator::PGRegexMatch => "regexp_matches($1, $2)",
         BinaryOperator::PGRegexNotMatch => "(NOT regexp_matches($1, $2))",
+        BinaryOperator::PGExp => "power_as_postgres($1, $2)",
         BinaryOperator::PGRegexIMatch => "regexp_matches($1, $2, 'i')",
         BinaryOperator::PGRegexNotIMatch => "(NOT regexp_matches($1, $2, 'i'))",
         _ => return Ok(None),
@@ -444,21 +359,20 @@ fn known_word(name: &Ident) -> Result<Option<Expr>> {
 }
 
 /// PostgreSQL's functions that are ours under another name, with any arguments.
-const OTHER_NAMES: [(&str, &str); 15] = [
+const OTHER_NAMES: [(&str, &str); 14] = [
     ("sum", POSTGRES_SUM),
     ("avg", POSTGRES_AVG),
     ("every", "bool_and"),
-    ("json_build_object", "json_object"),
-    ("jsonb_build_object", "json_object"),
-    ("json_build_array", "json_array"),
-    ("jsonb_build_array", "json_array"),
-    ("to_jsonb", "to_json"),
-    ("array_to_json", "to_json"),
+    ("json_build_object", "json_object_as_postgres"),
+    ("jsonb_build_object", "json_object_as_postgres"),
+    ("json_build_array", "json_array_as_postgres"),
+    ("jsonb_build_array", "json_array_as_postgres"),
+    ("to_json", "to_json_as_postgres"),
+    ("row_to_json", "to_json_as_postgres"),
+    ("to_jsonb", "to_json_as_postgres"),
+    ("array_to_json", "to_json_as_postgres"),
     ("json_object_agg", "json_group_object"),
     ("jsonb_object_agg", "json_group_object"),
-    ("json_agg", "json_group_array"),
-    ("jsonb_agg", "json_group_array"),
-    ("jsonb_pretty", "json_pretty"),
     ("format", "format_as_postgres"),
 ];
 
@@ -469,17 +383,19 @@ fn is_system_schema(name: &str) -> bool {
         .any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// `json_agg(x ORDER BY y)`, since JSON's own aggregate knows no order: its items as text, which is put together in that order.
-fn ordered_json(function: &Function) -> Result<Option<Expr>> {
+/// `json_agg(x ORDER BY y)`: its items as text, which is put together in that order.
+fn list_of_json(function: &Function) -> Result<Option<Expr>> {
     let FunctionArguments::List(list) = &function.args else {
         return Ok(None);
     };
     let [FunctionArg::Unnamed(FunctionArgExpr::Expr(item))] = list.args.as_slice() else {
         return Ok(None);
     };
-    let text = "coalesce(CAST(to_json($1) AS VARCHAR), 'null')";
+    let is_row = table_of_row(item).is_some();
+    let text = "coalesce(CAST(to_json_as_postgres($1) AS VARCHAR), 'null')";
     let item = template(text, std::slice::from_ref(item))?;
-    let comma = Expr::Value(Value::SingleQuotedString(",".to_owned()).into());
+    let comma = if is_row { ", \n " } else { ", " };
+    let comma = Expr::Value(Value::SingleQuotedString(comma.to_owned()).into());
     let mut joined = function.clone();
     joined.name = ObjectName::from(vec![Ident::new("string_agg")]);
     if let FunctionArguments::List(list) = &mut joined.args {
@@ -504,19 +420,28 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
     };
     let name = part.as_ident().map(|name| name.value.to_lowercase());
     let name = name.unwrap_or_default();
-    let is_ordered =
-        matches!(&function.args, FunctionArguments::List(list) if !list.clauses.is_empty());
-    if is_ordered && matches!(name.as_str(), "json_agg" | "jsonb_agg") {
-        return ordered_json(function);
+    if matches!(name.as_str(), "json_agg" | "jsonb_agg") {
+        let list = list_of_json(function)?;
+        return Ok(match name.as_str() {
+            "jsonb_agg" => list.map(|list| call(AS_JSONB, vec![list])),
+            _ => list,
+        });
     }
     if let Some((_, ours)) = OTHER_NAMES.iter().find(|(other, _)| *other == name) {
         function.name = ObjectName::from(vec![Ident::new(*ours)]);
-        return Ok(None);
+        let is_jsonb = name.contains("jsonb");
+        return Ok(is_jsonb.then(|| call(AS_JSONB, vec![Expr::Function(function.clone())])));
     }
     let args = match &function.args {
         FunctionArguments::List(list) if list.clauses.is_empty() => &list.args,
         _ => return Ok(None),
     };
+    if let Some(meaning) = in_order(&name, function)? {
+        return Ok(Some(meaning));
+    }
+    if let Some(meaning) = of_any_count(&name, args)? {
+        return Ok(Some(meaning));
+    }
     let plain = args.iter().map(|arg| match arg {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
         _ => None,
@@ -538,14 +463,11 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
     }
     match name.as_str() {
         "generate_series" => return series_of_moments(&args),
-        "to_char" => return to_char(&args),
         "date_part" => return date_part(&args),
         _ => {}
     }
-    for meaning in [of_bytes(&name, &args)?, of_format(&name, &args)?] {
-        if meaning.is_some() {
-            return Ok(meaning);
-        }
+    if let Some(meaning) = of_bytes(&name, &args)? {
+        return Ok(Some(meaning));
     }
     let mut known = MACROS.iter();
     match known.find(|(known, count, _)| *known == name && *count == args.len()) {
@@ -557,18 +479,6 @@ fn function(function: &mut Function) -> Result<Option<Expr>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_era_goes_behind_the_day() {
-        let written = era_behind_day("0044-03-15 00:00:01 bc");
-        assert_eq!(written.as_deref(), Some("0044-03-15 (BC) 00:00:01"));
-        assert_eq!(
-            era_behind_day("0044-03-15 BC").as_deref(),
-            Some("0044-03-15 (BC)")
-        );
-        assert_eq!(era_behind_day("2024-01-01"), None);
-        assert_eq!(era_behind_day("BC"), None);
-    }
 
     #[test]
     fn what_is_stored_reads_alike_in_both_dialects() {
@@ -653,7 +563,7 @@ mod tests {
                 some("case"),
                 ColumnName::Star,
                 some("max"),
-                some("bool")
+                some("?column?")
             ]
         );
         let said = names("SELECT t.*, b, 2, b FROM t");

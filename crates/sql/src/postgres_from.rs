@@ -3,14 +3,16 @@
 
 use crate::calls::call;
 use crate::error::{Error, Result};
+use crate::marks::JSON_MEMBERS;
+use crate::postgres_casts::AS_JSONB;
 use crate::postgres_types::OID_OF;
 use crate::reading::{parse_query, query_of};
 use crate::template::template;
 use crate::walk::visit_expressions;
 use sqlparser::ast::{
     DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinOperator,
-    ObjectName, Select, SelectItem, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins,
-    TimezoneInfo, Value,
+    ObjectName, Select, SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
+    TableWithJoins, TimezoneInfo, Value,
 };
 use std::ops::ControlFlow;
 
@@ -34,6 +36,76 @@ const EMPTY: [(&str, &str); 4] = [
 /// Functions of one value, whose row in FROM is that value.
 const OF_ONE_ROW: [&str; 3] = ["string_to_array", "current_schemas", "current_setting"];
 
+/// Functions whose rows are the values of lists that functions of ours give, and what their column is called; those of several columns
+/// are none.
+const AS_LISTS: [(&str, &str, &str); 12] = [
+    ("json_array_elements", "json_items", "value"),
+    ("jsonb_array_elements", "json_items", "value"),
+    ("json_array_elements_text", "json_items_text", "value"),
+    ("jsonb_array_elements_text", "json_items_text", "value"),
+    ("json_object_keys", "json_keys", "json_object_keys"),
+    ("jsonb_object_keys", "json_keys", "jsonb_object_keys"),
+    ("json_each", JSON_MEMBERS[0], ""),
+    ("jsonb_each", JSON_MEMBERS[0], ""),
+    ("json_each_text", JSON_MEMBERS[1], ""),
+    ("jsonb_each_text", JSON_MEMBERS[1], ""),
+    (
+        "regexp_split_to_table",
+        "regexp_split_to_array",
+        "regexp_split_to_table",
+    ),
+    ("string_to_table", "string_split", "string_to_table"),
+];
+
+/// A function in FROM whose rows are the values of a list: one column goes by the function's alias, as for every function there.
+fn of_list(factor: &mut TableFactor, list: &str, column: &str) -> Result<()> {
+    let TableFactor::Table {
+        name,
+        alias,
+        args: Some(args),
+        ..
+    } = factor
+    else {
+        return Ok(());
+    };
+    let is_unnamed = alias.is_none();
+    let called = name.0.last().and_then(|part| part.as_ident());
+    let called = called.map_or_else(|| Ident::new(list), Clone::clone);
+    let alias = alias.get_or_insert_with(|| TableAlias {
+        explicit: false,
+        name: called.clone(),
+        columns: vec![],
+        at: None,
+    });
+    if column.is_empty() {
+        *name = ObjectName::from(vec![Ident::new(list)]);
+        return Ok(());
+    }
+    if alias.columns.is_empty() {
+        let name = match is_unnamed {
+            true => Ident::new(column),
+            false => alias.name.clone(),
+        };
+        alias.columns.push(TableAliasColumnDef {
+            name,
+            data_type: None,
+        });
+    }
+    let is_jsonb = called.value.to_lowercase().starts_with("jsonb");
+    let values = args.args.iter().map(|arg| match unnamed(arg)? {
+        // In the one writing, in which a column's values are.
+        literal @ Expr::Value(_) if is_jsonb => Some(call(AS_JSONB, vec![literal.clone()])),
+        value => Some(value.clone()),
+    });
+    if let Some(values) = values.collect::<Option<Vec<_>>>() {
+        args.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(call(
+            list, values,
+        )))];
+        *name = ObjectName::from(vec![Ident::new("unnest")]);
+    }
+    Ok(())
+}
+
 /// The name of a call in FROM, without `pg_catalog.`.
 fn called(factor: &TableFactor) -> Option<String> {
     let TableFactor::Table {
@@ -49,6 +121,7 @@ fn called(factor: &TableFactor) -> Option<String> {
 
 /// A function in FROM: its schema is left out, and its one column goes by its alias.
 pub(super) fn table_function(factor: &mut TableFactor) -> Result<()> {
+    without_lateral(factor)?;
     name_series(factor);
     let Some(called) = called(factor) else {
         return Ok(());
@@ -75,6 +148,9 @@ pub(super) fn table_function(factor: &mut TableFactor) -> Result<()> {
     if OF_ONE_ROW.contains(&called.as_str()) {
         return one_row(factor);
     }
+    if let Some((_, list, column)) = AS_LISTS.iter().find(|(name, ..)| *name == called) {
+        return of_list(factor, list, column);
+    }
     if called == "generate_series" {
         type_parameters(&mut args.args)?;
     }
@@ -87,6 +163,42 @@ pub(super) fn table_function(factor: &mut TableFactor) -> Result<()> {
             name: name.clone(),
             data_type: None,
         });
+    }
+    Ok(())
+}
+
+/// `LATERAL f(x)` is `f(x)`, which sees what is to its left in any case.
+fn without_lateral(factor: &mut TableFactor) -> Result<()> {
+    let TableFactor::Function {
+        name,
+        args,
+        with_ordinality,
+        alias,
+        ..
+    } = factor
+    else {
+        return Ok(());
+    };
+    let query = parse_query("SELECT 1 FROM f()")?;
+    let SetExpr::Select(select) = *query.body else {
+        return Ok(());
+    };
+    let Some(mut plain) = select.from.into_iter().next().map(|table| table.relation) else {
+        return Ok(());
+    };
+    if let TableFactor::Table {
+        name: called,
+        args: Some(given),
+        with_ordinality: ordinality,
+        alias: goes_by,
+        ..
+    } = &mut plain
+    {
+        called.clone_from(name);
+        given.args = std::mem::take(args);
+        *ordinality = *with_ordinality;
+        *goes_by = alias.take();
+        *factor = plain;
     }
     Ok(())
 }

@@ -1,11 +1,39 @@
 //! PostgreSQL's functions that are expressions of ours.
 
+use crate::calls::call;
 use crate::error::Result;
+use crate::postgres_casts::POSTGRES_TEXT;
 use crate::template::template;
-use sqlparser::ast::{Expr, Value};
+use sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Value,
+};
+
+/// The function that `to_char` of PostgreSQL is.
+pub const TO_CHAR: &str = "to_char_as_postgres";
+/// The function that `to_number` is.
+pub const TO_NUMBER: &str = "to_number_as_postgres";
+/// The function that gives the moment that `to_timestamp` and `to_date` read.
+pub const READ_MOMENT: &str = "moment_as_postgres";
 
 /// Name, number of arguments, and what it means. Names that begin with a dollar are of values within lists.
-pub(crate) const MACROS: [(&str, usize, &str); 43] = [
+pub(crate) const MACROS: &[(&str, usize, &str)] = &[
+    ("pg_typeof", 1, NAME_OF_TYPE),
+    ("sqrt", 1, "sqrt_as_postgres($1)"),
+    ("power", 2, "power_as_postgres($1, $2)"),
+    ("pow", 2, "power_as_postgres($1, $2)"),
+    ("exp", 1, "exp_as_postgres($1)"),
+    ("ln", 1, "ln_as_postgres($1)"),
+    ("log", 1, "log_as_postgres($1)"),
+    ("log10", 1, "log_as_postgres($1)"),
+    ("log", 2, "log_as_postgres($1, $2)"),
+    ("to_char", 2, "to_char_as_postgres($1, $2)"),
+    ("to_number", 2, "to_number_as_postgres($1, $2)"),
+    (
+        "to_timestamp",
+        2,
+        "CAST(moment_as_postgres($1, $2) AS TIMESTAMP WITH TIME ZONE)",
+    ),
+    ("to_date", 2, "CAST(moment_as_postgres($1, $2) AS DATE)"),
     ("version", 0, "postgres_version()"),
     ("current_setting", 1, "setting_of_session($1)"),
     ("current_setting", 2, "setting_of_session($1, $2)"),
@@ -102,6 +130,32 @@ pub(crate) const MACROS: [(&str, usize, &str); 43] = [
     ("width_bucket", 4, BUCKET),
     ("json_typeof", 1, TYPE_OF_JSON),
     ("jsonb_typeof", 1, TYPE_OF_JSON),
+    ("jsonb_extract_path", 2, "json_by_path($1, [$2])"),
+    ("json_extract_path", 2, "json_by_path($1, [$2])"),
+    ("jsonb_extract_path", 3, "json_by_path($1, [$2, $3])"),
+    ("json_extract_path", 3, "json_by_path($1, [$2, $3])"),
+    ("jsonb_extract_path_text", 2, "json_by_path_text($1, [$2])"),
+    ("json_extract_path_text", 2, "json_by_path_text($1, [$2])"),
+    (
+        "jsonb_extract_path_text",
+        3,
+        "json_by_path_text($1, [$2, $3])",
+    ),
+    (
+        "json_extract_path_text",
+        3,
+        "json_by_path_text($1, [$2, $3])",
+    ),
+    ("json_array_elements", 1, "unnest(json_items($1))"),
+    ("jsonb_array_elements", 1, "unnest(json_items($1))"),
+    ("json_array_elements_text", 1, "unnest(json_items_text($1))"),
+    (
+        "jsonb_array_elements_text",
+        1,
+        "unnest(json_items_text($1))",
+    ),
+    ("jsonb_pretty", 1, "json_pretty($1)"),
+    ("json_strip_nulls", 1, "jsonb_strip_nulls($1)"),
     ("json_object_keys", 1, "unnest(json_keys($1))"),
     ("jsonb_object_keys", 1, "unnest(json_keys($1))"),
     ("pg_size_pretty", 1, SIZE),
@@ -111,6 +165,11 @@ pub(crate) const MACROS: [(&str, usize, &str); 43] = [
         "struct_pack(x := unnest($1), n := unnest(range(1, len($1) + 1)))",
     ),
 ];
+
+const NAME_OF_TYPE: &str = "CASE typeof($1) WHEN 'TIMESTAMP' THEN 'timestamp without time zone' WHEN 'TIME' THEN 'time without time zone' \
+    WHEN '\"NULL\"' THEN 'unknown' \
+    ELSE replace(replace(replace(replace(regexp_replace(lower(typeof($1)), 'decimal\\([0-9,]+\\)', 'numeric', 'g'), \
+    'varchar', 'text'), 'double', 'double precision'), 'blob', 'bytea'), 'float', 'real') END";
 
 const TYPE_OF_JSON: &str = "CASE json_type($1) WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' WHEN 'VARCHAR' THEN 'string' \
     WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' ELSE CASE WHEN $1 IS NOT NULL THEN 'number' END END";
@@ -181,5 +240,129 @@ pub(crate) fn date_part(args: &[Expr]) -> Result<Option<Expr>> {
             template(&text, args).map(Some)
         }
         None => template("CAST(date_part($1, $2) AS DOUBLE)", args).map(Some),
+    }
+}
+
+/// The parts of an interval, as `make_interval` calls them, and the function that gives so many of each.
+const PARTS: [(&str, &str); 7] = [
+    ("years", "to_years"),
+    ("months", "to_months"),
+    ("weeks", "to_weeks"),
+    ("days", "to_days"),
+    ("hours", "to_hours"),
+    ("mins", "to_minutes"),
+    ("secs", "to_seconds"),
+];
+
+/// What a function means that takes any number of arguments, or names them.
+pub(crate) fn of_any_count(name: &str, args: &[FunctionArg]) -> Result<Option<Expr>> {
+    match name {
+        "make_interval" => make_interval(args),
+        "concat" | "concat_ws" => concat(name, args),
+        "num_nulls" => count_of(args, "IS NULL"),
+        "num_nonnulls" => count_of(args, "IS NOT NULL"),
+        _ => Ok(None),
+    }
+}
+
+fn make_interval(args: &[FunctionArg]) -> Result<Option<Expr>> {
+    let (mut values, mut terms) = (vec![], vec![]);
+    for (at, arg) in args.iter().enumerate() {
+        let (part, value) = match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (PARTS.get(at), value),
+            FunctionArg::Named {
+                name,
+                arg: FunctionArgExpr::Expr(value),
+                ..
+            } => {
+                let mut parts = PARTS.iter();
+                let is_it = |(part, _): &&(&str, &str)| name.value.eq_ignore_ascii_case(part);
+                (parts.find(is_it), value)
+            }
+            _ => return Ok(None),
+        };
+        let Some((_, function)) = part else {
+            return Ok(None);
+        };
+        values.push(value.clone());
+        terms.push(format!("{function}(${})", values.len()));
+    }
+    match terms.is_empty() {
+        true => template("INTERVAL '0 seconds'", &[]).map(Some),
+        false => template(&format!("({})", terms.join(" + ")), &values).map(Some),
+    }
+}
+
+/// What an aggregate WITHIN GROUP means, of those that PostgreSQL has.
+pub(crate) fn in_order(name: &str, function: &Function) -> Result<Option<Expr>> {
+    let [order] = function.within_group.as_slice() else {
+        return Ok(None);
+    };
+    let FunctionArguments::List(list) = &function.args else {
+        return Ok(None);
+    };
+    let (called, of) = match name {
+        "percentile_cont" => ("quantile_cont", "CAST($1 AS DOUBLE)"),
+        "percentile_disc" => ("quantile_disc", "$1"),
+        "mode" => ("mode", "$1"),
+        _ => return Ok(None),
+    };
+    let descends = order.options.asc == Some(false);
+    let mut args = vec![template(of, std::slice::from_ref(&order.expr))?];
+    for arg in &list.args {
+        let FunctionArg::Unnamed(FunctionArgExpr::Expr(share)) = arg else {
+            return Ok(None);
+        };
+        args.push(match descends {
+            true => template("(1 - $1)", std::slice::from_ref(share))?,
+            false => share.clone(),
+        });
+    }
+    let mut meant = function.clone();
+    meant.name = ObjectName::from(vec![Ident::new(called)]);
+    meant.within_group = vec![];
+    if let FunctionArguments::List(list) = &mut meant.args {
+        let args = args.into_iter().map(FunctionArgExpr::Expr);
+        list.args = args.map(FunctionArg::Unnamed).collect();
+    }
+    Ok(Some(Expr::Function(meant)))
+}
+
+/// `concat` of values as PostgreSQL writes them.
+fn concat(name: &str, args: &[FunctionArg]) -> Result<Option<Expr>> {
+    let values = args.iter().map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Some(value),
+        _ => None,
+    });
+    let Some(values) = values.collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    let terms = values.into_iter().map(|value| match value {
+        Expr::Value(truth) => match &truth.value {
+            Value::Boolean(truth) => {
+                let text = if *truth { "t" } else { "f" };
+                Expr::Value(Value::SingleQuotedString(text.to_owned()).into())
+            }
+            _ => value.clone(),
+        },
+        value => call(POSTGRES_TEXT, vec![value.clone()]),
+    });
+    Ok(Some(call(name, terms.collect())))
+}
+
+/// How many arguments fulfil a condition.
+fn count_of(args: &[FunctionArg], condition: &str) -> Result<Option<Expr>> {
+    let values = args.iter().map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Some(value.clone()),
+        _ => None,
+    });
+    let Some(values) = values.collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    let terms = (1..=values.len()).map(|n| format!("CAST(${n} {condition} AS INTEGER)"));
+    let terms: Vec<String> = terms.collect();
+    match terms.is_empty() {
+        true => Ok(None),
+        false => template(&format!("({})", terms.join(" + ")), &values).map(Some),
     }
 }

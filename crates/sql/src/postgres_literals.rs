@@ -4,6 +4,7 @@
 //! What must hold: a text that no type reads otherwise than DuckDB stays as it is; what is stored means the same in both dialects.
 
 use crate::calls::call;
+use crate::cut_divide::CONTAINS;
 use crate::postgres_arrays::list_text;
 use sqlparser::ast::{
     self, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Insert,
@@ -18,6 +19,17 @@ const OF_ONE_TYPE: [&str; 5] = ["coalesce", "nullif", "greatest", "least", "ifnu
 
 /// Functions of lists alone.
 const OF_LISTS: [&str; 3] = ["list_has_all", "list_has_any", "list_concat"];
+
+/// Functions of JSON whose second argument is a list of texts.
+const OF_PATHS: [&str; 7] = [
+    "json_by_path",
+    "json_by_path_text",
+    "jsonb_delete_path",
+    "jsonb_exists_any",
+    "jsonb_exists_all",
+    "jsonb_set",
+    "jsonb_insert",
+];
 
 /// A text of PostgreSQL that is a list, in DuckDB's writing.
 pub fn postgres_list(text: &str, of_bytes: bool) -> Option<String> {
@@ -105,10 +117,12 @@ pub(super) fn mark_parts(expr: &mut Expr) {
 /// Whether both sides are of one type.
 fn is_of_one_type(op: &BinaryOperator) -> bool {
     use BinaryOperator as B;
-    matches!(
-        op,
-        B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq | B::Spaceship | B::StringConcat
-    )
+    let contains = matches!(op, B::Custom(mark) if mark == CONTAINS);
+    contains
+        || matches!(
+            op,
+            B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq | B::Spaceship | B::StringConcat
+        )
 }
 
 fn mark_arguments(function: &mut Function) {
@@ -119,10 +133,11 @@ fn mark_arguments(function: &mut Function) {
     let name = part.as_ident().map(|name| name.value.to_lowercase());
     let is_of = |names: &[&str]| name.as_deref().is_some_and(|name| names.contains(&name));
     let (of_one_type, of_lists) = (is_of(&OF_ONE_TYPE), is_of(&OF_LISTS));
-    for arg in &mut list.args {
+    let of_paths = is_of(&OF_PATHS);
+    for (at, arg) in list.args.iter_mut().enumerate() {
         if let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg {
             match crate::postgres_arrays::array_literal(arg) {
-                Some(list) if of_lists => *arg = list,
+                Some(list) if of_lists || of_paths && at == 1 => *arg = list,
                 _ if of_one_type => mark(arg),
                 _ => {}
             }

@@ -1,7 +1,9 @@
 //! Names of result columns that no one has named, as PostgreSQL gives them: a call goes by its function, a cast by what it casts.
 
+use crate::operators::POSTGRES_OPERATORS;
 use sqlparser::ast::{
-    AccessExpr, DataType, Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Value,
+    AccessExpr, ArrayElemTypeDef, DataType, Expr, Ident, ObjectName, Select, SelectItem, SetExpr,
+    Statement, TrimWhereField,
 };
 
 /// What PostgreSQL calls a column that has no other name.
@@ -73,9 +75,17 @@ fn is_of_column(expr: &Expr) -> bool {
     }
 }
 
-/// The names of a query's columns.
-pub(super) fn names(query: &Query) -> Vec<ColumnName> {
-    let items = first_select(&query.body).map(|select| select.projection.as_slice());
+/// The names of the columns that a statement gives.
+pub(super) fn names(statement: &Statement) -> Vec<ColumnName> {
+    let items = match statement {
+        Statement::Query(query) => {
+            first_select(&query.body).map(|select| select.projection.as_slice())
+        }
+        Statement::Insert(insert) => insert.returning.as_deref(),
+        Statement::Update(update) => update.returning.as_deref(),
+        Statement::Delete(delete) => delete.returning.as_deref(),
+        _ => None,
+    };
     let items = items.unwrap_or_default().iter();
     items
         .map(|item| match item {
@@ -147,6 +157,16 @@ fn last(name: &ObjectName) -> Option<String> {
     name.0.last()?.as_ident().map(folded)
 }
 
+/// Whether the parser has put the function in the place of an operator, which it quotes.
+fn is_operator(function: &ObjectName) -> bool {
+    let name = function.0.last().and_then(|part| part.as_ident());
+    let name = name.filter(|name| name.quote_style.is_some());
+    name.is_some_and(|name| {
+        let mut known = POSTGRES_OPERATORS.iter();
+        known.any(|(_, function)| *function == name.value)
+    })
+}
+
 /// The name that an expression gives.
 fn name(expr: &Expr) -> Option<String> {
     let plain = |name: &str| Some(name.to_owned());
@@ -154,10 +174,11 @@ fn name(expr: &Expr) -> Option<String> {
         Expr::Identifier(name) => Some(folded(name)),
         Expr::CompoundIdentifier(parts) => parts.last().map(folded),
         Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => name(inner),
+        Expr::Function(function) if is_operator(&function.name) => None,
         Expr::Function(function) => last(&function.name),
         Expr::Cast {
             expr, data_type, ..
-        } => name(expr).or_else(|| type_name(data_type)),
+        } => own_name(expr).or_else(|| type_name(data_type)),
         Expr::TypedString(typed) => type_name(&typed.data_type),
         Expr::Interval(_) => plain("interval"),
         Expr::Case { else_result, .. } => {
@@ -172,18 +193,36 @@ fn name(expr: &Expr) -> Option<String> {
         Expr::Array(_) => plain("array"),
         Expr::Extract { .. } => plain("extract"),
         Expr::Position { .. } => plain("position"),
+        Expr::Substring {
+            shorthand: true, ..
+        } => plain("substr"),
         Expr::Substring { .. } => plain("substring"),
         Expr::Overlay { .. } => plain("overlay"),
         Expr::Ceil { .. } => plain("ceil"),
         Expr::Floor { .. } => plain("floor"),
-        Expr::Trim { .. } => plain("btrim"),
+        Expr::Trim { trim_where, .. } => match trim_where {
+            Some(TrimWhereField::Leading) => plain("ltrim"),
+            Some(TrimWhereField::Trailing) => plain("rtrim"),
+            Some(TrimWhereField::Both) | None => plain("btrim"),
+        },
         Expr::AtTimeZone { .. } => plain("timezone"),
         Expr::CompoundFieldAccess { root, access_chain } => match access_chain.last() {
             Some(AccessExpr::Dot(Expr::Identifier(field))) => Some(folded(field)),
             _ => name(root),
         },
-        Expr::Value(value) if matches!(value.value, Value::Boolean(_)) => plain("bool"),
         _ => None,
+    }
+}
+
+/// The name that an expression gives a cast of it: casts and CASE have weaker ones than the type.
+fn own_name(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Nested(inner)
+        | Expr::Collate { expr: inner, .. }
+        | Expr::Cast { expr: inner, .. } => own_name(inner),
+        Expr::Case { else_result, .. } => else_result.as_deref().and_then(own_name),
+        Expr::TypedString(_) | Expr::Interval(_) => None,
+        other => name(other),
     }
 }
 
@@ -191,6 +230,7 @@ fn name(expr: &Expr) -> Option<String> {
 fn type_name(ty: &DataType) -> Option<String> {
     let name = match ty {
         DataType::Custom(name, _) => return last(name),
+        DataType::Array(ArrayElemTypeDef::SquareBracket(item, _)) => return type_name(item),
         DataType::Int(_) | DataType::Integer(_) | DataType::Int4(_) => "int4",
         DataType::BigInt(_) | DataType::Int8(_) => "int8",
         DataType::SmallInt(_) | DataType::Int2(_) => "int2",

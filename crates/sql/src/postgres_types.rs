@@ -150,7 +150,11 @@ pub(super) fn named(ty: &DataType) -> Option<usize> {
 pub(super) fn is_text(ty: &DataType) -> bool {
     matches!(
         ty,
-        DataType::Text | DataType::Varchar(_) | DataType::CharacterVarying(_)
+        DataType::Text
+            | DataType::Varchar(_)
+            | DataType::CharacterVarying(_)
+            | DataType::Char(_)
+            | DataType::Character(_)
     )
 }
 
@@ -158,9 +162,10 @@ pub(super) fn is_text(ty: &DataType) -> bool {
 pub(super) fn letters_of(ty: &DataType) -> Option<u64> {
     match ty {
         DataType::Varchar(Some(CharacterLength::IntegerLength { length, .. }))
-        | DataType::CharacterVarying(Some(CharacterLength::IntegerLength { length, .. })) => {
-            Some(*length)
-        }
+        | DataType::CharacterVarying(Some(CharacterLength::IntegerLength { length, .. }))
+        | DataType::Char(Some(CharacterLength::IntegerLength { length, .. }))
+        | DataType::Character(Some(CharacterLength::IntegerLength { length, .. })) => Some(*length),
+        DataType::Char(None) | DataType::Character(None) => Some(1),
         _ => None,
     }
 }

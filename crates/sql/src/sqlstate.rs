@@ -2,12 +2,15 @@
 //! the classes that are not of the standard are PostgreSQL's, appendix A of its manual).
 
 use crate::ErrorKind;
+use arrow::error::ArrowError;
 use datafusion_common::SchemaError;
 
 /// `insufficient_privilege`.
 pub const INSUFFICIENT_PRIVILEGE: &str = "42501";
 /// `cardinality_violation`.
 pub const CARDINALITY_VIOLATION: &str = "21000";
+/// `string_data_right_truncation`: a text of more characters than its column.
+pub const TOO_LONG: &str = "22001";
 /// `division_by_zero`.
 pub const DIVISION_BY_ZERO: &str = "22012";
 /// `not_null_violation`.
@@ -74,6 +77,35 @@ pub const DUPLICATE_DATABASE: &str = "42P04";
 pub const DUPLICATE_SCHEMA: &str = "42P06";
 /// `duplicate_table`: a table or a view.
 pub const DUPLICATE_TABLE: &str = "42P07";
+
+/// What a value that cannot be cast has: a number that is too large, a day that no calendar has, or a text that is no day.
+pub(crate) fn of_cast(error: &ArrowError) -> Option<&'static str> {
+    let ArrowError::CastError(text) = error else {
+        return None;
+    };
+    if text.starts_with("Can't cast value") {
+        return Some(OUT_OF_RANGE);
+    }
+    let (before, to) = text.rsplit_once("' to value of ")?;
+    let value = before.strip_prefix("Cannot cast string '")?.trim();
+    let digits = value.strip_prefix(['-', '+']).unwrap_or(value);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let looks_like_a_day = digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits.bytes().filter(|byte| *byte == b'-').count() == 2;
+    match to {
+        to if to.contains("Int") && is_number => Some(OUT_OF_RANGE),
+        to if to.starts_with("Date") || to.starts_with("Timestamp") => {
+            Some(match looks_like_a_day {
+                true => "22008",
+                false => "22007",
+            })
+        }
+        _ => None,
+    }
+}
+
+/// `numeric_value_out_of_range`.
+const OUT_OF_RANGE: &str = "22003";
 
 /// What an error of a kind has that has none of its own.
 pub(crate) fn of_kind(kind: ErrorKind) -> &'static str {

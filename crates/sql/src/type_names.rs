@@ -4,6 +4,7 @@
 //! places, which no type in a file is.
 
 use super::calls::quoted_call;
+use super::declared_types::plain_type as plain_type_of_declared;
 use super::postgres_types::{NUMERIC_SCALE, STORED_NUMERIC};
 use super::reading::parse_data_type;
 use super::{folded, quote};
@@ -43,6 +44,9 @@ pub fn named_type(text: &str) -> Result<ColumnType> {
 pub fn column_type(sql: &SqlType) -> Result<ColumnType> {
     use ColumnType as C;
     use SqlType as S;
+    if let Some(plain) = plain_type_of_declared(sql) {
+        return column_type(&plain);
+    }
     Ok(match sql {
         S::Boolean | S::Bool => C::Boolean,
         S::TinyInt(_) => C::Int8,

@@ -215,6 +215,7 @@ fn make_sample() -> Result<CatalogVersion> {
             nullable: true,
             default: None,
             generated: None,
+            declared: None,
         };
         let columns = ["x", "y", "z"].into_iter().zip(types).map(column);
         txn.create_table("main", name, columns.collect(), Vec::new())?;

@@ -80,8 +80,8 @@ pub use log::{
 };
 pub use numbers::{ColumnId, Generation, Lsn, RowId, TableId};
 pub use row_group::{
-    Check, Column, ColumnDef, DistinctSketch, GatheredRows, MemoryRows, RowGroup, RowGroupBuilder,
-    Segment, StatValue, same_name,
+    Check, Column, ColumnDef, Declared, DistinctSketch, GatheredRows, MemoryRows, RowGroup,
+    RowGroupBuilder, Segment, StatValue, same_name,
 };
 pub use shared::Shared;
 pub use spill::{SpillFile, SpillSpace, SpillStats};

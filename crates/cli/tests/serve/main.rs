@@ -13,6 +13,8 @@ mod hostile;
 mod hostile_table;
 mod idle;
 mod instance;
+mod json;
+mod lengths;
 mod numbers;
 mod phrases;
 mod recorded;
@@ -249,7 +251,7 @@ fn what_psql_asks_about_tables_is_answered() {
         "\"t_pkey\" PRIMARY KEY, btree (id)",
         "\"t_n\" btree (n)",
         "UNIQUE CONSTRAINT, btree (c)",
-        "CHECK (n > 0)",
+        "CHECK ((n > 0))",
     ] {
         assert!(table.contains(line), "{line} in {table}");
     }

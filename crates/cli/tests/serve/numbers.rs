@@ -298,8 +298,8 @@ const EXACT: &[(&str, &str, &[u32])] = &[
     ),
     (
         "SELECT 10::numeric ^ 2, 1e30 / 1e-30",
-        "100 1e+60",
-        &[FLOAT8, FLOAT8],
+        "100.0000000000000000 1e+60",
+        &[NUMERIC, FLOAT8],
     ),
     (
         "SELECT 100000000000::numeric / 0.00000000001::numeric",

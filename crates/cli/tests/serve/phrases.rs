@@ -16,15 +16,15 @@ fn phrases_of_postgresql_mean_what_they_mean_there() {
     for (sql, shown) in [
         (
             "SELECT json_build_object('a', id, 'b', name) FROM t",
-            r#"{"a":7,"b":"seven"}"#,
+            r#"{"a" : 7, "b" : "seven"}"#,
         ),
         (
             "SELECT json_agg(x ORDER BY x DESC) FROM generate_series(1, 2) g(x)",
-            "[2,1]",
+            "[2, 1]",
         ),
         (
             "SELECT jsonb_agg(json_build_object('x', x)) FROM generate_series(1, 1) g(x)",
-            r#"[{"x":1}]"#,
+            r#"[{"x": 1}]"#,
         ),
         ("SELECT '{\"a\": {\"b\": 5}}'::jsonb -> 'a' ->> 'b'", "5"),
         ("SELECT '{\"a,b\",NULL,c}'::text[]", "{\"a,b\",NULL,c}"),

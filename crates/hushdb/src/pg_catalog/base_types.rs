@@ -3,6 +3,8 @@
 use super::rows::{Cell, POSTGRES_TYPE, row};
 use datafusion::arrow::datatypes::{DataType, Field};
 use hushdb_sql::type_names::{is_called_json, is_enum};
+use hushdb_storage::{ColumnType, Declared};
+use std::num::NonZeroU32;
 
 /// A type of the catalog.
 pub(super) struct Type {
@@ -42,6 +44,7 @@ const fn read_by(ty: Type, functions: &'static str) -> Type {
 pub(super) const BOOL: i64 = 16;
 pub(super) const INT4: i64 = 23;
 pub(super) const TEXT: i64 = 25;
+pub(super) const BPCHAR: i64 = 1042;
 pub(super) const VARCHAR: i64 = 1043;
 pub(super) const NUMERIC: i64 = 1700;
 
@@ -170,7 +173,7 @@ pub(super) fn format_type(oid: i64, modifier: Option<i64>) -> Option<String> {
     let modifier = modifier.filter(|modifier| *modifier >= 4);
     Some(match (ty.oid, modifier.map(|modifier| modifier - 4)) {
         (NUMERIC, Some(digits)) => format!("numeric({},{})", digits >> 16, digits & 0xffff),
-        (VARCHAR | 1042, Some(length)) => format!("{}({length})", ty.sql_name()),
+        (VARCHAR | BPCHAR, Some(length)) => format!("{}({length})", ty.sql_name()),
         _ => ty.sql_name().to_owned(),
     })
 }
@@ -214,6 +217,24 @@ pub(super) fn of(ty: &DataType) -> (i64, i64) {
     (oid, modifier)
 }
 
+/// The OID and the modifier of the type that a column's definition says.
+pub(super) fn of_declared(declared: Declared) -> (i64, i64) {
+    let modifier = |length: NonZeroU32| i64::from(length.get()) + 4;
+    match declared {
+        Declared::Varchar(length) => (VARCHAR, length.map_or(-1, modifier)),
+        Declared::Char(length) => (BPCHAR, modifier(length)),
+        Declared::Jsonb => (i64::from(JSONB), -1),
+    }
+}
+
+/// The OID and the modifier of the type of a column whose definition says no more.
+pub(super) fn of_column(ty: &ColumnType) -> (i64, i64) {
+    match *ty == ColumnType::Json {
+        true => (i64::from(JSON), -1),
+        false => of(&ty.arrow()),
+    }
+}
+
 /// The OID of the type under which PostgreSQL's clients see a column.
 pub fn postgres_type_of(field: &Field) -> u32 {
     let told = field.metadata().get(POSTGRES_TYPE);
@@ -230,6 +251,8 @@ pub fn postgres_type_of(field: &Field) -> u32 {
 
 /// `json`.
 const JSON: u32 = 114;
+/// `jsonb`.
+const JSONB: u32 = 3802;
 /// `int2vector`.
 const INT2VECTOR: u32 = 22;
 

@@ -27,8 +27,10 @@ pub(super) fn rows(world: &World, name: &str, attributes: &dyn Fn() -> Vec<Attri
         "check_constraints" => check_constraints(world),
         "columns" => columns(world, &attributes()),
         "constraint_column_usage" => {
-            let used = of_keys(world, &attributes());
-            used.into_iter().map(|key| usage(world, &key)).collect()
+            let attributes = attributes();
+            let used = world.constraints.iter();
+            used.flat_map(|one| usage(world, &attributes, one))
+                .collect()
         }
         "key_column_usage" => {
             let used = of_keys(world, &attributes());
@@ -142,6 +144,23 @@ fn digits((ty, modifier): (i64, i64)) -> [Cell; 3] {
     .unwrap_or([NULL; 3])
 }
 
+/// The greatest number of characters, and of bytes, of a type of texts.
+fn lengths((ty, modifier): (i64, i64)) -> [Cell; 2] {
+    let is_text = [base_types::TEXT, base_types::VARCHAR, base_types::BPCHAR].contains(&ty);
+    let length = (modifier >= 4).then(|| modifier - 4);
+    let bytes = length.map_or(MOST_BYTES, |length| length.saturating_mul(4));
+    match is_text {
+        true => [
+            length.map_or(NULL, Cell::Int),
+            Cell::Int(bytes.min(MOST_BYTES)),
+        ],
+        false => [NULL, NULL],
+    }
+}
+
+/// Bytes of a text in PostgreSQL.
+const MOST_BYTES: i64 = 1 << 30;
+
 fn columns(world: &World, attributes: &[Attribute]) -> Rows {
     let columns = attributes.iter().filter_map(|attribute| {
         let relation = world.relation(attribute.relation)?;
@@ -169,9 +188,8 @@ fn columns(world: &World, attributes: &[Attribute]) -> Rows {
             default,
             yes(!attribute.not_null),
             data_type,
-            NULL,
-            (ty == base_types::TEXT).then_some(1_073_741_824_i64),
         ];
+        cells.extend(lengths(attribute.ty));
         cells.extend(digits(attribute.ty));
         cells.push(match ty {
             1083 | 1114 | 1184 | 1186 => Cell::Int(6),
@@ -303,18 +321,35 @@ fn of_keys<'a>(world: &'a World, attributes: &[Attribute]) -> Vec<KeyColumn<'a>>
     found
 }
 
-fn usage(world: &World, key: &KeyColumn<'_>) -> Vec<Cell> {
+/// A column that a constraint is about: of a foreign key one that it names.
+fn usage(world: &World, attributes: &[Attribute], constraint: &Constraint) -> Rows {
+    let (table, keys) = match &constraint.names {
+        Some((parent, keys)) => (*parent, keys),
+        None => (constraint.relation, &constraint.keys),
+    };
+    let (Some(table), Some([schema, name, _])) =
+        (world.relations.get(table), names(world, constraint))
+    else {
+        return vec![];
+    };
     let database = world.database.as_str();
-    let [schema, name, table] = names(world, key.constraint).unwrap_or_default();
-    row![
-        database,
-        schema,
-        table,
-        key.column.as_str(),
-        database,
-        schema,
-        name
-    ]
+    let (_, own) = world.schema_of(table);
+    let columns = keys.iter().filter_map(|key| {
+        let mut attributes = attributes.iter();
+        attributes.find(|attribute| attribute.relation == table.oid && attribute.number == *key)
+    });
+    let rows = columns.map(|column| {
+        row![
+            database,
+            own,
+            table.name.as_str(),
+            column.name.as_str(),
+            database,
+            schema,
+            name
+        ]
+    });
+    rows.collect()
 }
 
 fn key_usage(world: &World, key: &KeyColumn<'_>) -> Vec<Cell> {

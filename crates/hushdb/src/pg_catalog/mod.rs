@@ -160,7 +160,7 @@ mod tests {
         let found = texts(keys, SETUP);
         assert_eq!(
             found,
-            ["c|CHECK (id > 0)", "p|PRIMARY KEY (id)", "u|UNIQUE (c)"]
+            ["c|CHECK ((id > 0))", "p|PRIMARY KEY (id)", "u|UNIQUE (c)"]
         );
         let of_view = "SELECT column_name FROM information_schema.columns WHERE table_name = 'v'";
         assert_eq!(texts(of_view, SETUP), ["id", "c"]);
@@ -178,7 +178,7 @@ mod tests {
             FROM pg_constraint WHERE contype = 'f'";
         assert_eq!(
             texts(key, setup),
-            ["c|p|[1, 2]|[2, 1]|FOREIGN KEY (x, y) REFERENCES main.p(b, a)"]
+            ["c|p|[1, 2]|[2, 1]|FOREIGN KEY (x, y) REFERENCES p(b, a)"]
         );
         let named = "SELECT constraint_name, unique_constraint_name, delete_rule
             FROM information_schema.referential_constraints";

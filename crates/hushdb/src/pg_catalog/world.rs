@@ -338,7 +338,7 @@ impl World {
                             index: 0,
                             keys: vec![],
                             names: None,
-                            definition: format!("CHECK ({})", check.sql),
+                            definition: format!("CHECK ({})", in_brackets(&check.sql)),
                         });
                     }
                 }
@@ -401,7 +401,6 @@ impl World {
             columns(child, &key.columns),
             columns(parent, &key.parent_columns),
         );
-        let (_, parent_schema) = self.schema_of(parent_relation);
         Some(Constraint {
             oid: 0,
             name: format!("{}_{}{KEY_SUFFIX}", child.name, own.join("_")),
@@ -411,10 +410,9 @@ impl World {
             keys: keys(child, &key.columns),
             names: Some((parent_at, keys(parent, &key.parent_columns))),
             definition: format!(
-                "FOREIGN KEY ({}) REFERENCES {}.{}({})",
+                "FOREIGN KEY ({}) REFERENCES {}({})",
                 listed(&own),
-                quote(parent_schema),
-                quote(&parent.name),
+                self.shown(parent_relation),
                 listed(&other)
             ),
         })
@@ -557,6 +555,20 @@ fn quoted(table: &TableVersion, index: &Index) -> String {
     names.join(", ")
 }
 
+/// A condition in brackets, which it may have already.
+fn in_brackets(condition: &str) -> String {
+    let mut depth = 0_i32;
+    let mut letters = condition.char_indices();
+    let end = letters.find_map(|(at, c)| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        (depth == 0).then_some(at + c.len_utf8())
+    });
+    match condition.starts_with('(') && end == Some(condition.len()) {
+        true => condition.to_owned(),
+        false => format!("({condition})"),
+    }
+}
+
 /// A name for a condition that was given none.
 fn check_name(table: &str, taken: &BTreeSet<String>) -> String {
     let names = (0..).map(|n| match n {
@@ -578,7 +590,10 @@ pub(super) fn keys(table: &TableVersion, ids: &[ColumnId]) -> Vec<i64> {
 
 /// The type of a column, as OID and modifier.
 pub(super) fn column_type(column: &hushdb_storage::Column) -> (i64, i64) {
-    base_types::of(&column.ty.arrow())
+    match column.declared {
+        Some(declared) => base_types::of_declared(declared),
+        None => base_types::of_column(&column.ty),
+    }
 }
 
 /// The parts of a name as SQL writes it; `None` if a quote has no end.

@@ -11,8 +11,8 @@ use datafusion::sql::sqlparser::ast::{
 use hushdb_sql::type_names::{NUMERIC, column_type};
 use hushdb_sql::walk::visit;
 use hushdb_sql::{
-    CUT_DIVIDE, Error, NUMERIC_CAST, REMAINDER, Result, Statement, folded, name_parts, position_of,
-    sqlstate,
+    CONCAT, CUT_DIVIDE, Error, NUMERIC_CAST, REMAINDER, Result, Statement, folded, name_parts,
+    position_of, sqlstate,
 };
 use hushdb_storage::{ColumnType, TableVersion, same_name};
 use std::collections::HashMap;
@@ -245,6 +245,11 @@ impl Pass<'_> {
             let ty = match op {
                 BinaryOperator::And | BinaryOperator::Or => Some(ColumnType::Boolean),
                 BinaryOperator::StringConcat => Some(ColumnType::Varchar),
+                BinaryOperator::Custom(mark) if mark == CONCAT => {
+                    let ty = self.type_of(other);
+                    ty.filter(|ty| ty.is_nested() || *ty == ColumnType::Json)
+                        .or(Some(ColumnType::Varchar))
+                }
                 _ if is_arithmetic(op) => self.type_of(other).map(|ty| beside(op, ty)),
                 _ => self.type_of(other),
             };

@@ -15,6 +15,7 @@ fn make(file: &Path) -> Result<()> {
         nullable: true,
         default: None,
         generated: None,
+        declared: None,
     };
     let mut txn = store.begin()?;
     txn.let_names_be_alike();

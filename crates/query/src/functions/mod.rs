@@ -68,7 +68,9 @@ mod paths;
 mod patterns;
 mod picks;
 mod plain;
+mod postgres_formats;
 mod postgres_literal;
+mod postgres_numbers;
 mod postgres_numeric;
 mod postgres_text;
 mod quantile;
@@ -123,7 +125,9 @@ pub use first_of::spelled;
 pub(crate) use first_of::{in_brackets, within_brackets};
 pub use instant::{constant_function, instant_function};
 pub use interval_units::{INTERVAL_DIVIDED, INTERVAL_SCALED, INTERVAL_TIMES};
-pub use json::{JsonPlaces, json_cast, with_json_texts};
+pub use json::{
+    JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, JsonPlaces, json_cast, jsonb_texts, with_json_texts,
+};
 pub use json_text::{json_string, json_value, without_blanks};
 pub use list_build::{SLICE, series_length};
 pub use lists::MAP_VALUE;
@@ -201,6 +205,8 @@ pub fn scalar_functions(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.push(raised::error());
     functions.push(Arc::new(ScalarUDF::from(type_of::TypeOf::new())));
     functions.push(date_part());
+    functions.extend(postgres_formats::all(memory));
+    functions.extend(postgres_numbers::all(memory));
     functions.push(postgres_literal::function());
     functions.extend([postgres_numeric::function(), stored_numeric()]);
     functions.push(postgres_text::function());

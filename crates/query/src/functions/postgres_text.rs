@@ -115,11 +115,11 @@ pub fn postgres_text(column: &dyn Array, row: usize) -> Result<Option<String>, A
         },
         DataType::Float32 => {
             let value = column.as_primitive::<Float32Type>().value(row);
-            float(f64::from(value), &format!("{value:e}"))
+            float(f64::from(value), &format!("{value:e}"), 6)
         }
         DataType::Float64 => {
             let value = column.as_primitive::<Float64Type>().value(row);
-            float(value, &format!("{value:e}"))
+            float(value, &format!("{value:e}"), 15)
         }
         DataType::BinaryView => bytes(column.as_binary_view().value(row)),
         DataType::Interval(_) => interval(column, row),
@@ -166,7 +166,7 @@ fn bc(text: String) -> String {
 }
 
 /// A float from its shortest digits (`1.25e3`): as many of them before the point as PostgreSQL shows, else with an exponent of two.
-fn float(value: f64, shortest: &str) -> String {
+fn float(value: f64, shortest: &str, before: i32) -> String {
     if value.is_nan() {
         return "NaN".into();
     }
@@ -175,7 +175,7 @@ fn float(value: f64, shortest: &str) -> String {
     }
     let (digits, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..15).contains(&exponent) {
+    if (-4..before).contains(&exponent) {
         return plain(digits, exponent);
     }
     let sign = if exponent < 0 { '-' } else { '+' };

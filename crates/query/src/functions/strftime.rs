@@ -135,7 +135,7 @@ struct Shown {
 }
 
 /// Days from 1970 to 1 January of a year.
-fn new_year(year: i64) -> i64 {
+pub(super) fn new_year(year: i64) -> i64 {
     let before = year - 1;
     before * 365 + before.div_euclid(4) - before.div_euclid(100) + before.div_euclid(400) - 719_162
 }

@@ -4,6 +4,7 @@
 //! What must hold: a column goes before a name of the select list; what is written out does not grow without end; each select list is
 //! visited once.
 
+mod rows;
 mod walk;
 
 use super::planner::Planner;
@@ -16,7 +17,7 @@ use datafusion::sql::sqlparser::ast::{
     Select, SelectItem, Value, Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 use hushdb_sql::walk::{visit, visit_expressions, visit_mut};
-use hushdb_sql::{Error, PLACE, Result, excluded_names, folded, unique};
+use hushdb_sql::{Error, PLACE, Result, excluded_names, folded, table_of_row, unique};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 pub(super) use walk::Column;
@@ -62,7 +63,9 @@ impl Visitor for Marks {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        match columns_of(expr).is_some() || place(expr).is_some() {
+        let is_mark =
+            columns_of(expr).is_some() || place(expr).is_some() || table_of_row(expr).is_some();
+        match is_mark {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
@@ -126,6 +129,7 @@ fn call(expr: &Expr) -> Option<(&str, &[FunctionArg])> {
 impl Walker<'_> {
     fn write_out(&mut self, select: &mut Select) -> Result<()> {
         self.write_out_places(select)?;
+        rows::write_out(self, select)?;
         let mut items = vec![];
         for item in std::mem::take(&mut select.projection) {
             match &item {

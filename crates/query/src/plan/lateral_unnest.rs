@@ -9,7 +9,7 @@ use datafusion::logical_expr::planner::{
 };
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{JoinOperator, TableFactor, TableWithJoins};
-use hushdb_sql::{JSON_EACH, JSON_TREE, is_call, unnest_table};
+use hushdb_sql::{JSON_EACH, JSON_MEMBERS, JSON_TREE, is_call, unnest_table};
 
 /// The list, before its values are taken out of it.
 const LIST: &str = "$list";
@@ -54,7 +54,11 @@ impl RelationPlanner for LateralUnnest {
 fn rows_of_json(relation: &TableFactor) -> bool {
     match relation {
         TableFactor::UNNEST { array_exprs, .. } => {
-            matches!(array_exprs.as_slice(), [list] if is_call(list, JSON_EACH) || is_call(list, JSON_TREE))
+            let lists = [JSON_EACH, JSON_TREE].into_iter().chain(JSON_MEMBERS);
+            match array_exprs.as_slice() {
+                [list] => lists.into_iter().any(|known| is_call(list, known)),
+                _ => false,
+            }
         }
         _ => false,
     }
@@ -93,6 +97,7 @@ fn unnested(
         table = context.normalize_ident(alias.name.clone());
     }
     let of_json = rows_of_json(unnest);
+    let is_members = JSON_MEMBERS.iter().any(|known| is_call(list, known));
     let schema: &DFSchema = left.schema();
     let list = context.sql_to_expr(list.clone(), schema)?;
     let columns: Vec<Expr> = schema.columns().into_iter().map(Expr::Column).collect();
@@ -102,7 +107,7 @@ fn unnested(
     let with_list: Vec<Expr> = with_list.collect();
     let value = Expr::Column(Column::from_name(LIST));
     let values = match of_json {
-        true => fields_of_json(&value, &table, names)?,
+        true => fields_of_json(&value, &table, names, is_members)?,
         false => {
             let name = names.into_iter().next();
             let name = name.unwrap_or_else(|| "unnest".to_owned());
@@ -117,12 +122,20 @@ fn unnested(
 }
 
 /// The fields of a row of JSON as columns, the first of them under the names that are given.
-fn fields_of_json(row: &Expr, table: &str, names: Vec<String>) -> Result<Vec<Expr>> {
-    let usual = [
-        "key", "value", "type", "atom", "id", "parent", "fullkey", "path",
-    ];
+fn fields_of_json(
+    row: &Expr,
+    table: &str,
+    names: Vec<String>,
+    is_members: bool,
+) -> Result<Vec<Expr>> {
+    let usual: &[&str] = match is_members {
+        true => &["key", "value"],
+        false => &[
+            "key", "value", "type", "atom", "id", "parent", "fullkey", "path",
+        ],
+    };
     if names.len() > usual.len() {
-        return plan_err!("json_each and json_tree have {} columns", usual.len());
+        return plan_err!("the rows of JSON have {} columns", usual.len());
     }
     let mut names = names.into_iter();
     let columns = usual.iter().map(|field| {

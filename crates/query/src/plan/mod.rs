@@ -37,6 +37,7 @@ mod plain_rows;
 mod planner;
 mod postgres_divisions;
 mod postgres_literals;
+mod postgres_operators;
 mod projected_filters;
 mod rewrite_expressions;
 mod samples;

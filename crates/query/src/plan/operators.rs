@@ -2,6 +2,7 @@
 //! arithmetic fails on overflow, dates and numbers mix.
 
 use super::numbers::{compared_as, is_comparison, one_type};
+use super::postgres_operators::{PostgresOperators, is_json};
 use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
 use super::{postgres_divisions, postgres_literals};
@@ -30,7 +31,8 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use hushdb_sql::{
-    CUT_DIVIDE, DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, REMAINDER, TRUTH, find_named,
+    CONCAT, CONTAINS, CUT_DIVIDE, DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, REMAINDER,
+    TRUTH, find_named,
 };
 use std::sync::Arc;
 
@@ -44,6 +46,7 @@ pub(super) struct DuckOperators {
     position: Option<Arc<ScalarUDF>>,
     element: Option<Arc<ScalarUDF>>,
     products: Vec<Arc<ScalarUDF>>,
+    postgres: PostgresOperators,
 }
 
 impl DuckOperators {
@@ -62,6 +65,16 @@ impl DuckOperators {
             NEGATIVE => self.negative(expr, schema),
             TRUTH => Ok(PlannerResult::Planned(truth(expr.left, schema))),
             ONE_TYPE => Ok(PlannerResult::Planned(one_type(expr.left, schema)?)),
+            CONTAINS => Ok(PlannerResult::Planned(
+                self.postgres.contains(expr, schema)?,
+            )),
+            CONCAT => match self.postgres.concat(expr, schema)? {
+                PlannerResult::Original(expr) => {
+                    let op = BinaryOperator::StringConcat;
+                    self.plan_binary_op(RawBinaryExpr { op, ..expr }, schema)
+                }
+                json => Ok(json),
+            },
             CUT_DIVIDE | REMAINDER => {
                 let (op, function) = postgres_divisions::meant(&expr, schema);
                 let mut expr = RawBinaryExpr { op, ..expr };
@@ -110,6 +123,7 @@ impl DuckOperators {
             substring: named(SUBSTRING),
             position: named(POSITION),
             element: named(ELEMENT),
+            postgres: PostgresOperators::of(functions),
             products: [INTERVAL_TIMES, INTERVAL_SCALED, INTERVAL_DIVIDED]
                 .into_iter()
                 .filter_map(named)
@@ -219,36 +233,8 @@ fn fit_literal(expr: &mut RawBinaryExpr, left: &DataType, right: &DataType) {
 
 /// A comparison, whose sides are made comparable.
 fn compared(mut expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
-    read_lists(&mut expr, schema)?;
+    postgres_literals::read_lists(&mut expr, schema)?;
     Ok(PlannerResult::Original(comparable(expr, schema)))
-}
-
-/// Lists that are written as text beside lists.
-fn read_lists(expr: &mut RawBinaryExpr, schema: &DFSchema) -> Result<()> {
-    let types = (expr.left.get_type(schema), expr.right.get_type(schema));
-    if let (Ok(left), Ok(right)) = types {
-        read_list(&mut expr.right, &left)?;
-        read_list(&mut expr.left, &right)?;
-    }
-    Ok(())
-}
-
-/// `'{1,2}'` beside a list is that list, as PostgreSQL writes it.
-fn read_list(literal: &mut Expr, beside: &DataType) -> Result<()> {
-    let (DataType::List(item), Expr::Literal(value, _)) = (beside, &*literal) else {
-        return Ok(());
-    };
-    let text = value.try_as_str().flatten();
-    let inner = text.and_then(|text| text.strip_prefix('{')?.strip_suffix('}'));
-    let Some(inner) = inner.filter(|inner| !inner.contains(['{', '"', '\\'])) else {
-        return Ok(());
-    };
-    let items = inner.split(',').filter(|_| !inner.is_empty());
-    let items = items.map(|text| ScalarValue::from(text.trim()).cast_to(item.data_type()));
-    let items = items.collect::<Result<Vec<_>>>()?;
-    let list = ScalarValue::new_list_nullable(&items, item.data_type());
-    *literal = lit(ScalarValue::List(list));
-    Ok(())
 }
 
 impl ExprPlanner for DuckOperators {
@@ -262,6 +248,9 @@ impl ExprPlanner for DuckOperators {
         let op = match &bracket_operands(&mut expr) {
             B::Custom(_) => return self.marked(expr, schema),
             B::Plus => Op::Add,
+            B::Minus if is_json(&expr.left, schema) => {
+                return Ok(PlannerResult::Planned(self.postgres.minus(expr)?));
+            }
             B::Minus => Op::Subtract,
             B::Multiply => Op::Multiply,
             B::Modulo => Op::Modulo,

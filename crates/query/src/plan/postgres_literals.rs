@@ -5,7 +5,8 @@
 use super::casts::is_blob;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
+use datafusion::logical_expr::planner::RawBinaryExpr;
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, lit};
 use hushdb_sql::{Error, ErrorKind, POSTGRES_LITERAL, postgres_bytes, postgres_list};
 
 /// The text that an expression is, if its type is that of what it meets.
@@ -69,4 +70,32 @@ pub(super) fn meet(exprs: &mut [&mut Expr], schema: &DFSchema) -> bool {
     };
     let cast = exprs.iter_mut().map(|expr| cast_to_met(expr, &met));
     cast.fold(false, |any, cast| any | cast)
+}
+
+/// Lists that are written as text beside lists.
+pub(super) fn read_lists(expr: &mut RawBinaryExpr, schema: &DFSchema) -> Result<()> {
+    let types = (expr.left.get_type(schema), expr.right.get_type(schema));
+    if let (Ok(left), Ok(right)) = types {
+        read_list(&mut expr.right, &left)?;
+        read_list(&mut expr.left, &right)?;
+    }
+    Ok(())
+}
+
+/// `'{1,2}'` beside a list is that list, as PostgreSQL writes it.
+fn read_list(literal: &mut Expr, beside: &DataType) -> Result<()> {
+    let (DataType::List(item), Expr::Literal(value, _)) = (beside, &*literal) else {
+        return Ok(());
+    };
+    let text = value.try_as_str().flatten();
+    let inner = text.and_then(|text| text.strip_prefix('{')?.strip_suffix('}'));
+    let Some(inner) = inner.filter(|inner| !inner.contains(['{', '"', '\\'])) else {
+        return Ok(());
+    };
+    let items = inner.split(',').filter(|_| !inner.is_empty());
+    let items = items.map(|text| ScalarValue::from(text.trim()).cast_to(item.data_type()));
+    let items = items.collect::<Result<Vec<_>>>()?;
+    let list = ScalarValue::new_list_nullable(&items, item.data_type());
+    *literal = lit(ScalarValue::List(list));
+    Ok(())
 }

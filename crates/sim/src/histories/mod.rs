@@ -205,6 +205,7 @@ fn columns(names: &[&str]) -> Vec<ColumnDef> {
         nullable: false,
         default: None,
         generated: None,
+        declared: None,
     };
     names.iter().map(column).collect()
 }

@@ -45,7 +45,7 @@ use before_parsing::{plain_numbers, plain_strings, statements_in_from, take_by_n
 use call_and_set::{call, pragma, reset, set, set_variable};
 use copy::copy;
 use databases::{copy_database, export_database, import_database};
-use phrases::{PlainPhrases, plain_phrases, without_data};
+use phrases::{PlainPhrases, plain_phrases, postgres_operators, without_data};
 use show::{describe, show, summarize};
 use tokens::{object_name, parser_error, parts, syntax_error, word, words};
 
@@ -64,6 +64,18 @@ use sqlparser::tokenizer::{Location, Token, Tokenizer};
 
 /// Parses a text that holds exactly one statement.
 pub fn parse(sql: &str) -> Result<Statement> {
+    parse_in(sql, false)
+}
+
+/// As [`parse`], in PostgreSQL's dialect: its operators of JSON bind as they do there.
+///
+/// # Errors
+/// The same.
+pub fn parse_postgres(sql: &str) -> Result<Statement> {
+    parse_in(sql, true)
+}
+
+fn parse_in(sql: &str, postgres: bool) -> Result<Statement> {
     if let Some(known) = transaction::of_one_word(sql) {
         return Ok(known);
     }
@@ -77,6 +89,9 @@ pub fn parse(sql: &str) -> Result<Statement> {
         })?;
     plain_strings(&mut tokens);
     plain_numbers(&mut tokens);
+    if postgres {
+        postgres_operators(&mut tokens);
+    }
     let by_name = take_by_name(&mut tokens);
     statements_in_from(&mut tokens);
     with_merge::with_inside(&mut tokens);

@@ -344,6 +344,48 @@ const TAKE_LAMBDAS: [&str; 12] = [
 /// `json -> 'a'` becomes `json #> 'a'`, which the parser takes for no lambda.
 fn json_arrows(tokens: &mut Vec<TokenWithSpan>) {
     let mut list = TokenList::of(tokens);
+    for n in arrows_of_json(&list) {
+        list.replace(n, [Token::HashArrow]);
+    }
+    list.changes().make(tokens);
+}
+
+/// PostgreSQL's operators of JSON, which all bind alike there, and as `||` does.
+pub(super) fn postgres_operators(tokens: &mut Vec<TokenWithSpan>) {
+    let mut list = TokenList::of(tokens);
+    let operator = |name: &str| [Token::CustomBinaryOperator(name.to_owned())];
+    for n in 0..list.len() {
+        let name = match list.token(n).map(|token| &token.token) {
+            Some(Token::LongArrow) => "->>",
+            Some(Token::HashArrow) => "#>",
+            Some(Token::HashLongArrow) => "#>>",
+            Some(Token::HashMinus) => "#-",
+            Some(Token::AtArrow) => "@>",
+            Some(Token::ArrowAt) => "<@",
+            Some(Token::Placeholder(mark)) if mark == "?" => {
+                let name = match list.token(n + 1).map(|token| &token.token) {
+                    Some(Token::Pipe) => "?|",
+                    Some(Token::Ampersand) => "?&",
+                    _ => "?",
+                };
+                if name.len() > 1 {
+                    list.replace(n + 1, []);
+                }
+                name
+            }
+            _ => continue,
+        };
+        list.replace(n, operator(name));
+    }
+    for n in arrows_of_json(&list) {
+        list.replace(n, operator("->"));
+    }
+    list.changes().make(tokens);
+}
+
+/// Where arrows stand that are none of lambdas.
+fn arrows_of_json(list: &TokenList<'_>) -> Vec<usize> {
+    let mut found = vec![];
     // Of each bracket: whether lambdas may stand in it.
     let mut levels = vec![];
     let mut n = 0;
@@ -367,14 +409,14 @@ fn json_arrows(tokens: &mut Vec<TokenWithSpan>) {
                     _ => false,
                 };
                 if !(is_argument && levels.last() == Some(&true)) {
-                    list.replace(n, [Token::HashArrow]);
+                    found.push(n);
                 }
             }
             _ => {}
         }
         n += 1;
     }
-    list.changes().make(tokens);
+    found
 }
 
 /// `[x + 1 FOR x IN l IF x > 0]`: its bracket becomes a mark.

@@ -300,6 +300,7 @@ mod tests {
             nullable: true,
             default: None,
             generated: None,
+            declared: None,
         };
         let columns = vec![def("n", ColumnType::Int64), def("s", ColumnType::Varchar)];
         let table_id = txn.create_table("main", "t", columns, vec![]).unwrap();

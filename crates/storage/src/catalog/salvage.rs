@@ -492,6 +492,7 @@ impl<'a> TableWriter<'a> {
             nullable: column.nullable,
             default: column.default.clone(),
             generated: column.generated.clone(),
+            declared: column.declared,
         };
         let defs = table.columns.iter().map(def).collect();
         let mut txn = begin(out)?;

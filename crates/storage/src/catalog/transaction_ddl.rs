@@ -17,7 +17,9 @@ use super::view::View;
 use crate::block::Role;
 use crate::error::{Error, Result};
 use crate::numbers::{ColumnId, TableId};
-use crate::row_group::{Check, Column, ColumnDef, DistinctSketch, RowGroup, raw_bytes, same_name};
+use crate::row_group::{
+    Check, Column, ColumnDef, Declared, DistinctSketch, RowGroup, is_sound, raw_bytes, same_name,
+};
 use crate::table::{Page, TableVersion};
 
 /// What goes by the name of a table or view.
@@ -83,7 +85,7 @@ impl Transaction {
         let mut with_ids: Vec<Column> = Vec::with_capacity(columns.len());
         for (number, column) in (0..).zip(columns) {
             let taken = self.is_taken(with_ids.iter().map(|other| &other.name), &column.name);
-            if taken || !column.ty.is_valid() {
+            if taken || !is_sound(&column.ty, column.declared) {
                 return Err(invalid(
                     "two columns of one name, or a decimal type that cannot be",
                 ));
@@ -156,7 +158,7 @@ impl Transaction {
                 .ok_or_else(no_such_table)?,
         );
         if self.is_taken(target.columns.iter().map(|known| &known.name), &column.name)
-            || !column.ty.is_valid()
+            || !is_sound(&column.ty, column.declared)
         {
             return Err(invalid("there is a column of this name already"));
         }
@@ -223,14 +225,14 @@ impl Transaction {
         schema: &str,
         table: &str,
         column: &str,
-        ty: ColumnType,
+        (ty, declared): (ColumnType, Option<Declared>),
         values: &mut dyn FnMut(&Store, &RowGroup) -> Result<ArrayRef>,
     ) -> Result<()> {
         let target = self.catalog().table(schema, table);
         let target = Arc::clone(target.ok_or_else(no_such_table)?);
         let old = target.column(column).ok_or_else(no_such_column)?;
         refuse_indexed(&target, old.id)?;
-        if !ty.is_valid() {
+        if !is_sound(&ty, declared) {
             return Err(invalid("a type that cannot be"));
         }
         self.lock_definition(Some(target.id))?;
@@ -241,6 +243,7 @@ impl Transaction {
         let column = Column {
             id,
             ty,
+            declared,
             ..old.clone()
         };
         let (table_id, old) = (target.id, old.id);
@@ -324,6 +327,25 @@ impl Transaction {
             Some(_) => Ok(()),
             None => Err(invalid("the column is not generated")),
         }
+    }
+
+    /// Sets what a column's definition says of its values beyond their type. The caller has made sure that present rows comply.
+    ///
+    /// # Errors
+    /// InvalidInput if there is no such table or column, or its type cannot be so.
+    pub fn set_declared(
+        &mut self,
+        schema: &str,
+        table: &str,
+        column: &str,
+        declared: Option<Declared>,
+    ) -> Result<()> {
+        let column = self.column_mut(schema, table, column)?;
+        if !is_sound(&column.ty, declared) {
+            return Err(invalid("a column of this type cannot be so"));
+        }
+        column.declared = declared;
+        Ok(())
     }
 
     /// Makes a view.

@@ -411,6 +411,7 @@ mod tests {
             nullable: true,
             default: None,
             generated: None,
+            declared: None,
         }];
         let values: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), Some(7), None]));
         let group = RowGroup::in_memory(RowId::new(10), 3, vec![(ColumnId::new(3), values)]);

@@ -6,9 +6,11 @@
 use crate::numbers::ColumnId;
 use hushdb_encoding::ColumnType;
 use hushdb_encoding::wire::{Reader, WireError, Writer};
+use std::num::NonZeroU32;
 
 const FLAG_NULLABLE: u8 = 1;
 const FLAG_GENERATED: u8 = 2;
+const FLAG_DECLARED: u8 = 4;
 
 /// Whether two names are one: the case of ASCII letters does not count, as in DuckDB.
 pub fn same_name(a: &str, b: &str) -> bool {
@@ -30,6 +32,20 @@ pub struct Column {
     pub default: Option<String>,
     /// SQL text of what the value is computed by, from other columns of the row.
     pub generated: Option<String>,
+    /// What its definition says of its values beyond their type.
+    pub declared: Option<Declared>,
+}
+
+/// What the definition of a column says of its values beyond their type, as PostgreSQL's types do. Storage keeps it; whoever writes rows
+/// heeds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Declared {
+    /// `varchar`, with at most as many characters, if that is said.
+    Varchar(Option<NonZeroU32>),
+    /// `char(n)`: at most as many characters, without the blanks at the end.
+    Char(NonZeroU32),
+    /// `jsonb`: JSON in the one writing that equal values have.
+    Jsonb,
 }
 
 /// What a caller says of a column that does not exist yet.
@@ -45,6 +61,13 @@ pub struct ColumnDef {
     pub default: Option<String>,
     /// SQL text of what the value is computed by, from other columns of the row.
     pub generated: Option<String>,
+    /// What its definition says of its values beyond their type.
+    pub declared: Option<Declared>,
+}
+
+/// Whether a column can be of a type, and declared so.
+pub(crate) fn is_sound(ty: &ColumnType, declared: Option<Declared>) -> bool {
+    ty.is_valid() && declared.is_none_or(|declared| declared.suits(ty))
 }
 
 /// A condition on every row.
@@ -65,6 +88,7 @@ impl ColumnDef {
             nullable,
             default,
             generated,
+            declared,
         } = self;
         Column {
             id,
@@ -73,6 +97,47 @@ impl ColumnDef {
             nullable,
             default,
             generated,
+            declared,
+        }
+    }
+}
+
+impl Declared {
+    fn write(self, out: &mut Writer) {
+        let (tag, length) = match self {
+            Self::Varchar(length) => (1, length.map_or(0, NonZeroU32::get)),
+            Self::Char(length) => (2, length.get()),
+            Self::Jsonb => (3, 0),
+        };
+        out.u8(tag);
+        out.u32(length);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        match (reader.u8()?, NonZeroU32::new(reader.u32()?)) {
+            (1, length) => Ok(Self::Varchar(length)),
+            (2, Some(length)) => Ok(Self::Char(length)),
+            (3, None) => Ok(Self::Jsonb),
+            _ => Err(WireError),
+        }
+    }
+
+    /// Whether all that fits this fits another, as it is.
+    pub fn is_within(self, other: Option<Self>) -> bool {
+        match (self, other) {
+            (_, None) => true,
+            (Self::Varchar(_) | Self::Char(_), Some(Self::Varchar(None))) => true,
+            (Self::Varchar(Some(own)) | Self::Char(own), Some(Self::Varchar(Some(other))))
+            | (Self::Char(own), Some(Self::Char(other))) => own <= other,
+            (own, Some(other)) => own == other,
+        }
+    }
+
+    /// Whether values of a type can be so.
+    fn suits(self, ty: &ColumnType) -> bool {
+        match self {
+            Self::Varchar(_) | Self::Char(_) => *ty == ColumnType::Varchar,
+            Self::Jsonb => *ty == ColumnType::Json,
         }
     }
 }
@@ -87,10 +152,14 @@ impl Column {
         self.ty.write(out);
         let nullable = if self.nullable { FLAG_NULLABLE } else { 0 };
         let generated = self.generated.as_ref().map_or(0, |_| FLAG_GENERATED);
-        out.u8(nullable | generated);
+        let declared = self.declared.map_or(0, |_| FLAG_DECLARED);
+        out.u8(nullable | generated | declared);
         out.optional_text(self.default.as_deref());
         if let Some(generated) = &self.generated {
             out.text(generated);
+        }
+        if let Some(declared) = self.declared {
+            declared.write(out);
         }
     }
 
@@ -99,7 +168,7 @@ impl Column {
         let name = reader.text()?;
         let ty = ColumnType::read(reader)?;
         let flags = reader.u8()?;
-        if flags & !(FLAG_NULLABLE | FLAG_GENERATED) != 0 {
+        if flags & !(FLAG_NULLABLE | FLAG_GENERATED | FLAG_DECLARED) != 0 {
             return Err(WireError);
         }
         let default = reader.optional_text()?;
@@ -107,6 +176,13 @@ impl Column {
             0 => None,
             _ => Some(reader.text()?),
         };
+        let declared = match flags & FLAG_DECLARED {
+            0 => None,
+            _ => Some(Declared::read(reader)?),
+        };
+        if declared.is_some_and(|declared| !declared.suits(&ty)) {
+            return Err(WireError);
+        }
         // It has one value, which its row gives.
         if generated.is_some() && default.is_some() {
             return Err(WireError);
@@ -118,6 +194,7 @@ impl Column {
             nullable: flags & FLAG_NULLABLE != 0,
             default,
             generated,
+            declared,
         })
     }
 }
@@ -151,6 +228,7 @@ mod tests {
             nullable: true,
             default: None,
             generated: Some("a + b".into()),
+            declared: None,
         }
     }
 
@@ -186,7 +264,53 @@ mod tests {
         let mut plain = bytes(&stored);
         let flags = plain.len() - 2;
         assert_eq!(plain[flags], FLAG_NULLABLE);
-        plain[flags] = 4;
+        plain[flags] = 8;
         assert!(Column::read(&mut Reader::new(&plain)).is_err());
+    }
+
+    #[test]
+    fn longer_columns_take_what_shorter_ones_do() {
+        let varchar = |n| Declared::Varchar(NonZeroU32::new(n));
+        let char = |n| NonZeroU32::new(n).map(Declared::Char).unwrap();
+        assert!(varchar(3).is_within(Some(varchar(3))) && varchar(3).is_within(Some(varchar(4))));
+        assert!(char(3).is_within(Some(varchar(3))) && char(3).is_within(Some(char(4))));
+        assert!(varchar(3).is_within(None) && varchar(3).is_within(Some(varchar(0))));
+        assert!(!varchar(3).is_within(Some(varchar(2))) && !varchar(0).is_within(Some(varchar(2))));
+        assert!(!varchar(3).is_within(Some(char(4))));
+    }
+
+    #[test]
+    fn what_is_declared_comes_back_where_it_can_be() {
+        let length = NonZeroU32::new(40);
+        let char = length.map(Declared::Char).unwrap();
+        for (ty, declared) in [
+            (ColumnType::Varchar, Declared::Varchar(None)),
+            (ColumnType::Varchar, Declared::Varchar(length)),
+            (ColumnType::Varchar, char),
+            (ColumnType::Json, Declared::Jsonb),
+        ] {
+            let declared = Some(declared);
+            let column = Column {
+                ty,
+                declared,
+                ..sample()
+            };
+            let whole = bytes(&column);
+            assert_eq!(Column::read(&mut Reader::new(&whole)), Ok(column.clone()));
+            for len in 0..whole.len() {
+                assert!(Column::read(&mut Reader::new(&whole[..len])).is_err());
+            }
+            let of_numbers = Column {
+                ty: ColumnType::Int64,
+                ..column
+            };
+            assert!(Column::read(&mut Reader::new(&bytes(&of_numbers))).is_err());
+            for wrong in [0, 4] {
+                let mut edited = whole.clone();
+                let tag = edited.len() - 5;
+                edited[tag] = wrong;
+                assert!(Column::read(&mut Reader::new(&edited)).is_err());
+            }
+        }
     }
 }

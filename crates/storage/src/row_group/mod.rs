@@ -11,7 +11,8 @@ mod segment;
 mod stat_value;
 mod statistics;
 
-pub use column::{Check, Column, ColumnDef, same_name};
+pub(crate) use column::is_sound;
+pub use column::{Check, Column, ColumnDef, Declared, same_name};
 pub use distinct_sketch::DistinctSketch;
 pub use row_group::{MemoryRows, RowGroup};
 pub use row_group_builder::{GatheredRows, RowGroupBuilder};

@@ -200,6 +200,7 @@ mod tests {
             nullable: true,
             default: None,
             generated: None,
+            declared: None,
         }
     }
 

@@ -612,6 +612,7 @@ mod tests {
             nullable: id > 0,
             default: (id > 0).then(|| "0".into()),
             generated: (id == 2).then(|| "a + 1".into()),
+            declared: None,
         };
         let checks = vec![Check {
             name: None,

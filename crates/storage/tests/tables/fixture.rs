@@ -79,6 +79,7 @@ pub(crate) fn def(name: &str, ty: ColumnType) -> ColumnDef {
         nullable: true,
         default: None,
         generated: None,
+        declared: None,
     }
 }
 

@@ -156,6 +156,7 @@ fn a_sequence_goes_with_what_owns_it() {
         nullable: true,
         default: None,
         generated: None,
+        declared: None,
     };
     txn.add_column("main", "t", bigint(), None).unwrap();
     for (name, column) in [("column", Some("m")), ("table", None)] {

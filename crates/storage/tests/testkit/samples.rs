@@ -111,6 +111,7 @@ fn def(name: &str, ty: ColumnType) -> ColumnDef {
         nullable: true,
         default: None,
         generated: None,
+        declared: None,
     }
 }
 

@@ -147,6 +147,7 @@ impl Alteration<'_, '_> {
             nullable: true,
             default: def.default.clone(),
             generated: None,
+            declared: def.declared,
         };
         let of_each_row = defaults::of_each_row(self.statement, self.name, &column)?;
         let fill = match (&def.default, &of_each_row) {
@@ -163,7 +164,7 @@ impl Alteration<'_, '_> {
             schema,
             table,
             &column.name,
-            column.ty.clone(),
+            (column.ty.clone(), column.declared),
             &mut |_, group| {
                 defaults::values_of(default.as_ref(), group).map_err(|error| {
                     failed = Some(error);
@@ -365,6 +366,7 @@ fn as_definition(column: &Column) -> ColumnDef {
         nullable: column.nullable,
         default: column.default.clone(),
         generated: column.generated.clone(),
+        declared: column.declared,
     }
 }
 

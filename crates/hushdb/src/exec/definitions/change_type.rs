@@ -42,9 +42,16 @@ pub(in crate::exec) fn change_type(
     using: Option<ast::Expr>,
 ) -> Result<()> {
     let columns = table_columns(write, name)?;
+    let declared = sql::declared(to)?;
+    // Rows stay as they are where all that was allowed is.
+    let is_within = column.declared.is_some_and(|own| own.is_within(declared));
+    if is_within && using.is_none() && column_type(to)? == column.ty {
+        return Ok(write.set_declared(&name.schema, &name.name, &column.name, declared)?);
+    }
     indexes::refuse_change_of_type(write, name, &column.name)?;
     let to = Column {
         ty: column_type(to)?,
+        declared,
         ..column.clone()
     };
     if to.default.is_some() && defaults::check(statement, name, &to).is_err() {
@@ -77,7 +84,7 @@ pub(in crate::exec) fn change_type(
         &name.schema,
         &name.name,
         &column.name,
-        to.ty.clone(),
+        (to.ty.clone(), to.declared),
         &mut values,
     );
     match failure {

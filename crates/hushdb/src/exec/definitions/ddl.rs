@@ -15,9 +15,11 @@ use datafusion::sql::sqlparser::ast::{
 };
 use hushdb_query::plan::{Relation, Snapshot, TEMP, TableName, known_as};
 use hushdb_sql::type_names::{column_type, stored_type};
+use hushdb_sql::walk::visit_expressions;
 use hushdb_sql::{self as sql, Error, Result, name_parts, sqlstate};
 use hushdb_storage::{Check, Column, ColumnDef, ColumnId, ColumnType, View, same_name};
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub(in crate::exec) fn create_table(
@@ -53,6 +55,7 @@ pub(in crate::exec) fn create_table(
             false => vec![],
         };
         let mut defined = definition(&columns, &create.constraints, postgres)?;
+        name_checks(postgres, &name.name, &mut defined)?;
         let untyped = generated_without_type(&columns);
         settle_generated(statement, &mut defined, &untyped)?;
         indexes::apply(&name.name, &defined.keys, &mut defined.columns)?;
@@ -167,6 +170,7 @@ fn named_columns(plan: LogicalPlan, names: &[String]) -> Result<(LogicalPlan, Ve
             nullable: true,
             default: None,
             generated: None,
+            declared: None,
         });
     }
     // Two columns of one qualified name cannot be told apart further up, so each gets its new name here.
@@ -190,6 +194,39 @@ pub(in crate::exec) struct Definition {
     pub(in crate::exec) checks: Vec<Check>,
     pub(in crate::exec) keys: Vec<Key>,
     pub(in crate::exec) references: Vec<foreign_keys::Reference>,
+}
+
+/// Gives conditions without a name those of PostgreSQL, in its dialect: `table_column_check` where they are of one column.
+fn name_checks(postgres: bool, table: &str, defined: &mut Definition) -> Result<()> {
+    let named = defined.checks.iter().filter_map(|check| check.name.clone());
+    let mut taken: HashSet<String> = named.collect();
+    for check in &mut defined.checks {
+        if check.name.is_some() || !postgres {
+            continue;
+        }
+        let mut columns: Vec<&str> = vec![];
+        let expr = sql::parse_expr(&check.sql)?;
+        let _: ControlFlow<()> = visit_expressions(&expr, |expr| {
+            if let ast::Expr::Identifier(name) = expr
+                && let Some(column) = defined
+                    .columns
+                    .iter()
+                    .find(|column| same_name(&column.name, &name.value))
+                && !columns.contains(&column.name.as_str())
+            {
+                columns.push(&column.name);
+            }
+            ControlFlow::Continue(())
+        });
+        let base = match columns.as_slice() {
+            [column] => format!("{table}_{column}_check"),
+            _ => format!("{table}_check"),
+        };
+        let numbered = (1..).map(|n: usize| format!("{base}{n}"));
+        let mut names = std::iter::once(base.clone()).chain(numbered);
+        check.name = names.find(|name| taken.insert(name.clone()));
+    }
+    Ok(())
 }
 
 /// Checks the generated columns of a definition, and gives those a type that have none.
@@ -270,6 +307,7 @@ pub(in crate::exec) fn column_definition(
         nullable: true,
         default: None,
         generated: None,
+        declared: sql::declared(&column.data_type)?,
     };
     if def.name.starts_with('$') {
         return Err(Error::binder("a column's name cannot begin with $"));
@@ -325,6 +363,7 @@ pub(in crate::exec) fn as_columns(columns: &[ColumnDef]) -> Vec<Column> {
         nullable: def.nullable,
         default: def.default.clone(),
         generated: def.generated.clone(),
+        declared: def.declared,
     });
     columns.collect()
 }

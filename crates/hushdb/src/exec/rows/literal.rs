@@ -3,6 +3,7 @@
 //! What must hold: an array is made only where each value is of the column's own kind and fits, so that it is what the plan
 //! would make of it. Everything else, and everything that could fail, is left to the plan, which has the error to say.
 
+use super::declared::fits;
 use crate::value::{Value, is_plain_number, plain_decimal};
 use datafusion::arrow::array::{
     ArrayRef, BinaryViewArray, BooleanArray, Decimal64Array, Decimal128Array, Decimal256Array,
@@ -15,7 +16,7 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::sql::sqlparser::ast::{self, Expr, FunctionArguments, UnaryOperator};
 use hushdb_sql::{Result, postgres_literal};
-use hushdb_storage::{ColumnType, MAX_DECIMAL64_PRECISION};
+use hushdb_storage::{Column, ColumnType, MAX_DECIMAL64_PRECISION};
 use std::sync::Arc;
 
 /// Decimal digits that a double holds whatever they are: they and their power of ten are exact.
@@ -256,6 +257,12 @@ pub(in crate::exec) fn array(ty: &ColumnType, cells: &[Literal<'_>]) -> Option<A
         | ColumnType::Json
         | ColumnType::Enum(_) => return None,
     })
+}
+
+/// The values as an array of a column, if they may stand in it as they are.
+pub(in crate::exec) fn array_of(column: &Column, cells: &[Literal<'_>]) -> Option<ArrayRef> {
+    let values = array(&column.ty, cells)?;
+    fits(column, &values).then_some(values)
 }
 
 /// NULL where NULL is meant; `None` when a value is not of the kind.

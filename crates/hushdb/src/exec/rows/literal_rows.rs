@@ -2,7 +2,7 @@
 //!
 //! What must hold: the rows are those that the plan would give.
 
-use super::literal::{Argument, Literal, array};
+use super::literal::{Argument, Literal, array_of};
 use datafusion::arrow::array::ArrayRef;
 use datafusion::sql::sqlparser::ast::{self, Expr};
 use hushdb_storage::TableVersion;
@@ -39,7 +39,7 @@ pub(in crate::exec) fn literal_rows(
             let cells: Vec<Literal<'_>> = cells.collect::<Option<_>>()?;
             match cells.iter().any(|cell| cell.is_null()) && !column.nullable {
                 true => None,
-                false => array(&column.ty, &cells),
+                false => array_of(column, &cells),
             }
         })
         .collect()

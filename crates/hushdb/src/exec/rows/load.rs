@@ -3,6 +3,7 @@
 //!
 //! What must hold: a row is checked before it is written, and nothing counts until the transaction commits.
 
+use super::declared::fitted;
 use super::row_ids::RowIds;
 use crate::exec::columns::default_text;
 use crate::exec::columns::generated::Generated;
@@ -87,7 +88,8 @@ impl RowRules {
                     true => Arc::clone(array),
                     false => cast_with_options(array, &to, &strict)?,
                 };
-                Ok(hushdb_query::functions::one_nan(&array).unwrap_or(array))
+                let array = hushdb_query::functions::one_nan(&array).unwrap_or(array);
+                fitted(column, array)
             })
             .collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

@@ -3,6 +3,7 @@
 pub(super) mod append;
 pub(super) mod computed;
 pub(super) mod conditions;
+mod declared;
 pub(super) mod dml;
 pub(super) mod for_update;
 pub(super) mod literal;

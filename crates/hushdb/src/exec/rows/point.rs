@@ -7,7 +7,7 @@ use super::computed::{computed, values_of};
 use super::conditions;
 use super::dml::{insert_targets, table_of};
 use super::for_update::RowLock;
-use super::literal::{Argument, Literal, array};
+use super::literal::{Argument, Literal, array, array_of};
 use super::literal_rows::literal_rows;
 use super::load;
 use crate::exec::columns::generated;
@@ -226,7 +226,7 @@ impl Assigned<'_> {
         }
         for (at, value) in &self.literals {
             let column = table.columns.get(*at)?;
-            new.push((*at, array(&column.ty, &vec![*value; rows])?));
+            new.push((*at, array_of(column, &vec![*value; rows])?));
         }
         for (at, values) in new {
             let column = table.columns.get(at)?;

@@ -127,6 +127,7 @@ impl TableSpec {
                     nullable: false,
                     default: None,
                     generated: None,
+                    declared: None,
                 })
             })
             .collect()

@@ -269,6 +269,7 @@ fn define(
                 nullable: column.nullable,
                 default: column.default.clone(),
                 generated: column.generated.clone(),
+                declared: column.declared,
             });
             write.create_table(name, &table.name, columns.collect(), table.checks.clone())?;
         }

@@ -1,8 +1,8 @@
 //! JSON made of values: `to_json`, `json_object`, `json_array`, `json_merge_patch`, and CASTs to JSON.
 
 use super::super::room::{Room, SMALL};
-use super::super::value_text;
 use super::super::whole::{Call, Whole, registered};
+use super::super::{one_type, postgres_text, value_text};
 use super::value::{Kind, Value, double, write_string};
 use crate::common_types::number_kind::is_huge;
 use crate::heed::check;
@@ -22,7 +22,32 @@ const LOOK_ROWS: usize = 256;
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     let one = |types: &[DataType]| (types.len() == 1).then(|| types.to_vec());
-    let functions: [Whole; 6] = [
+    let functions: [Whole; 9] = [
+        (&["to_json_as_postgres"], one, json, |call, room| {
+            of_rows(call, room, |call, row, out| {
+                let [value] = call.take()?;
+                if is_null(value.as_ref(), row) {
+                    return Ok(false);
+                }
+                write_in(Style::Postgres, call.field(0), value.as_ref(), row, out)?;
+                Ok(true)
+            })
+        }),
+        (&["json_object_as_postgres"], pairs, json, |call, room| {
+            of_rows(call, room, |call, row, out| {
+                object(Style::Postgres, call, row, out)
+            })
+        }),
+        (
+            &["json_array_as_postgres"],
+            |types| Some(types.to_vec()),
+            json,
+            |call, room| {
+                of_rows(call, room, |call, row, out| {
+                    array(Style::Postgres, call, row, out)
+                })
+            },
+        ),
         (
             &["to_json", "json_quote", "row_to_json", "array_to_json"],
             one,
@@ -39,13 +64,19 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
             },
         ),
         (&["json_object"], pairs, json, |call, room| {
-            of_rows(call, room, object)
+            of_rows(call, room, |call, row, out| {
+                object(Style::Duck, call, row, out)
+            })
         }),
         (
             &["json_array"],
             |types| Some(types.to_vec()),
             json,
-            |call, room| of_rows(call, room, array),
+            |call, room| {
+                of_rows(call, room, |call, row, out| {
+                    array(Style::Duck, call, row, out)
+                })
+            },
         ),
         (&["json_merge_patch"], texts, json, |call, room| {
             of_rows(call, room, patched)
@@ -77,7 +108,7 @@ fn texts(types: &[DataType]) -> Option<Vec<DataType>> {
 }
 
 /// The text of each row; `false` is NULL.
-fn of_rows(
+pub(super) fn of_rows(
     call: &Call<'_>,
     room: &mut Room,
     write: impl Fn(&Call<'_>, usize, &mut String) -> Result<bool>,
@@ -130,43 +161,58 @@ fn long_text(values: &ArrayRef, row: usize) -> usize {
 }
 
 /// Arrays of the untyped NULL say that they have none.
-fn is_null(values: &dyn Array, row: usize) -> bool {
+pub(super) fn is_null(values: &dyn Array, row: usize) -> bool {
     values.data_type().is_null() || values.is_null(row)
 }
 
+/// In whose writing values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    Duck,
+    /// With the zeros of numerics, and moments as ISO 8601 has them.
+    Postgres,
+}
+
 /// A value as JSON; one that is JSON stays what it is.
-fn write(field: Option<&Field>, values: &dyn Array, row: usize, out: &mut String) -> Result<()> {
+pub(super) fn write(
+    field: Option<&Field>,
+    values: &dyn Array,
+    row: usize,
+    out: &mut String,
+) -> Result<()> {
+    write_in(Style::Duck, field, values, row, out)
+}
+
+fn write_in(
+    style: Style,
+    field: Option<&Field>,
+    values: &dyn Array,
+    row: usize,
+    out: &mut String,
+) -> Result<()> {
     if is_null(values, row) {
         out.push_str("null");
         return Ok(());
     }
     match values.data_type() {
-        DataType::List(_) => list(values.as_list::<i32>().value(row).as_ref(), out)?,
-        DataType::LargeList(_) => list(values.as_list::<i64>().value(row).as_ref(), out)?,
-        DataType::FixedSizeList(..) => list(values.as_fixed_size_list().value(row).as_ref(), out)?,
+        DataType::List(_) => list(style, values.as_list::<i32>().value(row).as_ref(), out)?,
+        DataType::LargeList(_) => list(style, values.as_list::<i64>().value(row).as_ref(), out)?,
+        DataType::FixedSizeList(..) => {
+            list(style, values.as_fixed_size_list().value(row).as_ref(), out)?;
+        }
         of @ DataType::Struct(fields) if enum_type(of).is_none() => {
             for (at, (field, column)) in fields.iter().zip(values.as_struct().columns()).enumerate()
             {
                 out.push(if at == 0 { '{' } else { ',' });
                 write_string(field.name(), out);
                 out.push(':');
-                write(Some(field), column.as_ref(), row, out)?;
+                write_in(style, Some(field), column.as_ref(), row, out)?;
             }
             out.push_str(if fields.is_empty() { "{}" } else { "}" });
         }
-        DataType::Map(..) => {
-            let entries = values.as_map().value(row);
-            out.push('{');
-            for entry in 0..entries.len() {
-                if entry > 0 {
-                    out.push(',');
-                }
-                let key = value_text(entries.column(0).as_ref(), entry)?;
-                write_string(&key.unwrap_or_default(), out);
-                out.push(':');
-                write(None, entries.column(1).as_ref(), entry, out)?;
-            }
-            out.push('}');
+        DataType::Map(..) => map(style, values, row, out)?,
+        of if style == Style::Postgres && is_other_in_postgres(of) => {
+            out.push_str(&in_postgres(values, row)?);
         }
         DataType::Float32 => out.push_str(&double(
             values.as_primitive::<Float32Type>().value(row).into(),
@@ -191,19 +237,68 @@ fn write(field: Option<&Field>, values: &dyn Array, row: usize, out: &mut String
     Ok(())
 }
 
-fn list(items: &dyn Array, out: &mut String) -> Result<()> {
+fn map(style: Style, values: &dyn Array, row: usize, out: &mut String) -> Result<()> {
+    let entries = values.as_map().value(row);
+    out.push('{');
+    for entry in 0..entries.len() {
+        if entry > 0 {
+            out.push(',');
+        }
+        let key = value_text(entries.column(0).as_ref(), entry)?;
+        write_string(&key.unwrap_or_default(), out);
+        out.push(':');
+        write_in(style, None, entries.column(1).as_ref(), entry, out)?;
+    }
+    out.push('}');
+    Ok(())
+}
+
+/// Whether PostgreSQL writes values of a type otherwise.
+fn is_other_in_postgres(of: &DataType) -> bool {
+    of.is_floating()
+        || of.is_decimal() && !is_huge(of)
+        || of.is_binary()
+        || matches!(of, DataType::Timestamp(..) | DataType::Interval(_))
+}
+
+/// A value as JSON, as PostgreSQL writes it.
+fn in_postgres(values: &dyn Array, row: usize) -> Result<String> {
+    let one = one_type(&values.slice(row, 1))?;
+    let text = postgres_text(one.as_ref(), 0)?.unwrap_or_default();
+    let of = values.data_type();
+    let is_finite = text.bytes().any(|byte| byte.is_ascii_digit());
+    if (of.is_floating() || of.is_decimal()) && is_finite {
+        return Ok(text);
+    }
+    let text = match of {
+        DataType::Timestamp(_, zone) if is_finite => {
+            let zone = if zone.is_some() { ":00" } else { "" };
+            text.replacen(' ', "T", 1) + zone
+        }
+        _ => text,
+    };
+    let mut quoted = String::with_capacity(text.len() + 2);
+    write_string(&text, &mut quoted);
+    Ok(quoted)
+}
+
+fn list(style: Style, items: &dyn Array, out: &mut String) -> Result<()> {
     out.push('[');
     for item in 0..items.len() {
         if item > 0 {
             out.push(',');
         }
-        write(None, items, item, out)?;
+        write_in(style, None, items, item, out)?;
     }
     out.push(']');
     Ok(())
 }
 
-fn object(call: &Call<'_>, row: usize, out: &mut String) -> Result<bool> {
+fn object(style: Style, call: &Call<'_>, row: usize, out: &mut String) -> Result<bool> {
+    let (comma, colon) = match style {
+        Style::Duck => (",", ":"),
+        Style::Postgres => (", ", " : "),
+    };
     out.push('{');
     for (at, pair) in call.columns().chunks(2).enumerate() {
         let [name, value] = pair else { continue };
@@ -212,23 +307,23 @@ fn object(call: &Call<'_>, row: usize, out: &mut String) -> Result<bool> {
             return Err(Error::invalid(what).into());
         };
         if at > 0 {
-            out.push(',');
+            out.push_str(comma);
         }
         write_string(&name, out);
-        out.push(':');
-        write(call.field(2 * at + 1), value.as_ref(), row, out)?;
+        out.push_str(colon);
+        write_in(style, call.field(2 * at + 1), value.as_ref(), row, out)?;
     }
     out.push('}');
     Ok(true)
 }
 
-fn array(call: &Call<'_>, row: usize, out: &mut String) -> Result<bool> {
+fn array(style: Style, call: &Call<'_>, row: usize, out: &mut String) -> Result<bool> {
     out.push('[');
     for (at, value) in call.columns().iter().enumerate() {
         if at > 0 {
-            out.push(',');
+            out.push_str(if style == Style::Duck { "," } else { ", " });
         }
-        write(call.field(at), value.as_ref(), row, out)?;
+        write_in(style, call.field(at), value.as_ref(), row, out)?;
     }
     out.push(']');
     Ok(true)

@@ -4,6 +4,10 @@
 //! What must hold: a text that is JSON is known by its field's metadata, so that it is put into other JSON as it is, and shown as
 //! JSON by `typeof`. What a column stores is a text.
 
+mod contains;
+mod edit;
+mod jsonb;
+mod jsonb_text;
 mod make;
 mod path;
 mod read;
@@ -12,6 +16,7 @@ mod texts;
 mod transform;
 mod value;
 
+pub use self::jsonb::{JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, jsonb_texts};
 pub use self::texts::{JsonPlaces, with_json_texts};
 pub use self::transform::json_cast;
 use datafusion::execution::memory_pool::MemoryPool;
@@ -19,7 +24,10 @@ use datafusion::logical_expr::ScalarUDF;
 use std::sync::Arc;
 
 /// Functions whose texts are JSON.
-const GIVE_JSON: [&str; 9] = [
+const GIVE_JSON: [&str; 12] = [
+    "to_json_as_postgres",
+    "json_object_as_postgres",
+    "json_array_as_postgres",
     "json_extract",
     "json",
     "to_json",
@@ -33,7 +41,7 @@ const GIVE_JSON: [&str; 9] = [
 
 /// Whether the texts of a function are JSON.
 pub(super) fn gives_json(function: &str) -> bool {
-    GIVE_JSON.contains(&function)
+    GIVE_JSON.contains(&function) || jsonb::GIVE_JSON.contains(&function)
 }
 
 pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
@@ -41,5 +49,6 @@ pub(super) fn all(memory: &Arc<dyn MemoryPool>) -> Vec<Arc<ScalarUDF>> {
     functions.extend(make::all(memory));
     functions.extend(transform::all(memory));
     functions.extend(rows::all(memory));
+    functions.extend(jsonb::all(memory));
     functions
 }

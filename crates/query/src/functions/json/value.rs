@@ -124,6 +124,35 @@ impl<'a> Value<'a> {
         out.push(close);
     }
 
+    /// The member of a name; of several the last.
+    pub(super) fn member(self, name: &str) -> Option<Value<'a>> {
+        let members = self.members().filter(|_| self.kind() == Kind::Object);
+        let mut named = members.filter(|(known, _)| known == name);
+        let first = named.next();
+        named.last().or(first).map(|(_, value)| value)
+    }
+
+    /// The item at a place; a negative one counts from the end.
+    pub(super) fn item(self, place: i64) -> Option<Value<'a>> {
+        let place = match usize::try_from(place) {
+            Ok(place) => place,
+            Err(_) => {
+                let back = usize::try_from(place.unsigned_abs()).ok()?;
+                self.items().count().checked_sub(back)?
+            }
+        };
+        self.items().nth(place)
+    }
+
+    /// The member that a text names, or the item whose place it is.
+    pub(super) fn step(self, text: &str) -> Option<Value<'a>> {
+        match self.kind() {
+            Kind::Object => self.member(text),
+            Kind::List => self.item(text.trim().parse().ok()?),
+            _ => None,
+        }
+    }
+
     /// DuckDB's name of the type that it is read as.
     pub(super) fn type_name(self) -> &'static str {
         match self.kind() {
@@ -544,6 +573,9 @@ mod tests {
                 value.write(&mut out);
                 prop_assert!(Value::read(&out).is_ok(), "{text} became {out}");
                 value.write_pretty(0, &mut out);
+                let mut sorted = String::new();
+                value.write_jsonb(&mut sorted);
+                prop_assert!(Value::read(&sorted).is_ok(), "{text} became {sorted}");
                 value.members().count();
                 value.items().count();
             }

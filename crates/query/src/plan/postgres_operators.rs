@@ -1,0 +1,105 @@
+//! `@>`, `||` and `-` of PostgreSQL, which are of lists, texts, numbers or JSON: which, the types tell.
+
+use super::postgres_literals;
+use crate::functions::{JSONB_CONCAT, JSONB_CONTAINS, JSONB_DELETE, MAKE_LIST};
+use datafusion::common::{DFSchema, Result, plan_err};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF};
+use hushdb_sql::type_names::is_called_json;
+use std::sync::Arc;
+
+/// The functions that these operators are.
+#[derive(Debug)]
+pub(super) struct PostgresOperators {
+    has_all: Option<Arc<ScalarUDF>>,
+    contains: Option<Arc<ScalarUDF>>,
+    concat: Option<Arc<ScalarUDF>>,
+    delete: Option<Arc<ScalarUDF>>,
+    list: Option<Arc<ScalarUDF>>,
+}
+
+impl PostgresOperators {
+    pub(super) fn of(functions: &[Arc<ScalarUDF>]) -> Self {
+        let named = |name| functions.iter().find(|f| f.name() == name).cloned();
+        Self {
+            has_all: named("list_has_all"),
+            contains: named(JSONB_CONTAINS),
+            concat: named(JSONB_CONCAT),
+            delete: named(JSONB_DELETE),
+            list: named(MAKE_LIST),
+        }
+    }
+
+    /// `left @> right`.
+    pub(super) fn contains(&self, mut expr: RawBinaryExpr, schema: &DFSchema) -> Result<Expr> {
+        postgres_literals::meet(&mut [&mut expr.left, &mut expr.right], schema);
+        let is_list = |side: &Expr| side.get_type(schema).is_ok_and(|ty| ty.is_list());
+        let function = match is_list(&expr.left) || is_list(&expr.right) {
+            true => &self.has_all,
+            false => &self.contains,
+        };
+        call(function, expr)
+    }
+
+    /// `left || right`, if it is of JSON; a text without a type is JSON beside one. A value beside a list becomes one.
+    pub(super) fn concat(
+        &self,
+        mut expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if let Some(list) = &self.list {
+            let is_list = |side: &Expr| side.get_type(schema).is_ok_and(|ty| ty.is_list());
+            let is_item = |side: &Expr| {
+                let ty = side.get_type(schema);
+                ty.is_ok_and(|ty| !ty.is_list() && !ty.is_null())
+                    && !(is_text_literal(side) || postgres_literals::text_of(side).is_some())
+            };
+            let in_list = |side: Expr| {
+                let call = ScalarFunction::new_udf(Arc::clone(list), vec![side]);
+                Expr::ScalarFunction(call)
+            };
+            if is_list(&expr.left) && is_item(&expr.right) {
+                expr.right = in_list(expr.right);
+            } else if is_list(&expr.right) && is_item(&expr.left) {
+                expr.left = in_list(expr.left);
+            }
+        }
+        let [left, right] = [&expr.left, &expr.right].map(|side| is_json(side, schema));
+        let is_open =
+            |side: &Expr| is_text_literal(side) || postgres_literals::text_of(side).is_some();
+        let of_json = match (left, right) {
+            (true, true) => true,
+            (true, false) => is_open(&expr.right),
+            (false, true) => is_open(&expr.left),
+            (false, false) => false,
+        };
+        match of_json {
+            true => call(&self.concat, expr).map(PlannerResult::Planned),
+            false => Ok(PlannerResult::Original(expr)),
+        }
+    }
+
+    /// `left - right`, which takes something out of JSON.
+    pub(super) fn minus(&self, expr: RawBinaryExpr) -> Result<Expr> {
+        call(&self.delete, expr)
+    }
+}
+
+/// Whether an operand is JSON.
+pub(super) fn is_json(side: &Expr, schema: &DFSchema) -> bool {
+    side.to_field(schema)
+        .is_ok_and(|(_, field)| is_called_json(&field))
+}
+
+fn is_text_literal(side: &Expr) -> bool {
+    matches!(side, Expr::Literal(value, _) if value.data_type().is_string())
+}
+
+fn call(function: &Option<Arc<ScalarUDF>>, expr: RawBinaryExpr) -> Result<Expr> {
+    let Some(function) = function else {
+        return plan_err!("operator does not exist");
+    };
+    let call = ScalarFunction::new_udf(Arc::clone(function), vec![expr.left, expr.right]);
+    Ok(Expr::ScalarFunction(call))
+}

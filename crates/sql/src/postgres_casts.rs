@@ -1,0 +1,196 @@
+//! Casts of PostgreSQL: to types that only it has, to text in its writing, and of dates with an era.
+
+use crate::calls::call;
+use crate::postgres_byte_texts::postgres_bytes;
+use crate::postgres_types::{self, NUMERIC_CAST, OID_OF, TEXT_OF};
+use sqlparser::ast::{self, Expr, Value};
+
+/// A value of a type that stands for a name is shown as that name.
+pub(super) fn show_name(expr: &mut Expr) {
+    let shown = match expr {
+        Expr::Cast {
+            expr, data_type, ..
+        } => postgres_types::named(data_type).map(|kind| {
+            call(
+                TEXT_OF[kind],
+                vec![call(OID_OF[kind], vec![expr.as_ref().clone()])],
+            )
+        }),
+        _ => None,
+    };
+    if let Some(shown) = shown {
+        *expr = shown;
+    }
+}
+
+/// The function that a cast to text is.
+pub const POSTGRES_TEXT: &str = "postgres_text";
+
+/// A cast to a type that only PostgreSQL has, or to text, which some values are in another writing there.
+pub(super) fn cast(expr: &Expr, data_type: &mut ast::DataType) -> Option<Expr> {
+    if let Some(kind) = postgres_types::named(data_type) {
+        return Some(call(OID_OF[kind], vec![expr.clone()]));
+    }
+    if postgres_types::is_text(data_type)
+        && let Expr::Function(function) = expr
+        && let Some(kind) = OID_OF
+            .iter()
+            .position(|name| function.name.to_string() == *name)
+    {
+        return Some(call(TEXT_OF[kind], vec![expr.clone()]));
+    }
+    if postgres_types::is_text(data_type) && !is_plain(expr) {
+        let text = call(POSTGRES_TEXT, vec![expr.clone()]);
+        return Some(match postgres_types::letters_of(data_type) {
+            Some(letters) => cut(text, letters, data_type),
+            None => text,
+        });
+    }
+    if let Some(letters) = postgres_types::letters_of(data_type) {
+        let text = Expr::Cast {
+            kind: ast::CastKind::Cast,
+            expr: Box::new(expr.clone()),
+            data_type: ast::DataType::Varchar(None),
+            array: false,
+            format: None,
+        };
+        return Some(cut(text, letters, data_type));
+    }
+    if matches!(data_type, ast::DataType::Bytea)
+        && let Some(bytes) = bytes(expr)
+    {
+        return Some(bytes);
+    }
+    if postgres_types::is_bare_numeric(data_type) {
+        match written_number(expr).and_then(postgres_types::numeric_of) {
+            Some(digits) => *data_type = digits,
+            None => return Some(call(NUMERIC_CAST, vec![expr.clone()])),
+        }
+    }
+    if matches!(data_type, ast::DataType::JSONB) {
+        let mut json = expr.clone();
+        if is_parameter(&json) {
+            json = Expr::Cast {
+                kind: ast::CastKind::Cast,
+                expr: Box::new(json),
+                data_type: ast::DataType::JSON,
+                array: false,
+                format: None,
+            };
+        }
+        return Some(call(AS_JSONB, vec![json]));
+    }
+    if let Some(plain) = postgres_types::plain(data_type) {
+        *data_type = plain;
+    }
+    None
+}
+
+/// The function that a cast to `jsonb` is.
+pub(super) const AS_JSONB: &str = "as_jsonb";
+
+fn is_parameter(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_parameter(inner),
+        Expr::Value(value) => matches!(value.value, Value::Placeholder(_)),
+        _ => false,
+    }
+}
+
+/// The first letters of a text; of `char(n)` without the blanks at its end, which mean nothing there.
+fn cut(text: Expr, letters: u64, ty: &ast::DataType) -> Expr {
+    let letters = Expr::Value(Value::Number(letters.to_string(), false).into());
+    let text = call("left", vec![text, letters]);
+    match ty {
+        ast::DataType::Char(_) | ast::DataType::Character(_) => {
+            let blank = Expr::Value(Value::SingleQuotedString(" ".to_owned()).into());
+            call("rtrim", vec![text, blank])
+        }
+        _ => text,
+    }
+}
+
+/// The number that a literal is, as it is written.
+fn written_number(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Nested(inner) => written_number(inner),
+        Expr::Value(value) => match &value.value {
+            Value::Number(text, _) | Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+pub(super) fn is_day(data_type: &ast::DataType) -> bool {
+    matches!(
+        data_type,
+        ast::DataType::Date | ast::DataType::Timestamp(..)
+    )
+}
+
+/// Puts the era of a literal where DuckDB has it: behind the day, and not behind the time.
+pub(super) fn put_era(expr: &mut Expr) {
+    match expr {
+        Expr::Nested(inner) => put_era(inner),
+        Expr::Value(value) => {
+            if let Value::SingleQuotedString(text) = &mut value.value
+                && let Some(era) = era_behind_day(text)
+            {
+                *text = era;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A date or timestamp that ends in ` BC`, as PostgreSQL writes it, in DuckDB's order: `0044-03-15 (BC) 00:00:01`.
+/// `None` when it has no era.
+pub fn era_behind_day(text: &str) -> Option<String> {
+    let text = text.trim();
+    let at = text.len().checked_sub(3)?;
+    let (text, era) = text.split_at_checked(at)?;
+    let (day, rest) = text.split_at(text.find([' ', 'T']).unwrap_or(text.len()));
+    era.eq_ignore_ascii_case(" bc")
+        .then(|| format!("{day} (BC){rest}"))
+}
+
+/// Whether an expression is a literal or a parameter, whose type a cast says.
+fn is_plain(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(_) => true,
+        Expr::Nested(inner) => is_plain(inner),
+        _ => false,
+    }
+}
+
+/// The bytes that a text means, which DuckDB would read otherwise.
+pub(super) fn bytes(expr: &Expr) -> Option<Expr> {
+    let Expr::Value(value) = expr else {
+        return None;
+    };
+    let (Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text)) = &value.value else {
+        return None;
+    };
+    let bytes = postgres_bytes(text).filter(|_| text.contains('\\'))?;
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = Expr::Value(Value::SingleQuotedString(digits).into());
+    Some(call("unhex", vec![digits]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_era_goes_behind_the_day() {
+        let written = era_behind_day("0044-03-15 00:00:01 bc");
+        assert_eq!(written.as_deref(), Some("0044-03-15 (BC) 00:00:01"));
+        assert_eq!(
+            era_behind_day("0044-03-15 BC").as_deref(),
+            Some("0044-03-15 (BC)")
+        );
+        assert_eq!(era_behind_day("2024-01-01"), None);
+        assert_eq!(era_behind_day("BC"), None);
+    }
+}
