@@ -74,6 +74,10 @@ pub(crate) struct SessionSettings {
     pub(crate) log_lock_waits: bool,
     /// Whether a shell should show how far long statements have come.
     pub(crate) progress_bar: bool,
+    /// Whether `/` is `//`.
+    pub(crate) integer_division: bool,
+    /// Values of settings that change nothing.
+    pub(crate) hints: HashMap<&'static str, String>,
 }
 
 impl Session {
@@ -98,6 +102,8 @@ impl Session {
             lock_timeout: Duration::ZERO,
             log_lock_waits: true,
             progress_bar: true,
+            integer_division: false,
+            hints: HashMap::new(),
         };
         Self {
             instance,

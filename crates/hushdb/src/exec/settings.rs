@@ -5,6 +5,8 @@
 
 use super::confined;
 use super::databases::attach;
+use super::hints::HINTS;
+use super::setting::{Setting, flag};
 use crate::key_watch::Recheck;
 use crate::result::QueryResult;
 use crate::session::{ExplainOutput, Session};
@@ -22,21 +24,6 @@ use std::time::Duration;
 const LEAST_MEMORY: usize = 16 << 20;
 /// More threads than this are a mistake.
 const MOST_THREADS: usize = 1024;
-
-/// One setting, with DuckDB's name where it has it.
-pub(super) struct Setting {
-    pub(super) name: &'static str,
-    pub(super) aliases: &'static [&'static str],
-    /// BOOLEAN, BIGINT or VARCHAR.
-    pub(super) input_type: &'static str,
-    /// Whether each session has its own.
-    pub(super) is_local: bool,
-    pub(super) description: &'static str,
-    get: fn(&Session) -> String,
-    set: fn(&Session, &str) -> Result<()>,
-    /// What RESET sets.
-    default: fn(&Session) -> String,
-}
 
 const SETTINGS: [Setting; 28] = [
     Setting {
@@ -195,6 +182,19 @@ const SETTINGS: [Setting; 28] = [
         default: |_| ExplainOutput::default().name().into(),
     },
     Setting {
+        name: "integer_division",
+        aliases: &[],
+        input_type: "BOOLEAN",
+        is_local: true,
+        description: "Whether / is //, the quotient without its fraction",
+        get: |session| session.settings.lock().integer_division.to_string(),
+        set: |session, text| {
+            session.settings.lock().integer_division = flag("integer_division", text)?;
+            Ok(())
+        },
+        default: |_| "false".into(),
+    },
+    Setting {
         name: "key_recheck",
         aliases: &[],
         input_type: "VARCHAR",
@@ -297,21 +297,6 @@ const SETTINGS: [Setting; 28] = [
             Ok(())
         },
         default: |session| session.instance.defaults.memory_bytes.to_string(),
-    },
-    Setting {
-        name: "preserve_insertion_order",
-        aliases: &[],
-        input_type: "BOOLEAN",
-        is_local: false,
-        description: "Rows come in insertion order where nothing reorders them; always on",
-        get: |_| "true".into(),
-        set: |_, text| match flag("preserve_insertion_order", text)? {
-            true => Ok(()),
-            false => Err(Error::unsupported(
-                "preserve_insertion_order cannot be switched off: rows come in insertion order",
-            )),
-        },
-        default: |_| "true".into(),
     },
     Setting {
         name: "rekey_bytes_per_second",
@@ -499,14 +484,6 @@ const SETTINGS: [Setting; 28] = [
     },
 ];
 
-fn flag(name: &str, text: &str) -> Result<bool> {
-    match text.to_lowercase().as_str() {
-        "true" | "1" | "on" | "yes" => Ok(true),
-        "false" | "0" | "off" | "no" => Ok(false),
-        _ => Err(Error::invalid(format!("{name} is true or false"))),
-    }
-}
-
 /// A number of milliseconds, or of what stands behind it; PostgreSQL's units.
 fn duration(name: &str, text: &str) -> Result<Duration> {
     let text = text.trim();
@@ -552,30 +529,25 @@ fn default_schema(session: &Session) -> String {
     parts.map(hushdb_sql::quote).join(".")
 }
 
-pub(super) fn settings() -> &'static [Setting] {
-    &SETTINGS
+/// All of them, with the hints that change nothing here.
+pub(super) fn settings() -> impl Iterator<Item = &'static Setting> + Clone {
+    let (own, hints): (&[Setting], &[Setting]) = (&SETTINGS, &HINTS);
+    own.iter().chain(hints)
 }
 
 fn setting(name: &str) -> Result<&'static Setting> {
     let name = name.to_lowercase();
-    let mut settings = SETTINGS.iter();
-    let found = settings.find(|s| s.name == name || s.aliases.contains(&name.as_str()));
+    let found = settings().find(|s| s.name == name || s.aliases.contains(&name.as_str()));
     found.ok_or_else(|| match name.as_str() {
         "rekey_after" => Error::invalid(super::databases::data_key_age::OF_A_DATABASE),
         _ => {
-            let names = SETTINGS.iter().map(|setting| setting.name);
+            let names = settings().map(|setting| setting.name);
             Error::catalog(format!(
                 "unrecognized configuration parameter \"{name}\"\nFROM duckdb_settings() lists those that there are{}",
                 offered("\nDid you mean", &like(&name, names))
             ))
         }
     })
-}
-
-impl Setting {
-    pub(super) fn value(&self, session: &Session) -> String {
-        (self.get)(session)
-    }
 }
 
 /// A setting's value now; `None` when there is none of that name.
@@ -591,6 +563,10 @@ pub(crate) fn literal(session: &Session, name: &str) -> Result<Expr> {
         "BIGINT" => {
             let number = Expr::value(Value::Number(text, false));
             return cast_to(number, &ColumnType::Int64);
+        }
+        "DOUBLE" => {
+            let number = Expr::value(Value::SingleQuotedString(text));
+            return cast_to(number, &ColumnType::Double);
         }
         "BOOLEAN" => Value::Boolean(text == "true"),
         _ => Value::SingleQuotedString(text),
@@ -634,7 +610,7 @@ mod tests {
         let session = Session::new(database.instance, Isolation::default());
         let mut names: Vec<&str> = vec![];
         // Whether a process may dump its core is the system's to say.
-        for setting in settings().iter().filter(|s| s.name != "disable_core_dumps") {
+        for setting in settings().filter(|s| s.name != "disable_core_dumps") {
             names.push(setting.name);
             names.extend(setting.aliases);
             let before = setting.value(&session);

@@ -3,6 +3,7 @@
 use super::statement::Statement;
 use super::tokens::{expect, object_name, parser_error, parts, syntax_error, word, words};
 use crate::error::Result;
+use sqlparser::ast::{Expr, Value};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
@@ -37,7 +38,19 @@ pub(super) fn call(parser: &mut Parser) -> Result<Statement> {
 pub(super) fn pragma(parser: &mut Parser) -> Result<Statement> {
     parser.next_token();
     match parser.peek_nth_token_ref(1).token {
-        Token::LParen => call(parser),
+        Token::LParen => {
+            let mut called = call(parser)?;
+            // `table_info(t)` names a table, as `table_info('t')` does.
+            if let Statement::Call { args, .. } = &mut called {
+                for arg in args {
+                    if let Expr::Identifier(name) = arg {
+                        let name = std::mem::take(&mut name.value);
+                        *arg = Expr::value(Value::SingleQuotedString(name));
+                    }
+                }
+            }
+            Ok(called)
+        }
         Token::Eq => {
             let name = word(parser)?.to_lowercase();
             parser.next_token();

@@ -1,7 +1,7 @@
 //! PRAGMA, INSTALL and LOAD.
 
 use super::show;
-use crate::exec::{query, settings};
+use crate::exec::{hints, query, settings};
 use crate::result::QueryResult;
 use crate::statement::Statement;
 use datafusion::sql::sqlparser::ast::{Expr, Value};
@@ -16,7 +16,7 @@ pub(in crate::exec) fn pragma(statement: &Statement<'_>, name: &str) -> Result<Q
     match name {
         "show_tables" => show::tables(statement.snapshot(), None),
         "show_databases" => show::databases(statement),
-        "database_list" | "database_size" => {
+        "collations" | "database_list" | "database_size" | "platform" | "user_agent" => {
             let rows = sql::parse_one(&format!("SELECT * FROM pragma_{name}()"))?;
             query::run(statement, rows)
         }
@@ -34,6 +34,7 @@ pub(in crate::exec) fn pragma(statement: &Statement<'_>, name: &str) -> Result<Q
         }
         "enable_progress_bar" | "enable_print_progress_bar" => set("enable_progress_bar", true),
         "disable_progress_bar" | "disable_print_progress_bar" => set("enable_progress_bar", false),
+        _ if hints::PRAGMAS.contains(&name) => Ok(QueryResult::done()),
         // A setting's name alone shows it.
         _ => match settings::value(statement.session, name) {
             Some(value) => show::text_table(&[name], &[vec![Some(value)]]),

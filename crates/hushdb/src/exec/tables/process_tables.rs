@@ -258,7 +258,7 @@ fn key_slots(planner: &Planner<'_>) -> Columns {
 
 /// One row a setting.
 fn settings(session: &Session) -> Columns {
-    let all = all_settings().iter();
+    let all = all_settings();
     let texts = |values: Vec<Option<String>>| -> ArrayRef { Arc::new(StringArray::from(values)) };
     let scope = |is_local| if is_local { "LOCAL" } else { "GLOBAL" };
     vec![
