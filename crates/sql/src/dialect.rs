@@ -277,6 +277,10 @@ impl Dialect for HushDialect {
         true
     }
 
+    fn allow_extract_custom(&self) -> bool {
+        true
+    }
+
     fn supports_string_escape_constant(&self) -> bool {
         true
     }
@@ -368,7 +372,7 @@ impl Dialect for HushDialect {
         if let Some(not_exists) = not_exists(parser) {
             return Some(not_exists);
         }
-        if let Some(prefix) = operators::prefix(parser, SIGN_PRECEDENCE) {
+        if let Some(prefix) = operators::prefix(parser, OTHER_PRECEDENCE) {
             return Some(prefix);
         }
         if !parser.consume_token(&Token::Minus) {

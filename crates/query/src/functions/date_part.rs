@@ -117,6 +117,13 @@ impl ScalarUDFImpl for DatePart {
             {
                 return self.of_year(args, of_year);
             }
+            let part = match part {
+                ColumnarValue::Scalar(part) if is_yearweek(part) => {
+                    return self.year_and_week(args);
+                }
+                ColumnarValue::Scalar(part) => under_its_own_name(part),
+                parts => parts.clone(),
+            };
             let near = match of {
                 ColumnarValue::Array(of) => ColumnarValue::Array(finite(of)?),
                 ColumnarValue::Scalar(of) => {
@@ -125,7 +132,7 @@ impl ScalarUDFImpl for DatePart {
                 }
             };
             let args = ScalarFunctionArgs {
-                args: vec![part.clone(), near],
+                args: vec![part, near],
                 ..args
             };
             return self.planned.invoke_with_args(args)?.cast_to(&to, None);
@@ -165,6 +172,33 @@ impl ScalarUDFImpl for DatePart {
 }
 
 impl DatePart {
+    /// The year of ISO 8601 and its week in one number.
+    fn year_and_week(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let asked = |part: &str| {
+            let mut asked = args.clone();
+            if let Some(first) = asked.args.first_mut() {
+                *first = ColumnarValue::Scalar(ScalarValue::Utf8(Some(part.into())));
+            }
+            self.invoke_with_args(asked)
+        };
+        let (year, week) = (asked("isoyear")?, asked("week")?);
+        let is_one = matches!(year, ColumnarValue::Scalar(_));
+        let rows = if is_one { 1 } else { rows };
+        let (years, weeks) = (year.into_array(rows)?, week.into_array(rows)?);
+        let pairs = years.as_primitive::<Int64Type>().iter();
+        let pairs = pairs.zip(weeks.as_primitive::<Int64Type>().iter());
+        let both = pairs.map(|(year, week)| {
+            let (year, week) = (year?, week?);
+            Some(year * 100 + if year > 0 { week } else { -week })
+        });
+        let both: ArrayRef = Arc::new(both.collect::<Int64Array>());
+        Ok(match is_one {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&both, 0)?),
+            false => ColumnarValue::Array(both),
+        })
+    }
+
     /// What follows from the year alone.
     fn of_year(&self, args: ScalarFunctionArgs, of_year: fn(i64) -> i64) -> Result<ColumnarValue> {
         let mut asked = args;
@@ -184,6 +218,23 @@ impl DatePart {
             }
         })
     }
+}
+
+fn is_yearweek(part: &ScalarValue) -> bool {
+    let part = part.try_as_str().flatten();
+    part.is_some_and(|part| part.eq_ignore_ascii_case("yearweek"))
+}
+
+/// A part under the name that the library knows.
+fn under_its_own_name(part: &ScalarValue) -> ColumnarValue {
+    let name = part.try_as_str().flatten().unwrap_or_default();
+    let known = match name.to_ascii_lowercase().as_str() {
+        "dayofweek" | "weekday" => "dow",
+        "dayofyear" => "doy",
+        "weekofyear" => "week",
+        _ => return ColumnarValue::Scalar(part.clone()),
+    };
+    ColumnarValue::Scalar(ScalarValue::Utf8(Some(known.into())))
 }
 
 /// How a part follows from the year, if it does. There is no year 0 in a count of centuries: 1 is of the first, and the year before of the

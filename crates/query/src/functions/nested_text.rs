@@ -37,7 +37,7 @@ pub(super) fn in_quotes(text: &str) -> String {
 /// The items of a list's text; `None` if it is not the text of one.
 pub(super) fn list_items(text: &str) -> Option<Vec<Item>> {
     let inner = text.trim_ascii().strip_prefix('[')?.strip_suffix(']')?;
-    pieces(inner)?.into_iter().map(item).collect()
+    Some(pieces(inner)?.into_iter().map(item).collect())
 }
 
 /// What a struct's text says of its fields.
@@ -51,13 +51,14 @@ pub(super) fn struct_items(text: &str) -> Option<Fields> {
     let text = text.trim_ascii();
     if let Some(inner) = text.strip_prefix('(') {
         let items = pieces(inner.strip_suffix(')')?)?.into_iter().map(item);
-        return items.collect::<Option<_>>().map(Fields::InOrder);
+        return Some(Fields::InOrder(items.collect()));
     }
     let inner = text.strip_prefix('{')?.strip_suffix('}')?;
     let field = |piece: &str| {
         let colon = positions(piece, ':')?.first().copied()?;
         let (name, value) = piece.split_at_checked(colon)?;
-        Some((item(name)??, item(value.strip_prefix(':')?)?))
+        let name = item(name).filter(|name| !name.is_empty())?;
+        Some((name, item(value.strip_prefix(':')?)))
     };
     let fields = pieces(inner)?.into_iter().map(field);
     fields.collect::<Option<_>>().map(Fields::Named)
@@ -66,12 +67,10 @@ pub(super) fn struct_items(text: &str) -> Option<Fields> {
 /// The keys and values in a map's text; `None` if it is not the text of one, or a key is NULL.
 pub(super) fn map_items(text: &str) -> Option<Vec<(String, Item)>> {
     let inner = text.trim_ascii().strip_prefix('{')?.strip_suffix('}')?;
-    // What is not there is the empty text, unlike in a list.
-    let part = |piece: &str| item(piece).unwrap_or(Some(String::new()));
     let entry = |piece: &str| {
         let sign = positions(piece, '=')?.first().copied()?;
         let (key, value) = piece.split_at_checked(sign)?;
-        Some((part(key)?, part(value.strip_prefix('=')?)))
+        Some((item(key)?, item(value.strip_prefix('=')?)))
     };
     pieces(inner)?.into_iter().map(entry).collect()
 }
@@ -104,6 +103,11 @@ fn positions(text: &str, wanted: char) -> Option<Vec<usize>> {
             (Some(_), '\\') => drop(chars.next()),
             (Some(q), c) if q == c => quote = None,
             (Some(_), _) => {}
+            (None, '\\') => {
+                if chars.clone().next().is_some_and(|(_, next)| is_quote(next)) {
+                    chars.next();
+                }
+            }
             (None, '\'' | '"') => quote = Some(c),
             (None, '[') => open.push(']'),
             (None, '{') => open.push('}'),
@@ -116,34 +120,50 @@ fn positions(text: &str, wanted: char) -> Option<Vec<usize>> {
     (matched && quote.is_none() && open.is_empty()).then_some(found)
 }
 
-/// A piece as the value it stands for; `None` if there is nothing.
-fn item(piece: &str) -> Option<Item> {
+/// A piece as the value it stands for, the empty text where nothing stands.
+fn item(piece: &str) -> Item {
     let piece = piece.trim_ascii();
-    if piece.is_empty() {
-        return None;
-    }
-    if piece.eq_ignore_ascii_case("null") {
-        return Some(None);
-    }
-    for quote in ['\'', '"'] {
-        let inner = piece
-            .strip_prefix(quote)
-            .and_then(|p| p.strip_suffix(quote));
-        if let Some(inner) = inner {
-            return Some(Some(without_backslashes(inner)));
-        }
-    }
-    Some(Some(piece.to_string()))
+    (!piece.eq_ignore_ascii_case("null")).then(|| without_quotes(piece))
 }
 
-fn without_backslashes(text: &str) -> String {
+fn is_quote(c: char) -> bool {
+    matches!(c, '\'' | '"')
+}
+
+/// A value without its quotes and the backslashes within them and before quotes, but for what is in brackets.
+fn without_quotes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    let mut chars = text.chars();
+    let mut depth = 0usize;
+    let mut quote = None;
+    let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
-        plain.push(match c {
-            '\\' => chars.next().unwrap_or('\\'),
-            c => c,
-        });
+        let escapes = c == '\\' && (quote.is_some() || chars.peek().is_some_and(|c| is_quote(*c)));
+        let is_kept = match (quote, c) {
+            _ if escapes => depth > 0 || chars.peek().is_none(),
+            (Some(q), _) if q == c => {
+                quote = None;
+                depth > 0
+            }
+            (None, _) if is_quote(c) => {
+                quote = Some(c);
+                depth > 0
+            }
+            (None, '[' | '{' | '(') => {
+                depth += 1;
+                true
+            }
+            (None, ']' | '}' | ')') => {
+                depth = depth.saturating_sub(1);
+                true
+            }
+            _ => true,
+        };
+        if is_kept {
+            plain.push(c);
+        }
+        if escapes {
+            plain.extend(chars.next());
+        }
     }
     plain
 }
@@ -205,7 +225,7 @@ mod tests {
         assert_eq!(list_items("[ ]"), Some(vec![]));
         // A blank that is not ASCII's is a value.
         assert_eq!(list_items("[\u{a0}]"), Some(vec![some("\u{a0}")]));
-        for bad in ["", "[", "1, 2", "[1,]", "[1]]", "['a]", "[(1]", "[1,2"] {
+        for bad in ["", "[", "1, 2", "[1]]", "['a]", "[(1]", "[1,2"] {
             assert_eq!(list_items(bad), None, "{bad}");
         }
         assert_eq!(
@@ -221,7 +241,11 @@ mod tests {
         for bad in ["{a: 1}", "{NULL=1}", "{a=1,}", "[a=1]", "{a=1", "{a='}"] {
             assert_eq!(map_items(bad), None, "{bad}");
         }
-        for bad in ["{a}", "{: 1}", "{a: }", "[a: 1]", "{a: 1"] {
+        assert_eq!(
+            list_items("[NULL,, can\\'t, a'b'c,]"),
+            Some(vec![None, some(""), some("can't"), some("abc"), some("")])
+        );
+        for bad in ["{a}", "{: 1}", "[a: 1]", "{a: 1"] {
             assert!(struct_items(bad).is_none(), "{bad}");
         }
     }

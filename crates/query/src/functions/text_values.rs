@@ -1,4 +1,4 @@
-//! Text as numbers, days and points in time, as DuckDB's casts read it: `1e3` and `42.0` are integers, numbers may have underscores
+//! Text as numbers, days, times and points in time, as DuckDB's casts read it: `1e3` and `42.0` are integers, numbers may have underscores
 //! between their digits and blanks around them, days may have slashes, `(BC)` and infinities.
 //!
 //! What must hold: no digit is lost but by rounding, half away from zero; what does not fit is an error, or NULL for TRY_CAST.
@@ -10,9 +10,9 @@ use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Pri
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{
     DataType, Date32Type, Decimal64Type, Decimal128Type, Decimal256Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-    i256,
+    Int32Type, Int64Type, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type, i256,
 };
 use datafusion::common::Result;
 use hushdb_sql::type_names::type_name;
@@ -36,6 +36,7 @@ pub(super) fn reads(to: &DataType) -> bool {
             T::Decimal64(..)
                 | T::Decimal128(..)
                 | T::Date32
+                | T::Time64(TimeUnit::Microsecond)
                 | T::Timestamp(_, None)
                 | T::Timestamp(TimeUnit::Microsecond, Some(_))
         )
@@ -65,6 +66,7 @@ pub(super) fn read(array: &ArrayRef, to: &DataType, lenient: bool) -> Result<Arr
             texts.read::<Decimal256Type>(|text| huge_integer(text, *to == HUGEINT))
         }
         T::Date32 => texts.read::<Date32Type>(day),
+        T::Time64(TimeUnit::Microsecond) => texts.read::<Time64MicrosecondType>(clock),
         T::Timestamp(TimeUnit::Second, None) => {
             texts.read::<TimestampSecondType>(|text| moment(text, 1_000_000_000))
         }
@@ -422,6 +424,19 @@ fn time_of_day(text: &str) -> Option<(i64, &str)> {
     }
     let total = (hours * 3600 + minutes * 60 + seconds) * 1_000_000_000 + nanos;
     Some((total, rest))
+}
+
+/// A time of day in microseconds, also that of a point in time; what follows seconds does not matter.
+fn clock(text: &str) -> Option<i64> {
+    let text = trimmed(text);
+    if let Some((nanos, rest)) = time_of_day(text) {
+        let read = &text[..text.len() - rest.len()];
+        let is_whole = rest.is_empty() || read.matches(':').count() > 1;
+        return is_whole.then_some(nanos / 1000);
+    }
+    let is_special = special(text, [(); 3]).is_some();
+    let micros = moment(text, 1_000).filter(|_| !is_special)?;
+    Some(micros.rem_euclid(MICROS_PER_DAY))
 }
 
 /// The number after a colon, 0 if there is none.
