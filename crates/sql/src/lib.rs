@@ -10,6 +10,7 @@
 mod aggregate_order;
 mod balance;
 mod calls;
+mod chains;
 mod column_names;
 mod constraints;
 mod cut_divide;
@@ -81,9 +82,11 @@ mod using_joins;
 mod value_names;
 pub mod walk;
 mod wildcards;
+mod window_defaults;
 mod window_order;
 
 pub use calls::call;
+pub use chains::unchain;
 pub use column_names::unique;
 pub use cut_divide::{CONCAT, CONTAINS, CUT_DIVIDE, REMAINDER};
 pub use declared_types::declared;
@@ -110,7 +113,7 @@ pub use names::{
     planned_names, position_of, quote, quoted, same_parts,
 };
 pub use nested_calls::{STRUCT_UPDATE, unnest_table};
-pub use operators::{GLOB_MATCH, PLACE};
+pub use operators::{GLOB_MATCH, PLACE, UNPACKED};
 pub use own_macros::TABLE_MACROS;
 pub use parameters::{number_parameters, substitute_parameters};
 pub use parser::{

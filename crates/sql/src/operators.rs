@@ -20,6 +20,8 @@ pub(super) const COMPREHENSION: &str = "$for ";
 pub(super) const NAMED: &str = "$as";
 /// The column of FROM, or of the select list, at a place: `#1`.
 pub const PLACE: &str = "#";
+/// `*COLUMNS(...)` among arguments.
+pub const UNPACKED: &str = "$columns";
 /// Whether a text matches a pattern of files' names.
 pub const GLOB_MATCH: &str = "~~~";
 /// Of `json -> path`, which is looser than OR.
@@ -28,12 +30,20 @@ const JSON_ARROW: u8 = 4;
 const POSTFIX: u8 = 49;
 
 /// What begins with one of them.
-pub(super) fn prefix(parser: &mut Parser, sign_precedence: u8) -> Parsed {
+pub(super) fn prefix(parser: &mut Parser, precedence: u8) -> Parsed {
     match &parser.peek_token_ref().token {
         Token::AtSign => {
             parser.next_token();
-            let of = parser.parse_subexpr(sign_precedence);
+            let of = parser.parse_subexpr(precedence);
             Some(of.map(|of| call("abs", vec![of])))
+        }
+        Token::Tilde => {
+            parser.next_token();
+            let of = parser.parse_subexpr(precedence);
+            Some(of.map(|of| Expr::UnaryOp {
+                op: UnaryOperator::BitwiseNot,
+                expr: Box::new(of),
+            }))
         }
         Token::Sharp => match &parser.peek_nth_token_ref(1).token {
             Token::Number(..) => {

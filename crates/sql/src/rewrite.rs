@@ -38,6 +38,7 @@ use super::using_joins;
 use super::value_names::{self, in_brackets, is_value};
 use super::walk::finish;
 use super::wildcards;
+use super::window_defaults;
 use super::window_order;
 use crate::error::{Error, Result};
 use crate::walk::visit_mut;
@@ -165,6 +166,9 @@ impl<'a> Rewriter<'a> {
         aggregate_order::read(function)?;
         aggregate_order::first_and_last(function);
         aggregate_order::refuse_of_scalar(function, self.place.is_scalar)?;
+        if let Some(meant) = window_defaults::apply(function)? {
+            return Ok(Some(meant));
+        }
         match setting_asked(function) {
             Some(name) => (self.place.setting)(name).map(Some),
             None if counts_rows(function) => {
@@ -205,6 +209,15 @@ impl<'a> Rewriter<'a> {
                 }
                 _ => Ok(None),
             },
+            Expr::BinaryOp {
+                op: op @ BinaryOperator::Divide,
+                ..
+            } => {
+                if (self.place.setting)("integer_division").is_ok_and(|on| is_true(&on)) {
+                    *op = BinaryOperator::DuckIntegerDivide;
+                }
+                Ok(None)
+            }
             Expr::BinaryOp { left, op, right } if is_power(op) => {
                 let operands = [left.as_ref().clone(), right.as_ref().clone()];
                 template("power(CAST($1 AS DOUBLE), CAST($2 AS DOUBLE))", &operands).map(Some)
@@ -438,6 +451,10 @@ fn setting_asked(function: &Function) -> Option<&str> {
         }
         _ => None,
     }
+}
+
+fn is_true(setting: &Expr) -> bool {
+    matches!(setting, Expr::Value(value) if value.value == Value::Boolean(true))
 }
 
 fn is_power(op: &BinaryOperator) -> bool {

@@ -223,7 +223,7 @@ fn query_of(body: &SetExpr) -> Query {
 /// ORDER BY ALL by position, where the text shows how many columns there are; else over a SELECT of all of them.
 pub(super) fn order_by_all(query: &mut Query) -> Result<()> {
     let columns = count_of_columns(&query.body);
-    let is_select = matches!(*query.body, SetExpr::Select(_));
+    let has_own_names = has_own_names(&query.body);
     let Some(order_by) = &mut query.order_by else {
         return Ok(());
     };
@@ -237,11 +237,25 @@ pub(super) fn order_by_all(query: &mut Query) -> Result<()> {
             with_fill: None,
         });
         order_by.kind = OrderByKind::Expressions(positions.collect());
-    } else if !is_select {
+    } else if !has_own_names {
         let inner = Expr::Subquery(Box::new(query_of(&query.body)));
         *query.body = select_from(ROWS, &[inner])?;
     }
     Ok(())
+}
+
+/// Whether a query's body is a SELECT, none of whose items may be several columns but stars.
+fn has_own_names(body: &SetExpr) -> bool {
+    match body {
+        SetExpr::Select(select) => !select.projection.iter().any(is_unnest),
+        _ => false,
+    }
+}
+
+/// Whether an item may be several columns: those of a struct.
+fn is_unnest(item: &SelectItem) -> bool {
+    matches!(item, SelectItem::UnnamedExpr(Expr::Function(function))
+        if function.name.to_string().eq_ignore_ascii_case("unnest"))
 }
 
 /// How many columns a query's body has, if no `*` hides it.
@@ -252,7 +266,7 @@ fn count_of_columns(body: &SetExpr) -> Option<usize> {
                 matches!(
                     item,
                     SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
-                )
+                ) && !is_unnest(item)
             };
             let listed = select.projection.iter().all(is_one) && !select.projection.is_empty();
             listed.then_some(select.projection.len())

@@ -4,6 +4,7 @@
 //! that a statement becomes has [`MAX_WEIGHT`] parts at most and is no deeper than what is parsed.
 
 use crate::balance::bring_into_shape;
+use crate::chains::unchain;
 use crate::error::{Error, Result};
 use crate::names::{folded, name_parts, quoted};
 use crate::own_macros::table_macro;
@@ -216,6 +217,7 @@ impl Expander<'_> {
             )));
         }
         self.weigh(1 + overload.sql.len() / 16)?;
+        unchain(&mut body, &|parts| (self.find)(parts, false).is_some())?;
         let mut within = Expander {
             find: self.find,
             level: self.level + 1,

@@ -5,7 +5,11 @@
 //! visited once.
 
 mod rows;
+mod sorted;
+mod struct_stars;
+mod unpacked;
 mod walk;
+mod whole_rows;
 
 use super::planner::Planner;
 use datafusion::arrow::array::{AsArray, RecordBatch, RecordBatchOptions};
@@ -42,9 +46,9 @@ pub(super) fn name_what_is_meant(
     walk::walk(planner, statement, Work::Names)
 }
 
-/// Whether a select list gives names at all.
+/// Whether a select list gives names at all, or a name may be that of a whole row.
 pub(super) fn gives_names(statement: &ast::Statement) -> bool {
-    visit(statement, &mut Names).is_break()
+    visit(statement, &mut Names).is_break() || whole_rows::may_be_named(statement)
 }
 
 struct Marks;
@@ -52,19 +56,31 @@ struct Marks;
 impl Visitor for Marks {
     type Break = ();
 
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        match sorted::by_all_of_several(query) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
         let renames =
             |item: &SelectItem| options(item).is_some_and(|options| options.opt_rename.is_some());
         let stars = select.projection.iter().filter_map(options);
-        match stars.count() > 1 || select.projection.iter().any(renames) {
+        match stars.count() > 1
+            || select.projection.iter().any(renames)
+            || struct_stars::may_have(select)
+        {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        let is_mark =
-            columns_of(expr).is_some() || place(expr).is_some() || table_of_row(expr).is_some();
+        let is_mark = columns_of(expr).is_some()
+            || place(expr).is_some()
+            || table_of_row(expr).is_some()
+            || unpacked::arguments(expr).is_some();
         match is_mark {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -130,8 +146,13 @@ impl Walker<'_> {
     fn write_out(&mut self, select: &mut Select) -> Result<()> {
         self.write_out_places(select)?;
         rows::write_out(self, select)?;
+        self.unpack(select)?;
         let mut items = vec![];
         for item in std::mem::take(&mut select.projection) {
+            if let Some(fields) = self.fields_of(select, &item)? {
+                items.extend(fields);
+                continue;
+            }
             match &item {
                 SelectItem::Wildcard(with) | SelectItem::QualifiedWildcard(_, with)
                     if with.opt_rename.is_some() =>
@@ -172,7 +193,9 @@ impl Walker<'_> {
         };
         let each = self.for_each(select, condition, &args, None)?.into_iter();
         let each = each.filter_map(|item| match item {
-            SelectItem::UnnamedExpr(expr) => Some(Expr::Nested(Box::new(expr))),
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+                Some(Expr::Nested(Box::new(expr)))
+            }
             _ => None,
         });
         Ok(each.reduce(|left, right| Expr::BinaryOp {
@@ -194,25 +217,17 @@ impl Walker<'_> {
         let items = chosen.iter().map(|(column, pattern)| {
             let mut expr = expr.clone();
             let _: ControlFlow<()> = visit_mut(&mut expr, &mut Replace(column.expr()));
-            match (alias, pattern) {
-                (None, _) => SelectItem::UnnamedExpr(expr),
-                (Some(alias), pattern) => {
-                    let name = pattern.as_ref().and_then(|pattern| {
-                        let found = pattern.captures(&column.name)?;
-                        let mut name = alias.value.clone();
-                        for (n, group) in found.iter().enumerate().take(10) {
-                            let group = group.map_or("", |group| group.as_str());
-                            name = name.replace(&format!("\\{n}"), group);
-                        }
-                        Some(name)
-                    });
-                    let name = name.unwrap_or_else(|| alias.value.clone());
-                    let alias = Ident::with_quote('"', name);
-                    SelectItem::ExprWithAlias { expr, alias }
+            let alias = match alias {
+                None if expr == column.expr() && !column.is_replaced() => {
+                    return Ok(SelectItem::UnnamedExpr(expr));
                 }
-            }
+                None => column.name.clone(),
+                Some(alias) => alias_of(&alias.value, column, pattern.as_ref())?,
+            };
+            let alias = Ident::with_quote('"', alias);
+            Ok(SelectItem::ExprWithAlias { expr, alias })
         });
-        Ok(items.collect())
+        items.collect()
     }
 
     /// The columns that the arguments of COLUMNS choose, with the pattern that did.
@@ -237,7 +252,7 @@ impl Walker<'_> {
                 return Ok(plain(self.columns(select, star(&none))?).collect());
             }
             FunctionArgExpr::WildcardWithOptions(with) => {
-                return Ok(plain(self.columns(select, star(with))?).collect());
+                return Ok(plain(self.replaced_columns(select, with)?).collect());
             }
             FunctionArgExpr::QualifiedWildcard(table) => {
                 let table = ast::SelectItemQualifiedWildcardKind::ObjectName(table.clone());
@@ -422,20 +437,32 @@ impl Walker<'_> {
     }
 
     fn put_in(&mut self, select: &mut Select) -> Result<()> {
-        let named = |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { .. });
-        if !select.projection.iter().any(named) {
-            return Ok(());
-        }
         // Of what cannot be planned by itself, such as a lateral join, nobody knows which names are columns.
         let Ok(columns) = self.all_columns(select) else {
             return Ok(());
         };
+        let rows = whole_rows::of_tables(&columns);
         let columns: HashSet<String> = columns.iter().map(|c| folded(&c.name)).collect();
-        let mut names = PutIn::default();
+        let mut names = PutIn {
+            means: rows,
+            ..PutIn::default()
+        };
+        names.means.retain(|(name, _)| !columns.contains(name));
         for item in &mut select.projection {
             match item {
                 SelectItem::UnnamedExpr(expr) => {
+                    let name = match &expr {
+                        Expr::Identifier(name) => Some(name.clone()),
+                        _ => None,
+                    };
+                    let parts = names.parts;
                     let _: ControlFlow<()> = visit_mut(expr, &mut names);
+                    if let Some(alias) = name
+                        && names.parts > parts
+                    {
+                        let expr = expr.clone();
+                        *item = SelectItem::ExprWithAlias { expr, alias };
+                    }
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
                     let _: ControlFlow<()> = visit_mut(expr, &mut names);
@@ -458,6 +485,39 @@ impl Walker<'_> {
         self.changed |= names.parts > 0;
         Ok(())
     }
+}
+
+/// The name that an expression of COLUMNS gives for a column: `\0` in it is the column's, `\1` what a group of the pattern has found.
+fn alias_of(alias: &str, column: &Column, pattern: Option<&regex::Regex>) -> Result<String> {
+    let found = pattern.and_then(|pattern| pattern.captures(&column.name));
+    let mut name = String::new();
+    let mut letters = alias.chars();
+    while let Some(letter) = letters.next() {
+        if letter != '\\' {
+            name.push(letter);
+            continue;
+        }
+        match letters.next() {
+            Some('\\') => name.push('\\'),
+            Some('0') if pattern.is_none() => name.push_str(&column.name),
+            Some('1'..='9') if pattern.is_none() => {
+                return Err(Error::binder(
+                    "Only the backslash escape code \\0 can be used when no regex is supplied to COLUMNS(*)",
+                ));
+            }
+            Some(digit @ '0'..='9') => {
+                let group = digit.to_digit(10).unwrap_or_default() as usize;
+                let group = found.as_ref().and_then(|found| found.get(group));
+                name.push_str(group.map_or("", |group| group.as_str()));
+            }
+            _ => {
+                return Err(Error::binder(
+                    "Unterminated backslash in the alias of COLUMNS. Backslashes must either be escaped or followed by a number",
+                ));
+            }
+        }
+    }
+    Ok(name)
 }
 
 /// The name of a column.

@@ -32,6 +32,7 @@ mod one_nan;
 mod operators;
 mod order;
 mod ordered_subqueries;
+mod outer_aggregates;
 mod pivots;
 mod plain_rows;
 mod planner;

@@ -15,7 +15,7 @@ use crate::common_types::number_kind::{MAX_DIGITS_128, Number};
 use crate::common_types::{For, common_of};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, plan_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::binary::{comparison_coercion, type_union_coercion};
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction};
@@ -38,6 +38,27 @@ pub(super) fn to_type(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Ex
         return Ok(Expr::Cast(Cast::new(Box::new(expr), to.clone())));
     }
     Ok(cast_if(expr, &from, to))
+}
+
+/// The place, from 0, of the field of a `row(...)` that a number says.
+///
+/// # Errors
+/// When it is no constant, or there is no such field.
+pub(super) fn place_of(key: &Expr, fields: usize) -> Result<usize> {
+    let number = match key {
+        Expr::Literal(value, _) => value.cast_to(&DataType::Int64)?,
+        _ => return plan_err!("Key index for struct_extract needs to be a constant value"),
+    };
+    let place = match number {
+        ScalarValue::Int64(Some(place)) => usize::try_from(place).ok(),
+        _ => None,
+    };
+    match place.filter(|place| (1..=fields).contains(place)) {
+        Some(place) => Ok(place - 1),
+        None => plan_err!(
+            "Key index for struct_extract out of range - expected an index between 1 and {fields}"
+        ),
+    }
 }
 
 /// Brings expressions to their common type in place; false when there was nothing to do.

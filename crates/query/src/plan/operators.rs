@@ -1,7 +1,7 @@
 //! Binary operators with DuckDB's meaning where DataFusion's differs: `/` divides as DOUBLE, integer and decimal
 //! arithmetic fails on overflow, dates and numbers mix.
 
-use super::numbers::{compared_as, is_comparison, one_type};
+use super::numbers::{compared_as, is_comparison, one_type, place_of};
 use super::postgres_operators::{PostgresOperators, is_json};
 use super::rewrite_expressions::rewrite_expressions;
 use super::temporal;
@@ -30,6 +30,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
+use hushdb_sql::type_names::is_row;
 use hushdb_sql::{
     CONCAT, CONTAINS, CUT_DIVIDE, DECIMAL_LITERAL, INTEGER_LITERAL, NEGATIVE, ONE_TYPE, REMAINDER,
     TRUTH, find_named,
@@ -370,6 +371,13 @@ impl ExprPlanner for DuckOperators {
                     args.push(*stride.clone());
                 }
                 return call(slice, args);
+            }
+            (DataType::Struct(fields), GetFieldAccess::ListIndex { key }, _, _)
+                if is_row(&fields) =>
+            {
+                let at = place_of(key, fields.len())?;
+                let field = get_field(of.clone(), fields[at].name().as_str());
+                return Ok(PlannerResult::Planned(field));
             }
             _ => {}
         }

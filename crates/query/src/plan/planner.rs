@@ -6,6 +6,7 @@ use super::lateral_unnest::LateralUnnest;
 use super::named_files;
 use super::numbered_rows;
 use super::order::{NullOrder, OrderDefaults};
+use super::outer_aggregates;
 use super::pivots;
 use super::samples::Samples;
 use super::sequence_functions::sequence_function;
@@ -256,6 +257,7 @@ impl<'a> Planner<'a> {
         &self,
         mut statement: ast::Statement,
     ) -> Result<(LogicalPlan, Vec<Option<String>>)> {
+        self.unchain(&mut statement)?;
         sql::expand_macros(&mut statement, &|parts, of_tables| {
             self.snapshot.macro_named(parts, of_tables)
         })?;
@@ -265,6 +267,15 @@ impl<'a> Planner<'a> {
         pivots::write_out(self, &mut statement)?;
         from_columns::expand(self, &mut statement)?;
         self.plan_named(statement)
+    }
+
+    /// Makes plain calls of those behind dots, which PostgreSQL has not.
+    fn unchain(&self, parsed: &mut impl VisitMut) -> Result<()> {
+        let postgres = ast::Expr::value(ast::Value::SingleQuotedString("postgres".into()));
+        sql::unchain(parsed, &|parts| {
+            self.snapshot.macro_named(parts, false).is_some()
+                || self.surroundings.setting("sql_dialect").ok() == Some(postgres.clone())
+        })
     }
 
     /// The plan of a statement in which no `COLUMNS` is left; names of select lists may be.
@@ -316,6 +327,7 @@ impl<'a> Planner<'a> {
             .sql_statement_to_plan(statement)
             .map_err(PlanError::of)?;
         growth::hold(&plan)?;
+        outer_aggregates::refuse(&plan)?;
         Ok((plan, found.listed))
     }
 
@@ -343,6 +355,7 @@ impl<'a> Planner<'a> {
     /// A scalar expression over a schema.
     pub fn plan_expr(&self, expr: ast::Expr, schema: &DFSchema) -> Result<Expr> {
         let mut expr = expr;
+        self.unchain(&mut expr)?;
         if self.snapshot.has_macros() {
             sql::expand_macros_in(&mut expr, &|parts, of_tables| {
                 self.snapshot.macro_named(parts, of_tables)

@@ -1,7 +1,7 @@
 //! What is changed in the tokens of a text before it is parsed: phrases that sqlparser's DuckDB dialect lacks in the midst
 //! of statements that it knows.
 
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 /// The table function that gives the rows of a DESCRIBE, SHOW or SUMMARIZE.
 pub const ROWS_OF: &str = "$rows_of";
@@ -13,6 +13,35 @@ pub(super) fn plain_strings(tokens: &mut [TokenWithSpan]) {
             *token = Token::SingleQuotedString(std::mem::take(text));
         }
     }
+}
+
+/// `'a'` and `'b'` on the next line are `'ab'`.
+pub(super) fn joined_strings(tokens: &mut Vec<TokenWithSpan>) {
+    let mut joined: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    // Where the last text stands, if only spaces follow it, and whether a line ends behind it.
+    let mut last = None;
+    for next in std::mem::take(tokens) {
+        match (&next.token, last) {
+            (Token::Whitespace(space), Some((at, ends))) => {
+                let ends = ends || !matches!(space, Whitespace::Space | Whitespace::Tab);
+                last = Some((at, ends));
+            }
+            (Token::SingleQuotedString(more), Some((at, true))) => {
+                joined.truncate(at + 1);
+                if let Some(Token::SingleQuotedString(text)) =
+                    joined.last_mut().map(|t| &mut t.token)
+                {
+                    text.push_str(more);
+                }
+                last = Some((at, false));
+                continue;
+            }
+            (Token::SingleQuotedString(_), _) => last = Some((joined.len(), false)),
+            _ => last = None,
+        }
+        joined.push(next);
+    }
+    *tokens = joined;
 }
 
 /// Numbers without the underscores between their digits.

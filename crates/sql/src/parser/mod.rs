@@ -41,11 +41,13 @@ pub use statement::{
 
 use alter_database::alter_database;
 use attach::{attach, detach};
-use before_parsing::{plain_numbers, plain_strings, statements_in_from, take_by_name};
+use before_parsing::{
+    joined_strings, plain_numbers, plain_strings, statements_in_from, take_by_name,
+};
 use call_and_set::{call, pragma, reset, set, set_variable};
 use copy::copy;
 use databases::{copy_database, export_database, import_database};
-use phrases::{PlainPhrases, plain_phrases, postgres_operators, without_data};
+use phrases::{PlainPhrases, named_columns, plain_phrases, postgres_operators, without_data};
 use show::{describe, show, summarize};
 use tokens::{object_name, parser_error, parts, syntax_error, word, words};
 
@@ -88,6 +90,7 @@ fn parse_in(sql: &str, postgres: bool) -> Result<Statement> {
             false => parser_error(error.into()),
         })?;
     plain_strings(&mut tokens);
+    joined_strings(&mut tokens);
     plain_numbers(&mut tokens);
     if postgres {
         postgres_operators(&mut tokens);
@@ -99,6 +102,7 @@ fn parse_in(sql: &str, postgres: bool) -> Result<Statement> {
     pivots::as_queries(&mut tokens);
     generated_columns::with_types(&mut tokens);
     generated_columns::with_ordered_options(&mut tokens);
+    named_columns(&mut tokens);
     without_data(&mut tokens);
     samples::plain_samples(&mut tokens);
     plain_phrases(&mut tokens);

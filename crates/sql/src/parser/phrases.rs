@@ -4,7 +4,7 @@
 //! What must hold: the work is linear in the number of tokens, and no token changes that may stand for something else.
 
 use super::super::calls::call;
-use super::super::operators::{COMPREHENSION, NAMED, PLACE};
+use super::super::operators::{COMPREHENSION, NAMED, PLACE, UNPACKED};
 use super::super::token_list::{TokenList, is_word, keyword, named, word};
 use crate::error::Error;
 use crate::marks::PERCENT;
@@ -28,6 +28,10 @@ pub(super) fn plain_phrases(tokens: &mut Vec<TokenWithSpan>) {
     json_arrows(tokens);
     percents(tokens);
     typed_texts(tokens);
+    called_behind_dots(tokens);
+    unpacked_columns(tokens);
+    open_ends(tokens);
+    by_position(tokens);
 }
 
 /// `CREATE TABLE ... AS query WITH NO DATA` is one of no rows of the query.
@@ -95,6 +99,142 @@ fn typed_texts(tokens: &mut Vec<TokenWithSpan>) {
         if let (Some(known), Some(text @ Token::SingleQuotedString(_))) = (known, text) {
             list.replace(n - 1, [word("CAST"), Token::LParen]);
             list.replace(n, [text, word("AS"), word(known), Token::RParen]);
+        }
+    }
+    list.changes().make(tokens);
+}
+
+/// Functions whose arguments the parser reads in a way of their own.
+const OF_THEIR_OWN: [&str; 8] = [
+    "ceil",
+    "extract",
+    "floor",
+    "overlay",
+    "position",
+    "substr",
+    "substring",
+    "trim",
+];
+
+/// `x.trim('y')`: behind a dot these are functions as others.
+fn called_behind_dots(tokens: &mut Vec<TokenWithSpan>) {
+    let mut list = TokenList::of(tokens);
+    for n in 2..list.len() {
+        let called = list.before(n, 1);
+        let known = OF_THEIR_OWN
+            .into_iter()
+            .find(|wanted| called.is_some_and(|name| is_word(name, wanted)));
+        if let Some(known) = known
+            && list.has(n, &Token::LParen)
+            && list.has(n - 2, &Token::Period)
+        {
+            list.replace(n - 1, [named(known)]);
+        }
+    }
+    list.changes().make(tokens);
+}
+
+/// `*COLUMNS(...)` among arguments and in lists is a call of its own.
+fn unpacked_columns(tokens: &mut Vec<TokenWithSpan>) {
+    let mut list = TokenList::of(tokens);
+    for n in 3..list.len() {
+        let begins = [Token::LParen, Token::LBracket, Token::Comma];
+        if list.has(n, &Token::LParen)
+            && list
+                .token(n - 1)
+                .is_some_and(|token| is_word(token, "columns"))
+            && list.has(n - 2, &Token::Mul)
+            && begins.iter().any(|sign| list.has(n - 3, sign))
+        {
+            list.replace(n - 2, []);
+            list.replace(n - 1, [named(UNPACKED)]);
+        }
+    }
+    list.changes().make(tokens);
+}
+
+/// `INSERT INTO t (a) BY POSITION SELECT ...` says what is so without it.
+fn by_position(tokens: &mut Vec<TokenWithSpan>) {
+    let mut list = TokenList::of(tokens);
+    let query = [
+        Keyword::SELECT,
+        Keyword::FROM,
+        Keyword::VALUES,
+        Keyword::WITH,
+    ];
+    let begins =
+        |n: usize| query.iter().any(|word| list.is(n, *word)) || list.has(n, &Token::LParen);
+    let found = match list.is(0, Keyword::INSERT) {
+        true => (3..list.len())
+            .take_while(|n| !begins(*n) || list.has(*n, &Token::LParen))
+            .find(|n| {
+                list.is(n - 1, Keyword::BY)
+                    && list
+                        .token(*n)
+                        .is_some_and(|token| is_word(token, "position"))
+                    && begins(n + 1)
+            }),
+        false => None,
+    };
+    if let Some(n) = found {
+        list.replace(n - 1, []);
+        list.replace(n, []);
+    }
+    list.changes().make(tokens);
+}
+
+/// `CREATE TABLE t (a, b) AS query` is one of `SELECT * FROM (query) q(a, b)`.
+pub(super) fn named_columns(tokens: &mut Vec<TokenWithSpan>) {
+    let mut list = TokenList::of(tokens);
+    let is_table = list.is(0, Keyword::CREATE)
+        && (1..5).any(|n| list.is(n, Keyword::TABLE))
+        && !(1..5).any(|n| list.is(n, Keyword::MACRO) || list.is(n, Keyword::FUNCTION));
+    let opens = (2..list.len().min(16)).find(|n| list.has(*n, &Token::LParen));
+    let is_behind_name = |opens: &usize| !(0..*opens).any(|n| list.is(n, Keyword::AS));
+    let Some(opens) = opens.filter(|opens| is_table && is_behind_name(opens)) else {
+        return;
+    };
+    let mut closes = opens + 1;
+    let mut names = vec![];
+    while let Some(token) = list.token(closes).filter(|t| t.token != Token::RParen) {
+        let is_name = matches!(token.token, Token::Word(_));
+        if is_name != (names.len() % 2 == 0) || !is_name && token.token != Token::Comma {
+            return;
+        }
+        names.push(token.token.clone());
+        closes += 1;
+    }
+    if names.len() % 2 == 0 || !list.is(closes + 1, Keyword::AS) {
+        return;
+    }
+    let mut end = list.len();
+    while list.has(end - 1, &Token::SemiColon) {
+        end -= 1;
+    }
+    (opens..=closes).for_each(|n| list.replace(n, []));
+    list.put(
+        closes + 2,
+        [word("SELECT"), Token::Mul, word("FROM"), Token::LParen],
+    );
+    let behind = [Token::RParen, named("$rows"), Token::LParen];
+    let behind = behind.into_iter().chain(names).chain([Token::RParen]);
+    list.put(end, behind);
+    list.changes().make(tokens);
+}
+
+/// `l[1:-:2]` goes on to the last item, `l[:-:-1]` to the first.
+fn open_ends(tokens: &mut Vec<TokenWithSpan>) {
+    let mut list = TokenList::of(tokens);
+    for n in 1..list.len() {
+        if list.has(n, &Token::Minus)
+            && list.has(n - 1, &Token::Colon)
+            && list.has(n + 1, &Token::Colon)
+        {
+            let first = Token::Number("1".into(), false);
+            match list.has(n + 2, &Token::Minus) {
+                true => list.replace(n, [first]),
+                false => list.put(n + 1, [first]),
+            }
         }
     }
     list.changes().make(tokens);

@@ -9,9 +9,10 @@ use crate::error::{Error, Result};
 use crate::reading::query_of;
 use crate::walk::{finish, visit_expressions, visit_mut};
 use sqlparser::ast::{
-    self, DataType, Expr, Function, FunctionArg, FunctionArgExpr, Ident, ObjectName, Query, Select,
-    SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TableFunctionArgs,
-    TableWithJoins, Value, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    self, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, Ident, ObjectName, Query, Select, SelectItem, SetExpr, TableAlias,
+    TableAliasColumnDef, TableFactor, TableFunctionArgs, TableWithJoins, Value, VisitMut,
+    VisitorMut, WildcardAdditionalOptions,
 };
 
 use std::ops::ControlFlow;
@@ -22,6 +23,13 @@ pub(super) struct PlainShapes;
 impl VisitorMut for PlainShapes {
     type Break = Box<Error>;
 
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if let Expr::Function(function) = expr {
+            treat_nulls(function);
+        }
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
         match said_by_text(factor, false) {
             Ok(Some(new)) => *factor = new,
@@ -29,6 +37,24 @@ impl VisitorMut for PlainShapes {
             Err(error) => return ControlFlow::Break(Box::new(error)),
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// `lag(f(x) IGNORE NULLS) OVER w` is about `lag`, not about `f`, for which the parser takes it.
+fn treat_nulls(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else {
+        return;
+    };
+    if function.over.is_none() {
+        return;
+    }
+    if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Function(last)))) =
+        list.args.last_mut()
+        && last.over.is_none()
+        && let Some(treatment) = last.null_treatment.take()
+    {
+        let clause = FunctionArgumentClause::IgnoreOrRespectNulls(treatment);
+        list.clauses.push(clause);
     }
 }
 

@@ -62,6 +62,11 @@ impl VisitorMut for Walker<'_> {
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> Flow {
+        if self.work == Work::Columns
+            && let Err(error) = self.write_out_order(query)
+        {
+            return ControlFlow::Break(Box::new(error));
+        }
         with_queries::leave(self, query)
     }
 
@@ -80,6 +85,8 @@ pub(in crate::plan) struct Column {
     pub(in crate::plan) data_type: DataType,
     /// Whether no other has its name.
     alone: bool,
+    /// What stands for it behind REPLACE.
+    replaced: Option<Expr>,
 }
 
 impl Column {
@@ -94,11 +101,32 @@ impl Column {
             name: field.name().clone(),
             data_type: field.data_type().clone(),
             alone: times.get(&folded(field.name())) == Some(&1),
+            replaced: None,
         });
         columns.collect()
     }
 
+    /// The table that it is a column of.
+    pub(super) fn table(&self) -> Option<&str> {
+        self.table.as_deref()
+    }
+
+    /// Gives it what `* REPLACE (... AS name)` says.
+    pub(super) fn replace(&mut self, with: &WildcardAdditionalOptions) {
+        let items = with.opt_replace.iter().flat_map(|replaced| &replaced.items);
+        let mut items = items.filter(|item| folded(&item.column_name.value) == folded(&self.name));
+        let given = items.next().map(|item| item.expr.clone());
+        self.replaced = given.map(|expr| Expr::Nested(Box::new(expr)));
+    }
+
+    pub(super) fn is_replaced(&self) -> bool {
+        self.replaced.is_some()
+    }
+
     pub(in crate::plan) fn expr(&self) -> Expr {
+        if let Some(replaced) = &self.replaced {
+            return replaced.clone();
+        }
         let name = Ident::with_quote('"', &self.name);
         match &self.table {
             Some(table) if !self.alone => {
@@ -138,8 +166,21 @@ impl<'a> Walker<'a> {
         Ok(columns)
     }
 
+    /// The columns of `*` with what its REPLACE says.
+    pub(super) fn replaced_columns(
+        &mut self,
+        select: &Select,
+        with: &WildcardAdditionalOptions,
+    ) -> Result<Vec<Column>> {
+        let mut columns = self.columns(select, SelectItem::Wildcard(with.clone()))?;
+        for column in &mut columns {
+            column.replace(with);
+        }
+        Ok(columns)
+    }
+
     /// The plan of a query beside those that were seen, as they are written.
-    fn plan(&self, query: &Query) -> std::result::Result<LogicalPlan, PlanError> {
+    pub(super) fn plan(&self, query: &Query) -> std::result::Result<LogicalPlan, PlanError> {
         let mut query = query.clone();
         if let Some(with) = self.seen.with() {
             query.with = Some(with);

@@ -1,0 +1,82 @@
+//! ORDER BY of a query: COLUMNS in it, and ORDER BY ALL of several tables, which may have columns of one name.
+
+use super::walk::Walker;
+use super::{Result, find_columns};
+use datafusion::sql::sqlparser::ast::{self, Expr, Query, SelectItem, Value};
+
+/// Whether a query sorts by all columns of a star of several tables.
+pub(super) fn by_all_of_several(query: &Query) -> bool {
+    let by_all = query
+        .order_by
+        .as_ref()
+        .is_some_and(|order_by| matches!(order_by.kind, ast::OrderByKind::All(_)));
+    let ast::SetExpr::Select(select) = query.body.as_ref() else {
+        return false;
+    };
+    let is_star = |item: &SelectItem| {
+        matches!(
+            item,
+            SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)
+        )
+    };
+    by_all
+        && (select.from.len() > 1 || select.from.iter().any(|from| !from.joins.is_empty()))
+        && select.projection.iter().any(is_star)
+}
+
+impl Walker<'_> {
+    /// ORDER BY ALL by the places of the columns. What cannot be planned by itself stays as it is.
+    fn sort_by_places(&self, query: &mut Query) {
+        let mut rows = query.clone();
+        (rows.with, rows.order_by, rows.limit_clause) = (None, None, None);
+        let Ok(plan) = self.plan(&rows) else {
+            return;
+        };
+        let Some(order_by) = &mut query.order_by else {
+            return;
+        };
+        let ast::OrderByKind::All(options) = order_by.kind else {
+            return;
+        };
+        let places = (1..=plan.schema().fields().len()).map(|place| ast::OrderByExpr {
+            expr: Expr::value(Value::Number(place.to_string(), false)),
+            options,
+            with_fill: None,
+        });
+        order_by.kind = ast::OrderByKind::Expressions(places.collect());
+    }
+
+    /// `ORDER BY COLUMNS(...)` sorts by each of the columns.
+    pub(super) fn write_out_order(&mut self, query: &mut Query) -> Result<()> {
+        if by_all_of_several(query) {
+            self.sort_by_places(query);
+            return Ok(());
+        }
+        let (ast::SetExpr::Select(select), Some(order_by)) =
+            (query.body.as_ref(), &mut query.order_by)
+        else {
+            return Ok(());
+        };
+        let ast::OrderByKind::Expressions(keys) = &mut order_by.kind else {
+            return Ok(());
+        };
+        let mut sorted = vec![];
+        for key in std::mem::take(keys) {
+            let Some(args) = find_columns(&key.expr)? else {
+                sorted.push(key);
+                continue;
+            };
+            for item in self.for_each(select, &key.expr, &args, None)? {
+                if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
+                {
+                    sorted.push(ast::OrderByExpr {
+                        expr,
+                        ..key.clone()
+                    });
+                }
+            }
+        }
+        *keys = sorted;
+        Ok(())
+    }
+}

@@ -1,0 +1,63 @@
+//! `lag(x, n, y) OVER w` where `y` is no constant: `y` stands where there is no such row.
+
+use super::calls::all_unnamed;
+use super::template::template;
+use crate::error::Result;
+use sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
+    UnaryOperator,
+};
+
+/// What a call means whose default is computed; `None` for all others.
+pub(super) fn apply(function: &Function) -> Result<Option<Expr>> {
+    let called = function.name.to_string().to_lowercase();
+    if !matches!(called.as_str(), "lag" | "lead") || function.over.is_none() {
+        return Ok(None);
+    }
+    let FunctionArguments::List(list) = &function.args else {
+        return Ok(None);
+    };
+    let args = all_unnamed(&list.args).and_then(|args| args.try_into().ok());
+    let Some([_, _, default]): Option<[Expr; 3]> = args else {
+        return Ok(None);
+    };
+    if is_constant(&default) {
+        return Ok(None);
+    }
+    let call = |first: Option<Expr>| {
+        let mut call = function.clone();
+        if let FunctionArguments::List(list) = &mut call.args {
+            list.args.truncate(2);
+            if let Some(first) = first {
+                list.args[0] = FunctionArg::Unnamed(FunctionArgExpr::Expr(first));
+            }
+        }
+        Expr::Function(call)
+    };
+    let passes_nulls = |clause: &FunctionArgumentClause| {
+        matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_))
+    };
+    // A row that is there has a value where NULLs are passed over.
+    match function.null_treatment.is_some() || list.clauses.iter().any(passes_nulls) {
+        true => template("coalesce($1, $2)", &[call(None), default]).map(Some),
+        false => {
+            let is_there = call(Some(template("1", &[])?));
+            template(
+                "CASE WHEN $1 = 1 THEN $2 ELSE $3 END",
+                &[is_there, call(None), default],
+            )
+            .map(Some)
+        }
+    }
+}
+
+fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(_) => true,
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        } => is_constant(expr),
+        _ => false,
+    }
+}
