@@ -103,10 +103,8 @@ fn positions(text: &str, wanted: char) -> Option<Vec<usize>> {
             (Some(_), '\\') => drop(chars.next()),
             (Some(q), c) if q == c => quote = None,
             (Some(_), _) => {}
-            (None, '\\') => {
-                if chars.clone().next().is_some_and(|(_, next)| is_quote(next)) {
-                    chars.next();
-                }
+            (None, '\\') if chars.clone().next().is_some_and(|(_, next)| is_quote(next)) => {
+                chars.next();
             }
             (None, '\'' | '"') => quote = Some(c),
             (None, '[') => open.push(']'),
