@@ -286,7 +286,7 @@ fn run_script(config: &Config, path: &Path) -> Result<(), String> {
     let file = config.file.then(|| directory.path().join("db.hushdb"));
     if file.is_some() {
         // The scripts call the database they begin in by its name.
-        text = text.replace("memory", "db").replace(":db:", ":memory:");
+        text = of_file(&text);
     }
     let script = Script::open(config, file.as_deref()).map_err(|e| e.to_string())?;
     let mut runner = Runner::new(move || {
@@ -308,6 +308,21 @@ fn run_script(config: &Config, path: &Path) -> Result<(), String> {
         .map_err(|e| e.display(false).to_string())?;
     drop(runner);
     file.map_or(Ok(()), |file| check(config, &file))
+}
+
+/// A script whose database is called `db`: the word `memory` stands for it, but for `:memory:`.
+fn of_file(script: &str) -> String {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':');
+    let mut parts = script.split("memory").peekable();
+    let mut text = String::new();
+    while let Some(part) = parts.next() {
+        text.push_str(part);
+        if let Some(next) = parts.peek() {
+            let is_within = text.ends_with(is_word) || next.starts_with(is_word);
+            text.push_str(if is_within { "memory" } else { "db" });
+        }
+    }
+    text
 }
 
 /// Opens every block of the file.
