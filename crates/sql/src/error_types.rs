@@ -90,7 +90,11 @@ pub(crate) fn of_call(message: &str) -> Option<String> {
     let own = own.strip_prefix("Error during planning: ").map(str::trim);
     Some(match own {
         // What the function itself says of it.
-        Some(own) if own.starts_with(NO_MATCH) || name.starts_with('$') => {
+        Some(own)
+            if own.starts_with(NO_MATCH)
+                || name.starts_with('$')
+                || own.starts_with(&format!("{name}: ")) =>
+        {
             own.strip_suffix('.').unwrap_or(own).to_owned()
         }
         Some(own) => format!("{typed}\n{own}"),

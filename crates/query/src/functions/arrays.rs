@@ -193,7 +193,7 @@ impl OfTwo {
 
     /// The type of the numbers of both, and how many there are.
     fn both(&self, types: &[DataType]) -> Result<DataType> {
-        let refused = |what: &str| Err(Error::binder(format!("{}: {what}", self.name)).into());
+        let refused = |what: &str| plan_err!("{}: {what}", self.name);
         let unknown = || {
             plan_err!(
                 "No function matches the given name and argument types '{}'. You might need to add explicit type casts.",
