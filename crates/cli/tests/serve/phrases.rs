@@ -488,7 +488,7 @@ fn functions_of_postgresql_give_what_they_give_there() {
         ),
         (
             "SELECT pg_typeof(date_part('year', DATE '2024-01-31'))",
-            "double",
+            "double precision",
         ),
         ("SELECT every(x > 0) FROM unnest(ARRAY[1, 2]) u(x)", "t"),
     ] {

@@ -42,7 +42,11 @@ impl Random {
             return ColumnType::Array(ArrayType::new(item, length).unwrap());
         }
         if self.below(3) == 0 {
-            let key = self.any_type(depth - 1);
+            let mut key = self.any_type(depth - 1);
+            // What is made of a NULL array is none of its length.
+            while let ColumnType::Array(array) = key {
+                key = array.item().clone();
+            }
             return ColumnType::Map(MapType::new(key, self.any_type(depth - 1)));
         }
         let fields = 1 + self.below(4);

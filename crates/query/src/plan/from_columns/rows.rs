@@ -1,4 +1,4 @@
-//! Whole rows by the name of their table, as structs of its columns; a column of that name goes before.
+//! Whole rows by the name of their table, as JSON of its columns, in which what is JSON stays so; a column of that name goes before.
 
 use super::walk::{Column, Walker};
 use datafusion::sql::sqlparser::ast::{
@@ -6,10 +6,10 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut, WildcardAdditionalOptions,
 };
 use hushdb_sql::walk::{visit, visit_mut};
-use hushdb_sql::{Result, folded, parse_expr, quoted, table_of_row};
+use hushdb_sql::{Result, folded, parse_expr, table_of_row};
 use std::ops::ControlFlow;
 
-/// Puts structs in the places of a select list's rows.
+/// Puts JSON in the places of a select list's rows.
 pub(super) fn write_out(walker: &mut Walker<'_>, select: &mut Select) -> Result<()> {
     let mut found = Found::default();
     let _: ControlFlow<()> = visit(&select.projection, &mut found);
@@ -39,11 +39,12 @@ fn row_of(walker: &mut Walker<'_>, select: &Select, table: &ObjectName) -> Resul
     let kind = SelectItemQualifiedWildcardKind::ObjectName(table.clone());
     let star = SelectItem::QualifiedWildcard(kind, WildcardAdditionalOptions::default());
     let columns = walker.columns(select, star)?;
-    let fields = columns
-        .iter()
-        .map(|column| format!("{} := {}", quoted(&column.name), column.expr()));
+    let fields = columns.iter().map(|column| {
+        let name = column.name.replace('\'', "''");
+        format!("'{name}', {}", column.expr())
+    });
     let fields: Vec<String> = fields.collect();
-    parse_expr(&format!("struct_pack({})", fields.join(", ")))
+    parse_expr(&format!("json_object_as_postgres({})", fields.join(", ")))
 }
 
 /// Collects the tables whose rows stand in a select list, outside of queries within.
