@@ -41,10 +41,10 @@ fn row_of(walker: &mut Walker<'_>, select: &Select, table: &ObjectName) -> Resul
     let columns = walker.columns(select, star)?;
     let fields = columns.iter().map(|column| {
         let name = column.name.replace('\'', "''");
-        format!("'{name}', {}", column.expr())
+        format!("'{name}', to_json_as_postgres({})", column.expr())
     });
     let fields: Vec<String> = fields.collect();
-    parse_expr(&format!("json_object_as_postgres({})", fields.join(", ")))
+    parse_expr(&format!("json_object({})", fields.join(", ")))
 }
 
 /// Collects the tables whose rows stand in a select list, outside of queries within.
