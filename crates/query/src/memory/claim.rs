@@ -103,11 +103,10 @@ impl Claim {
     }
 
     /// What is counted of a reservation of so many bytes. A hash join copies its build side into one batch at the end, beside the
-    /// batches that it has reserved; a table of groups that grows lies beside the larger one until its values are moved.
+    /// batches that it has reserved.
     pub(super) fn counted(self, bytes: usize) -> usize {
         match self {
             Self::BuildSide => bytes.saturating_add(bytes / 2),
-            Self::Groups | Self::LastGroups => bytes.saturating_add(bytes / 4),
             _ => bytes,
         }
     }
